@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from dataclasses import dataclass
-from typing import Final, NewType
+from typing import Final, NewType, Self
 
 NodeId = NewType("NodeId", int)
 Epoch = NewType("Epoch", int)
@@ -26,7 +26,7 @@ class Uuid(bytes):
 
     __slots__ = ()
 
-    def __new__(cls, value: bytes) -> Uuid:
+    def __new__(cls, value: bytes) -> Self:
         if len(value) != 16:
             raise ValueError(f"a uuid has 16 bytes, not {len(value)}")
         return bytes.__new__(cls, value)

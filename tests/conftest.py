@@ -1,0 +1,47 @@
+"""What every layer of tests shares: markers by folder, the seed of the run, and the account of what was sampled."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+LAYERS = ("unit", "properties", "conformance", "simulation", "integration", "interop", "e2e")
+TESTS = Path(__file__).parent
+SAMPLED = pytest.StashKey[list[str]]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[SAMPLED] = []
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        layer = item.path.relative_to(TESTS).parts[0]
+        if layer in LAYERS:
+            item.add_marker(layer)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    for line in config.stash[SAMPLED]:
+        terminalreporter.write_line(f"sampled: {line}")
+
+
+@pytest.fixture
+def sampled(request: pytest.FixtureRequest) -> Callable[[str], None]:
+    """Say what a test chose by chance (seeds, failpoints, mutants): printed at the end of the run."""
+    return request.config.stash[SAMPLED].append
+
+
+@pytest.fixture(scope="session")
+def run_seed() -> int:
+    """The seed of this run: QUORATE_SEED, or one that changes with every commit."""
+    given = os.environ.get("QUORATE_SEED")
+    if given is not None:
+        return int(given, 0)
+    head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=TESTS, capture_output=True, check=False).stdout
+    return zlib.crc32(head)

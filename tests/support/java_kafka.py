@@ -1,0 +1,150 @@
+"""A real, unmodified Apache Kafka 4.3.1 beside us: its jars, its tools, its nodes.
+
+The jars come from Maven Central through `apache_kafka/pom.xml` and are cached outside the repository. Tests that need them call
+`require_java()`: where Java or the jars cannot be had the test is skipped with the reason, and fails instead when CI is set.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import time
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+VERSION: Final = "4.3.1"
+JVM_FLAGS: Final = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
+POM: Final = Path(__file__).parent / "apache_kafka" / "pom.xml"
+
+MAIN_CLASSES: Final = {
+    "kafka-server-start": "kafka.Kafka",
+    "kafka-storage": "kafka.tools.StorageTool",
+    "kafka-dump-log": "org.apache.kafka.tools.DumpLogSegments",
+    "kafka-metadata-shell": "org.apache.kafka.shell.MetadataShell",
+    "kafka-metadata-quorum": "org.apache.kafka.tools.MetadataQuorumCommand",
+    "kafka-cluster": "org.apache.kafka.tools.ClusterTool",
+    "kafka-features": "org.apache.kafka.tools.FeatureCommand",
+    "kafka-configs": "kafka.admin.ConfigCommand",
+    "kafka-topics": "org.apache.kafka.tools.TopicCommand",
+    "kafka-acls": "org.apache.kafka.tools.AclCommand",
+    "kafka-broker-api-versions": "org.apache.kafka.tools.BrokerApiVersionsCommand",
+    "kafka-console-producer": "org.apache.kafka.tools.ConsoleProducer",
+    "kafka-console-consumer": "org.apache.kafka.tools.consumer.ConsoleConsumer",
+    "kafka-producer-perf-test": "org.apache.kafka.tools.ProducerPerformance",
+    "kafka-get-offsets": "org.apache.kafka.tools.GetOffsetShell",
+    "kafka-log-dirs": "org.apache.kafka.tools.LogDirsCommand",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """What one call of a tool said. `out` is stdout, `err` is stderr, `rc` the exit status."""
+
+    rc: int
+    out: str
+    err: str
+
+
+class JavaUnavailable(Exception):
+    """Java, Maven or the jars are missing; the message says which and what to install."""
+
+
+def cache_directory() -> Path:
+    root = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
+    return root / "quorate" / f"apache-kafka-{VERSION}"
+
+
+@cache
+def class_path() -> str:
+    """The jars, sorted, fetched on first use. Raises JavaUnavailable."""
+    if shutil.which("java") is None:
+        raise JavaUnavailable("no java on PATH: install openjdk-17-jre-headless")
+    library = cache_directory() / "lib"
+    complete = cache_directory() / "complete"
+    if not complete.exists():
+        if shutil.which("mvn") is None:
+            raise JavaUnavailable("no mvn on PATH: install maven, it fetches Apache Kafka's jars")
+        library.mkdir(parents=True, exist_ok=True)
+        fetched = subprocess.run(
+            ["mvn", "-q", "-B", "-f", str(POM), "dependency:copy-dependencies", "-DincludeScope=runtime",
+             f"-DoutputDirectory={library}"],
+            capture_output=True, text=True, timeout=540, check=False)  # fmt: skip
+        if fetched.returncode != 0:
+            raise JavaUnavailable(f"Maven could not fetch Apache Kafka {VERSION}: {fetched.stdout[-500:]}")
+        complete.touch()
+    jars = sorted(str(jar) for jar in library.glob("*.jar"))
+    logging = cache_directory() / "log4j2.xml"
+    if not logging.exists():
+        logging.write_text(
+            '<Configuration status="ERROR"><Appenders><Console name="c" target="SYSTEM_ERR">'
+            '<PatternLayout pattern="[%d] %p %m (%c)%n"/></Console></Appenders>'
+            '<Loggers><Root level="${sys:quorate.level:-WARN}"><AppenderRef ref="c"/></Root></Loggers></Configuration>\n'
+        )
+    return ":".join(jars)
+
+
+def require_java() -> str:
+    """The class path, or a skip with the reason; a failure in CI, where the stage must run."""
+    try:
+        return class_path()
+    except JavaUnavailable as missing:
+        if os.environ.get("CI"):
+            pytest.fail(str(missing))
+        pytest.skip(str(missing))
+
+
+def command(tool: str, arguments: list[str], *, log_level: str = "WARN") -> list[str]:
+    logging = f"-Dlog4j2.configurationFile={cache_directory() / 'log4j2.xml'}"
+    return ["java", *JVM_FLAGS, logging, f"-Dquorate.level={log_level}", "-cp", require_java(), MAIN_CLASSES[tool],
+            *arguments]  # fmt: skip
+
+
+def run_tool(tool: str, *arguments: str, stdin: str = "", timeout_s: float = 60.0) -> ToolResult:
+    """Run one of Apache Kafka's tools to its end, logging off, so that only the tool speaks."""
+    done = subprocess.run(
+        command(tool, list(arguments), log_level="OFF"),
+        input=stdin, capture_output=True, text=True, timeout=timeout_s, check=False)  # fmt: skip
+    return ToolResult(done.returncode, done.stdout, done.stderr)
+
+
+class JavaNode:
+    """A running controller or broker of Apache Kafka; end it with `stop` (SIGTERM) or `kill` (SIGKILL)."""
+
+    def __init__(self, properties: Path, log: Path) -> None:
+        self.log = log
+        with log.open("ab") as output:
+            self.process = subprocess.Popen(
+                command("kafka-server-start", [str(properties)], log_level="INFO"), stdout=output, stderr=output
+            )
+
+    def stop(self, timeout_s: float = 30.0) -> int:
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        try:
+            return self.process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise
+
+    def kill(self) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait(10)
+
+    def wait_for_log(self, text: str, timeout_s: float = 30.0) -> None:
+        """Wait until the node has logged `text`. Raises TimeoutError with the end of the log."""
+        deadline = time.monotonic() + timeout_s
+        while time.monotonic() < deadline:
+            content = self.log.read_text(errors="replace")
+            if text in content:
+                return
+            if self.process.poll() is not None:
+                break
+            time.sleep(0.1)
+        raise TimeoutError(f"{text!r} was never logged: {self.log.read_text(errors='replace')[-2000:]}")

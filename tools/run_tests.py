@@ -1,0 +1,124 @@
+"""Runs the layers of tests in order of speed, each in its own pytest, and says what ran, how long, and what could not run.
+
+A layer that cannot run here (no Java, no root, no Go) is named in the last line; with CI set it fails the run. Exit status 0 means
+that every layer that could run has passed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+
+
+def needs_nothing() -> str:
+    return ""
+
+
+def needs_java() -> str:
+    if shutil.which("java") is None:
+        return "no java (Debian: openjdk-17-jre-headless)"
+    return "" if shutil.which("mvn") else "no mvn (Debian: maven)"
+
+
+def needs_kubernetes() -> str:
+    if os.environ.get("QUORATE_E2E_CONTEXT"):
+        return ""
+    if os.geteuid() != 0:
+        return "not root, and no QUORATE_E2E_CONTEXT names a Kubernetes to use"
+    return "" if shutil.which("go") else "no go >= 1.26 on PATH to build the single-machine Kubernetes"
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """One folder of tests. `budget_s` is what `make test` may spend on it with warm caches; it is reported, not enforced."""
+
+    name: str
+    budget_s: int
+    missing: Callable[[], str] = needs_nothing
+
+
+LAYERS = (
+    Layer("unit", 120),
+    Layer("properties", 120),
+    Layer("conformance", 120),
+    Layer("simulation", 360),
+    Layer("integration", 180),
+    Layer("interop", 360, needs_java),
+    Layer("e2e", 600, needs_kubernetes),
+)
+FAST = ("unit", "properties", "conformance")
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    layer: Layer
+    status: str
+    seconds: float
+    summary: str
+
+    def __str__(self) -> str:
+        return (
+            f"{self.layer.name:<12} {self.status:<8} {self.seconds:6.0f} s of {self.layer.budget_s} s   {self.summary}"
+        )
+
+
+def run_layer(layer: Layer, extra: list[str]) -> Outcome:
+    missing = layer.missing()
+    if missing:
+        return Outcome(layer, "absent", 0.0, missing)
+    if not any((ROOT / "tests" / layer.name).rglob("test_*.py")):
+        return Outcome(layer, "absent", 0.0, "it has no tests")
+    print(f"\n== {layer.name} ==", flush=True)
+    started = time.monotonic()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "pytest", "-q", "--no-header", "-p", "no:cacheprovider", f"tests/{layer.name}", *extra],
+        cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)  # fmt: skip
+    assert process.stdout is not None
+    last, sampled = "", []
+    for line in process.stdout:
+        print(line, end="", flush=True)
+        if line.startswith("sampled: "):
+            sampled.append(line.removeprefix("sampled: ").strip())
+        elif line.strip():
+            last = line.strip()
+    passed = process.wait() == 0
+    summary = "; ".join([last.strip("= "), *sampled])
+    return Outcome(layer, "passed" if passed else "FAILED", time.monotonic() - started, summary)
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("layers", nargs="*", help="layers to run, in order of speed; all when none is named")
+    parser.add_argument("--fast", action="store_true", help="only what takes under a minute")
+    options, extra = parser.parse_known_args(argv)
+    unknown = set(options.layers) - {layer.name for layer in LAYERS}
+    if unknown:
+        parser.error(f"no such layer: {', '.join(sorted(unknown))} (there are {', '.join(x.name for x in LAYERS)})")
+    chosen = [
+        x for x in LAYERS if (not options.layers or x.name in options.layers) and (not options.fast or x.name in FAST)
+    ]
+    if options.fast:
+        extra += ["-m", "not slow"]
+    outcomes = [run_layer(layer, extra) for layer in chosen]
+    print("\n" + "\n".join(map(str, outcomes)))
+    absent = [outcome for outcome in outcomes if outcome.status == "absent"]
+    failed = [outcome for outcome in outcomes if outcome.status == "FAILED"]
+    if os.environ.get("CI"):
+        failed += absent
+    verdict = f"FAILED: {', '.join(x.layer.name for x in failed)}" if failed else "all that ran passed"
+    left = "; not run: " + ", ".join(f"{x.layer.name} ({x.summary})" for x in absent) if absent else ""
+    print(f"{sum(x.seconds for x in outcomes):.0f} s in all; {verdict}{left}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
