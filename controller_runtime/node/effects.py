@@ -1,0 +1,139 @@
+"""What a node asks of the shell. `step` returns a list; the shell performs it in order and decides nothing.
+
+The ordering rule, stated once:
+
+- Effects are performed in the order of the list, and the next event is fed only when the list is done.
+- Only `SaveElection` holds back what follows it: it returns when the file is on disk. So "persist before send" is visible
+  in the list itself.
+- `Append` is not awaited. It hands bytes to the log, where they can be read at once; that they are on disk comes back as the
+  event `LogFlushed`. `Truncate` and `ResetLog` take effect before the next effect; after them the log never
+  reports as flushed what they removed.
+- `Respond` and `Call` queue bytes and never wait for a socket.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from controller_runtime.identifiers import Endpoint, Offset, OffsetAndEpoch
+from controller_runtime.node.events import CallId, ConnectionId, RequestId
+from controller_runtime.protocol.schema import Message
+from controller_runtime.raft.election_state import ElectionState
+
+
+@dataclass(frozen=True, slots=True)
+class Respond:
+    """Answer a request, in the version it came in. Answers of one connection leave in the order of its requests (shell's duty)."""
+
+    request_id: RequestId
+    body: Message
+
+
+@dataclass(frozen=True, slots=True)
+class CloseConnection:
+    """End an accepted connection without answering what is still open on it."""
+
+    connection_id: ConnectionId
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """Send a request to `endpoint` on the connection that belongs to (`channel`, `endpoint`), made on first use.
+
+    The shell asks ApiVersions first, encodes `body` at the highest common version, and reports back within `timeout_ms`,
+    connecting included. Several calls may be in flight on one channel; channels never block each other (raft,
+    heartbeat, forwarding … are channels, as Apache Kafka has one connection for each).
+    """
+
+    call_id: CallId
+    channel: str
+    endpoint: Endpoint
+    body: Message
+    timeout_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class CancelCall:
+    """Nobody waits for this call any more: the shell may drop its answer; neither answer nor failure is reported."""
+
+    call_id: CallId
+
+
+@dataclass(frozen=True, slots=True)
+class SaveElection:
+    """Write `quorum-state` durably (file, rename, directory) before performing what follows."""
+
+    state: ElectionState
+
+
+@dataclass(frozen=True, slots=True)
+class Append:
+    """Append whole record batches, which begin at the log's end and carry their offsets and epochs, to the metadata log."""
+
+    base_offset: Offset
+    end_offset: Offset
+    batches: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Truncate:
+    """Cut the metadata log to end before `end_offset` (a batch boundary)."""
+
+    end_offset: Offset
+
+
+@dataclass(frozen=True, slots=True)
+class ResetLog:
+    """Drop the whole metadata log; it continues, empty, at the end of this snapshot."""
+
+    snapshot_id: OffsetAndEpoch
+
+
+@dataclass(frozen=True, slots=True)
+class WriteSnapshot:
+    """Write bytes of a snapshot's part file at `position` (0 makes the file anew); `last` freezes it: `SnapshotFlushed` follows."""
+
+    snapshot_id: OffsetAndEpoch
+    position: int
+    data: bytes
+    last: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DropSnapshotPart:
+    """Delete an unfinished snapshot file."""
+
+    snapshot_id: OffsetAndEpoch
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """A line for the operator's eyes, at `level` info, warning or error. Everything else is logged by rendering events and effects."""
+
+    level: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """End the process: cleanly after a shutdown, or (`fault`) because going on could break a promise."""
+
+    reason: str
+    fault: bool = False
+
+
+NodeEffect = (
+    Respond
+    | CloseConnection
+    | Call
+    | CancelCall
+    | SaveElection
+    | Append
+    | Truncate
+    | ResetLog
+    | WriteSnapshot
+    | DropSnapshotPart
+    | Log
+    | Stop
+)
+"""What every node may ask for. `broker_node` widens it with the effects of its data plane."""
