@@ -1,0 +1,304 @@
+"""A node's configuration, from `server.properties` with Apache Kafka's names.
+
+`load` either returns a configuration in which everything agrees, or raises `ConfigError` naming every line that does not. Endpoints
+are always a map from listener name to host and port. Names we do not act on are in `config_names`; `notices` says which were found.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+from controller_runtime.identifiers import Endpoint, NodeId
+from controller_runtime.server.config_names import BY_NAME, OWN_NAMES
+from controller_runtime.server.listeners import (
+    BadValue,
+    Listener,
+    parse_endpoint,
+    parse_host_port,
+    parse_listeners,
+    parse_map,
+    parse_voters,
+)
+from controller_runtime.server.properties import BadProperties, Property, parse_properties
+from controller_runtime.server.settings import Settings, check, notices
+
+T = TypeVar("T")
+
+_ENVIRONMENT: Final = {
+    "quorate.http.listener": "QUORATE_HTTP_LISTENER",
+    "quorate.log.format": "QUORATE_LOG_FORMAT",
+    "quorate.log.level": "QUORATE_LOG_LEVEL",
+}
+
+
+class ConfigError(ValueError):
+    """The configuration is refused; one line per problem, each naming its place."""
+
+    def __init__(self, problems: Iterable[str]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join(self.problems))
+
+
+@dataclass(frozen=True, slots=True)
+class ServerConfig:
+    node_id: NodeId
+    is_controller: bool
+    is_broker: bool
+    listeners: tuple[Listener, ...]
+    advertised: Mapping[str, Endpoint]
+    """Of every listener, controller listeners too. A port 0 is replaced by the bound one at start."""
+    controller_listener_names: tuple[str, ...]
+    inter_broker_listener_name: str
+    quorum_voters: Mapping[NodeId, Endpoint]
+    """Static voters; empty when voters come from the log."""
+    bootstrap_servers: tuple[Endpoint, ...]
+    log_dirs: tuple[str, ...]
+    metadata_log_dir: str
+    rack: str | None
+    http_listener: tuple[str, int] | None
+    log_format: str
+    log_level: str
+    settings: Settings
+    """Everything else, by Kafka's name."""
+    notices: tuple[str, ...]
+
+    @property
+    def controller_listeners(self) -> tuple[Listener, ...]:
+        return tuple(listener for listener in self.listeners if listener.name in self.controller_listener_names)
+
+    @property
+    def broker_listeners(self) -> tuple[Listener, ...]:
+        return tuple(listener for listener in self.listeners if listener.name not in self.controller_listener_names)
+
+    @property
+    def contact_points(self) -> tuple[Endpoint, ...]:
+        """Where the quorum is looked for before a leader is known."""
+        return self.bootstrap_servers or tuple(self.quorum_voters.values())
+
+
+def load(path: str, overrides: Iterable[str] = ()) -> ServerConfig:
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+            properties = parse_properties(file.read(), os.path.basename(path))
+    except OSError as error:
+        raise ConfigError([f"{path}: {error.strerror}"]) from error
+    except BadProperties as error:
+        raise ConfigError([str(error)]) from error
+    for override in overrides:
+        name, separator, value = override.partition("=")
+        if not separator or not name:
+            raise ConfigError([f"--override {override}: property=value is needed"])
+        properties[name] = Property(name, value, f"--override {name}")
+    return from_properties(properties, os.path.basename(path), os.environ)
+
+
+def from_properties(
+    properties: Mapping[str, Property], source: str, environment: Mapping[str, str] | None = None
+) -> ServerConfig:
+    problems = list(check(properties))
+    if "broker.id" in properties and "node.id" not in properties:
+        properties = {
+            **properties,
+            "node.id": Property("node.id", properties["broker.id"].value, properties["broker.id"].origin),
+        }
+    missing = [name for name in ("process.roles", "node.id", "controller.listener.names") if not properties.get(name)]
+    problems += [f'{source}: Missing required configuration "{name}" which has no default value.' for name in missing]
+    if problems:
+        raise ConfigError(problems)
+    return _Reading(Settings(properties), source, environment or {}).config()
+
+
+def _parse_endpoints(values: tuple[str, ...]) -> tuple[Endpoint, ...]:
+    return tuple(parse_endpoint(value) for value in values)
+
+
+class _Reading:
+    """One pass over checked settings that collects what does not agree."""
+
+    def __init__(self, settings: Settings, source: str, environment: Mapping[str, str]) -> None:
+        self.settings = settings
+        self.source = source
+        self.environment = environment
+        self.problems: list[str] = []
+
+    def config(self) -> ServerConfig:
+        settings = self.settings
+        roles = self._roles()
+        names = tuple(name.upper() for name in settings.items("controller.listener.names"))
+        listeners = self._listeners(roles, names)
+        protocols = self._protocols(listeners, names)
+        self._require_plaintext(listeners, names, protocols)
+        advertised = self._advertised(listeners)
+        inter_broker = (settings.text("inter.broker.listener.name") or "PLAINTEXT").upper()
+        if "broker" in roles:
+            self._check_broker_listeners(advertised, names, inter_broker)
+        voters = self._parse("controller.quorum.voters", parse_voters)
+        bootstrap = self._parse("controller.quorum.bootstrap.servers", _parse_endpoints)
+        self._check_quorum(roles, voters, bootstrap)
+        log_dirs = settings.items("log.dirs") or settings.items("log.dir")
+        if not log_dirs:
+            self._problem("log.dirs", "At least one log directory must be defined")
+        if settings.has("broker.id") and settings.integer("broker.id") != settings.integer("node.id"):
+            self._problem(
+                "broker.id", f"You must set `node.id` to the same value as `broker.id` ({settings.raw('node.id')})"
+            )
+        http = self._http_listener()
+        if self.problems:
+            raise ConfigError(self.problems)
+        return ServerConfig(
+            node_id=NodeId(settings.integer("node.id")),
+            is_controller="controller" in roles,
+            is_broker="broker" in roles,
+            listeners=listeners,
+            advertised=advertised,
+            controller_listener_names=names,
+            inter_broker_listener_name=inter_broker,
+            quorum_voters=voters,
+            bootstrap_servers=bootstrap,
+            log_dirs=log_dirs,
+            metadata_log_dir=settings.text("metadata.log.dir") or log_dirs[0],
+            rack=settings.text("broker.rack"),
+            http_listener=http,
+            log_format=self._own("quorate.log.format", "text", ("text", "json")),
+            log_level=self._own("quorate.log.level", "info", ("debug", "info", "warning", "error")),
+            settings=settings,
+            notices=tuple(notices(settings.properties)),
+        )
+
+    def _roles(self) -> frozenset[str]:
+        roles = self.settings.items("process.roles")
+        for role in roles:
+            if role not in {"broker", "controller"}:
+                self._problem(
+                    "process.roles", f"Unknown process role {role!r} (only 'broker' and 'controller' are allowed roles)"
+                )
+        if not roles:
+            self._problem("process.roles", "at least one of broker, controller is needed")
+        if len(set(roles)) != len(roles):
+            self._problem("process.roles", "Duplicate role names found")
+        return frozenset(roles)
+
+    def _listeners(self, roles: frozenset[str], names: tuple[str, ...]) -> tuple[Listener, ...]:
+        listeners = self._parse("listeners", parse_listeners)
+        if not names:
+            self._problem("controller.listener.names", "must contain at least one value when running KRaft")
+            return listeners
+        own = {listener.name for listener in listeners}
+        if "controller" in roles and not own & set(names):
+            self._problem("listeners", f"must have at least one of controller.listener.names ({', '.join(names)})")
+        if "controller" not in roles and (wrong := sorted(own & set(names))):
+            self._problem("listeners", f"a broker must not listen on controller.listener.names ({', '.join(wrong)})")
+        if "broker" not in roles and (wrong := sorted(own - set(names))):
+            self._problem(
+                "listeners", f"a controller may only listen on controller.listener.names ({', '.join(wrong)} is none)"
+            )
+        if "broker" in roles and not own - set(names):
+            self._problem("listeners", "There must be at least one broker listener")
+        return listeners
+
+    def _protocols(self, listeners: tuple[Listener, ...], names: tuple[str, ...]) -> dict[str, str]:
+        """As in Kafka: controller listeners default to PLAINTEXT when the map is not set and nothing secure is in sight."""
+        protocols = self._parse("listener.security.protocol.map", parse_map)
+        if not self.settings.has("listener.security.protocol.map"):
+            secure = {"SSL", "SASL_PLAINTEXT", "SASL_SSL"} & {*names, *(listener.name for listener in listeners)}
+            if not secure:
+                protocols = {**protocols, **{name: "PLAINTEXT" for name in names if name not in protocols}}
+        return protocols
+
+    def _require_plaintext(
+        self, listeners: tuple[Listener, ...], names: tuple[str, ...], protocols: Mapping[str, str]
+    ) -> None:
+        for name in dict.fromkeys((*(listener.name for listener in listeners), *names)):
+            where = "listeners" if any(listener.name == name for listener in listeners) else "controller.listener.names"
+            protocol = protocols.get(name)
+            if protocol is None:
+                self._problem(
+                    where, f"No security protocol defined for listener {name} in listener.security.protocol.map"
+                )
+            elif protocol != "PLAINTEXT":
+                self._problem(
+                    where,
+                    f"listener {name} asks for {protocol}, which is not supported yet: only PLAINTEXT is. "
+                    "The node does not start rather than serve it in the clear.",
+                )
+
+    def _advertised(self, listeners: tuple[Listener, ...]) -> dict[str, Endpoint]:
+        stated = {listener.name: listener for listener in self._parse("advertised.listeners", parse_listeners)}
+        if unknown := sorted(set(stated) - {listener.name for listener in listeners}):
+            self._problem("advertised.listeners", f"{', '.join(unknown)} is not among the listeners")
+        if wildcard := [str(one) for one in stated.values() if one.host in {"0.0.0.0", "::"}]:
+            self._problem(
+                "advertised.listeners", f"cannot use the nonroutable meta-address {wildcard[0]}; use a routable address"
+            )
+        return {listener.name: _reachable(stated.get(listener.name, listener)) for listener in listeners}
+
+    def _check_broker_listeners(
+        self, advertised: Mapping[str, Endpoint], names: tuple[str, ...], inter_broker: str
+    ) -> None:
+        if inter_broker in names:
+            self._problem("inter.broker.listener.name", f"{inter_broker} is a controller listener")
+        elif inter_broker not in advertised:
+            self._problem(
+                "inter.broker.listener.name", f"{inter_broker} must be a listener name defined in advertised.listeners"
+            )
+
+    def _check_quorum(
+        self, roles: frozenset[str], voters: Mapping[NodeId, Endpoint], bootstrap: tuple[Endpoint, ...]
+    ) -> None:
+        node_id = self.settings.integer("node.id")
+        if not voters and not bootstrap:
+            self._problem(
+                "process.roles",
+                "either controller.quorum.bootstrap.servers must contain the set of bootstrap controllers "
+                "or controller.quorum.voters must contain a parseable set of controllers",
+            )
+        if voters and "controller" in roles and node_id not in voters:
+            self._problem("controller.quorum.voters", f"must contain the node id {node_id} of this controller")
+        if voters and "controller" not in roles and node_id in voters:
+            self._problem("controller.quorum.voters", f"must not contain the node id {node_id} of this broker")
+
+    def _http_listener(self) -> tuple[str, int] | None:
+        text = self._own("quorate.http.listener", "", None)
+        if not text:
+            return None
+        try:
+            host, port = parse_host_port(text, text)
+        except BadValue as error:
+            self._problem("quorate.http.listener", str(error))
+            return None
+        return host, port
+
+    def _own(self, name: str, default: str, allowed: tuple[str, ...] | None) -> str:
+        assert name in OWN_NAMES, name
+        written = self.settings.properties.get(name)
+        value = written.value.strip() if written else self.environment.get(_ENVIRONMENT[name], default)
+        if allowed is not None and value not in allowed:
+            origin = written.origin if written else _ENVIRONMENT[name]
+            raise ConfigError(
+                [f"{origin}: Invalid value {value} for configuration {name}: one of {', '.join(allowed)}"]
+            )
+        return value
+
+    def _parse(self, name: str, parse: Callable[[tuple[str, ...]], T]) -> T:
+        try:
+            return parse(self.settings.items(name))
+        except BadValue as error:
+            self._problem(name, str(error))
+            return parse(())
+
+    def _problem(self, name: str, why: str) -> None:
+        written = self.settings.properties.get(name)
+        origin = written.origin if written else self.source
+        value = written.value if written else BY_NAME[name].default if name in BY_NAME else ""
+        self.problems.append(f"{origin}: Invalid value {value} for configuration {name}: {why}")
+
+
+def _reachable(listener: Listener) -> Endpoint:
+    """A listener on every address is advertised under this machine's name, as Kafka does."""
+    if listener.host in {"", "0.0.0.0", "::"}:
+        return Endpoint(socket.getfqdn(), listener.port)
+    return Endpoint(listener.host, listener.port)

@@ -1,0 +1,156 @@
+"""Typed values by Kafka's name: what the file says, else Kafka's default.
+
+`check` finds everything wrong with single values at once, each problem with the line that holds it, so the getters below cannot fail
+on a checked set. What names mean together (roles, listeners, voters) is for `config`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from controller_runtime.server.config_names import (
+    ACTED,
+    BY_NAME,
+    EXTRA_REFUSED,
+    OWN_NAMES,
+    REFUSED,
+    REFUSED_PREFIXES,
+    ConfigName,
+)
+from controller_runtime.server.properties import Property
+
+_RANGES: Final = {"short": 2**15 - 1, "int": 2**31 - 1, "long": 2**63 - 1}
+
+_LOWEST: Final = {
+    "node.id": 0,
+    "broker.heartbeat.interval.ms": 1,
+    "broker.session.timeout.ms": 1,
+    "controller.quorum.append.linger.ms": 0,
+    "controller.quorum.election.backoff.max.ms": 0,
+    "controller.quorum.election.timeout.ms": 1,
+    "controller.quorum.fetch.max.bytes": 1,
+    "controller.quorum.fetch.snapshot.max.bytes": 1,
+    "controller.quorum.fetch.timeout.ms": 1,
+    "controller.quorum.request.timeout.ms": 1,
+    "controller.quorum.retry.backoff.ms": 0,
+    "default.replication.factor": 1,
+    "fetch.max.bytes": 1024,
+    "initial.broker.registration.timeout.ms": 1,
+    "log.index.interval.bytes": 0,
+    "log.index.size.max.bytes": 4,
+    "log.segment.bytes": 1024 * 1024,
+    "max.connections": 0,
+    "max.connections.per.ip": 0,
+    "message.max.bytes": 0,
+    "metadata.log.max.record.bytes.between.snapshots": 1,
+    "metadata.log.max.snapshot.interval.ms": 0,
+    "metadata.log.segment.bytes": 8 * 1024 * 1024,
+    "metadata.max.idle.interval.ms": 0,
+    "num.partitions": 1,
+    "socket.listen.backlog.size": 1,
+    "socket.request.max.bytes": 1,
+}
+"""Kafka's own lower bounds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    properties: Mapping[str, Property]
+
+    def raw(self, name: str) -> str | None:
+        written = self.properties.get(name)
+        if written is not None:
+            return written.value.strip()
+        default = BY_NAME[name].default
+        return None if default in {"null", "REQUIRED"} else default
+
+    def origin(self, name: str) -> str:
+        return self.properties[name].origin if name in self.properties else "default"
+
+    def has(self, name: str) -> bool:
+        return name in self.properties
+
+    def text(self, name: str) -> str | None:
+        return self.raw(name) or None
+
+    def integer(self, name: str) -> int:
+        value = self.raw(name)
+        assert value is not None, f"{name} has no default: ask has() first"
+        return int(value)
+
+    def boolean(self, name: str) -> bool:
+        return (self.raw(name) or "").lower() == "true"
+
+    def items(self, name: str) -> tuple[str, ...]:
+        return tuple(item.strip() for item in (self.raw(name) or "").split(",") if item.strip())
+
+
+def check(properties: Mapping[str, Property]) -> Iterator[str]:
+    """Problems of single values: wrong type, out of range, refused."""
+    for written in properties.values():
+        row = BY_NAME.get(written.name)
+        reason = refusal(written, row)
+        if reason is not None:
+            yield (
+                f"{written.origin}: {written.name} is not supported, and without it {reason}. "
+                "The node does not start; remove the line or set Kafka's default."
+            )
+        elif row is not None and (why := _fault(row, written.value.strip())) is not None:
+            shown = "[hidden]" if row.kind == "password" else written.value
+            yield f"{written.origin}: Invalid value {shown} for configuration {written.name}: {why}"
+
+
+def refusal(written: Property, row: ConfigName | None) -> str | None:
+    if row is not None and row.standing == REFUSED:
+        return None if _same(row, written.value.strip()) else row.reason
+    if written.name in EXTRA_REFUSED:
+        return EXTRA_REFUSED[written.name]
+    if written.name.startswith("listener.name."):
+        return "the settings of that listener would not be in force"
+    if row is None and written.name.startswith(REFUSED_PREFIXES):
+        return "the security it asks for would be missing"
+    return None
+
+
+def _same(row: ConfigName, value: str) -> bool:
+    """Is the value Kafka's default, written in whatever way?"""
+    if row.default == "null":
+        return value == ""
+    if row.kind in _RANGES and value.lstrip("-").isdigit():
+        return int(value) == int(row.default)
+    return value.lower() == row.default.lower() if row.kind == "boolean" else value == row.default
+
+
+def _fault(row: ConfigName, value: str) -> str | None:
+    if row.kind in _RANGES:
+        return _integer_fault(row, value)
+    if row.kind == "boolean" and value.lower() not in {"true", "false"}:
+        return "Expected value to be either true or false"
+    if row.kind == "double":
+        try:
+            float(value)
+        except ValueError:
+            return "Not a number of type DOUBLE"
+    return None
+
+
+def _integer_fault(row: ConfigName, value: str) -> str | None:
+    digits = value.removeprefix("-").removeprefix("+")
+    if not digits.isascii() or not digits.isdigit() or abs(int(value)) > _RANGES[row.kind]:
+        return f"Not a number of type {row.kind.upper()}"
+    if int(value) < _LOWEST.get(row.name, -(2**63)):
+        return f"Value must be at least {_LOWEST[row.name]}"
+    return None
+
+
+def notices(properties: Mapping[str, Property]) -> Iterator[str]:
+    """What a start says about names it does not act on."""
+    for written in properties.values():
+        row = BY_NAME.get(written.name)
+        if row is None:
+            if written.name not in OWN_NAMES:
+                yield f"{written.origin}: {written.name} is not a known configuration, it is ignored"
+        elif row.standing != ACTED and not _same(row, written.value.strip()):
+            yield f"{written.origin}: {written.name} is ignored: {row.reason}"
