@@ -1,0 +1,11 @@
+# Generated from ConsumerGroupMetadataValue in tools/kafka_messages.txt by tools/generate_messages.py. Do not edit.
+"""ConsumerGroupMetadataValue: coordinator-value, key 3, versions 0, flexible 0+."""
+
+from __future__ import annotations
+
+from controller_runtime.protocol.schema import Message, field
+
+
+class ConsumerGroupMetadataValue(Message, kind="coordinator-value", valid="0", flexible="0+", key=3):
+    epoch: int = field("int32", "0+", default=0)
+    metadata_hash: int = field("int64", "0+", default=0, tag=0, tagged="0+")

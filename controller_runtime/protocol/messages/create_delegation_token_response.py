@@ -1,0 +1,20 @@
+# Generated from CreateDelegationTokenResponse in tools/kafka_messages.txt by tools/generate_messages.py. Do not edit.
+"""CreateDelegationTokenResponse: response, key 38, versions 1-3, flexible 2+."""
+
+from __future__ import annotations
+
+from controller_runtime.protocol.schema import Message, field
+
+
+class CreateDelegationTokenResponse(Message, kind="response", valid="1-3", flexible="2+", key=38):
+    error_code: int = field("int16", "0+", default=0)
+    principal_type: str = field("string", "0+", default="")
+    principal_name: str = field("string", "0+", default="")
+    token_requester_principal_type: str = field("string", "3+", default="")
+    token_requester_principal_name: str = field("string", "3+", default="")
+    issue_timestamp_ms: int = field("int64", "0+", default=0)
+    expiry_timestamp_ms: int = field("int64", "0+", default=0)
+    max_timestamp_ms: int = field("int64", "0+", default=0)
+    token_id: str = field("string", "0+", default="")
+    hmac: bytes = field("bytes", "0+", default=b"")
+    throttle_time_ms: int = field("int32", "0+", default=0)

@@ -1,0 +1,37 @@
+# Generated from RemoteLogSegmentMetadataRecord in tools/kafka_messages.txt by tools/generate_messages.py. Do not edit.
+"""RemoteLogSegmentMetadataRecord: data, key 0, versions 0, flexible 0+."""
+
+from __future__ import annotations
+
+from controller_runtime.identifiers import ZERO_UUID, Uuid
+from controller_runtime.protocol.schema import Message, Struct, default_of, field
+
+
+class TopicIdPartitionEntry(Struct):
+    name: str = field("string", "0+", default="")
+    id: Uuid = field("uuid", "0+", default=ZERO_UUID)
+    partition: int = field("int32", "0+", default=0)
+
+
+class RemoteLogSegmentIdEntry(Struct):
+    topic_id_partition: TopicIdPartitionEntry = field(TopicIdPartitionEntry, "0+", default=default_of(TopicIdPartitionEntry))
+    id: Uuid = field("uuid", "0+", default=ZERO_UUID)
+
+
+class SegmentLeaderEpochEntry(Struct):
+    leader_epoch: int = field("int32", "0+", default=0)
+    offset: int = field("int64", "0+", default=0)
+
+
+class RemoteLogSegmentMetadataRecord(Message, kind="data", valid="0", flexible="0+", key=0):
+    remote_log_segment_id: RemoteLogSegmentIdEntry = field(RemoteLogSegmentIdEntry, "0+", default=default_of(RemoteLogSegmentIdEntry))
+    start_offset: int = field("int64", "0+", default=0)
+    end_offset: int = field("int64", "0+", default=0)
+    broker_id: int = field("int32", "0+", default=0)
+    max_timestamp_ms: int = field("int64", "0+", default=0)
+    event_timestamp_ms: int = field("int64", "0+", default=0)
+    segment_leader_epochs: tuple[SegmentLeaderEpochEntry, ...] = field([SegmentLeaderEpochEntry], "0+", default=())
+    segment_size_in_bytes: int = field("int32", "0+", default=0)
+    custom_metadata: bytes | None = field("bytes", "0+", default=None, nullable="0+")
+    remote_log_segment_state: int = field("int8", "0+", default=0)
+    txn_index_empty: bool = field("bool", "0+", default=False, tag=0, tagged="0+")

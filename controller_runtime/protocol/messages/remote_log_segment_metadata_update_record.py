@@ -1,0 +1,26 @@
+# Generated from RemoteLogSegmentMetadataUpdateRecord in tools/kafka_messages.txt by tools/generate_messages.py. Do not edit.
+"""RemoteLogSegmentMetadataUpdateRecord: data, key 1, versions 0, flexible 0+."""
+
+from __future__ import annotations
+
+from controller_runtime.identifiers import ZERO_UUID, Uuid
+from controller_runtime.protocol.schema import Message, Struct, default_of, field
+
+
+class TopicIdPartitionEntry(Struct):
+    name: str = field("string", "0+", default="")
+    id: Uuid = field("uuid", "0+", default=ZERO_UUID)
+    partition: int = field("int32", "0+", default=0)
+
+
+class RemoteLogSegmentIdEntry(Struct):
+    topic_id_partition: TopicIdPartitionEntry = field(TopicIdPartitionEntry, "0+", default=default_of(TopicIdPartitionEntry))
+    id: Uuid = field("uuid", "0+", default=ZERO_UUID)
+
+
+class RemoteLogSegmentMetadataUpdateRecord(Message, kind="data", valid="0", flexible="0+", key=1):
+    remote_log_segment_id: RemoteLogSegmentIdEntry = field(RemoteLogSegmentIdEntry, "0+", default=default_of(RemoteLogSegmentIdEntry))
+    broker_id: int = field("int32", "0+", default=0)
+    event_timestamp_ms: int = field("int64", "0+", default=0)
+    custom_metadata: bytes | None = field("bytes", "0+", default=None, nullable="0+")
+    remote_log_segment_state: int = field("int8", "0+", default=0)

@@ -1,0 +1,11 @@
+# Generated from StreamsGroupMemberMetadataKey in tools/kafka_messages.txt by tools/generate_messages.py. Do not edit.
+"""StreamsGroupMemberMetadataKey: coordinator-key, key 19, versions 0, flexible none."""
+
+from __future__ import annotations
+
+from controller_runtime.protocol.schema import Message, field
+
+
+class StreamsGroupMemberMetadataKey(Message, kind="coordinator-key", valid="0", flexible="none", key=19):
+    group_id: str = field("string", "0", default="")
+    member_id: str = field("string", "0", default="")

@@ -1,0 +1,11 @@
+# Generated from UnregisterBrokerRecord in tools/kafka_messages.txt by tools/generate_messages.py. Do not edit.
+"""UnregisterBrokerRecord: metadata, key 1, versions 0, flexible 0+."""
+
+from __future__ import annotations
+
+from controller_runtime.protocol.schema import Message, field
+
+
+class UnregisterBrokerRecord(Message, kind="metadata", valid="0", flexible="0+", key=1):
+    broker_id: int = field("int32", "0+", default=0)
+    broker_epoch: int = field("int64", "0+", default=0)
