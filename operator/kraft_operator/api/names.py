@@ -1,0 +1,68 @@
+"""Names that are for ever: of the resource, of a cluster's objects, of labels and annotations.
+
+Voters' endpoints are baked into the metadata log, so every name here derives from the cluster's name and the node id only and
+never changes. A role is `controller` or the name of a broker pool; pool names hold no hyphen, so `C-R-N` reads back in one way.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+GROUP: Final = "kraft.quorate.dev"
+VERSION: Final = "v1alpha1"
+API_VERSION: Final = f"{GROUP}/{VERSION}"
+KIND: Final = "KRaftCluster"
+PLURAL: Final = "kraftclusters"
+
+FIELD_MANAGER: Final = "kraft-operator"
+CONTROLLER_ROLE: Final = "controller"
+
+MAX_CLUSTER_NAME_LENGTH: Final = 36
+MAX_POOL_NAME_LENGTH: Final = 10
+MAX_NODE_ID: Final = 9999
+"""Together these keep a StatefulSet's name at 52 characters: its revision label (name, hyphen, ten digits) may have 63."""
+
+LABEL_CLUSTER: Final = f"{GROUP}/cluster"
+LABEL_ROLE: Final = f"{GROUP}/role"
+"""`controller` or `broker`."""
+LABEL_POOL: Final = f"{GROUP}/pool"
+"""`controller` or the pool's name: the R of `C-R-N`."""
+LABEL_NODE_ID: Final = f"{GROUP}/node-id"
+
+ANNOTATION_CONFIG_HASH: Final = f"{GROUP}/config-hash"
+ANNOTATION_CLUSTER_ID: Final = f"{GROUP}/cluster-id"
+ANNOTATION_DIRECTORY_ID: Final = f"{GROUP}/directory-id"
+ANNOTATION_NONCE: Final = f"{GROUP}/nonce"
+
+HTTP_PORT: Final = 9404
+HTTP_PORT_NAME: Final = "http"
+
+
+def node_name(cluster: str, role: str, node_id: int) -> str:
+    """Of the node's StatefulSet and ConfigMap."""
+    return f"{cluster}-{role}-{node_id}"
+
+
+def pod_name(cluster: str, role: str, node_id: int) -> str:
+    return f"{node_name(cluster, role, node_id)}-0"
+
+
+def claim_name(cluster: str, role: str, node_id: int) -> str:
+    return f"data-{pod_name(cluster, role, node_id)}"
+
+
+def nodes_service(cluster: str) -> str:
+    return f"{cluster}-nodes"
+
+
+def bootstrap_service(cluster: str) -> str:
+    return f"{cluster}-bootstrap"
+
+
+def ledger_name(cluster: str) -> str:
+    return f"{cluster}-ledger"
+
+
+def node_host(cluster: str, role: str, node_id: int, namespace: str, cluster_domain: str) -> str:
+    """The DNS name of a node's pod."""
+    return f"{pod_name(cluster, role, node_id)}.{nodes_service(cluster)}.{namespace}.svc.{cluster_domain}"

@@ -1,0 +1,241 @@
+"""From a resource as the API server gives it to a `KRaftCluster`, or `InvalidSpec` with the path.
+
+Repeats what the CRD's rules say (the rules may be older than this operator, or ratcheted around) except the transition rules,
+which need the old object: those the operator checks against its ledger. `check` is about several fields at once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from controller_runtime.identifiers import Uuid
+from kraft_operator.api import names
+from kraft_operator.api.config_keys import owner_of
+from kraft_operator.api.reader import InvalidSpec, Reader, quantity
+from kraft_operator.api.spec import (
+    BootstrapPolicy,
+    ClusterSpec,
+    Config,
+    Group,
+    Image,
+    KRaftCluster,
+    LifecycleState,
+    Listener,
+    NodeIdRange,
+    Pod,
+    Probes,
+    PullPolicy,
+    Role,
+    Storage,
+    VolumePolicy,
+)
+
+CONTROLLER_COUNTS: Final = (1, 3, 5, 7)
+MIN_SIZE: Final = "100Mi"
+MAX_POOLS: Final = 16
+MAX_POOL_REPLICAS: Final = 1000
+_POOL_NAME: Final = re.compile(r"^[a-z][a-z0-9]{0,9}$")
+_LISTENER_NAME: Final = re.compile(r"^[A-Z][A-Z0-9_]{0,30}$")
+_DIGEST: Final = re.compile(r"^sha256:[0-9a-f]{64}$")
+_PROPERTY_KEY: Final = re.compile(r"^[A-Za-z0-9._-]{1,253}$")
+_RESERVED_PORTS: Final = frozenset({names.HTTP_PORT})
+
+
+def parse_cluster(resource: Mapping[str, Any]) -> KRaftCluster:
+    """Raises InvalidSpec for the first thing that is wrong."""
+    metadata = Reader("", resource).child("metadata")
+    name = metadata.text("name")
+    if len(name) > names.MAX_CLUSTER_NAME_LENGTH:
+        raise InvalidSpec("metadata.name", f"must be at most {names.MAX_CLUSTER_NAME_LENGTH} characters")
+    if "." in name:
+        raise InvalidSpec("metadata.name", "must not contain a dot: Services are named after it")
+    spec = parse_spec(Reader("", resource).child("spec"))
+    return KRaftCluster(
+        namespace=metadata.text("namespace"),
+        name=name,
+        uid=metadata.text("uid", ""),
+        generation=metadata.number("generation", 0),
+        spec=spec,
+    )
+
+
+def parse_spec(spec: Reader) -> ClusterSpec:
+    endpoints = spec.child("endpoints")
+    parsed = ClusterSpec(
+        image=_image(spec.child("image")),
+        controllers=_controllers(spec.child("controllers")),
+        broker_pools=tuple(_pool(pool) for pool in spec.items("brokerPools")),
+        controller_listeners=_listeners(endpoints, "controller", Listener("CONTROLLER", 9093)),
+        broker_listeners=_listeners(endpoints, "broker", Listener("PLAINTEXT", 9092)),
+        cluster_domain=spec.text("clusterDomain", "cluster.local"),
+        cluster_id=_cluster_id(spec),
+        config=_config(spec.child("config")),
+        bootstrap_policy=spec.child("bootstrap").choice("policy", BootstrapPolicy, BootstrapPolicy.NEW_OR_ADOPT),
+        volume_policy=spec.child("deletionPolicy").choice("volumes", VolumePolicy, VolumePolicy.RETAIN),
+        lifecycle=spec.child("lifecycle").choice("state", LifecycleState, LifecycleState.RUNNING),
+        probes=spec.choice("probes", Probes, Probes.HTTP),
+    )
+    for path, problem in check(parsed):
+        raise InvalidSpec(f"{spec.path}.{path}", problem)
+    return parsed
+
+
+def check(spec: ClusterSpec) -> Iterator[tuple[str, str]]:
+    """What is wrong between fields, as (path below spec, problem)."""
+    if spec.controllers.replicas not in CONTROLLER_COUNTS:
+        yield "controllers.replicas", f"must be 1, 3, 5 or 7, not {spec.controllers.replicas}"
+    if len(spec.broker_pools) > MAX_POOLS:
+        yield "brokerPools", f"at most {MAX_POOLS} pools, not {len(spec.broker_pools)}"
+    for group in spec.groups:
+        path = _path(spec, group)
+        if len(group.node_id_range) < group.replicas:
+            yield f"{path}.nodeIdRange", f"has {len(group.node_id_range)} ids for {group.replicas} replicas"
+        for other in spec.groups[spec.groups.index(group) + 1 :]:
+            if group.name == other.name:
+                yield _path(spec, other), f"a second pool is named {other.name!r}"
+            if group.node_id_range.overlaps(other.node_id_range):
+                yield f"{_path(spec, other)}.nodeIdRange", f"overlaps that of {group.name}"
+    yield from _check_listeners(spec)
+
+
+def _check_listeners(spec: ClusterSpec) -> Iterator[tuple[str, str]]:
+    taken_names: set[str] = set()
+    taken_ports = set(_RESERVED_PORTS)
+    for role, listeners in (("controller", spec.controller_listeners), ("broker", spec.broker_listeners)):
+        for listener in listeners:
+            if listener.name in taken_names:
+                yield f"endpoints.{role}", f"a second listener is named {listener.name}"
+            if listener.port in taken_ports:
+                yield f"endpoints.{role}", f"port {listener.port} of {listener.name} is taken"
+            taken_names.add(listener.name)
+            taken_ports.add(listener.port)
+
+
+def _path(spec: ClusterSpec, group: Group) -> str:
+    return "controllers" if group is spec.controllers else f"brokerPools[{spec.broker_pools.index(group)}]"
+
+
+def _image(image: Reader) -> Image:
+    policy = image.choice("pullPolicy", PullPolicy, PullPolicy.IF_NOT_PRESENT)
+    secrets = tuple(secret.text("name") for secret in image.items("pullSecrets"))
+    reference, repository = image.optional_text("reference"), image.optional_text("repository")
+    if (reference is None) == (repository is None):
+        raise InvalidSpec(image.path, "exactly one of reference and repository is needed")
+    if reference is not None:
+        if image.has("tag") or image.has("digest"):
+            raise InvalidSpec(image.path, "a reference already holds its tag and digest")
+        return Image(reference, policy, secrets)
+    tag, digest = image.optional_text("tag"), image.optional_text("digest")
+    if tag is None and digest is None:
+        raise InvalidSpec(image.path, "a tag or a digest is needed beside the repository")
+    if digest is not None and not _DIGEST.match(digest):
+        raise InvalidSpec(image.at("digest"), f"{digest!r} is not sha256: and 64 hexadecimal digits")
+    return Image(f"{repository}{f':{tag}' if tag else ''}{f'@{digest}' if digest else ''}", policy, secrets)
+
+
+def _controllers(controllers: Reader) -> Group:
+    return _group(controllers, Role.CONTROLLER, names.CONTROLLER_ROLE, NodeIdRange(0, 99), 3)
+
+
+def _pool(pool: Reader) -> Group:
+    name = pool.text("name")
+    if not _POOL_NAME.match(name) or name == names.CONTROLLER_ROLE:
+        raise InvalidSpec(
+            pool.at("name"), f"{name!r} is not a pool's name: up to ten lower-case letters and digits, not controller"
+        )
+    return _group(pool, Role.BROKER, name, None, 3)
+
+
+def _group(group: Reader, role: Role, name: str, ids: NodeIdRange | None, replicas: int) -> Group:
+    count = group.number("replicas", replicas)
+    if not 0 <= count <= MAX_POOL_REPLICAS:
+        raise InvalidSpec(group.at("replicas"), f"must lie between 0 and {MAX_POOL_REPLICAS}, not {count}")
+    return Group(
+        role=role,
+        name=name,
+        replicas=count,
+        node_id_range=_node_ids(group.child("nodeIdRange"), ids),
+        storage=_storage(group.child("storage")),
+        resources=group.optional_object("resources") or {},
+        pod=_pod(group.child("pod")),
+        config=_properties(group, "config"),
+        rack_node_label=group.child("rack").optional_text("fromNodeLabel"),
+    )
+
+
+def _node_ids(ids: Reader, default: NodeIdRange | None) -> NodeIdRange:
+    start = ids.number("start", default.start if default else None)
+    end = ids.number("end", default.end if default else None)
+    if not 0 <= start <= end <= names.MAX_NODE_ID:
+        raise InvalidSpec(ids.path, f"0 <= start <= end <= {names.MAX_NODE_ID} is needed, not {start} and {end}")
+    return NodeIdRange(start, end)
+
+
+def _storage(storage: Reader) -> Storage:
+    size = storage.values.get("size", "10Gi")
+    if not isinstance(size, str | int) or isinstance(size, bool):
+        raise InvalidSpec(storage.at("size"), f"a quantity such as 10Gi is needed, not {size!r}")
+    if quantity(str(size), storage.at("size")) < quantity(MIN_SIZE, ""):
+        raise InvalidSpec(storage.at("size"), f"must be at least {MIN_SIZE}, not {size}")
+    return Storage(str(size), storage.optional_text("storageClassName"))
+
+
+def _pod(pod: Reader) -> Pod:
+    for kind in ("labels", "annotations"):
+        for key in pod.texts(kind):
+            domain = key.partition("/")[0]
+            if domain in (names.GROUP, "app.kubernetes.io", "statefulset.kubernetes.io"):
+                raise InvalidSpec(f"{pod.at(kind)}[{key}]", "belongs to the operator")
+    return Pod(
+        labels=pod.texts("labels"),
+        annotations=pod.texts("annotations"),
+        node_selector=pod.texts("nodeSelector"),
+        affinity=pod.optional_object("affinity"),
+        tolerations=pod.objects("tolerations"),
+        topology_spread_constraints=pod.objects("topologySpreadConstraints")
+        if pod.has("topologySpreadConstraints")
+        else None,
+        priority_class_name=pod.optional_text("priorityClassName"),
+        termination_grace_period_seconds=pod.number("terminationGracePeriodSeconds", 90),
+    )
+
+
+def _listeners(endpoints: Reader, role: str, default: Listener) -> tuple[Listener, ...]:
+    listeners = []
+    for item in endpoints.items(role):
+        listener = Listener(item.text("name"), item.number("port"))
+        if not _LISTENER_NAME.match(listener.name):
+            raise InvalidSpec(item.at("name"), f"{listener.name!r}: a listener's name is of A-Z, 0-9 and _")
+        if not 1024 <= listener.port <= 65535:
+            raise InvalidSpec(item.at("port"), f"must lie between 1024 and 65535, not {listener.port}")
+        listeners.append(listener)
+    return tuple(listeners) or (default,)
+
+
+def _cluster_id(spec: Reader) -> str | None:
+    text = spec.optional_text("clusterID")
+    if text is None:
+        return None
+    try:
+        return str(Uuid.parse(text))
+    except ValueError as error:
+        raise InvalidSpec(spec.at("clusterID"), str(error)) from error
+
+
+def _config(config: Reader) -> Config:
+    return Config(*(_properties(config, part) for part in ("common", "controller", "broker")))
+
+
+def _properties(parent: Reader, name: str) -> Mapping[str, str]:
+    found = parent.texts(name)
+    for key, value in found.items():
+        path = f"{parent.at(name)}[{key}]"
+        if not _PROPERTY_KEY.match(key):
+            raise InvalidSpec(path, "is no key of server.properties")
+        if "\n" in value or "\r" in value:
+            raise InvalidSpec(path, "a value is one line")
+        if (instead := owner_of(key)) is not None:
+            raise InvalidSpec(path, f"belongs to the operator: {instead}")
+    return found

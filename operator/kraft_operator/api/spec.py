@@ -1,0 +1,172 @@
+"""The desired state of a `KRaftCluster`, as frozen values.
+
+`parse_cluster` (in `parse`) is the only maker: whoever holds one of these may trust it. Values that Kubernetes alone judges
+(resources, affinity, tolerations, spread constraints) stay plain objects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from kraft_operator.api import names
+
+
+class PullPolicy(StrEnum):
+    ALWAYS = "Always"
+    IF_NOT_PRESENT = "IfNotPresent"
+    NEVER = "Never"
+
+
+class BootstrapPolicy(StrEnum):
+    NEW_OR_ADOPT = "NewOrAdopt"
+    ADOPT_ONLY = "AdoptOnly"
+
+
+class VolumePolicy(StrEnum):
+    RETAIN = "Retain"
+    DELETE = "Delete"
+
+
+class LifecycleState(StrEnum):
+    RUNNING = "Running"
+    SUSPENDED = "Suspended"
+
+
+class Probes(StrEnum):
+    HTTP = "HTTP"
+    TCP = "TCP"
+
+
+class Role(StrEnum):
+    CONTROLLER = "controller"
+    BROKER = "broker"
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    reference: str
+    """What a kubelet pulls: repository, tag and digest already joined."""
+    pull_policy: PullPolicy = PullPolicy.IF_NOT_PRESENT
+    pull_secrets: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NodeIdRange:
+    """Both ends belong to it."""
+
+    start: int
+    end: int
+
+    def __len__(self) -> int:
+        return self.end - self.start + 1
+
+    def __contains__(self, node_id: object) -> bool:
+        return isinstance(node_id, int) and self.start <= node_id <= self.end
+
+    def overlaps(self, other: NodeIdRange) -> bool:
+        return self.start <= other.end and other.start <= self.end
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    size: str
+    storage_class_name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Pod:
+    """How a group's pods are scheduled and decorated."""
+
+    labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    node_selector: Mapping[str, str] = field(default_factory=dict)
+    affinity: Mapping[str, Any] | None = None
+    tolerations: tuple[Mapping[str, Any], ...] = ()
+    topology_spread_constraints: tuple[Mapping[str, Any], ...] | None = None
+    """None: spread softly over zones and nodes. Empty: not at all."""
+    priority_class_name: str | None = None
+    termination_grace_period_seconds: int = 90
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The controllers, or a pool of brokers: nodes that differ in nothing but their id."""
+
+    role: Role
+    name: str
+    """`controller` or the pool's name: the R of `C-R-N`."""
+    replicas: int
+    node_id_range: NodeIdRange
+    storage: Storage
+    resources: Mapping[str, Any] = field(default_factory=dict)
+    pod: Pod = field(default_factory=Pod)
+    config: Mapping[str, str] = field(default_factory=dict)
+    rack_node_label: str | None = None
+    """Brokers: the label of the Kubernetes node whose value becomes broker.rack."""
+
+    @property
+    def node_ids(self) -> tuple[int, ...]:
+        """The ids that the group wants: its first ones. Scaling down takes the highest away."""
+        return tuple(range(self.node_id_range.start, self.node_id_range.start + self.replicas))
+
+
+@dataclass(frozen=True, slots=True)
+class Listener:
+    name: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """Keys of server.properties given by the user. A group's own `config` wins over its role's, that over `common`."""
+
+    common: Mapping[str, str] = field(default_factory=dict)
+    controller: Mapping[str, str] = field(default_factory=dict)
+    broker: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterSpec:
+    image: Image
+    controllers: Group
+    broker_pools: tuple[Group, ...]
+    controller_listeners: tuple[Listener, ...]
+    """The first is the voters' default listener."""
+    broker_listeners: tuple[Listener, ...]
+    """The first is the inter-broker listener."""
+    cluster_domain: str = "cluster.local"
+    cluster_id: str | None = None
+    config: Config = field(default_factory=Config)
+    bootstrap_policy: BootstrapPolicy = BootstrapPolicy.NEW_OR_ADOPT
+    volume_policy: VolumePolicy = VolumePolicy.RETAIN
+    lifecycle: LifecycleState = LifecycleState.RUNNING
+    probes: Probes = Probes.HTTP
+
+    @property
+    def groups(self) -> tuple[Group, ...]:
+        """The controllers, then the pools in the order of the resource."""
+        return (self.controllers, *self.broker_pools)
+
+    def group(self, name: str) -> Group | None:
+        return next((group for group in self.groups if group.name == name), None)
+
+
+@dataclass(frozen=True, slots=True)
+class KRaftCluster:
+    """A resource that passed validation."""
+
+    namespace: str
+    name: str
+    uid: str
+    generation: int
+    spec: ClusterSpec
+
+    def host(self, group: Group, node_id: int) -> str:
+        """The DNS name of a node, for ever."""
+        return names.node_host(self.name, group.name, node_id, self.namespace, self.spec.cluster_domain)
+
+    def voter_host(self, node_id: int) -> str:
+        return self.host(self.spec.controllers, node_id)

@@ -1,0 +1,357 @@
+"""The words that the operator and its guards in the pods exchange: JSON, one line each.
+
+A guard reads a `Grant` (an annotation on its own pod), an `Identity` (its node's line in the ledger) and a `Marker` (beside the
+log directory); it writes a `Report` to its termination message. Both sides use these classes, so that they cannot disagree, but
+may be of different releases: an unknown field is ignored, an unknown version or a missing field is `BadFormat`, never a guess.
+Nothing here touches a disk.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final, Self, TypeVar
+
+E = TypeVar("E", bound=StrEnum)
+
+VERSION: Final = 1
+MAX_JSON_SIZE_BYTES: Final = 4096
+"""The kubelet keeps 4,096 bytes of a termination message; no line of ours is longer."""
+
+GRANT_ANNOTATION: Final = "kraft.quorate.dev/grant"
+FORMAT_MODE_ANNOTATION: Final = "kraft.quorate.dev/format-mode"
+RACK_ANNOTATION: Final = "kraft.quorate.dev/rack"
+
+NO_INITIAL_CONTROLLERS: Final = "--no-initial-controllers"
+INITIAL_CONTROLLERS_PREFIX: Final = "--initial-controllers="
+
+
+class BadFormat(ValueError):
+    """Bytes that are not what they should be. The message names the field."""
+
+
+class Verdict(StrEnum):
+    """What a volume is, in the light of the ledger."""
+
+    EMPTY = "Empty"
+    """No trace of Kafka and none of us."""
+    UNFINISHED = "Unfinished"
+    """A granted formatting began here and was never sealed: no node ever ran on this directory."""
+    FORMATTED = "Formatted"
+    """A whole directory of this cluster and node; of the ledger's identity, if the ledger has one."""
+    FOREIGN = "Foreign"
+    """Another cluster's, another node's, or another directory than the ledger's."""
+    REGRESSED = "Regressed"
+    """The right identity, but its log ends below the ledger's minimum: an old copy."""
+    UNREADABLE = "Unreadable"
+    """Could not be read whole: nobody may conclude anything from it."""
+
+
+class GrantMode(StrEnum):
+    """What the grant allows."""
+
+    INITIAL_CONTROLLERS = "InitialControllers"
+    NO_INITIAL_CONTROLLERS = "NoInitialControllers"
+    BROKER = "Broker"
+    ADOPT = "Adopt"
+    """Start a formatted directory that the mounted ledger does not know (yet); formats nothing."""
+
+
+class MarkerState(StrEnum):
+    GRANTED = "Granted"
+    SEALED = "Sealed"
+
+
+class Step(StrEnum):
+    INSPECT = "inspect"
+    GATE = "gate"
+    SEAL = "seal"
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """The state of the volume that a grant was given for; it is void for any other."""
+
+    verdict: Verdict
+    directory_id: str | None = None
+    nonce: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """Permission for one pod to format (or adopt) the volume it has, as `inspect` saw it. Dies with the pod."""
+
+    pod_uid: str
+    pvc_uid: str
+    pv_name: str
+    node_id: int
+    cluster_id: str
+    mode: GrantMode
+    nonce: str
+    seen: Seen
+    directory_id: str | None = None
+    """The directory id that must come out: the operator's choice (InitialControllers), the one to adopt (Adopt)."""
+    replaces: str | None = None
+    """The ledger's directory id that this grant retires. Needed when the ledger has one."""
+
+    def to_json(self) -> str:
+        return _dump(
+            {
+                "podUID": self.pod_uid,
+                "pvcUID": self.pvc_uid,
+                "pvName": self.pv_name,
+                "nodeID": self.node_id,
+                "clusterID": self.cluster_id,
+                "mode": self.mode.value,
+                "nonce": self.nonce,
+                "seen": _present(
+                    {
+                        "verdict": self.seen.verdict.value,
+                        "directoryID": self.seen.directory_id,
+                        "nonce": self.seen.nonce,
+                    }
+                ),
+                "directoryID": self.directory_id,
+                "replaces": self.replaces,
+            }
+        )
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        reader = _Reader.of(text, "grant")
+        seen = reader.nested("seen")
+        return cls(
+            pod_uid=reader.text("podUID"),
+            pvc_uid=reader.text("pvcUID"),
+            pv_name=reader.text("pvName"),
+            node_id=reader.number("nodeID"),
+            cluster_id=reader.text("clusterID"),
+            mode=reader.choice("mode", GrantMode),
+            nonce=reader.text("nonce"),
+            seen=Seen(seen.choice("verdict", Verdict), seen.optional_text("directoryID"), seen.optional_text("nonce")),
+            directory_id=reader.optional_text("directoryID"),
+            replaces=reader.optional_text("replaces"),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What the ledger knows of one node's directory: key `node-<id>.json` of the ledger, see `identity_key`."""
+
+    cluster_id: str
+    node_id: int
+    directory_id: str
+    nonce: str | None = None
+    min_epoch: int = 0
+    min_offset: int = 0
+    """The node's metadata log reached (min_epoch, min_offset) once, so a disk whose log ends below it is an old copy."""
+    rack: str | None = None
+
+    def to_json(self) -> str:
+        return _dump(
+            {
+                "clusterID": self.cluster_id,
+                "nodeID": self.node_id,
+                "directoryID": self.directory_id,
+                "nonce": self.nonce,
+                "minEpoch": self.min_epoch,
+                "minOffset": self.min_offset,
+                "rack": self.rack,
+            }
+        )
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        reader = _Reader.of(text, "identity")
+        return cls(
+            cluster_id=reader.text("clusterID"),
+            node_id=reader.number("nodeID"),
+            directory_id=reader.text("directoryID"),
+            nonce=reader.optional_text("nonce"),
+            min_epoch=reader.optional_number("minEpoch") or 0,
+            min_offset=reader.optional_number("minOffset") or 0,
+            rack=reader.optional_text("rack"),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Marker:
+    """Lies on the volume beside the log directory: who formatted it by which grant, and whether that was finished."""
+
+    state: MarkerState
+    cluster_id: str
+    node_id: int
+    nonce: str | None
+    pod_uid: str
+    directory_id: str | None = None
+
+    def to_json(self) -> str:
+        return _dump(
+            {
+                "state": self.state.value,
+                "clusterID": self.cluster_id,
+                "nodeID": self.node_id,
+                "nonce": self.nonce,
+                "podUID": self.pod_uid,
+                "directoryID": self.directory_id,
+            }
+        )
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        reader = _Reader.of(text, "marker")
+        return cls(
+            state=reader.choice("state", MarkerState),
+            cluster_id=reader.text("clusterID"),
+            node_id=reader.number("nodeID"),
+            nonce=reader.optional_text("nonce"),
+            pod_uid=reader.text("podUID"),
+            directory_id=reader.optional_text("directoryID"),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A guard's termination message. `reason` is CamelCase and stable, `message` is for people."""
+
+    step: Step
+    verdict: Verdict
+    reason: str
+    message: str
+    pod_uid: str
+    node_id: int
+    """The node that the pod is meant to be."""
+    cluster_id: str | None = None
+    """What the disk says, as are the next ones; absent where the disk says nothing."""
+    disk_node_id: int | None = None
+    directory_id: str | None = None
+    last_epoch: int | None = None
+    log_end_offset: int | None = None
+    nonce: str | None = None
+    config_hash: str | None = None
+    """gate only: the hash of the configuration that the node will start with."""
+
+    def to_json(self) -> str:
+        room = 1024
+        message = self.message if len(self.message) <= room else self.message[: room - 1] + "…"
+        return _dump(
+            {
+                "step": self.step.value,
+                "verdict": self.verdict.value,
+                "reason": self.reason,
+                "message": message,
+                "podUID": self.pod_uid,
+                "nodeID": self.node_id,
+                "clusterID": self.cluster_id,
+                "diskNodeID": self.disk_node_id,
+                "directoryID": self.directory_id,
+                "lastEpoch": self.last_epoch,
+                "logEndOffset": self.log_end_offset,
+                "nonce": self.nonce,
+                "configHash": self.config_hash,
+            }
+        )
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        reader = _Reader.of(text, "report")
+        return cls(
+            step=reader.choice("step", Step),
+            verdict=reader.choice("verdict", Verdict),
+            reason=reader.text("reason"),
+            message=reader.text("message"),
+            pod_uid=reader.text("podUID"),
+            node_id=reader.number("nodeID"),
+            cluster_id=reader.optional_text("clusterID"),
+            disk_node_id=reader.optional_number("diskNodeID"),
+            directory_id=reader.optional_text("directoryID"),
+            last_epoch=reader.optional_number("lastEpoch"),
+            log_end_offset=reader.optional_number("logEndOffset"),
+            nonce=reader.optional_text("nonce"),
+            config_hash=reader.optional_text("configHash"),
+        )
+
+    def seen(self) -> Seen:
+        """What a grant for this volume must name."""
+        return Seen(self.verdict, self.directory_id, self.nonce)
+
+
+def identity_key(node_id: int) -> str:
+    """The key of a node's `Identity` in the ledger's data."""
+    return f"node-{node_id}.json"
+
+
+def format_argument(mode: GrantMode, initial_controllers: str = "") -> str:
+    """The value of the format-mode annotation for a controller: one argument of `kafka-storage format`."""
+    if mode is GrantMode.INITIAL_CONTROLLERS:
+        return INITIAL_CONTROLLERS_PREFIX + initial_controllers
+    return NO_INITIAL_CONTROLLERS
+
+
+def _present(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def _dump(values: Mapping[str, Any]) -> str:
+    return json.dumps({"version": VERSION, **_present(values)}, separators=(",", ":"), ensure_ascii=False)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """Reads typed fields out of an object; every complaint names the field."""
+
+    what: str
+    values: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, text: str, what: str) -> _Reader:
+        if len(text) > 4 * MAX_JSON_SIZE_BYTES:
+            raise BadFormat(f"{what}: {len(text)} characters are too many")
+        try:
+            values = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise BadFormat(f"{what}: not JSON: {error}") from error
+        if not isinstance(values, dict):
+            raise BadFormat(f"{what}: an object is needed, not {type(values).__name__}")
+        if values.get("version") != VERSION:
+            raise BadFormat(f"{what}: version {values.get('version')!r} is not known")
+        return cls(what, values)
+
+    def nested(self, name: str) -> _Reader:
+        value = self.values.get(name)
+        if not isinstance(value, dict):
+            raise BadFormat(f"{self.what}.{name}: an object is needed, not {value!r}")
+        return _Reader(f"{self.what}.{name}", value)
+
+    def optional_text(self, name: str) -> str | None:
+        value = self.values.get(name)
+        if value is not None and not isinstance(value, str):
+            raise BadFormat(f"{self.what}.{name}: text is needed, not {value!r}")
+        return value
+
+    def text(self, name: str) -> str:
+        value = self.optional_text(name)
+        if not value:
+            raise BadFormat(f"{self.what}.{name} is missing")
+        return value
+
+    def optional_number(self, name: str) -> int | None:
+        value = self.values.get(name)
+        if value is not None and (not isinstance(value, int) or isinstance(value, bool)):
+            raise BadFormat(f"{self.what}.{name}: a whole number is needed, not {value!r}")
+        return value
+
+    def number(self, name: str) -> int:
+        value = self.optional_number(name)
+        if value is None:
+            raise BadFormat(f"{self.what}.{name} is missing")
+        return value
+
+    def choice(self, name: str, kind: type[E]) -> E:
+        text = self.text(name)
+        try:
+            return kind(text)
+        except ValueError as error:
+            raise BadFormat(f"{self.what}.{name}: {text!r} is none of {', '.join(kind)}") from error
