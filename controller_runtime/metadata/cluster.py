@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-
 from typing import Final
 
 from controller_runtime.identifiers import BrokerEpoch, DirectoryId, Endpoint, NodeId, Uuid

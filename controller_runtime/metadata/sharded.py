@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final, Generic, TypeVar
 from zlib import crc32
 
-Key = TypeVar("Key", str, bytes)
+Key = TypeVar("Key", bound="str | bytes")
 Value = TypeVar("Value")
 Default = TypeVar("Default")
 
