@@ -1,0 +1,163 @@
+"""What a log still has to do to its disk, as a list of steps in their one right order.
+
+The loop makes the list; a writer performs it, in a thread in production and on a virtual disk in the simulator. Order is what recovery
+relies on: a segment is durable before the next one exists, removals happen from the end that keeps the rest contiguous, each one
+durable before the next. So after a crash only the last segment can be torn, and a gap between segments is never our doing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import assert_never
+
+from controller_runtime.identifiers import OffsetAndEpoch
+from controller_runtime.storage import file_names
+from controller_runtime.storage.filesystem import FileSystem, join
+from controller_runtime.storage.segment import Segment, write_index_entries
+from controller_runtime.storage.small_files import write_atomically
+
+
+@dataclass(frozen=True, slots=True)
+class CreateSegment:
+    segment: Segment
+
+
+@dataclass(slots=True)
+class WriteBatches:
+    """Bytes for one place of a segment; adjacent appends are merged into one write."""
+
+    segment: Segment
+    position: int
+    chunks: list[bytes]
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class SyncSegment:
+    segment: Segment
+
+
+@dataclass(frozen=True, slots=True)
+class TruncateSegment:
+    segment: Segment
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveSegment:
+    segment: Segment
+
+
+@dataclass(frozen=True, slots=True)
+class WriteIndexEntries:
+    path: str
+    position: int
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class ReplaceFile:
+    """A small file, replaced atomically."""
+
+    path: str
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class WriteSnapshotPart:
+    """Bytes of an unfinished snapshot; position 0 begins it anew, `last` freezes it."""
+
+    directory: str
+    snapshot_id: OffsetAndEpoch
+    position: int
+    data: bytes
+    last: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveFiles:
+    """Files of a directory, in order; missing ones are fine."""
+
+    directory: str
+    names: tuple[str, ...]
+
+
+Step = (
+    CreateSegment
+    | WriteBatches
+    | SyncSegment
+    | TruncateSegment
+    | RemoveSegment
+    | WriteIndexEntries
+    | ReplaceFile
+    | WriteSnapshotPart
+    | RemoveFiles
+)
+
+
+def perform(filesystem: FileSystem, steps: Sequence[Step]) -> None:
+    """Do all of it, in order. Raises `DiskFailed` (or OSError) at the first step that the disk refuses; nothing is retried."""
+    for step in steps:
+        match step:
+            case WriteBatches(segment, position, chunks):
+                assert segment.file is not None, f"{segment.path} was never created"
+                segment.file.write_at(position, chunks[0] if len(chunks) == 1 else b"".join(chunks))
+            case SyncSegment(segment):
+                assert segment.file is not None, f"{segment.path} was never created"
+                segment.file.fdatasync()
+            case CreateSegment(segment):
+                segment.file = filesystem.open(segment.path, create=True)
+                filesystem.sync_directory(segment.directory)
+            case TruncateSegment(segment, size):
+                assert segment.file is not None, f"{segment.path} was never created"
+                segment.file.truncate(size)
+                segment.file.fdatasync()
+            case RemoveSegment(segment):
+                _remove_segment(filesystem, segment)
+            case WriteIndexEntries(path, position, data):
+                write_index_entries(filesystem, path, position, data)
+            case ReplaceFile(path, data):
+                write_atomically(filesystem, path, data)
+            case WriteSnapshotPart():
+                _write_snapshot_part(filesystem, step)
+            case RemoveFiles(directory, names):
+                remove_files(filesystem, directory, names)
+            case _ as unknown:
+                assert_never(unknown)
+
+
+def remove_files(filesystem: FileSystem, directory: str, names: Sequence[str]) -> None:
+    """Remove files in order, each durably before the next."""
+    for name in names:
+        path = join(directory, name)
+        if filesystem.exists(path):
+            filesystem.remove(path)
+            filesystem.sync_directory(directory)
+
+
+def _remove_segment(filesystem: FileSystem, segment: Segment) -> None:
+    if segment.file is not None:
+        segment.file.close()
+        segment.file = None
+    suffixes = (file_names.LOG, file_names.OFFSET_INDEX, file_names.TIME_INDEX)
+    remove_files(filesystem, segment.directory, [file_names.segment_file(segment.base_offset, s) for s in suffixes])
+
+
+def _write_snapshot_part(filesystem: FileSystem, step: WriteSnapshotPart) -> None:
+    part = join(step.directory, file_names.snapshot_part_file(step.snapshot_id))
+    if step.position == 0 and filesystem.exists(part):
+        filesystem.remove(part)
+    file = filesystem.open(part, create=True)
+    try:
+        assert file.size() == step.position, f"{part} has {file.size()} bytes, bytes for {step.position} came"
+        if step.data:
+            file.write_at(step.position, step.data)
+        if step.last:
+            file.fdatasync()
+    finally:
+        file.close()
+    if step.last:
+        filesystem.make_read_only(part)
+        filesystem.rename(part, join(step.directory, file_names.snapshot_file(step.snapshot_id)))
+        filesystem.sync_directory(step.directory)

@@ -1,0 +1,49 @@
+"""The names of a log directory's files: offsets as 20 digits, epochs as 10, so that names sort as numbers do."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from controller_runtime.identifiers import Epoch, Offset, OffsetAndEpoch
+
+LOG: Final = ".log"
+OFFSET_INDEX: Final = ".index"
+TIME_INDEX: Final = ".timeindex"
+SNAPSHOT: Final = ".checkpoint"
+PART: Final = ".part"
+DELETED: Final = ".deleted"
+PRODUCER_SNAPSHOT: Final = ".snapshot"
+
+_SEGMENT: Final = re.compile(r"(\d{20})(\.log|\.index|\.timeindex|\.snapshot|\.txnindex)\Z")
+_SNAPSHOT: Final = re.compile(r"(\d{20})-(\d{10})\.checkpoint\Z")
+_LEFTOVER: Final = re.compile(r"\d{20}.*(\.part|\.deleted|\.cleaned|\.swap)\Z")
+
+
+def segment_file(base_offset: int, suffix: str) -> str:
+    return f"{base_offset:020d}{suffix}"
+
+
+def parse_segment_file(name: str) -> tuple[Offset, str] | None:
+    """(base offset, suffix) of a segment's file, or None for other names."""
+    match = _SEGMENT.match(name)
+    return (Offset(int(match[1])), match[2]) if match else None
+
+
+def snapshot_file(snapshot_id: OffsetAndEpoch) -> str:
+    return f"{snapshot_id.offset:020d}-{snapshot_id.epoch:010d}{SNAPSHOT}"
+
+
+def snapshot_part_file(snapshot_id: OffsetAndEpoch) -> str:
+    return snapshot_file(snapshot_id) + PART
+
+
+def parse_snapshot_file(name: str) -> OffsetAndEpoch | None:
+    """The id of a frozen snapshot's file, or None for other names."""
+    match = _SNAPSHOT.match(name)
+    return OffsetAndEpoch(Offset(int(match[1])), Epoch(int(match[2]))) if match else None
+
+
+def is_leftover(name: str) -> bool:
+    """What an unfinished or delayed operation leaves behind, ours or Java's: deleted at start."""
+    return _LEFTOVER.match(name) is not None
