@@ -55,9 +55,7 @@ AnyFeature = TypeVar("AnyFeature", BrokerFeature, ControllerFeature)
 LossHandler = Callable[[str], None]
 
 
-def snapshot_records(image: MetadataImage, on_loss: AnyEndpoint = TypeVar("AnyEndpoint", BrokerEndpoint, ControllerEndpoint)
-AnyFeature = TypeVar("AnyFeature", BrokerFeature, ControllerFeature)
-LossHandler = lambda _: None) -> Iterator[VersionedRecord]:
+def snapshot_records(image: MetadataImage, on_loss: LossHandler = lambda _: None) -> Iterator[VersionedRecord]:
     """The records of a snapshot of this image. It must not be inside a transaction."""
     assert image.transaction is None, "an image inside a transaction has no snapshot"
     level = image.features.metadata_version
@@ -82,9 +80,7 @@ def _features(levels: Mapping[str, int]) -> Iterator[VersionedRecord]:
 
 
 def broker_record(
-    broker: BrokerRegistration, level: int, on_loss: AnyEndpoint = TypeVar("AnyEndpoint", BrokerEndpoint, ControllerEndpoint)
-AnyFeature = TypeVar("AnyFeature", BrokerFeature, ControllerFeature)
-LossHandler = lambda _: None
+    broker: BrokerRegistration, level: int, on_loss: LossHandler = lambda _: None
 ) -> RegisterBrokerRecord:
     """A registration as one record, at the version that `level` allows."""
     directories = broker.directories if level >= DIRECTORY_ASSIGNMENT else ()
@@ -135,9 +131,7 @@ def _topics(topics: TopicsImage, level: int, on_loss: LossHandler) -> Iterator[V
 
 
 def partition_record(
-    topic_id: Uuid, index: int, partition: Partition, level: int, on_loss: AnyEndpoint = TypeVar("AnyEndpoint", BrokerEndpoint, ControllerEndpoint)
-AnyFeature = TypeVar("AnyFeature", BrokerFeature, ControllerFeature)
-LossHandler = lambda _: None
+    topic_id: Uuid, index: int, partition: Partition, level: int, on_loss: LossHandler = lambda _: None
 ) -> PartitionRecord:
     """A partition as one record, at the version that `level` allows."""
     with_directories, with_elr = level >= DIRECTORY_ASSIGNMENT, level >= ELR
