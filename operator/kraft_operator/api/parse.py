@@ -37,7 +37,7 @@ MIN_SIZE: Final = "100Mi"
 MAX_POOLS: Final = 16
 MAX_POOL_REPLICAS: Final = 1000
 _POOL_NAME: Final = re.compile(r"^[a-z][a-z0-9]{0,9}$")
-_LISTENER_NAME: Final = re.compile(r"^[A-Z][A-Z0-9_]{0,30}$")
+_LISTENER_NAME: Final = re.compile(r"^[A-Z][A-Z0-9]{0,14}$")
 _DIGEST: Final = re.compile(r"^sha256:[0-9a-f]{64}$")
 _PROPERTY_KEY: Final = re.compile(r"^[A-Za-z0-9._-]{1,253}$")
 _RESERVED_PORTS: Final = frozenset({names.HTTP_PORT})
@@ -207,7 +207,7 @@ def _listeners(endpoints: Reader, role: str, default: Listener) -> tuple[Listene
     for item in endpoints.items(role):
         listener = Listener(item.text("name"), item.number("port"))
         if not _LISTENER_NAME.match(listener.name):
-            raise InvalidSpec(item.at("name"), f"{listener.name!r}: a listener's name is of A-Z, 0-9 and _")
+            raise InvalidSpec(item.at("name"), f"{listener.name!r}: a listener's name is up to 15 of A-Z and 0-9")
         if not 1024 <= listener.port <= 65535:
             raise InvalidSpec(item.at("port"), f"must lie between 1024 and 65535, not {listener.port}")
         listeners.append(listener)

@@ -1,0 +1,172 @@
+"""One StatefulSet per node, so that every node has its own revision and can be held, rolled or removed alone.
+
+Under OnDelete a re-created pod takes the newest revision of its set: a set of several voters could not be rolled one by one.
+`spec.image` is trusted with nothing but `/opt/kafka/bin/*.sh`; probes are what the resource says the image has.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from kraft_operator.api import names
+from kraft_operator.api.spec import Group, Listener, Probes, Role
+from kraft_operator.manifests.context import (
+    Context,
+    Manifest,
+    NodePlan,
+    group_selector,
+    labels,
+    metadata,
+    node_selector,
+)
+from kraft_operator.manifests.guards import (
+    CONFIG_FILE,
+    LOG_DIR_VARIABLE,
+    NODE_PATH,
+    TEMPORARY_PATH,
+    container_security,
+    init_containers,
+    volumes,
+)
+from kraft_operator.manifests.properties import DATA_PATH, config_hash, server_properties
+from kraft_operator.manifests.services import port_name
+from storage_guard.formats import FORMAT_MODE_ANNOTATION, NO_INITIAL_CONTROLLERS
+
+USER_ID: Final = 65532
+CLAIM: Final = "data"
+
+
+def stateful_set(context: Context, node: NodePlan) -> Manifest:
+    cluster, group = context.cluster, context.group(node)
+    chosen = node_selector(cluster, group, node.node_id)
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "StatefulSet",
+        "metadata": metadata(cluster, names.node_name(cluster.name, group.name, node.node_id), chosen),
+        "spec": {
+            "replicas": 0 if node.held else 1,
+            "serviceName": names.nodes_service(cluster.name),
+            "podManagementPolicy": "Parallel",
+            "updateStrategy": {"type": "OnDelete"},
+            "revisionHistoryLimit": 3,
+            "persistentVolumeClaimRetentionPolicy": {
+                "whenDeleted": cluster.spec.volume_policy.value,
+                "whenScaled": "Retain",
+            },
+            "selector": {"matchLabels": chosen},
+            "template": _pod_template(context, node),
+            "volumeClaimTemplates": [_claim(context, group, node.node_id)],
+        },
+    }
+
+
+def _pod_template(context: Context, node: NodePlan) -> Manifest:
+    cluster, group = context.cluster, context.group(node)
+    digest = config_hash(server_properties(context, node))
+    annotations = {**group.pod.annotations, names.ANNOTATION_CONFIG_HASH: digest}
+    if group.role is Role.CONTROLLER:
+        annotations[FORMAT_MODE_ANNOTATION] = NO_INITIAL_CONTROLLERS
+    return {
+        "metadata": {
+            "labels": {**group.pod.labels, **labels(cluster, node_selector(cluster, group, node.node_id))},
+            "annotations": annotations,
+        },
+        "spec": {
+            "automountServiceAccountToken": False,
+            "enableServiceLinks": False,
+            "terminationGracePeriodSeconds": group.pod.termination_grace_period_seconds,
+            "securityContext": {
+                "runAsNonRoot": True,
+                "runAsUser": USER_ID,
+                "runAsGroup": USER_ID,
+                "fsGroup": USER_ID,
+                "fsGroupChangePolicy": "OnRootMismatch",
+                "seccompProfile": {"type": "RuntimeDefault"},
+            },
+            **_scheduling(context, group),
+            "initContainers": init_containers(context, node, digest),
+            "containers": [_kafka(context, group)],
+            "volumes": volumes(context, node),
+        },
+    }
+
+
+def _scheduling(context: Context, group: Group) -> Manifest:
+    pod, image = group.pod, context.cluster.spec.image
+    found: dict[str, Any] = {
+        "imagePullSecrets": [{"name": name} for name in image.pull_secrets],
+        "nodeSelector": dict(pod.node_selector),
+        "affinity": pod.affinity,
+        "tolerations": [dict(toleration) for toleration in pod.tolerations],
+        "priorityClassName": pod.priority_class_name,
+        "topologySpreadConstraints": _spread(context, group),
+    }
+    return {key: value for key, value in found.items() if value}
+
+
+def _spread(context: Context, group: Group) -> list[Manifest]:
+    if group.pod.topology_spread_constraints is not None:
+        return [dict(constraint) for constraint in group.pod.topology_spread_constraints]
+    chosen = {"matchLabels": group_selector(context.cluster, group)}
+    return [
+        {"maxSkew": 1, "topologyKey": key, "whenUnsatisfiable": "ScheduleAnyway", "labelSelector": chosen}
+        for key in ("topology.kubernetes.io/zone", "kubernetes.io/hostname")
+    ]
+
+
+def _kafka(context: Context, group: Group) -> Manifest:
+    spec = context.cluster.spec
+    listeners = spec.controller_listeners if group.role is Role.CONTROLLER else spec.broker_listeners
+    ports = [{"name": port_name(entry), "containerPort": entry.port, "protocol": "TCP"} for entry in listeners]
+    environment = [LOG_DIR_VARIABLE]
+    if spec.probes is Probes.HTTP:
+        ports.append({"name": names.HTTP_PORT_NAME, "containerPort": names.HTTP_PORT, "protocol": "TCP"})
+        environment.append({"name": "QUORATE_HTTP_LISTENER", "value": f"0.0.0.0:{names.HTTP_PORT}"})
+    return {
+        "name": "kafka",
+        "image": spec.image.reference,
+        "imagePullPolicy": spec.image.pull_policy.value,
+        "command": ["/opt/kafka/bin/kafka-server-start.sh", CONFIG_FILE],
+        "env": environment,
+        "ports": ports,
+        "resources": dict(group.resources),
+        "securityContext": container_security(),
+        "volumeMounts": [
+            {"name": CLAIM, "mountPath": DATA_PATH},
+            {"name": "node", "mountPath": NODE_PATH, "readOnly": True},
+            {"name": "tmp", "mountPath": TEMPORARY_PATH},
+        ],
+        **_probes(spec.probes, listeners[0]),
+    }
+
+
+def _probes(probes: Probes, listener: Listener) -> Manifest:
+    """Start-up is generous for a long log; liveness is slow to kill: a stuck process, never a lost quorum."""
+
+    def check(path: str) -> Manifest:
+        if probes is Probes.HTTP:
+            return {"httpGet": {"path": path, "port": names.HTTP_PORT_NAME, "scheme": "HTTP"}}
+        return {"tcpSocket": {"port": port_name(listener)}}
+
+    return {
+        "startupProbe": {**check("/livez"), "periodSeconds": 1, "failureThreshold": 600, "timeoutSeconds": 3},
+        "readinessProbe": {**check("/readyz"), "periodSeconds": 2, "failureThreshold": 2, "timeoutSeconds": 3},
+        "livenessProbe": {**check("/livez"), "periodSeconds": 10, "failureThreshold": 6, "timeoutSeconds": 5},
+    }
+
+
+def _claim(context: Context, group: Group, node_id: int) -> Manifest:
+    cluster, storage = context.cluster, group.storage
+    spec: Manifest = {
+        "accessModes": ["ReadWriteOnce"],
+        "volumeMode": "Filesystem",
+        "resources": {"requests": {"storage": storage.size}},
+    }
+    if storage.storage_class_name is not None:
+        spec["storageClassName"] = storage.storage_class_name
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": CLAIM, "labels": labels(cluster, node_selector(cluster, group, node_id))},
+        "spec": spec,
+    }

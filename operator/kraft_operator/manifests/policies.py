@@ -1,0 +1,70 @@
+"""What may be evicted, and who may talk to whom.
+
+A budget is a backstop, not the quorum's guard: it counts Ready pods, the operator counts caught-up voters. It never lets the
+voters fall below a majority; a single controller has none, or a drain would hang for ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kraft_operator.api import names
+from kraft_operator.api.spec import Group, KRaftCluster, Listener, Role
+from kraft_operator.manifests.context import Images, Manifest, group_selector, metadata, role_selector, selector
+
+
+def disruption_budgets(cluster: KRaftCluster, voters_needed: int | None = None) -> list[Manifest]:
+    """One for the voters, one per pool of several brokers. `voters_needed`: by default a majority of the controllers."""
+    spec = cluster.spec
+    budgets = []
+    if spec.controllers.replicas > 1:
+        needed = voters_needed if voters_needed is not None else spec.controllers.replicas // 2 + 1
+        # With a majority healthy, an unhealthy pod may be evicted; below it the recovering voters deserve protection.
+        budgets.append(_budget(cluster, spec.controllers, {"minAvailable": needed}, "IfHealthyBudget"))
+    for pool in spec.broker_pools:
+        if pool.replicas > 1:
+            budgets.append(_budget(cluster, pool, {"maxUnavailable": 1}, "AlwaysAllow"))
+    return budgets
+
+
+def network_policies(cluster: KRaftCluster, images: Images) -> list[Manifest]:
+    """Controller listeners only from the cluster's own pods and the operator's namespace; brokers and metrics from anywhere."""
+    spec = cluster.spec
+    own_pods = {"podSelector": {"matchLabels": selector(cluster)}}
+    operator = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": images.operator_namespace}}}
+    metrics = {"ports": [{"port": names.HTTP_PORT, "protocol": "TCP"}]}
+    return [
+        _policy(
+            cluster,
+            Role.CONTROLLER,
+            [{"from": [own_pods, operator], "ports": _ports(spec.controller_listeners)}, metrics],
+        ),
+        _policy(cluster, Role.BROKER, [{"ports": _ports(spec.broker_listeners)}, metrics]),
+    ]
+
+
+def _budget(cluster: KRaftCluster, group: Group, allowance: Manifest, unhealthy: str) -> Manifest:
+    chosen = group_selector(cluster, group)
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": metadata(cluster, f"{cluster.name}-{group.name}", chosen),
+        "spec": {**allowance, "unhealthyPodEvictionPolicy": unhealthy, "selector": {"matchLabels": chosen}},
+    }
+
+
+def _policy(cluster: KRaftCluster, role: Role, ingress: list[Manifest]) -> Manifest:
+    return {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "NetworkPolicy",
+        "metadata": metadata(cluster, f"{cluster.name}-{role.value}s", {names.LABEL_ROLE: role.value}),
+        "spec": {
+            "podSelector": {"matchLabels": role_selector(cluster, role)},
+            "policyTypes": ["Ingress"],
+            "ingress": ingress,
+        },
+    }
+
+
+def _ports(listeners: Iterable[Listener]) -> list[Manifest]:
+    return [{"port": listener.port, "protocol": "TCP"} for listener in listeners]

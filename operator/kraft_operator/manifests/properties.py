@@ -1,0 +1,98 @@
+"""A node's server.properties, with Apache Kafka's names only, and the ConfigMap that carries it.
+
+The gate in the pod copies the file (adding broker.rack) when the pod starts, so a changed ConfigMap reaches a node only with a new
+pod. The hash is an annotation of the pod template: a change makes a new revision, and the gate knows which file to wait for.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from kraft_operator.api import names
+from kraft_operator.api.spec import Group, Listener, Role
+from kraft_operator.manifests.context import Context, Manifest, NodePlan, metadata, node_selector
+
+FILE_NAME: Final = "server.properties"
+DATA_PATH: Final = "/var/lib/kafka/data"
+LOG_PATH: Final = f"{DATA_PATH}/log"
+
+
+def server_properties(context: Context, node: NodePlan) -> str:
+    """The operator's keys first, then the user's in order; the user's never repeat the operator's (`api.config_keys`)."""
+    group = context.group(node)
+    own = _render(_own_properties(context, group, node.node_id).items())
+    user = _render(sorted(_user_properties(context, group).items()))
+    return f"# Written by kraft-operator for node {node.node_id}.\n{own}" + (
+        f"# From spec.config.\n{user}" if user else ""
+    )
+
+
+def config_hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def config_map(context: Context, node: NodePlan) -> Manifest:
+    cluster, group = context.cluster, context.group(node)
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": metadata(
+            cluster,
+            names.node_name(cluster.name, group.name, node.node_id),
+            node_selector(cluster, group, node.node_id),
+        ),
+        "data": {FILE_NAME: server_properties(context, node)},
+    }
+
+
+def _own_properties(context: Context, group: Group, node_id: int) -> dict[str, str]:
+    spec = context.cluster.spec
+    listeners = spec.controller_listeners if group.role is Role.CONTROLLER else spec.broker_listeners
+    host = context.cluster.host(group, node_id)
+    default_port = spec.controller_listeners[0].port
+    voters = (f"{context.cluster.voter_host(voter)}:{default_port}" for voter in context.controller_ids)
+    properties = {
+        "process.roles": group.role.value,
+        "node.id": str(node_id),
+        "log.dirs": LOG_PATH,
+        "listeners": _endpoints(listeners, ""),
+        "advertised.listeners": _endpoints(listeners, host),
+        "listener.security.protocol.map": ",".join(
+            f"{listener.name}:PLAINTEXT" for listener in (*spec.controller_listeners, *spec.broker_listeners)
+        ),
+        "controller.listener.names": ",".join(listener.name for listener in spec.controller_listeners),
+        "controller.quorum.bootstrap.servers": ",".join(voters),
+        "controller.quorum.auto.join.enable": "false",
+    }
+    if group.role is Role.BROKER:
+        properties["inter.broker.listener.name"] = spec.broker_listeners[0].name
+    return properties
+
+
+def _user_properties(context: Context, group: Group) -> Mapping[str, str]:
+    config = context.cluster.spec.config
+    of_role = config.controller if group.role is Role.CONTROLLER else config.broker
+    return {**config.common, **of_role, **group.config}
+
+
+def _endpoints(listeners: Iterable[Listener], host: str) -> str:
+    return ",".join(f"{listener.name}://{host}:{listener.port}" for listener in listeners)
+
+
+def _render(properties: Iterable[tuple[str, str]]) -> str:
+    return "".join(f"{key}={escape(value)}\n" for key, value in properties)
+
+
+def escape(value: str) -> str:
+    """As java.util.Properties reads it: Latin-1, backslash escapes, leading blanks would be lost."""
+    escaped = value.replace("\\", "\\\\").replace("\t", "\\t").replace("\f", "\\f")
+    if escaped.startswith(" "):
+        escaped = "\\" + escaped
+    return "".join(char if " " <= char <= "~" else _unicode_escape(char) for char in escaped)
+
+
+def _unicode_escape(char: str) -> str:
+    units = char.encode("utf-16-be")
+    return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))
