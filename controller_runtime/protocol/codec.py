@@ -1,0 +1,114 @@
+"""Messages to bytes and back: one compiled function per message and version, made on first use.
+
+    body = encode(FetchRequest(max_wait_ms=500), version=17)
+    request = decode(FetchRequest, body, version=17)
+    header, start = decode_prefix(RequestHeader, frame, version=2, offset=0)
+
+A round trip gives the same bytes, unknown tagged fields included. `decode` wants the whole input consumed. Bytes that are not the message raise
+`MalformedMessage` with message, version, field and position; a message that cannot be written raises `UnsupportedField` or `InvalidValue`.
+Values are checked only as far as they have no form on the wire. Nothing is kept of the input: `bytes` fields are copies.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from controller_runtime.protocol.errors import MalformedMessage, UnsupportedMessageVersion
+from controller_runtime.protocol.primitives import Invalid
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from controller_runtime.protocol.schema import Message
+
+M = TypeVar("M", bound="Message")
+
+_decoders: dict[tuple[type[Message], int], Callable[[bytes, int, int], tuple[Any, int]]] = {}
+_encoders: dict[tuple[type[Message], int], Callable[[Any, Callable[[bytes], None]], None]] = {}
+
+
+def encode(message: Message, version: int) -> bytes:
+    """The bytes of a message, without header or length."""
+    parts: list[bytes] = []
+    write = _encoders.get((message.__class__, version)) or _compile_encoder(message.__class__, version)
+    try:
+        write(message, parts.append)
+        return b"".join(parts)
+    except (struct.error, Invalid, ValueError, AttributeError, TypeError) as error:
+        from controller_runtime.protocol.explain import why_not_encodable
+
+        raise why_not_encodable(message, version) from error
+
+
+def decode(cls: type[M], data: bytes | bytearray | memoryview, version: int) -> M:
+    """The message that `data` is, to its last byte."""
+    if data.__class__ is not bytes:
+        data = bytes(data)
+    end = len(data)
+    read = _decoders.get((cls, version)) or _compile_decoder(cls, version)
+    try:
+        message, position = read(data, 0, end)
+    except (IndexError, struct.error, ValueError) as error:
+        raise _explained(cls, data, version, 0, whole=True) from error
+    if position != end:
+        raise _explained(cls, data, version, 0, whole=True)
+    return message  # type: ignore[no-any-return]
+
+
+def decode_prefix(cls: type[M], data: bytes | bytearray | memoryview, version: int, offset: int = 0) -> tuple[M, int]:
+    """The message that begins at `offset`, and the position after it."""
+    if data.__class__ is not bytes:
+        data = bytes(data)
+    end = len(data)
+    read = _decoders.get((cls, version)) or _compile_decoder(cls, version)
+    try:
+        message, position = read(data, offset, end)
+    except (IndexError, struct.error, ValueError) as error:
+        raise _explained(cls, data, version, offset, whole=False) from error
+    if position > end:
+        raise _explained(cls, data, version, offset, whole=False)
+    return message, position
+
+
+def source(cls: type[Message], version: int) -> tuple[str, str]:
+    """The source of the decode and encode functions, for people who look under the bonnet."""
+    from controller_runtime.protocol.decoder_source import DecoderSource
+    from controller_runtime.protocol.encoder_source import EncoderSource
+
+    return DecoderSource(cls, version).source(), EncoderSource(cls, version).source()
+
+
+def _compile_decoder(cls: type[Message], version: int) -> Callable[[bytes, int, int], tuple[Any, int]]:
+    from controller_runtime.protocol.decoder_source import DecoderSource
+
+    _check_version(cls, version)
+    made = DecoderSource(cls, version)
+    code = compile(made.source(), f"<decode {cls.__name__} v{version}>", "exec")
+    exec(code, made.scope)  # noqa: S102 - the source is made of our own layouts
+    function: Callable[[bytes, int, int], tuple[Any, int]] = made.scope["decode"]
+    _decoders[cls, version] = function
+    return function
+
+
+def _compile_encoder(cls: type[Message], version: int) -> Callable[[Any, Callable[[bytes], None]], None]:
+    from controller_runtime.protocol.encoder_source import EncoderSource
+
+    _check_version(cls, version)
+    made = EncoderSource(cls, version)
+    code = compile(made.source(), f"<encode {cls.__name__} v{version}>", "exec")
+    exec(code, made.scope)  # noqa: S102 - the source is made of our own layouts
+    function: Callable[[Any, Callable[[bytes], None]], None] = made.scope["encode"]
+    _encoders[cls, version] = function
+    return function
+
+
+def _check_version(cls: type[Message], version: int) -> None:
+    if version not in cls.VERSIONS:
+        raise UnsupportedMessageVersion(cls.__name__, version, str(cls.VERSIONS))
+
+
+def _explained(cls: type[Message], data: bytes, version: int, offset: int, *, whole: bool) -> MalformedMessage:
+    from controller_runtime.protocol.explain import why_malformed
+
+    return why_malformed(cls, data, version, offset, whole)
