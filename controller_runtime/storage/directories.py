@@ -51,6 +51,7 @@ class NodeDirectories:
 def open_directories(
     filesystem: FileSystem,
     log_dirs: Sequence[str],
+    *,
     metadata_dir: str,
     node_id: NodeId,
     new_directory_id: Callable[[], DirectoryId],

@@ -76,9 +76,11 @@ def decode_partition_metadata(data: bytes, path: str) -> Uuid:
 
 
 def _checkpoint_rows(data: bytes, path: str, columns: int) -> list[list[str]]:
+    if not data:
+        return []  # Java makes the file before it has anything to write
     lines = data.decode(errors="replace").splitlines()
-    if not lines or lines[0].strip() != "0":
-        raise CorruptFile(path, f"checkpoint version {lines[0] if lines else 'missing'!r}, not 0")
+    if lines[0].strip() != "0":
+        raise CorruptFile(path, f"checkpoint version {lines[0]!r}, not 0")
     rows = [line.split() for line in lines[2:] if line.strip()]
     if len(lines) < 2 or lines[1].strip() != str(len(rows)):
         raise CorruptFile(path, f"{len(rows)} entries, {lines[1] if len(lines) > 1 else 'nothing'!r} announced")
