@@ -1,0 +1,198 @@
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+
+import pytest
+
+from controller_runtime.network.frames import frame_of
+from controller_runtime.network.listener import Listener, ListenerLimits, ServerConnection
+
+pytestmark = pytest.mark.integration
+
+
+class Echo:
+    """Answers each frame with `times` copies of itself; keeps those that say `park` waiting."""
+
+    def __init__(self, times: int = 1) -> None:
+        self.times = times
+        self.open: list[ServerConnection] = []
+        self.parked: list[ServerConnection] = []
+        self.frames = 0
+        self.closed = asyncio.Event()
+
+    def connection_opened(self, connection: ServerConnection) -> None:
+        self.open.append(connection)
+
+    def frame_received(self, connection: ServerConnection, frame: bytes) -> None:
+        self.frames += 1
+        if frame == b"park":
+            self.parked.append(connection)
+        else:
+            connection.reply(frame * self.times)
+
+    def connection_closed(self, connection: ServerConnection) -> None:
+        self.open.remove(connection)
+        self.closed.set()
+
+
+async def listening(handler: Echo, limits: ListenerLimits | None = None) -> tuple[Listener, int]:
+    listener = Listener("CONTROLLER", handler, limits or ListenerLimits())
+    return listener, await listener.open("127.0.0.1", 0)
+
+
+async def answer(reader: asyncio.StreamReader) -> bytes:
+    size = int.from_bytes(await asyncio.wait_for(reader.readexactly(4), 10), "big")
+    return await asyncio.wait_for(reader.readexactly(size), 10)
+
+
+async def test_requests_of_one_connection_are_taken_up_one_at_a_time_and_answered_in_order() -> None:
+    echo = Echo()
+    listener, port = await listening(echo)
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(frame_of(b"park") + frame_of(b"b") + frame_of(b"c"))
+    while not echo.parked:
+        await asyncio.sleep(0.01)
+    assert echo.frames == 1
+    echo.parked[0].reply(b"a")
+    assert [await answer(reader) for _ in range(3)] == [b"a", b"b", b"c"]
+    writer.close()
+    await asyncio.wait_for(echo.closed.wait(), 10)
+    listener.close()
+
+
+async def test_the_address_of_the_peer_is_known_in_four_bytes() -> None:
+    echo = Echo()
+    listener = Listener("CONTROLLER", echo, ListenerLimits())
+    port = await listener.open("", 0)
+    _, writer = await asyncio.open_connection("127.0.0.1", port)
+    while not echo.open:
+        await asyncio.sleep(0.01)
+    assert echo.open[0].peer_address == b"\x7f\x00\x00\x01"
+    writer.close()
+    listener.close()
+
+
+@pytest.mark.parametrize(
+    ("garbage", "words"),
+    [
+        (b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", "this is HTTP"),
+        (b"\x16\x03\x01\x02\x00" + b"\x01" * 64, "TLS handshake"),
+        (b"\x7f\xff\xff\xff" + b"x" * 64, "larger than the largest allowed"),
+        (b"\xff" * 64, "cannot have -1 bytes"),
+    ],
+)
+async def test_garbage_ends_its_connection_with_a_logged_reason_and_no_other(
+    garbage: bytes, words: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    listener, port = await listening(Echo())
+    good_reader, good_writer = await asyncio.open_connection("127.0.0.1", port)
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(garbage)
+    with pytest.raises((asyncio.IncompleteReadError, ConnectionResetError)):
+        await answer(reader)
+    assert words in caplog.text
+    good_writer.write(frame_of(b"still here"))
+    assert await answer(good_reader) == b"still here"
+    writer.close()
+    good_writer.close()
+    listener.close()
+
+
+async def test_replies_that_nobody_reads_stop_the_reading_of_requests() -> None:
+    echo = Echo(times=64)
+    listener, port = await listening(echo, ListenerLimits(send_buffer_bytes=16384, receive_buffer_bytes=16384))
+    deaf = socket.create_connection(("127.0.0.1", port))
+    deaf.setblocking(False)
+    request, sent, quiet = frame_of(b"q" * 1020) * 10_000, 0, 0
+    while sent < len(request) and quiet < 50:
+        try:
+            sent += deaf.send(request[sent : sent + 65536])
+            quiet = 0
+        except BlockingIOError:
+            quiet += 1
+            await asyncio.sleep(0.01)
+    before = echo.frames
+    await asyncio.sleep(0.2)
+    assert sent < len(request), "the peer was never told to wait"
+    assert echo.frames == before < 500
+    held = sum(connection.unsent_bytes for connection in listener.connections)
+    assert held <= 64 * 1024 + 64 * 1020 + 4
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(frame_of(b"others are served"))
+    assert await answer(reader) == b"others are served" * 64
+    deaf.close()
+    writer.close()
+    listener.close()
+
+
+async def test_a_deaf_peer_that_listens_again_gets_every_answer_in_order() -> None:
+    echo = Echo(times=3000)
+    listener, port = await listening(echo)
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    for number in range(300):
+        writer.write(frame_of(b"%04d" % number))
+    await asyncio.sleep(0.2)
+    assert [(await answer(reader))[:4] for _ in range(300)] == [b"%04d" % number for number in range(300)]
+    writer.close()
+    listener.close()
+
+
+async def test_idle_connections_are_closed_and_those_that_wait_for_us_are_not() -> None:
+    echo = Echo()
+    listener, port = await listening(echo, ListenerLimits(max_idle_seconds=0.2))
+    idle_reader, idle_writer = await asyncio.open_connection("127.0.0.1", port)
+    half_reader, half_writer = await asyncio.open_connection("127.0.0.1", port)
+    half_writer.write(frame_of(b"half a frame")[:6])
+    parked_reader, parked_writer = await asyncio.open_connection("127.0.0.1", port)
+    parked_writer.write(frame_of(b"park"))
+    for reader in (idle_reader, half_reader):
+        with pytest.raises((asyncio.IncompleteReadError, ConnectionResetError)):
+            await answer(reader)
+    assert listener.expired_connections == 2
+    echo.parked[0].reply(b"patience")
+    assert await answer(parked_reader) == b"patience"
+    for writer in (idle_writer, half_writer, parked_writer):
+        writer.close()
+    listener.close()
+
+
+async def test_connections_beyond_the_bound_are_refused() -> None:
+    echo = Echo()
+    listener, port = await listening(echo, ListenerLimits(max_connections=2))
+    kept = [await asyncio.open_connection("127.0.0.1", port) for _ in range(2)]
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    with pytest.raises((asyncio.IncompleteReadError, ConnectionResetError)):
+        await answer(reader)
+    assert listener.refused_connections == 1
+    kept[0][1].write(frame_of(b"x"))
+    assert await answer(kept[0][0]) == b"x"
+    for _, one in [*kept, (reader, writer)]:
+        one.close()
+    listener.close()
+
+
+async def test_a_thousand_idle_connections_do_not_slow_the_next_one() -> None:
+    echo = Echo()
+    listener, port = await listening(echo)
+    crowd = [await asyncio.open_connection("127.0.0.1", port) for _ in range(1000)]
+    while len(echo.open) < 1000:
+        await asyncio.sleep(0.01)
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(frame_of(b"hello"))
+    assert await answer(reader) == b"hello"
+    for _, one in crowd:
+        one.close()
+    writer.close()
+    while echo.open:
+        await asyncio.sleep(0.01)
+    listener.close()
+
+
+async def test_a_port_in_use_is_named() -> None:
+    _listener, port = await listening(Echo())
+    with pytest.raises(OSError, match=f"cannot listen on 127.0.0.1:{port}"):
+        await Listener("OTHER", Echo(), ListenerLimits()).open("127.0.0.1", port)
+    _listener.close()
