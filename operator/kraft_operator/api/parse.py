@@ -36,6 +36,7 @@ CONTROLLER_COUNTS: Final = (1, 3, 5, 7)
 MIN_SIZE: Final = "100Mi"
 MAX_POOLS: Final = 16
 MAX_POOL_REPLICAS: Final = 1000
+_CLUSTER_NAME: Final = re.compile(r"^[a-z]([-a-z0-9]*[a-z0-9])?$")
 _POOL_NAME: Final = re.compile(r"^[a-z][a-z0-9]{0,9}$")
 _LISTENER_NAME: Final = re.compile(r"^[A-Z][A-Z0-9]{0,14}$")
 _DIGEST: Final = re.compile(r"^sha256:[0-9a-f]{64}$")
@@ -49,8 +50,8 @@ def parse_cluster(resource: Mapping[str, Any]) -> KRaftCluster:
     name = metadata.text("name")
     if len(name) > names.MAX_CLUSTER_NAME_LENGTH:
         raise InvalidSpec("metadata.name", f"must be at most {names.MAX_CLUSTER_NAME_LENGTH} characters")
-    if "." in name:
-        raise InvalidSpec("metadata.name", "must not contain a dot: Services are named after it")
+    if not _CLUSTER_NAME.match(name):
+        raise InvalidSpec("metadata.name", "must begin with a letter and consist of a-z, 0-9 and '-'")
     spec = parse_spec(Reader("", resource).child("spec"))
     return KRaftCluster(
         namespace=metadata.text("namespace"),
@@ -206,8 +207,10 @@ def _listeners(endpoints: Reader, role: str, default: Listener) -> tuple[Listene
     listeners = []
     for item in endpoints.items(role):
         listener = Listener(item.text("name"), item.number("port"))
-        if not _LISTENER_NAME.match(listener.name):
-            raise InvalidSpec(item.at("name"), f"{listener.name!r}: a listener's name is up to 15 of A-Z and 0-9")
+        if not _LISTENER_NAME.match(listener.name) or listener.name == "HTTP":
+            raise InvalidSpec(
+                item.at("name"), f"{listener.name!r}: a listener's name is up to 15 of A-Z and 0-9, and not HTTP"
+            )
         if not 1024 <= listener.port <= 65535:
             raise InvalidSpec(item.at("port"), f"must lie between 1024 and 65535, not {listener.port}")
         listeners.append(listener)
