@@ -1,0 +1,192 @@
+"""Frames, headers, and requests and responses as they travel: int32 length, header, body.
+
+    frame = encode_request(body, version=17, correlation_id=1, client_id="raft-client-1")   # with its length
+    request = decode_request(frame[4:])                                                     # without
+    reply = encode_response(FetchResponse(), request.header)
+    response = decode_response(reply[4:], ApiKey.FETCH, 17)
+
+`FrameSplitter` cuts a stream into frames and refuses a length beyond its bound before anything is allocated for it. As Apache Kafka does,
+`decode_request` ignores bytes after the body; `decode_response` does not.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
+
+from controller_runtime.protocol.api_keys import (
+    ApiKey,
+    find_api,
+    request_class,
+    request_header_version,
+    response_class,
+    response_header_version,
+)
+from controller_runtime.protocol.codec import decode, decode_prefix, encode
+from controller_runtime.protocol.errors import MalformedMessage, ProtocolError
+from controller_runtime.protocol.messages.request_header import RequestHeader
+from controller_runtime.protocol.messages.response_header import ResponseHeader
+from controller_runtime.protocol.schema import Message
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+DEFAULT_MAX_FRAME_BYTES: Final = 100 * 1024 * 1024
+"""Kafka's default of `socket.request.max.bytes`."""
+
+_pack_length: Final = struct.Struct(">i").pack
+_unpack_length: Final = struct.Struct(">i").unpack_from
+_unpack_key_and_version: Final = struct.Struct(">hh").unpack_from
+
+B = TypeVar("B", bound=Message)
+B_co = TypeVar("B_co", bound=Message, covariant=True)
+
+
+class FrameTooLarge(ProtocolError):
+    """A length that is negative or beyond the bound; the stream cannot be read on."""
+
+    def __init__(self, size: int, bound: int) -> None:
+        super().__init__(f"a frame of {size} bytes is claimed, the bound is {bound}")
+        self.size = size
+        self.bound = bound
+
+
+class UnknownApiKey(ProtocolError):
+    """A request for an API that Kafka 4.3.1 does not have. Kafka closes the connection."""
+
+    def __init__(self, api_key: int) -> None:
+        super().__init__(f"there is no API with key {api_key}")
+        self.api_key = api_key
+
+
+class UnsupportedApiVersion(ProtocolError):
+    """A known API at a version that does not exist. For ApiVersions the reply is v0 with error 35; else Kafka closes the connection."""
+
+    def __init__(self, header: RequestHeader) -> None:
+        super().__init__(f"{ApiKey(header.request_api_key).name} has no version {header.request_api_version}")
+        self.header = header
+
+
+@dataclass(frozen=True, slots=True)
+class Request(Generic[B_co]):
+    """A decoded request. `size` is that of its frame without the length."""
+
+    header: RequestHeader
+    body: B_co
+    size: int = 0
+
+    @property
+    def key(self) -> ApiKey:
+        return ApiKey(self.header.request_api_key)
+
+    @property
+    def version(self) -> int:
+        return self.header.request_api_version
+
+
+@dataclass(frozen=True, slots=True)
+class Response(Generic[B_co]):
+    """A decoded response."""
+
+    header: ResponseHeader
+    body: B_co
+
+
+def decode_request(frame: bytes) -> Request[Message]:
+    """Read a frame without its length. Raises UnknownApiKey, UnsupportedApiVersion or MalformedMessage."""
+    if len(frame) < 8:
+        raise MalformedMessage(
+            "RequestHeader", 1, "request_api_key", 0, f"a header needs 8 bytes, there are {len(frame)}"
+        )
+    key, version = _unpack_key_and_version(frame)
+    found = find_api(key)
+    if found is None:
+        raise UnknownApiKey(key)
+    header, start = decode_prefix(RequestHeader, frame, request_header_version(key, version))
+    if not found.lowest <= version <= found.highest:
+        raise UnsupportedApiVersion(header)
+    body, _ = decode_prefix(request_class(key), frame, version, start)
+    return Request(header, body, len(frame))
+
+
+def encode_request(
+    body: Message, version: int, correlation_id: int, client_id: str | None, *, with_length: bool = True
+) -> bytes:
+    """A request's frame."""
+    key = body.KEY
+    assert key is not None, f"{type(body).__name__} is no request"
+    header = RequestHeader(
+        request_api_key=key, request_api_version=version, correlation_id=correlation_id, client_id=client_id
+    )
+    return _frame(encode(header, request_header_version(key, version)), encode(body, version), with_length)
+
+
+def encode_response(body: Message, request: RequestHeader, *, with_length: bool = True) -> bytes:
+    """The frame that answers the request with this header."""
+    version = request.request_api_version
+    header = ResponseHeader(correlation_id=request.correlation_id)
+    head = encode(header, response_header_version(request.request_api_key, version))
+    return _frame(head, encode(body, version), with_length)
+
+
+def decode_response(frame: bytes, key: int, version: int) -> Response[Message]:
+    """Read a response's frame without its length, knowing what was asked."""
+    header, start = decode_prefix(ResponseHeader, frame, response_header_version(key, version))
+    cls = response_class(key)
+    if key == ApiKey.API_VERSIONS and version > 0 and _is_refused_api_versions(frame, start):
+        version = 0
+    return Response(header, decode(cls, frame[start:], version))
+
+
+def _is_refused_api_versions(frame: bytes, start: int) -> bool:
+    """A node that lacks the version asked for answers ApiVersions at v0 with UNSUPPORTED_VERSION."""
+    return frame[start : start + 2] == b"\0\x23"
+
+
+def _frame(head: bytes, body: bytes, with_length: bool) -> bytes:
+    if with_length:
+        return b"".join((_pack_length(len(head) + len(body)), head, body))
+    return head + body
+
+
+def correlation_id_of(frame: bytes) -> int:
+    """The first field of every response header."""
+    if len(frame) < 4:
+        raise MalformedMessage("ResponseHeader", 0, "correlation_id", 0, f"4 bytes are needed, there are {len(frame)}")
+    found: int = _unpack_length(frame)[0]
+    return found
+
+
+class FrameSplitter:
+    """Cuts a byte stream into frames. Holds at most one unfinished frame, and only bytes that have arrived."""
+
+    __slots__ = ("_bound", "_buffer")
+
+    def __init__(self, bound: int = DEFAULT_MAX_FRAME_BYTES) -> None:
+        self._bound = bound
+        self._buffer = bytearray()
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """Yield the frames that are complete now. Raises FrameTooLarge; then the stream is lost."""
+        buffer = self._buffer
+        buffer += data
+        start = 0
+        try:
+            while len(buffer) - start >= 4:
+                size = _unpack_length(buffer, start)[0]
+                if not 0 <= size <= self._bound:
+                    raise FrameTooLarge(size, self._bound)
+                stop = start + 4 + size
+                if stop > len(buffer):
+                    return
+                frame = bytes(buffer[start + 4 : stop])
+                start = stop
+                yield frame
+        finally:
+            del buffer[:start]
+
+    @property
+    def pending_bytes(self) -> int:
+        """How many bytes of an unfinished frame are held."""
+        return len(self._buffer)
