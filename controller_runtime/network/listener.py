@@ -113,10 +113,10 @@ class ServerConnection(asyncio.Protocol):
         self.last_activity = self._listener.now()
         self._schedule_advance()
 
-    def reply(self, payload: bytes) -> None:
-        """Send the answer of the request in progress."""
+    def reply(self, frame: bytes) -> None:
+        """Send the answer of the request in progress: a frame with its length."""
         if self._transport is not None:
-            self._transport.writelines((len(payload).to_bytes(4, "big"), payload))
+            self._transport.write(frame)
         self.finish()
 
     def finish(self) -> None:

@@ -30,7 +30,7 @@ class Echo:
         if frame == b"park":
             self.parked.append(connection)
         else:
-            connection.reply(frame * self.times)
+            connection.reply(frame_of(frame * self.times))
 
     def connection_closed(self, connection: ServerConnection) -> None:
         self.open.remove(connection)
@@ -55,7 +55,7 @@ async def test_requests_of_one_connection_are_taken_up_one_at_a_time_and_answere
     while not echo.parked:
         await asyncio.sleep(0.01)
     assert echo.frames == 1
-    echo.parked[0].reply(b"a")
+    echo.parked[0].reply(frame_of(b"a"))
     assert [await answer(reader) for _ in range(3)] == [b"a", b"b", b"c"]
     writer.close()
     await asyncio.wait_for(echo.closed.wait(), 10)
@@ -152,7 +152,7 @@ async def test_idle_connections_are_closed_and_those_that_wait_for_us_are_not() 
         with pytest.raises((asyncio.IncompleteReadError, ConnectionResetError)):
             await answer(reader)
     assert listener.expired_connections == 2
-    echo.parked[0].reply(b"patience")
+    echo.parked[0].reply(frame_of(b"patience"))
     assert await answer(parked_reader) == b"patience"
     for writer in (idle_writer, half_writer, parked_writer):
         writer.close()

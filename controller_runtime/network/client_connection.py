@@ -1,0 +1,194 @@
+"""One outgoing connection: who is there (ApiVersions), then requests and their answers in order.
+
+Requests may be sent while earlier ones are unanswered; a peer answers in order, so an answer with another correlation id than the
+oldest request's means that the two sides disagree, and the connection ends. When a request's time is up the connection ends too:
+its answer would block those behind it. Every call ends exactly once, with an answer or a `CallError`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from enum import Enum
+from typing import Final, cast
+
+from controller_runtime.network.frames import BadFrame, FrameBuffer
+from controller_runtime.protocol.errors import ErrorCode, InvalidValue, ProtocolError, UnsupportedField
+from controller_runtime.protocol.framing import correlation_id_of, decode_response, encode_request
+from controller_runtime.protocol.messages.api_versions_request import ApiVersionsRequest
+from controller_runtime.protocol.messages.api_versions_response import ApiVersionsResponse
+from controller_runtime.protocol.schema import Message
+
+MAX_UNANSWERED: Final = 1000
+"""Calls on one connection that wait for an answer, and calls on one channel that wait for a connection."""
+
+_API_VERSIONS_KEY: Final = 18
+
+
+class Failure(Enum):
+    """Why a call has no answer. The values are those of the seam's `CallFailure`."""
+
+    REFUSED = "refused"
+    DISCONNECTED = "disconnected"
+    TIMED_OUT = "timed out"
+    UNSUPPORTED_VERSION = "unsupported version"
+    MALFORMED = "malformed"
+
+
+class CallError(Exception):
+    """A call ended without an answer."""
+
+    def __init__(self, failure: Failure, detail: str) -> None:
+        self.failure = failure
+        self.detail = detail
+        super().__init__(f"{failure.value}: {detail}")
+
+
+class Call:
+    """A request on its way. `done` is called once, with the negotiated version and the answer, or with the error."""
+
+    __slots__ = ("body", "correlation_id", "done", "expires", "timer", "version")
+
+    def __init__(self, body: Message, done: Callable[[int, Message | CallError], None]) -> None:
+        self.body = body
+        self.done: Callable[[int, Message | CallError], None] | None = done
+        self.version = -1
+        self.correlation_id = 0
+        self.expires = 0.0
+        self.timer: asyncio.TimerHandle | None = None
+
+    def finish(self, answer: Message | CallError) -> None:
+        if self.timer is not None:
+            self.timer.cancel()
+            self.timer = None
+        if self.done is not None:
+            done, self.done = self.done, None
+            done(self.version, answer)
+
+    def cancel(self) -> None:
+        """Nobody waits any more; a late answer is dropped."""
+        self.done = None
+
+
+class ClientConnection(asyncio.Protocol):
+    """An open connection. `ready` is called when the peer's versions are known, `lost` once at its end."""
+
+    def __init__(
+        self,
+        peer: str,
+        *,
+        client_id: str,
+        software_version: str,
+        max_frame_bytes: int,
+        ready: Callable[[], None],
+        lost: Callable[[CallError, bool], None],
+    ) -> None:
+        self.versions: dict[int, tuple[int, int]] = {}
+        self.is_ready = False
+        self._peer = peer
+        self._client_id = client_id
+        self._software_version = software_version
+        self._ready = ready
+        self._lost = lost
+        self._frames = FrameBuffer(max_frame_bytes)
+        self._unanswered: deque[Call] = deque()
+        self._next_correlation_id = 0
+        self._transport: asyncio.Transport | None = None
+        self._cause: CallError | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        self._ask_versions(ApiVersionsRequest.VERSIONS.highest)
+
+    def send(self, call: Call) -> None:
+        """Send at the highest common version; a call that cannot be sent ends at once."""
+        ours = type(call.body).VERSIONS
+        key = cast(int, type(call.body).KEY)
+        lowest, highest = self.versions.get(key, (0, -1))
+        version = min(highest, ours.highest)
+        if version < max(lowest, ours.lowest):
+            theirs = f"serves {lowest} to {highest}" if key in self.versions else "does not serve it"
+            detail = f"{type(call.body).__name__}: {self._peer} {theirs}, we speak {ours}"
+            call.finish(CallError(Failure.UNSUPPORTED_VERSION, detail))
+        elif len(self._unanswered) >= MAX_UNANSWERED:
+            call.finish(CallError(Failure.REFUSED, f"{self._peer} owes {MAX_UNANSWERED} answers"))
+        else:
+            self._write(call, version)
+
+    def expire(self, call: Call) -> None:
+        """The call's time is up; what waits behind it on this connection ends with it."""
+        call.finish(CallError(Failure.TIMED_OUT, f"no answer from {self._peer} in time"))
+        self.close(
+            CallError(Failure.DISCONNECTED, f"the connection to {self._peer} was given up: an answer is overdue")
+        )
+
+    def close(self, cause: CallError) -> None:
+        self._cause = self._cause or cause
+        if self._transport is not None:
+            self._transport.abort()
+
+    @property
+    def is_quiet(self) -> bool:
+        return not self._unanswered
+
+    def data_received(self, data: bytes) -> None:
+        self._frames.feed(data)
+        try:
+            while (frame := self._frames.next_frame()) is not None and self._cause is None:
+                self._answered(frame)
+        except (BadFrame, ProtocolError) as bad:
+            self.close(CallError(Failure.MALFORMED, f"{self._peer} sent what cannot be read: {bad}"))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._transport = None
+        quiet = self.is_quiet
+        cause = self._cause or CallError(
+            Failure.DISCONNECTED, f"{self._peer} ended the connection{f' ({exc})' if exc else ''}"
+        )
+        self._lost(cause, quiet)
+        while self._unanswered:
+            self._unanswered.popleft().finish(cause)
+
+    def _ask_versions(self, version: int) -> None:
+        question = ApiVersionsRequest(client_software_name="quorate", client_software_version=self._software_version)
+        self._write(Call(question, self._negotiated), version)
+
+    def _negotiated(self, version: int, answer: Message | CallError) -> None:
+        del version
+        if isinstance(answer, ApiVersionsResponse) and not self.is_ready:
+            self.versions = {one.api_key: (one.min_version, one.max_version) for one in answer.api_keys}
+            if answer.error_code == ErrorCode.UNSUPPORTED_VERSION:
+                self._ask_versions(self.versions.get(_API_VERSIONS_KEY, (0, 0))[1])
+            elif answer.error_code:
+                self.close(
+                    CallError(
+                        Failure.UNSUPPORTED_VERSION, f"{self._peer} refuses ApiVersions: error {answer.error_code}"
+                    )
+                )
+            else:
+                self.is_ready = True
+                self._ready()
+
+    def _write(self, call: Call, version: int) -> None:
+        assert self._transport is not None, "send() after the connection was lost"
+        self._next_correlation_id = (self._next_correlation_id + 1) & 0x7FFFFFFF
+        try:
+            frame = encode_request(call.body, version, self._next_correlation_id, self._client_id)
+        except (UnsupportedField, InvalidValue) as error:
+            call.finish(CallError(Failure.UNSUPPORTED_VERSION, f"{self._peer}: {error}"))
+            return
+        call.version = version
+        call.correlation_id = self._next_correlation_id
+        self._unanswered.append(call)
+        self._transport.write(frame)
+
+    def _answered(self, frame: bytes) -> None:
+        if not self._unanswered:
+            raise BadFrame("an answer that was not asked for")
+        call = self._unanswered[0]
+        if correlation_id_of(frame) != call.correlation_id:
+            raise BadFrame(f"an answer to another request than {type(call.body).__name__} {call.correlation_id}")
+        response = decode_response(frame, cast(int, type(call.body).KEY), call.version)
+        self._unanswered.popleft()
+        call.finish(response.body)
