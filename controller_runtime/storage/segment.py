@@ -18,7 +18,7 @@ from controller_runtime.storage.indexes import DEFAULT_INTERVAL_BYTES, SegmentIn
 _SEARCH_CHUNK: Final = 64 << 10
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Segment:
     """A run of batches from `base_offset` (inclusive) to `end_offset` (exclusive)."""
 
