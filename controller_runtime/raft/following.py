@@ -1,0 +1,169 @@
+"""The follower's half of replication, and finding a leader to follow.
+
+A follower asks for what comes after all that it has on disk, so its question is its acknowledgement. Who knows no leader asks the
+bootstrap servers and the voters one after another: every answer names the leader. A follower whose leader's connection ended stands
+soon (`suspect`), protected by pre-vote; one whose leader merely is slow waits for the whole fetch timeout.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from controller_runtime.identifiers import Endpoint, Instant, NodeId, Offset
+from controller_runtime.raft.effects import Append, Fault, Lane
+from controller_runtime.raft.election import become_prospective
+from controller_runtime.raft.events import Failure
+from controller_runtime.raft.messages import HIGH_WATERMARK_UNKNOWN, FetchRequest, FetchResponse, LogBatch
+from controller_runtime.raft.quorum import Quorum
+from controller_runtime.raft.roles import FetchingSnapshot, Follower, Unattached, known_endpoint
+from controller_runtime.raft.snapshot_transfer import next_chunk
+
+MAX_DOUBLINGS: Final = 7
+"""A suspicion that proved wrong doubles the time until the next one, up to the fetch timeout."""
+
+
+def poll_unattached(q: Quorum, role: Unattached, now: Instant) -> None:
+    if role.leader_id is not None and q.reachable(role.leader_id, ()) and role.leader_id != q.config.node_id:
+        q.become_follower(role.epoch, role.leader_id, (), now)
+        return
+    if q.is_voter:
+        if q.voters.is_only(q.config.key) or now >= role.election_deadline:
+            become_prospective(q, now)
+            return
+        q.wake(role.election_deadline)
+    ask_anybody(q, now)
+
+
+def poll_follower(q: Quorum, role: Follower, now: Instant) -> None:
+    if q.is_voter and now >= role.fetch_deadline:
+        become_prospective(q, now)
+        return
+    if q.is_voter:
+        q.wake(role.fetch_deadline)
+    if q.config.durable_fetch and q.log.flushed_offset < q.log.end_offset:
+        return
+    if role.snapshot is not None and role.snapshot.written:
+        return
+    endpoint = known_endpoint(q.leader_listeners(), q.config.listener)
+    assert endpoint is not None, "a follower can reach its leader"
+    if q.calls.is_busy(endpoint, Lane.FETCH):
+        return
+    if role.snapshot is not None:
+        q.try_send(now, Lane.FETCH, role.leader_id, endpoint, next_chunk(q, role.snapshot), q.config.request_timeout_ms)
+        return
+    request = _next_fetch(q, q.config.fetch_max_wait_ms)
+    if not q.try_send(now, Lane.FETCH, role.leader_id, endpoint, request, q.config.request_timeout_ms):
+        ask_anybody(q, now, but=endpoint)
+
+
+def ask_anybody(q: Quorum, now: Instant, but: Endpoint | None = None) -> None:
+    """Fetch from the next of the bootstrap servers and voters, one at a time."""
+    if q.calls.any_busy(Lane.FETCH):
+        return
+    voters: list[tuple[NodeId | None, Endpoint]] = [
+        (voter.key.node_id, endpoint)
+        for voter in q.others()
+        if (endpoint := voter.endpoint(q.config.listener)) is not None
+    ]
+    known = {endpoint for _, endpoint in voters} | {endpoint for _, endpoint in q.config.listeners}
+    targets = voters + [(None, endpoint) for endpoint in q.config.bootstrap if endpoint not in known]
+    targets = [target for target in targets if target[1] != but]
+    for _ in targets:
+        q.rotation += 1
+        node_id, endpoint = targets[q.rotation % len(targets)]
+        if q.try_send(now, Lane.FETCH, node_id, endpoint, _next_fetch(q, 0), q.config.request_timeout_ms):
+            return
+
+
+def _next_fetch(q: Quorum, max_wait_ms: int) -> FetchRequest:
+    return FetchRequest(
+        q.config.key,
+        q.epoch,
+        q.log.end_offset,
+        q.log.last_epoch,
+        HIGH_WATERMARK_UNKNOWN if q.high_watermark is None else q.high_watermark,
+        max_wait_ms,
+        q.config.fetch_max_bytes,
+    )
+
+
+def on_fetch_response(
+    q: Quorum, asked: FetchRequest, sender: NodeId | None, response: FetchResponse, now: Instant
+) -> None:
+    """The common part of the answer was handled; it is of our epoch and without error."""
+    role = q.role
+    if not isinstance(role, Follower) or sender != role.leader_id:
+        return
+    role.fetch_deadline = q.after(now, q.config.fetch_timeout_ms)
+    role.has_fetched = True
+    role.losses = 0
+    if response.diverging is not None:
+        _cut(q, response)
+    elif response.snapshot_id is not None:
+        _start_snapshot(q, role, response)
+    elif asked.offset == q.log.end_offset:
+        _take(q, response.batches)
+        _follow_high_watermark(q, response)
+
+
+def _cut(q: Quorum, response: FetchResponse) -> None:
+    assert response.diverging is not None
+    point = q.log.truncation_point(response.diverging)
+    if q.high_watermark is not None and point < q.high_watermark:
+        reason = (
+            f"leader {response.leader_id} wants the log cut to {point}, below the high watermark {q.high_watermark}"
+        )
+        q.out.append(Fault(reason))
+        return
+    if point < q.log.start_offset:
+        q.note(f"the log starts at {q.log.start_offset}: it cannot be cut to {point}")
+        return
+    if point < q.log.end_offset:
+        q.truncate(point)
+
+
+def _start_snapshot(q: Quorum, role: Follower, response: FetchResponse) -> None:
+    snapshot_id = response.snapshot_id
+    assert snapshot_id is not None
+    if snapshot_id.offset <= 0 or snapshot_id.epoch < 0:
+        q.note(f"leader {response.leader_id} offers an impossible snapshot {snapshot_id}: ignored")
+        return
+    role.snapshot = FetchingSnapshot(snapshot_id)
+
+
+def _take(q: Quorum, batches: tuple[LogBatch, ...]) -> None:
+    """Append what fits: batches of a later epoch than ours wait until we know its leader."""
+    taken: list[LogBatch] = []
+    for batch in batches:
+        if batch.epoch > q.epoch or batch.epoch < q.log.last_epoch or batch.base_offset != q.log.end_offset:
+            break
+        q.note_batch(batch)
+        taken.append(batch)
+    if taken:
+        q.out.append(Append(tuple(taken)))
+
+
+def _follow_high_watermark(q: Quorum, response: FetchResponse) -> None:
+    if response.high_watermark >= 0:
+        q.raise_high_watermark(Offset(min(response.high_watermark, q.log.end_offset)))
+
+
+# Losing the leader.
+
+
+def on_fetch_failed(q: Quorum, sender: NodeId | None, why: Failure, now: Instant) -> None:
+    if isinstance(q.role, Follower) and sender == q.role.leader_id and why in (Failure.REFUSED, Failure.DISCONNECTED):
+        suspect(q, q.role, now)
+
+
+def on_connection_lost(q: Quorum, endpoint: Endpoint, now: Instant) -> None:
+    role = q.role
+    if isinstance(role, Follower) and known_endpoint(q.leader_listeners(), q.config.listener) == endpoint:
+        suspect(q, role, now)
+
+
+def suspect(q: Quorum, role: Follower, now: Instant) -> None:
+    """The leader's process seems to have ended: stand after a short random time, unless a fetch succeeds before."""
+    role.has_fetched = False
+    delay = q.config.suspicion_ms * (1 + 2 * q.jitter()) * (1 << min(role.losses, MAX_DOUBLINGS))
+    role.fetch_deadline = min(role.fetch_deadline, q.after(now, delay))

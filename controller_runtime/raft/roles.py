@@ -1,0 +1,167 @@
+"""The six roles of a replica, what each remembers, and which may follow which.
+
+`TRANSITIONS` is the authority: `Quorum.enter` refuses what it does not list, and the diagram in `docs/design/raft-roles.md` is drawn from
+it. The names and rules are Kafka 4.x's: only a Prospective becomes a Candidate, only a Candidate becomes a Leader, and a
+replica that led an epoch before a restart only ever resigns from it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from controller_runtime.identifiers import Endpoint, Epoch, Instant, NodeId, Offset, OffsetAndEpoch, ReplicaKey
+from controller_runtime.raft.voter_set import Listeners
+
+
+@dataclass(slots=True)
+class Unattached:
+    """Follows nobody in this epoch, though it may know the leader's name, or have voted."""
+
+    epoch: Epoch
+    election_deadline: Instant
+    leader_id: NodeId | None = None
+    voted: ReplicaKey | None = None
+
+
+@dataclass(slots=True)
+class Ballot:
+    """Answers of one vote. A grant never becomes a rejection."""
+
+    granted: set[NodeId] = field(default_factory=set)
+    rejected: set[NodeId] = field(default_factory=set)
+
+    def record(self, voter: NodeId, *, granted: bool) -> None:
+        if granted:
+            self.granted.add(voter)
+            self.rejected.discard(voter)
+        elif voter not in self.granted:
+            self.rejected.add(voter)
+
+
+@dataclass(slots=True)
+class Prospective:
+    """Asks whether it could win, before it disturbs anybody (KIP-996). Its epoch and vote are as they were."""
+
+    epoch: Epoch
+    election_deadline: Instant
+    ballot: Ballot
+    leader_id: NodeId | None = None
+    leader_listeners: Listeners = ()
+    voted: ReplicaKey | None = None
+    losses: int = 0
+
+
+@dataclass(slots=True)
+class Candidate:
+    epoch: Epoch
+    election_deadline: Instant
+    ballot: Ballot
+    losses: int = 0
+    lost: bool = False
+
+
+@dataclass(slots=True)
+class Progress:
+    """What the leader knows of a replica."""
+
+    key: ReplicaKey
+    listeners: Listeners = ()
+    end_offset: Offset | None = None
+    last_fetch: Instant | None = None
+    last_fetch_leader_end: Offset = Offset(-1)
+    """The leader's end at the replica's previous fetch: reaching it means having been caught up then."""
+    last_caught_up: Instant | None = None
+    last_contact: Instant = Instant(0.0)
+    """For check-quorum: the start of the epoch, then every Fetch or FetchSnapshot."""
+    next_begin: Instant = Instant(0.0)
+    """When BeginQuorumEpoch is due; every fetch puts it off, for who fetches knows the leader."""
+
+
+@dataclass(slots=True)
+class Parked:
+    """A Fetch that waits for something to tell."""
+
+    token: int
+    replica: ReplicaKey
+    offset: Offset
+    high_watermark: Offset
+    max_bytes: int
+    deadline: Instant
+
+
+@dataclass(slots=True)
+class Leader:
+    epoch: Epoch
+    epoch_start: Offset
+    granting: tuple[NodeId, ...]
+    voters: dict[NodeId, Progress] = field(default_factory=dict)
+    """Every voter of the latest set but this node."""
+    observers: dict[ReplicaKey, Progress] = field(default_factory=dict)
+    high_watermark: Offset | None = None
+    parked: dict[int, Parked] = field(default_factory=dict)
+    first_expiry: Instant | None = None
+    """No parked Fetch expires before."""
+    announced: bool = False
+    """The application was told to lead."""
+
+
+@dataclass(slots=True)
+class Follower:
+    epoch: Epoch
+    leader_id: NodeId
+    leader_listeners: Listeners
+    fetch_deadline: Instant
+    voted: ReplicaKey | None = None
+    has_fetched: bool = False
+    """It heard from this leader and has no sign that it is gone: so it helps nobody to depose it."""
+    losses: int = 0
+    update_voter_at: Instant | None = None
+    snapshot: FetchingSnapshot | None = None
+
+
+@dataclass(slots=True)
+class FetchingSnapshot:
+    snapshot_id: OffsetAndEpoch
+    position: int = 0
+    written: bool = False
+    """All bytes were handed over; `SnapshotFetched` is awaited."""
+
+
+@dataclass(slots=True)
+class Resigned:
+    """Led this epoch, and tells the others that it does so no more."""
+
+    epoch: Epoch
+    election_deadline: Instant
+    preferred: tuple[ReplicaKey, ...]
+    unacknowledged: set[NodeId]
+    voted: ReplicaKey | None = None
+
+
+Role = Unattached | Prospective | Candidate | Leader | Follower | Resigned
+
+TRANSITIONS: Final[dict[type[Role], frozenset[type[Role]]]] = {
+    Unattached: frozenset({Unattached, Prospective, Follower}),
+    Prospective: frozenset({Unattached, Candidate, Follower}),
+    Candidate: frozenset({Unattached, Prospective, Leader, Follower}),
+    Leader: frozenset({Unattached, Follower, Resigned}),
+    Follower: frozenset({Unattached, Prospective, Follower}),
+    Resigned: frozenset({Unattached, Follower}),
+}
+
+INITIAL: Final[frozenset[type[Role]]] = frozenset({Unattached, Candidate, Follower, Resigned})
+"""Where a restart may begin (kraft-facts 3.2): never as Leader, and never as Prospective."""
+
+
+def known_endpoint(listeners: Listeners, listener: str) -> Endpoint | None:
+    return next((endpoint for name, endpoint in listeners if name == listener), None)
+
+
+def diagram() -> str:
+    """The transitions as a Mermaid state diagram."""
+    lines = ["stateDiagram-v2"]
+    lines += [f"    [*] --> {role.__name__}" for role in TRANSITIONS if role in INITIAL]
+    for source, targets in TRANSITIONS.items():
+        lines += [f"    {source.__name__} --> {target.__name__}" for target in TRANSITIONS if target in targets]
+    return "\n".join(lines)
