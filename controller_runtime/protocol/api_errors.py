@@ -20,7 +20,10 @@ class ApiError(Exception):
     CODE: ClassVar[ErrorCode]
     RETRIABLE: ClassVar[bool]
     TEXT: ClassVar[str]
-    """What the code means, in our words."""
+    """What the code means, in our words: the docstring of its class."""
+
+    def __init_subclass__(cls, *, code: ErrorCode, retriable: bool = False) -> None:
+        cls.CODE, cls.RETRIABLE, cls.TEXT = code, retriable, cls.__doc__ or code.name
 
     def __init__(self, message: str | None = None) -> None:
         super().__init__(f"{self.CODE.name} ({int(self.CODE)}): {message or self.TEXT}")
@@ -31,808 +34,540 @@ class ApiError(Exception):
         return self.CODE
 
 
-class UnknownServerError(ApiError):
-    CODE = ErrorCode.UNKNOWN_SERVER_ERROR
-    RETRIABLE = False
-    TEXT = "the server met an error it has no code for"
+class UnknownServerError(ApiError, code=ErrorCode.UNKNOWN_SERVER_ERROR):
+    """The server met an error it has no code for."""
 
 
-class OffsetOutOfRange(ApiError):
-    CODE = ErrorCode.OFFSET_OUT_OF_RANGE
-    RETRIABLE = False
-    TEXT = "the log does not hold this offset"
+class OffsetOutOfRange(ApiError, code=ErrorCode.OFFSET_OUT_OF_RANGE):
+    """The log does not hold this offset."""
 
 
-class CorruptMessage(ApiError):
-    CODE = ErrorCode.CORRUPT_MESSAGE
-    RETRIABLE = True
-    TEXT = "a batch fails its checksum or is malformed"
+class CorruptMessage(ApiError, code=ErrorCode.CORRUPT_MESSAGE, retriable=True):
+    """A batch fails its checksum or is malformed."""
 
 
-class UnknownTopicOrPartition(ApiError):
-    CODE = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    RETRIABLE = True
-    TEXT = "this node does not host the topic or partition"
+class UnknownTopicOrPartition(ApiError, code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, retriable=True):
+    """This node does not host the topic or partition."""
 
 
-class InvalidFetchSize(ApiError):
-    CODE = ErrorCode.INVALID_FETCH_SIZE
-    RETRIABLE = False
-    TEXT = "the fetch size is invalid"
+class InvalidFetchSize(ApiError, code=ErrorCode.INVALID_FETCH_SIZE):
+    """The fetch size is invalid."""
 
 
-class LeaderNotAvailable(ApiError):
-    CODE = ErrorCode.LEADER_NOT_AVAILABLE
-    RETRIABLE = True
-    TEXT = "the partition has no leader now, an election is under way"
+class LeaderNotAvailable(ApiError, code=ErrorCode.LEADER_NOT_AVAILABLE, retriable=True):
+    """The partition has no leader now, an election is under way."""
 
 
-class NotLeaderOrFollower(ApiError):
-    CODE = ErrorCode.NOT_LEADER_OR_FOLLOWER
-    RETRIABLE = True
-    TEXT = "this node is not the leader, or not a replica, of the partition"
+class NotLeaderOrFollower(ApiError, code=ErrorCode.NOT_LEADER_OR_FOLLOWER, retriable=True):
+    """This node is not the leader, or not a replica, of the partition."""
 
 
-class RequestTimedOut(ApiError):
-    CODE = ErrorCode.REQUEST_TIMED_OUT
-    RETRIABLE = True
-    TEXT = "the request was not done in its time"
+class RequestTimedOut(ApiError, code=ErrorCode.REQUEST_TIMED_OUT, retriable=True):
+    """The request was not done in its time."""
 
 
-class BrokerNotAvailable(ApiError):
-    CODE = ErrorCode.BROKER_NOT_AVAILABLE
-    RETRIABLE = False
-    TEXT = "the broker is not available"
+class BrokerNotAvailable(ApiError, code=ErrorCode.BROKER_NOT_AVAILABLE):
+    """The broker is not available."""
 
 
-class ReplicaNotAvailable(ApiError):
-    CODE = ErrorCode.REPLICA_NOT_AVAILABLE
-    RETRIABLE = True
-    TEXT = "the replica is not available on this broker"
+class ReplicaNotAvailable(ApiError, code=ErrorCode.REPLICA_NOT_AVAILABLE, retriable=True):
+    """The replica is not available on this broker."""
 
 
-class MessageTooLarge(ApiError):
-    CODE = ErrorCode.MESSAGE_TOO_LARGE
-    RETRIABLE = False
-    TEXT = "the batch is larger than the server accepts"
+class MessageTooLarge(ApiError, code=ErrorCode.MESSAGE_TOO_LARGE):
+    """The batch is larger than the server accepts."""
 
 
-class StaleControllerEpoch(ApiError):
-    CODE = ErrorCode.STALE_CONTROLLER_EPOCH
-    RETRIABLE = False
-    TEXT = "the controller has moved to a later epoch"
+class StaleControllerEpoch(ApiError, code=ErrorCode.STALE_CONTROLLER_EPOCH):
+    """The controller has moved to a later epoch."""
 
 
-class OffsetMetadataTooLarge(ApiError):
-    CODE = ErrorCode.OFFSET_METADATA_TOO_LARGE
-    RETRIABLE = False
-    TEXT = "the metadata of the committed offset is too large"
+class OffsetMetadataTooLarge(ApiError, code=ErrorCode.OFFSET_METADATA_TOO_LARGE):
+    """The metadata of the committed offset is too large."""
 
 
-class NetworkFailure(ApiError):
-    CODE = ErrorCode.NETWORK_EXCEPTION
-    RETRIABLE = True
-    TEXT = "the connection broke before the answer came"
+class NetworkFailure(ApiError, code=ErrorCode.NETWORK_EXCEPTION, retriable=True):
+    """The connection broke before the answer came."""
 
 
-class CoordinatorLoadInProgress(ApiError):
-    CODE = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-    RETRIABLE = True
-    TEXT = "the coordinator is still loading"
+class CoordinatorLoadInProgress(ApiError, code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, retriable=True):
+    """The coordinator is still loading."""
 
 
-class CoordinatorNotAvailable(ApiError):
-    CODE = ErrorCode.COORDINATOR_NOT_AVAILABLE
-    RETRIABLE = True
-    TEXT = "the coordinator is not available"
+class CoordinatorNotAvailable(ApiError, code=ErrorCode.COORDINATOR_NOT_AVAILABLE, retriable=True):
+    """The coordinator is not available."""
 
 
-class NotCoordinator(ApiError):
-    CODE = ErrorCode.NOT_COORDINATOR
-    RETRIABLE = True
-    TEXT = "this node is not the coordinator"
+class NotCoordinator(ApiError, code=ErrorCode.NOT_COORDINATOR, retriable=True):
+    """This node is not the coordinator."""
 
 
-class InvalidTopic(ApiError):
-    CODE = ErrorCode.INVALID_TOPIC_EXCEPTION
-    RETRIABLE = False
-    TEXT = "the topic's name is invalid or reserved"
+class InvalidTopic(ApiError, code=ErrorCode.INVALID_TOPIC_EXCEPTION):
+    """The topic's name is invalid or reserved."""
 
 
-class RecordListTooLarge(ApiError):
-    CODE = ErrorCode.RECORD_LIST_TOO_LARGE
-    RETRIABLE = False
-    TEXT = "the batch is larger than a segment"
+class RecordListTooLarge(ApiError, code=ErrorCode.RECORD_LIST_TOO_LARGE):
+    """The batch is larger than a segment."""
 
 
-class NotEnoughReplicas(ApiError):
-    CODE = ErrorCode.NOT_ENOUGH_REPLICAS
-    RETRIABLE = True
-    TEXT = "fewer replicas are in sync than the topic demands"
+class NotEnoughReplicas(ApiError, code=ErrorCode.NOT_ENOUGH_REPLICAS, retriable=True):
+    """Fewer replicas are in sync than the topic demands."""
 
 
-class NotEnoughReplicasAfterAppend(ApiError):
-    CODE = ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
-    RETRIABLE = True
-    TEXT = "appended, but fewer replicas are in sync than the topic demands"
+class NotEnoughReplicasAfterAppend(ApiError, code=ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND, retriable=True):
+    """Appended, but fewer replicas are in sync than the topic demands."""
 
 
-class InvalidRequiredAcks(ApiError):
-    CODE = ErrorCode.INVALID_REQUIRED_ACKS
-    RETRIABLE = False
-    TEXT = "acks is neither -1, 0 nor 1"
+class InvalidRequiredAcks(ApiError, code=ErrorCode.INVALID_REQUIRED_ACKS):
+    """Acks is neither -1, 0 nor 1."""
 
 
-class IllegalGeneration(ApiError):
-    CODE = ErrorCode.ILLEGAL_GENERATION
-    RETRIABLE = False
-    TEXT = "the group has moved to another generation"
+class IllegalGeneration(ApiError, code=ErrorCode.ILLEGAL_GENERATION):
+    """The group has moved to another generation."""
 
 
-class InconsistentGroupProtocol(ApiError):
-    CODE = ErrorCode.INCONSISTENT_GROUP_PROTOCOL
-    RETRIABLE = False
-    TEXT = "the member's protocols do not fit the group's"
+class InconsistentGroupProtocol(ApiError, code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL):
+    """The member's protocols do not fit the group's."""
 
 
-class InvalidGroupId(ApiError):
-    CODE = ErrorCode.INVALID_GROUP_ID
-    RETRIABLE = False
-    TEXT = "the group id is invalid"
+class InvalidGroupId(ApiError, code=ErrorCode.INVALID_GROUP_ID):
+    """The group id is invalid."""
 
 
-class UnknownMemberId(ApiError):
-    CODE = ErrorCode.UNKNOWN_MEMBER_ID
-    RETRIABLE = False
-    TEXT = "the coordinator does not know this member"
+class UnknownMemberId(ApiError, code=ErrorCode.UNKNOWN_MEMBER_ID):
+    """The coordinator does not know this member."""
 
 
-class InvalidSessionTimeout(ApiError):
-    CODE = ErrorCode.INVALID_SESSION_TIMEOUT
-    RETRIABLE = False
-    TEXT = "the session timeout is outside the broker's bounds"
+class InvalidSessionTimeout(ApiError, code=ErrorCode.INVALID_SESSION_TIMEOUT):
+    """The session timeout is outside the broker's bounds."""
 
 
-class RebalanceInProgress(ApiError):
-    CODE = ErrorCode.REBALANCE_IN_PROGRESS
-    RETRIABLE = False
-    TEXT = "the group is rebalancing, join again"
+class RebalanceInProgress(ApiError, code=ErrorCode.REBALANCE_IN_PROGRESS):
+    """The group is rebalancing, join again."""
 
 
-class InvalidCommitOffsetSize(ApiError):
-    CODE = ErrorCode.INVALID_COMMIT_OFFSET_SIZE
-    RETRIABLE = False
-    TEXT = "the offsets to commit are too large"
+class InvalidCommitOffsetSize(ApiError, code=ErrorCode.INVALID_COMMIT_OFFSET_SIZE):
+    """The offsets to commit are too large."""
 
 
-class TopicAuthorizationFailed(ApiError):
-    CODE = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-    RETRIABLE = False
-    TEXT = "not authorized for the topic"
+class TopicAuthorizationFailed(ApiError, code=ErrorCode.TOPIC_AUTHORIZATION_FAILED):
+    """Not authorized for the topic."""
 
 
-class GroupAuthorizationFailed(ApiError):
-    CODE = ErrorCode.GROUP_AUTHORIZATION_FAILED
-    RETRIABLE = False
-    TEXT = "not authorized for the group"
+class GroupAuthorizationFailed(ApiError, code=ErrorCode.GROUP_AUTHORIZATION_FAILED):
+    """Not authorized for the group."""
 
 
-class ClusterAuthorizationFailed(ApiError):
-    CODE = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
-    RETRIABLE = False
-    TEXT = "not authorized for the cluster"
+class ClusterAuthorizationFailed(ApiError, code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED):
+    """Not authorized for the cluster."""
 
 
-class InvalidTimestamp(ApiError):
-    CODE = ErrorCode.INVALID_TIMESTAMP
-    RETRIABLE = False
-    TEXT = "a record's timestamp is out of the allowed range"
+class InvalidTimestamp(ApiError, code=ErrorCode.INVALID_TIMESTAMP):
+    """A record's timestamp is out of the allowed range."""
 
 
-class UnsupportedSaslMechanism(ApiError):
-    CODE = ErrorCode.UNSUPPORTED_SASL_MECHANISM
-    RETRIABLE = False
-    TEXT = "the SASL mechanism is not enabled here"
+class UnsupportedSaslMechanism(ApiError, code=ErrorCode.UNSUPPORTED_SASL_MECHANISM):
+    """The SASL mechanism is not enabled here."""
 
 
-class IllegalSaslState(ApiError):
-    CODE = ErrorCode.ILLEGAL_SASL_STATE
-    RETRIABLE = False
-    TEXT = "this request does not fit the state of the SASL exchange"
+class IllegalSaslState(ApiError, code=ErrorCode.ILLEGAL_SASL_STATE):
+    """This request does not fit the state of the SASL exchange."""
 
 
-class UnsupportedVersion(ApiError):
-    CODE = ErrorCode.UNSUPPORTED_VERSION
-    RETRIABLE = False
-    TEXT = "the version is not supported"
+class UnsupportedVersion(ApiError, code=ErrorCode.UNSUPPORTED_VERSION):
+    """The version is not supported."""
 
 
-class TopicAlreadyExists(ApiError):
-    CODE = ErrorCode.TOPIC_ALREADY_EXISTS
-    RETRIABLE = False
-    TEXT = "a topic with this name exists"
+class TopicAlreadyExists(ApiError, code=ErrorCode.TOPIC_ALREADY_EXISTS):
+    """A topic with this name exists."""
 
 
-class InvalidPartitions(ApiError):
-    CODE = ErrorCode.INVALID_PARTITIONS
-    RETRIABLE = False
-    TEXT = "the number of partitions is invalid"
+class InvalidPartitions(ApiError, code=ErrorCode.INVALID_PARTITIONS):
+    """The number of partitions is invalid."""
 
 
-class InvalidReplicationFactor(ApiError):
-    CODE = ErrorCode.INVALID_REPLICATION_FACTOR
-    RETRIABLE = False
-    TEXT = "the replication factor is invalid or exceeds the brokers"
+class InvalidReplicationFactor(ApiError, code=ErrorCode.INVALID_REPLICATION_FACTOR):
+    """The replication factor is invalid or exceeds the brokers."""
 
 
-class InvalidReplicaAssignment(ApiError):
-    CODE = ErrorCode.INVALID_REPLICA_ASSIGNMENT
-    RETRIABLE = False
-    TEXT = "the replica assignment is invalid"
+class InvalidReplicaAssignment(ApiError, code=ErrorCode.INVALID_REPLICA_ASSIGNMENT):
+    """The replica assignment is invalid."""
 
 
-class InvalidConfig(ApiError):
-    CODE = ErrorCode.INVALID_CONFIG
-    RETRIABLE = False
-    TEXT = "the configuration is invalid"
+class InvalidConfig(ApiError, code=ErrorCode.INVALID_CONFIG):
+    """The configuration is invalid."""
 
 
-class NotController(ApiError):
-    CODE = ErrorCode.NOT_CONTROLLER
-    RETRIABLE = True
-    TEXT = "this node is not the active controller"
+class NotController(ApiError, code=ErrorCode.NOT_CONTROLLER, retriable=True):
+    """This node is not the active controller."""
 
 
-class InvalidRequest(ApiError):
-    CODE = ErrorCode.INVALID_REQUEST
-    RETRIABLE = False
-    TEXT = "the request contradicts the protocol"
+class InvalidRequest(ApiError, code=ErrorCode.INVALID_REQUEST):
+    """The request contradicts the protocol."""
 
 
-class UnsupportedForMessageFormat(ApiError):
-    CODE = ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT
-    RETRIABLE = False
-    TEXT = "the message format does not allow this"
+class UnsupportedForMessageFormat(ApiError, code=ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT):
+    """The message format does not allow this."""
 
 
-class PolicyViolation(ApiError):
-    CODE = ErrorCode.POLICY_VIOLATION
-    RETRIABLE = False
-    TEXT = "a policy of the server forbids this"
+class PolicyViolation(ApiError, code=ErrorCode.POLICY_VIOLATION):
+    """A policy of the server forbids this."""
 
 
-class OutOfOrderSequenceNumber(ApiError):
-    CODE = ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
-    RETRIABLE = False
-    TEXT = "the producer skipped a sequence number"
+class OutOfOrderSequenceNumber(ApiError, code=ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER):
+    """The producer skipped a sequence number."""
 
 
-class DuplicateSequenceNumber(ApiError):
-    CODE = ErrorCode.DUPLICATE_SEQUENCE_NUMBER
-    RETRIABLE = False
-    TEXT = "this sequence number has been written before"
+class DuplicateSequenceNumber(ApiError, code=ErrorCode.DUPLICATE_SEQUENCE_NUMBER):
+    """This sequence number has been written before."""
 
 
-class InvalidProducerEpoch(ApiError):
-    CODE = ErrorCode.INVALID_PRODUCER_EPOCH
-    RETRIABLE = False
-    TEXT = "a newer producer uses this id"
+class InvalidProducerEpoch(ApiError, code=ErrorCode.INVALID_PRODUCER_EPOCH):
+    """A newer producer uses this id."""
 
 
-class InvalidTxnState(ApiError):
-    CODE = ErrorCode.INVALID_TXN_STATE
-    RETRIABLE = False
-    TEXT = "the transaction's state does not allow this"
+class InvalidTxnState(ApiError, code=ErrorCode.INVALID_TXN_STATE):
+    """The transaction's state does not allow this."""
 
 
-class InvalidProducerIdMapping(ApiError):
-    CODE = ErrorCode.INVALID_PRODUCER_ID_MAPPING
-    RETRIABLE = False
-    TEXT = "the producer id does not belong to the transactional id"
+class InvalidProducerIdMapping(ApiError, code=ErrorCode.INVALID_PRODUCER_ID_MAPPING):
+    """The producer id does not belong to the transactional id."""
 
 
-class InvalidTransactionTimeout(ApiError):
-    CODE = ErrorCode.INVALID_TRANSACTION_TIMEOUT
-    RETRIABLE = False
-    TEXT = "the transaction timeout exceeds the broker's bound"
+class InvalidTransactionTimeout(ApiError, code=ErrorCode.INVALID_TRANSACTION_TIMEOUT):
+    """The transaction timeout exceeds the broker's bound."""
 
 
-class ConcurrentTransactions(ApiError):
-    CODE = ErrorCode.CONCURRENT_TRANSACTIONS
-    RETRIABLE = True
-    TEXT = "another operation on the transaction is under way"
+class ConcurrentTransactions(ApiError, code=ErrorCode.CONCURRENT_TRANSACTIONS, retriable=True):
+    """Another operation on the transaction is under way."""
 
 
-class TransactionCoordinatorFenced(ApiError):
-    CODE = ErrorCode.TRANSACTION_COORDINATOR_FENCED
-    RETRIABLE = False
-    TEXT = "a newer coordinator has taken over"
+class TransactionCoordinatorFenced(ApiError, code=ErrorCode.TRANSACTION_COORDINATOR_FENCED):
+    """A newer coordinator has taken over."""
 
 
-class TransactionalIdAuthorizationFailed(ApiError):
-    CODE = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-    RETRIABLE = False
-    TEXT = "not authorized for the transactional id"
+class TransactionalIdAuthorizationFailed(ApiError, code=ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED):
+    """Not authorized for the transactional id."""
 
 
-class SecurityDisabled(ApiError):
-    CODE = ErrorCode.SECURITY_DISABLED
-    RETRIABLE = False
-    TEXT = "security is not enabled here"
+class SecurityDisabled(ApiError, code=ErrorCode.SECURITY_DISABLED):
+    """Security is not enabled here."""
 
 
-class OperationNotAttempted(ApiError):
-    CODE = ErrorCode.OPERATION_NOT_ATTEMPTED
-    RETRIABLE = False
-    TEXT = "not attempted, because another part of the batch failed"
+class OperationNotAttempted(ApiError, code=ErrorCode.OPERATION_NOT_ATTEMPTED):
+    """Not attempted, because another part of the batch failed."""
 
 
-class KafkaStorageError(ApiError):
-    CODE = ErrorCode.KAFKA_STORAGE_ERROR
-    RETRIABLE = True
-    TEXT = "the disk failed while the log was read or written"
+class KafkaStorageError(ApiError, code=ErrorCode.KAFKA_STORAGE_ERROR, retriable=True):
+    """The disk failed while the log was read or written."""
 
 
-class LogDirNotFound(ApiError):
-    CODE = ErrorCode.LOG_DIR_NOT_FOUND
-    RETRIABLE = False
-    TEXT = "the broker has no such log directory"
+class LogDirNotFound(ApiError, code=ErrorCode.LOG_DIR_NOT_FOUND):
+    """The broker has no such log directory."""
 
 
-class SaslAuthenticationFailed(ApiError):
-    CODE = ErrorCode.SASL_AUTHENTICATION_FAILED
-    RETRIABLE = False
-    TEXT = "authentication failed"
+class SaslAuthenticationFailed(ApiError, code=ErrorCode.SASL_AUTHENTICATION_FAILED):
+    """Authentication failed."""
 
 
-class UnknownProducerId(ApiError):
-    CODE = ErrorCode.UNKNOWN_PRODUCER_ID
-    RETRIABLE = False
-    TEXT = "the broker knows nothing of this producer id"
+class UnknownProducerId(ApiError, code=ErrorCode.UNKNOWN_PRODUCER_ID):
+    """The broker knows nothing of this producer id."""
 
 
-class ReassignmentInProgress(ApiError):
-    CODE = ErrorCode.REASSIGNMENT_IN_PROGRESS
-    RETRIABLE = False
-    TEXT = "the partition is being reassigned"
+class ReassignmentInProgress(ApiError, code=ErrorCode.REASSIGNMENT_IN_PROGRESS):
+    """The partition is being reassigned."""
 
 
-class DelegationTokenAuthDisabled(ApiError):
-    CODE = ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED
-    RETRIABLE = False
-    TEXT = "delegation tokens are not enabled"
+class DelegationTokenAuthDisabled(ApiError, code=ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED):
+    """Delegation tokens are not enabled."""
 
 
-class DelegationTokenNotFound(ApiError):
-    CODE = ErrorCode.DELEGATION_TOKEN_NOT_FOUND
-    RETRIABLE = False
-    TEXT = "there is no such delegation token"
+class DelegationTokenNotFound(ApiError, code=ErrorCode.DELEGATION_TOKEN_NOT_FOUND):
+    """There is no such delegation token."""
 
 
-class DelegationTokenOwnerMismatch(ApiError):
-    CODE = ErrorCode.DELEGATION_TOKEN_OWNER_MISMATCH
-    RETRIABLE = False
-    TEXT = "the delegation token belongs to another principal"
+class DelegationTokenOwnerMismatch(ApiError, code=ErrorCode.DELEGATION_TOKEN_OWNER_MISMATCH):
+    """The delegation token belongs to another principal."""
 
 
-class DelegationTokenRequestNotAllowed(ApiError):
-    CODE = ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
-    RETRIABLE = False
-    TEXT = "delegation tokens need another authentication than this connection's"
+class DelegationTokenRequestNotAllowed(ApiError, code=ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED):
+    """Delegation tokens need another authentication than this connection's."""
 
 
-class DelegationTokenAuthorizationFailed(ApiError):
-    CODE = ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED
-    RETRIABLE = False
-    TEXT = "not authorized for the delegation token"
+class DelegationTokenAuthorizationFailed(ApiError, code=ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED):
+    """Not authorized for the delegation token."""
 
 
-class DelegationTokenExpired(ApiError):
-    CODE = ErrorCode.DELEGATION_TOKEN_EXPIRED
-    RETRIABLE = False
-    TEXT = "the delegation token has expired"
+class DelegationTokenExpired(ApiError, code=ErrorCode.DELEGATION_TOKEN_EXPIRED):
+    """The delegation token has expired."""
 
 
-class InvalidPrincipalType(ApiError):
-    CODE = ErrorCode.INVALID_PRINCIPAL_TYPE
-    RETRIABLE = False
-    TEXT = "the principal's type is not supported"
+class InvalidPrincipalType(ApiError, code=ErrorCode.INVALID_PRINCIPAL_TYPE):
+    """The principal's type is not supported."""
 
 
-class NonEmptyGroup(ApiError):
-    CODE = ErrorCode.NON_EMPTY_GROUP
-    RETRIABLE = False
-    TEXT = "the group still has members"
+class NonEmptyGroup(ApiError, code=ErrorCode.NON_EMPTY_GROUP):
+    """The group still has members."""
 
 
-class GroupIdNotFound(ApiError):
-    CODE = ErrorCode.GROUP_ID_NOT_FOUND
-    RETRIABLE = False
-    TEXT = "there is no such group"
+class GroupIdNotFound(ApiError, code=ErrorCode.GROUP_ID_NOT_FOUND):
+    """There is no such group."""
 
 
-class FetchSessionIdNotFound(ApiError):
-    CODE = ErrorCode.FETCH_SESSION_ID_NOT_FOUND
-    RETRIABLE = True
-    TEXT = "the fetch session is gone"
+class FetchSessionIdNotFound(ApiError, code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND, retriable=True):
+    """The fetch session is gone."""
 
 
-class InvalidFetchSessionEpoch(ApiError):
-    CODE = ErrorCode.INVALID_FETCH_SESSION_EPOCH
-    RETRIABLE = True
-    TEXT = "the fetch session is at another epoch"
+class InvalidFetchSessionEpoch(ApiError, code=ErrorCode.INVALID_FETCH_SESSION_EPOCH, retriable=True):
+    """The fetch session is at another epoch."""
 
 
-class ListenerNotFound(ApiError):
-    CODE = ErrorCode.LISTENER_NOT_FOUND
-    RETRIABLE = True
-    TEXT = "the leader has no listener of the name that was used"
+class ListenerNotFound(ApiError, code=ErrorCode.LISTENER_NOT_FOUND, retriable=True):
+    """The leader has no listener of the name that was used."""
 
 
-class TopicDeletionDisabled(ApiError):
-    CODE = ErrorCode.TOPIC_DELETION_DISABLED
-    RETRIABLE = False
-    TEXT = "topics may not be deleted here"
+class TopicDeletionDisabled(ApiError, code=ErrorCode.TOPIC_DELETION_DISABLED):
+    """Topics may not be deleted here."""
 
 
-class FencedLeaderEpoch(ApiError):
-    CODE = ErrorCode.FENCED_LEADER_EPOCH
-    RETRIABLE = True
-    TEXT = "the leader epoch is older than the replica's"
+class FencedLeaderEpoch(ApiError, code=ErrorCode.FENCED_LEADER_EPOCH, retriable=True):
+    """The leader epoch is older than the replica's."""
 
 
-class UnknownLeaderEpoch(ApiError):
-    CODE = ErrorCode.UNKNOWN_LEADER_EPOCH
-    RETRIABLE = True
-    TEXT = "the leader epoch is newer than the replica's"
+class UnknownLeaderEpoch(ApiError, code=ErrorCode.UNKNOWN_LEADER_EPOCH, retriable=True):
+    """The leader epoch is newer than the replica's."""
 
 
-class UnsupportedCompressionType(ApiError):
-    CODE = ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
-    RETRIABLE = False
-    TEXT = "the compression is not supported here"
+class UnsupportedCompressionType(ApiError, code=ErrorCode.UNSUPPORTED_COMPRESSION_TYPE):
+    """The compression is not supported here."""
 
 
-class StaleBrokerEpoch(ApiError):
-    CODE = ErrorCode.STALE_BROKER_EPOCH
-    RETRIABLE = False
-    TEXT = "the broker's epoch has passed"
+class StaleBrokerEpoch(ApiError, code=ErrorCode.STALE_BROKER_EPOCH):
+    """The broker's epoch has passed."""
 
 
-class OffsetNotAvailable(ApiError):
-    CODE = ErrorCode.OFFSET_NOT_AVAILABLE
-    RETRIABLE = True
-    TEXT = "the leader's high watermark has not caught up since its election"
+class OffsetNotAvailable(ApiError, code=ErrorCode.OFFSET_NOT_AVAILABLE, retriable=True):
+    """The leader's high watermark has not caught up since its election."""
 
 
-class MemberIdRequired(ApiError):
-    CODE = ErrorCode.MEMBER_ID_REQUIRED
-    RETRIABLE = False
-    TEXT = "join again with the member id of this reply"
+class MemberIdRequired(ApiError, code=ErrorCode.MEMBER_ID_REQUIRED):
+    """Join again with the member id of this reply."""
 
 
-class PreferredLeaderNotAvailable(ApiError):
-    CODE = ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE
-    RETRIABLE = True
-    TEXT = "the preferred leader is not available"
+class PreferredLeaderNotAvailable(ApiError, code=ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE, retriable=True):
+    """The preferred leader is not available."""
 
 
-class GroupMaxSizeReached(ApiError):
-    CODE = ErrorCode.GROUP_MAX_SIZE_REACHED
-    RETRIABLE = False
-    TEXT = "the group is full"
+class GroupMaxSizeReached(ApiError, code=ErrorCode.GROUP_MAX_SIZE_REACHED):
+    """The group is full."""
 
 
-class FencedInstanceId(ApiError):
-    CODE = ErrorCode.FENCED_INSTANCE_ID
-    RETRIABLE = False
-    TEXT = "another member has taken this static instance id"
+class FencedInstanceId(ApiError, code=ErrorCode.FENCED_INSTANCE_ID):
+    """Another member has taken this static instance id."""
 
 
-class EligibleLeadersNotAvailable(ApiError):
-    CODE = ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE
-    RETRIABLE = True
-    TEXT = "no replica may become the leader"
+class EligibleLeadersNotAvailable(ApiError, code=ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE, retriable=True):
+    """No replica may become the leader."""
 
 
-class ElectionNotNeeded(ApiError):
-    CODE = ErrorCode.ELECTION_NOT_NEEDED
-    RETRIABLE = True
-    TEXT = "the partition has the leader that was asked for"
+class ElectionNotNeeded(ApiError, code=ErrorCode.ELECTION_NOT_NEEDED, retriable=True):
+    """The partition has the leader that was asked for."""
 
 
-class NoReassignmentInProgress(ApiError):
-    CODE = ErrorCode.NO_REASSIGNMENT_IN_PROGRESS
-    RETRIABLE = False
-    TEXT = "nothing is being reassigned"
+class NoReassignmentInProgress(ApiError, code=ErrorCode.NO_REASSIGNMENT_IN_PROGRESS):
+    """Nothing is being reassigned."""
 
 
-class GroupSubscribedToTopic(ApiError):
-    CODE = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
-    RETRIABLE = False
-    TEXT = "the group is subscribed to the topic"
+class GroupSubscribedToTopic(ApiError, code=ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC):
+    """The group is subscribed to the topic."""
 
 
-class InvalidRecord(ApiError):
-    CODE = ErrorCode.INVALID_RECORD
-    RETRIABLE = False
-    TEXT = "a record does not pass the broker's checks"
+class InvalidRecord(ApiError, code=ErrorCode.INVALID_RECORD):
+    """A record does not pass the broker's checks."""
 
 
-class UnstableOffsetCommit(ApiError):
-    CODE = ErrorCode.UNSTABLE_OFFSET_COMMIT
-    RETRIABLE = True
-    TEXT = "there are offsets of a transaction that is not yet decided"
+class UnstableOffsetCommit(ApiError, code=ErrorCode.UNSTABLE_OFFSET_COMMIT, retriable=True):
+    """There are offsets of a transaction that is not yet decided."""
 
 
-class ThrottlingQuotaExceeded(ApiError):
-    CODE = ErrorCode.THROTTLING_QUOTA_EXCEEDED
-    RETRIABLE = True
-    TEXT = "the quota is exhausted for now"
+class ThrottlingQuotaExceeded(ApiError, code=ErrorCode.THROTTLING_QUOTA_EXCEEDED, retriable=True):
+    """The quota is exhausted for now."""
 
 
-class ProducerFenced(ApiError):
-    CODE = ErrorCode.PRODUCER_FENCED
-    RETRIABLE = False
-    TEXT = "a newer producer uses this transactional id"
+class ProducerFenced(ApiError, code=ErrorCode.PRODUCER_FENCED):
+    """A newer producer uses this transactional id."""
 
 
-class ResourceNotFound(ApiError):
-    CODE = ErrorCode.RESOURCE_NOT_FOUND
-    RETRIABLE = False
-    TEXT = "there is no such resource"
+class ResourceNotFound(ApiError, code=ErrorCode.RESOURCE_NOT_FOUND):
+    """There is no such resource."""
 
 
-class DuplicateResource(ApiError):
-    CODE = ErrorCode.DUPLICATE_RESOURCE
-    RETRIABLE = False
-    TEXT = "the resource exists"
+class DuplicateResource(ApiError, code=ErrorCode.DUPLICATE_RESOURCE):
+    """The resource exists."""
 
 
-class UnacceptableCredential(ApiError):
-    CODE = ErrorCode.UNACCEPTABLE_CREDENTIAL
-    RETRIABLE = False
-    TEXT = "the credential does not meet the requirements"
+class UnacceptableCredential(ApiError, code=ErrorCode.UNACCEPTABLE_CREDENTIAL):
+    """The credential does not meet the requirements."""
 
 
-class InconsistentVoterSet(ApiError):
-    CODE = ErrorCode.INCONSISTENT_VOTER_SET
-    RETRIABLE = False
-    TEXT = "only one side counts the other as a voter"
+class InconsistentVoterSet(ApiError, code=ErrorCode.INCONSISTENT_VOTER_SET):
+    """Only one side counts the other as a voter."""
 
 
-class InvalidUpdateVersion(ApiError):
-    CODE = ErrorCode.INVALID_UPDATE_VERSION
-    RETRIABLE = False
-    TEXT = "the update's version is not the expected one"
+class InvalidUpdateVersion(ApiError, code=ErrorCode.INVALID_UPDATE_VERSION):
+    """The update's version is not the expected one."""
 
 
-class FeatureUpdateFailed(ApiError):
-    CODE = ErrorCode.FEATURE_UPDATE_FAILED
-    RETRIABLE = False
-    TEXT = "the features could not be updated"
+class FeatureUpdateFailed(ApiError, code=ErrorCode.FEATURE_UPDATE_FAILED):
+    """The features could not be updated."""
 
 
-class PrincipalDeserializationFailure(ApiError):
-    CODE = ErrorCode.PRINCIPAL_DESERIALIZATION_FAILURE
-    RETRIABLE = False
-    TEXT = "the forwarded principal cannot be read"
+class PrincipalDeserializationFailure(ApiError, code=ErrorCode.PRINCIPAL_DESERIALIZATION_FAILURE):
+    """The forwarded principal cannot be read."""
 
 
-class SnapshotNotFound(ApiError):
-    CODE = ErrorCode.SNAPSHOT_NOT_FOUND
-    RETRIABLE = False
-    TEXT = "there is no such snapshot"
+class SnapshotNotFound(ApiError, code=ErrorCode.SNAPSHOT_NOT_FOUND):
+    """There is no such snapshot."""
 
 
-class PositionOutOfRange(ApiError):
-    CODE = ErrorCode.POSITION_OUT_OF_RANGE
-    RETRIABLE = False
-    TEXT = "the position is outside the snapshot"
+class PositionOutOfRange(ApiError, code=ErrorCode.POSITION_OUT_OF_RANGE):
+    """The position is outside the snapshot."""
 
 
-class UnknownTopicId(ApiError):
-    CODE = ErrorCode.UNKNOWN_TOPIC_ID
-    RETRIABLE = True
-    TEXT = "this node does not host the topic id"
+class UnknownTopicId(ApiError, code=ErrorCode.UNKNOWN_TOPIC_ID, retriable=True):
+    """This node does not host the topic id."""
 
 
-class DuplicateBrokerRegistration(ApiError):
-    CODE = ErrorCode.DUPLICATE_BROKER_REGISTRATION
-    RETRIABLE = False
-    TEXT = "another process holds this broker id"
+class DuplicateBrokerRegistration(ApiError, code=ErrorCode.DUPLICATE_BROKER_REGISTRATION):
+    """Another process holds this broker id."""
 
 
-class BrokerIdNotRegistered(ApiError):
-    CODE = ErrorCode.BROKER_ID_NOT_REGISTERED
-    RETRIABLE = False
-    TEXT = "the broker id is not registered"
+class BrokerIdNotRegistered(ApiError, code=ErrorCode.BROKER_ID_NOT_REGISTERED):
+    """The broker id is not registered."""
 
 
-class InconsistentTopicId(ApiError):
-    CODE = ErrorCode.INCONSISTENT_TOPIC_ID
-    RETRIABLE = True
-    TEXT = "the log carries another topic id"
+class InconsistentTopicId(ApiError, code=ErrorCode.INCONSISTENT_TOPIC_ID, retriable=True):
+    """The log carries another topic id."""
 
 
-class InconsistentClusterId(ApiError):
-    CODE = ErrorCode.INCONSISTENT_CLUSTER_ID
-    RETRIABLE = False
-    TEXT = "this node belongs to another cluster"
+class InconsistentClusterId(ApiError, code=ErrorCode.INCONSISTENT_CLUSTER_ID):
+    """This node belongs to another cluster."""
 
 
-class TransactionalIdNotFound(ApiError):
-    CODE = ErrorCode.TRANSACTIONAL_ID_NOT_FOUND
-    RETRIABLE = False
-    TEXT = "there is no such transactional id"
+class TransactionalIdNotFound(ApiError, code=ErrorCode.TRANSACTIONAL_ID_NOT_FOUND):
+    """There is no such transactional id."""
 
 
-class FetchSessionTopicIdError(ApiError):
-    CODE = ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR
-    RETRIABLE = True
-    TEXT = "the fetch session mixes topic names and topic ids"
+class FetchSessionTopicIdError(ApiError, code=ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR, retriable=True):
+    """The fetch session mixes topic names and topic ids."""
 
 
-class IneligibleReplica(ApiError):
-    CODE = ErrorCode.INELIGIBLE_REPLICA
-    RETRIABLE = False
-    TEXT = "the replica may not join the in-sync set"
+class IneligibleReplica(ApiError, code=ErrorCode.INELIGIBLE_REPLICA):
+    """The replica may not join the in-sync set."""
 
 
-class NewLeaderElected(ApiError):
-    CODE = ErrorCode.NEW_LEADER_ELECTED
-    RETRIABLE = False
-    TEXT = "the change was made and the partition has another leader now"
+class NewLeaderElected(ApiError, code=ErrorCode.NEW_LEADER_ELECTED):
+    """The change was made and the partition has another leader now."""
 
 
-class OffsetMovedToTieredStorage(ApiError):
-    CODE = ErrorCode.OFFSET_MOVED_TO_TIERED_STORAGE
-    RETRIABLE = False
-    TEXT = "the offset has moved to remote storage"
+class OffsetMovedToTieredStorage(ApiError, code=ErrorCode.OFFSET_MOVED_TO_TIERED_STORAGE):
+    """The offset has moved to remote storage."""
 
 
-class FencedMemberEpoch(ApiError):
-    CODE = ErrorCode.FENCED_MEMBER_EPOCH
-    RETRIABLE = False
-    TEXT = "the member was fenced, join again"
+class FencedMemberEpoch(ApiError, code=ErrorCode.FENCED_MEMBER_EPOCH):
+    """The member was fenced, join again."""
 
 
-class UnreleasedInstanceId(ApiError):
-    CODE = ErrorCode.UNRELEASED_INSTANCE_ID
-    RETRIABLE = False
-    TEXT = "the static instance id is still in use"
+class UnreleasedInstanceId(ApiError, code=ErrorCode.UNRELEASED_INSTANCE_ID):
+    """The static instance id is still in use."""
 
 
-class UnsupportedAssignor(ApiError):
-    CODE = ErrorCode.UNSUPPORTED_ASSIGNOR
-    RETRIABLE = False
-    TEXT = "no assignor of the request is supported"
+class UnsupportedAssignor(ApiError, code=ErrorCode.UNSUPPORTED_ASSIGNOR):
+    """No assignor of the request is supported."""
 
 
-class StaleMemberEpoch(ApiError):
-    CODE = ErrorCode.STALE_MEMBER_EPOCH
-    RETRIABLE = False
-    TEXT = "the member's epoch has passed"
+class StaleMemberEpoch(ApiError, code=ErrorCode.STALE_MEMBER_EPOCH):
+    """The member's epoch has passed."""
 
 
-class MismatchedEndpointType(ApiError):
-    CODE = ErrorCode.MISMATCHED_ENDPOINT_TYPE
-    RETRIABLE = False
-    TEXT = "the request was sent to the wrong kind of endpoint"
+class MismatchedEndpointType(ApiError, code=ErrorCode.MISMATCHED_ENDPOINT_TYPE):
+    """The request was sent to the wrong kind of endpoint."""
 
 
-class UnsupportedEndpointType(ApiError):
-    CODE = ErrorCode.UNSUPPORTED_ENDPOINT_TYPE
-    RETRIABLE = False
-    TEXT = "this endpoint type is not supported yet"
+class UnsupportedEndpointType(ApiError, code=ErrorCode.UNSUPPORTED_ENDPOINT_TYPE):
+    """This endpoint type is not supported yet."""
 
 
-class UnknownControllerId(ApiError):
-    CODE = ErrorCode.UNKNOWN_CONTROLLER_ID
-    RETRIABLE = False
-    TEXT = "this controller id is not known"
+class UnknownControllerId(ApiError, code=ErrorCode.UNKNOWN_CONTROLLER_ID):
+    """This controller id is not known."""
 
 
-class UnknownSubscriptionId(ApiError):
-    CODE = ErrorCode.UNKNOWN_SUBSCRIPTION_ID
-    RETRIABLE = False
-    TEXT = "the telemetry subscription is unknown or outdated"
+class UnknownSubscriptionId(ApiError, code=ErrorCode.UNKNOWN_SUBSCRIPTION_ID):
+    """The telemetry subscription is unknown or outdated."""
 
 
-class TelemetryTooLarge(ApiError):
-    CODE = ErrorCode.TELEMETRY_TOO_LARGE
-    RETRIABLE = False
-    TEXT = "the telemetry is larger than the broker accepts"
+class TelemetryTooLarge(ApiError, code=ErrorCode.TELEMETRY_TOO_LARGE):
+    """The telemetry is larger than the broker accepts."""
 
 
-class InvalidRegistration(ApiError):
-    CODE = ErrorCode.INVALID_REGISTRATION
-    RETRIABLE = False
-    TEXT = "the controller considers the broker's registration invalid"
+class InvalidRegistration(ApiError, code=ErrorCode.INVALID_REGISTRATION):
+    """The controller considers the broker's registration invalid."""
 
 
-class TransactionAbortable(ApiError):
-    CODE = ErrorCode.TRANSACTION_ABORTABLE
-    RETRIABLE = False
-    TEXT = "the transaction must be aborted before it can go on"
+class TransactionAbortable(ApiError, code=ErrorCode.TRANSACTION_ABORTABLE):
+    """The transaction must be aborted before it can go on."""
 
 
-class InvalidRecordState(ApiError):
-    CODE = ErrorCode.INVALID_RECORD_STATE
-    RETRIABLE = False
-    TEXT = "the share group's record is in another state"
+class InvalidRecordState(ApiError, code=ErrorCode.INVALID_RECORD_STATE):
+    """The share group's record is in another state."""
 
 
-class ShareSessionNotFound(ApiError):
-    CODE = ErrorCode.SHARE_SESSION_NOT_FOUND
-    RETRIABLE = True
-    TEXT = "the share session is gone"
+class ShareSessionNotFound(ApiError, code=ErrorCode.SHARE_SESSION_NOT_FOUND, retriable=True):
+    """The share session is gone."""
 
 
-class InvalidShareSessionEpoch(ApiError):
-    CODE = ErrorCode.INVALID_SHARE_SESSION_EPOCH
-    RETRIABLE = True
-    TEXT = "the share session is at another epoch"
+class InvalidShareSessionEpoch(ApiError, code=ErrorCode.INVALID_SHARE_SESSION_EPOCH, retriable=True):
+    """The share session is at another epoch."""
 
 
-class FencedStateEpoch(ApiError):
-    CODE = ErrorCode.FENCED_STATE_EPOCH
-    RETRIABLE = False
-    TEXT = "the share coordinator's state has moved on"
+class FencedStateEpoch(ApiError, code=ErrorCode.FENCED_STATE_EPOCH):
+    """The share coordinator's state has moved on."""
 
 
-class InvalidVoterKey(ApiError):
-    CODE = ErrorCode.INVALID_VOTER_KEY
-    RETRIABLE = False
-    TEXT = "the voter key is not the receiver's"
+class InvalidVoterKey(ApiError, code=ErrorCode.INVALID_VOTER_KEY):
+    """The voter key is not the receiver's."""
 
 
-class DuplicateVoter(ApiError):
-    CODE = ErrorCode.DUPLICATE_VOTER
-    RETRIABLE = False
-    TEXT = "the voter is in the voter set"
+class DuplicateVoter(ApiError, code=ErrorCode.DUPLICATE_VOTER):
+    """The voter is in the voter set."""
 
 
-class VoterNotFound(ApiError):
-    CODE = ErrorCode.VOTER_NOT_FOUND
-    RETRIABLE = False
-    TEXT = "the voter is not in the voter set"
+class VoterNotFound(ApiError, code=ErrorCode.VOTER_NOT_FOUND):
+    """The voter is not in the voter set."""
 
 
-class InvalidRegularExpression(ApiError):
-    CODE = ErrorCode.INVALID_REGULAR_EXPRESSION
-    RETRIABLE = False
-    TEXT = "the regular expression is invalid"
+class InvalidRegularExpression(ApiError, code=ErrorCode.INVALID_REGULAR_EXPRESSION):
+    """The regular expression is invalid."""
 
 
-class RebootstrapRequired(ApiError):
-    CODE = ErrorCode.REBOOTSTRAP_REQUIRED
-    RETRIABLE = False
-    TEXT = "the client's metadata is out of date, bootstrap anew"
+class RebootstrapRequired(ApiError, code=ErrorCode.REBOOTSTRAP_REQUIRED):
+    """The client's metadata is out of date, bootstrap anew."""
 
 
-class StreamsInvalidTopology(ApiError):
-    CODE = ErrorCode.STREAMS_INVALID_TOPOLOGY
-    RETRIABLE = False
-    TEXT = "the topology is invalid"
+class StreamsInvalidTopology(ApiError, code=ErrorCode.STREAMS_INVALID_TOPOLOGY):
+    """The topology is invalid."""
 
 
-class StreamsInvalidTopologyEpoch(ApiError):
-    CODE = ErrorCode.STREAMS_INVALID_TOPOLOGY_EPOCH
-    RETRIABLE = False
-    TEXT = "the topology's epoch is invalid"
+class StreamsInvalidTopologyEpoch(ApiError, code=ErrorCode.STREAMS_INVALID_TOPOLOGY_EPOCH):
+    """The topology's epoch is invalid."""
 
 
-class StreamsTopologyFenced(ApiError):
-    CODE = ErrorCode.STREAMS_TOPOLOGY_FENCED
-    RETRIABLE = False
-    TEXT = "the topology's epoch has passed"
+class StreamsTopologyFenced(ApiError, code=ErrorCode.STREAMS_TOPOLOGY_FENCED):
+    """The topology's epoch has passed."""
 
 
-class ShareSessionLimitReached(ApiError):
-    CODE = ErrorCode.SHARE_SESSION_LIMIT_REACHED
-    RETRIABLE = True
-    TEXT = "the broker has no room for another share session"
+class ShareSessionLimitReached(ApiError, code=ErrorCode.SHARE_SESSION_LIMIT_REACHED, retriable=True):
+    """The broker has no room for another share session."""
 
 
 _classes: Final = {int(cls.CODE): cls for cls in ApiError.__subclasses__()}
