@@ -41,13 +41,24 @@ def parser() -> argparse.ArgumentParser:
         ("helm", "run helm against the cluster"),
         ("in", "run any command inside the cluster's network, where pods and services are reachable by name"),
     ):
-        through = commands.add_parser(name, help=text, add_help=False)
-        through.add_argument("arguments", nargs=argparse.REMAINDER)
+        commands.add_parser(name, help=text, add_help=False)
     return top
 
 
+def split(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Our own arguments, and those that belong to kubectl, helm or the command to run: argparse must not see these."""
+    for index, argument in enumerate(arguments):
+        if argument in PASS_THROUGH and (index == 0 or arguments[index - 1] != "--name"):
+            return list(arguments[: index + 1]), list(arguments[index + 1 :])
+        if argument in COMMANDS and (index == 0 or arguments[index - 1] != "--name"):
+            break
+    return list(arguments), []
+
+
 def main(arguments: Sequence[str]) -> int:
-    options = parser().parse_args(arguments)
+    own, passed = split(arguments)
+    options = parser().parse_args(own)
+    options.arguments = passed
     try:
         result = COMMANDS[options.command](options)
     except (cluster.ClusterError, requirements.Unmet, build.BuildError, cgroups.CgroupError, ValueError) as error:
@@ -176,6 +187,7 @@ def _in(options: argparse.Namespace) -> int:
     return subprocess.run(cluster.enter(instance, command), env=environment, check=False).returncode
 
 
+PASS_THROUGH = ("kubectl", "helm", "in")
 COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "up": _up,
     "build": _build,

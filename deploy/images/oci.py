@@ -33,6 +33,7 @@ class Config:
 
     user: str = ""
     entrypoint: tuple[str, ...] = ()
+    arguments: tuple[str, ...] = ()
     environment: tuple[str, ...] = ()
     working_directory: str = ""
     labels: tuple[tuple[str, str], ...] = ()
@@ -134,6 +135,7 @@ def config_document(layers: tuple[Layer, ...], config: Config) -> dict[str, obje
     run: dict[str, object] = {
         "User": config.user,
         "Entrypoint": list(config.entrypoint),
+        "Cmd": list(config.arguments),
         "Env": list(config.environment),
         "WorkingDir": config.working_directory,
         "Labels": dict(config.labels),

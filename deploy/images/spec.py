@@ -1,0 +1,105 @@
+"""What is in each image, as data: one truth for the Dockerfiles and for the builder without Docker.
+
+A test compares the Dockerfiles with this module. Paths are the same in both: Debian's Python, our libraries below
+`LIBRARY`, Apache Kafka's layout below `KAFKA_HOME`, so that whoever starts a node by `/opt/kafka/bin/*.sh` need not know
+whose node it is. No image of ours has a shell; the `.sh` files are Python programs.
+"""
+
+from dataclasses import dataclass
+
+SUITE = "bookworm"
+PYTHON = "python3.11"
+INTERPRETER = f"/usr/bin/{PYTHON}"
+LIBRARY = "/opt/quorate/lib"
+KAFKA_HOME = "/opt/kafka"
+USER = "65532:65532"
+BASE_PACKAGES = (f"{PYTHON}-minimal", f"lib{PYTHON}-stdlib", "ca-certificates", "netbase")
+
+# The tools of Apache Kafka that we have, by the names of its scripts; each runs `kraft NAME`.
+KAFKA_TOOLS = (
+    "kafka-cluster",
+    "kafka-dump-log",
+    "kafka-metadata-quorum",
+    "kafka-server-start",
+    "kafka-storage",
+    "kafka-topics",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A small Python program in the image: where it is, which function it calls, with which first arguments."""
+
+    path: str
+    module: str
+    function: str = "main"
+    arguments: tuple[str, ...] = ()
+
+    def text(self) -> str:
+        """-B -S: nothing is written beside the sources, and no site-packages are searched; both cost start-up time.
+
+        The arguments are set in sys.argv, so that any `main()` of a console script can be called.
+        """
+        lines = [f"#!{INTERPRETER} -BS", "import sys", f'sys.path[0] = "{LIBRARY}"']
+        if self.arguments:
+            lines.append(f"sys.argv[1:1] = {list(self.arguments)!r}")
+        lines += [f"from {self.module} import {self.function}", f"sys.exit({self.function}())"]
+        return "\n".join(lines) + "\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """One image of ours: libraries from a lock, packages from the repository (folder -> name), programs, how it runs."""
+
+    name: str
+    title: str
+    lock: str
+    packages: tuple[str, ...]
+    programs: tuple[Program, ...]
+    entrypoint: tuple[str, ...]
+    arguments: tuple[str, ...] = ()
+    configuration: tuple[str, ...] = ()
+    unused: tuple[str, ...] = ()
+
+    @property
+    def reference(self) -> str:
+        return f"localhost/quorate/{self.name}:dev"
+
+
+ENVIRONMENT = (
+    ("PATH", f"{KAFKA_HOME}/bin:/usr/local/bin:/usr/bin:/bin"),
+    ("PYTHONDONTWRITEBYTECODE", "1"),
+    ("PYTHONUNBUFFERED", "1"),
+    ("LANG", "C.UTF-8"),
+)
+
+CLI = "controller_runtime.cli.main"
+
+RUNTIME = Image(
+    name="runtime",
+    title="Quorate's controller and broker, laid out as Apache Kafka's image",
+    lock="requirements-runtime.lock",
+    packages=("controller_runtime",),
+    programs=(
+        Program("/usr/local/bin/kraft", CLI),
+        *(Program(f"{KAFKA_HOME}/bin/{tool}.sh", CLI, arguments=(tool,)) for tool in KAFKA_TOOLS),
+    ),
+    entrypoint=(f"{KAFKA_HOME}/bin/kafka-server-start.sh",),
+    arguments=(f"{KAFKA_HOME}/config/server.properties",),
+    configuration=("server.properties",),
+)
+
+OPERATOR = Image(
+    name="operator",
+    title="Quorate's Kubernetes operator and its storage guard",
+    lock="requirements-operator.lock",
+    packages=("controller_runtime", "operator/kraft_operator", "storage_guard"),
+    programs=(
+        Program("/usr/local/bin/kraft", CLI),
+        Program("/usr/local/bin/kraft-operator", "kraft_operator.__main__"),
+        Program("/usr/local/bin/storage-guard", "storage_guard.__main__"),
+    ),
+    entrypoint=("/usr/local/bin/kraft-operator",),
+)
+
+IMAGES = (RUNTIME, OPERATOR)
