@@ -1,0 +1,197 @@
+"""Finding a node that can answer, and asking it until it does or time is up.
+
+The client starts from bootstrap addresses of one kind, brokers or controllers, learns the nodes from the first that answers, and asks
+the active controller where only it can answer (brokers forward by themselves). What may pass by itself (no connection, no leader yet) is tried
+again with a pause; everything else is raised. No wait is longer than the caller's deadline.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable, Iterable, Sequence
+from enum import Enum
+from typing import Final, TypeVar
+
+from controller_runtime.admin.results import ClusterDescription, NodeDescription
+from controller_runtime.identifiers import Endpoint, NodeId
+from controller_runtime.network.client_connection import CallError, Failure
+from controller_runtime.network.client_pool import ClientOptions, ClientPool
+from controller_runtime.network.resolve import Resolver, system_resolver
+from controller_runtime.protocol.api_errors import ApiError
+from controller_runtime.protocol.errors import ErrorCode, error_for
+from controller_runtime.protocol.messages.describe_cluster_request import DescribeClusterRequest
+from controller_runtime.protocol.messages.describe_cluster_response import DescribeClusterResponse
+from controller_runtime.protocol.schema import Message
+
+M = TypeVar("M", bound=Message)
+
+CHANNEL: Final = "admin"
+RETRY_PAUSE_SECONDS: Final = 0.1
+ATTEMPT_SECONDS: Final = 10.0
+"""How long one node may take, when others could be asked instead."""
+
+_MOVED: Final = frozenset({ErrorCode.NOT_CONTROLLER, ErrorCode.NOT_LEADER_OR_FOLLOWER})
+
+
+class EndpointKind(Enum):
+    """The number is DescribeCluster's EndpointType."""
+
+    BROKER = 1
+    CONTROLLER = 2
+
+
+class AdminError(Exception):
+    """The request could not be put to any node that answers it."""
+
+
+class Unreachable(AdminError):
+    """No node answered in time. `causes` says why, one line per address; whether a request was carried out is unknown."""
+
+    def __init__(self, what: str, causes: Iterable[str]) -> None:
+        self.causes = tuple(causes)
+        super().__init__(f"{what}: {'; '.join(self.causes) or 'no address to ask'}")
+
+
+class NotSupported(AdminError):
+    """The node that was reached does not serve this API in a version that can carry the request."""
+
+
+def parse_bootstrap(addresses: str | Iterable[str | Endpoint]) -> tuple[Endpoint, ...]:
+    """`host:port,host:port`, or a list of such. Raises ValueError that names the bad one."""
+    parts = addresses.split(",") if isinstance(addresses, str) else addresses
+    return tuple(part if isinstance(part, Endpoint) else _parse_address(part.strip()) for part in parts if part)
+
+
+def _parse_address(text: str) -> Endpoint:
+    host, separator, port = text.rpartition(":")
+    if not separator or not host or not port.isascii() or not port.isdigit() or not 0 < int(port) < 65536:
+        raise ValueError(f"Invalid url in bootstrap.servers: {text}")
+    return Endpoint(host.strip("[]"), int(port))
+
+
+class Deadline:
+    """A moment on the loop's clock, and what is left until then."""
+
+    __slots__ = ("_loop", "at")
+
+    def __init__(self, seconds: float) -> None:
+        self._loop = asyncio.get_running_loop()
+        self.at = self._loop.time() + seconds
+
+    @property
+    def left(self) -> float:
+        return self.at - self._loop.time()
+
+    async def pause(self) -> bool:
+        """Wait a little before another try; false when the time is up."""
+        if self.left <= RETRY_PAUSE_SECONDS:
+            return False
+        await asyncio.sleep(RETRY_PAUSE_SECONDS)
+        return True
+
+
+class Connections:
+    """The nodes of one cluster, as far as they are known."""
+
+    def __init__(
+        self,
+        bootstrap: Sequence[Endpoint],
+        kind: EndpointKind,
+        client_id: str,
+        resolver: Resolver = system_resolver,
+    ) -> None:
+        if not bootstrap:
+            raise ValueError("No resolvable bootstrap urls given in bootstrap.servers")
+        self.kind = kind
+        self.bootstrap = tuple(bootstrap)
+        self.pool = ClientPool(ClientOptions(client_id), random.random, resolver)
+        self._nodes: dict[NodeId, Endpoint] = {}
+        self._controller: NodeId | None = None
+
+    async def close(self) -> None:
+        await self.pool.close()
+
+    async def ask_at(self, endpoint: Endpoint, request: Message, answer: type[M], seconds: float) -> M:
+        """Ask exactly this node, once. Raises Unreachable or NotSupported."""
+        try:
+            _, body = await self.pool.call(CHANNEL, endpoint, request, seconds)
+        except CallError as error:
+            raise _as_admin_error(error, endpoint) from error
+        assert isinstance(body, answer), f"{endpoint} answered {type(body).__name__}"
+        return body
+
+    async def ask_any(self, request: Message, answer: type[M], deadline: Deadline) -> M:
+        """Ask the nodes in turn until one answers."""
+        while True:
+            causes: list[str] = []
+            for endpoint in self._candidates():
+                try:
+                    return await self.ask_at(endpoint, request, answer, min(deadline.left, ATTEMPT_SECONDS))
+                except Unreachable as error:
+                    causes += error.causes
+                if deadline.left <= 0:
+                    break
+            self._nodes = {}
+            if not await deadline.pause():
+                raise Unreachable(f"{type(request).__name__}: Timed out waiting for a node assignment", causes)
+
+    async def ask_controller(
+        self, request: Message, answer: type[M], code_of: Callable[[M], int], deadline: Deadline
+    ) -> M:
+        """Ask the active controller (through any broker, which forwards); follow it when it moves."""
+        while True:
+            try:
+                found = await self._ask_where_it_is_decided(request, answer, deadline)
+            except Unreachable:
+                self._controller = None
+                if not await deadline.pause():
+                    raise
+                continue
+            code = code_of(found)
+            if code not in _MOVED:
+                return found
+            self._controller = None
+            if not await deadline.pause():
+                refused = error_for(code)
+                assert refused is not None
+                raise refused
+
+    async def _ask_where_it_is_decided(self, request: Message, answer: type[M], deadline: Deadline) -> M:
+        if self.kind is EndpointKind.BROKER:
+            return await self.ask_any(request, answer, deadline)
+        if self._controller is None:
+            await self.describe_cluster(deadline)
+        target = self._nodes.get(self._controller) if self._controller is not None else None
+        if target is None:
+            raise Unreachable(type(request).__name__, ["the controllers know no leader"])
+        return await self.ask_at(target, request, answer, min(deadline.left, ATTEMPT_SECONDS))
+
+    async def describe_cluster(self, deadline: Deadline, *, include_fenced: bool = False) -> ClusterDescription:
+        """Ask for the nodes of this client's kind. A node of the other kind refuses with a MISMATCHED_ENDPOINT_TYPE error."""
+        request = DescribeClusterRequest(endpoint_type=self.kind.value, include_fenced_brokers=include_fenced)
+        found = await self.ask_any(request, DescribeClusterResponse, deadline)
+        raise_if(found.error_code, found.error_message)
+        nodes = tuple(
+            NodeDescription(NodeId(one.broker_id), Endpoint(one.host, one.port), one.rack, one.is_fenced)
+            for one in found.brokers
+        )
+        self._nodes = {one.node_id: one.endpoint for one in nodes if not one.is_fenced}
+        self._controller = NodeId(found.controller_id) if found.controller_id in self._nodes else None
+        return ClusterDescription(found.cluster_id, NodeId(found.controller_id), nodes)
+
+    def _candidates(self) -> tuple[Endpoint, ...]:
+        return tuple(dict.fromkeys((*self._nodes.values(), *self.bootstrap)))
+
+
+def raise_if(code: int, message: str | None = None) -> None:
+    """Raise the typed error of a code, unless it is NONE."""
+    error: ApiError | None = error_for(code, message or None)
+    if error is not None:
+        raise error
+
+
+def _as_admin_error(error: CallError, endpoint: Endpoint) -> AdminError:
+    if error.failure is Failure.UNSUPPORTED_VERSION:
+        return NotSupported(error.detail)
+    return Unreachable(f"{endpoint}", [error.detail])
