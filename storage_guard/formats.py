@@ -24,6 +24,9 @@ GRANT_ANNOTATION: Final = "kraft.quorate.dev/grant"
 FORMAT_MODE_ANNOTATION: Final = "kraft.quorate.dev/format-mode"
 RACK_ANNOTATION: Final = "kraft.quorate.dev/rack"
 
+NO_RACK: Final = "-"
+"""The rack annotation of a pod whose Kubernetes node lacks the label: no label's value looks like this, and absent means wait."""
+
 NO_INITIAL_CONTROLLERS: Final = "--no-initial-controllers"
 INITIAL_CONTROLLERS_PREFIX: Final = "--initial-controllers="
 

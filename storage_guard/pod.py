@@ -1,0 +1,135 @@
+"""What the kubelet gives a guard: environment, downward API files, the mounted ledger, the journal, the configuration.
+
+Files of volumes are read anew on every look, because the kubelet replaces them while the guard waits. A file that is missing is absent;
+one that cannot be understood becomes a problem that holds the pod.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Self
+
+from controller_runtime.storage.filesystem import FileSystem, join, read_whole
+from controller_runtime.storage.small_files import write_atomically
+from storage_guard.facts import Journal, LedgerFacts, PodFacts
+from storage_guard.formats import NO_RACK, BadFormat, Grant, Identity
+
+_JOURNAL: str = "journal.json"
+
+
+class BadEnvironment(ValueError):
+    """The pod's manifest is not one of ours; the message names the variable."""
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """The variables that `kraft_operator.manifests.guards` sets."""
+
+    node_id: int
+    cluster_id: str
+    is_controller: bool
+    log_directory: str
+    identity_file: str
+    pod_directory: str
+    journal_directory: str
+    config_template: str
+    config_file: str
+    config_hash: str
+    rack_required: bool
+
+    @classmethod
+    def read(cls, values: Mapping[str, str]) -> Self:
+        def need(name: str) -> str:
+            if not (value := values.get(name, "")):
+                raise BadEnvironment(f"{name} is not set")
+            return value
+
+        if not (node_id := need("NODE_ID")).isdecimal():
+            raise BadEnvironment(f"NODE_ID={node_id} is not a number")
+        return cls(
+            node_id=int(node_id),
+            cluster_id=need("CLUSTER_ID"),
+            is_controller=need("NODE_ROLE") == "controller",
+            log_directory=need("LOG_DIRECTORY"),
+            identity_file=need("IDENTITY_FILE"),
+            pod_directory=need("POD_DIRECTORY"),
+            journal_directory=need("JOURNAL_DIRECTORY"),
+            config_template=need("CONFIG_TEMPLATE"),
+            config_file=need("CONFIG_FILE"),
+            config_hash=need("CONFIG_HASH"),
+            rack_required=need("RACK") == "Required",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Pod:
+    filesystem: FileSystem
+    environment: Environment
+
+    def read(self) -> PodFacts:
+        """Raises OSError only if the downward API volume itself cannot be read."""
+        environment = self.environment
+        grant, problem = None, None
+        try:
+            text = self._annotation("grant")
+            grant = Grant.from_json(text) if text else None
+        except BadFormat as error:
+            problem = str(error)
+        return PodFacts(
+            uid=self._annotation("uid"),
+            node_id=environment.node_id,
+            cluster_id=environment.cluster_id,
+            is_controller=environment.is_controller,
+            format_mode=self._annotation("format-mode"),
+            grant=grant,
+            grant_problem=problem,
+        )
+
+    def read_ledger(self) -> LedgerFacts:
+        try:
+            text = self._text(self.environment.identity_file)
+            return LedgerFacts(Identity.from_json(text) if text else None)
+        except (BadFormat, OSError) as error:
+            return LedgerFacts(problem=str(error))
+
+    def read_journal(self) -> Journal:
+        """Raises BadFormat: a journal that cannot be read must hold the pod, it may tell of a seal."""
+        text = self._text(join(self.environment.journal_directory, _JOURNAL))
+        return Journal.from_json(text) if text else Journal()
+
+    def write_journal(self, journal: Journal) -> None:
+        path = join(self.environment.journal_directory, _JOURNAL)
+        write_atomically(self.filesystem, path, journal.to_json().encode())
+
+    def read_rack(self, ledger: LedgerFacts) -> str | None:
+        """The rack for this node: this pod's annotation, else what the ledger remembers; NO_RACK for none; None: not told yet."""
+        if not self.environment.rack_required:
+            return NO_RACK
+        return self._annotation("rack") or (ledger.identity.rack if ledger.identity else None)
+
+    def read_config(self) -> str:
+        return self._text(self.environment.config_template)
+
+    def write_config(self, text: str, rack: str) -> str:
+        """Put the node's configuration where it will be read from; returns the template's hash."""
+        whole = text if rack == NO_RACK else f"{text}broker.rack={rack}\n"
+        write_atomically(self.filesystem, self.environment.config_file, whole.encode())
+        return config_hash(text)
+
+    def _annotation(self, name: str) -> str:
+        return self._text(join(self.environment.pod_directory, name)).strip()
+
+    def _text(self, path: str) -> str:
+        try:
+            return read_whole(self.filesystem, path).decode()
+        except FileNotFoundError:
+            return ""
+        except UnicodeDecodeError as error:
+            raise BadFormat(f"{path}: {error}") from error
+
+
+def config_hash(text: str) -> str:
+    """The same as the operator's, which wrote it on the pod."""
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -1,0 +1,112 @@
+"""The three guards, one look each: read everything anew, decide, act if the decision allows it.
+
+`inspect` reports. `look_through_gate` and `look_for_seal` return a report when they are done and a `Hold` when the pod has to wait; who
+calls again, and when, is `__main__`'s. Every durable write comes before the report that relies on it, so a kill at any point leaves
+a state that the next look understands.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from controller_runtime.storage.errors import StorageError
+from controller_runtime.storage.filesystem import FileSystem
+from storage_guard.facts import LedgerFacts, Passage, PodFacts, Way
+from storage_guard.formats import BadFormat, Report, Step, Verdict
+from storage_guard.judge import judge
+from storage_guard.passage import Hold, Sealed, decide, granted_marker, seal
+from storage_guard.pod import Environment, Pod, config_hash
+from storage_guard.volume import Volume
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    pod: Pod
+    volume: Volume
+
+    @classmethod
+    def of(cls, filesystem: FileSystem, environment: Environment) -> Guard:
+        return cls(Pod(filesystem, environment), Volume(filesystem, environment.log_directory))
+
+    def inspect(self) -> Report:
+        facts = self.pod.read()
+        return judge(self.volume.read(), self.pod.read_ledger(), facts).report(Step.INSPECT, facts)
+
+    def look_through_gate(self, *, patient: bool = True) -> Report | Hold:
+        """`patient`: wait for the very configuration that the pod's template names; else take the one that is mounted."""
+        try:
+            return self._look_through_gate(patient=patient)
+        except (OSError, StorageError, BadFormat) as error:
+            return Hold("CannotRead", str(error) or repr(error))
+
+    def look_for_seal(self) -> Report | Hold:
+        try:
+            return self._look_for_seal()
+        except (OSError, StorageError, BadFormat) as error:
+            return Hold("CannotRead", str(error) or repr(error))
+
+    def inputs(self) -> tuple[object, ...]:
+        """What may change while a pod waits, cheap to read: a log is scanned anew only when this did."""
+        try:
+            ledger = self.pod.read_ledger()
+            return (self.pod.read(), ledger, self.pod.read_rack(ledger), self.pod.read_config())
+        except (OSError, BadFormat) as error:
+            return (str(error),)
+
+    def _look_through_gate(self, *, patient: bool) -> Report | Hold:
+        facts, ledger = self.pod.read(), self.pod.read_ledger()
+        if not facts.uid:
+            return Hold("CannotRead", "the downward API volume does not hold the pod's uid")
+        config = self._config(ledger, patient=patient)
+        if isinstance(config, Hold):
+            return config
+        volume, journal = self.volume.read(), self.pod.read_journal()
+        found = judge(volume, ledger, facts)
+        passage = decide(found, ledger, facts, journal, volume)
+        if isinstance(passage, Hold):
+            return passage
+        text, rack = config
+        placed = self.pod.write_config(text, rack)
+        self.pod.write_journal(journal.passed(passage))
+        if passage.way is Way.FORMAT and found.nonce != passage.nonce:
+            self.volume.write_marker(granted_marker(passage, facts))
+            found = replace(found, nonce=passage.nonce)
+        return found.report(Step.GATE, facts, way=passage.way.value, config_hash=placed)
+
+    def _config(self, ledger: LedgerFacts, *, patient: bool) -> tuple[str, str] | Hold:
+        text, wanted = self.pod.read_config(), self.pod.environment.config_hash
+        if not text:
+            return Hold("AwaitingConfig", "the configuration is not mounted")
+        if patient and config_hash(text) != wanted:
+            return Hold("AwaitingConfig", f"configuration {config_hash(text)} is mounted, the pod is of {wanted}")
+        rack = self.pod.read_rack(ledger)
+        if rack is None:
+            return Hold("AwaitingRack", "the operator has not told the rack of this pod's node yet")
+        return text, rack
+
+    def _look_for_seal(self) -> Report | Hold:
+        facts, journal = self.pod.read(), self.pod.read_journal()
+        volume = self.volume.read()
+        outcome = seal(volume, facts, journal)
+        if isinstance(outcome, Hold):
+            return outcome
+        if volume.marker is None or replace(volume.marker, pod_uid=facts.uid) != outcome.marker:
+            self.volume.write_marker(outcome.marker)
+        self.pod.write_journal(journal.with_seal(outcome.marker.nonce))
+        return _sealed_report(outcome, facts, journal.passage)
+
+
+def _sealed_report(sealed: Sealed, facts: PodFacts, passage: Passage | None) -> Report:
+    marker = sealed.marker
+    return Report(
+        step=Step.SEAL,
+        verdict=Verdict.FORMATTED,
+        reason="Sealed",
+        message=f"directory {marker.directory_id} passed the gate by {passage.way if passage else None}",
+        pod_uid=facts.uid,
+        node_id=facts.node_id,
+        cluster_id=marker.cluster_id,
+        disk_node_id=marker.node_id,
+        directory_id=marker.directory_id,
+        nonce=marker.nonce,
+    )
