@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
-from deploy.images import bytecode, oci, spec
+from deploy.images import bytecode, oci, programs, spec
 
 # What libraries bring along and nothing imports.
 UNUSED_FOLDERS = ("tests", "testing_tests", "docs", "bin", "__pycache__")
@@ -75,10 +75,8 @@ def code_entries(root: Path, image: spec.Image) -> Iterable[oci.Entry]:
             yield entry
             if entry.source is not None and entry.path.endswith(".py"):
                 yield compiled_entry(entry.source, entry.path)
-    for program in image.programs:
-        yield oci.Entry(program.path.lstrip("/"), 0o755, content=program.text().encode())
-    for name in image.configuration:
-        yield oci.Entry(f"{spec.KAFKA_HOME.lstrip('/')}/config/{name}", 0o644, source=Path(__file__).parent / name)
+    for path, (mode, content) in programs.files(image).items():
+        yield oci.Entry(path.lstrip("/"), mode, content=content)
 
 
 def code(folder: Path, root: Path, image: spec.Image) -> oci.Layer:

@@ -75,6 +75,9 @@ ENVIRONMENT = (
 
 CLI = "controller_runtime.cli.main"
 
+# Second implementations of the same functions, never chosen on CPython.
+UNUSED_IN_RUNTIME = ("zstandard/_cffi*.so", "zstandard/*cffi*")
+
 RUNTIME = Image(
     name="runtime",
     title="Quorate's controller and broker, laid out as Apache Kafka's image",
@@ -87,6 +90,7 @@ RUNTIME = Image(
     entrypoint=(f"{KAFKA_HOME}/bin/kafka-server-start.sh",),
     arguments=(f"{KAFKA_HOME}/config/server.properties",),
     configuration=("server.properties",),
+    unused=UNUSED_IN_RUNTIME,
 )
 
 OPERATOR = Image(
@@ -100,6 +104,7 @@ OPERATOR = Image(
         Program("/usr/local/bin/storage-guard", "storage_guard.__main__"),
     ),
     entrypoint=("/usr/local/bin/kraft-operator",),
+    unused=(*UNUSED_IN_RUNTIME, "kubernetes/aio"),
 )
 
 IMAGES = (RUNTIME, OPERATOR)
