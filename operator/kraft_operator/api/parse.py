@@ -204,6 +204,8 @@ def _pod(pod: Reader) -> Pod:
 
 
 def _listeners(endpoints: Reader, role: str, default: Listener) -> tuple[Listener, ...]:
+    if endpoints.values.get(role) == []:
+        raise InvalidSpec(endpoints.at(role), "at least one listener is needed")
     listeners = []
     for item in endpoints.items(role):
         listener = Listener(item.text("name"), item.number("port"))

@@ -1,0 +1,288 @@
+"""What a real API server says about right and wrong KRaftClusters: rules, defaults, transitions, default conditions.
+
+Every rule of the CRD must be hit by a case here (the last test counts), and what the API server refuses the operator's own parser must
+refuse as well, unless the rule compares old and new.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import yaml
+
+from kraft_operator.api.parse import parse_cluster
+from kraft_operator.api.reader import InvalidSpec
+from kraft_operator.kube import CLUSTER
+from support.kubernetes import ROOT, Kubernetes
+
+pytestmark = pytest.mark.e2e
+
+Object = dict[str, Any]
+
+BASE: Object = {
+    "apiVersion": "kraft.quorate.dev/v1alpha1",
+    "kind": "KRaftCluster",
+    "metadata": {"name": "demo"},
+    "spec": {
+        "image": {"reference": "localhost/quorate/runtime:dev"},
+        "clusterID": "4L6g3nShT-eMCtK--X86sw",
+        "lifecycle": {"state": "Suspended"},
+        "controllers": {
+            "replicas": 3,
+            "nodeIdRange": {"start": 0, "end": 9},
+            "storage": {"size": "1Gi", "storageClassName": "standard"},
+        },
+        "brokerPools": [{"name": "main", "replicas": 3, "nodeIdRange": {"start": 100, "end": 199}}],
+    },
+}
+OWNED = [
+    "process.roles", "node.id", "broker.id", "listeners", "advertised.listeners", "listener.security.protocol.map",
+    "inter.broker.listener.name", "security.inter.broker.protocol", "controller.listener.names", "controller.quorum.voters",
+    "controller.quorum.bootstrap.servers", "controller.quorum.auto.join.enable", "log.dir", "log.dirs", "metadata.log.dir",
+    "broker.rack",
+]  # fmt: skip
+
+UNKNOWN_FIELD = "spec.nonsense"  # never reaches the operator
+
+# (where, new value, what the API server says)
+WRONG: list[tuple[str, Any, str]] = [
+    ("metadata.name", "a" * 37, "metadata.name must be at most 36 characters"),
+    ("metadata.name", "1abc", "metadata.name must begin with a letter"),
+    ("metadata.name", "a.b", "metadata.name must begin with a letter"),
+    ("spec.image", {}, "exactly one of image.reference and image.repository is needed"),
+    ("spec.image", {"reference": "a:1", "repository": "a", "tag": "1"}, "exactly one of image.reference"),
+    ("spec.image", {"reference": "a:1", "tag": "2"}, "image.reference already holds its tag and digest"),
+    ("spec.image", {"repository": "a"}, "image.repository needs a tag or a digest"),
+    ("spec.image", {"repository": "a", "digest": "sha256:12"}, "spec.image.digest in body should match"),
+    ("spec.image.pullPolicy", "Sometimes", "Unsupported value"),
+    ("spec.clusterID", "short", "spec.clusterID in body should match"),
+    ("spec.controllers.replicas", 2, "controllers.replicas must be 1, 3, 5 or 7"),
+    ("spec.controllers.replicas", 9, "spec.controllers.replicas in body should be less than or equal to 7"),
+    ("spec.controllers.nodeIdRange", {"start": 5, "end": 4}, "nodeIdRange.start must not exceed nodeIdRange.end"),
+    ("spec.controllers.nodeIdRange", {"start": 0, "end": 1}, "nodeIdRange has fewer ids than replicas"),
+    ("spec.controllers.nodeIdRange", {"start": 0, "end": 10000}, "should be less than or equal to 9999"),
+    ("spec.controllers.nodeIdRange", {"start": 50, "end": 150}, "a pool overlaps the controllers"),
+    ("spec.controllers.storage.size", "50Mi", "storage.size must be at least 100Mi"),
+    ("spec.controllers.storage.size", "much", "storage.size in body should match"),
+    ("spec.controllers.pod.labels", {"app.kubernetes.io/name": "x"}, "belong to the operator"),
+    ("spec.controllers.pod.annotations", {"kraft.quorate.dev/grant": "{}"}, "belong to the operator"),
+    ("spec.brokerPools.0.name", "controller", "a pool cannot be named controller"),
+    ("spec.brokerPools.0.name", "a-b", "spec.brokerPools[0].name in body should match"),
+    ("spec.brokerPools.0.replicas", 101, "nodeIdRange has fewer ids than replicas"),
+    ("spec.brokerPools.0.nodeIdRange", {"start": 7, "end": 6}, "nodeIdRange.start must not exceed nodeIdRange.end"),
+    (
+        "spec.brokerPools",
+        [
+            {"name": "a", "replicas": 1, "nodeIdRange": {"start": 100, "end": 110}},
+            {"name": "b", "replicas": 1, "nodeIdRange": {"start": 110, "end": 120}},
+        ],
+        "two pools overlap",
+    ),
+    ("spec.endpoints.controller", [{"name": "CONTROLLER", "port": 9092}], "ports of endpoints must be unique"),
+    ("spec.endpoints.broker", [{"name": "A", "port": 9000}, {"name": "B", "port": 9000}], "ports of endpoints must be"),
+    ("spec.endpoints.broker", [{"name": "CONTROLLER", "port": 9000}], "names of endpoints must be unique"),
+    ("spec.endpoints.broker", [{"name": "HTTP", "port": 9000}], "HTTP is the name of the probes' port"),
+    ("spec.endpoints.broker", [{"name": "PLAINTEXT", "port": 9404}], "port 9404 is that of probes and metrics"),
+    ("spec.endpoints.broker", [{"name": "PLAINTEXT", "port": 80}], "should be greater than or equal to 1024"),
+    ("spec.endpoints.broker", [], "spec.endpoints.broker in body should have at least 1 items"),
+    ("spec.config.common", {"a b": "c"}, "a key of config consists of"),
+    ("spec.config.broker", {"num.partitions": "1\nnode.id=7"}, "a value of config is one line"),
+    ("spec.probes", "Guess", "Unsupported value"),
+    ("spec.lifecycle.state", "Paused", "Unsupported value"),
+    ("spec.bootstrap.policy", "Always", "Unsupported value"),
+    ("spec.deletionPolicy.volumes", "Keep", "Unsupported value"),
+    (UNKNOWN_FIELD, 1, 'unknown field "spec.nonsense"'),
+    *((f"spec.config.{part}", {key: "1"}, f"{key} belongs to the operator") for part in ("common",) for key in OWNED),
+    ("spec.config.controller", {"node.id": "1"}, "node.id belongs to the operator"),
+    ("spec.config.broker", {"log.dirs": "/x"}, "log.dirs belongs to the operator"),
+    ("spec.controllers.config", {"listeners": "X"}, "listeners belongs to the operator"),
+    ("spec.brokerPools.0.config", {"broker.rack": "r"}, "broker.rack belongs to the operator"),
+]
+
+# (where, new value, what the API server says); the old object is BASE.
+WRONG_EDITS: list[tuple[str, Any, str]] = [
+    ("spec.clusterID", "5L6g3nShT-eMCtK--X86sw", "clusterID is immutable"),
+    ("spec.clusterID", None, "clusterID cannot be removed once set"),
+    ("spec.clusterDomain", "other.local", "clusterDomain is immutable"),
+    ("spec.controllers.replicas", 5, "controllers.replicas cannot change in this version"),
+    ("spec.controllers.nodeIdRange", {"start": 1, "end": 9}, "nodeIdRange.start is immutable"),
+    ("spec.controllers.nodeIdRange", {"start": 0, "end": 8}, "nodeIdRange.end can only grow"),
+    ("spec.brokerPools.0.nodeIdRange", {"start": 101, "end": 199}, "nodeIdRange.start is immutable"),
+    ("spec.controllers.storage.size", "500Mi", "storage.size cannot shrink"),
+    ("spec.controllers.storage.size", "2Gi", "storage.size cannot grow in this version"),
+    ("spec.controllers.storage.storageClassName", "fast", "storageClassName is immutable"),
+    ("spec.controllers.storage.storageClassName", None, "storageClassName is immutable: it can be neither added"),
+    ("spec.brokerPools.0.storage.storageClassName", "fast", "storageClassName is immutable: it can be neither added"),
+    ("spec.brokerPools", [], "a pool can be removed (or renamed) only after its replicas were lowered to 0"),
+    ("spec.brokerPools.0.name", "other", "a pool can be removed (or renamed) only after"),
+    (
+        "spec.endpoints.controller",
+        [{"name": "CONTROLLER", "port": 9095}],
+        "a controller listener can be added, but not",
+    ),
+    ("spec.endpoints.controller", [{"name": "OTHER", "port": 9093}], "a controller listener can be added, but not"),
+    (
+        "spec.endpoints.controller",
+        [{"name": "TLS", "port": 9094}, {"name": "CONTROLLER", "port": 9093}],
+        "the first controller listener must stay the first",
+    ),
+]
+
+RIGHT_EDITS: list[tuple[str, Any]] = [
+    ("spec.image.reference", "localhost/quorate/runtime:other"),
+    ("spec.controllers.nodeIdRange.end", 50),
+    ("spec.controllers.storage.size", "1024Mi"),
+    ("spec.controllers.resources", {"requests": {"cpu": 1, "memory": "1Gi"}}),
+    ("spec.controllers.pod", {"tolerations": [{"operator": "Exists"}], "labels": {"team": "a"}}),
+    ("spec.controllers.pod.affinity", {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {}}}),
+    ("spec.brokerPools.0.replicas", 0),
+    ("spec.brokerPools.0.nodeIdRange.end", 300),
+    ("spec.brokerPools.0.rack", {"fromNodeLabel": "topology.kubernetes.io/zone"}),
+    ("spec.endpoints.controller", [{"name": "CONTROLLER", "port": 9093}, {"name": "TLS", "port": 9094}]),
+    ("spec.endpoints.broker", [{"name": "CLIENTS", "port": 19092}]),
+    ("spec.config.broker", {"num.partitions": 3, "log.retention.hours": "24"}),
+    ("spec.lifecycle.state", "Running"),
+    ("spec.probes", "TCP"),
+    ("spec.deletionPolicy.volumes", "Delete"),
+    ("spec.bootstrap.policy", "AdoptOnly"),
+]
+
+
+def edited(base: Object, where: str, value: Any) -> Object:
+    """A copy of `base` with another value there; None removes."""
+    result = copy.deepcopy(base)
+    target: Any = result
+    *steps, last = where.split(".")
+    for step in steps:
+        target = target[int(step)] if isinstance(target, list) else target.setdefault(step, {})
+    if value is None:
+        del target[last]
+    else:
+        target[last] = value
+    return result
+
+
+def case(where: str, value: Any) -> str:
+    return f"{where}={value!r}"[:70]
+
+
+@pytest.fixture(scope="module")
+def namespace(kubernetes: Kubernetes, resource_definition: None) -> Iterator[str]:
+    with kubernetes.namespace("crd") as name:
+        yield name
+
+
+@pytest.fixture(scope="module")
+def stored(kubernetes: Kubernetes, namespace: str) -> Object:
+    """BASE as the API server keeps it. Suspended: an operator that watches this namespace changes nothing."""
+    return kubernetes.gateway.create(CLUSTER, namespace, copy.deepcopy(BASE))
+
+
+@pytest.mark.parametrize(("where", "value", "message"), WRONG, ids=[case(*each[:2]) for each in WRONG])
+def test_a_wrong_resource_is_refused_with_a_message_that_names_the_culprit(
+    kubernetes: Kubernetes, namespace: str, where: str, value: Any, message: str
+) -> None:
+    wrong = edited(BASE, where, value)
+    assert message in kubernetes.refusal(CLUSTER, namespace, wrong)
+
+
+@pytest.mark.parametrize(
+    ("where", "value"),
+    [each[:2] for each in WRONG if each[0] != UNKNOWN_FIELD],
+    ids=[case(*each[:2]) for each in WRONG if each[0] != UNKNOWN_FIELD],
+)
+def test_the_operator_itself_refuses_what_the_rules_refuse(where: str, value: Any) -> None:
+    wrong = edited(BASE, where, value)
+    wrong["metadata"].update(namespace="any", uid="u", generation=1)
+    with pytest.raises(InvalidSpec):
+        parse_cluster(wrong)
+
+
+@pytest.mark.parametrize(("where", "value", "message"), WRONG_EDITS, ids=[case(*each[:2]) for each in WRONG_EDITS])
+def test_an_edit_of_what_never_changes_is_refused(
+    kubernetes: Kubernetes, namespace: str, stored: Object, where: str, value: Any, message: str
+) -> None:
+    assert message in kubernetes.refusal(CLUSTER, namespace, edited(stored, where, value), "PUT")
+
+
+@pytest.mark.parametrize(("where", "value"), RIGHT_EDITS, ids=[case(*each) for each in RIGHT_EDITS])
+def test_a_right_edit_is_accepted_and_understood(
+    kubernetes: Kubernetes, namespace: str, stored: Object, where: str, value: Any
+) -> None:
+    accepted = kubernetes.dry_run(CLUSTER, namespace, edited(stored, where, value), "PUT")
+    assert parse_cluster(accepted).name == "demo"
+
+
+def test_a_resource_with_an_image_only_gets_every_default(kubernetes: Kubernetes, namespace: str) -> None:
+    least = {**BASE, "metadata": {"name": "least"}, "spec": {"image": {"reference": "a:1"}}}
+    filled = kubernetes.dry_run(CLUSTER, namespace, least)
+    assert filled["spec"] == {
+        "image": {"reference": "a:1", "pullPolicy": "IfNotPresent"},
+        "clusterDomain": "cluster.local",
+        "bootstrap": {"policy": "NewOrAdopt"},
+        "deletionPolicy": {"volumes": "Retain"},
+        "lifecycle": {"state": "Running"},
+        "probes": "HTTP",
+        "endpoints": {
+            "controller": [{"name": "CONTROLLER", "port": 9093}],
+            "broker": [{"name": "PLAINTEXT", "port": 9092}],
+        },
+        "config": {},
+        "controllers": {
+            "replicas": 3,
+            "nodeIdRange": {"start": 0, "end": 99},
+            "storage": {"size": "10Gi"},
+            "pod": {"terminationGracePeriodSeconds": 90},
+        },
+        "brokerPools": [],
+    }
+
+
+def test_the_operators_defaults_are_those_of_the_schema(kubernetes: Kubernetes, namespace: str) -> None:
+    least = {
+        **BASE,
+        "metadata": {"name": "least"},
+        "spec": {
+            "image": {"reference": "a:1"},
+            "brokerPools": [{"name": "main", "nodeIdRange": {"start": 100, "end": 199}}],
+        },
+    }
+    filled = kubernetes.dry_run(CLUSTER, namespace, least)
+    least["metadata"]["namespace"] = namespace
+    assert parse_cluster(filled).spec == parse_cluster(least).spec
+
+
+def test_a_new_resource_is_not_healthy_before_an_operator_looked_at_it(stored: Object) -> None:
+    status = stored["status"]
+    assert status["observedGeneration"] != stored["metadata"]["generation"]
+    assert [(each["type"], each["status"], each["reason"]) for each in status["conditions"]] == [
+        ("Ready", "Unknown", "NotReconciled")
+    ]
+
+
+def test_the_short_name_and_the_columns_are_served(kubernetes: Kubernetes, namespace: str, stored: Object) -> None:
+    header, row = kubernetes.kubectl("get", "krc", "--namespace", namespace).splitlines()
+    assert header.split() == ["NAME", "READY", "PHASE", "CONTROLLERS", "BROKERS", "AGE"]
+    assert row.split()[:2] == ["demo", "Unknown"]
+    assert "demo" in kubernetes.kubectl("get", "kafka", "--namespace", namespace)
+
+
+def test_no_rule_is_without_a_case_that_breaks_it() -> None:
+    definition = yaml.safe_load((ROOT / "crds" / "kraftclusters.yaml").read_text())
+    messages = {rule["message"] for rule in rules(definition)}
+    assert len(messages) >= 40
+    hit = [message for _, _, message in WRONG + WRONG_EDITS]
+    assert [message for message in sorted(messages) if not any(part in message for part in hit)] == []
+
+
+def rules(part: Any) -> Iterator[Object]:
+    if isinstance(part, dict):
+        yield from part.get("x-kubernetes-validations", [])
+        for value in part.values():
+            yield from rules(value)
+    elif isinstance(part, list):
+        for value in part:
+            yield from rules(value)
