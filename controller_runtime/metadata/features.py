@@ -26,6 +26,10 @@ class FeatureError(ValueError):
     """A release, feature or level that cannot be used; the message is Apache Kafka's."""
 
 
+class UnmetDependency(FeatureError):
+    """A level needs a level of another feature that the set does not have."""
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class MetadataVersion:
     """One level of metadata.version. `did_change`: its records cannot all be read by the level before it."""
@@ -144,7 +148,7 @@ def check_dependencies(levels: Mapping[str, int]) -> None:
         needs = FEATURES[name].needs.get(level, {}) if name in FEATURES else {}
         for other, least in needs.items():
             if levels.get(other, 0) < least:
-                raise FeatureError(f"{name} could not be set to {level} because it depends on {other} level {least}")
+                raise UnmetDependency(f"{name} could not be set to {level} because it depends on {other} level {least}")
 
 
 def bootstrap_records(
@@ -172,7 +176,6 @@ def bootstrap_records(
 
 _RECORD_VERSIONS: Final[Mapping[str, tuple[tuple[int, int], ...]]] = {
     "RegisterBrokerRecord": ((CORDONED_LOG_DIRS, 4), (DIRECTORY_ASSIGNMENT, 3), (8, 2), (7, 1)),
-    "BrokerRegistrationChangeRecord": ((CORDONED_LOG_DIRS, 3), (DIRECTORY_ASSIGNMENT, 2), (7, 1)),
     "PartitionRecord": ((ELR, 2), (DIRECTORY_ASSIGNMENT, 1)),
     "PartitionChangeRecord": ((ELR, 2), (DIRECTORY_ASSIGNMENT, 1)),
 }

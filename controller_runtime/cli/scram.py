@@ -1,0 +1,91 @@
+"""`--add-scram MECHANISM=[name=…,password=…]`: SCRAM credentials as metadata records (RFC 5802).
+
+Only the stored and the server key are kept, never the password. Chance comes in as `new_salt`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from base64 import b64decode
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from controller_runtime.protocol.messages.user_scram_credential_record import UserScramCredentialRecord
+
+MIN_ITERATIONS: Final = 4096
+MAX_ITERATIONS: Final = 16384
+_MECHANISMS: Final = {"SCRAM-SHA-256": (1, "sha256"), "SCRAM-SHA-512": (2, "sha512")}
+_KEYS: Final = ("name", "password", "saltedpassword", "salt", "iterations")
+
+
+class BadScram(ValueError):
+    """An argument that is no credential; the message is Apache Kafka's."""
+
+
+def scram_records(arguments: Sequence[str], new_salt: Callable[[], bytes]) -> list[UserScramCredentialRecord]:
+    return [_record(argument, new_salt) for argument in arguments]
+
+
+def salted_password(algorithm: str, password: str, salt: bytes, iterations: int) -> bytes:
+    """Hi() of RFC 5802."""
+    return hashlib.pbkdf2_hmac(algorithm, password.encode(), salt, iterations)
+
+
+def _record(argument: str, new_salt: Callable[[], bytes]) -> UserScramCredentialRecord:
+    mechanism, equals, rest = argument.partition("=")
+    if not equals:
+        raise BadScram(f"Failed to find equals sign in SCRAM argument '{argument}'")
+    if mechanism not in _MECHANISMS:
+        raise BadScram(f"The add-scram mechanism {mechanism} is not supported.")
+    number, algorithm = _MECHANISMS[mechanism]
+    values = _values(rest)
+    if "name" not in values:
+        raise BadScram("You must supply 'name' to add-scram")
+    iterations = _iterations(values, mechanism)
+    salt = b64decode(values["salt"]) if "salt" in values else new_salt()
+    salted = _salted(values, algorithm, salt, iterations)
+    client_key = hmac.digest(salted, b"Client Key", algorithm)
+    return UserScramCredentialRecord(
+        name=values["name"],
+        mechanism=number,
+        salt=salt,
+        stored_key=hashlib.new(algorithm, client_key).digest(),
+        server_key=hmac.digest(salted, b"Server Key", algorithm),
+        iterations=iterations,
+    )
+
+
+def _values(text: str) -> dict[str, str]:
+    if not (text.startswith("[") and text.endswith("]")):
+        raise BadScram("Expected configuration string to start with [ and to end with ]")
+    values: dict[str, str] = {}
+    for part in text[1:-1].split(","):
+        key, equals, value = part.strip().partition("=")
+        if not equals or key not in _KEYS:
+            raise BadScram(f"Unexpected add-scram setting '{part.strip()}': one of {', '.join(_KEYS)} is needed")
+        values[key] = value[1:-1] if len(value) > 1 and value[0] == value[-1] == '"' else value
+    return values
+
+
+def _iterations(values: dict[str, str], mechanism: str) -> int:
+    enum_name = mechanism.replace("-", "_")
+    try:
+        iterations = int(values.get("iterations", MIN_ITERATIONS))
+    except ValueError as error:
+        raise BadScram(f"The 'iterations' value must be a number, not {values['iterations']!r}") from error
+    if iterations < MIN_ITERATIONS:
+        raise BadScram(f"The 'iterations' value must be >= {MIN_ITERATIONS} for add-scram using {enum_name}")
+    if iterations > MAX_ITERATIONS:
+        raise BadScram(f"The 'iterations' value must be <= {MAX_ITERATIONS} for add-scram using {enum_name}")
+    return iterations
+
+
+def _salted(values: dict[str, str], algorithm: str, salt: bytes, iterations: int) -> bytes:
+    if ("password" in values) == ("saltedpassword" in values):
+        raise BadScram("You must supply one of 'password' or 'saltedpassword' to add-scram")
+    if "password" in values:
+        return salted_password(algorithm, values["password"], salt, iterations)
+    if "salt" not in values:
+        raise BadScram("You must supply 'salt' with 'saltedpassword' to add-scram")
+    return b64decode(values["saltedpassword"])
