@@ -1,0 +1,120 @@
+"""Frames into request events, and answers into frames.
+
+As in Apache Kafka, a connection that sends what its listener does not serve (an unknown API, a version that does not exist, bytes that do
+not decode) is closed without an answer; only ApiVersions is answered at any version, as v0 with an error. A request is
+remembered until it is answered or its connection ends, so at most one per connection is held.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+
+from controller_runtime.network.listener import ServerConnection
+from controller_runtime.node.events import (
+    ConnectionClosed,
+    ConnectionId,
+    ConnectionInfo,
+    NodeEvent,
+    RequestId,
+    RequestReceived,
+)
+from controller_runtime.protocol.api_keys import ApiKey, Role
+from controller_runtime.protocol.errors import ProtocolError
+from controller_runtime.protocol.framing import UnsupportedApiVersion, decode_request, encode_response
+from controller_runtime.protocol.messages.api_versions_request import ApiVersionsRequest
+from controller_runtime.protocol.messages.request_header import RequestHeader
+from controller_runtime.protocol.schema import Message
+from controller_runtime.protocol.served import served
+
+log = logging.getLogger(__name__)
+
+
+class Requests:
+    """All accepted connections of a process and what they wait for."""
+
+    def __init__(self, roles: Mapping[str, Role], feed: Callable[[NodeEvent], None]) -> None:
+        self._served = {listener: served(role) for listener, role in roles.items()}
+        self._feed = feed
+        self._waiting: dict[RequestId, tuple[ServerConnection, RequestHeader]] = {}
+        self._connections: dict[ConnectionId, ServerConnection] = {}
+        self._asked: dict[ServerConnection, RequestId] = {}
+        self._next_connection = 0
+        self._next_request = 0
+        self.received = 0
+
+    # FrameHandler, called by listeners.
+
+    def connection_opened(self, connection: ServerConnection) -> None:
+        self._next_connection += 1
+        connection.connection_id = self._next_connection
+        self._connections[ConnectionId(self._next_connection)] = connection
+
+    def frame_received(self, connection: ServerConnection, frame: bytes) -> None:
+        try:
+            request = decode_request(frame)
+            header, body = request.header, request.body
+        except UnsupportedApiVersion as error:
+            if error.header.request_api_key != ApiKey.API_VERSIONS:
+                connection.close(str(error))
+                return
+            header, body = error.header, ApiVersionsRequest()
+        except ProtocolError as error:
+            connection.close(str(error))
+            return
+        key, version = header.request_api_key, header.request_api_version
+        versions = self._served[connection.listener_name].get(ApiKey(key))
+        if key != ApiKey.API_VERSIONS and (versions is None or version not in versions):
+            connection.close(f"{ApiKey(key).name} v{version} is not served on {connection.listener_name}")
+            return
+        self._receive(connection, header, body)
+
+    def connection_closed(self, connection: ServerConnection) -> None:
+        connection_id = ConnectionId(connection.connection_id)
+        self._connections.pop(connection_id, None)
+        request_id = self._asked.pop(connection, None)
+        if request_id is not None:
+            del self._waiting[request_id]
+            self._feed(ConnectionClosed(connection_id))
+
+    # Responder, called by the driver.
+
+    def respond(self, request_id: RequestId, body: Message) -> None:
+        found = self._waiting.pop(request_id, None)
+        if found is None:
+            return
+        connection, header = found
+        del self._asked[connection]
+        connection.reply(encode_response(body, header))
+
+    def finish_without_reply(self, request_id: RequestId) -> None:
+        """The request was carried out and its sender wants no answer (a produce with acks=0)."""
+        found = self._waiting.pop(request_id, None)
+        if found is not None:
+            del self._asked[found[0]]
+            found[0].finish()
+
+    def close_connection(self, connection_id: ConnectionId) -> None:
+        connection = self._connections.get(connection_id)
+        if connection is not None:
+            connection.close("the node ends it")
+
+    def _receive(self, connection: ServerConnection, header: RequestHeader, body: Message) -> None:
+        self._next_request += 1
+        self.received += 1
+        request_id = RequestId(self._next_request)
+        version = header.request_api_version
+        known = ApiVersionsRequest.VERSIONS
+        answered_as = header
+        if header.request_api_key == ApiKey.API_VERSIONS and version not in known:
+            answered_as = RequestHeader(
+                request_api_key=header.request_api_key, request_api_version=0, correlation_id=header.correlation_id
+            )
+        self._waiting[request_id] = (connection, answered_as)
+        self._asked[connection] = request_id
+        info = ConnectionInfo(ConnectionId(connection.connection_id), connection.listener_name, connection.peer_address)
+        self._feed(
+            RequestReceived(
+                request_id, info, header.request_api_key, version, header.client_id, body, header.correlation_id
+            )
+        )
