@@ -93,8 +93,8 @@ class Response(Generic[B_co]):
     body: B_co
 
 
-def decode_request(frame: bytes) -> Request[Message]:
-    """Read a frame without its length. Raises UnknownApiKey, UnsupportedApiVersion or MalformedMessage."""
+def decode_request_header(frame: bytes) -> tuple[RequestHeader, int]:
+    """The header alone and where the body begins, for who must decide by the API before reading on."""
     if len(frame) < 8:
         raise MalformedMessage(
             "RequestHeader", 1, "request_api_key", 0, f"a header needs 8 bytes, there are {len(frame)}"
@@ -106,7 +106,13 @@ def decode_request(frame: bytes) -> Request[Message]:
     header, start = decode_prefix(RequestHeader, frame, request_header_version(key, version))
     if not found.lowest <= version <= found.highest:
         raise UnsupportedApiVersion(header)
-    body, _ = decode_prefix(request_class(key), frame, version, start)
+    return header, start
+
+
+def decode_request(frame: bytes) -> Request[Message]:
+    """Read a frame without its length. Raises UnknownApiKey, UnsupportedApiVersion or MalformedMessage."""
+    header, start = decode_request_header(frame)
+    body, _ = decode_prefix(request_class(header.request_api_key), frame, header.request_api_version, start)
     return Request(header, body, len(frame))
 
 
