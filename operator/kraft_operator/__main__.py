@@ -1,0 +1,147 @@
+"""The process: wait for the Lease, then watch and work until told to stop or until the Lease is lost.
+
+kopf runs in the main thread (it takes SIGTERM only there) and only brings events; workers, Lease and health server are threads of their own,
+because kopf cancels what it does not know. The way out is in the same order: no new work, the passes under way end, the Lease is released.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import logging
+import os
+import random
+import secrets
+import signal
+import socket
+import sys
+import threading
+import time
+from typing import Final
+
+import kopf
+
+from controller_runtime.identifiers import Uuid
+from kraft_operator.events import Recorder
+from kraft_operator.handlers import children, clusters, process
+from kraft_operator.handlers.memo import Memo
+from kraft_operator.health_server import HealthServer, Heartbeats
+from kraft_operator.kube import connect
+from kraft_operator.lease import Keeper, LeaseLost
+from kraft_operator.metrics import Metrics
+from kraft_operator.quorum import KafkaProbe
+from kraft_operator.reconcile import Reconciler
+from kraft_operator.settings import BadSetting, Failpoints, LeaseTimes, Settings
+from kraft_operator.work_queue import WorkQueue
+from kraft_operator.workers import Workers
+
+logger: Final = logging.getLogger("kraft_operator")
+HANDLERS: Final = (clusters, children, process)
+"""Imported for their decorators."""
+
+
+def settings_from(arguments: list[str], environment: dict[str, str]) -> Settings:
+    """Command line first, then the environment."""
+    own_namespace = environment.get("POD_NAMESPACE", "default")
+    parser = argparse.ArgumentParser(prog="kraft-operator", description="Operates KRaft clusters on Kubernetes.")
+    parser.add_argument("--namespace", action="append", default=[], help="watch only this namespace (repeatable)")
+    parser.add_argument("--lease-namespace", default=own_namespace)
+    parser.add_argument("--lease-name", default="kraft-operator")
+    parser.add_argument("--operator-image", default=environment.get("OPERATOR_IMAGE", "quorate/operator:dev"))
+    parser.add_argument("--http-port", type=int, default=9404)
+    parser.add_argument("--workers", type=int, default=4)
+    parser.add_argument("--resync-seconds", type=float, default=300.0)
+    parser.add_argument("--probe-seconds", type=float, default=5.0)
+    parser.add_argument("--lease-seconds", type=float, nargs=3, default=None, metavar=("DURATION", "RENEW", "RETRY"))
+    parser.add_argument("--verbose", action="store_true")
+    given = parser.parse_args(arguments)
+    watched = given.namespace or [each for each in environment.get("WATCH_NAMESPACES", "").split(",") if each]
+    logging.getLogger().setLevel(logging.DEBUG if given.verbose else logging.INFO)
+    return Settings(
+        identity=f"{environment.get('POD_NAME') or socket.gethostname()}_{secrets.token_hex(4)}",
+        lease_namespace=given.lease_namespace,
+        lease_name=given.lease_name,
+        namespaces=tuple(watched),
+        operator_image=given.operator_image,
+        http_port=given.http_port,
+        workers=given.workers,
+        resync_seconds=given.resync_seconds,
+        probe_seconds=given.probe_seconds,
+        lease=LeaseTimes(*given.lease_seconds) if given.lease_seconds else LeaseTimes(),
+        failpoints=Failpoints.parse(environment.get("KRAFT_OPERATOR_FAILPOINTS", "")),
+    )
+
+
+def main(arguments: list[str] | None = None) -> int:
+    logging.basicConfig(stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    for noisy in ("kopf.objects", "kopf.activities", "urllib3", "kubernetes"):
+        logging.getLogger(noisy).setLevel(logging.WARNING)
+    try:
+        settings = settings_from(sys.argv[1:] if arguments is None else arguments, dict(os.environ))
+    except BadSetting as error:
+        print(f"kraft-operator: {error}", file=sys.stderr)
+        return 2
+    return run(settings)
+
+
+def run(settings: Settings) -> int:
+    metrics, heartbeats = Metrics(), Heartbeats()
+    kube = connect(metrics)
+    started = threading.Event()
+    health = HealthServer(settings.http_port, heartbeats, metrics, started.is_set)
+    health.start()
+    keeper = Keeper(kube, (settings.lease_namespace, settings.lease_name), settings.identity, settings.lease, abandon)
+    signal.signal(signal.SIGTERM, lambda *_: os._exit(0))  # a standby has nothing to finish; kopf takes over later
+    started.set()
+    try:
+        term = keeper.acquire()
+    except (LeaseLost, KeyboardInterrupt):
+        return 1
+    logger.info("leading as %s, term %d", term.holder, term.transitions)
+    metrics.set("kraft_operator_leader", 1)
+    recorder = Recorder(kube, settings.identity)
+    reconciler = Reconciler(kube, KafkaProbe(), keeper, settings, metrics, _draw, recorder)
+    queue = WorkQueue(time.monotonic, random.random, metrics)
+    workers = Workers(reconciler, queue, heartbeats, abandon)
+    workers.start()
+    try:
+        _watch(settings, Memo(queue, heartbeats))
+    finally:
+        workers.stop(settings.lease.renew_deadline)
+        keeper.release()
+        health.stop()
+    return 0
+
+
+def abandon(why: str) -> None:
+    """Somebody else may be acting: end now, finish nothing."""
+    logger.error("no longer the one who acts: %s", why)
+    logging.shutdown()
+    os._exit(1)
+
+
+def _watch(settings: Settings, memo: Memo) -> None:
+    """Returns when kopf was told to stop."""
+    asyncio.run(
+        kopf.operator(
+            standalone=True,
+            clusterwide=not settings.namespaces,
+            namespaces=settings.namespaces,
+            memo=memo,
+        )
+    )
+
+
+def _draw() -> str:
+    """A random uuid as Kafka draws them: version 4, and none that begins with a dash, which tools take for an option."""
+    while True:
+        raw = bytearray(secrets.token_bytes(16))
+        raw[6] = raw[6] & 0x0F | 0x40
+        raw[8] = raw[8] & 0x3F | 0x80
+        text = str(Uuid(bytes(raw)))
+        if not text.startswith("-"):
+            return text
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,96 @@
+"""What the planner may ask for. Each action says why; `execute` is the only code that performs one.
+
+Order in a plan is meaning: the ledger is written before a step that must be fenced, and a second `WriteLedger` after it records what came of
+it. If an action fails, those behind it are not performed; the next pass plans anew from what is then true.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kraft_operator.ledger import Ledger, Step
+from storage_guard.formats import Grant
+
+
+@dataclass(frozen=True, slots=True)
+class WriteLedger:
+    """With the resourceVersion that was read as precondition; creating it fails when one exists."""
+
+    ledger: Ledger
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ApplyChild:
+    manifest: Mapping[str, Any]
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteChild:
+    api: str
+    kind: str
+    name: str
+    uid: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeliverGrant:
+    """Annotate exactly the pod that the grant names. Fenced by `step`."""
+
+    pod: str
+    claim: str
+    grant: Grant
+    format_argument: str | None
+    step: Step
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class AnnotateClaim:
+    """Repeat a disk's identity on its claim, so that a lost ledger can be rebuilt."""
+
+    claim: str
+    uid: str
+    annotations: Mapping[str, str]
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class TellRack:
+    pod: str
+    uid: str
+    rack: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class UnregisterBroker:
+    """Fenced by `step`. A broker that is not registered (any more) is success."""
+
+    node_id: int
+    step: Step
+    reason: str
+
+
+Action = WriteLedger | ApplyChild | DeleteChild | DeliverGrant | AnnotateClaim | TellRack | UnregisterBroker
+
+
+def target(action: Action) -> str:
+    """What an action is about, for people."""
+    match action:
+        case WriteLedger():
+            return "ledger"
+        case ApplyChild(manifest):
+            return f"{manifest['kind']}/{manifest['metadata']['name']}"
+        case DeleteChild():
+            return f"{action.kind}/{action.name}"
+        case DeliverGrant() | TellRack():
+            return f"Pod/{action.pod}"
+        case AnnotateClaim():
+            return f"PersistentVolumeClaim/{action.claim}"
+        case UnregisterBroker():
+            return f"broker {action.node_id}"

@@ -1,0 +1,123 @@
+"""Events in `events.k8s.io/v1`: one per transition, the same one again only counted.
+
+Which events a pass calls for is pure (`notes`); the recorder posts them. They are told for people and lost after an hour: conditions are the
+record. A failure to post is counted by the gateway and otherwise ignored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from hashlib import sha256
+from typing import Any, Final
+
+from kraft_operator.actions import Action, DeliverGrant, UnregisterBroker
+from kraft_operator.kube import EVENT, Conflict, Gateway, KubeError
+from kraft_operator.ledger import Formation, Ledger
+from kraft_operator.settings import REPORTING_CONTROLLER
+
+MAX_NOTE: Final = 1000
+WARNED: Final = ("SpecValid", "StorageHealthy", "MembershipSynced", "PodsHealthy", "QuorumAvailable")
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    type: str
+    reason: str
+    action: str
+    text: str
+
+
+def notes(
+    old: Mapping[str, Any], new: Mapping[str, Any], before: Ledger | None, after: Ledger | None, done: Sequence[Action]
+) -> tuple[Note, ...]:
+    """What happened between two statuses and two ledgers, by these actions."""
+    return (*_learned(before, after), *_acted(done), *_warnings(old, new))
+
+
+def _learned(before: Ledger | None, after: Ledger | None) -> list[Note]:
+    if after is None:
+        return []
+    found = []
+    known = {entry.node_id for entry in before.entries if entry.directory_id} if before else set()
+    for entry in after.entries:
+        if entry.directory_id and entry.node_id not in known:
+            text = f"node {entry.node_id} has directory {entry.directory_id} on claim {entry.pvc_name}"
+            found.append(Note("Normal", "StorageFormatted" if before else "StorageAdopted", "Learn", text))
+    if after.formation is Formation.FORMED and before is not None and before.formation is not Formation.FORMED:
+        found.append(
+            Note("Normal", "QuorumFormed", "Form", f"the first quorum of cluster {after.cluster_id} has a leader")
+        )
+    return found
+
+
+def _acted(done: Sequence[Action]) -> list[Note]:
+    found = []
+    for action in done:
+        match action:
+            case DeliverGrant():
+                text = f"{action.pod} may use its disk: {action.reason}"
+                found.append(Note("Normal", "StorageGranted", "Grant", text))
+            case UnregisterBroker():
+                text = f"broker {action.node_id} was unregistered: {action.reason}"
+                found.append(Note("Normal", "BrokerUnregistered", "Unregister", text))
+            case _:
+                pass
+    return found
+
+
+def _warnings(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Note]:
+    before = {each.get("type"): each for each in old.get("conditions") or ()}
+    found = []
+    for each in new.get("conditions") or ():
+        was = before.get(each["type"], {})
+        if each["type"] not in WARNED or each["status"] != "False":
+            continue
+        if (was.get("status"), was.get("reason"), was.get("message")) != (
+            each["status"],
+            each["reason"],
+            each["message"],
+        ):
+            found.append(Note("Warning", each["reason"], "Reconcile", each["message"]))
+    return found
+
+
+class Recorder:
+    def __init__(self, kube: Gateway, instance: str) -> None:
+        self._kube, self._instance = kube, instance
+
+    def post(self, resource: Mapping[str, Any], note: Note) -> None:
+        meta = resource["metadata"]
+        text = note.text if len(note.text) <= MAX_NOTE else note.text[: MAX_NOTE - 1] + "…"
+        digest = sha256(f"{meta['uid']}|{note.reason}|{text}".encode()).hexdigest()[:16]
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        regarding = {"apiVersion": resource["apiVersion"], "kind": resource["kind"]} | {
+            key: meta[key] for key in ("name", "namespace", "uid", "resourceVersion") if key in meta
+        }
+        body = {
+            "apiVersion": EVENT.api,
+            "kind": EVENT.kind,
+            "metadata": {"name": f"{meta['name']}.{digest}", "namespace": meta["namespace"]},
+            "eventTime": now,
+            "type": note.type,
+            "reason": note.reason,
+            "action": note.action,
+            "note": text,
+            "regarding": regarding,
+            "reportingController": REPORTING_CONTROLLER,
+            "reportingInstance": self._instance[:128],
+        }
+        try:
+            self._post(body, now)
+        except KubeError as error:
+            print(f"event {note.reason} was not posted: {error}", flush=True)
+
+    def _post(self, body: dict[str, Any], now: str) -> None:
+        name, namespace = body["metadata"]["name"], body["metadata"]["namespace"]
+        try:
+            self._kube.create(EVENT, namespace, body)
+        except Conflict:
+            live = self._kube.get(EVENT, namespace, name)
+            count = int((live.get("series") or {}).get("count", 1)) + 1
+            self._kube.patch(EVENT, namespace, name, {"series": {"count": count, "lastObservedTime": now}})

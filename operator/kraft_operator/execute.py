@@ -1,0 +1,169 @@
+"""The only writer: performs a plan's actions in order, each with its preconditions, and stops at the first that fails.
+
+A fenced step was journaled in the ledger before it comes here. Right before its call the Lease is asked again whether the step still fits
+into what is left of it, the objects are read again, and the call carries their UID and resourceVersion: a process that was frozen between
+journal and call either finds its Lease gone or is refused by the API server. Who cannot write the ledger is not the writer any more and must
+exit (`FenceLost`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol, assert_never
+
+from kraft_operator.actions import (
+    Action,
+    AnnotateClaim,
+    ApplyChild,
+    DeleteChild,
+    DeliverGrant,
+    TellRack,
+    UnregisterBroker,
+    WriteLedger,
+)
+from kraft_operator.api import names
+from kraft_operator.api.spec import KRaftCluster, VolumePolicy
+from kraft_operator.kube import BY_KIND, CLAIM, CONFIG_MAP, POD, VOLUME, Conflict, Gateway, Invalid, Object
+from kraft_operator.lease import LeaseLost, Term
+from kraft_operator.ledger import Ledger, Step, render
+from kraft_operator.manifests.context import labels, owner_reference
+from kraft_operator.plan.children import fingerprint
+from kraft_operator.settings import Failpoints
+from storage_guard.formats import FORMAT_MODE_ANNOTATION, GRANT_ANNOTATION, RACK_ANNOTATION
+
+
+class FenceLost(Exception):
+    """Another operator wrote the ledger: this process may not act any more."""
+
+
+class Stale(Exception):
+    """What a step was planned for is not there any more; the next pass plans anew."""
+
+
+class Holder(Protocol):
+    def require(self, seconds: float) -> Term: ...
+
+
+@dataclass(slots=True)
+class Execution:
+    """One pass of one cluster; `ledger_object` is the ConfigMap as read, None when there is none."""
+
+    cluster: KRaftCluster
+    kube: Gateway
+    holder: Holder
+    unregister: Callable[[int, float], None]
+    """Takes a node id and a deadline in seconds."""
+    failpoints: Failpoints
+    call_timeout: float
+    ledger_object: Object | None
+    settled: dict[tuple[str, str], str]
+    done: list[Action] = field(default_factory=list)
+    refused: list[tuple[Action, str]] = field(default_factory=list)
+    ledger_written: bool = False
+
+    def run(self, actions: tuple[Action, ...]) -> None:
+        """Perform them. A child that the API server refuses for its content is noted, and does not stop the others."""
+        for action in actions:
+            try:
+                self._perform(action)
+            except Invalid as error:
+                if not isinstance(action, ApplyChild):
+                    raise
+                self.refused.append((action, error.message))
+            else:
+                self.done.append(action)
+
+    def _perform(self, action: Action) -> None:
+        match action:
+            case WriteLedger():
+                self._write_ledger(action.ledger)
+            case ApplyChild():
+                self._apply(action.manifest)
+            case DeleteChild():
+                kind = BY_KIND[action.api, action.kind]
+                self.kube.delete(kind, self.cluster.namespace, action.name, uid=action.uid)
+            case DeliverGrant():
+                self._fenced("grant", action.step, lambda: self._deliver(action))
+            case AnnotateClaim():
+                marks = {f"{names.GROUP}/{key}": value for key, value in action.annotations.items()}
+                self.kube.annotate(CLAIM, self.cluster.namespace, action.claim, marks, uid=action.uid)
+            case TellRack():
+                mark = {RACK_ANNOTATION: action.rack}
+                self.kube.annotate(POD, self.cluster.namespace, action.pod, mark, uid=action.uid)
+            case UnregisterBroker():
+                self._fenced("unregister", action.step, lambda: self._unregister(action))
+            case _ as unknown:
+                assert_never(unknown)
+
+    def _fenced(self, what: str, step: Step, call: Callable[[], None]) -> None:
+        self.failpoints.hit(f"after_journal.{what}")
+        self._still_holds(step)
+        call()
+        self.failpoints.hit(f"after_call.{what}")
+
+    def _still_holds(self, step: Step) -> None:
+        term = self.holder.require(self.call_timeout)
+        if (term.holder, term.transitions) != (step.holder, step.transitions):
+            raise LeaseLost(f"the step was journaled by {step.holder} in term {step.transitions}, this is {term}")
+
+    def _deliver(self, action: DeliverGrant) -> None:
+        """Read pod, claim and volume once more: the grant is for these three and no others."""
+        grant, namespace = action.grant, self.cluster.namespace
+        pod = self.kube.get(POD, namespace, action.pod)
+        claim = self.kube.get(CLAIM, namespace, action.claim)
+        volume = self.kube.get(VOLUME, None, grant.pv_name)
+        facts = {
+            "pod": (pod["metadata"]["uid"], grant.pod_uid),
+            "claim": (claim["metadata"]["uid"], grant.pvc_uid),
+            "volume": (claim["spec"].get("volumeName"), grant.pv_name),
+            "volume's claim": ((volume["spec"].get("claimRef") or {}).get("uid"), grant.pvc_uid),
+        }
+        for what, (found, granted) in facts.items():
+            if found != granted:
+                raise Stale(f"{action.pod}: the {what} is {found}, the grant is for {granted}")
+        marks = {GRANT_ANNOTATION: grant.to_json()}
+        if action.format_argument is not None:
+            marks[FORMAT_MODE_ANNOTATION] = action.format_argument
+        self._still_holds(action.step)
+        self.failpoints.hit("before_call.grant")
+        version = pod["metadata"]["resourceVersion"]
+        self.kube.annotate(
+            POD, namespace, action.pod, marks, uid=grant.pod_uid, resource_version=version, timeout=self.call_timeout
+        )
+
+    def _unregister(self, action: UnregisterBroker) -> None:
+        self._still_holds(action.step)
+        self.failpoints.hit("before_call.unregister")
+        self.unregister(action.node_id, self.call_timeout)
+
+    def _apply(self, manifest: Mapping[str, Any]) -> None:
+        intent = dict(manifest)
+        kind = BY_KIND[intent["apiVersion"], intent["kind"]]
+        live = self.kube.apply(kind, intent)
+        self.settled[intent["kind"], intent["metadata"]["name"]] = fingerprint(intent, live)
+
+    def _write_ledger(self, ledger: Ledger) -> None:
+        self.holder.require(self.call_timeout)
+        body = ledger_object(self.cluster, ledger, self.ledger_object)
+        try:
+            if self.ledger_object is None:
+                namespace = self.cluster.namespace
+                self.ledger_object = self.kube.create(CONFIG_MAP, namespace, body, timeout=self.call_timeout)
+            else:
+                self.ledger_object = self.kube.replace(CONFIG_MAP, body, timeout=self.call_timeout)
+        except Conflict as error:
+            raise FenceLost(f"ledger of {self.cluster.namespace}/{self.cluster.name}: {error.message}") from error
+        self.ledger_written = True
+
+
+def ledger_object(cluster: KRaftCluster, ledger: Ledger, live: Object | None) -> Object:
+    """The ConfigMap to write: ours in place, what others added kept. It outlives the resource unless volumes go with it."""
+    meta = dict(
+        (live or {}).get("metadata") or {"name": names.ledger_name(cluster.name), "namespace": cluster.namespace}
+    )
+    meta.pop("managedFields", None)
+    meta["labels"] = {**(meta.get("labels") or {}), **labels(cluster)}
+    owned = cluster.spec.volume_policy is VolumePolicy.DELETE
+    meta["ownerReferences"] = [owner_reference(cluster)] if owned else []
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": render(ledger)}

@@ -1,0 +1,244 @@
+"""The operator's memory of one cluster: who every disk is, what was permitted, what is under way.
+
+It lives in the ConfigMap `<cluster>-ledger`, outside `.status` and (unless the user asks otherwise) outside the life of the resource,
+because volumes outlive both. Key `ledger.json` is the operator's; each key `node-N.json` is that node's `Identity`, mounted read-only in
+its pod, so that a known disk starts without the operator. Values only: parsing and rendering, no API call. Whoever writes it must do so
+with the resourceVersion that was read: this is the fence between two operators. Times are not kept: an equal ledger renders to equal bytes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any, Final
+
+from storage_guard.formats import BadFormat, Grant, Identity, identity_key
+
+VERSION: Final = 1
+LEDGER_KEY: Final = "ledger.json"
+MAX_NODES: Final = 1000
+"""A ConfigMap holds 1 MiB; a node needs under 1 KiB of it."""
+
+
+class CorruptLedger(ValueError):
+    """The ConfigMap does not hold a ledger of ours. Nothing may be done until a person has looked."""
+
+
+class Origin(StrEnum):
+    NEW = "New"
+    REBUILT = "Rebuilt"
+    """From the annotations of the claims, after the ledger was lost: minimums are unknown, identities may be missing."""
+
+
+class Formation(StrEnum):
+    NOT_STARTED = "NotStarted"
+    STARTED = "Started"
+    """Grants for the first quorum were given; its voters are fixed, a leader was not seen yet."""
+    FORMED = "Formed"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One node: the disk it is known by, and the last permission it was given."""
+
+    node_id: int
+    role: str
+    pool: str
+    chosen_directory_id: str | None = None
+    """Chosen by the operator for the first quorum; the only id that may ever appear in `--initial-controllers` for it."""
+    directory_id: str | None = None
+    pvc_name: str | None = None
+    pvc_uid: str | None = None
+    pv_name: str | None = None
+    nonce: str | None = None
+    min_epoch: int = 0
+    min_offset: int = 0
+    rack: str | None = None
+    retired: bool = False
+    """Scaled away and unregistered; its volume stays and is welcome again."""
+    grant: Grant | None = None
+    grant_used: bool = False
+    """The gate was seen open for it: from then on a disk that is empty again has lost something."""
+
+    def identity(self, cluster_id: str) -> Identity | None:
+        if self.directory_id is None:
+            return None
+        return Identity(
+            cluster_id, self.node_id, self.directory_id, self.nonce, self.min_epoch, self.min_offset, self.rack
+        )
+
+
+class StepKind(StrEnum):
+    GRANT = "Grant"
+    UNREGISTER = "Unregister"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A step that must not run twice or late, written down before it is taken."""
+
+    kind: StepKind
+    node_id: int
+    holder: str
+    transitions: int
+    preconditions: tuple[str, ...] = ()
+
+    def same_work(self, other: Step) -> bool:
+        return (self.kind, self.node_id, self.preconditions) == (other.kind, other.node_id, other.preconditions)
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    cluster_id: str
+    origin: Origin = Origin.NEW
+    formation: Formation = Formation.NOT_STARTED
+    generation: int = 1
+    initial_controllers: tuple[int, ...] = ()
+    unproven_claims: tuple[str, ...] = ()
+    """UIDs of claims that were there before this ledger and say nothing of an identity: no quorum is formed before
+    each of them was seen to be empty."""
+    entries: tuple[Entry, ...] = ()
+    journal: tuple[Step, ...] = ()
+
+    def entry(self, node_id: int) -> Entry | None:
+        return next((entry for entry in self.entries if entry.node_id == node_id), None)
+
+    def with_entry(self, entry: Entry) -> Ledger:
+        others = tuple(other for other in self.entries if other.node_id != entry.node_id)
+        return replace(self, entries=tuple(sorted((*others, entry), key=lambda each: each.node_id)))
+
+    def with_step(self, step: Step) -> Ledger:
+        """Write the step down, in the place of another holder's record of the same work."""
+        others = tuple(other for other in self.journal if not other.same_work(step))
+        return replace(self, journal=(*others, step))
+
+    def without_steps(self, done: Iterable[Step]) -> Ledger:
+        gone = tuple(done)
+        return replace(self, journal=tuple(step for step in self.journal if step not in gone))
+
+    def knows_a_disk(self) -> bool:
+        return any(entry.directory_id for entry in self.entries)
+
+
+def render(ledger: Ledger) -> dict[str, str]:
+    """The `data` of the ConfigMap."""
+    identities = (entry.identity(ledger.cluster_id) for entry in ledger.entries)
+    published = {identity_key(known.node_id): known.to_json() for known in identities if known}
+    return {LEDGER_KEY: json.dumps(_ledger(ledger), indent=1, ensure_ascii=False) + "\n", **published}
+
+
+def parse(data: Mapping[str, str]) -> Ledger:
+    text = data.get(LEDGER_KEY)
+    if text is None:
+        raise CorruptLedger(f"key {LEDGER_KEY} is missing")
+    try:
+        values = json.loads(text)
+        if values.get("version") != VERSION:
+            raise CorruptLedger(f"version {values.get('version')!r} is not known to this operator")
+        ledger = _parsed(values)
+    except (BadFormat, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        if isinstance(error, CorruptLedger):
+            raise
+        raise CorruptLedger(f"{LEDGER_KEY}: {type(error).__name__}: {error}") from error
+    return ledger
+
+
+def _ledger(ledger: Ledger) -> dict[str, Any]:
+    return {
+        "version": VERSION,
+        "clusterID": ledger.cluster_id,
+        "origin": ledger.origin.value,
+        "formation": ledger.formation.value,
+        "generation": ledger.generation,
+        "initialControllers": list(ledger.initial_controllers),
+        "unprovenClaims": list(ledger.unproven_claims),
+        "nodes": [_entry(entry) for entry in ledger.entries],
+        "journal": [_step(step) for step in ledger.journal],
+    }
+
+
+def _entry(entry: Entry) -> dict[str, Any]:
+    values: dict[str, Any] = {
+        "nodeID": entry.node_id,
+        "role": entry.role,
+        "pool": entry.pool,
+        "chosenDirectoryID": entry.chosen_directory_id,
+        "directoryID": entry.directory_id,
+        "pvcName": entry.pvc_name,
+        "pvcUID": entry.pvc_uid,
+        "pvName": entry.pv_name,
+        "nonce": entry.nonce,
+        "minEpoch": entry.min_epoch or None,
+        "minOffset": entry.min_offset or None,
+        "rack": entry.rack,
+        "retired": entry.retired or None,
+        "grant": json.loads(entry.grant.to_json()) if entry.grant else None,
+        "grantUsed": entry.grant_used or None,
+    }
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def _step(step: Step) -> dict[str, Any]:
+    return {
+        "kind": step.kind.value,
+        "nodeID": step.node_id,
+        "holder": step.holder,
+        "leaseTransitions": step.transitions,
+        "preconditions": list(step.preconditions),
+    }
+
+
+def _parsed(values: Mapping[str, Any]) -> Ledger:
+    entries = tuple(_parsed_entry(each) for each in values["nodes"])
+    ids = [entry.node_id for entry in entries]
+    if len(set(ids)) != len(ids) or len(ids) > MAX_NODES:
+        raise CorruptLedger(f"node ids {ids[:20]} repeat or are too many")
+    return Ledger(
+        cluster_id=_text(values["clusterID"]),
+        origin=Origin(values["origin"]),
+        formation=Formation(values["formation"]),
+        generation=int(values["generation"]),
+        initial_controllers=tuple(int(each) for each in values["initialControllers"]),
+        unproven_claims=tuple(_text(each) for each in values["unprovenClaims"]),
+        entries=tuple(sorted(entries, key=lambda entry: entry.node_id)),
+        journal=tuple(_parsed_step(each) for each in values["journal"]),
+    )
+
+
+def _parsed_entry(values: Mapping[str, Any]) -> Entry:
+    grant = values.get("grant")
+    return Entry(
+        node_id=int(values["nodeID"]),
+        role=_text(values["role"]),
+        pool=_text(values["pool"]),
+        chosen_directory_id=values.get("chosenDirectoryID"),
+        directory_id=values.get("directoryID"),
+        pvc_name=values.get("pvcName"),
+        pvc_uid=values.get("pvcUID"),
+        pv_name=values.get("pvName"),
+        nonce=values.get("nonce"),
+        min_epoch=int(values.get("minEpoch", 0)),
+        min_offset=int(values.get("minOffset", 0)),
+        rack=values.get("rack"),
+        retired=bool(values.get("retired")),
+        grant=Grant.from_json(json.dumps(grant)) if grant else None,
+        grant_used=bool(values.get("grantUsed")),
+    )
+
+
+def _parsed_step(values: Mapping[str, Any]) -> Step:
+    return Step(
+        StepKind(values["kind"]),
+        int(values["nodeID"]),
+        _text(values["holder"]),
+        int(values["leaseTransitions"]),
+        tuple(_text(each) for each in values["preconditions"]),
+    )
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str) or not value:
+        raise CorruptLedger(f"text is needed, not {value!r}")
+    return value

@@ -1,0 +1,121 @@
+"""Live reads of everything one pass needs: the cluster's objects from the API server, the quorum from its nodes.
+
+Nothing is remembered here and nothing is taken from a watch. Lists are by the cluster's label, so an object whose label was removed is not
+ours any more. The nodes are asked after the API server, and only those that have a running container.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from controller_runtime.identifiers import Endpoint
+from kraft_operator import pod_facts
+from kraft_operator.api import names
+from kraft_operator.api.spec import KRaftCluster, Role
+from kraft_operator.kube import CHILDREN, CLAIM, CONFIG_MAP, NODE, POD, STATEFUL_SET, Gateway, Object
+from kraft_operator.ledger import Ledger, parse
+from kraft_operator.observed import Child, NodeSet, Observed, Pod
+from kraft_operator.quorum import Addresses, QuorumProbe
+from storage_guard.formats import NO_RACK
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """What was seen, and the ledger's ConfigMap as it was read, for the precondition of its next write."""
+
+    observed: Observed
+    ledger: Ledger | None
+    ledger_object: Object | None
+
+
+def observe(cluster: KRaftCluster, kube: Gateway, probe: QuorumProbe) -> Sight:
+    """Raises CorruptLedger, KubeError."""
+    namespace, selector = cluster.namespace, f"{names.LABEL_CLUSTER}={cluster.name}"
+    ledger_object = kube.find(CONFIG_MAP, namespace, names.ledger_name(cluster.name))
+    ledger = parse(ledger_object.get("data") or {}) if ledger_object is not None else None
+    claims = kube.list(CLAIM, namespace, selector)
+    pods = tuple(_each(pod_facts.pod, kube.list(POD, namespace, selector)))
+    live = {kind: kube.list(kind, namespace, selector) for kind in CHILDREN}
+    sets = tuple(_each(pod_facts.node_set, live[STATEFUL_SET]))
+    children = tuple(
+        Child(kind.api, kind.kind, item["metadata"]["name"], item["metadata"]["uid"], item)
+        for kind, items in live.items()
+        for item in items
+        if _ours(item, cluster)
+    )
+    quorum, brokers = probe.look(addresses(cluster, ledger, pods, sets))
+    observed = Observed(
+        tuple(_each(pod_facts.claim, claims)), pods, sets, children, quorum, brokers, _racks(cluster, pods, kube)
+    )
+    return Sight(observed, ledger, ledger_object)
+
+
+def addresses(
+    cluster: KRaftCluster, ledger: Ledger | None, pods: tuple[Pod, ...], sets: tuple[NodeSet, ...]
+) -> Addresses:
+    """Controllers by the DNS names that the voter set has; brokers only when one of them has to leave."""
+    voters = ledger.initial_controllers if ledger else ()
+    running = {pod.node_id for pod in pods if pod.main_started}
+    port = cluster.spec.controller_listeners[0].port
+    controllers = {
+        node_id: Endpoint(cluster.voter_host(node_id), port) if node_id in running else None for node_id in voters
+    }
+    entries = {entry.node_id: entry.directory_id for entry in ledger.entries} if ledger else {}
+    directories = {node_id: entries.get(node_id) for node_id in voters}
+    asked = _brokers(cluster, pods) if _surplus(cluster, ledger, sets) else ()
+    return Addresses(controllers, directories, asked)
+
+
+def controllers_of(cluster: KRaftCluster, observed: Observed, ledger: Ledger | None) -> tuple[Endpoint, ...]:
+    found = addresses(cluster, ledger, observed.pods, ())
+    return tuple(endpoint for endpoint in found.controllers.values() if endpoint is not None)
+
+
+def _brokers(cluster: KRaftCluster, pods: tuple[Pod, ...]) -> tuple[Endpoint, ...]:
+    port = cluster.spec.broker_listeners[0].port
+    found = []
+    for pod in pods:
+        group = cluster.spec.group(pod.pool)
+        if pod.role == Role.BROKER.value and group is not None and pod.main_started and not pod.terminating:
+            found.append(Endpoint(cluster.host(group, pod.node_id), port))
+    return tuple(found)
+
+
+def _surplus(cluster: KRaftCluster, ledger: Ledger | None, sets: tuple[NodeSet, ...]) -> bool:
+    wanted = {node_id for pool in cluster.spec.broker_pools for node_id in pool.node_ids}
+    known = {each.node_id for each in sets if each.role == Role.BROKER.value}
+    if ledger is not None:
+        known |= {entry.node_id for entry in ledger.entries if entry.role == Role.BROKER.value and not entry.retired}
+    return bool(known - wanted)
+
+
+def _ours(item: Mapping[str, Any], cluster: KRaftCluster) -> bool:
+    """A child of this very resource, or of none: one with an owner of the same name and an older UID is being collected."""
+    owners = item["metadata"].get("ownerReferences") or ()
+    return all(owner.get("kind") != names.KIND or owner.get("uid") == cluster.uid for owner in owners)
+
+
+def _each(make: Any, items: tuple[Object, ...]) -> list[Any]:
+    found = []
+    for item in items:
+        node_id = pod_facts.node_id_of(item)
+        if node_id is not None:
+            found.append(make(item, node_id))
+    return found
+
+
+def _racks(cluster: KRaftCluster, pods: tuple[Pod, ...], kube: Gateway) -> dict[int, str]:
+    """The rack label of the Kubernetes node of every pod whose pool asks for it."""
+    cache: dict[str, Mapping[str, str]] = {}
+    found = {}
+    for pod in pods:
+        group = cluster.spec.group(pod.pool)
+        if group is None or group.rack_node_label is None or not pod.node:
+            continue
+        if pod.node not in cache:
+            node = kube.find(NODE, None, pod.node)
+            cache[pod.node] = (node or {"metadata": {}})["metadata"].get("labels") or {}
+        found[pod.node_id] = cache[pod.node].get(group.rack_node_label) or NO_RACK
+    return found

@@ -1,0 +1,154 @@
+"""What was seen in one pass, as plain frozen values: the planner's only eyes.
+
+Everything here was read live for this pass. What could not be read is absent or `UNKNOWN`, never assumed: a controller that did not answer
+is not dead. Kubernetes objects appear only as far as a decision needs them; the raw dicts of children stay in `Child.live`, for comparison
+with what they should be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from storage_guard.formats import Report
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A PersistentVolumeClaim of this cluster."""
+
+    name: str
+    uid: str
+    node_id: int
+    role: str
+    pool: str
+    volume: str = ""
+    """The name of the bound PersistentVolume; empty while unbound."""
+    terminating: bool = False
+    identity: Mapping[str, str] = field(default_factory=dict)
+    """Our annotations on it: cluster-id, node-id, directory-id, nonce, pvc-uid."""
+
+    def bears(self, cluster_id: str) -> bool:
+        return self.identity.get("cluster-id") == cluster_id
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """Why a pod does not get on, in Kubernetes' words."""
+
+    reason: str
+    message: str
+    container: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Pod:
+    name: str
+    uid: str
+    node_id: int
+    role: str
+    pool: str
+    claim: str
+    node: str = ""
+    """The Kubernetes node it was scheduled to."""
+    ready: bool = False
+    terminating: bool = False
+    revision: str = ""
+    gate_waits: bool = False
+    gate_passed: bool = False
+    main_started: bool = False
+    inspect: Report | None = None
+    seal: Report | None = None
+    grant_nonce: str | None = None
+    rack: str | None = None
+    trouble: Trouble | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSet:
+    """The StatefulSet of one node."""
+
+    name: str
+    uid: str
+    node_id: int
+    role: str
+    pool: str
+    replicas: int
+    revision: str
+    """The revision that a new pod would get; empty while the set's controller has not looked."""
+    terminating: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Child:
+    """Any object of ours in the namespace, as it lives."""
+
+    api: str
+    kind: str
+    name: str
+    uid: str
+    live: Mapping[str, Any]
+
+
+class QuorumState(StrEnum):
+    AVAILABLE = "Available"
+    UNAVAILABLE = "Unavailable"
+    """Enough voters answered for themselves and name no common leader."""
+    UNKNOWN = "Unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Voter:
+    node_id: int
+    directory_id: str
+    log_end_offset: int
+    live: bool
+    """It answered for itself, follows the majority's leader, and that leader knows it by this very directory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quorum:
+    state: QuorumState = QuorumState.UNKNOWN
+    detail: str = "nobody was asked"
+    leader_id: int = -1
+    epoch: int = -1
+    high_watermark: int = -1
+    voters: tuple[Voter, ...] = ()
+    observers: tuple[tuple[int, str], ...] = ()
+
+    @property
+    def live(self) -> int:
+        return sum(voter.live for voter in self.voters)
+
+
+@dataclass(frozen=True, slots=True)
+class Brokers:
+    """What the brokers' own metadata says; None where nobody could be asked."""
+
+    registered: frozenset[int] | None = None
+    fenced: frozenset[int] | None = None
+    replicas: Mapping[int, tuple[str, ...]] | None = None
+    """Broker id to topics (a few, for the message) that have a replica there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    claims: tuple[Claim, ...] = ()
+    pods: tuple[Pod, ...] = ()
+    sets: tuple[NodeSet, ...] = ()
+    children: tuple[Child, ...] = ()
+    quorum: Quorum = Quorum()
+    brokers: Brokers = Brokers()
+    racks: Mapping[int, str] = field(default_factory=dict)
+    """Node id to the value of the pool's rack label on the Kubernetes node where its pod is."""
+
+    def pod(self, node_id: int) -> Pod | None:
+        return next((pod for pod in self.pods if pod.node_id == node_id), None)
+
+    def claim(self, name: str) -> Claim | None:
+        return next((claim for claim in self.claims if claim.name == name), None)
+
+    def node_set(self, node_id: int) -> NodeSet | None:
+        return next((each for each in self.sets if each.node_id == node_id), None)

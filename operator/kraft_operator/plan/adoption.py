@@ -1,0 +1,104 @@
+"""Which cluster this is: the ledger found, made, or rebuilt; never a second cluster over the data of a first.
+
+A volume that bears this cluster's annotations forbids bootstrapping for ever: the ledger is then rebuilt from them, as formed. A volume that
+was there before the ledger and bears nothing is remembered as unproven; `formation` waits until it was seen to be empty.
+"""
+
+from __future__ import annotations
+
+from kraft_operator.api.spec import BootstrapPolicy, KRaftCluster, LifecycleState
+from kraft_operator.ledger import Entry, Formation, Ledger, Origin
+from kraft_operator.observed import Claim
+from kraft_operator.plan.situation import NOTHING, Finding, Situation, Topic, Verdict
+
+ADOPTION_CONFLICT = "AdoptionConflict"
+
+
+def hold_while_suspended(now: Situation) -> Verdict:
+    if now.cluster.spec.lifecycle is not LifecycleState.SUSPENDED:
+        return NOTHING
+    message = "spec.lifecycle.state is Suspended: the cluster is watched, nothing is changed"
+    return Verdict(findings=(Finding(Topic.SUSPENDED, "Suspended", message),), stop=True)
+
+
+def find_the_ledger(now: Situation) -> Verdict:
+    """With a ledger there is nothing to decide here."""
+    if now.ledger is not None:
+        return NOTHING
+    bearing = tuple(claim for claim in now.observed.claims if claim.identity.get("cluster-id"))
+    if bearing:
+        return _rebuilt(now.cluster, bearing)
+    if now.cluster.spec.bootstrap_policy is BootstrapPolicy.ADOPT_ONLY:
+        return _refused(
+            "NothingToAdopt",
+            f"spec.bootstrap.policy is AdoptOnly, and neither the ledger {now.cluster.name}-ledger nor an annotated volume "
+            "claim of this cluster exists; restore one of them, or set the policy to NewOrAdopt to form a new quorum",
+        )
+    unproven = tuple(sorted(claim.uid for claim in now.observed.claims))
+    return Verdict(ledger=Ledger(now.cluster.spec.cluster_id or now.draw(), unproven_claims=unproven))
+
+
+def refuse_another_cluster_id(now: Situation) -> Verdict:
+    wanted = now.cluster.spec.cluster_id
+    if now.ledger is None or wanted is None or wanted == now.ledger.cluster_id:
+        return NOTHING
+    return _refused(
+        "ClusterIDMismatch",
+        f"spec.clusterID is {wanted}, but the volumes and the ledger of this name belong to {now.ledger.cluster_id}; "
+        "set it back, or use another name for another cluster; nothing was changed",
+    )
+
+
+def refuse_taken_node_ids(now: Situation) -> Verdict:
+    """A node id means one disk for ever; it cannot move to another pool."""
+    if now.ledger is None:
+        return NOTHING
+    wanted = {node_id: group.name for group in now.cluster.spec.groups for node_id in group.node_ids}
+    for entry in now.ledger.entries:
+        if wanted.get(entry.node_id, entry.pool) != entry.pool:
+            return _refused(
+                "NodeIDTaken",
+                f"node id {entry.node_id} belongs to {entry.pool} and cannot be given to {wanted[entry.node_id]}; "
+                "choose another nodeIdRange; nothing was changed",
+            )
+    return NOTHING
+
+
+def _rebuilt(cluster: KRaftCluster, bearing: tuple[Claim, ...]) -> Verdict:
+    """The ledger that the claims' annotations tell of."""
+    ids = sorted({claim.identity["cluster-id"] for claim in bearing})
+    if len(ids) > 1:
+        return _refused(
+            ADOPTION_CONFLICT,
+            f"the ledger is missing and the volume claims bear several cluster ids ({', '.join(ids)}); move the claims "
+            "that do not belong here out of the namespace",
+        )
+    for claim in bearing:
+        if claim.identity.get("node-id") != str(claim.node_id) or not claim.identity.get("directory-id"):
+            return _refused(
+                ADOPTION_CONFLICT,
+                f"the ledger is missing and claim {claim.name} of node {claim.node_id} bears the identity of node "
+                f"{claim.identity.get('node-id', '?')}; put the right volumes back",
+            )
+        if claim.identity.get("pvc-uid", claim.uid) != claim.uid:
+            return _refused(
+                ADOPTION_CONFLICT,
+                f"the ledger is missing and claim {claim.name} bears annotations that were made for another claim: it may "
+                "hold a copy; remove its annotation kraft.quorate.dev/pvc-uid if it is the only copy",
+            )
+    entries = tuple(sorted((_entry(claim) for claim in bearing), key=lambda entry: entry.node_id))
+    known = {entry.node_id for entry in entries if entry.role == "controller"}
+    controllers = tuple(sorted(known | set(cluster.spec.controllers.node_ids)))
+    ledger = Ledger(ids[0], Origin.REBUILT, Formation.FORMED, initial_controllers=controllers, entries=entries)
+    return Verdict(ledger=ledger)
+
+
+def _entry(claim: Claim) -> Entry:
+    return Entry(
+        claim.node_id, claim.role, claim.pool, directory_id=claim.identity["directory-id"], pvc_name=claim.name,
+        pvc_uid=claim.uid, pv_name=claim.volume or None, nonce=claim.identity.get("nonce"),
+    )  # fmt: skip
+
+
+def _refused(reason: str, message: str) -> Verdict:
+    return Verdict(findings=(Finding(Topic.SPEC, reason, message, stalled=True),), stop=True)

@@ -1,0 +1,116 @@
+"""What has to be applied or deleted so that the children are what they should be, and nothing else.
+
+An apply that would change nothing is not sent. Each child carries the digest of the intent it was made from; a field that we dropped changes
+the digest, a field that somebody changed makes the live object differ from the intent. The comparison asks whether the intent is contained in
+the live object, because the API server adds defaults; where the server writes a value in another way (which we cannot know beforehand), the
+fingerprint of its answer to our last apply is remembered (`Situation.settled`), so that one needless apply happens at most once per process.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from hashlib import sha256
+from typing import Any, Final
+
+from kraft_operator.actions import Action, ApplyChild, DeleteChild
+from kraft_operator.api import names
+from kraft_operator.api.reader import InvalidSpec, quantity
+from kraft_operator.manifests.cluster import cluster_objects
+from kraft_operator.observed import Child
+from kraft_operator.plan.situation import NOTHING, Settled, Situation, Verdict
+
+INTENT_ANNOTATION: Final = f"{names.GROUP}/intent"
+NOT_OURS_TO_DELETE: Final = ("PersistentVolumeClaim", "Pod")
+
+
+def sync_children(now: Situation) -> Verdict:
+    if now.ledger is None:
+        return NOTHING
+    intents = [
+        stamped(manifest) for manifest in cluster_objects(now.cluster, now.ledger.cluster_id, now.nodes, now.images)
+    ]
+    live = {(child.kind, child.name): child for child in now.observed.children}
+    actions: list[Action] = []
+    for intent in intents:
+        child = live.pop((intent["kind"], intent["metadata"]["name"]), None)
+        if child is None:
+            actions.append(ApplyChild(intent, "it is missing"))
+        elif _differs(intent, child.live, now.settled):
+            actions.append(ApplyChild(intent, "it differs from what it should be"))
+    pools = {group.name for group in now.cluster.spec.groups}
+    actions += [
+        DeleteChild(child.api, child.kind, child.name, child.uid, "nothing wants it any more")
+        for child in live.values()
+        if _unwanted(child, now, pools)
+    ]
+    return Verdict(actions=tuple(actions))
+
+
+def stamped(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """The manifest with the digest of itself among its annotations."""
+    meta = dict(manifest["metadata"])
+    meta["annotations"] = {**(meta.get("annotations") or {}), INTENT_ANNOTATION: _digest(manifest)}
+    return {**manifest, "metadata": meta}
+
+
+def fingerprint(intent: Mapping[str, Any], live: Mapping[str, Any]) -> str:
+    """Of the intent together with what the server made of its fields."""
+    return _digest([intent, _projection(intent, live)])
+
+
+def contained(intent: Any, live: Any) -> bool:
+    """Every field of the intent is in the live object with the same meaning."""
+    match intent:
+        case dict():
+            return (live is None and not intent) or (
+                isinstance(live, dict) and all(contained(value, live.get(key)) for key, value in intent.items())
+            )
+        case list():
+            if live is None:
+                return not intent
+            same_length = isinstance(live, list) and len(live) == len(intent)
+            return same_length and all(contained(*pair) for pair in zip(intent, live, strict=True))
+        case _:
+            return intent == live or (live is None and intent in ("", None)) or _same_quantity(intent, live)
+
+
+def _differs(intent: Mapping[str, Any], live: Mapping[str, Any], settled: Settled) -> bool:
+    if live["metadata"].get("deletionTimestamp"):
+        return False  # it has to go first; its deletion is an event
+    if contained(intent, live):
+        return False
+    return settled.get((intent["kind"], intent["metadata"]["name"])) != fingerprint(intent, live)
+
+
+def _unwanted(child: Child, now: Situation, pools: set[str]) -> bool:
+    """Not wanted by the plan and not the brokers of a pool that was taken out of the resource without being emptied."""
+    labels = child.live["metadata"].get("labels") or {}
+    if child.kind in NOT_OURS_TO_DELETE or child.name == names.ledger_name(now.cluster.name):
+        return False
+    if child.live["metadata"].get("deletionTimestamp"):
+        return False
+    return names.LABEL_NODE_ID not in labels or labels.get(names.LABEL_POOL) in pools
+
+
+def _projection(intent: Any, live: Any) -> Any:
+    match intent:
+        case dict() if isinstance(live, dict):
+            return {key: _projection(value, live.get(key)) for key, value in intent.items()}
+        case list() if isinstance(live, list):
+            return [_projection(*pair) for pair in zip(intent, live, strict=False)]
+        case _:
+            return live
+
+
+def _same_quantity(one: Any, other: Any) -> bool:
+    if isinstance(one, bool) or isinstance(other, bool) or one is None or other is None:
+        return False
+    try:
+        return quantity(str(one), "") == quantity(str(other), "")
+    except InvalidSpec:
+        return False
+
+
+def _digest(value: Any) -> str:
+    return sha256(json.dumps(value, sort_keys=True, separators=(",", ":"), default=str).encode()).hexdigest()[:32]

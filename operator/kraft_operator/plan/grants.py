@@ -1,0 +1,209 @@
+"""Who may format (or start) which disk.
+
+A grant names one pod, the claim and volume it was seen with, and the state its disk was found in; it is written into the ledger before the
+pod hears of it. The first quorum gets directory ids that the operator chose, all in one string, once: a node of it is granted again only on
+the very volume of its first grant, because the same directory id on a second disk would be a voter that forgot its votes. After that every
+controller is formatted without initial controllers. A disk the ledger knows is never formatted again; it is refused, and said so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from kraft_operator.actions import DeliverGrant
+from kraft_operator.api.spec import KRaftCluster, Role
+from kraft_operator.ledger import Entry, Formation, Ledger, Origin, Step, StepKind
+from kraft_operator.manifests.cluster import initial_controllers
+from kraft_operator.observed import Claim, Pod
+from kraft_operator.plan.adoption import ADOPTION_CONFLICT
+from kraft_operator.plan.situation import NOTHING, Finding, Situation, Topic, Verdict
+from storage_guard.formats import Grant, GrantMode, Report, format_argument
+from storage_guard.formats import Verdict as Disk
+
+
+@dataclass(frozen=True, slots=True)
+class _Asking:
+    """A pod whose gate waits, with all that a grant must name."""
+
+    pod: Pod
+    claim: Claim
+    report: Report
+
+
+def start_formation(now: Situation) -> Verdict:
+    """Fix the first quorum's voters, once every disk that could hold an older one was seen to be empty."""
+    ledger = now.ledger
+    if ledger is None or ledger.formation is not Formation.NOT_STARTED:
+        return NOTHING
+    conflict = _holding_data(now)
+    if conflict:
+        return Verdict(findings=conflict)
+    wanted = now.cluster.spec.controllers.node_ids
+    asking = {each.pod.node_id for each in _asking(now) if each.report.verdict is Disk.EMPTY}
+    unproven = _unproven(now, ledger)
+    if not asking >= set(wanted) or unproven:
+        return Verdict(findings=unproven)
+    for node_id in wanted:
+        entry = ledger.entry(node_id) or Entry(node_id, Role.CONTROLLER.value, now.cluster.spec.controllers.name)
+        ledger = ledger.with_entry(replace(entry, chosen_directory_id=now.draw()))
+    return Verdict(ledger=replace(ledger, formation=Formation.STARTED, initial_controllers=wanted))
+
+
+def grant_disks(now: Situation) -> Verdict:
+    ledger = now.ledger
+    if ledger is None or ledger.formation is Formation.NOT_STARTED:
+        return NOTHING
+    actions, findings = [], []
+    planned = {node.node_id for node in now.nodes}
+    for asking in _asking(now):
+        if asking.pod.node_id not in planned:
+            continue
+        entry = ledger.entry(asking.pod.node_id) or Entry(asking.pod.node_id, asking.pod.role, asking.pod.pool)
+        answer = _answer(entry, asking, ledger, now)
+        if not isinstance(answer, Grant):
+            findings += [answer] if answer else []
+            continue
+        step = Step(
+            StepKind.GRANT, entry.node_id, now.fence.holder, now.fence.transitions,
+            (answer.pod_uid, answer.pvc_uid, answer.nonce),
+        )  # fmt: skip
+        ledger = ledger.with_entry(replace(entry, grant=answer, grant_used=False)).with_step(step)
+        argument = _argument(answer, now.cluster, ledger) if entry.role == Role.CONTROLLER.value else None
+        reason = f"{answer.mode.value} on a disk found {answer.seen.verdict.value}"
+        actions.append(DeliverGrant(asking.pod.name, asking.claim.name, answer, argument, step, reason))
+    return Verdict(ledger=ledger, actions=tuple(actions), findings=tuple(findings))
+
+
+def _asking(now: Situation) -> tuple[_Asking, ...]:
+    """Pods that wait at the gate without a grant of theirs, on a claim that is bound and here to stay."""
+    found = []
+    for pod in now.observed.pods:
+        claim = now.observed.claim(pod.claim)
+        if not pod.gate_waits or pod.terminating or pod.inspect is None or pod.inspect.pod_uid != pod.uid:
+            continue
+        if claim is None or claim.terminating or not claim.volume:
+            continue
+        found.append(_Asking(pod, claim, pod.inspect))
+    return tuple(found)
+
+
+def _answer(entry: Entry, asking: _Asking, ledger: Ledger, now: Situation) -> Grant | Finding | None:
+    last = entry.grant
+    if last is not None and (last.pod_uid, last.pvc_uid, last.seen) == (
+        asking.pod.uid, asking.claim.uid, asking.report.seen(),
+    ):  # fmt: skip
+        delivered = asking.pod.grant_nonce == last.nonce
+        return None if delivered else last  # journaled by us, or by a holder before us
+    mode = _mode(entry, asking, ledger)
+    if isinstance(mode, Finding):
+        return mode
+    chosen = {
+        GrantMode.INITIAL_CONTROLLERS: entry.chosen_directory_id,
+        GrantMode.ADOPT: asking.report.directory_id,
+    }.get(mode)
+    return Grant(
+        asking.pod.uid, asking.claim.uid, asking.claim.volume, entry.node_id, ledger.cluster_id, mode, now.draw(),
+        asking.report.seen(), chosen,
+    )  # fmt: skip
+
+
+def _mode(entry: Entry, asking: _Asking, ledger: Ledger) -> GrantMode | Finding:
+    match asking.report.verdict:
+        case Disk.EMPTY | Disk.UNFINISHED:
+            return _format_mode(entry, asking, ledger)
+        case Disk.FORMATTED:
+            return _adopt_mode(entry, asking, ledger)
+        case Disk.FOREIGN | Disk.REGRESSED | Disk.UNREADABLE:
+            return _refusal(asking)
+
+
+def _format_mode(entry: Entry, asking: _Asking, ledger: Ledger) -> GrantMode | Finding:
+    if entry.directory_id is not None:
+        return _finding(
+            asking, "FormatRefused",
+            f"the disk of node {entry.node_id} is {asking.report.verdict.value}, but the ledger knows directory "
+            f"{entry.directory_id} (claim {entry.pvc_name}, UID {entry.pvc_uid}); nothing is formatted: put the volume back",
+        )  # fmt: skip
+    if entry.role != Role.CONTROLLER.value:
+        return GrantMode.BROKER
+    if ledger.formation is Formation.FORMED or entry.node_id not in ledger.initial_controllers:
+        return GrantMode.NO_INITIAL_CONTROLLERS
+    return GrantMode.INITIAL_CONTROLLERS if _same_disk(entry, asking) else _finding(
+        asking, "FormatRefused",
+        f"node {entry.node_id} was granted a place in the first quorum on another disk than this one (claim UID then "
+        f"{entry.grant.pvc_uid if entry.grant else '-'}, now {asking.claim.uid}, found {asking.report.verdict.value}); "
+        "its directory id cannot move, so it is not formatted before the others have formed the quorum", False,
+    )  # fmt: skip
+
+
+def _same_disk(entry: Entry, asking: _Asking) -> bool:
+    """No grant before this one, or one that provably led to no node: an unfinished format, or a gate never seen open."""
+    before = entry.grant
+    if before is None:
+        return True
+    if (before.pvc_uid, before.pv_name) != (asking.claim.uid, asking.claim.volume):
+        return False
+    if asking.report.verdict is Disk.UNFINISHED:
+        return asking.report.nonce == before.nonce
+    return not entry.grant_used
+
+
+def _adopt_mode(entry: Entry, asking: _Asking, ledger: Ledger) -> GrantMode | Finding:
+    """The gate waits before a whole disk of this cluster and node: the mounted ledger does not know it (yet)."""
+    if entry.directory_id == asking.report.directory_id:
+        return GrantMode.ADOPT
+    if entry.directory_id is None and ledger.origin is Origin.REBUILT:
+        return GrantMode.ADOPT
+    return _finding(
+        asking, "ForeignVolume",
+        f"the disk of node {entry.node_id} holds directory {asking.report.directory_id}, which this operator never "
+        f"granted (the ledger knows {entry.directory_id or 'none'}); it is not started",
+    )  # fmt: skip
+
+
+def _refusal(asking: _Asking) -> Finding:
+    reasons = {Disk.FOREIGN: "ForeignVolume", Disk.REGRESSED: "RegressedVolume", Disk.UNREADABLE: "UnreadableVolume"}
+    return _finding(asking, reasons[asking.report.verdict], asking.report.message)
+
+
+def _finding(asking: _Asking, reason: str, message: str, stalled: bool = True) -> Finding:
+    return Finding(Topic.STORAGE, reason, f"{asking.pod.name}: {message}", asking.pod.name, stalled)
+
+
+def _holding_data(now: Situation) -> tuple[Finding, ...]:
+    """Disks with data where no quorum was ever formed by this ledger."""
+    found = []
+    for pod in now.observed.pods:
+        if pod.inspect is None or pod.inspect.verdict is Disk.EMPTY:
+            continue
+        message = (
+            f"{pod.name}: the ledger is new, but claim {pod.claim} holds data ({pod.inspect.verdict.value}: "
+            f"{pod.inspect.message}); restore the ledger {now.cluster.name}-ledger or the claim's annotations, or give the "
+            "cluster empty volumes; nothing was formatted"
+        )
+        found.append(Finding(Topic.STORAGE, ADOPTION_CONFLICT, message, pod.name, stalled=True))
+    return tuple(found)
+
+
+def _unproven(now: Situation, ledger: Ledger) -> tuple[Finding, ...]:
+    """Claims older than the ledger that are still there and were not seen to be empty."""
+    looked_at = {pod.claim for pod in now.observed.pods if pod.inspect is not None}
+    return tuple(
+        Finding(
+            Topic.STORAGE,
+            "UnprovenVolume",
+            f"claim {claim.name} was there before the ledger; no quorum is formed until its node has looked into it "
+            "(delete the claim if it belongs to no node of this cluster)",
+            claim.name,
+        )
+        for claim in now.observed.claims
+        if claim.uid in ledger.unproven_claims and claim.name not in looked_at
+    )
+
+
+def _argument(grant: Grant, cluster: KRaftCluster, ledger: Ledger) -> str:
+    if grant.mode is not GrantMode.INITIAL_CONTROLLERS:
+        return format_argument(grant.mode)
+    entries = (ledger.entry(node_id) for node_id in ledger.initial_controllers)
+    chosen = {entry.node_id: entry.chosen_directory_id for entry in entries if entry and entry.chosen_directory_id}
+    return format_argument(grant.mode, initial_controllers(cluster, chosen))

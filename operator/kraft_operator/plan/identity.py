@@ -1,0 +1,136 @@
+"""Learning who a disk is, and writing it where it survives: the ledger first, then the claim.
+
+A directory id enters the ledger from `seal`, or from `inspect` when the disk's marker carries the nonce of our own last grant (the operator
+was away between format and seal). From then on the node's disk is this one and no other. A controller's minimum only grows: a log that ends
+below what was once seen is an old copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from kraft_operator.actions import AnnotateClaim, TellRack
+from kraft_operator.ledger import Entry, Formation, Ledger, StepKind
+from kraft_operator.observed import Pod, QuorumState
+from kraft_operator.plan.situation import NOTHING, Progress, Situation, Verdict
+from storage_guard.formats import Report
+from storage_guard.formats import Verdict as Disk
+
+
+def learn_identities(now: Situation) -> Verdict:
+    if now.ledger is None:
+        return NOTHING
+    ledger = now.ledger
+    for pod in now.observed.pods:
+        entry = ledger.entry(pod.node_id)
+        if entry is None:
+            continue
+        if entry.grant is not None and entry.grant.pod_uid == pod.uid and pod.gate_passed:
+            entry = replace(entry, grant_used=True)
+        learned = _with_progress(_with_rack(_learned(entry, pod, ledger), now.observed.racks), pod, now.progress)
+        ledger = ledger if learned == ledger.entry(pod.node_id) else ledger.with_entry(learned)
+    return Verdict(ledger=ledger)
+
+
+def annotate_claims(now: Situation) -> Verdict:
+    """Only the claim whose UID the ledger recorded, and only after the ledger knows."""
+    if now.ledger is None:
+        return NOTHING
+    actions = []
+    for entry in now.ledger.entries:
+        claim = now.observed.claim(entry.pvc_name) if entry.pvc_name else None
+        if claim is None or claim.uid != entry.pvc_uid or entry.directory_id is None:
+            continue
+        wanted = {
+            "cluster-id": now.ledger.cluster_id,
+            "node-id": str(entry.node_id),
+            "directory-id": entry.directory_id,
+            "pvc-uid": claim.uid,
+        } | ({"nonce": entry.nonce} if entry.nonce else {})
+        if any(claim.identity.get(key) != value for key, value in wanted.items()):
+            reason = f"node {entry.node_id} keeps directory {entry.directory_id} on it"
+            actions.append(AnnotateClaim(claim.name, claim.uid, wanted, reason))
+    return Verdict(actions=tuple(actions))
+
+
+def note_the_formed_quorum(now: Situation) -> Verdict:
+    """Once a leader was seen the first quorum exists, and `--initial-controllers` is never used again."""
+    if now.ledger is None or now.ledger.formation is not Formation.STARTED:
+        return NOTHING
+    if now.observed.quorum.state is not QuorumState.AVAILABLE:
+        return NOTHING
+    return Verdict(ledger=replace(now.ledger, formation=Formation.FORMED, unproven_claims=()))
+
+
+def settle_the_journal(now: Situation) -> Verdict:
+    """Strike out grants that arrived, or whose pod is gone and took them along."""
+    if now.ledger is None:
+        return NOTHING
+    alive = {pod.uid: pod for pod in now.observed.pods}
+    done = []
+    for step in now.ledger.journal:
+        if step.kind is StepKind.GRANT:
+            pod_uid, nonce = step.preconditions[0], step.preconditions[-1]
+            pod = alive.get(pod_uid)
+            if pod is None or pod.grant_nonce == nonce:
+                done.append(step)
+    return Verdict(ledger=now.ledger.without_steps(done)) if done else NOTHING
+
+
+def tell_racks(now: Situation) -> Verdict:
+    actions = tuple(
+        TellRack(pod.name, pod.uid, now.observed.racks[pod.node_id], f"it runs on {pod.node}")
+        for pod in now.observed.pods
+        if pod.node_id in now.observed.racks and pod.rack is None and not pod.terminating
+    )
+    return Verdict(actions=actions)
+
+
+def _learned(entry: Entry, pod: Pod, ledger: Ledger) -> Entry:
+    report = pod.seal or pod.inspect
+    if report is None or report.verdict is not Disk.FORMATTED or report.directory_id is None:
+        return entry
+    if report.cluster_id != ledger.cluster_id or report.disk_node_id != entry.node_id:
+        return entry
+    if entry.directory_id == report.directory_id:
+        return _with_minimum(entry, report)
+    if entry.directory_id is not None or not _ours(entry, report):
+        return entry
+    assert entry.grant is not None
+    known = replace(
+        entry, directory_id=report.directory_id, nonce=report.nonce or entry.grant.nonce, pvc_name=pod.claim,
+        pvc_uid=entry.grant.pvc_uid, pv_name=entry.grant.pv_name,
+    )  # fmt: skip
+    return _with_minimum(known, report)
+
+
+def _ours(entry: Entry, report: Report) -> bool:
+    """The disk came out of our last grant: by the marker's nonce, or because the adopted directory is the one we named."""
+    if entry.grant is None:
+        return False
+    return report.nonce == entry.grant.nonce or report.directory_id == entry.grant.directory_id
+
+
+def _with_minimum(entry: Entry, report: Report) -> Entry:
+    if entry.role != "controller":
+        return entry
+    reached = (report.last_epoch or 0, report.log_end_offset or 0)
+    if reached <= (entry.min_epoch, entry.min_offset):
+        return entry
+    return replace(entry, min_epoch=reached[0], min_offset=reached[1])
+
+
+def _with_progress(entry: Entry, pod: Pod, progress: Progress) -> Entry:
+    """What the leader knew of a controller's log is written down when the pod goes: its next start must not be behind it."""
+    if not pod.terminating and pod.main_started:
+        return entry
+    reached = progress.get((entry.node_id, entry.directory_id or ""))
+    if entry.role != "controller" or reached is None or reached <= (entry.min_epoch, entry.min_offset):
+        return entry
+    return replace(entry, min_epoch=reached[0], min_offset=reached[1])
+
+
+def _with_rack(entry: Entry, racks: Mapping[int, str]) -> Entry:
+    rack = racks.get(entry.node_id)
+    return entry if rack is None or rack == entry.rack else replace(entry, rack=rack)

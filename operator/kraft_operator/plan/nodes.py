@@ -1,0 +1,150 @@
+"""Which nodes exist, and taking the highest broker of a pool away.
+
+A broker leaves in three steps that each can be repeated: while it holds no replica it is held (its pod shuts down under control), then it is
+unregistered, then its StatefulSet goes; its volume stays. The decision is journaled before it is held, and asked again before it is
+unregistered: a replica that arrived in between brings the broker back. Who cannot be asked is no reason to act.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from kraft_operator.actions import UnregisterBroker
+from kraft_operator.api.spec import Group, Role
+from kraft_operator.ledger import Entry, Formation, Ledger, Step, StepKind
+from kraft_operator.manifests.context import NodePlan
+from kraft_operator.observed import Observed, QuorumState
+from kraft_operator.plan.situation import Finding, Situation, Topic, Verdict
+
+
+def choose_controllers(now: Situation) -> Verdict:
+    """The spec's until formation begins; from then on the quorum's own, whatever the spec says."""
+    group, ledger = now.cluster.spec.controllers, now.ledger
+    assert ledger is not None
+    wanted = group.node_ids
+    chosen = wanted if ledger.formation is Formation.NOT_STARTED else ledger.initial_controllers
+    findings: tuple[Finding, ...] = ()
+    if set(chosen) != set(wanted):
+        message = (
+            f"controllers {_ids(chosen)} are the quorum, the resource asks for {_ids(wanted)}; this version does not change "
+            "the voters: set spec.controllers.replicas back"
+        )
+        findings = (Finding(Topic.MEMBERSHIP, "MembershipChangeUnsupported", message, stalled=True),)
+    nodes = tuple(NodePlan(node_id, group.name) for node_id in chosen)
+    return Verdict(nodes=(*now.nodes, *nodes), findings=findings)
+
+
+def choose_brokers(now: Situation) -> Verdict:
+    """Every pool's wanted brokers, and those that have to leave: the highest of a pool first, one at a time."""
+    assert now.ledger is not None
+    ledger, nodes = now.ledger, list(now.nodes)
+    findings: list[Finding] = []
+    actions: tuple[UnregisterBroker, ...] = ()
+    for pool in now.cluster.spec.broker_pools:
+        ledger = _welcome_back(ledger, pool)
+        nodes += [NodePlan(node_id, pool.name) for node_id in pool.node_ids]
+        surplus = _surplus(pool, ledger, now.observed)
+        nodes += [NodePlan(node_id, pool.name) for node_id in surplus[:-1]]
+        if surplus:
+            leaving = _leave(surplus[-1], pool, ledger, now)
+            ledger, findings = leaving.ledger, findings + list(leaving.findings)
+            nodes += [] if leaving.gone else [NodePlan(surplus[-1], pool.name, leaving.held)]
+            actions = actions or ((leaving.unregister,) if leaving.unregister else ())
+    findings += _orphans(now)
+    return Verdict(ledger, tuple(nodes), actions, tuple(findings))
+
+
+@dataclass(frozen=True, slots=True)
+class _Leaving:
+    ledger: Ledger
+    held: bool = False
+    gone: bool = False
+    unregister: UnregisterBroker | None = None
+    findings: tuple[Finding, ...] = ()
+
+
+def _surplus(pool: Group, ledger: Ledger, observed: Observed) -> list[int]:
+    known = {entry.node_id for entry in ledger.entries if entry.pool == pool.name and not entry.retired}
+    retired = {entry.node_id for entry in ledger.entries if entry.pool == pool.name and entry.retired}
+    known |= {each.node_id for each in observed.sets if each.pool == pool.name and each.node_id not in retired}
+    return sorted(known - set(pool.node_ids))
+
+
+def _welcome_back(ledger: Ledger, pool: Group) -> Ledger:
+    """A wanted broker is neither retired nor on its way out."""
+    wanted = set(pool.node_ids)
+    for entry in ledger.entries:
+        if entry.retired and entry.node_id in wanted:
+            ledger = ledger.with_entry(replace(entry, retired=False))
+    return ledger.without_steps(
+        step for step in ledger.journal if step.kind is StepKind.UNREGISTER and step.node_id in wanted
+    )
+
+
+def _leave(node_id: int, pool: Group, ledger: Ledger, now: Situation) -> _Leaving:
+    journaled = next(
+        (step for step in ledger.journal if (step.kind, step.node_id) == (StepKind.UNREGISTER, node_id)), None
+    )
+    blocker = _blocker(node_id, now.observed, stopped=journaled is not None)
+    if blocker is not None:
+        message = f"broker {node_id} of pool {pool.name} cannot be removed: {blocker[1]}"
+        finding = Finding(Topic.MEMBERSHIP, blocker[0], message, f"broker {node_id}")
+        back = journaled is not None and blocker[0] == "BrokerHoldsReplicas"
+        kept = ledger.without_steps([journaled]) if back and journaled else ledger
+        return _Leaving(kept, held=journaled is not None and not back, findings=(finding,))
+    step = Step(StepKind.UNREGISTER, node_id, now.fence.holder, now.fence.transitions, (f"pool={pool.name}",))
+    if ledger.entry(node_id) is None:  # never granted a disk, hence never started, hence never registered
+        ledger = ledger.with_entry(Entry(node_id, Role.BROKER.value, pool.name, retired=True))
+        return _Leaving(ledger, gone=True)
+    ledger = ledger.with_step(step)
+    stopping = Finding(Topic.MEMBERSHIP, "RemovingBroker", f"broker {node_id} of pool {pool.name} is shutting down")
+    node_set = now.observed.node_set(node_id)
+    if journaled is None or now.observed.pod(node_id) is not None or (node_set is not None and node_set.replicas):
+        return _Leaving(ledger, held=True, findings=(stopping,))
+    reason = "it holds no replica and has shut down"
+    return _Leaving(ledger, held=True, unregister=UnregisterBroker(node_id, step, reason), findings=(stopping,))
+
+
+def _blocker(node_id: int, observed: Observed, *, stopped: bool) -> tuple[str, str] | None:
+    replicas, registered = observed.brokers.replicas, observed.brokers.registered
+    if replicas is None or registered is None:
+        if stopped and not any(pod.role == Role.BROKER.value for pod in observed.pods):
+            return _no_quorum(observed)  # nobody is left who could hold or tell
+        return "BrokersUnknown", "no broker could be asked which replicas it holds"
+    held = replicas.get(node_id, ())
+    if held:
+        return "BrokerHoldsReplicas", f"it holds replicas of {', '.join(held)}; move or delete them first"
+    return _no_quorum(observed)
+
+
+def _no_quorum(observed: Observed) -> tuple[str, str] | None:
+    if observed.quorum.state is QuorumState.AVAILABLE:
+        return None
+    return "QuorumUnavailable", f"the controllers cannot take the change: {observed.quorum.detail}"
+
+
+def retired(ledger: Ledger, done: Step) -> Ledger:
+    """The ledger once the broker of this step is unregistered."""
+    entry = ledger.entry(done.node_id)
+    assert entry is not None, f"broker {done.node_id} is unregistered without an entry"
+    return ledger.with_entry(replace(entry, retired=True)).without_steps([done])
+
+
+def _orphans(now: Situation) -> list[Finding]:
+    """Brokers of a pool that the resource no longer has: they are left alone, and said so."""
+    pools = {group.name for group in now.cluster.spec.groups}
+    lost = sorted({each.pool for each in now.observed.sets} - pools)
+    return [
+        Finding(
+            Topic.MEMBERSHIP,
+            "PoolRemoved",
+            f"pool {pool} is not in the resource any more but has brokers; put it back with replicas 0 to remove them",
+            pool,
+            stalled=True,
+        )
+        for pool in lost
+    ]
+
+
+def _ids(node_ids: tuple[int, ...]) -> str:
+    return ", ".join(map(str, sorted(node_ids)))

@@ -1,0 +1,83 @@
+"""The policy: an ordered tuple of rules, and the one function that runs them.
+
+First who the cluster is, then what its disks are, then which nodes exist, then permission for disks, then the children. Rules edit the ledger
+as a value; whatever they changed is written once, before the first action, so that every step is journaled before it is taken.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from kraft_operator.actions import Action, UnregisterBroker, WriteLedger
+from kraft_operator.ledger import Ledger
+from kraft_operator.plan.adoption import (
+    find_the_ledger,
+    hold_while_suspended,
+    refuse_another_cluster_id,
+    refuse_taken_node_ids,
+)
+from kraft_operator.plan.children import sync_children
+from kraft_operator.plan.grants import grant_disks, start_formation
+from kraft_operator.plan.health import report_pods, report_revisions
+from kraft_operator.plan.identity import (
+    annotate_claims,
+    learn_identities,
+    note_the_formed_quorum,
+    settle_the_journal,
+    tell_racks,
+)
+from kraft_operator.plan.nodes import choose_brokers, choose_controllers, retired
+from kraft_operator.plan.situation import Decision, Finding, Rule, Situation
+
+RULES: Final[tuple[Rule, ...]] = (
+    report_pods,
+    hold_while_suspended,
+    find_the_ledger,
+    refuse_another_cluster_id,
+    refuse_taken_node_ids,
+    learn_identities,
+    note_the_formed_quorum,
+    settle_the_journal,
+    start_formation,
+    choose_controllers,
+    choose_brokers,
+    sync_children,
+    tell_racks,
+    grant_disks,
+    annotate_claims,
+    report_revisions,
+)
+
+
+def plan(now: Situation) -> Decision:
+    before = now.ledger
+    actions: list[Action] = []
+    findings: list[Finding] = []
+    for rule in RULES:
+        verdict = rule(now)
+        actions += verdict.actions
+        findings += verdict.findings
+        nodes = now.nodes if verdict.nodes is None else verdict.nodes
+        now = replace(now, ledger=verdict.ledger or now.ledger, nodes=nodes)
+        if verdict.stop:
+            break
+    return Decision(_in_order(before, now.ledger, actions), tuple(findings), now.ledger, now.nodes)
+
+
+def _in_order(before: Ledger | None, ledger: Ledger | None, actions: list[Action]) -> tuple[Action, ...]:
+    """The journal first; what cannot be taken back last, followed by the note that it is done."""
+    if ledger is None:
+        assert not actions, f"nothing may be done without a ledger, not {actions[0]}"
+        return ()
+    final = [action for action in actions if isinstance(action, UnregisterBroker)]
+    others = [action for action in actions if not isinstance(action, UnregisterBroker)]
+    ordered: list[Action] = [*others, *final]
+    if ledger != before:
+        ordered.insert(0, WriteLedger(ledger, "it is new" if before is None else "it learned or permitted something"))
+    done = ledger
+    for action in final:
+        done = retired(done, action.step)
+    if done != ledger:
+        ordered.append(WriteLedger(done, "the step is done"))
+    return tuple(ordered)

@@ -1,0 +1,94 @@
+"""What a rule sees and what it may answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from kraft_operator.actions import Action
+from kraft_operator.api.spec import KRaftCluster
+from kraft_operator.ledger import Ledger
+from kraft_operator.manifests.context import Images, NodePlan
+from kraft_operator.observed import Observed
+
+Draw = Callable[[], str]
+"""A fresh random uuid in Kafka's text form."""
+
+Progress = Mapping[tuple[int, str], tuple[int, int]]
+"""(node id, directory id) to the (epoch, offset) that a controller's log was seen to have reached."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fence:
+    """In whose name steps are journaled: this holder, in this term of the Lease."""
+
+    holder: str
+    transitions: int
+
+
+Settled = Mapping[tuple[str, str], str]
+"""(kind, name) of a child to the fingerprint that the API server made of our last apply; see `children`."""
+
+
+class Topic(StrEnum):
+    """The condition that a finding speaks to."""
+
+    SPEC = "SpecValid"
+    STORAGE = "StorageHealthy"
+    MEMBERSHIP = "MembershipSynced"
+    ROLLOUT = "RolloutComplete"
+    PODS = "PodsHealthy"
+    SUSPENDED = "Suspended"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that keeps the cluster from being what it should be, with the remedy in the message."""
+
+    topic: Topic
+    reason: str
+    message: str
+    subject: str = ""
+    """The pod or claim it is about."""
+    stalled: bool = False
+    """Nothing but a person's act will change it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    cluster: KRaftCluster
+    observed: Observed
+    ledger: Ledger | None
+    fence: Fence
+    draw: Draw
+    images: Images
+    settled: Settled = field(default_factory=dict)
+    progress: Progress = field(default_factory=dict)
+    nodes: tuple[NodePlan, ...] = ()
+    """Filled in by the rules about nodes, in the order of ids."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """One rule's answer. `ledger` and `nodes` replace the situation's for the rules behind it."""
+
+    ledger: Ledger | None = None
+    nodes: tuple[NodePlan, ...] | None = None
+    actions: tuple[Action, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    stop: bool = False
+    """No rule behind this one is asked."""
+
+
+NOTHING = Verdict()
+Rule = Callable[[Situation], Verdict]
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    actions: tuple[Action, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    ledger: Ledger | None = None
+    """The ledger as it is once the plan is done."""
+    nodes: tuple[NodePlan, ...] = ()

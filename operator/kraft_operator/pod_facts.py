@@ -1,0 +1,135 @@
+"""From raw objects to the planner's facts: pure, forgiving about what is absent, never guessing.
+
+A guard's termination message counts only if it parses and names this very pod: a status may be older than the pod it is read from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from kraft_operator.api import names
+from kraft_operator.observed import Claim, NodeSet, Pod, Trouble
+from storage_guard.formats import GRANT_ANNOTATION, RACK_ANNOTATION, BadFormat, Grant, Report
+
+Object = Mapping[str, Any]
+MAIN: Final = "kafka"
+HARMLESS: Final = frozenset({"PodInitializing", "ContainerCreating", ""})
+IDENTITY_KEYS: Final = ("cluster-id", "node-id", "directory-id", "nonce", "pvc-uid")
+
+
+def node_id_of(item: Object) -> int | None:
+    """The node that an object belongs to, by its label; None for objects of the whole cluster."""
+    text = (item["metadata"].get("labels") or {}).get(names.LABEL_NODE_ID, "")
+    return int(text) if text.isascii() and text.isdigit() else None
+
+
+def claim(item: Object, node_id: int) -> Claim:
+    meta = item["metadata"]
+    labels, annotations = meta.get("labels") or {}, meta.get("annotations") or {}
+    marks = {key: annotations[f"{names.GROUP}/{key}"] for key in IDENTITY_KEYS if f"{names.GROUP}/{key}" in annotations}
+    return Claim(
+        name=meta["name"],
+        uid=meta["uid"],
+        node_id=node_id,
+        role=labels.get(names.LABEL_ROLE, ""),
+        pool=labels.get(names.LABEL_POOL, ""),
+        volume=item["spec"].get("volumeName", "") if (item.get("status") or {}).get("phase") == "Bound" else "",
+        terminating="deletionTimestamp" in meta,
+        identity=marks,
+    )
+
+
+def node_set(item: Object, node_id: int) -> NodeSet:
+    meta, status = item["metadata"], item.get("status") or {}
+    labels = meta.get("labels") or {}
+    looked = status.get("observedGeneration") == meta.get("generation")
+    return NodeSet(
+        name=meta["name"],
+        uid=meta["uid"],
+        node_id=node_id,
+        role=labels.get(names.LABEL_ROLE, ""),
+        pool=labels.get(names.LABEL_POOL, ""),
+        replicas=item["spec"].get("replicas", 1),
+        revision=status.get("updateRevision", "") if looked else "",
+        terminating="deletionTimestamp" in meta,
+    )
+
+
+def pod(item: Object, node_id: int) -> Pod:
+    meta, status = item["metadata"], item.get("status") or {}
+    labels, annotations = meta.get("labels") or {}, meta.get("annotations") or {}
+    init = {each["name"]: each for each in status.get("initContainerStatuses") or ()}
+    main = {each["name"]: each for each in status.get("containerStatuses") or ()}
+    started = main.get(MAIN, {}).get("state", {})
+    return Pod(
+        name=meta["name"],
+        uid=meta["uid"],
+        node_id=node_id,
+        role=labels.get(names.LABEL_ROLE, ""),
+        pool=labels.get(names.LABEL_POOL, ""),
+        claim=_claim_name(item),
+        node=item["spec"].get("nodeName", ""),
+        ready=any(each["type"] == "Ready" and each["status"] == "True" for each in status.get("conditions") or ()),
+        terminating="deletionTimestamp" in meta,
+        revision=labels.get("controller-revision-hash", ""),
+        gate_waits="running" in init.get("gate", {}).get("state", {}),
+        gate_passed=_succeeded(init.get("gate", {})),
+        main_started="running" in started or "terminated" in started or bool(main.get(MAIN, {}).get("restartCount")),
+        inspect=_report(init.get("inspect", {}), meta["uid"]),
+        seal=_report(init.get("seal", {}), meta["uid"]),
+        grant_nonce=_nonce(annotations.get(GRANT_ANNOTATION)),
+        rack=annotations.get(RACK_ANNOTATION),
+        trouble=next(_troubles(status), None),
+    )
+
+
+def _claim_name(item: Object) -> str:
+    for volume in item["spec"].get("volumes") or ():
+        if volume["name"] == "data" and "persistentVolumeClaim" in volume:
+            return str(volume["persistentVolumeClaim"]["claimName"])
+    return ""
+
+
+def _succeeded(status: Object) -> bool:
+    return bool(status.get("state", {}).get("terminated", {}).get("exitCode", -1) == 0)
+
+
+def _report(status: Object, pod_uid: str) -> Report | None:
+    ended = status.get("state", {}).get("terminated")
+    if not ended or ended.get("exitCode") != 0:
+        return None
+    try:
+        report = Report.from_json(ended.get("message", ""))
+    except BadFormat:
+        return None
+    return report if report.pod_uid == pod_uid else None
+
+
+def _nonce(annotation: str | None) -> str | None:
+    if annotation is None:
+        return None
+    try:
+        return Grant.from_json(annotation).nonce
+    except BadFormat:
+        return ""
+
+
+def _troubles(status: Object) -> Iterator[Trouble]:
+    for each in status.get("conditions") or ():
+        if each["type"] == "PodScheduled" and each["status"] == "False" and each.get("reason") == "Unschedulable":
+            yield Trouble("Unschedulable", each.get("message", ""))
+    for each in (*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())):
+        waiting = each.get("state", {}).get("waiting") or {}
+        if waiting.get("reason", "") not in HARMLESS:
+            last = (each.get("lastState") or {}).get("terminated") or {}
+            yield Trouble(waiting["reason"], _steady(waiting.get("message", ""), last), each["name"])
+
+
+def _steady(message: str, last: Object) -> str:
+    """Without what changes by itself: the length of a back-off, container ids."""
+    text = (
+        message.partition("back-off ")[0] + "the container ends again and again" if "back-off " in message else message
+    )
+    exit_code = last.get("exitCode")
+    return f"{text} (exit code {exit_code})" if exit_code is not None else text

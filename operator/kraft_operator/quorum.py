@@ -1,0 +1,144 @@
+"""Asking the nodes themselves, over Kafka's protocol only: any runtime that serves these APIs will do.
+
+Every voter is asked directly and in parallel; each question has a deadline, and no answer is an answer (`None`), never a verdict. Brokers are
+asked only when something is to be taken away. The methods block: they are called from worker threads, each with an event loop of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Coroutine, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Protocol, TypeVar
+
+from controller_runtime.admin.client import AdminClient, AdminError, ApiError
+from controller_runtime.admin.results import QuorumDescription, ReplicaDescription, TopicDescription
+from controller_runtime.identifiers import Endpoint, NodeId
+from controller_runtime.protocol.errors import ErrorCode
+from kraft_operator.judgement import Belief, Described, Replica, agreed_leader, judge
+from kraft_operator.observed import Brokers, Quorum
+
+T = TypeVar("T")
+PROBE_SECONDS: Final = 2.5
+TOPICS_SHOWN: Final = 5
+
+
+class AdminFailed(Exception):
+    """A change that was asked for was refused, or may or may not have happened."""
+
+
+@dataclass(frozen=True, slots=True)
+class Addresses:
+    """Whom to ask: voters by node id (None: has no running process), brokers that run."""
+
+    controllers: Mapping[int, Endpoint | None]
+    directories: Mapping[int, str | None]
+    """What the ledger knows of the controllers."""
+    brokers: tuple[Endpoint, ...] = ()
+    """Empty when nothing is to be asked of them."""
+
+
+class QuorumProbe(Protocol):
+    def look(self, addresses: Addresses) -> tuple[Quorum, Brokers]: ...
+
+    def unregister(self, controllers: Collection[Endpoint], node_id: int, timeout: float) -> None: ...
+
+
+class KafkaProbe:
+    """The real one."""
+
+    def look(self, addresses: Addresses) -> tuple[Quorum, Brokers]:
+        return asyncio.run(_look(addresses))
+
+    def unregister(self, controllers: Collection[Endpoint], node_id: int, timeout: float) -> None:
+        """Forget a broker; one that is not registered is success. Raises AdminFailed."""
+        asyncio.run(_unregister(tuple(controllers), node_id, timeout))
+
+
+async def _look(addresses: Addresses) -> tuple[Quorum, Brokers]:
+    async with asyncio.TaskGroup() as group:
+        quorum = group.create_task(_quorum(addresses))
+        brokers = group.create_task(_brokers(addresses.brokers))
+    return quorum.result(), brokers.result()
+
+
+async def _quorum(addresses: Addresses) -> Quorum:
+    asked = {node_id: endpoint for node_id, endpoint in addresses.controllers.items() if endpoint is not None}
+    beliefs: dict[int, Belief | None] = dict.fromkeys(addresses.controllers)
+    if not asked:
+        return judge(beliefs, None, addresses.directories)
+    async with AdminClient(bootstrap_controllers=asked.values(), timeout_seconds=PROBE_SECONDS) as admin:
+        answers = await asyncio.gather(*(_belief(admin, endpoint) for endpoint in asked.values()))
+        beliefs |= dict(zip(asked, answers, strict=True))
+        leader = agreed_leader(beliefs)
+        described = await _answered(admin.describe_quorum()) if leader is not None else None
+    return judge(beliefs, _described(described) if described else None, addresses.directories)
+
+
+async def _belief(admin: AdminClient, endpoint: Endpoint) -> Belief | None:
+    seen = await _answered(admin.raft_fetch_as_non_replica(endpoint))
+    return Belief(int(seen.leader_id), int(seen.epoch)) if seen is not None else None
+
+
+async def _brokers(endpoints: tuple[Endpoint, ...]) -> Brokers:
+    if not endpoints:
+        return Brokers()
+    async with AdminClient(bootstrap_servers=endpoints, timeout_seconds=PROBE_SECONDS) as admin:
+        cluster = await _answered(admin.describe_cluster(include_fenced=True))
+        topics = await _answered(admin.describe_topics())
+    if cluster is None:
+        return Brokers()
+    registered = frozenset(int(node.node_id) for node in cluster.nodes)
+    fenced = frozenset(int(node.node_id) for node in cluster.nodes if node.is_fenced)
+    return Brokers(registered, fenced, None if topics is None else _replicas(topics))
+
+
+def _replicas(topics: Mapping[str, TopicDescription | ApiError]) -> dict[int, tuple[str, ...]] | None:
+    """Per broker a few topics it holds; None when a topic could not be read whole, because that one might be the one."""
+    found: dict[int, list[str]] = {}
+    for name in sorted(topics):
+        topic = topics[name]
+        if isinstance(topic, ApiError):
+            return None
+        for broker in sorted({each for partition in topic.partitions for each in partition.replicas}):
+            held = found.setdefault(broker, [])
+            if len(held) < TOPICS_SHOWN:
+                held.append(name)
+    return {broker: tuple(names) for broker, names in found.items()}
+
+
+async def _unregister(controllers: tuple[Endpoint, ...], node_id: int, timeout: float) -> None:
+    if not controllers:
+        raise AdminFailed(f"broker {node_id} cannot be unregistered: no controller runs")
+    async with AdminClient(bootstrap_controllers=controllers, timeout_seconds=timeout) as admin:
+        try:
+            async with asyncio.timeout(timeout):
+                await admin.unregister_broker(NodeId(node_id))
+        except ApiError as error:
+            if error.code is not ErrorCode.BROKER_ID_NOT_REGISTERED:
+                raise AdminFailed(f"broker {node_id} was not unregistered: {error}") from error
+        except (AdminError, OSError, TimeoutError) as error:
+            raise AdminFailed(f"broker {node_id} may not be unregistered: {error}") from error
+
+
+async def _answered(question: Coroutine[Any, Any, T]) -> T | None:
+    """The answer, or None for whatever kept it from coming."""
+    try:
+        async with asyncio.timeout(PROBE_SECONDS + 0.5):
+            return await question
+    except (ApiError, AdminError, OSError, TimeoutError):
+        return None
+
+
+def _described(found: QuorumDescription) -> Described:
+    return Described(
+        int(found.leader_id),
+        int(found.leader_epoch),
+        int(found.high_watermark),
+        tuple(map(_replica, found.voters)),
+        tuple(map(_replica, found.observers)),
+    )
+
+
+def _replica(found: ReplicaDescription) -> Replica:
+    return Replica(int(found.replica_id), str(found.directory_id), int(found.log_end_offset))

@@ -1,0 +1,188 @@
+"""One pass over one cluster: observe, plan, execute, report. Glue, and the little that is remembered between passes.
+
+Remembered, and safe to lose: how the API server renders our last applies (saves needless ones), and how far controllers' logs were seen to
+reach (raises the ledger's minimums). A pass blocks its worker thread; every call in it has a deadline.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from kraft_operator import events, status
+from kraft_operator.actions import Action, DeliverGrant, target
+from kraft_operator.api.parse import parse_cluster
+from kraft_operator.api.reader import InvalidSpec
+from kraft_operator.api.spec import KRaftCluster
+from kraft_operator.execute import Execution, Holder
+from kraft_operator.keys import Key
+from kraft_operator.kube import CLUSTER, Gateway, NotFound, Object
+from kraft_operator.ledger import CorruptLedger
+from kraft_operator.manifests.context import Images
+from kraft_operator.metrics import Metrics
+from kraft_operator.observe import Sight, controllers_of, observe
+from kraft_operator.observed import Quorum, QuorumState
+from kraft_operator.plan.rules import plan
+from kraft_operator.plan.situation import Decision, Draw, Fence, Finding, Situation, Topic
+from kraft_operator.quorum import QuorumProbe
+from kraft_operator.settings import Settings
+
+BUSY_SECONDS: Final = 1.0
+"""How soon to look again while something is on its way that sends no event (an election, a registration)."""
+
+
+@dataclass(slots=True)
+class Memory:
+    """Of one cluster, in this process."""
+
+    uid: str
+    settled: dict[tuple[str, str], str] = field(default_factory=dict)
+    progress: dict[tuple[int, str], tuple[int, int]] = field(default_factory=dict)
+    inspected: dict[str, float] = field(default_factory=dict)
+    """Pod UID to when its inspected disk was first seen."""
+
+
+@dataclass(slots=True)
+class Reconciler:
+    kube: Gateway
+    probe: QuorumProbe
+    holder: Holder
+    settings: Settings
+    metrics: Metrics
+    draw: Draw
+    recorder: events.Recorder
+    clock: Callable[[], float] = time.monotonic
+    _memories: dict[Key, Memory] = field(default_factory=dict)
+
+    def reconcile(self, key: Key) -> float | None:
+        """Bring one cluster a step closer; returns when to look again, None when there is nothing to look at."""
+        resource = self.kube.find(CLUSTER, key.namespace, key.name)
+        if resource is None or resource["metadata"].get("deletionTimestamp"):
+            self._memories.pop(key, None)
+            self.metrics.forget(namespace=key.namespace, name=key.name)
+            return None
+        try:
+            cluster = parse_cluster(resource)
+            sight = observe(cluster, self.kube, self.probe)
+        except InvalidSpec as error:
+            return self._refuse(resource, "SpecInvalid", f"{error.path}: {error.problem}")
+        except CorruptLedger as error:
+            return self._refuse(resource, "LedgerCorrupt", f"the ledger {key.name}-ledger cannot be read: {error}")
+        return self._pass(key, resource, cluster, sight)
+
+    def _pass(self, key: Key, resource: Object, cluster: KRaftCluster, sight: Sight) -> float:
+        memory = self._memory(key, cluster)
+        self._note_quorum(key, memory, sight.observed.quorum)
+        term = self.holder.require(self.settings.call_timeout)
+        decision = plan(
+            Situation(
+                cluster, sight.observed, sight.ledger, Fence(term.holder, term.transitions), self.draw,
+                Images(self.settings.operator_image, self.settings.lease_namespace), memory.settled, memory.progress,
+            )
+        )  # fmt: skip
+        self._time_inspections(memory, sight)
+        execution = Execution(
+            cluster, self.kube, self.holder,
+            lambda node_id, timeout: self.probe.unregister(
+                controllers_of(cluster, sight.observed, decision.ledger), node_id, timeout
+            ),
+            self.settings.failpoints, self.settings.call_timeout, sight.ledger_object, memory.settled,
+        )  # fmt: skip
+        failed = True
+        try:
+            execution.run(decision.actions)
+            failed = False
+        finally:
+            self._time_grants(memory, execution.done)
+            pending = decision.actions[len(execution.done) + len(execution.refused) :] if failed else ()
+            self._report(resource, cluster, sight, decision, execution, pending)
+        ready = _is(resource, "Ready")
+        return self.settings.probe_seconds if ready and not decision.actions else BUSY_SECONDS
+
+    def _report(
+        self,
+        resource: Object,
+        cluster: KRaftCluster,
+        sight: Sight,
+        decision: Decision,
+        execution: Execution,
+        pending: tuple[Action, ...],
+    ) -> None:
+        """Write the status if it says something new, and tell what happened."""
+        findings = decision.findings + tuple(_refusal(action, why) for action, why in execution.refused)
+        decision = Decision(decision.actions, findings, decision.ledger, decision.nodes)
+        old: Mapping[str, Any] = resource.get("status") or {}
+        new = status.status(cluster, sight.observed, decision, pending, old, _now())
+        self._write_status(resource, new)
+        learned = decision.ledger if execution.ledger_written else sight.ledger
+        for note in events.notes(old, new, sight.ledger, learned, execution.done):
+            self.recorder.post(resource, note)
+
+    def _refuse(self, resource: Object, reason: str, problem: str) -> float:
+        old = resource.get("status") or {}
+        new = status.refused(resource["metadata"].get("generation", 0), reason, problem, old, _now())
+        self._write_status(resource, new)
+        for note in events.notes(old, new, None, None, ()):
+            self.recorder.post(resource, note)
+        return self.settings.resync_seconds
+
+    def _write_status(self, resource: Object, new: status.Status) -> None:
+        if new == resource.get("status"):
+            return
+        meta = resource["metadata"]
+        body = {
+            "apiVersion": CLUSTER.api,
+            "kind": CLUSTER.kind,
+            "metadata": {"name": meta["name"], "namespace": meta["namespace"], "uid": meta["uid"]},
+            "status": new,
+        }
+        try:
+            resource["status"] = self.kube.apply(CLUSTER, body, "status").get("status")
+        except NotFound:
+            return  # deleted meanwhile
+
+    def _memory(self, key: Key, cluster: KRaftCluster) -> Memory:
+        memory = self._memories.get(key)
+        if memory is None or memory.uid != cluster.uid:
+            memory = self._memories[key] = Memory(cluster.uid)
+        return memory
+
+    def _note_quorum(self, key: Key, memory: Memory, quorum: Quorum) -> None:
+        labels = {"namespace": key.namespace, "name": key.name}
+        self.metrics.set("kraft_operator_quorum_leader", quorum.leader_id, **labels)
+        self.metrics.set("kraft_operator_quorum_live_voters", quorum.live, **labels)
+        self.metrics.set("kraft_operator_quorum_high_watermark", quorum.high_watermark, **labels)
+        if quorum.state is not QuorumState.AVAILABLE or quorum.high_watermark < 0:
+            return
+        for voter in quorum.voters:
+            # At or past the high watermark of this epoch, a log holds an entry of this epoch: (epoch, end) compares safely.
+            if voter.live and voter.log_end_offset >= quorum.high_watermark:
+                memory.progress[voter.node_id, voter.directory_id] = (quorum.epoch, voter.log_end_offset)
+
+    def _time_inspections(self, memory: Memory, sight: Sight) -> None:
+        now = self.clock()
+        seen = {pod.uid: memory.inspected.get(pod.uid, now) for pod in sight.observed.pods if pod.inspect}
+        memory.inspected = seen
+
+    def _time_grants(self, memory: Memory, done: list[Action]) -> None:
+        for action in done:
+            if isinstance(action, DeliverGrant):
+                waited = self.clock() - memory.inspected.get(action.grant.pod_uid, self.clock())
+                self.metrics.add("kraft_operator_grant_seconds_sum", waited)
+                self.metrics.add("kraft_operator_grant_total")
+
+
+def _refusal(action: Action, why: str) -> Finding:
+    return Finding(Topic.SPEC, "RefusedByKubernetes", f"{target(action)}: {why}", stalled=True)
+
+
+def _is(resource: Object, kind: str) -> bool:
+    conditions = (resource.get("status") or {}).get("conditions") or ()
+    return any(each["type"] == kind and each["status"] == "True" for each in conditions)
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

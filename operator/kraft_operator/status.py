@@ -1,0 +1,255 @@
+"""What the resource says about its cluster: classes, not numbers that change by themselves.
+
+Pure: the same cluster, observation, decision and old status give the same status, and a condition keeps its lastTransitionTime until its
+status changes. So a status that equals the old one need not be written, and is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from kraft_operator.actions import Action, target
+from kraft_operator.api import names
+from kraft_operator.api.spec import KRaftCluster, Role
+from kraft_operator.ledger import Formation, Ledger
+from kraft_operator.observed import Observed, Pod, QuorumState
+from kraft_operator.plan.situation import Decision, Finding, Topic
+from storage_guard.formats import Verdict as Disk
+
+Status = dict[str, Any]
+Condition = dict[str, Any]
+MAX_PLAN_STEPS: Final = 64
+MAX_MESSAGE: Final = 4000
+HEALTHY: Final = {
+    Topic.SPEC: ("Valid", "the resource can be acted upon"),
+    Topic.STORAGE: ("Healthy", "no disk is refused"),
+    Topic.MEMBERSHIP: ("Synced", "the nodes are those that the resource asks for"),
+    Topic.ROLLOUT: ("Complete", "every pod runs the newest revision of its node"),
+    Topic.PODS: ("Healthy", "no pod is in trouble"),
+}
+
+
+def status(
+    cluster: KRaftCluster,
+    observed: Observed,
+    decision: Decision,
+    pending: Sequence[Action],
+    old: Mapping[str, Any],
+    now: str,
+) -> Status:
+    """`pending` are the planned steps not taken; `now` is a timestamp, used only where a condition changes."""
+    conditions = _conditions(cluster, observed, decision)
+    ready = next(each for each in conditions if each["type"] == "Ready")
+    return {
+        "observedGeneration": cluster.generation,
+        "phase": _phase(ready, conditions),
+        **_of_ledger(cluster, decision.ledger),
+        "quorum": _quorum(observed, decision.ledger),
+        **_counts(cluster, observed),
+        "nodes": _nodes(observed, decision),
+        "plan": {"steps": _steps(pending)},
+        "conditions": dated(conditions, old, cluster.generation, now),
+    }
+
+
+def refused(generation: int, reason: str, problem: str, old: Mapping[str, Any], now: str) -> Status:
+    """The status of a resource that was refused whole: what was known before stays, the conditions say why."""
+    message = f"{problem}; the running cluster is left as it is"
+    conditions = [
+        _condition("Ready", "False", reason, message),
+        _condition("Reconciling", "False", "Idle", "nothing can be done before this is corrected"),
+        _condition("Stalled", "True", reason, message),
+        _condition(Topic.SPEC.value, "False", reason, message),
+    ]
+    named = {each["type"] for each in conditions}
+    kept = [dict(each) for each in old.get("conditions") or () if each.get("type") not in named]
+    fresh = dated(conditions, old, generation, now)
+    return {**old, "observedGeneration": generation, "phase": "Stalled", "conditions": fresh + kept}
+
+
+def dated(conditions: Sequence[Condition], old: Mapping[str, Any], generation: int, now: str) -> list[Condition]:
+    before = {each.get("type"): each for each in old.get("conditions") or ()}
+    found = []
+    for each in conditions:
+        same = before.get(each["type"], {}).get("status") == each["status"]
+        time = before[each["type"]].get("lastTransitionTime", now) if same else now
+        found.append({**each, "observedGeneration": generation, "lastTransitionTime": time})
+    return found
+
+
+def _conditions(cluster: KRaftCluster, observed: Observed, decision: Decision) -> list[Condition]:
+    by_topic = {topic: [each for each in decision.findings if each.topic is topic] for topic in Topic}
+    topics = [_topic(topic, by_topic[topic]) for topic in HEALTHY]
+    quorum = _quorum_condition(observed, decision.ledger)
+    suspended = by_topic[Topic.SUSPENDED]
+    stalled = [each for each in decision.findings if each.stalled]
+    ready = _ready(cluster, observed, decision, quorum, topics)
+    working = ready["status"] != "True" and not stalled and not suspended
+    return [
+        ready,
+        _condition("Reconciling", "True", ready["reason"], ready["message"])
+        if working
+        else _condition("Reconciling", "False", "Idle", "there is nothing to do, or nothing that can be done"),
+        _condition("Stalled", "True", stalled[0].reason, _joined(stalled))
+        if stalled
+        else _condition("Stalled", "False", "Progressing", "nothing waits for a person"),
+        quorum,
+        *topics,
+        _condition("Suspended", "True", "Suspended", suspended[0].message)
+        if suspended
+        else _condition("Suspended", "False", "Running", "the operator acts on this cluster"),
+    ]
+
+
+def _ready(
+    cluster: KRaftCluster, observed: Observed, decision: Decision, quorum: Condition, topics: Sequence[Condition]
+) -> Condition:
+    bad = next((each for each in topics if each["status"] != "True"), None)
+    if any(each.topic is Topic.SUSPENDED for each in decision.findings):
+        return _condition("Ready", "False", "Suspended", "the cluster is watched, nothing is changed")
+    if bad is not None:
+        return _condition("Ready", "False", bad["reason"], bad["message"])
+    if decision.ledger is None or decision.ledger.formation is not Formation.FORMED:
+        return _condition("Ready", "False", "Forming", "the first quorum is being formed")
+    if quorum["status"] != "True":
+        return _condition("Ready", "False", quorum["reason"], quorum["message"])
+    waiting = sorted(_unready(cluster, observed))
+    if waiting:
+        return _condition("Ready", "False", "NodesNotReady", f"waiting for {', '.join(waiting)}")
+    return _condition("Ready", "True", "Ready", "a leader is known and every node is ready")
+
+
+def _unready(cluster: KRaftCluster, observed: Observed) -> list[str]:
+    ready = {pod.node_id for pod in observed.pods if pod.ready and not pod.terminating}
+    return [
+        names.pod_name(cluster.name, group.name, node_id)
+        for group in cluster.spec.groups
+        for node_id in group.node_ids
+        if node_id not in ready
+    ]
+
+
+def _topic(topic: Topic, findings: Sequence[Finding]) -> Condition:
+    if not findings:
+        return _condition(topic.value, "True", *HEALTHY[topic])
+    return _condition(topic.value, "False", findings[0].reason, _joined(findings))
+
+
+def _joined(findings: Sequence[Finding]) -> str:
+    text = "; ".join(dict.fromkeys(each.message for each in findings))
+    return text if len(text) <= MAX_MESSAGE else text[: MAX_MESSAGE - 1] + "…"
+
+
+def _quorum_condition(observed: Observed, ledger: Ledger | None) -> Condition:
+    quorum = observed.quorum
+    if ledger is None or ledger.formation is Formation.NOT_STARTED:
+        return _condition("QuorumAvailable", "Unknown", "NotFormed", "no quorum was formed yet")
+    match quorum.state:
+        case QuorumState.AVAILABLE:
+            return _condition("QuorumAvailable", "True", "LeaderKnown", "a majority follows one leader")
+        case QuorumState.UNAVAILABLE:
+            return _condition("QuorumAvailable", "False", "NoLeader", quorum.detail)
+        case QuorumState.UNKNOWN:
+            return _condition("QuorumAvailable", "Unknown", "NotReached", quorum.detail)
+
+
+def _condition(kind: str, value: str, reason: str, message: str) -> Condition:
+    return {"type": kind, "status": value, "reason": reason, "message": message}
+
+
+def _phase(ready: Condition, conditions: Sequence[Condition]) -> str:
+    value = {each["type"]: each["status"] for each in conditions}
+    if value["Suspended"] == "True":
+        return "Suspended"
+    if value["Stalled"] == "True":
+        return "Stalled"
+    if ready["status"] == "True":
+        return "Ready"
+    if ready["reason"] == "Forming":
+        return "Forming"
+    return "Degraded" if value["QuorumAvailable"] == "True" else "Reconciling"
+
+
+def _of_ledger(cluster: KRaftCluster, ledger: Ledger | None) -> Status:
+    if ledger is None:
+        return {}
+    return {"clusterID": ledger.cluster_id, "ledger": names.ledger_name(cluster.name)}
+
+
+def _quorum(observed: Observed, ledger: Ledger | None) -> Status:
+    quorum = observed.quorum
+    formed = ledger is not None and ledger.formation is Formation.FORMED
+    known: Status = {"leaderID": quorum.leader_id, "epoch": quorum.epoch} if quorum.epoch >= 0 else {"leaderID": -1}
+    sizes: Status = {"size": len(quorum.voters), "live": quorum.live} if quorum.voters else {}
+    return {"state": quorum.state.value, "formed": "Formed" if formed else "NotFormed", **known, **sizes}
+
+
+def _counts(cluster: KRaftCluster, observed: Observed) -> Status:
+    ready = {pod.node_id for pod in observed.pods if pod.ready and not pod.terminating}
+    pools = [
+        {"name": pool.name, "replicas": pool.replicas, "ready": len(ready & set(pool.node_ids))}
+        for pool in cluster.spec.broker_pools
+    ]
+    controllers = cluster.spec.controllers
+    chosen = f"{names.LABEL_CLUSTER}={cluster.name},{names.LABEL_ROLE}={Role.BROKER.value}"
+    return {
+        "controllers": {"replicas": controllers.replicas, "ready": len(ready & set(controllers.node_ids))},
+        "brokers": {
+            "replicas": sum(pool.replicas for pool in cluster.spec.broker_pools),
+            "ready": sum(int(str(pool["ready"])) for pool in pools),
+            "selector": chosen,
+        },
+        "pools": pools,
+    }
+
+
+def _nodes(observed: Observed, decision: Decision) -> list[Status]:
+    found = []
+    for node in sorted(decision.nodes):
+        pod = observed.pod(node.node_id)
+        entry = decision.ledger.entry(node.node_id) if decision.ledger else None
+        values: dict[str, Any] = {
+            "nodeID": node.node_id,
+            "role": (Role.CONTROLLER if node.group == names.CONTROLLER_ROLE else Role.BROKER).value,
+            "pool": node.group,
+            "pod": pod.name if pod else None,
+            "directoryID": entry.directory_id if entry else None,
+            "storage": _storage(pod, decision),
+            "state": "Held" if node.held else _state(pod),
+            "zone": entry.rack if entry else None,
+        }
+        found.append({key: value for key, value in values.items() if value is not None})
+    return found
+
+
+def _storage(pod: Pod | None, decision: Decision) -> str:
+    if pod is None or pod.inspect is None:
+        return "Unknown"
+    refused = next(
+        (each for each in decision.findings if each.topic is Topic.STORAGE and each.subject == pod.name), None
+    )
+    if refused is not None and pod.inspect.verdict in (Disk.EMPTY, Disk.UNFINISHED):
+        return "FormatRefused"
+    if pod.main_started or pod.seal is not None:
+        return "Match"
+    if pod.inspect.verdict is Disk.EMPTY and pod.grant_nonce:
+        return "Granted"
+    return "Unknown" if pod.inspect.verdict is Disk.UNREADABLE else pod.inspect.verdict.value
+
+
+def _state(pod: Pod | None) -> str:
+    if pod is None:
+        return "Pending"
+    if pod.ready:
+        return "Ready"
+    if pod.trouble is not None:
+        return "Failing"
+    return "Running" if pod.main_started else "Init"
+
+
+def _steps(actions: Sequence[Action]) -> list[Status]:
+    return [
+        {"action": type(action).__name__, "target": target(action), "reason": action.reason}
+        for action in actions[:MAX_PLAN_STEPS]
+    ]
