@@ -1,0 +1,248 @@
+"""The demo, chapter by chapter: a Kubernetes, the operator, a quorum, a client, and a controller that goes and returns."""
+
+import json
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from deploy.demo import target as targets
+from deploy.demo.narrator import Narrator
+from deploy.demo.target import Target
+from deploy.devcluster import cluster, requirements
+from deploy.devcluster.build import BuildError
+from deploy.devcluster.cgroups import CgroupError
+from deploy.images import build as images
+
+ROOT = Path(__file__).resolve().parents[2]
+CHART = ROOT / "charts" / "kraft-operator"
+EXAMPLE = ROOT / "deploy" / "examples" / "quickstart.yaml"
+OPERATOR_NAMESPACE = "kraft-operator"
+NAMESPACE = "demo"
+CLIENT = "demo-client"
+COUNT = 10_000
+DELETE_AFTER = "wrote 3,000"
+EXPECTED = (cluster.ClusterError, requirements.Unmet, BuildError, CgroupError, *images.ERRORS)
+QUORUM_PATIENCE_SECONDS = 180
+CLIENT_PATIENCE_SECONDS = 240
+
+
+class DemoError(Exception):
+    """The story did not go as told; the message says where it stopped."""
+
+
+class Demo:
+    def __init__(self, target: Target, narrator: Narrator) -> None:
+        self.target = target
+        self.narrator = narrator
+        self.example: dict[str, Any] = yaml.safe_load(EXAMPLE.read_text())
+        self.name: str = self.example["metadata"]["name"]
+
+    def tell(self) -> int:
+        """The whole story. Returns how many records the client read back."""
+        self.provide_images()
+        self.install_operator()
+        self.apply_cluster()
+        count = self.run_client()
+        self.show_quorum()
+        self.say_how_to_go_on()
+        self.narrator.say(
+            f"The client wrote {COUNT:,} records and read every one of them back while a controller was away:"
+        )
+        print(f"{count:,} of {COUNT:,}", flush=True)
+        return count
+
+    def provide_images(self) -> None:
+        if self.target.instance_name is None:
+            self.narrator.say(f"The images are expected in {self.target.registry}.")
+            return
+        with self.narrator.chapter(
+            "Three images are built without Docker and loaded into every node.", "The images are there."
+        ):
+            targets.load_images(self.target.instance_name, self.narrator.detail)
+
+    def install_operator(self) -> None:
+        repository, _, tag = self.target.image("operator").rpartition(":")
+        with self.narrator.chapter("Helm installs the operator.", "The operator runs."):
+            self.target.helm(
+                "upgrade", "--install", "kraft-operator", str(CHART), "--namespace", OPERATOR_NAMESPACE,
+                "--create-namespace", "--set", f"image.repository={repository}", "--set", f"image.tag={tag}",
+                "--wait", "--timeout", "3m",
+            )  # fmt: skip
+            self.target.kubectl("-n", OPERATOR_NAMESPACE, "rollout", "restart", "deployment/kraft-operator")
+            self.target.kubectl(
+                "-n", OPERATOR_NAMESPACE, "rollout", "status", "deployment/kraft-operator", "--timeout=120s"
+            )
+
+    def apply_cluster(self) -> None:
+        self.forget_earlier_run()
+        spec = self.example["spec"]
+        spec["image"] = {"reference": self.target.image("runtime"), "pullPolicy": "IfNotPresent"}
+        self.example["metadata"]["namespace"] = NAMESPACE
+        controllers = spec.get("controllers", {}).get("replicas", 3)
+        brokers = sum(pool["replicas"] for pool in spec["brokerPools"])
+        self.narrator.say(
+            f"A KRaftCluster named {self.name} is applied: {controllers} controllers, {brokers} brokers "
+            f"({EXAMPLE.relative_to(ROOT)})."
+        )
+        began = time.monotonic()
+        self.target.kubectl("apply", "--server-side", "-f", "-", stdin=yaml.safe_dump(self.example))
+        status = self.wait_for("a leader", lambda status: status.get("quorum", {}).get("leaderID", -1) >= 0)
+        quorum = status["quorum"]
+        self.narrator.say(
+            f"The {quorum.get('size', controllers)} controllers have elected a leader: node {quorum['leaderID']}, "
+            f"epoch {quorum['epoch']} ({time.monotonic() - began:.1f} s after the apply)."
+        )
+        self.wait_for("the brokers", lambda status: status.get("brokers", {}).get("ready", 0) >= brokers)
+        self.wait_for("the condition Ready", is_ready)
+        self.narrator.say(f"All {brokers} brokers have registered ({time.monotonic() - began:.1f} s after the apply).")
+
+    def forget_earlier_run(self) -> None:
+        """Volumes and ledger outlive a KRaftCluster on purpose, so a demo from the beginning begins with the namespace."""
+        self.target.kubectl("delete", "namespace", NAMESPACE, "--ignore-not-found", "--timeout=120s")
+        namespace = {
+            "apiVersion": "v1",
+            "kind": "Namespace",
+            "metadata": {"name": NAMESPACE, "labels": {"pod-security.kubernetes.io/enforce": "restricted"}},
+        }
+        self.target.kubectl("apply", "-f", "-", stdin=json.dumps(namespace))
+
+    def wait_for(self, what: str, done: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+        deadline = time.monotonic() + QUORUM_PATIENCE_SECONDS
+        status: dict[str, Any] = {}
+        while time.monotonic() < deadline:
+            document = json.loads(self.target.kubectl("-n", NAMESPACE, "get", "kraftcluster", self.name, "-o", "json"))
+            status = document.get("status", {})
+            if done(status):
+                return status
+            time.sleep(0.3)
+        conditions = json.dumps(status.get("conditions", []), indent=1)
+        raise DemoError(f"waited {QUORUM_PATIENCE_SECONDS} s for {what} in vain; the conditions are: {conditions}")
+
+    def run_client(self) -> int:
+        """Starts the client, takes the leader's pod away in the middle of it, and returns the client's count."""
+        self.narrator.say("A Kafka client that nobody here wrote (kafka-python, in a pod) starts.")
+        self.target.kubectl("-n", NAMESPACE, "apply", "-f", "-", stdin=json.dumps(self.client_pod()))
+        self.target.kubectl(
+            "-n", NAMESPACE, "wait", f"pod/{CLIENT}", "--for=jsonpath={.status.phase}!=Pending", "--timeout=60s"
+        )
+        count, victim = "", None
+        logs = self.target.follow("-n", NAMESPACE, "logs", "--follow", f"pod/{CLIENT}")
+        assert logs.stdout is not None
+        for line in map(str.strip, logs.stdout):
+            count = line
+            self.narrator.detail(line)
+            if line.startswith(DELETE_AFTER):
+                victim = self.delete_leader()
+        logs.wait()
+        if victim is None or not count.endswith(f" of {COUNT:,}"):
+            raise DemoError(f"the client did not finish; its last line: {count!r}")
+        self.wait_for_return(*victim)
+        return int(count.split()[0].replace(",", ""))
+
+    def client_pod(self) -> dict[str, Any]:
+        servers = f"{self.name}-bootstrap.{NAMESPACE}.svc:9092"
+        security = {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        }
+        container = {
+            "name": "client",
+            "image": self.target.image("demo-client"),
+            "imagePullPolicy": "IfNotPresent",
+            "args": [servers, "--count", str(COUNT)],
+            "securityContext": security,
+        }
+        return {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": CLIENT},
+            "spec": {
+                "restartPolicy": "Never",
+                "automountServiceAccountToken": False,
+                "securityContext": {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}},
+                "containers": [container],
+            },
+        }
+
+    def delete_leader(self) -> tuple[str, str, float]:
+        document = json.loads(self.target.kubectl("-n", NAMESPACE, "get", "kraftcluster", self.name, "-o", "json"))
+        pod = f"{self.name}-controller-{document['status']['quorum']['leaderID']}-0"
+        uid = self.pod_uid(pod)
+        self.target.kubectl("-n", NAMESPACE, "delete", "pod", pod, "--wait=false")
+        self.narrator.say(f"The leading controller's pod, {pod}, is deleted while the client writes.")
+        return pod, uid, time.monotonic()
+
+    def pod_uid(self, pod: str) -> str:
+        return self.target.kubectl(
+            "-n", NAMESPACE, "get", "pod", pod, "--ignore-not-found", "-o", "jsonpath={.metadata.uid}"
+        )
+
+    def wait_for_return(self, pod: str, old_uid: str, deleted: float) -> None:
+        deadline = time.monotonic() + CLIENT_PATIENCE_SECONDS
+        while self.pod_uid(pod) in ("", old_uid):
+            if time.monotonic() > deadline:
+                raise DemoError(f"{pod} did not return")
+            time.sleep(0.3)
+        self.target.kubectl("-n", NAMESPACE, "wait", f"pod/{pod}", "--for=condition=Ready", "--timeout=120s")
+        self.wait_for("the condition Ready", is_ready)
+        self.narrator.say(
+            f"{pod} has returned with its disk, and the quorum with it ({time.monotonic() - deleted:.1f} s or less)."
+        )
+
+    def show_quorum(self) -> None:
+        pod = f"{self.name}-controller-0-0"
+        command = ("/opt/kafka/bin/kafka-metadata-quorum.sh", "--bootstrap-controller", "localhost:9093")
+        self.narrator.say("This is what Kafka's own tool says about the quorum:")
+        self.narrator.block(
+            self.target.kubectl(
+                "-n", NAMESPACE, "exec", pod, "-c", "kafka", "--", *command, "describe", "--replication"
+            )
+        )
+
+    def say_how_to_go_on(self) -> None:
+        self.narrator.block(how_to_go_on(self.target, self.name))
+
+
+def is_ready(status: dict[str, Any]) -> bool:
+    return any(each["type"] == "Ready" and each["status"] == "True" for each in status.get("conditions", []))
+
+
+def how_to_go_on(target: Target, name: str) -> str:
+    if target.instance_name is None:
+        kubectl, stop = " ".join(target.kubectl_command), f"kubectl delete namespace {NAMESPACE} {OPERATOR_NAMESPACE}"
+    else:
+        devcluster = "python deploy/devcluster" + (
+            "" if target.instance_name == "main" else f" --name {target.instance_name}"
+        )
+        kubectl, stop = f"{devcluster} kubectl", f"{devcluster} down"
+    in_pod = f"{kubectl} -n {NAMESPACE} exec {name}-controller-0-0 -c kafka --"
+    return f"""
+To look around:
+  {kubectl} -n {NAMESPACE} get krc,pods,pvc
+  {kubectl} -n {NAMESPACE} describe krc {name}
+  {in_pod} /opt/kafka/bin/kafka-metadata-quorum.sh --bootstrap-controller localhost:9093 describe --status
+  {kubectl} -n {NAMESPACE} delete pod {name}-controller-1-0
+To stop it and leave nothing behind:
+  {stop}
+"""
+
+
+def main() -> int:
+    narrator = Narrator()
+    try:
+        narrator.say(
+            "A Kubernetes is needed: a real one of three nodes on this machine, or the one that DEMO_CONTEXT names."
+        )
+        target = targets.choose(narrator.detail)
+        narrator.say("The Kubernetes answers.")
+        return 0 if Demo(target, narrator).tell() == COUNT else 1
+    except (*EXPECTED, DemoError, targets.CommandError, targets.TargetError) as error:
+        narrator.say(f"The demo stopped: {error}")
+    except subprocess.SubprocessError as error:
+        narrator.say(f"The demo stopped: {error!r}")
+    return 1
