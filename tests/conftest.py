@@ -15,6 +15,16 @@ TESTS = Path(__file__).parent
 SAMPLED = pytest.StashKey[list[str]]()
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--rewrite", action="store_true", help="write what was produced over what scripts and golden files expect")
+
+
+@pytest.fixture
+def rewrite(request: pytest.FixtureRequest) -> bool:
+    """Whether golden files are to be regenerated instead of compared; the difference is what reviewers read."""
+    return bool(request.config.getoption("--rewrite"))
+
+
 def pytest_configure(config: pytest.Config) -> None:
     config.stash[SAMPLED] = []
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kraft_operator.api import names
-from kraft_operator.api.spec import Group, KRaftCluster, PullPolicy
+from kraft_operator.api.spec import Group, KRaftCluster, PullPolicy, Role
 
 Manifest = dict[str, Any]
 
@@ -53,8 +53,8 @@ def selector(cluster: KRaftCluster) -> dict[str, str]:
     return {"app.kubernetes.io/name": "kraft", "app.kubernetes.io/instance": cluster.name}
 
 
-def role_selector(cluster: KRaftCluster, role: str) -> dict[str, str]:
-    return {**selector(cluster), names.LABEL_ROLE: role}
+def role_selector(cluster: KRaftCluster, role: Role) -> dict[str, str]:
+    return {**selector(cluster), names.LABEL_ROLE: role.value}
 
 
 def group_selector(cluster: KRaftCluster, group: Group) -> dict[str, str]:
