@@ -26,6 +26,8 @@ class RequestContext:
     principal: str = "User:ANONYMOUS"
     leader_id: NodeId = NO_NODE
     """The leader of the quorum as this node knows it; -1 unknown."""
+    kraft_version: int = 0
+    """The finalized kraft.version, which lives in the raft log and not in the image."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,12 +5,43 @@ Used for 41 NOT_CONTROLLER on a node that does not lead, and for errors that no 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, Final
+
+from controller_runtime.protocol.messages import message_class
+from controller_runtime.protocol.messages.assign_replicas_to_dirs_response import AssignReplicasToDirsResponse
+from controller_runtime.protocol.messages.create_topics_request import CreateTopicsRequest
+from controller_runtime.protocol.messages.create_topics_response import CreatableTopicResult, CreateTopicsResponse
+from controller_runtime.protocol.messages.delete_topics_request import DeleteTopicsRequest, DeleteTopicState
+from controller_runtime.protocol.messages.delete_topics_response import DeletableTopicResult, DeleteTopicsResponse
+from controller_runtime.protocol.messages.describe_configs_request import DescribeConfigsRequest
+from controller_runtime.protocol.messages.describe_configs_response import (
+    DescribeConfigsResponse,
+    DescribeConfigsResult,
+)
+from controller_runtime.protocol.messages.incremental_alter_configs_request import IncrementalAlterConfigsRequest
+from controller_runtime.protocol.messages.incremental_alter_configs_response import (
+    AlterConfigsResourceResponse,
+    IncrementalAlterConfigsResponse,
+)
+from controller_runtime.protocol.messages.update_features_response import UpdateFeaturesResponse
 from controller_runtime.protocol.schema import Message
 
 
 def refusal(request: Message, error: int, message: str | None = None) -> Message:
-    """Answer `request` (of any API that `ControllerService` serves) with this error everywhere an error can stand."""
-    raise NotImplementedError
+    """Answer `request` with this error everywhere an error can stand.
+
+    Works for every request whose response has an error code at its top, and for those of this controller that repeat it per item.
+    """
+    special = _PER_ITEM.get(type(request).__name__)
+    if special is not None:
+        return special(request, error, message)
+    response = message_class(type(request).__name__.removesuffix("Request") + "Response")
+    fields = {spec.name for spec in response.FIELDS}
+    values: dict[str, Any] = {"error_code": int(error)}
+    if "error_message" in fields:
+        values["error_message"] = message
+    return response(**values)
 
 
 def not_controller_message(leader_id: int) -> str:
@@ -18,3 +49,61 @@ def not_controller_message(leader_id: int) -> str:
     if leader_id < 0:
         return "No controller appears to be active."
     return f"The active controller appears to be node {leader_id}."
+
+
+def _create_topics(request: CreateTopicsRequest, error: int, message: str | None) -> Message:
+    return CreateTopicsResponse(
+        topics=tuple(
+            CreatableTopicResult(name=topic.name, error_code=error, error_message=message) for topic in request.topics
+        )
+    )
+
+
+def _delete_topics(request: DeleteTopicsRequest, error: int, message: str | None) -> Message:
+    states = request.topics or tuple(DeleteTopicState(name=name) for name in request.topic_names)
+    return DeleteTopicsResponse(
+        responses=tuple(
+            DeletableTopicResult(name=state.name, topic_id=state.topic_id, error_code=error, error_message=message)
+            for state in states
+        )
+    )
+
+
+def _alter_configs(request: IncrementalAlterConfigsRequest, error: int, message: str | None) -> Message:
+    return IncrementalAlterConfigsResponse(
+        responses=tuple(
+            AlterConfigsResourceResponse(
+                error_code=error, error_message=message, resource_type=it.resource_type, resource_name=it.resource_name
+            )
+            for it in request.resources
+        )
+    )
+
+
+def _describe_configs(request: DescribeConfigsRequest, error: int, message: str | None) -> Message:
+    return DescribeConfigsResponse(
+        results=tuple(
+            DescribeConfigsResult(
+                error_code=error, error_message=message, resource_type=it.resource_type, resource_name=it.resource_name
+            )
+            for it in request.resources
+        )
+    )
+
+
+def _update_features(_: Message, error: int, message: str | None) -> Message:
+    return UpdateFeaturesResponse(error_code=error, error_message=message)
+
+
+def _assign_replicas(_: Message, error: int, __: str | None) -> Message:
+    return AssignReplicasToDirsResponse(error_code=error)
+
+
+_PER_ITEM: Final[dict[str, Callable[[Any, int, str | None], Message]]] = {
+    "CreateTopicsRequest": _create_topics,
+    "DeleteTopicsRequest": _delete_topics,
+    "IncrementalAlterConfigsRequest": _alter_configs,
+    "DescribeConfigsRequest": _describe_configs,
+    "UpdateFeaturesRequest": _update_features,
+    "AssignReplicasToDirsRequest": _assign_replicas,
+}

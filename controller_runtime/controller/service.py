@@ -1,24 +1,73 @@
 """The active controller: request + image -> records + response, and the periodic work, as deadlines.
 
-It knows no raft, disk or socket. Its caller gives it the newest image (uncommitted changes included), appends the records it returns
-and lets responses leave when they are committed. The only state kept here is soft: when each broker was last heard of. It is made anew
-by `activate` and dropped by `deactivate`; everything else is in the image.
+It knows no raft, disk or socket. Its caller gives it the newest image (uncommitted changes included), replays and appends the records it
+returns, and lets responses leave when they are committed. The only state kept here is soft: when each broker was last heard of, and when
+the periodic work is due. It is made anew by `activate` and dropped by `deactivate`; everything else is in the image.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
+from controller_runtime.controller.activation import DEFAULT_MIN_INSYNC_REPLICAS, activation_records
+from controller_runtime.controller.brokers import fence_stale_broker, heartbeat, register_broker, unregister_broker
+from controller_runtime.controller.configs import MIN_INSYNC_REPLICAS, alter_configs
+from controller_runtime.controller.controllers import describe_cluster, register_controller
 from controller_runtime.controller.decision import Decision, RequestContext
-from controller_runtime.identifiers import Instant, NodeId, Uuid, WallClock
-from controller_runtime.metadata.features import VersionedRecord
+from controller_runtime.controller.describe_configs import describe_configs
+from controller_runtime.controller.directories import assign_replicas
+from controller_runtime.controller.errors import Refused
+from controller_runtime.controller.feature_updates import update_features
+from controller_runtime.controller.heartbeats import Heartbeats
+from controller_runtime.controller.producer_ids import allocate_producer_ids
+from controller_runtime.controller.refusals import refusal
+from controller_runtime.controller.topic_deletion import delete_topics
+from controller_runtime.controller.topics import TopicDefaults, TopicIds, create_topics
+from controller_runtime.identifiers import Instant, NodeId, Uuid
+from controller_runtime.metadata.features import NO_OP_RECORD, VersionedRecord
 from controller_runtime.metadata.image import MetadataImage
+from controller_runtime.protocol.api_keys import ApiKey
+from controller_runtime.protocol.messages.allocate_producer_ids_request import AllocateProducerIdsRequest
+from controller_runtime.protocol.messages.assign_replicas_to_dirs_request import AssignReplicasToDirsRequest
+from controller_runtime.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
+from controller_runtime.protocol.messages.broker_registration_request import BrokerRegistrationRequest
+from controller_runtime.protocol.messages.controller_registration_request import ControllerRegistrationRequest
+from controller_runtime.protocol.messages.create_topics_request import CreateTopicsRequest
+from controller_runtime.protocol.messages.delete_topics_request import DeleteTopicsRequest
+from controller_runtime.protocol.messages.describe_cluster_request import DescribeClusterRequest
+from controller_runtime.protocol.messages.describe_configs_request import DescribeConfigsRequest
+from controller_runtime.protocol.messages.incremental_alter_configs_request import IncrementalAlterConfigsRequest
+from controller_runtime.protocol.messages.no_op_record import NoOpRecord
+from controller_runtime.protocol.messages.unregister_broker_request import UnregisterBrokerRequest
+from controller_runtime.protocol.messages.update_features_request import UpdateFeaturesRequest
 from controller_runtime.protocol.schema import Message
 
-SERVED: Final[frozenset[int]] = frozenset()
-"""API keys that `handle` answers."""
+SERVED_BY_ANY: Final[frozenset[ApiKey]] = frozenset({ApiKey.DESCRIBE_CLUSTER, ApiKey.DESCRIBE_CONFIGS})
+"""Reads that every controller answers from its own image, leading or not."""
+
+SERVED_BY_ACTIVE: Final[frozenset[ApiKey]] = frozenset(
+    {
+        ApiKey.BROKER_REGISTRATION,
+        ApiKey.BROKER_HEARTBEAT,
+        ApiKey.UNREGISTER_BROKER,
+        ApiKey.CONTROLLER_REGISTRATION,
+        ApiKey.CREATE_TOPICS,
+        ApiKey.DELETE_TOPICS,
+        ApiKey.INCREMENTAL_ALTER_CONFIGS,
+        ApiKey.ALLOCATE_PRODUCER_IDS,
+        ApiKey.ASSIGN_REPLICAS_TO_DIRS,
+        ApiKey.UPDATE_FEATURES,
+    }
+)
+"""Only between `activate` and `deactivate`; elsewhere the caller answers `refusal(request, NOT_CONTROLLER, ...)`."""
+
+SERVED: Final = SERVED_BY_ANY | SERVED_BY_ACTIVE
+
+FENCE_CHECKS_PER_SESSION: Final = 8
+FENCE_AGAIN_AFTER_S: Final = 0.01
+"""When one silent broker was fenced, the next is looked for this much later."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +83,8 @@ class ControllerConfig:
     num_partitions: int = 1
     default_replication_factor: int = 1
     delete_topic_enable: bool = True
+    node_configs: Mapping[str, str] = field(default_factory=dict)
+    """What this node's configuration file sets, for DescribeConfigs and the effective values of topics."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,27 +96,114 @@ class Chance:
     """A number in [0, n)."""
 
 
+@dataclass(slots=True)
+class _Leadership:
+    """What lives as long as this node leads."""
+
+    heartbeats: Heartbeats
+    no_op_due: Instant
+    fencing_due: Instant
+
+
 class ControllerService:
     def __init__(self, config: ControllerConfig, chance: Chance) -> None:
         self._config = config
         self._chance = chance
+        self._leadership: _Leadership | None = None
 
-    def activate(self, image: MetadataImage, now: Instant, wall: WallClock) -> tuple[VersionedRecord, ...]:
-        """Begin to lead with the whole log replayed into `image`. The records, if any, must become one atomic batch, before all others."""
-        raise NotImplementedError
+    @property
+    def is_active(self) -> bool:
+        return self._leadership is not None
+
+    @property
+    def heartbeats(self) -> Heartbeats | None:
+        """Contact times, for metrics; None while inactive."""
+        return None if self._leadership is None else self._leadership.heartbeats
+
+    def activate(self, image: MetadataImage, now: Instant) -> tuple[VersionedRecord, ...]:
+        """Begin to lead with the whole log replayed into `image`. The records, if any, become one atomic batch, before all others."""
+        assert self._leadership is None, "this controller is active already"
+        self._leadership = _Leadership(
+            heartbeats=Heartbeats.begin(image.stable, now, self._config.broker_session_timeout_s),
+            no_op_due=Instant(now + self._config.no_op_interval_s),
+            fencing_due=self._next_fencing(now),
+        )
+        least = self._config.node_configs.get(MIN_INSYNC_REPLICAS, DEFAULT_MIN_INSYNC_REPLICAS)
+        return activation_records(image, self._config.bootstrap_records, least)
 
     def deactivate(self) -> None:
-        """Leadership is lost: forget soft state. Calls other than `activate` are errors until then."""
-        raise NotImplementedError
+        """Leadership is lost: forget soft state."""
+        self._leadership = None
 
     def handle(self, image: MetadataImage, request: Message, context: RequestContext, now: Instant) -> Decision:
-        """Answer one request whose key is in SERVED. Never raises for what the request says."""
-        raise NotImplementedError
+        """Answer one request whose key is in SERVED. What is wrong with it is in the answer, never raised."""
+        try:
+            return self._decide(image, request, context, now)
+        except Refused as error:
+            return Decision(refusal(request, error.code, error.message))
 
-    def periodic(self, image: MetadataImage, now: Instant, wall: WallClock) -> tuple[VersionedRecord, ...]:
-        """Work that is due: NoOp records, fencing of silent brokers. Call when `next_deadline` has passed; calling early is harmless."""
-        raise NotImplementedError
+    def _decide(self, image: MetadataImage, request: Message, context: RequestContext, now: Instant) -> Decision:
+        config = self._config
+        if isinstance(request, DescribeClusterRequest):
+            return Decision(describe_cluster(image, request, context, config.cluster_id))
+        if isinstance(request, DescribeConfigsRequest):
+            return Decision(describe_configs(image, request, config.node_id, config.node_configs))
+        leadership = self._leadership
+        assert leadership is not None, f"{type(request).__name__} asked of a controller that is not active"
+        heartbeats = leadership.heartbeats
+        match request:
+            case BrokerHeartbeatRequest():
+                return heartbeat(image, request, context, heartbeats, now)
+            case BrokerRegistrationRequest():
+                return register_broker(image, request, context, config.cluster_id, heartbeats, now)
+            case UnregisterBrokerRequest():
+                return unregister_broker(image, request, heartbeats)
+            case ControllerRegistrationRequest():
+                return register_controller(image, request, context)
+            case IncrementalAlterConfigsRequest():
+                return alter_configs(image, request)
+            case CreateTopicsRequest():
+                return create_topics(image, request, self._topic_defaults(), TopicIds(image, self._chance.new_uuid))
+            case DeleteTopicsRequest():
+                return delete_topics(image, request, context.api_version, enabled=config.delete_topic_enable)
+            case AllocateProducerIdsRequest():
+                return allocate_producer_ids(image, request)
+            case AssignReplicasToDirsRequest():
+                return assign_replicas(image, request)
+            case UpdateFeaturesRequest():
+                return update_features(image, request, context.api_version, config.node_id, context.kraft_version)
+            case _:
+                raise AssertionError(f"{type(request).__name__} is not served by the controller")
+
+    def _topic_defaults(self) -> TopicDefaults:
+        return TopicDefaults(
+            node_id=self._config.node_id,
+            num_partitions=self._config.num_partitions,
+            replication_factor=self._config.default_replication_factor,
+            node_configs=self._config.node_configs,
+            below=self._chance.below,
+        )
+
+    def periodic(self, image: MetadataImage, now: Instant) -> tuple[VersionedRecord, ...]:
+        """Work that is due: NoOp records, fencing of silent brokers. Calling early is harmless."""
+        leadership = self._leadership
+        if leadership is None:
+            return ()
+        records: list[VersionedRecord] = []
+        if now >= leadership.fencing_due:
+            fenced = fence_stale_broker(image, leadership.heartbeats, now)
+            records += fenced
+            leadership.fencing_due = Instant(now + FENCE_AGAIN_AFTER_S) if fenced else self._next_fencing(now)
+        if now >= leadership.no_op_due:
+            leadership.no_op_due = Instant(now + self._config.no_op_interval_s)
+            if image.features.metadata_version >= NO_OP_RECORD:
+                records.append((NoOpRecord(), 0))
+        return tuple(records)
 
     def next_deadline(self) -> Instant | None:
         """When `periodic` wants to be called; None while inactive."""
-        raise NotImplementedError
+        leadership = self._leadership
+        return None if leadership is None else min(leadership.no_op_due, leadership.fencing_due)
+
+    def _next_fencing(self, now: Instant) -> Instant:
+        return Instant(now + self._config.broker_session_timeout_s / FENCE_CHECKS_PER_SESSION)

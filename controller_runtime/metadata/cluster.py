@@ -12,9 +12,9 @@ from typing import Final
 
 from controller_runtime.identifiers import BrokerEpoch, DirectoryId, Endpoint, NodeId, Uuid
 
-UNASSIGNED: Final = DirectoryId(Uuid.of(0, 0))
-LOST: Final = DirectoryId(Uuid.of(0, 1))
-MIGRATING: Final = DirectoryId(Uuid.of(0, 2))
+MIGRATING: Final = DirectoryId(Uuid.of(0, 0))
+UNASSIGNED: Final = DirectoryId(Uuid.of(0, 1))
+LOST: Final = DirectoryId(Uuid.of(0, 2))
 RESERVED_DIRECTORIES: Final = 100
 """Ids whose number is below this mean something other than a directory."""
 

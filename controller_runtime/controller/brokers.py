@@ -1,0 +1,282 @@
+"""Brokers come and go: registration, heartbeats, fencing, controlled shutdown, unregistration (KIP-631, KIP-841, KIP-858).
+
+The epoch of a broker is the offset of its registration in the log. So records that clean up after a former incarnation come first, in the
+same batch, and the epoch counts them: a broker has replayed its registration exactly when it has replayed its epoch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from controller_runtime.controller.decision import Decision, RequestContext
+from controller_runtime.controller.errors import Refused
+from controller_runtime.controller.heartbeats import BrokerState, Heartbeats, Wish, current_state, next_state
+from controller_runtime.controller.partition_changes import elr_enabled, leader_and_isr_changes
+from controller_runtime.identifiers import DirectoryId, Instant, NodeId, Offset, Uuid
+from controller_runtime.metadata.cluster import BrokerRegistration, VersionRange, is_reserved
+from controller_runtime.metadata.features import (
+    CORDONED_LOG_DIRS,
+    DIRECTORY_ASSIGNMENT,
+    KRAFT_VERSION,
+    METADATA_VERSION,
+    VersionedRecord,
+    record_version,
+)
+from controller_runtime.metadata.image import MetadataImage
+from controller_runtime.metadata.partitions import Partition
+from controller_runtime.metadata.topics import TopicImage
+from controller_runtime.protocol.errors import ErrorCode
+from controller_runtime.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
+from controller_runtime.protocol.messages.broker_heartbeat_response import BrokerHeartbeatResponse
+from controller_runtime.protocol.messages.broker_registration_change_record import BrokerRegistrationChangeRecord
+from controller_runtime.protocol.messages.broker_registration_request import BrokerRegistrationRequest
+from controller_runtime.protocol.messages.broker_registration_response import BrokerRegistrationResponse
+from controller_runtime.protocol.messages.register_broker_record import (
+    BrokerEndpoint,
+    BrokerFeature,
+    RegisterBrokerRecord,
+)
+from controller_runtime.protocol.messages.unregister_broker_record import UnregisterBrokerRecord
+from controller_runtime.protocol.messages.unregister_broker_request import UnregisterBrokerRequest
+from controller_runtime.protocol.messages.unregister_broker_response import UnregisterBrokerResponse
+
+# Which version of BrokerRegistrationChangeRecord says what; Kafka writes the lowest that can.
+_FENCING, _SHUTDOWN, _DIRECTORIES, _CORDONED = 0, 1, 2, 3
+
+
+def register_broker(
+    image: MetadataImage,
+    request: BrokerRegistrationRequest,
+    context: RequestContext,
+    cluster_id: str,
+    heartbeats: Heartbeats,
+    now: Instant,
+) -> Decision:
+    _check_registration(image, request, context, cluster_id, heartbeats, now)
+    existing = image.cluster.brokers.get(NodeId(request.broker_id))
+    if existing is not None and existing.incarnation_id == request.incarnation_id:
+        cleanup: tuple[VersionedRecord, ...] = ()
+        epoch, fenced, shutting_down = int(existing.epoch), existing.fenced, existing.in_controlled_shutdown
+    else:
+        cleanup = tuple(_after_restart(image, request, existing))
+        epoch, fenced, shutting_down = context.next_offset + len(cleanup), True, False
+        heartbeats.forget(NodeId(request.broker_id))
+    level = image.features.metadata_version
+    record = RegisterBrokerRecord(
+        broker_id=request.broker_id,
+        incarnation_id=request.incarnation_id,
+        broker_epoch=epoch,
+        end_points=tuple(
+            BrokerEndpoint(name=it.name, host=it.host, port=it.port, security_protocol=it.security_protocol)
+            for it in request.listeners
+        ),
+        features=tuple(
+            BrokerFeature(
+                name=it.name,
+                min_supported_version=it.min_supported_version,
+                max_supported_version=it.max_supported_version,
+            )
+            for it in request.features
+        ),
+        rack=request.rack,
+        fenced=fenced,
+        in_controlled_shutdown=shutting_down,
+        log_dirs=request.log_dirs if level >= DIRECTORY_ASSIGNMENT else (),
+    )
+    records = (*cleanup, (record, record_version(RegisterBrokerRecord, level)))
+    return Decision(BrokerRegistrationResponse(broker_epoch=epoch), records, atomic=False)
+
+
+def _check_registration(
+    image: MetadataImage,
+    request: BrokerRegistrationRequest,
+    context: RequestContext,
+    cluster_id: str,
+    heartbeats: Heartbeats,
+    now: Instant,
+) -> None:
+    if request.cluster_id != cluster_id:
+        expected = f"Expected cluster ID {cluster_id}, but got cluster ID {request.cluster_id}"
+        raise Refused(ErrorCode.INCONSISTENT_CLUSTER_ID, expected)
+    existing = image.cluster.brokers.get(NodeId(request.broker_id))
+    if existing is not None and existing.incarnation_id != request.incarnation_id:
+        if heartbeats.has_valid_session(existing, now):
+            raise Refused(
+                ErrorCode.DUPLICATE_BROKER_REGISTRATION,
+                "Another broker is registered with that broker id. If the broker was recently restarted this should "
+                "self-resolve once the heartbeat manager expires the broker's session.",
+            )
+    if request.is_migrating_zk_broker:
+        raise Refused(ErrorCode.BROKER_ID_NOT_REGISTERED, "Controller does not support registering ZK brokers.")
+    if image.features.metadata_version >= DIRECTORY_ASSIGNMENT:
+        _check_directories(image, request.broker_id, request.log_dirs)
+    supported = {it.name: VersionRange(it.min_supported_version, it.max_supported_version) for it in request.features}
+    check_features(image, supported, context.kraft_version)
+    if METADATA_VERSION not in supported:
+        raise Refused(ErrorCode.INVALID_REGISTRATION, f"Request features do not contain '{METADATA_VERSION}'")
+
+
+def _check_directories(image: MetadataImage, broker_id: int, directories: tuple[Uuid, ...]) -> None:
+    if not directories:
+        raise Refused(ErrorCode.INVALID_REGISTRATION, "No directories specified in request")
+    if any(map(is_reserved, directories)):
+        raise Refused(ErrorCode.INVALID_REGISTRATION, "Reserved directory ID in request")
+    if len(set(directories)) != len(directories):
+        raise Refused(ErrorCode.INVALID_REGISTRATION, "Duplicate directory ID in request")
+    for other in image.cluster.brokers.values():
+        for directory in directories:
+            if other.id != broker_id and directory in other.directories:
+                owner = f"Broker {other.id} is already registered with directory {directory}"
+                raise Refused(ErrorCode.INVALID_REGISTRATION, owner)
+
+
+def check_features(image: MetadataImage, supported: Mapping[str, VersionRange], kraft_version: int) -> None:
+    """Raise Refused unless every finalized level lies in the range that a registering node supports; not named means 0."""
+    finalized = {**image.features.levels, KRAFT_VERSION: kraft_version}
+    for name, level in finalized.items():
+        if name == METADATA_VERSION and name not in supported:
+            continue  # refused with its own error
+        levels = supported.get(name, VersionRange(0, 0))
+        if level not in levels:
+            raise Refused(
+                ErrorCode.UNSUPPORTED_VERSION,
+                f"Unable to register because the broker does not support finalized version {level} of {name}. "
+                f"The broker wants a version between {levels.minimum} and {levels.maximum}, inclusive.",
+            )
+
+
+def _after_restart(
+    image: MetadataImage, request: BrokerRegistrationRequest, existing: BrokerRegistration | None
+) -> Iterable[VersionedRecord]:
+    """What a new incarnation means for the replicas of the former: it may not lead what it could have lost (KIP-966)."""
+    broker_id = request.broker_id
+    clean = existing is not None and existing.epoch == request.previous_broker_epoch
+    if clean or not elr_enabled(image):
+        return leader_and_isr_changes(image, _in_isr(image, broker_id), remove=broker_id)
+    return leader_and_isr_changes(image, _in_isr_or_elr(image, broker_id), unclean=broker_id)
+
+
+def _in_isr(image: MetadataImage, broker_id: int) -> Iterable[tuple[TopicImage, int, Partition]]:
+    return (found for found in image.topics.naming(broker_id) if broker_id in found[2].isr)
+
+
+def _in_isr_or_elr(image: MetadataImage, broker_id: int) -> Iterable[tuple[TopicImage, int, Partition]]:
+    return (found for found in image.topics.naming(broker_id) if broker_id in found[2].isr or broker_id in found[2].elr)
+
+
+def check_broker_epoch(image: MetadataImage, broker_id: int, epoch: int) -> BrokerRegistration:
+    """The registration, if the epoch is the present one; else Refused with STALE_BROKER_EPOCH."""
+    broker = image.cluster.brokers.get(NodeId(broker_id))
+    if broker is None:
+        raise Refused(ErrorCode.STALE_BROKER_EPOCH, f"No broker registration found for broker id {broker_id}")
+    if broker.epoch != epoch:
+        raise Refused(
+            ErrorCode.STALE_BROKER_EPOCH, f"Expected broker epoch {broker.epoch}, but got broker epoch {epoch}"
+        )
+    return broker
+
+
+def heartbeat(
+    image: MetadataImage,
+    request: BrokerHeartbeatRequest,
+    context: RequestContext,
+    heartbeats: Heartbeats,
+    now: Instant,
+) -> Decision:
+    broker = check_broker_epoch(image, request.broker_id, request.broker_epoch)
+    caught_up = request.current_metadata_offset >= broker.epoch
+    wish = Wish(fence=request.want_fence, shut_down=request.want_shut_down, caught_up=caught_up)
+    current = current_state(broker)
+    leads = request.want_shut_down and image.topics.leads_any(broker.id)
+    others = heartbeats.others_caught_up(image, broker.id)
+    following = next_state(current, wish, leads=leads, others_caught_up=others)
+    records = list(_transition(image, broker, current, following))
+    if following is BrokerState.CONTROLLED_SHUTDOWN and current is not following:
+        heartbeats.begin_shutdown(broker.id, Offset(context.next_offset + len(records) - 1))
+    heartbeats.touch(broker, now, request.current_metadata_offset)
+    records += _directory_changes(image, broker, request)
+    response = BrokerHeartbeatResponse(
+        is_caught_up=caught_up,
+        is_fenced=following.is_fenced,
+        should_shut_down=following is BrokerState.SHUTDOWN_NOW,
+    )
+    return Decision(response, tuple(records), atomic=False)
+
+
+def _transition(
+    image: MetadataImage, broker: BrokerRegistration, current: BrokerState, following: BrokerState
+) -> Iterable[VersionedRecord]:
+    if following is current or (following.is_fenced and current.is_fenced):
+        return ()
+    match following:
+        case BrokerState.FENCED | BrokerState.SHUTDOWN_NOW:
+            return fence(image, broker)
+        case BrokerState.UNFENCED:
+            return _unfence(image, broker)
+        case BrokerState.CONTROLLED_SHUTDOWN:
+            return _begin_controlled_shutdown(image, broker)
+
+
+def fence(image: MetadataImage, broker: BrokerRegistration) -> Iterable[VersionedRecord]:
+    """Out of the ISRs first, then the broker itself."""
+    yield from leader_and_isr_changes(image, _in_isr(image, broker.id), remove=broker.id)
+    yield BrokerRegistrationChangeRecord(broker_id=broker.id, broker_epoch=broker.epoch, fenced=1), _FENCING
+
+
+def _unfence(image: MetadataImage, broker: BrokerRegistration) -> Iterable[VersionedRecord]:
+    """The broker first, then whatever nobody leads and it may."""
+    yield BrokerRegistrationChangeRecord(broker_id=broker.id, broker_epoch=broker.epoch, fenced=-1), _FENCING
+    leaderless = (found for found in image.topics.naming(broker.id) if found[2].leader < 0)
+    yield from leader_and_isr_changes(image, leaderless, add=broker.id)
+
+
+def _begin_controlled_shutdown(image: MetadataImage, broker: BrokerRegistration) -> Iterable[VersionedRecord]:
+    change = BrokerRegistrationChangeRecord(broker_id=broker.id, broker_epoch=broker.epoch, in_controlled_shutdown=1)
+    yield change, _SHUTDOWN
+    yield from leader_and_isr_changes(image, _in_isr(image, broker.id), remove=broker.id)
+
+
+def _directory_changes(
+    image: MetadataImage, broker: BrokerRegistration, request: BrokerHeartbeatRequest
+) -> Iterable[VersionedRecord]:
+    """Log directories that failed, and those that take no new replicas (KIP-858, KIP-1066)."""
+    level = image.features.metadata_version
+    failed = [directory for directory in broker.directories if directory in request.offline_log_dirs]
+    if failed and level >= DIRECTORY_ASSIGNMENT:
+        on_failed = (found for found in image.topics.naming(broker.id) if _lives_on(found[2], broker.id, failed))
+        yield from leader_and_isr_changes(image, on_failed, remove=broker.id)
+        online = tuple(directory for directory in broker.directories if directory not in failed)
+        yield (
+            BrokerRegistrationChangeRecord(broker_id=broker.id, broker_epoch=broker.epoch, log_dirs=online),
+            _DIRECTORIES,
+        )
+    cordoned = request.cordoned_log_dirs
+    if cordoned is not None and level >= CORDONED_LOG_DIRS and broker.cordoned_directories != cordoned:
+        change = BrokerRegistrationChangeRecord(
+            broker_id=broker.id, broker_epoch=broker.epoch, cordoned_log_dirs=cordoned
+        )
+        yield change, _CORDONED
+
+
+def _lives_on(partition: Partition, broker_id: int, directories: list[DirectoryId]) -> bool:
+    return broker_id in partition.replicas and partition.directory(broker_id) in directories
+
+
+def fence_stale_broker(image: MetadataImage, heartbeats: Heartbeats, now: Instant) -> tuple[VersionedRecord, ...]:
+    """Fence the one broker that has been silent longest, if its session is over (CLU-09: one at a time)."""
+    broker = heartbeats.stale_broker(image, now)
+    if broker is None:
+        return ()
+    heartbeats.forget(broker.id)
+    return tuple(fence(image, broker))
+
+
+def unregister_broker(image: MetadataImage, request: UnregisterBrokerRequest, heartbeats: Heartbeats) -> Decision:
+    broker = image.cluster.brokers.get(NodeId(request.broker_id))
+    if broker is None:
+        unknown = f"Broker ID {request.broker_id} is not currently registered"
+        raise Refused(ErrorCode.BROKER_ID_NOT_REGISTERED, unknown)
+    heartbeats.forget(broker.id)
+    changes = leader_and_isr_changes(image, _in_isr_or_elr(image, broker.id), remove=broker.id)
+    removal = (UnregisterBrokerRecord(broker_id=broker.id, broker_epoch=broker.epoch), 0)
+    return Decision(UnregisterBrokerResponse(), (*changes, removal), atomic=False)

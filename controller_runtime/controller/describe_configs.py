@@ -1,0 +1,112 @@
+"""DescribeConfigs as a controller answers it: effective values of topics, and the values set for nodes.
+
+A node resource lists what is set dynamically or in this node's configuration file, not the hundreds of defaults (docs/deviations.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from controller_runtime.controller.errors import Refused
+from controller_runtime.controller.topic_names import fault_of
+from controller_runtime.identifiers import NodeId
+from controller_runtime.metadata.configs import ALL_BROKERS, BROKER, TOPIC
+from controller_runtime.metadata.image import MetadataImage
+from controller_runtime.metadata.topic_configs import ConfigSource, effective_configs
+from controller_runtime.protocol.errors import ErrorCode
+from controller_runtime.protocol.messages.describe_configs_request import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+)
+from controller_runtime.protocol.messages.describe_configs_response import (
+    DescribeConfigsResourceResult,
+    DescribeConfigsResponse,
+    DescribeConfigsResult,
+    DescribeConfigsSynonym,
+)
+
+
+def describe_configs(
+    image: MetadataImage, request: DescribeConfigsRequest, node_id: NodeId, node_configs: Mapping[str, str]
+) -> DescribeConfigsResponse:
+    results = []
+    for resource in request.resources:
+        code, message = ErrorCode.NONE, ""
+        found: tuple[DescribeConfigsResourceResult, ...] = ()
+        try:
+            found = tuple(_described(image, resource, node_id, node_configs, synonyms=request.include_synonyms))
+        except Refused as error:
+            code, message = error.code, error.message or ""
+        results.append(
+            DescribeConfigsResult(
+                error_code=code,
+                error_message=message,
+                resource_type=resource.resource_type,
+                resource_name=resource.resource_name,
+                configs=found,
+            )
+        )
+    return DescribeConfigsResponse(results=tuple(results))
+
+
+def _described(
+    image: MetadataImage,
+    resource: DescribeConfigsResource,
+    node_id: NodeId,
+    node_configs: Mapping[str, str],
+    *,
+    synonyms: bool,
+) -> Iterator[DescribeConfigsResourceResult]:
+    if resource.resource_type == TOPIC:
+        found = _topic(image, resource.resource_name, node_id, node_configs, synonyms=synonyms)
+    elif resource.resource_type == BROKER:
+        found = _node(image, resource.resource_name, node_id, node_configs)
+    else:
+        why = f"Unsupported resource type: {resource.resource_type}"
+        raise Refused(ErrorCode.INVALID_REQUEST, why)
+    keys = resource.configuration_keys
+    return (result for result in found if not keys or result.name in keys)
+
+
+def _topic(
+    image: MetadataImage, name: str, node_id: NodeId, node_configs: Mapping[str, str], *, synonyms: bool
+) -> Iterator[DescribeConfigsResourceResult]:
+    fault = fault_of(name)
+    if fault is not None:
+        raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, fault)
+    if name not in image.topics.ids:
+        raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    own = image.configs.of(TOPIC, name)
+    for found in effective_configs(image.configs, own, node_id, node_configs):
+        shown = [DescribeConfigsSynonym(name=s.name, value=s.value, source=s.source) for s in found.synonyms]
+        yield DescribeConfigsResourceResult(
+            name=found.config.name,
+            value=found.value,
+            config_source=found.source,
+            synonyms=tuple(shown) if synonyms else (),
+            config_type=found.config.type,
+            documentation=None,
+        )
+
+
+def _node(
+    image: MetadataImage, name: str, node_id: NodeId, node_configs: Mapping[str, str]
+) -> Iterator[DescribeConfigsResourceResult]:
+    if name not in (ALL_BROKERS, str(node_id)):
+        why = f"Unexpected broker id, expected {node_id} or empty string, but received {name}"
+        raise Refused(ErrorCode.INVALID_REQUEST, why)
+    layers = [(image.configs.of(BROKER, ALL_BROKERS), ConfigSource.DYNAMIC_DEFAULT_BROKER)]
+    if name != ALL_BROKERS:
+        layers.insert(0, (image.configs.of(BROKER, name), ConfigSource.DYNAMIC_BROKER))
+        layers.append((node_configs, ConfigSource.STATIC_BROKER))
+    for key in sorted({key for values, _ in layers for key in values}):
+        value, source = next((values[key], source) for values, source in layers if key in values)
+        secret = any(word in key for word in ("password", "secret", "jaas"))
+        yield DescribeConfigsResourceResult(
+            name=key,
+            value=None if secret else value,
+            read_only=source is ConfigSource.STATIC_BROKER,
+            config_source=source,
+            is_sensitive=secret,
+            documentation=None,
+        )

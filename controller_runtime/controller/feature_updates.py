@@ -1,0 +1,155 @@
+"""Raising and lowering finalized feature levels (UpdateFeatures): all of a request or nothing.
+
+A level is granted when this controller knows it, every registered broker and controller supports it, what it depends on is there, and,
+for metadata.version going down, no level in between changed a record. kraft.version is raft's and is refused here until it is built.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from controller_runtime.controller.decision import Decision
+from controller_runtime.controller.errors import Refused
+from controller_runtime.identifiers import NodeId
+from controller_runtime.metadata.cluster import VersionRange
+from controller_runtime.metadata.features import (
+    CONTROLLER_REGISTRATION,
+    FEATURES,
+    KRAFT_VERSION,
+    LATEST_PRODUCTION_LEVEL,
+    METADATA_VERSION,
+    METADATA_VERSIONS,
+    MINIMUM_LEVEL,
+    FeatureError,
+    VersionedRecord,
+    check_dependencies,
+)
+from controller_runtime.metadata.image import MetadataImage
+from controller_runtime.protocol.errors import ErrorCode
+from controller_runtime.protocol.messages.feature_level_record import FeatureLevelRecord
+from controller_runtime.protocol.messages.update_features_request import FeatureUpdateKey, UpdateFeaturesRequest
+from controller_runtime.protocol.messages.update_features_response import UpdatableFeatureResult, UpdateFeaturesResponse
+
+UPGRADE: Final = 1
+SAFE_DOWNGRADE: Final = 2
+UNSAFE_DOWNGRADE: Final = 3
+FIRST_VERSION_WITHOUT_RESULTS: Final = 2
+
+SUPPORTED: Final[Mapping[str, VersionRange]] = {
+    METADATA_VERSION: VersionRange(MINIMUM_LEVEL, LATEST_PRODUCTION_LEVEL),
+    **{feature.name: VersionRange(0, feature.latest_production_level) for feature in FEATURES.values()},
+}
+"""What a node of this version supports, and registers with."""
+
+
+def update_features(
+    image: MetadataImage, request: UpdateFeaturesRequest, api_version: int, node_id: NodeId, kraft_version: int
+) -> Decision:
+    proposed = {**image.features.levels}
+    records: list[VersionedRecord] = []
+    for update in request.feature_updates:
+        upgrade_type = _upgrade_type(update, api_version)
+        try:
+            _check(image, update, upgrade_type, node_id, kraft_version)
+        except Refused as error:
+            all_fail = "The update failed for all features since the following feature had an error: "
+            raise Refused(error.code, f"{all_fail}{error.message}") from error
+        if update.feature == KRAFT_VERSION or image.features.level(update.feature) == update.max_version_level:
+            continue  # asked for what is there
+        proposed[update.feature] = update.max_version_level
+        records.append((FeatureLevelRecord(name=update.feature, feature_level=update.max_version_level), 0))
+    try:
+        check_dependencies(proposed)
+    except FeatureError as error:
+        raise Refused(ErrorCode.INVALID_UPDATE_VERSION, str(error)) from error
+    results = (
+        ()
+        if api_version >= FIRST_VERSION_WITHOUT_RESULTS
+        else tuple(UpdatableFeatureResult(feature=it.feature, error_message=None) for it in request.feature_updates)
+    )
+    response = UpdateFeaturesResponse(error_message=None, results=results)
+    records.sort(key=_metadata_version_first)
+    return Decision(response, () if request.validate_only else tuple(records))
+
+
+def _metadata_version_first(versioned: VersionedRecord) -> bool:
+    record = versioned[0]
+    return not (isinstance(record, FeatureLevelRecord) and record.name == METADATA_VERSION)
+
+
+def _upgrade_type(update: FeatureUpdateKey, api_version: int) -> int:
+    if api_version > 0:
+        return update.upgrade_type
+    return SAFE_DOWNGRADE if update.allow_downgrade else UPGRADE
+
+
+def _check(
+    image: MetadataImage, update: FeatureUpdateKey, upgrade_type: int, node_id: NodeId, kraft_version: int
+) -> None:
+    """Raise Refused with Kafka's words unless this one update may be made."""
+    name, level = update.feature, update.max_version_level
+    current = kraft_version if name == KRAFT_VERSION else image.features.level(name)
+    fault = _fault_of_type(current, level, upgrade_type) or _unsupported(image, name, level, node_id)
+    if fault is None and name == METADATA_VERSION and level < current:
+        _check_metadata_downgrade(current, level, upgrade_type)
+    if fault is None and name == KRAFT_VERSION and level != current:
+        fault = (
+            "Can't downgrade the version of this feature."
+            if level < current
+            else "Upgrading kraft.version is not supported yet by this runtime."
+        )
+    if fault is not None:
+        why = f"Invalid update version {level} for feature {name}. {fault}"
+        raise Refused(ErrorCode.INVALID_UPDATE_VERSION, why)
+
+
+def _fault_of_type(current: int, level: int, upgrade_type: int) -> str | None:
+    if upgrade_type not in (UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE):
+        return "The controller does not support the given upgrade type."
+    if level < 0:
+        return "A feature version cannot be less than 0."
+    if level < current and upgrade_type == UPGRADE:
+        return (
+            "Can't downgrade the version of this feature without setting the upgrade type to either safe or unsafe "
+            "downgrade."
+        )
+    if level > current and upgrade_type != UPGRADE:
+        return "Can't downgrade to a newer version."
+    return None
+
+
+def _unsupported(image: MetadataImage, name: str, level: int, node_id: NodeId) -> str | None:
+    if name not in SUPPORTED:
+        return f"Local controller {node_id} does not support this feature."
+    if level not in SUPPORTED[name] and not (level == 0 and name != METADATA_VERSION):
+        return f"Local controller {node_id} only supports versions {SUPPORTED[name]}"
+    for who, supported in _nodes(image):
+        levels = supported.get(name, VersionRange(0, 0))
+        if level != 0 and level not in levels:
+            return (
+                f"{who} only supports versions {levels}"
+                if name in supported
+                else f"{who} does not support this feature."
+            )
+    return None
+
+
+def _nodes(image: MetadataImage) -> Iterator[tuple[str, Mapping[str, VersionRange]]]:
+    for broker in image.cluster.brokers.values():
+        yield f"Broker {broker.id}", broker.features
+    if image.features.metadata_version >= CONTROLLER_REGISTRATION:
+        for controller in image.cluster.controllers.values():
+            yield f"Controller {controller.id}", controller.features
+
+
+def _check_metadata_downgrade(current: int, level: int, upgrade_type: int) -> None:
+    changed = any(version.did_change for version in METADATA_VERSIONS[level:current])
+    fault = None
+    if changed and upgrade_type == UNSAFE_DOWNGRADE:
+        fault = "Unsafe metadata downgrade is not supported in this version."
+    elif changed:
+        fault = "Refusing to perform the requested downgrade because it might delete metadata information."
+    if fault is not None:
+        why = f"Unsupported metadata.version downgrade from {current} to {level}. {fault}"
+        raise Refused(ErrorCode.INVALID_UPDATE_VERSION, why)

@@ -1,0 +1,136 @@
+"""When each broker was last heard of, and what state a heartbeat takes it to: the only soft state of the controller.
+
+Soft means: lost with the leadership, and nothing is wrong then. A new leader gives every unfenced broker a whole session
+(`Heartbeats.begin`). Whether a broker is fenced or shutting down is never kept here; the image says it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from controller_runtime.identifiers import BrokerEpoch, Instant, NodeId, Offset
+from controller_runtime.metadata.cluster import BrokerRegistration
+from controller_runtime.metadata.image import MetadataImage
+
+
+class BrokerState(Enum):
+    """KIP-631's states of a registered broker, as the controller sees them."""
+
+    FENCED = "fenced"
+    UNFENCED = "unfenced"
+    CONTROLLED_SHUTDOWN = "controlled shutdown"
+    SHUTDOWN_NOW = "shutdown now"
+
+    @property
+    def is_fenced(self) -> bool:
+        return self in (BrokerState.FENCED, BrokerState.SHUTDOWN_NOW)
+
+
+@dataclass(frozen=True, slots=True)
+class Contact:
+    """The last heartbeat of one registration."""
+
+    epoch: BrokerEpoch
+    at: Instant
+    metadata_offset: Offset
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What a heartbeat says."""
+
+    fence: bool
+    shut_down: bool
+    caught_up: bool
+    """The broker has replayed its own registration."""
+
+
+class Heartbeats:
+    """Contact times by broker. One object per leadership."""
+
+    def __init__(self, session_timeout_s: float) -> None:
+        self.session_timeout_s = session_timeout_s
+        self._contacts: dict[NodeId, Contact] = {}
+        self._shutdown_offsets: dict[NodeId, Offset] = {}
+
+    @classmethod
+    def begin(cls, image: MetadataImage, now: Instant, session_timeout_s: float) -> Heartbeats:
+        """A new leadership: every unfenced broker has just been heard of."""
+        made = cls(session_timeout_s)
+        for broker in image.cluster.brokers.values():
+            if not broker.fenced:
+                made._contacts[broker.id] = Contact(broker.epoch, now, Offset(-1))
+        return made
+
+    def touch(self, broker: BrokerRegistration, now: Instant, metadata_offset: int) -> None:
+        self._contacts[broker.id] = Contact(broker.epoch, now, Offset(metadata_offset))
+
+    def forget(self, broker_id: NodeId) -> None:
+        self._contacts.pop(broker_id, None)
+        self._shutdown_offsets.pop(broker_id, None)
+
+    def has_valid_session(self, broker: BrokerRegistration, now: Instant) -> bool:
+        """Whether this very registration was heard of within the session. One that never sent a heartbeat has none."""
+        contact = self._contacts.get(broker.id)
+        return contact is not None and contact.epoch == broker.epoch and now - contact.at < self.session_timeout_s
+
+    def seconds_since_contact(self, broker_id: NodeId, now: Instant) -> float | None:
+        contact = self._contacts.get(broker_id)
+        return None if contact is None else now - contact.at
+
+    def stale_broker(self, image: MetadataImage, now: Instant) -> BrokerRegistration | None:
+        """The unfenced broker that has been silent longest, if its session is over."""
+        silent = [b for b in image.cluster.brokers.values() if not b.fenced and not self.has_valid_session(b, now)]
+        return min(silent, key=self._last_contact, default=None)
+
+    def next_expiry(self, image: MetadataImage) -> Instant | None:
+        """When the first session of an unfenced broker ends."""
+        unfenced = [broker for broker in image.cluster.brokers.values() if not broker.fenced]
+        if not unfenced:
+            return None
+        return Instant(min(map(self._last_contact, unfenced)) + self.session_timeout_s)
+
+    def _last_contact(self, broker: BrokerRegistration) -> float:
+        contact = self._contacts.get(broker.id)
+        return contact.at if contact is not None and contact.epoch == broker.epoch else float("-inf")
+
+    def begin_shutdown(self, broker_id: NodeId, offset: Offset) -> None:
+        """Remember where the log ended when the broker entered controlled shutdown; only the first time counts (CLU-08)."""
+        self._shutdown_offsets.setdefault(broker_id, offset)
+
+    def others_caught_up(self, image: MetadataImage, broker_id: NodeId) -> bool:
+        """Whether every active broker has replayed what moved the leaderships away from this one."""
+        needed = self._shutdown_offsets.get(broker_id, -1)
+        active = [b.id for b in image.cluster.brokers.values() if not b.fenced and not b.in_controlled_shutdown]
+        return all(needed <= self._offset(other) for other in active)
+
+    def _offset(self, broker_id: NodeId) -> int:
+        contact = self._contacts.get(broker_id)
+        return -1 if contact is None else contact.metadata_offset
+
+
+def current_state(broker: BrokerRegistration) -> BrokerState:
+    if broker.fenced:
+        return BrokerState.FENCED
+    return BrokerState.CONTROLLED_SHUTDOWN if broker.in_controlled_shutdown else BrokerState.UNFENCED
+
+
+def next_state(current: BrokerState, wish: Wish, *, leads: bool, others_caught_up: bool) -> BrokerState:
+    """Kafka's table: the state after a heartbeat."""
+    match current:
+        case BrokerState.FENCED:
+            if wish.shut_down:
+                return BrokerState.SHUTDOWN_NOW
+            return BrokerState.UNFENCED if not wish.fence and wish.caught_up else BrokerState.FENCED
+        case BrokerState.UNFENCED:
+            if wish.fence:
+                return BrokerState.SHUTDOWN_NOW if wish.shut_down else BrokerState.FENCED
+            if wish.shut_down:
+                return BrokerState.CONTROLLED_SHUTDOWN if leads else BrokerState.SHUTDOWN_NOW
+            return BrokerState.UNFENCED
+        case BrokerState.CONTROLLED_SHUTDOWN:
+            done = not leads and others_caught_up
+            return BrokerState.SHUTDOWN_NOW if done else BrokerState.CONTROLLED_SHUTDOWN
+        case BrokerState.SHUTDOWN_NOW:
+            raise AssertionError("a broker that may shut down is recorded as fenced")

@@ -1,0 +1,224 @@
+"""How a partition changes when replicas come and go: who stays in the ISR, who may still lead, who leads (KIP-966 included).
+
+`PartitionChange` takes a partition and what should be different, and yields the PartitionChangeRecord that says so, or None when
+nothing is. The order of its steps is Kafka's: first the eligible leader replicas, then the election, then the epoch bumps, so that the
+same request gives the same record as on a Java controller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Final
+
+from controller_runtime.identifiers import DirectoryId, NodeId, Uuid
+from controller_runtime.metadata.configs import ALL_BROKERS, BROKER, TOPIC
+from controller_runtime.metadata.features import ELIGIBLE_LEADER_REPLICAS_VERSION, ELR, VersionedRecord, record_version
+from controller_runtime.metadata.image import MetadataImage
+from controller_runtime.metadata.partitions import NO_LEADER, RECOVERING, Partition
+from controller_runtime.metadata.replay import NO_LEADER_CHANGE
+from controller_runtime.metadata.topics import TopicImage
+from controller_runtime.protocol.messages.partition_change_record import PartitionChangeRecord
+
+SKIP_LEADER_EPOCH_BUMP: Final = 12
+"""From this metadata.version on, a smaller ISR alone does not raise the leader epoch."""
+
+NO_BROKER: Final = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What decides besides the partition itself."""
+
+    metadata_version: int
+    elr_enabled: bool
+    may_lead: Callable[[int], bool]
+    """Whether this replica's broker is active and its directory online."""
+    min_insync_replicas: int = 1
+    unclean_election: bool = False
+
+
+@dataclass(slots=True)
+class PartitionChange:
+    """One change under construction. Set the targets, then `build`."""
+
+    partition: Partition
+    topic_id: Uuid
+    index: int
+    policy: Policy
+    isr: tuple[int, ...]
+    directories: tuple[DirectoryId, ...]
+    unclean_shutdown: tuple[int, ...] = ()
+    """Replicas whose brokers lost their unsynced tail: they may not be elected from the ELR."""
+    elr: tuple[int, ...] = ()
+    last_known_elr: tuple[int, ...] = ()
+
+    @classmethod
+    def of(cls, partition: Partition, topic_id: Uuid, index: int, policy: Policy) -> PartitionChange:
+        return cls(
+            partition=partition,
+            topic_id=topic_id,
+            index=index,
+            policy=policy,
+            isr=partition.isr,
+            directories=partition.directories,
+            elr=partition.elr,
+            last_known_elr=partition.last_known_elr,
+        )
+
+    def set_directory(self, broker_id: int, directory: DirectoryId) -> None:
+        position = self.partition.replicas.index(broker_id)
+        self.directories = (*self.directories[:position], directory, *self.directories[position + 1 :])
+
+    def build(self) -> VersionedRecord | None:
+        """The record, or None when nothing would change."""
+        self._update_elr()
+        leader, unclean = self._elect()
+        record = PartitionChangeRecord(partition_id=self.index, topic_id=self.topic_id)
+        if leader != self.partition.leader:
+            record = replace(record, leader=leader)
+            if unclean:
+                self.isr, self.elr, self.last_known_elr = (leader,), (), ()
+                record = replace(record, isr=self.isr)
+                if self.partition.leader_recovery_state != RECOVERING:
+                    record = replace(record, leader_recovery_state=RECOVERING)
+            elif leader != NO_LEADER and leader not in self.isr:  # it comes from the ELR
+                self.isr = (leader,)
+                self.elr = tuple(replica for replica in self.elr if replica != leader)
+        record = self._with_epoch_bump(record)
+        record = self._with_replica_sets(record)
+        if self.directories != self.partition.directories:
+            record = replace(record, directories=self.directories)
+        if record == PartitionChangeRecord(partition_id=self.index, topic_id=self.topic_id):
+            return None
+        return record, record_version(PartitionChangeRecord, self.policy.metadata_version)
+
+    def _update_elr(self) -> None:
+        old = self.partition
+        if not self.policy.elr_enabled:
+            return
+        if len(self.isr) >= min(self.policy.min_insync_replicas, len(old.replicas)):
+            self.elr = self.last_known_elr = ()
+            return
+        candidates = sorted({*old.isr, *old.elr})
+        self.elr = tuple(r for r in candidates if r not in self.isr and r not in self.unclean_shutdown)
+        known = sorted({*candidates, *old.last_known_elr})
+        self.last_known_elr = tuple(r for r in known if r not in self.isr and r not in self.elr)
+
+    def _may_be_elected(self, replica: int) -> bool:
+        from_elr = self.policy.elr_enabled and not self.isr and replica in self.elr
+        return (replica in self.isr or from_elr) and self.policy.may_lead(replica)
+
+    def _elect(self) -> tuple[int, bool]:
+        """(leader, whether the election may lose data). The present leader stays while it may."""
+        old, may_lead = self.partition, self.policy.may_lead
+        if self._may_be_elected(old.leader):
+            return old.leader, False
+        found = next(filter(self._may_be_elected, old.replicas), None)
+        if found is not None:
+            return found, False
+        last = old.last_known_elr
+        if self.policy.elr_enabled and not self.elr and not self.isr and len(last) == 1 and may_lead(last[0]):
+            return last[0], True
+        if self.policy.unclean_election:
+            found = next(filter(may_lead, old.replicas), None)
+            if found is not None:
+                return found, True
+        return NO_LEADER, False
+
+    def _with_epoch_bump(self, record: PartitionChangeRecord) -> PartitionChangeRecord:
+        shrinks = not set(self.partition.isr) <= set(self.isr)
+        bumps = self.policy.metadata_version < SKIP_LEADER_EPOCH_BUMP and shrinks
+        if record.leader == NO_LEADER_CHANGE and bumps:
+            return replace(record, leader=self.partition.leader)
+        return record
+
+    def _with_replica_sets(self, record: PartitionChangeRecord) -> PartitionChangeRecord:
+        old, elr_enabled = self.partition, self.policy.elr_enabled
+        if not elr_enabled:
+            self.elr = ()
+        if self.elr != old.elr:
+            record = replace(record, eligible_leader_replicas=self.elr)
+        # Without the ELR the last member stays in the ISR of a partition that nobody leads.
+        if record.isr is None and (self.isr or elr_enabled) and self.isr != old.isr:
+            record = replace(record, isr=self.isr)
+        if elr_enabled:
+            record = self._with_last_known_leader(record)
+        return record
+
+    def _with_last_known_leader(self, record: PartitionChangeRecord) -> PartitionChangeRecord:
+        """Remember who led when the ISR became empty; forget it when there is a leader again."""
+        old = self.partition
+        leads = record.leader >= 0 or NO_LEADER not in (old.leader, record.leader)
+        if record.isr is not None and not record.isr and old.last_known_elr != (old.leader,):
+            return replace(record, last_known_elr=(old.leader,))
+        if leads and old.last_known_elr:
+            return replace(record, last_known_elr=())
+        return record
+
+
+def elr_enabled(image: MetadataImage) -> bool:
+    features = image.features
+    return features.metadata_version >= ELR and features.level(ELIGIBLE_LEADER_REPLICAS_VERSION) >= 1
+
+
+def is_active(image: MetadataImage, broker_id: int) -> bool:
+    """Registered, unfenced and not on its way out."""
+    broker = image.cluster.unfenced(broker_id)
+    return broker is not None and not broker.in_controlled_shutdown
+
+
+def policy_for(
+    image: MetadataImage, topic: TopicImage, partition: Partition, may_be_active: Callable[[int], bool]
+) -> Policy:
+    """The policy for one partition; `may_be_active` stands in for `is_active` where a change is about to happen."""
+
+    def may_lead(replica: int) -> bool:
+        if replica not in partition.replicas or not may_be_active(replica):
+            return False
+        broker = image.cluster.brokers.get(NodeId(replica))
+        return broker is None or broker.has_online_directory(partition.directory(replica))
+
+    return Policy(
+        metadata_version=image.features.metadata_version,
+        elr_enabled=elr_enabled(image),
+        may_lead=may_lead,
+        min_insync_replicas=_min_insync_replicas(image, topic),
+        unclean_election=_config(image, topic.name, "unclean.leader.election.enable", "false").strip().lower()
+        == "true",
+    )
+
+
+def _min_insync_replicas(image: MetadataImage, topic: TopicImage) -> int:
+    first = topic.partition(0)
+    configured = int(_config(image, topic.name, "min.insync.replicas", "1"))
+    return configured if first is None else min(configured, len(first.replicas))
+
+
+def _config(image: MetadataImage, topic: str, name: str, default: str) -> str:
+    """What the topic says, else the dynamic default of all brokers; this node's configuration file has no say over others' topics."""
+    configs = image.configs
+    return configs.of(TOPIC, topic).get(name) or configs.of(BROKER, ALL_BROKERS).get(name) or default
+
+
+def leader_and_isr_changes(
+    image: MetadataImage,
+    partitions: Iterable[tuple[TopicImage, int, Partition]],
+    *,
+    remove: int = NO_BROKER,
+    add: int = NO_BROKER,
+    unclean: int = NO_BROKER,
+) -> Iterator[VersionedRecord]:
+    """The changes of these partitions when a broker stops being usable (`remove`), comes back (`add`), or returns from a crash
+    (`unclean`). Partitions for which nothing changes yield nothing."""
+
+    def may_be_active(replica: int) -> bool:
+        return replica != remove and (replica == add or is_active(image, replica))
+
+    for topic, index, partition in partitions:
+        change = PartitionChange.of(partition, topic.id, index, policy_for(image, topic, partition, may_be_active))
+        change.isr = tuple(replica for replica in partition.isr if replica not in (remove, unclean))
+        change.unclean_shutdown = () if unclean == NO_BROKER else (unclean,)
+        record = change.build()
+        if record is not None:
+            yield record

@@ -1,0 +1,296 @@
+"""Creating topics: checks, placement, records, in Kafka's order and with Kafka's words.
+
+Records of one topic are its TopicRecord, its configs, its partitions; all topics of one request are one atomic batch. A topic that is
+refused does not hold back the others. Replication factors above 1 are refused here, after Kafka's own checks, until replication is built.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from itertools import chain, product
+
+from controller_runtime.controller.decision import Decision
+from controller_runtime.controller.errors import Refused
+from controller_runtime.controller.partition_changes import is_active
+from controller_runtime.controller.placement import Below, default_directory, place, usable_brokers
+from controller_runtime.controller.topic_names import fault_of, may_collide, unified
+from controller_runtime.identifiers import METADATA_TOPIC_NAME, ZERO_UUID, NodeId, Uuid
+from controller_runtime.metadata.cluster import is_reserved
+from controller_runtime.metadata.configs import TOPIC
+from controller_runtime.metadata.features import VersionedRecord, record_version
+from controller_runtime.metadata.image import MetadataImage
+from controller_runtime.metadata.partitions import Partition
+from controller_runtime.metadata.snapshot import partition_record
+from controller_runtime.metadata.topic_configs import InvalidConfig, check_values, effective_configs
+from controller_runtime.protocol.errors import ErrorCode
+from controller_runtime.protocol.messages.config_record import ConfigRecord
+from controller_runtime.protocol.messages.create_topics_request import (
+    CreatableReplicaAssignment,
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+)
+from controller_runtime.protocol.messages.create_topics_response import (
+    CreatableTopicConfigs,
+    CreatableTopicResult,
+    CreateTopicsResponse,
+)
+from controller_runtime.protocol.messages.partition_record import PartitionRecord
+from controller_runtime.protocol.messages.topic_record import TopicRecord
+
+MAX_PARTITIONS_PER_REQUEST = 10_000
+MAX_DRAWS = 100
+MAX_SEPARATORS_TRIED = 10
+"""Up to so many parts all spellings are looked up; beyond, every name is compared."""
+
+
+@dataclass(frozen=True, slots=True)
+class TopicDefaults:
+    """What a request leaves open, and the dice."""
+
+    node_id: NodeId
+    num_partitions: int
+    replication_factor: int
+    node_configs: Mapping[str, str]
+    below: Below
+    max_replication_factor: int = 1
+    """What brokers of this version can replicate."""
+
+
+class TopicIds:
+    """New topic ids: never one that is reserved, in use, or given before; none begins with '-', which a command line would misread."""
+
+    def __init__(self, image: MetadataImage, new_uuid: Callable[[], Uuid]) -> None:
+        self._image = image
+        self._new_uuid = new_uuid
+        self._given: set[Uuid] = set()
+
+    def next(self) -> Uuid:
+        for _ in range(MAX_DRAWS):
+            candidate = self._new_uuid()
+            fit = not is_reserved(candidate) and not str(candidate).startswith("-")
+            if fit and candidate not in self._given and candidate not in self._image.topics.by_id:
+                self._given.add(candidate)
+                return candidate
+        raise AssertionError(f"{MAX_DRAWS} random ids in a row cannot be used")
+
+
+def create_topics(
+    image: MetadataImage, request: CreateTopicsRequest, defaults: TopicDefaults, ids: TopicIds
+) -> Decision:
+    wanted, refused = _split_refused(request.topics)
+    if sum(map(_partition_count, wanted)) > MAX_PARTITIONS_PER_REQUEST:
+        raise Refused(ErrorCode.POLICY_VIOLATION, "Excessively large number of partitions per request.")
+    results: list[CreatableTopicResult] = []
+    records: list[VersionedRecord] = []
+    taken: dict[str, str] = {}
+    for topic in wanted:
+        try:
+            _check_name(image, topic.name, taken)
+            result, made = _create_topic(image, topic, defaults, ids)
+        except Refused as error:
+            results.append(_refused(topic.name, error))
+        else:
+            if may_collide(topic.name):
+                taken[unified(topic.name)] = topic.name
+            results.append(result)
+            records += made
+    response = CreateTopicsResponse(topics=(*results, *refused))
+    return Decision(response, () if request.validate_only else tuple(records))
+
+
+def _partition_count(topic: CreatableTopic) -> int:
+    return max(topic.num_partitions, len(topic.assignments), 1)
+
+
+def _split_refused(
+    topics: Iterable[CreatableTopic],
+) -> tuple[list[CreatableTopic], list[CreatableTopicResult]]:
+    """The topics to create, and those refused by name alone."""
+    topics = tuple(topics)
+    count = Counter(topic.name for topic in topics)
+    refused = []
+    for name, times in count.items():
+        if name == METADATA_TOPIC_NAME:
+            why = Refused(ErrorCode.INVALID_REQUEST, f"Creation of internal topic {name} is prohibited.")
+            refused.append(_refused(name, why))
+        elif times > 1:
+            refused.append(_refused(name, Refused(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")))
+    names = {result.name for result in refused}
+    return [topic for topic in topics if topic.name not in names], refused
+
+
+def _refused(name: str, error: Refused) -> CreatableTopicResult:
+    return CreatableTopicResult(name=name, topic_id=ZERO_UUID, error_code=error.code, error_message=error.message)
+
+
+def _check_name(image: MetadataImage, name: str, taken: Mapping[str, str]) -> None:
+    fault = fault_of(name)
+    if fault is not None:
+        raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, fault)
+    if name in image.topics.ids:
+        raise Refused(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
+    if may_collide(name):
+        other = taken.get(unified(name)) or _colliding(image, name)
+        if other is not None:
+            raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic '{name}' collides with existing topic: {other}")
+
+
+def _colliding(image: MetadataImage, name: str) -> str | None:
+    """An existing topic whose name differs from this one only in '.' and '_'."""
+    parts = unified(name).split("_")
+    if len(parts) <= MAX_SEPARATORS_TRIED:
+        variants = (
+            "".join(chain.from_iterable(zip(parts, separators, strict=False))) + parts[-1]
+            for separators in product("._", repeat=len(parts) - 1)
+        )
+        return next((other for other in variants if other in image.topics.ids), None)
+    wanted = unified(name)
+    return next((other for other in image.topics.ids if may_collide(other) and unified(other) == wanted), None)
+
+
+def _create_topic(
+    image: MetadataImage, topic: CreatableTopic, defaults: TopicDefaults, ids: TopicIds
+) -> tuple[CreatableTopicResult, list[VersionedRecord]]:
+    configs = _check_configs(topic.configs)
+    assignments = (
+        _manual_assignments(image, topic) if topic.assignments else _placed_assignments(image, topic, defaults)
+    )
+    _check_supported(assignments, defaults.max_replication_factor)
+    topic_id = ids.next()
+    level = image.features.metadata_version
+    version = record_version(PartitionRecord, level)
+    records: list[VersionedRecord] = [(TopicRecord(name=topic.name, topic_id=topic_id), 0)]
+    for name, value in configs.items():
+        record = ConfigRecord(resource_type=TOPIC, resource_name=topic.name, name=name, value=value)
+        records.append((record, 0))
+    for index, replicas in enumerate(assignments):
+        partition = _new_partition(image, replicas)
+        records.append((partition_record(topic_id, index, partition, level), version))
+    return _success(image, topic.name, topic_id, assignments, configs, defaults), records
+
+
+def _check_configs(configs: Iterable[CreatableTopicConfig]) -> dict[str, str]:
+    nulls = [config.name for config in configs if config.value is None]
+    if nulls:
+        names = ",".join(nulls)
+        raise Refused(ErrorCode.INVALID_CONFIG, f"Null value not supported for topic configs: {names}")
+    values = {config.name: config.value for config in configs if config.value is not None}
+    try:
+        check_values(values)
+    except InvalidConfig as error:
+        raise Refused(ErrorCode.INVALID_CONFIG, str(error)) from error
+    return values
+
+
+def _placed_assignments(image: MetadataImage, topic: CreatableTopic, defaults: TopicDefaults) -> list[list[int]]:
+    factor, partitions = topic.replication_factor, topic.num_partitions
+    if factor < -1 or factor == 0:
+        why = "Replication factor must be larger than 0, or -1 to use the default value."
+        raise Refused(ErrorCode.INVALID_REPLICATION_FACTOR, why)
+    if partitions < -1 or partitions == 0:
+        why = "Number of partitions was set to an invalid non-positive value."
+        raise Refused(ErrorCode.INVALID_PARTITIONS, why)
+    factor = defaults.replication_factor if factor == -1 else factor
+    partitions = defaults.num_partitions if partitions == -1 else partitions
+    return place(usable_brokers(image.cluster.brokers.values()), partitions, factor, defaults.below)
+
+
+def _manual_assignments(image: MetadataImage, topic: CreatableTopic) -> list[list[int]]:
+    if topic.replication_factor != -1:
+        why = "A manual partition assignment was specified, but replication factor was not set to -1."
+        raise Refused(ErrorCode.INVALID_REQUEST, why)
+    if topic.num_partitions != -1:
+        why = "A manual partition assignment was specified, but numPartitions was not set to -1."
+        raise Refused(ErrorCode.INVALID_REQUEST, why)
+    found: dict[int, list[int]] = {}
+    for assignment in topic.assignments:
+        _check_manual(image, assignment, found)
+        found[assignment.partition_index] = list(assignment.broker_ids)
+    if sorted(found) != list(range(len(found))):
+        why = "partitions should be a consecutive 0-based integer sequence"
+        raise Refused(ErrorCode.INVALID_REPLICA_ASSIGNMENT, why)
+    return [found[index] for index in range(len(found))]
+
+
+def _check_manual(
+    image: MetadataImage, assignment: CreatableReplicaAssignment, earlier: Mapping[int, list[int]]
+) -> None:
+    index, replicas = assignment.partition_index, assignment.broker_ids
+    fault = None
+    if index in earlier:
+        fault = f"Found multiple manual partition assignments for partition {index}"
+    elif not replicas:
+        fault = "The manual partition assignment includes an empty replica list."
+    else:
+        unknown = [broker for broker in sorted(replicas) if NodeId(broker) not in image.cluster.brokers]
+        repeated = [broker for broker, times in sorted(Counter(replicas).items()) if times > 1]
+        others = len(next(iter(earlier.values()), replicas))
+        if unknown:
+            fault = f"The manual partition assignment includes broker {unknown[0]}, but no such broker is registered."
+        elif repeated:
+            fault = f"The manual partition assignment includes the broker {repeated[0]} more than once."
+        elif len(replicas) != others:
+            fault = (
+                f"The manual partition assignment includes a partition with {len(replicas)} replica(s), but this is not "
+                f"consistent with previous partitions, which have {others} replica(s)."
+            )
+        elif not any(is_active(image, broker) for broker in replicas):
+            fault = (
+                f"All brokers specified in the manual partition assignment for partition {index} are fenced or in "
+                "controlled shutdown."
+            )
+    if fault is not None:
+        raise Refused(ErrorCode.INVALID_REPLICA_ASSIGNMENT, fault)
+
+
+def _check_supported(assignments: list[list[int]], highest: int) -> None:
+    factor = max(map(len, assignments))
+    if factor > highest:
+        why = (
+            f"Unable to replicate the partition {factor} time(s): a replication factor above {highest} is not supported "
+            "yet by this runtime."
+        )
+        raise Refused(ErrorCode.INVALID_REPLICATION_FACTOR, why)
+
+
+def _new_partition(image: MetadataImage, replicas: list[int]) -> Partition:
+    brokers = image.cluster.brokers
+    isr = tuple(broker for broker in replicas if is_active(image, broker))
+    if not isr:
+        why = (
+            f"Unable to replicate the partition {len(replicas)} time(s): All brokers are currently fenced or in controlled "
+            "shutdown."
+        )
+        raise Refused(ErrorCode.INVALID_REPLICATION_FACTOR, why)
+    return Partition(
+        replicas=tuple(replicas),
+        directories=tuple(default_directory(brokers[NodeId(broker)]) for broker in replicas),
+        isr=isr,
+        leader=isr[0],
+    )
+
+
+def _success(
+    image: MetadataImage,
+    name: str,
+    topic_id: Uuid,
+    assignments: list[list[int]],
+    configs: Mapping[str, str],
+    defaults: TopicDefaults,
+) -> CreatableTopicResult:
+    effective = effective_configs(image.configs, configs, defaults.node_id, defaults.node_configs)
+    return CreatableTopicResult(
+        name=name,
+        topic_id=topic_id,
+        error_code=ErrorCode.NONE,
+        error_message=None,
+        num_partitions=len(assignments),
+        replication_factor=len(assignments[0]),
+        configs=tuple(
+            CreatableTopicConfigs(name=found.config.name, value=found.value, config_source=found.source)
+            for found in effective
+        ),
+    )
