@@ -18,7 +18,23 @@ from dataclasses import dataclass
 from controller_runtime.identifiers import Endpoint, Offset, OffsetAndEpoch
 from controller_runtime.node.events import CallId, ConnectionId, RequestId
 from controller_runtime.protocol.schema import Message
-from controller_runtime.raft.election_state import ElectionState
+from controller_runtime.raft.effects import ResetLog, SaveElection, Truncate, WriteSnapshot
+
+__all__ = [
+    "Append",
+    "Call",
+    "CancelCall",
+    "CloseConnection",
+    "DropSnapshotPart",
+    "Log",
+    "NodeEffect",
+    "ResetLog",
+    "Respond",
+    "SaveElection",
+    "Stop",
+    "Truncate",
+    "WriteSnapshot",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,43 +76,12 @@ class CancelCall:
 
 
 @dataclass(frozen=True, slots=True)
-class SaveElection:
-    """Write `quorum-state` durably (file, rename, directory) before performing what follows."""
-
-    state: ElectionState
-
-
-@dataclass(frozen=True, slots=True)
 class Append:
     """Append whole record batches, which begin at the log's end and carry their offsets and epochs, to the metadata log."""
 
     base_offset: Offset
     end_offset: Offset
     batches: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Truncate:
-    """Cut the metadata log to end before `end_offset` (a batch boundary)."""
-
-    end_offset: Offset
-
-
-@dataclass(frozen=True, slots=True)
-class ResetLog:
-    """Drop the whole metadata log; it continues, empty, at the end of this snapshot."""
-
-    snapshot_id: OffsetAndEpoch
-
-
-@dataclass(frozen=True, slots=True)
-class WriteSnapshot:
-    """Write bytes of a snapshot's part file at `position` (0 makes the file anew); `last` freezes it: `SnapshotFlushed` follows."""
-
-    snapshot_id: OffsetAndEpoch
-    position: int
-    data: bytes
-    last: bool
 
 
 @dataclass(frozen=True, slots=True)

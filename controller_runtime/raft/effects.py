@@ -60,7 +60,7 @@ class ResetLog:
 
 @dataclass(frozen=True, slots=True)
 class WriteSnapshot:
-    """Write bytes of a snapshot's part file at `position` (0 makes the file anew); `last` freezes it."""
+    """Write bytes of a snapshot's part file at `position` (0 makes the file anew); `last` freezes it (fsync, rename)."""
 
     snapshot_id: OffsetAndEpoch
     position: int

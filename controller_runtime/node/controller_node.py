@@ -1,0 +1,372 @@
+"""A controller: the metadata log, the image of the cluster, and the decisions of the active one.
+
+It is active while it leads and everything that earlier leaders left has been replayed. A decision is replayed on the newest image, written, and
+its reply waits for the commit; losing leadership drops what is uncommitted and sends the askers on. Standby controllers replay
+what is committed. One step handles one event wholly; long logs are replayed in pieces, one per step, so that a vote never waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import assert_never
+
+from controller_runtime.controller.decision import RequestContext
+from controller_runtime.controller.refusals import not_controller_message, refusal
+from controller_runtime.controller.service import (
+    SERVED_BY_ACTIVE,
+    SERVED_BY_ANY,
+    Chance,
+    ControllerConfig,
+    ControllerService,
+)
+from controller_runtime.identifiers import NO_NODE, Instant, NodeId, Offset, WallClock
+from controller_runtime.metadata.features import VersionedRecord
+from controller_runtime.metadata.image import MetadataImage
+from controller_runtime.metadata.replay import ReplayError
+from controller_runtime.node import envelope as envelopes
+from controller_runtime.node.api_versions import api_versions
+from controller_runtime.node.controller_registration import ControllerIdentity, ControllerRegistrar
+from controller_runtime.node.describe_quorum import describe_quorum
+from controller_runtime.node.effects import CloseConnection, Log, NodeEffect, Respond, Stop
+from controller_runtime.node.events import (
+    CallFailed,
+    ConnectionClosed,
+    LogFlushed,
+    NodeEvent,
+    PeerDisconnected,
+    RequestReceived,
+    ResponseReceived,
+    ShutdownRequested,
+    SnapshotFlushed,
+    TimePassed,
+)
+from controller_runtime.node.image_feed import ImageFeed
+from controller_runtime.node.log_writer import LogWriter
+from controller_runtime.node.metadata_replica import RAFT_KEYS, CallIds, MetadataReplica
+from controller_runtime.node.pending import Asker, PendingReplies
+from controller_runtime.node.ports import MetadataLogReader, SnapshotReader
+from controller_runtime.protocol.api_keys import ApiKey, Role
+from controller_runtime.protocol.errors import ErrorCode, ProtocolError
+from controller_runtime.protocol.messages.api_versions_request import ApiVersionsRequest
+from controller_runtime.protocol.messages.describe_quorum_request import DescribeQuorumRequest
+from controller_runtime.protocol.messages.envelope_request import EnvelopeRequest
+from controller_runtime.protocol.schema import Message
+from controller_runtime.raft.config import RaftConfig
+from controller_runtime.raft.election_state import ElectionState
+from controller_runtime.raft.voter_set import EMPTY, VoterSet
+
+
+@dataclass(frozen=True, slots=True)
+class NodeConfig:
+    """Everything a controller is told at start."""
+
+    raft: RaftConfig
+    controller: ControllerConfig
+    identity: ControllerIdentity
+    static_voters: VoterSet = EMPTY
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerStatus:
+    """For readiness, metrics and tests; a value of one moment."""
+
+    role: str
+    epoch: int
+    leader_id: NodeId | None
+    is_active: bool
+    is_voter: bool
+    high_watermark: Offset
+    log_end_offset: Offset
+    image_offset: Offset
+    pending_replies: int
+    voters: tuple[NodeId, ...]
+
+
+class ControllerNode:
+    """Implements `ports.Node`."""
+
+    def __init__(
+        self,
+        config: NodeConfig,
+        log: MetadataLogReader,
+        snapshots: SnapshotReader,
+        stored: ElectionState | None,
+        chance: Chance,
+        jitter: Callable[[], float],
+        now: Instant,
+        calls: CallIds | None = None,
+    ) -> None:
+        self.config = config
+        cluster_id = config.controller.cluster_id
+        self.meta = MetadataReplica(
+            config.raft, cluster_id, log, snapshots, stored, config.static_voters, jitter, now, calls
+        )
+        self._feed = ImageFeed(self.meta, snapshots)
+        self._service = ControllerService(config.controller, chance)
+        self._registrar = ControllerRegistrar(config.identity, self.meta.calls)
+        self._writer: LogWriter | None = None
+        self._pending = PendingReplies()
+        self._stopped = False
+        self._wants_turn = False
+
+    # What others may know.
+
+    @property
+    def image(self) -> MetadataImage:
+        """The newest committed image, without a metadata transaction that is still open."""
+        return (self._writer.committed_image if self._writer else self._feed.image).stable
+
+    @property
+    def image_offset(self) -> Offset:
+        """Where the newest committed image ends."""
+        return self._writer.committed_offset if self._writer else self._feed.position
+
+    @property
+    def is_active(self) -> bool:
+        return self._writer is not None
+
+    def status(self) -> ControllerStatus:
+        replica = self.meta.replica
+        return ControllerStatus(
+            type(replica.role).__name__,
+            replica.epoch,
+            replica.leader_id,
+            self.is_active,
+            replica.is_voter,
+            self.meta.high_watermark,
+            self.meta.end_offset,
+            self.image_offset,
+            len(self._pending),
+            replica.voters.ids,
+        )
+
+    # Driving it.
+
+    def start(self, now: Instant, wall: WallClock) -> list[NodeEffect]:
+        self.meta.begin_step()
+        return self._finish(self.meta.start(now, wall), now, wall)
+
+    def step(self, event: NodeEvent, now: Instant, wall: WallClock) -> list[NodeEffect]:
+        self.meta.begin_step()
+        try:
+            return self._finish(self._on_event(event, now, wall), now, wall)
+        except (ReplayError, ProtocolError) as error:
+            return [Stop(f"the metadata log cannot be replayed: {error}", fault=True)]
+
+    def next_deadline(self) -> Instant | None:
+        if self._wants_turn:
+            return Instant(0.0)
+        wanted = [self.meta.next_deadline(), self._registrar.next_deadline()]
+        if self._writer is not None:
+            wanted += [self._service.next_deadline(), self._writer.linger_until]
+        return min((at for at in wanted if at is not None), default=None)
+
+    def _on_event(self, event: NodeEvent, now: Instant, wall: WallClock) -> list[NodeEffect]:
+        match event:
+            case RequestReceived():
+                return self._on_request(event, now, wall)
+            case ResponseReceived(call_id, _, body):
+                if self.meta.owns(call_id):
+                    return self.meta.response(call_id, body, now, wall)
+                self._registrar.on_response(call_id, body, now)
+                return []
+            case CallFailed(call_id, why):
+                if self.meta.owns(call_id):
+                    return self.meta.failed(call_id, why, now, wall)
+                self._registrar.on_failure(call_id, now)
+                return []
+            case PeerDisconnected(endpoint):
+                return self.meta.peer_disconnected(endpoint, now, wall)
+            case LogFlushed(end_offset):
+                return self.meta.flushed(end_offset, now, wall)
+            case SnapshotFlushed(snapshot_id):
+                return self.meta.snapshot_flushed(snapshot_id, now, wall)
+            case TimePassed():
+                return self.meta.tick(now, wall)
+            case ShutdownRequested():
+                return self._flush_writer(now, wall) + self.meta.shutdown(now, wall)
+            case ConnectionClosed():
+                return []
+            case _ as unknown:
+                assert_never(unknown)
+
+    # Requests.
+
+    def _on_request(self, event: RequestReceived, now: Instant, wall: WallClock) -> list[NodeEffect]:
+        if event.api_key in RAFT_KEYS:
+            # Consensus may write control records: decisions that have their offsets go first.
+            ahead = self._flush_writer(now, wall) if event.api_key == ApiKey.UPDATE_RAFT_VOTER else []
+            return ahead + self.meta.request(event, now, wall)
+        match event.body:
+            case ApiVersionsRequest() as request:
+                version = self.meta.replica.voter_history.kraft_version
+                answer = api_versions(
+                    request, event.api_version, Role.CONTROLLER, self.image, version, self.image_offset
+                )
+                return [Respond(event.request_id, answer)]
+            case EnvelopeRequest() as envelope:
+                return self._on_envelope(event, envelope, now, wall)
+            case body:
+                return self._serve(
+                    Asker(event.request_id, body),
+                    event,
+                    event.api_key,
+                    event.api_version,
+                    event.connection.principal,
+                    now,
+                    wall,
+                )
+
+    def _on_envelope(
+        self, event: RequestReceived, envelope: EnvelopeRequest, now: Instant, wall: WallClock
+    ) -> list[NodeEffect]:
+        found = envelopes.unwrap(envelope)
+        if not isinstance(found, envelopes.Unwrapped):
+            return [Respond(event.request_id, found)]
+        header = found.request.header
+        asker = Asker(event.request_id, found.request.body, header)
+        key, version = header.request_api_key, header.request_api_version
+        return self._serve(asker, event, key, version, found.principal, now, wall)
+
+    def _serve(
+        self,
+        asker: Asker,
+        event: RequestReceived,
+        key: int,
+        version: int,
+        principal: str,
+        now: Instant,
+        wall: WallClock,
+    ) -> list[NodeEffect]:
+        if isinstance(asker.request, DescribeQuorumRequest):
+            seen = self.meta.replica.describe(now)
+            if seen is None and asker.envelope is not None:
+                return [Respond(asker.request_id, envelopes.not_controller())]
+            return [self._reply(asker, describe_quorum(asker.request, seen, self.meta.replica.voters, now, wall))]
+        if key in SERVED_BY_ANY:
+            context = self._context(event, version, principal, self.image_offset, wall)
+            return [self._reply(asker, self._service.handle(self.image, asker.request, context, now).response)]
+        if key not in SERVED_BY_ACTIVE:
+            return [CloseConnection(event.connection.connection_id)]
+        writer = self._writer
+        if writer is None or self._pending.is_full:
+            return [self._refuse(asker)]
+        context = self._context(event, version, principal, writer.next_offset, wall)
+        decision = self._service.handle(writer.image, asker.request, context, now)
+        if decision.records:
+            writer.write(decision.records, now, wall)
+        self._pending.add(writer.next_offset, asker, decision.response)
+        return []
+
+    def _context(
+        self, event: RequestReceived, version: int, principal: str, next_offset: Offset, wall: WallClock
+    ) -> RequestContext:
+        replica = self.meta.replica
+        leader = NO_NODE if replica.leader_id is None else replica.leader_id
+        level = replica.voter_history.kraft_version
+        return RequestContext(version, next_offset, wall, event.connection.listener, principal, leader, level)
+
+    def _reply(self, asker: Asker, response: Message) -> NodeEffect:
+        if asker.envelope is None:
+            return Respond(asker.request_id, response)
+        return Respond(asker.request_id, envelopes.wrap(response, asker.envelope))
+
+    def _refuse(self, asker: Asker) -> NodeEffect:
+        """This node is not the active controller, or not any more."""
+        if asker.envelope is not None:
+            return Respond(asker.request_id, envelopes.not_controller())
+        leader = self.meta.replica.leader_id
+        words = not_controller_message(NO_NODE if leader is None else leader)
+        return Respond(asker.request_id, refusal(asker.request, ErrorCode.NOT_CONTROLLER, words))
+
+    # After every event.
+
+    def _finish(self, out: list[NodeEffect], now: Instant, wall: WallClock) -> list[NodeEffect]:
+        out += self._lead_or_follow(now, wall)
+        if self._writer is not None:
+            self._write_periodic(self._writer, now, wall)
+            out += self._write_if_due(self._writer, now, wall)
+            out += self._release(self._writer)
+        out += self._register(now, wall)
+        if self._writer is not None and self.meta.leading is None:
+            out += self._lead_or_follow(now, wall)  # Writing may be what makes it notice that it leads no more.
+        if self.meta.ready_to_stop and not self._stopped:
+            self._stopped = True
+            out.append(Stop("shut down"))
+        return out
+
+    def _lead_or_follow(self, now: Instant, wall: WallClock) -> list[NodeEffect]:
+        out: list[NodeEffect] = []
+        leading = self.meta.leading
+        if self._writer is not None and (leading is None or leading.epoch != self._writer.epoch):
+            out += self._deactivate(self._writer)
+        if self._writer is None:
+            self._wants_turn = self._feed.advance()
+            if leading is not None and self._feed.position > leading.epoch_start and not self._wants_turn:
+                out += self._activate(now, wall)
+        return out
+
+    def _activate(self, now: Instant, wall: WallClock) -> list[NodeEffect]:
+        leading = self.meta.leading
+        assert leading is not None, "only a leader becomes active"
+        self._writer = LogWriter(leading.epoch, self._feed.image, self._feed.position)
+        self._writer.skip_to(self.meta.end_offset)
+        records = self._service.activate(self._feed.image, now)
+        if records:
+            self._writer.write(records, now, wall)
+        return [Log("info", f"active controller of epoch {leading.epoch} from offset {self._feed.position}")]
+
+    def _deactivate(self, writer: LogWriter) -> list[NodeEffect]:
+        """Uncommitted images go; the feed continues where the committed one ends."""
+        self._feed.restart(writer.committed_image, writer.committed_offset)
+        self._writer = None
+        self._service.deactivate()
+        refused = [self._refuse(reply.asker) for reply in self._pending.take_all()]
+        return [*refused, Log("info", f"no longer the active controller of epoch {writer.epoch}")]
+
+    def _write_periodic(self, writer: LogWriter, now: Instant, wall: WallClock) -> None:
+        due = self._service.next_deadline()
+        if due is not None and due <= now:
+            records: tuple[VersionedRecord, ...] = self._service.periodic(writer.image, now)
+            if records:
+                writer.write(records, now, wall)
+
+    def _write_if_due(self, writer: LogWriter, now: Instant, wall: WallClock) -> list[NodeEffect]:
+        if not writer.has_work:
+            return []
+        idle = self.meta.high_watermark == self.meta.end_offset
+        lingered = writer.linger_until is not None and writer.linger_until <= now
+        return self._flush_writer(now, wall) if idle or lingered or writer.is_full else []
+
+    def _flush_writer(self, now: Instant, wall: WallClock) -> list[NodeEffect]:
+        writer = self._writer
+        if writer is None or not writer.has_work or self.meta.leading is None:
+            return []
+        return self.meta.append(writer.epoch, writer.take_batches(), now, wall)
+
+    def _release(self, writer: LogWriter) -> list[NodeEffect]:
+        """Let go what is committed. Consensus may have written since: offsets continue after its records."""
+        if self.meta.leading is None:
+            return []
+        if not writer.has_work and writer.next_offset != self.meta.end_offset:
+            writer.skip_to(self.meta.end_offset)
+        writer.commit(self.meta.high_watermark)
+        return [self._reply(each.asker, each.response) for each in self._pending.release(self.meta.high_watermark)]
+
+    def _register(self, now: Instant, wall: WallClock) -> list[NodeEffect]:
+        """Tell the active controller who this one is; the active one tells itself."""
+        replica = self.meta.replica
+        endpoint = replica.leader_endpoint(self.config.raft.listener)
+        if self._writer is not None:
+            request = self._registrar.own_request(self._writer.image, now)
+            if request is None:
+                return []
+            context = RequestContext(0, self._writer.next_offset, wall, self.config.raft.listener)
+            decision = self._service.handle(self._writer.image, request, context, now)
+            if decision.records:
+                self._writer.write(decision.records, now, wall)
+            return self._write_if_due(self._writer, now, wall)
+        if replica.leader_id is None or replica.is_leader or endpoint is None:
+            return []
+        return self._registrar.poll(self.image, endpoint, now)

@@ -1,0 +1,61 @@
+"""Requests that a broker forwards in an Envelope (KIP-590): unwrap, judge, wrap the answer.
+
+The payload is the original request with its header. Whatever cannot be read inside is an error of the envelope. An answer that says that
+this node is not the controller must be the envelope's own error 41, so that the broker looks for the controller itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from controller_runtime.protocol.api_keys import api
+from controller_runtime.protocol.codec import decode
+from controller_runtime.protocol.errors import ErrorCode, ProtocolError
+from controller_runtime.protocol.framing import Request, decode_request, encode_response
+from controller_runtime.protocol.messages.default_principal_data import DefaultPrincipalData
+from controller_runtime.protocol.messages.envelope_request import EnvelopeRequest
+from controller_runtime.protocol.messages.envelope_response import EnvelopeResponse
+from controller_runtime.protocol.messages.request_header import RequestHeader
+from controller_runtime.protocol.schema import Message
+
+
+@dataclass(frozen=True, slots=True)
+class Unwrapped:
+    request: Request[Message]
+    principal: str
+
+
+def unwrap(envelope: EnvelopeRequest) -> Unwrapped | EnvelopeResponse:
+    """The request inside, or the answer that refuses the envelope."""
+    try:
+        principal = _principal(envelope.request_principal)
+    except ProtocolError:
+        return EnvelopeResponse(error_code=ErrorCode.PRINCIPAL_DESERIALIZATION_FAILURE)
+    if len(envelope.client_host_address) not in (4, 16):
+        return EnvelopeResponse(error_code=ErrorCode.INVALID_REQUEST)
+    try:
+        request = decode_request(envelope.request_data)
+    except ProtocolError:
+        return EnvelopeResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
+    if not api(request.header.request_api_key).is_forwardable:
+        return EnvelopeResponse(error_code=ErrorCode.INVALID_REQUEST)
+    return Unwrapped(request, principal)
+
+
+def _principal(data: bytes | None) -> str:
+    if data is None or len(data) < 2:
+        raise ProtocolError("an envelope names a principal")
+    version = int.from_bytes(data[:2], "big", signed=True)
+    if version not in DefaultPrincipalData.VERSIONS:
+        raise ProtocolError(f"principal version {version}")
+    principal = decode(DefaultPrincipalData, data[2:], version)
+    return f"{principal.type}:{principal.name}"
+
+
+def wrap(response: Message, header: RequestHeader) -> EnvelopeResponse:
+    """The answer to the request inside."""
+    return EnvelopeResponse(response_data=encode_response(response, header, with_length=False))
+
+
+def not_controller() -> EnvelopeResponse:
+    return EnvelopeResponse(error_code=ErrorCode.NOT_CONTROLLER)

@@ -1,0 +1,354 @@
+"""The metadata log as a node lives with it: consensus, its wire, and the committed batches in order.
+
+Controllers and brokers both have one: a broker's never votes. Events of the shell go in, effects come out; what is committed waits in the log until
+`next_committed` takes it, piece by piece, so that a long log never blocks the node. Callers may not assume that two calls in one
+step see each other's effects performed; reading what the step itself appends works.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final, assert_never
+
+from controller_runtime.identifiers import Endpoint, Epoch, Instant, Offset, OffsetAndEpoch, WallClock
+from controller_runtime.node import effects as shell
+from controller_runtime.node import raft_fetch_rpc, raft_rpc
+from controller_runtime.node.control_batches import encode_control_batch
+from controller_runtime.node.effects import Call, CancelCall, NodeEffect, Respond, Stop
+from controller_runtime.node.events import CallFailure, CallId, RequestId, RequestReceived
+from controller_runtime.node.log_reading import READ_BYTES, StepLog, recover, snapshot_voters
+from controller_runtime.node.ports import MetadataLogReader, SnapshotReader
+from controller_runtime.node.raft_rpc import Border
+from controller_runtime.protocol.api_keys import ApiKey
+from controller_runtime.protocol.errors import ProtocolError
+from controller_runtime.protocol.messages.fetch_request import FetchRequest
+from controller_runtime.protocol.messages.fetch_response import FetchResponse
+from controller_runtime.protocol.messages.fetch_snapshot_request import FetchSnapshotRequest
+from controller_runtime.protocol.messages.fetch_snapshot_response import FetchSnapshotResponse
+from controller_runtime.protocol.record_batch import RecordBatch, batch_headers
+from controller_runtime.protocol.schema import Message
+from controller_runtime.raft import effects as raft
+from controller_runtime.raft import messages
+from controller_runtime.raft.config import RaftConfig
+from controller_runtime.raft.election_state import ElectionState
+from controller_runtime.raft.events import (
+    CallEnded,
+    ConnectionLost,
+    Failure,
+    Flushed,
+    LeaderAppend,
+    RaftEvent,
+    RequestArrived,
+    Resign,
+    ResponseArrived,
+    Shutdown,
+    SnapshotFetched,
+    Tick,
+)
+from controller_runtime.raft.messages import LogBatch, RaftError
+from controller_runtime.raft.replica import Replica
+from controller_runtime.raft.voter_set import VoterSet
+
+RAFT_KEYS: Final = frozenset(
+    {
+        ApiKey.FETCH,
+        ApiKey.FETCH_SNAPSHOT,
+        ApiKey.VOTE,
+        ApiKey.BEGIN_QUORUM_EPOCH,
+        ApiKey.END_QUORUM_EPOCH,
+        ApiKey.UPDATE_RAFT_VOTER,
+    }
+)
+"""The requests that a quorum's own nodes send each other."""
+
+_FAILURES: Final = {
+    CallFailure.REFUSED: Failure.REFUSED,
+    CallFailure.DISCONNECTED: Failure.DISCONNECTED,
+    CallFailure.TIMED_OUT: Failure.TIMED_OUT,
+    CallFailure.UNSUPPORTED_VERSION: Failure.UNSUPPORTED,
+    CallFailure.MALFORMED: Failure.INVALID,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Leading:
+    """The node leads `epoch`: everything before its first record is committed."""
+
+    epoch: Epoch
+    epoch_start: Offset
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotArrived:
+    """The log was replaced by this snapshot."""
+
+    snapshot_id: OffsetAndEpoch
+
+
+@dataclass(slots=True)
+class CallIds:
+    """One numbering for all calls of a process."""
+
+    last: int = 0
+
+    def next(self) -> CallId:
+        self.last += 1
+        return CallId(self.last)
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    """A request that consensus will answer later."""
+
+    request_id: RequestId
+    version: int
+    listener: str
+
+
+class MetadataReplica:
+    def __init__(
+        self,
+        config: RaftConfig,
+        cluster_id: str,
+        log: MetadataLogReader,
+        snapshots: SnapshotReader,
+        stored: ElectionState | None,
+        static_voters: VoterSet,
+        jitter: Callable[[], float],
+        now: Instant,
+        calls: CallIds | None = None,
+    ) -> None:
+        view, history = recover(log, snapshots, static_voters)
+        self.config = config
+        self.replica = Replica(config, stored, view, history, now, jitter)
+        self.calls = calls or CallIds()
+        self.leading: Leading | None = None
+        """Set while this node leads and may write."""
+        self.arrived_snapshot: OffsetAndEpoch | None = None
+        """A fetched snapshot that the application has not loaded yet."""
+        self.ready_to_stop = False
+        self._cluster_id = cluster_id
+        self._log = StepLog(log)
+        self._snapshots = snapshots
+        self._waiting: dict[int, _Waiting] = {}
+        self._next_token = 1
+        self._asked: dict[CallId, tuple[int, messages.Request]] = {}
+        self._call_of: dict[int, CallId] = {}
+        self._out: list[NodeEffect] = []
+
+    # Driving it.
+
+    def begin_step(self) -> None:
+        """The shell performed all effects of the last step."""
+        self._log.begin_step()
+
+    def start(self, now: Instant, wall: WallClock) -> list[NodeEffect]:
+        return self._translate(self.replica.start(now), wall)
+
+    def tick(self, now: Instant, wall: WallClock) -> list[NodeEffect]:
+        return self._step(Tick(), now, wall)
+
+    def flushed(self, end_offset: Offset, now: Instant, wall: WallClock) -> list[NodeEffect]:
+        return self._step(Flushed(end_offset), now, wall)
+
+    def resign(self, epoch: Epoch, now: Instant, wall: WallClock) -> list[NodeEffect]:
+        return self._step(Resign(epoch), now, wall)
+
+    def shutdown(self, now: Instant, wall: WallClock) -> list[NodeEffect]:
+        return self._step(Shutdown(), now, wall)
+
+    def append(self, epoch: Epoch, batches: list[LogBatch], now: Instant, wall: WallClock) -> list[NodeEffect]:
+        """Write as the leader of `epoch`. The batches continue the log and carry its epoch."""
+        for batch in batches:
+            self._append(batch.base_offset, batch.end_offset, batch.data)
+        return self._step(LeaderAppend(epoch, tuple(batches)), now, wall)
+
+    def request(self, event: RequestReceived, now: Instant, wall: WallClock) -> list[NodeEffect]:
+        """A request with a key of RAFT_KEYS."""
+        asked = self._from_wire(event)
+        if isinstance(asked, Message):
+            return [Respond(event.request_id, asked)]
+        token, self._next_token = self._next_token, self._next_token + 1
+        self._waiting[token] = _Waiting(event.request_id, event.api_version, event.connection.listener)
+        return self._step(RequestArrived(token, asked), now, wall)
+
+    def owns(self, call_id: CallId) -> bool:
+        return call_id in self._asked
+
+    def response(self, call_id: CallId, body: Message, now: Instant, wall: WallClock) -> list[NodeEffect]:
+        number, asked = self._end_call(call_id)
+        try:
+            answer = self._answer_from_wire(asked, body)
+        except ProtocolError:
+            return self._step(CallEnded(number, Failure.INVALID), now, wall)
+        return self._step(ResponseArrived(number, answer), now, wall)
+
+    def failed(self, call_id: CallId, why: CallFailure, now: Instant, wall: WallClock) -> list[NodeEffect]:
+        number, _ = self._end_call(call_id)
+        return self._step(CallEnded(number, _FAILURES[why]), now, wall)
+
+    def snapshot_flushed(self, snapshot_id: OffsetAndEpoch, now: Instant, wall: WallClock) -> list[NodeEffect]:
+        """A fetched snapshot is on disk: its voters are read, and the log begins anew."""
+        version, voters = snapshot_voters(self._snapshots, snapshot_id)
+        return self._step(SnapshotFetched(snapshot_id, version, voters), now, wall)
+
+    def peer_disconnected(self, endpoint: Endpoint, now: Instant, wall: WallClock) -> list[NodeEffect]:
+        return self._step(ConnectionLost(endpoint), now, wall)
+
+    def next_deadline(self) -> Instant | None:
+        return self.replica.next_deadline()
+
+    # What is committed.
+
+    @property
+    def high_watermark(self) -> Offset:
+        return self.replica.high_watermark or Offset(0)
+
+    @property
+    def end_offset(self) -> Offset:
+        return self.replica.log.end_offset
+
+    def next_committed(self, position: Offset, max_bytes: int = READ_BYTES) -> Iterator[RecordBatch]:
+        """Committed batches from `position` on, up to about `max_bytes`; the caller continues where the last one ends."""
+        committed = self.high_watermark
+        if position >= committed:
+            return
+        data = self._log.read(position, max_bytes)
+        for header in batch_headers(data):
+            assert header.base_offset == position, f"batch {header.base_offset} where {position} is due"
+            if header.next_offset > committed:
+                return
+            position = Offset(header.next_offset)
+            yield RecordBatch(header, data[header.position : header.end_position])
+
+    # Translation.
+
+    def _step(self, event: RaftEvent, now: Instant, wall: WallClock) -> list[NodeEffect]:
+        return self._translate(self.replica.step(event, now), wall)
+
+    def _append(self, base: Offset, end: Offset, data: bytes) -> None:
+        self._log.append(base, end, data)
+        self._out.append(shell.Append(base, end, data))
+
+    def _border(self, listener: str) -> Border:
+        return Border(self._cluster_id, self.replica.leader_endpoint(listener))
+
+    def _from_wire(self, event: RequestReceived) -> messages.Request | Message:
+        border = self._border(event.connection.listener)
+        match event.body:
+            case FetchRequest() as fetch:
+                return raft_fetch_rpc.fetch_from_wire(fetch, event.api_version, border)
+            case FetchSnapshotRequest() as fetch_snapshot:
+                return raft_fetch_rpc.snapshot_from_wire(fetch_snapshot, border)
+            case body:
+                return raft_rpc.request_from_wire(body, event.api_version, border)
+
+    def _answer_from_wire(self, asked: messages.Request, body: Message) -> messages.Response:
+        match body:
+            case FetchResponse():
+                return raft_fetch_rpc.fetch_response_from_wire(body)
+            case FetchSnapshotResponse() if isinstance(asked, messages.FetchSnapshotRequest):
+                return raft_fetch_rpc.snapshot_response_from_wire(body, asked)
+            case _:
+                return raft_rpc.response_from_wire(body)
+
+    def _end_call(self, call_id: CallId) -> tuple[int, messages.Request]:
+        number, asked = self._asked.pop(call_id)
+        del self._call_of[number]
+        return number, asked
+
+    def _translate(self, effects: list[raft.RaftEffect], wall: WallClock) -> list[NodeEffect]:
+        for effect in effects:
+            self._translate_one(effect, wall)
+        out, self._out = self._out, []
+        return out
+
+    def _translate_one(self, effect: raft.RaftEffect, wall: WallClock) -> None:
+        match effect:
+            case raft.SaveElection() | raft.Truncate() | raft.ResetLog() | raft.WriteSnapshot():
+                self._out.append(effect)
+            case raft.Append(batches):
+                data = b"".join([batch.data for batch in batches])
+                self._append(batches[0].base_offset, batches[-1].end_offset, data)
+            case raft.AppendControl(base, epoch, records):
+                self._append(base, Offset(base + len(records)), encode_control_batch(base, epoch, records, wall))
+            case raft.Send():
+                self._call(effect)
+            case raft.Abandon(number):
+                self._abandon(number)
+            case raft.Reply() | raft.ReplyRecords() | raft.ReplySnapshot():
+                self._reply(effect)
+            case raft.AdvanceHighWatermark():
+                pass
+            case raft.StartLeading(epoch):
+                self._start_leading(epoch)
+            case raft.StopLeading():
+                self.leading = None
+            case raft.LoadSnapshot(snapshot_id):
+                self.arrived_snapshot = snapshot_id
+            case raft.Note(text):
+                self._out.append(shell.Log("warning", text))
+            case raft.ReadyToStop():
+                self.ready_to_stop = True
+            case raft.Fault(reason):
+                self._out.append(Stop(reason, fault=True))
+            case _ as unknown:
+                assert_never(unknown)
+
+    def _start_leading(self, epoch: Epoch) -> None:
+        starts = dict(self.replica.log.epoch_starts)
+        self.leading = Leading(epoch, starts[epoch])
+
+    def _call(self, send: raft.Send) -> None:
+        call_id = self.calls.next()
+        self._asked[call_id] = (send.call, send.request)
+        self._call_of[send.call] = call_id
+        border = self._border(self.config.listener)
+        match send.request:
+            case messages.FetchRequest() as fetch:
+                body = raft_fetch_rpc.fetch_to_wire(fetch, border)
+            case messages.FetchSnapshotRequest() as snapshot:
+                body = raft_fetch_rpc.snapshot_to_wire(snapshot, border)
+            case request:
+                body = raft_rpc.request_to_wire(request, border)
+        self._out.append(Call(call_id, send.lane.value, send.endpoint, body, send.timeout_ms))
+
+    def _abandon(self, number: int) -> None:
+        call_id = self._call_of.pop(number, None)
+        if call_id is not None:
+            del self._asked[call_id]
+            self._out.append(CancelCall(call_id))
+
+    def _reply(self, effect: raft.Reply | raft.ReplyRecords | raft.ReplySnapshot) -> None:
+        waiting = self._waiting.pop(effect.token)
+        self._out.append(Respond(waiting.request_id, self._reply_body(effect, waiting)))
+
+    def _reply_body(self, effect: raft.Reply | raft.ReplyRecords | raft.ReplySnapshot, waiting: _Waiting) -> Message:
+        border = self._border(waiting.listener)
+        if isinstance(effect, raft.ReplyRecords):
+            at_end = effect.offset >= self.end_offset
+            records = b"" if at_end else self._log.read(effect.offset, effect.max_bytes)
+            return raft_fetch_rpc.fetch_response_to_wire(effect.response, waiting.version, border, records)
+        response = self._slice(effect) if isinstance(effect, raft.ReplySnapshot) else effect.response
+        match response:
+            case messages.FetchResponse():
+                return raft_fetch_rpc.fetch_response_to_wire(response, waiting.version, border)
+            case messages.FetchSnapshotResponse():
+                return raft_fetch_rpc.snapshot_response_to_wire(response, waiting.version, border)
+            case _:
+                return raft_rpc.response_to_wire(response, border)
+
+    def _slice(self, asked: raft.ReplySnapshot) -> messages.FetchSnapshotResponse:
+        size = self._snapshots.snapshot_size(asked.snapshot_id)
+        error = RaftError.NONE
+        if size is None:
+            error = RaftError.SNAPSHOT_NOT_FOUND
+        elif not 0 <= asked.position < size:
+            error = RaftError.POSITION_OUT_OF_RANGE
+        if error is not RaftError.NONE or size is None:
+            return messages.FetchSnapshotResponse(error, asked.epoch, asked.leader_id, asked.snapshot_id)
+        data = self._snapshots.read_snapshot(asked.snapshot_id, asked.position, asked.max_bytes)
+        return messages.FetchSnapshotResponse(
+            RaftError.NONE, asked.epoch, asked.leader_id, asked.snapshot_id, size, asked.position, data
+        )

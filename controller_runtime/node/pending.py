@@ -1,0 +1,65 @@
+"""Replies that wait until what they tell is committed.
+
+A reply leaves when the high watermark reaches its offset; if leadership is lost first, the asker is told to look for the controller,
+because the change may or may not survive. Offsets only grow while one node leads, so the queue is in order by itself.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from typing import Final
+
+from controller_runtime.identifiers import Offset
+from controller_runtime.node.events import RequestId
+from controller_runtime.protocol.messages.request_header import RequestHeader
+from controller_runtime.protocol.schema import Message
+
+MAX_PENDING: Final = 100_000
+"""More waiting replies than this are refused at once: the quorum is not committing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """Whom to answer, and in which envelope."""
+
+    request_id: RequestId
+    request: Message
+    envelope: RequestHeader | None = None
+    """The header of the request inside an Envelope."""
+
+
+@dataclass(frozen=True, slots=True)
+class PendingReply:
+    offset: Offset
+    asker: Asker
+    response: Message
+
+
+class PendingReplies:
+    def __init__(self) -> None:
+        self._waiting: deque[PendingReply] = deque()
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    @property
+    def is_full(self) -> bool:
+        return len(self._waiting) >= MAX_PENDING
+
+    def add(self, offset: Offset, asker: Asker, response: Message) -> None:
+        """`response` may leave when everything below `offset` is committed."""
+        assert not self._waiting or self._waiting[-1].offset <= offset, "replies wait in the order of their offsets"
+        self._waiting.append(PendingReply(offset, asker, response))
+
+    def release(self, committed: Offset) -> list[PendingReply]:
+        """Take those that may leave."""
+        ready = []
+        while self._waiting and self._waiting[0].offset <= committed:
+            ready.append(self._waiting.popleft())
+        return ready
+
+    def take_all(self) -> list[PendingReply]:
+        """Leadership is lost: nobody will learn here whether these are committed."""
+        left, self._waiting = list(self._waiting), deque()
+        return left
