@@ -110,6 +110,7 @@ class Driver:
         self._saving = False
         self._pumping = False
         self._log_flushed = False
+        self._writing: PendingWrite | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = 0.0
         self._calls: dict[CallId, NetworkCall] = {}
@@ -139,6 +140,12 @@ class Driver:
             self._timer.cancel()
         self._election_thread.close()
         self._log_thread.close()
+
+    def finish_writes(self) -> None:
+        """After `close`: the thread has ended, so a write that was in flight is done; tell the log."""
+        if self._writing is not None:
+            self._log.complete(self._writing)
+            self._writing = None
 
     # The pump.
 
@@ -251,12 +258,16 @@ class Driver:
     def _write_log(self) -> None:
         pending = self._log.take_pending_write()
         if pending is not None:
+            self._writing = pending
             self._log_thread.submit(pending.perform, lambda failure: self._log_written(pending, failure))
 
     def _log_written(self, pending: PendingWrite, failure: BaseException | None) -> None:
         if failure is not None:
             self._fault(failure)
             return
+        if self._writing is None:
+            return  # the driver was closed meanwhile
+        self._writing = None
         completed = self._log.complete(pending)
         for snapshot_id in completed.frozen_snapshots:
             self._events.append(SnapshotFlushed(snapshot_id))

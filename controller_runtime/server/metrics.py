@@ -28,12 +28,9 @@ class RaftFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class NodeFacts:
-    node_id: int
-    cluster_id: str
-    raft: RaftFacts
-    is_controller: bool
-    is_broker: bool
+class ImageFacts:
+    """What the committed image of the cluster holds."""
+
     active_brokers: int
     fenced_brokers: int
     topics: int
@@ -41,6 +38,16 @@ class NodeFacts:
     offline_partitions: int
     metadata_version: int
     finalized: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class NodeFacts:
+    node_id: int
+    cluster_id: str
+    raft: RaftFacts
+    image: ImageFacts
+    is_controller: bool
+    is_broker: bool
     connections: Mapping[str, int]
     """Open connections by listener."""
     resident_bytes: int
@@ -73,9 +80,9 @@ def samples(facts: NodeFacts) -> Iterable[Sample]:
     if facts.is_broker:
         yield from _broker(facts)
     loader = "MetadataLoader"
-    yield Sample(jmx_name("kafka.server", loader, "CurrentMetadataVersion"), facts.metadata_version)
+    yield Sample(jmx_name("kafka.server", loader, "CurrentMetadataVersion"), facts.image.metadata_version)
     yield Sample(jmx_name("kafka.server", loader, "CurrentControllerId"), _known(facts.raft.leader_id))
-    for feature, level in sorted(facts.finalized.items()):
+    for feature, level in sorted(facts.image.finalized.items()):
         yield Sample(jmx_name("kafka.server", loader, "FinalizedLevel"), level, (("featurename", feature),))
     for listener, count in sorted(facts.connections.items()):
         yield Sample(
@@ -109,11 +116,11 @@ def _controller(facts: NodeFacts) -> Iterable[Sample]:
 
     is_active = facts.raft.leader_id == facts.node_id
     yield Sample(named("ActiveControllerCount"), int(is_active))
-    yield Sample(named("ActiveBrokerCount"), facts.active_brokers)
-    yield Sample(named("FencedBrokerCount"), facts.fenced_brokers)
-    yield Sample(named("GlobalTopicCount"), facts.topics)
-    yield Sample(named("GlobalPartitionCount"), facts.partitions)
-    yield Sample(named("OfflinePartitionsCount"), facts.offline_partitions)
+    yield Sample(named("ActiveBrokerCount"), facts.image.active_brokers)
+    yield Sample(named("FencedBrokerCount"), facts.image.fenced_brokers)
+    yield Sample(named("GlobalTopicCount"), facts.image.topics)
+    yield Sample(named("GlobalPartitionCount"), facts.image.partitions)
+    yield Sample(named("OfflinePartitionsCount"), facts.image.offline_partitions)
     yield Sample(named("LastCommittedRecordOffset"), _known(facts.raft.high_watermark, less=1))
 
 

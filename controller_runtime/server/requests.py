@@ -34,6 +34,7 @@ class Requests:
     """All accepted connections of a process and what they wait for."""
 
     def __init__(self, roles: Mapping[str, Role], feed: Callable[[NodeEvent], None]) -> None:
+        """`feed` collects events until the node exists (see `attach`)."""
         self._served = {listener: served(role) for listener, role in roles.items()}
         self._feed = feed
         self._waiting: dict[RequestId, tuple[ServerConnection, RequestHeader]] = {}
@@ -42,6 +43,9 @@ class Requests:
         self._next_connection = 0
         self._next_request = 0
         self.received = 0
+
+    def attach(self, feed: Callable[[NodeEvent], None]) -> None:
+        self._feed = feed
 
     # FrameHandler, called by listeners.
 

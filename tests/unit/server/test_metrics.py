@@ -6,14 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from controller_runtime.server.metrics import NodeFacts, RaftFacts, Sample, jmx_name, render, samples
+from controller_runtime.server.metrics import ImageFacts, NodeFacts, RaftFacts, Sample, jmx_name, render, samples
 
 pytestmark = pytest.mark.unit
 
 RAFT = RaftFacts("leader", 7, 1, 1, 100, 103, 7, 3, 2)
+IMAGE = ImageFacts(
+    active_brokers=3, fenced_brokers=1, topics=2, partitions=8, offline_partitions=1, metadata_version=30,
+    finalized={"metadata.version": 30},
+)  # fmt: skip
 FACTS = NodeFacts(
-    node_id=1, cluster_id="c", raft=RAFT, is_controller=True, is_broker=True, active_brokers=3, fenced_brokers=1, topics=2,
-    partitions=8, offline_partitions=1, metadata_version=30, finalized={"metadata.version": 30}, connections={"CONTROLLER": 4},
+    node_id=1, cluster_id="c", raft=RAFT, image=IMAGE, is_controller=True, is_broker=True, connections={"CONTROLLER": 4},
     resident_bytes=35_000_000, started_at_ms=1_795_220_000_500, broker_state=3, leaders=5, replicas=6,
 )  # fmt: skip
 

@@ -1,0 +1,68 @@
+"""Which cluster a tool talks to: `--bootstrap-server` or `--bootstrap-controller`, exactly one, and `--command-config`.
+
+A flag on the command line replaces its setting in the file and clears the other one, as in Kafka's tools.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from controller_runtime.admin.client import AdminClient
+
+
+class BadCommand(Exception):
+    """What was asked for on the command line cannot be done; said in Kafka's words, exit code 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bootstrap:
+    servers: str | None
+    controllers: str | None
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+    def admin(self) -> AdminClient:
+        from controller_runtime.admin.client import AdminClient
+
+        milliseconds = self.settings.get("default.api.timeout.ms", "60000")
+        if not milliseconds.isdigit():
+            raise BadCommand(
+                f"Invalid value {milliseconds} for configuration default.api.timeout.ms: Not a number of type INT"
+            )
+        try:
+            return AdminClient(
+                bootstrap_servers=self.servers,
+                bootstrap_controllers=self.controllers,
+                client_id=self.settings.get("client.id", "adminclient-1"),
+                timeout_seconds=int(milliseconds) / 1000,
+            )
+        except ValueError as error:
+            raise BadCommand(str(error)) from error
+
+
+def choose(servers: str | None, controllers: str | None, command_config: str | None) -> Bootstrap:
+    """Raises BadCommand when not exactly one kind of bootstrap address is left."""
+    settings = read_command_config(command_config) if command_config is not None else {}
+    if servers is not None and controllers is not None:
+        raise BadCommand("You cannot specify both --bootstrap-server and --bootstrap-controller.")
+    if servers is None and controllers is None:
+        raise BadCommand("You must specify either --bootstrap-controller or --bootstrap-server.")
+    return Bootstrap(servers, controllers, settings)
+
+
+def read_command_config(path: str) -> dict[str, str]:
+    from controller_runtime.server.properties import BadProperties, parse_properties
+
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+            settings = {one.name: one.value.strip() for one in parse_properties(file.read(), path).values()}
+    except OSError as error:
+        raise BadCommand(f"{path} ({error.strerror})") from error
+    except BadProperties as error:
+        raise BadCommand(str(error)) from error
+    protocol = settings.get("security.protocol", "PLAINTEXT")
+    if protocol != "PLAINTEXT":
+        raise BadCommand(f"{path}: security.protocol={protocol} is not supported yet: only PLAINTEXT is")
+    return settings

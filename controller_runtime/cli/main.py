@@ -1,0 +1,67 @@
+"""`kraft <tool> ...`: one command for all tools, each imported on first use.
+
+Every tool is a module with `main(argv) -> exit code`, and is also installed under Apache Kafka's name (`kafka-topics` is `kraft topics`).
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Final
+
+TOOLS: Final = {
+    "quickstart": "start controllers and brokers on this machine, without Kubernetes",
+    "server-start": "run one node from its server.properties",
+    "storage": "format log directories, look at them, make ids",
+    "metadata-quorum": "describe the quorum of controllers",
+    "cluster": "cluster id, endpoints, unregister a broker",
+    "topics": "create, delete, list and describe topics",
+    "dump-log": "print log segments and snapshots",
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    arguments = sys.argv[1:] if argv is None else list(argv)
+    if not arguments or arguments[0] in {"-h", "--help", "help"}:
+        print(usage())
+        return 0 if arguments else 1
+    if arguments[0] == "--version":
+        from importlib.metadata import version
+
+        print(f"quorate {version('quorate')}, compatible with Apache Kafka 4.3.1")
+        return 0
+    if arguments[0] not in TOOLS:
+        print(f"kraft: there is no tool {arguments[0]!r}\n\n{usage()}", file=sys.stderr)
+        return 1
+    return run(arguments[0], arguments[1:])
+
+
+def usage() -> str:
+    width = max(map(len, TOOLS))
+    return "usage: kraft TOOL ...\n\n" + "\n".join(f"  {name:{width}}  {what}" for name, what in TOOLS.items())
+
+
+def run(tool: str, arguments: Sequence[str]) -> int:
+    module = import_module(f"controller_runtime.cli.{tool.replace('-', '_')}")
+    try:
+        code: int = module.main(arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
+    return code
+
+
+def kafka_tool() -> int:
+    """The entry point behind every `kafka-*` name: the name that was called says which tool is meant."""
+    name = os.path.basename(sys.argv[0]).removesuffix(".sh").removesuffix(".py")
+    return run(name.removeprefix("kafka-"), sys.argv[1:])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

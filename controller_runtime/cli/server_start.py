@@ -1,0 +1,36 @@
+"""`kafka-server-start`: run one node from its `server.properties` until SIGTERM."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Final
+
+USAGE: Final = "USAGE: kafka-server-start [-daemon] server.properties [--override property=value]*"
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run the node; returns its exit code."""
+    words = [word for word in argv if word not in {"-daemon", "-loggc"}]
+    if not words or words[0] in {"-h", "--help"}:
+        print(USAGE, file=sys.stderr)
+        return 0 if words else 1
+    if len(words) != len(argv):
+        print("kafka-server-start: -daemon and -loggc are the shell script's affair", file=sys.stderr)
+        return 1
+    path, rest = words[0], words[1:]
+    overrides = rest[1::2]
+    if len(rest) % 2 or any(flag != "--override" for flag in rest[::2]):
+        print(f"Found non argument parameters: {','.join(rest)}\n{USAGE}", file=sys.stderr)
+        return 1
+    from controller_runtime.server.config import ConfigError, load
+
+    try:
+        config = load(path, overrides)
+    except ConfigError as error:
+        print(error, file=sys.stderr)
+        return 1
+    from controller_runtime.server import logs, process
+
+    logs.set_up(config.log_format, config.log_level)
+    return process.run(config)

@@ -1,0 +1,190 @@
+"""From configuration and disk to a node: everything that a node is told at start, and nothing that runs.
+
+The directories are locked and checked, the log is recovered and the election state read before a node exists. Whatever cannot be explained on
+a disk raises here, with the file's name, and the process ends before it has spoken to anybody.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from controller_runtime.controller.service import Chance, ControllerConfig
+from controller_runtime.identifiers import DirectoryId, Endpoint, Instant, NodeId, ReplicaKey, Uuid
+from controller_runtime.metadata.features import VersionedRecord
+from controller_runtime.metadata.records import decode_record
+from controller_runtime.node.controller_node import ControllerNode, NodeConfig
+from controller_runtime.node.controller_registration import ControllerIdentity
+from controller_runtime.node.metadata_replica import CallIds
+from controller_runtime.raft.config import RaftConfig
+from controller_runtime.raft.election_state import ElectionState
+from controller_runtime.raft.voter_set import EMPTY, Voter, VoterSet
+from controller_runtime.server.config import ServerConfig
+from controller_runtime.storage.directories import NodeDirectories, open_directories
+from controller_runtime.storage.filesystem import OsFileSystem
+from controller_runtime.storage.formatting import load_bootstrap_values, usable_directory_id
+from controller_runtime.storage.metadata_log import LogConfig, MetadataLog
+from controller_runtime.storage.quorum_state import QuorumState, load_quorum_state, save_quorum_state
+
+_PLAINTEXT: Final = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Disk:
+    """What was found on the node's directories; holds their locks."""
+
+    filesystem: OsFileSystem
+    directories: NodeDirectories
+    metadata_log: MetadataLog
+    stored: ElectionState | None
+
+    def save_election(self, state: ElectionState) -> None:
+        """Returns when it is durable."""
+        save_quorum_state(self.filesystem, self.directories.metadata_log, _to_file(state))
+
+    def close(self) -> None:
+        self.metadata_log.close()
+        self.directories.release()
+
+
+def open_disk(config: ServerConfig) -> Disk:
+    """Lock, check and recover. Raises StorageError naming the culprit."""
+    filesystem = OsFileSystem()
+    directories = open_directories(
+        filesystem,
+        config.log_dirs,
+        metadata_dir=config.metadata_log_dir,
+        node_id=config.node_id,
+        new_directory_id=_new_directory_id,
+        date=time.strftime("%a %b %d %H:%M:%S UTC %Y", time.gmtime()),
+    )
+    settings = config.settings
+    log_config = LogConfig(
+        segment_bytes=settings.integer("metadata.log.segment.bytes"),
+        segment_ms=settings.integer("metadata.log.segment.ms"),
+    )
+    try:
+        metadata_log = MetadataLog.open(filesystem, directories.metadata_log, log_config)
+        found = load_quorum_state(filesystem, directories.metadata_log)
+    except BaseException:
+        directories.release()
+        raise
+    return Disk(filesystem, directories, metadata_log, None if found is None else _from_file(found))
+
+
+def build_controller(
+    config: ServerConfig, disk: Disk, advertised: Mapping[str, Endpoint], now: Instant, calls: CallIds | None = None
+) -> ControllerNode:
+    """`advertised` holds the ports that were bound."""
+    settings = config.settings
+    listeners = tuple((name, advertised[name]) for name in config.controller_listener_names if name in advertised)
+    idle_ms = settings.integer("metadata.max.idle.interval.ms")
+    controller = ControllerConfig(
+        node_id=config.node_id,
+        cluster_id=disk.directories.cluster_id,
+        bootstrap_records=_bootstrap_records(disk),
+        broker_session_timeout_s=settings.integer("broker.session.timeout.ms") / 1000,
+        no_op_interval_s=idle_ms / 1000 if idle_ms else float("inf"),
+        num_partitions=settings.integer("num.partitions"),
+        default_replication_factor=settings.integer("default.replication.factor"),
+        delete_topic_enable=settings.boolean("delete.topic.enable"),
+        node_configs={one.name: one.value for one in settings.properties.values()},
+    )
+    identity = ControllerIdentity(
+        node_id=config.node_id,
+        incarnation_id=random_uuid(),
+        listeners=tuple((name, endpoint, _PLAINTEXT) for name, endpoint in listeners),
+    )
+    node_config = NodeConfig(
+        raft=raft_config(config, disk, listeners),
+        controller=controller,
+        identity=identity,
+        static_voters=static_voters(config),
+    )
+    chance = Chance(new_uuid=random_uuid, below=below)
+    return ControllerNode(node_config, disk.metadata_log, disk.metadata_log, disk.stored, chance, jitter, now, calls)
+
+
+def raft_config(config: ServerConfig, disk: Disk, listeners: tuple[tuple[str, Endpoint], ...]) -> RaftConfig:
+    """`listeners`: this node's own controller listeners; none on a broker."""
+    settings = config.settings
+    return RaftConfig(
+        node_id=config.node_id,
+        directory_id=disk.directories.metadata_directory_id,
+        listener=config.controller_listener_names[0],
+        listeners=listeners,
+        can_vote=config.is_controller,
+        durable_fetch=config.is_controller,
+        bootstrap=config.contact_points,
+        election_timeout_ms=settings.integer("controller.quorum.election.timeout.ms"),
+        election_backoff_max_ms=settings.integer("controller.quorum.election.backoff.max.ms"),
+        fetch_timeout_ms=settings.integer("controller.quorum.fetch.timeout.ms"),
+        request_timeout_ms=settings.integer("controller.quorum.request.timeout.ms"),
+        retry_backoff_ms=settings.integer("controller.quorum.retry.backoff.ms"),
+        fetch_max_bytes=settings.integer("controller.quorum.fetch.max.bytes"),
+        snapshot_max_bytes=settings.integer("controller.quorum.fetch.snapshot.max.bytes"),
+    )
+
+
+def static_voters(config: ServerConfig) -> VoterSet:
+    listener = config.controller_listener_names[0]
+    if not config.quorum_voters:
+        return EMPTY
+    return VoterSet.of(
+        Voter(ReplicaKey(node_id), ((listener, endpoint),)) for node_id, endpoint in config.quorum_voters.items()
+    )
+
+
+def _bootstrap_records(disk: Disk) -> tuple[VersionedRecord, ...]:
+    values = load_bootstrap_values(disk.filesystem, disk.directories.metadata_dir) or ()
+    return tuple(decode_record(value) for value in values)
+
+
+# Chance. os.urandom costs a microsecond and no import.
+
+
+def random_uuid() -> Uuid:
+    """Version 4, and none that Kafka reserves."""
+    while True:
+        value = bytearray(os.urandom(16))
+        value[6] = value[6] & 0x0F | 0x40
+        value[8] = value[8] & 0x3F | 0x80
+        candidate = Uuid(bytes(value))
+        if usable_directory_id(candidate):
+            return candidate
+
+
+def _new_directory_id() -> DirectoryId:
+    return DirectoryId(random_uuid())
+
+
+def jitter() -> float:
+    """Uniform in [0, 1)."""
+    return int.from_bytes(os.urandom(6), "big") / (1 << 48)
+
+
+def below(bound: int) -> int:
+    """Uniform in [0, bound); the bias of a 64-bit number is of no account here."""
+    return int.from_bytes(os.urandom(8), "big") % bound
+
+
+def _from_file(state: QuorumState) -> ElectionState:
+    voted = None if state.voted_id is None else ReplicaKey(state.voted_id, state.voted_directory)
+    return ElectionState(state.epoch, state.leader_id, voted, state.version, state.static_voters)
+
+
+def _to_file(state: ElectionState) -> QuorumState:
+    voted = state.voted_key
+    return QuorumState(
+        epoch=state.epoch,
+        leader_id=state.leader_id,
+        voted_id=None if voted is None else NodeId(voted.node_id),
+        voted_directory=DirectoryId(Uuid(bytes(16)))
+        if voted is None or state.kraft_version == 0
+        else voted.directory_id,
+        static_voters=state.static_voters,
+        version=state.kraft_version,
+    )

@@ -1,0 +1,223 @@
+"""One process: its disks, its listeners, its node, and the way in and out.
+
+In: lock and recover the disks, bind the Kafka ports, build the node, start it, then the HTTP port. Out: SIGTERM or SIGINT ask the node to shut
+down under control, a second one or an upper bound on waiting ends it at once; a fault ends it with exit code 1 and writes nothing any more.
+A port 0 is replaced by the bound one before anybody is told of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import signal
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from controller_runtime.identifiers import Endpoint, Instant
+from controller_runtime.network.client_pool import ClientOptions, ClientPool
+from controller_runtime.network.listener import Listener, ListenerLimits
+from controller_runtime.node.effects import Stop
+from controller_runtime.node.events import NodeEvent, ShutdownRequested
+from controller_runtime.protocol.api_keys import Role
+from controller_runtime.server.assembly import Disk, jitter, open_disk
+from controller_runtime.server.config import ServerConfig
+from controller_runtime.server.driver import Clock, Driver
+from controller_runtime.server.requests import Requests
+from controller_runtime.storage.errors import StorageError
+
+if TYPE_CHECKING:
+    from controller_runtime.server.http import HttpPort
+    from controller_runtime.server.running import RunningNode
+
+log = logging.getLogger(__name__)
+
+SHUTDOWN_SECONDS: Final = 25.0
+"""How long a controlled shutdown may take; below the 30 seconds that Kubernetes waits before it kills."""
+_SWITCH_INTERVAL_SECONDS: Final = 0.0005
+"""How long the loop may keep the interpreter when a disk thread has finished a sync: Python's default is ten times a sync."""
+
+
+def run(config: ServerConfig) -> int:
+    """Run a node until it stops; the exit code."""
+    sys.setswitchinterval(_SWITCH_INTERVAL_SECONDS)
+    for notice in config.notices:
+        log.warning("%s", notice)
+    try:
+        disk = open_disk(config)
+    except (StorageError, OSError) as error:
+        log.critical("cannot start: %s", error)
+        return 1
+    with asyncio.Runner(loop_factory=loop_factory()) as runner:
+        return runner.run(_Process(config, disk).run())
+
+
+def loop_factory() -> type[asyncio.AbstractEventLoop]:
+    """uvloop where it is installed."""
+    try:
+        from uvloop import Loop
+    except ImportError:
+        return asyncio.SelectorEventLoop
+    found: type[asyncio.AbstractEventLoop] = Loop
+    return found
+
+
+class _Process:
+    def __init__(self, config: ServerConfig, disk: Disk) -> None:
+        self._config = config
+        self._disk = disk
+        self._listeners: list[Listener] = []
+        self._http: HttpPort | None = None
+        self._started_at_ms = time.time_ns() // 1_000_000
+
+    async def run(self) -> int:
+        loop = asyncio.get_running_loop()
+        roles = {
+            listener.name: Role.CONTROLLER if listener.name in self._config.controller_listener_names else Role.BROKER
+            for listener in self._config.listeners
+        }
+        pending: list[NodeEvent] = []
+        requests = Requests(roles, pending.append)
+        try:
+            advertised = await self._bind(requests)
+        except OSError as error:
+            log.critical("cannot start: %s", error.strerror or error)
+            self._close_listeners()
+            self._disk.close()
+            return 1
+        pool = ClientPool(self._client_options(), jitter)
+        node = self._build(advertised, Instant(loop.time()), requests)
+        driver = Driver(
+            node.node,
+            self._disk.metadata_log,
+            save_election=self._disk.save_election,
+            pool=pool,
+            responder=requests,
+            clock=Clock(loop.time, lambda: time.time_ns() // 1_000_000),
+            data_plane=node.data_plane,
+        )
+        node.attach(driver.feed)
+        requests.attach(driver.feed)
+        driver.start()
+        for event in pending:
+            driver.feed(event)
+        self._on_signals(driver)
+        log.info("Kafka Server started: node %d, cluster %s", self._config.node_id, self._disk.directories.cluster_id)
+        await self._open_http(node)
+        gc.collect()
+        gc.freeze()
+        stop = await driver.stopped
+        return await self._stop(stop, driver, pool, node)
+
+    async def _bind(self, requests: Requests) -> Mapping[str, Endpoint]:
+        limits = self._limits()
+        advertised = dict(self._config.advertised)
+        for one in self._config.listeners:
+            listener = Listener(one.name, requests, limits)
+            port = await listener.open(one.host, one.port)
+            self._listeners.append(listener)
+            if advertised[one.name].port == 0:
+                advertised[one.name] = replace(advertised[one.name], port=port)
+            log.info("listening on %s, advertised as %s", replace(one, port=port), advertised[one.name])
+        return advertised
+
+    def _build(self, advertised: Mapping[str, Endpoint], now: Instant, requests: Requests) -> RunningNode:
+        from controller_runtime.server import running
+
+        return running.build(self._config, self._disk, advertised, now, requests, self._started_at_ms)
+
+    def _limits(self) -> ListenerLimits:
+        settings = self._config.settings
+        return ListenerLimits(
+            max_frame_bytes=settings.integer("socket.request.max.bytes"),
+            max_idle_seconds=_or_forever(settings.integer("connections.max.idle.ms")),
+            max_connections=settings.integer("max.connections"),
+            max_connections_per_address=settings.integer("max.connections.per.ip"),
+            backlog=settings.integer("socket.listen.backlog.size"),
+            receive_buffer_bytes=_stated(self._config, "socket.receive.buffer.bytes"),
+            send_buffer_bytes=_stated(self._config, "socket.send.buffer.bytes"),
+        )
+
+    def _client_options(self) -> ClientOptions:
+        settings = self._config.settings
+        return ClientOptions(
+            client_id=f"raft-client-{self._config.node_id}",
+            setup_timeout_seconds=settings.integer("socket.connection.setup.timeout.ms") / 1000,
+        )
+
+    async def _open_http(self, node: RunningNode) -> None:
+        if self._config.http_listener is None:
+            return
+        from controller_runtime.server.health import routes
+        from controller_runtime.server.http import HttpPort
+
+        self._http = HttpPort(routes(node.readiness, lambda: node.facts(self._connections())))
+        host, port = self._config.http_listener
+        try:
+            bound = await self._http.open(host, port)
+        except OSError as error:
+            log.error("no HTTP port, probes will fail: %s", error)
+            return
+        log.info("probes and metrics on http://%s:%d", host or "*", bound)
+
+    def _connections(self) -> dict[str, int]:
+        return {listener.name: len(listener.connections) for listener in self._listeners}
+
+    def _on_signals(self, driver: Driver) -> None:
+        loop = asyncio.get_running_loop()
+
+        def requested() -> None:
+            if self._stopping:
+                log.warning("asked twice: stopping at once")
+                _stop_now(driver, "asked twice")
+                return
+            self._stopping = True
+            log.info("shutting down under control")
+            loop.call_later(
+                SHUTDOWN_SECONDS, _stop_now, driver, f"no controlled shutdown within {SHUTDOWN_SECONDS:g} s"
+            )
+            driver.feed(ShutdownRequested())
+
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, requested)
+
+    _stopping = False
+
+    async def _stop(self, stop: Stop, driver: Driver, pool: ClientPool, node: RunningNode) -> int:
+        if stop.fault:
+            log.critical("stopped by a fault: %s", stop.reason)
+            return 1
+        self._close_listeners()
+        if self._http is not None:
+            self._http.close()
+        await pool.close()
+        driver.close()
+        await asyncio.sleep(0)
+        driver.finish_writes()
+        node.close()
+        self._disk.close()
+        log.info("stopped: %s", stop.reason)
+        return 0
+
+    def _close_listeners(self) -> None:
+        for listener in self._listeners:
+            listener.close()
+
+
+def _stop_now(driver: Driver, reason: str) -> None:
+    if not driver.stopped.done():
+        driver.stopped.set_result(Stop(reason))
+
+
+def _or_forever(milliseconds: int) -> float:
+    """Kafka's -1: never."""
+    return milliseconds / 1000 if milliseconds >= 0 else 1e9
+
+
+def _stated(config: ServerConfig, name: str) -> int | None:
+    """A socket buffer's size only when the file sets it: otherwise the kernel tunes it better. -1 is the kernel's choice too."""
+    value = config.settings.integer(name)
+    return value if config.settings.has(name) and value > 0 else None
