@@ -83,8 +83,22 @@ def prepare(progress: Progress) -> Path:
             f"building {program.name} from source, once ({number} of {len(unbuilt)}, "
             f"about {program.usual_minutes} min on two idle cores)"
         )
-        build.build(program, binaries, lambda _: None)
+        build.build(program, binaries, _every_so_often(progress))
     return binaries
+
+
+def _every_so_often(progress: Progress, interval_seconds: float = 15) -> Progress:
+    """The compiler names each package that it is done with; one of many is enough to see that it goes on."""
+    count, last = 0, time.monotonic()
+
+    def counted(line: str) -> None:
+        nonlocal count, last
+        count += 1
+        if time.monotonic() - last >= interval_seconds:
+            last = time.monotonic()
+            progress(f"  … {count} packages, just now {line}")
+
+    return counted
 
 
 def write_files(instance: Instance) -> None:

@@ -4,6 +4,7 @@ Each lack is one sentence that says what to do. Debian packages are the only thi
 """
 
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Callable, Iterable
@@ -61,9 +62,9 @@ def lacks(machine: Machine, *, must_build: bool) -> list[str]:
 
 
 def parse_go_version(text: str) -> tuple[int, int]:
-    """`go1.26.8` -> (1, 26)."""
-    major, minor = text.removeprefix("go").split(".")[:2]
-    return int(major), int("".join(character for character in minor if character.isdigit()))
+    """`go1.26.8` -> (1, 26); a development build of the compiler counts as too old."""
+    found = re.match(r"go(\d+)\.(\d+)", text)
+    return (int(found[1]), int(found[2])) if found else (0, 0)
 
 
 def inspect(folder: Path) -> Machine:

@@ -75,8 +75,8 @@ ENVIRONMENT = (
 
 CLI = "controller_runtime.cli.main"
 
-# Second implementations of the same functions, never chosen on CPython.
-UNUSED_IN_RUNTIME = ("zstandard/_cffi*.so", "zstandard/*cffi*")
+# A second implementation of the same functions, never chosen on CPython.
+UNUSED_IN_RUNTIME = ("zstandard/*cffi*",)
 
 RUNTIME = Image(
     name="runtime",
