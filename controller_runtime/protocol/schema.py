@@ -206,7 +206,13 @@ def writable_twin(cls: type[Struct]) -> type[Struct]:
     """
     twin: type[Struct] | None = cls.__dict__.get("_TWIN")
     if twin is None:
-        namespace = {"__slots__": cls.__dict__["__slots__"], "__setattr__": object_setattr, "__init__": object.__init__}
+        # Both must be object's own, or CPython would look them up by name on every assignment.
+        namespace = {
+            "__slots__": cls.__dict__["__slots__"],
+            "__setattr__": object_setattr,
+            "__delattr__": object.__delattr__,
+            "__init__": object.__init__,
+        }
         twin = cast("type[Struct]", type.__new__(StructType, cls.__name__, cls.__bases__, namespace))
         type_setattr(cls, "_TWIN", twin)
     return twin
