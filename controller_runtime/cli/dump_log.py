@@ -1,0 +1,235 @@
+"""`kafka-dump-log`: what lies in log segments, snapshots and indexes, printed as Apache Kafka's DumpLogSegments prints it.
+
+Files are read batch by batch, never changed. A batch that is not whole or does not keep its checksum is shown with `isvalid: false` or
+counted as invalid bytes at the end; neither is an error, as in Kafka.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from controller_runtime.metadata.records import MalformedRecord, decode_record
+from controller_runtime.protocol.compression import Compression
+from controller_runtime.protocol.control_records import MARKERS, ControlType, decode_control
+from controller_runtime.protocol.errors import ProtocolError
+from controller_runtime.protocol.json_form import to_json
+from controller_runtime.protocol.messages.end_txn_marker import EndTxnMarker
+from controller_runtime.protocol.record_batch import Record, RecordBatch, read_header, verify_crc
+from controller_runtime.storage import file_names
+from controller_runtime.storage.batch_scan import BatchPlace, scan
+from controller_runtime.storage.filesystem import OsFileSystem, read_whole
+from controller_runtime.storage.indexes import OffsetIndex, TimeIndex
+
+_CONTROL_LABELS: Final = {
+    ControlType.LEADER_CHANGE: "LeaderChange: ",
+    ControlType.SNAPSHOT_HEADER: "SnapshotHeader ",
+    ControlType.SNAPSHOT_FOOTER: "SnapshotFooter ",
+    ControlType.KRAFT_VERSION: "KRaftVersion ",
+    ControlType.KRAFT_VOTERS: "KRaftVoters ",
+}
+
+
+@dataclass(slots=True)
+class Dump:
+    """One file being printed, and what is remembered for the end."""
+
+    path: str
+    metadata: bool
+    skip_record_metadata: bool
+    deep: bool
+    print_data: bool
+    last_offset: int = -1
+    gaps: list[tuple[int, int]] = field(default_factory=list)
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run the tool; returns the exit code."""
+    options = _parser().parse_args(argv)
+    failed: list[Dump] = []
+    for path in options.files.split(","):
+        print(f"Dumping {path}")
+        try:
+            dump = Dump(
+                path, options.cluster_metadata_decoder, options.skip_record_metadata, _deep(options), _data(options)
+            )
+            _dump_file(dump)
+            if dump.gaps:
+                failed.append(dump)
+        except FileNotFoundError:
+            print(f'Exception in thread "main" java.nio.file.NoSuchFileException: {path}', file=sys.stderr)
+            return 1
+        except ValueError as error:
+            print(f"{path}: {error}", file=sys.stderr)
+            return 1
+    for dump in failed:
+        print(f"Non-consecutive offsets in {dump.path}")
+        for first, second in dump.gaps:
+            print(f"  {first} is followed by {second}")
+    return 0
+
+
+def _deep(options: argparse.Namespace) -> bool:
+    return bool(options.deep_iteration or options.print_data_log or options.cluster_metadata_decoder)
+
+
+def _data(options: argparse.Namespace) -> bool:
+    return bool(options.print_data_log or options.cluster_metadata_decoder)
+
+
+def _dump_file(dump: Dump) -> None:
+    suffix = dump.path[dump.path.rfind(".") :]
+    match suffix:
+        case file_names.LOG | file_names.SNAPSHOT:
+            _dump_batches(dump)
+        case file_names.OFFSET_INDEX:
+            _dump_offset_index(dump.path)
+        case file_names.TIME_INDEX:
+            _dump_time_index(dump.path)
+        case _:
+            print(f"Ignoring unknown file {dump.path}", file=sys.stderr)
+
+
+def _dump_batches(dump: Dump) -> None:
+    name = os.path.basename(dump.path)
+    if (snapshot := file_names.parse_snapshot_file(name)) is not None:
+        print(f"Snapshot end offset: {snapshot.offset}, epoch: {snapshot.epoch}")
+    elif (segment := file_names.parse_segment_file(name)) is not None:
+        print(f"Log starting offset: {segment[0]}")
+    file = OsFileSystem().open(dump.path, write=False)
+    valid = 0
+    try:
+        for item in scan(file, verify=False):
+            if not isinstance(item, BatchPlace):
+                continue
+            data = file.read_at(item.position, item.size)
+            _print_batch(dump, RecordBatch(read_header(data), data), item.position)
+            valid = item.end
+        if valid < file.size():
+            print(f"Found {file.size() - valid} invalid bytes at the end of {name}")
+    finally:
+        file.close()
+
+
+def _print_batch(dump: Dump, batch: RecordBatch, position: int) -> None:
+    header = batch.header
+    try:
+        verify_crc(batch.data, header)
+        valid = "true"
+    except ProtocolError:
+        valid = "false"
+    horizon = f"OptionalLong[{header.base_timestamp}]" if header.has_delete_horizon else "OptionalLong.empty"
+    print(
+        f"baseOffset: {header.base_offset} lastOffset: {header.last_offset} count: {header.record_count} "
+        f"baseSequence: {header.base_sequence} lastSequence: {header.last_sequence} producerId: {header.producer_id} "
+        f"producerEpoch: {header.producer_epoch} partitionLeaderEpoch: {header.partition_leader_epoch} "
+        f"isTransactional: {_java(header.is_transactional)} isControl: {_java(header.is_control)} "
+        f"deleteHorizonMs: {horizon} position: {position} {_time_label(batch)}: {header.max_timestamp} "
+        f"size: {header.size_in_bytes} magic: {header.magic} compresscodec: {_codec(header.compression)} "
+        f"crc: {header.crc} isvalid: {valid}"
+    )
+    if dump.deep:
+        for record in batch.records:
+            if record.offset != dump.last_offset + 1:
+                dump.gaps.append((dump.last_offset, record.offset))
+            dump.last_offset = record.offset
+            print(_record_line(dump, batch, record))
+
+
+def _record_line(dump: Dump, batch: RecordBatch, record: Record) -> str:
+    header = batch.header
+    parts: list[str] = []
+    if not dump.skip_record_metadata:
+        sequence = -1 if header.base_sequence < 0 else header.base_sequence + record.offset - header.base_offset
+        keys = ",".join(name for name, _ in record.headers)
+        parts.append(
+            f"| offset: {record.offset} {_time_label(batch)}: {record.timestamp} "
+            f"keySize: {_size(record.key)} valueSize: {_size(record.value)} sequence: {sequence} headerKeys: [{keys}]"
+        )
+        if header.is_control:
+            parts.append(_control(record))
+    if dump.print_data and not header.is_control:
+        prefix = "| " if dump.skip_record_metadata else ""
+        parts.append(prefix + (_metadata_payload(record) if dump.metadata else _plain_payload(record)))
+    return " ".join(parts)
+
+
+def _control(record: Record) -> str:
+    control = decode_control(record)
+    if control.type in MARKERS:
+        marker: Any = control.message
+        assert isinstance(marker, EndTxnMarker), "markers are EndTxnMarkers"
+        return f"endTxnMarker: {control.type.name} coordinatorEpoch: {marker.coordinator_epoch}"
+    return _CONTROL_LABELS[control.type] + _json(to_json(control.message, 0))
+
+
+def _metadata_payload(record: Record) -> str:
+    try:
+        if record.value is None:
+            raise MalformedRecord("the record has no value")
+        message, version = decode_record(record.value)
+    except ProtocolError as error:
+        return f"payload: Error at {record.offset}, skipping. {error}"
+    name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type(message).__name__).upper()
+    return "payload: " + _json({"type": name, "version": version, "data": to_json(message, version)})
+
+
+def _plain_payload(record: Record) -> str:
+    key = "" if record.key is None else f"key: {record.key.decode(errors='replace')} "
+    return key + ("" if record.value is None else f"payload: {record.value.decode(errors='replace')}")
+
+
+def _dump_offset_index(path: str) -> None:
+    base = int(os.path.basename(path).partition(".")[0])
+    index = OffsetIndex.decode(base, read_whole(OsFileSystem(), path))
+    for offset, position in zip(index.offsets, index.positions, strict=True):
+        print(f"offset: {offset + base} position: {position}")
+
+
+def _dump_time_index(path: str) -> None:
+    base = int(os.path.basename(path).partition(".")[0])
+    index = TimeIndex.decode(base, read_whole(OsFileSystem(), path))
+    for timestamp, offset in zip(index.timestamps, index.offsets, strict=True):
+        print(f"timestamp: {timestamp} offset: {offset + base}")
+
+
+def _time_label(batch: RecordBatch) -> str:
+    return "LogAppendTime" if batch.header.is_log_append_time else "CreateTime"
+
+
+def _codec(compression: Compression) -> str:
+    return compression.name.lower()
+
+
+def _size(value: bytes | None) -> int:
+    return -1 if value is None else len(value)
+
+
+def _java(value: bool) -> str:
+    return "true" if value else "false"
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="kafka-dump-log",
+        description="This tool helps to parse a log file and dump its contents to the console, useful for debugging a "
+        "seemingly corrupt log segment.",
+    )
+    parser.add_argument(
+        "--files", required=True, help="REQUIRED: The comma separated list of data and index log files."
+    )
+    parser.add_argument("--print-data-log", action="store_true", help="Print the messages' content.")
+    parser.add_argument("--deep-iteration", action="store_true", help="Iterate over the records of each batch.")
+    parser.add_argument("--cluster-metadata-decoder", action="store_true", help="Decode records of the metadata log.")
+    parser.add_argument("--skip-record-metadata", action="store_true", help="Skip metadata when printing records.")
+    return parser
