@@ -39,7 +39,7 @@ def start_formation(now: Situation) -> Verdict:
     if conflict:
         return Verdict(findings=conflict)
     wanted = now.cluster.spec.controllers.node_ids
-    asking = {each.pod.node_id for each in _asking(now) if each.report.verdict is Disk.EMPTY}
+    asking = {each.pod.node_id for each in _asking(now) if _blank(each.report)}
     unproven = _unproven(now, ledger)
     if not asking >= set(wanted) or unproven:
         return Verdict(findings=unproven)
@@ -124,6 +124,12 @@ def _format_mode(entry: Entry, asking: _Asking, ledger: Ledger) -> GrantMode | F
             f"the disk of node {entry.node_id} is {asking.report.verdict.value}, but the ledger knows directory "
             f"{entry.directory_id} (claim {entry.pvc_name}, UID {entry.pvc_uid}); nothing is formatted: put the volume back",
         )  # fmt: skip
+    if asking.report.verdict is Disk.EMPTY and asking.report.nonce is not None:
+        return _finding(
+            asking, "FormatRefused",
+            f"the disk of node {entry.node_id} is empty, but its marker says that a node ran on it ({asking.report.message}); "
+            "nothing is formatted: put the data back",
+        )  # fmt: skip
     if entry.role != Role.CONTROLLER.value:
         return GrantMode.BROKER
     if ledger.formation is Formation.FORMED or entry.node_id not in ledger.initial_controllers:
@@ -174,7 +180,7 @@ def _holding_data(now: Situation) -> tuple[Finding, ...]:
     """Disks with data where no quorum was ever formed by this ledger."""
     found = []
     for pod in now.observed.pods:
-        if pod.inspect is None or pod.inspect.verdict is Disk.EMPTY:
+        if pod.inspect is None or _blank(pod.inspect):
             continue
         message = (
             f"{pod.name}: the ledger is new, but claim {pod.claim} holds data ({pod.inspect.verdict.value}: "
@@ -183,6 +189,11 @@ def _holding_data(now: Situation) -> tuple[Finding, ...]:
         )
         found.append(Finding(Topic.STORAGE, ADOPTION_CONFLICT, message, pod.name, stalled=True))
     return tuple(found)
+
+
+def _blank(report: Report) -> bool:
+    """Empty, and not even a marker tells of a directory that was here."""
+    return report.verdict is Disk.EMPTY and report.nonce is None
 
 
 def _unproven(now: Situation, ledger: Ledger) -> tuple[Finding, ...]:

@@ -1,0 +1,413 @@
+"""A model of Kubernetes, disks and a quorum around the real planner and the real storage guard, for tests that need thousands of histories.
+
+Everything that decides is production code: `plan` for the operator, `judge`, `decide` and `seal` for the guards. The model only moves values: a
+kubelet that starts pods and runs their init containers one step at a time, disks that keep what was written, voters that elect when a majority of
+those that the first formatting named is up. It is no proof of how Kubernetes behaves; end-to-end tests are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from controller_runtime.identifiers import Uuid
+from kraft_operator.actions import (
+    Action,
+    AnnotateClaim,
+    ApplyChild,
+    DeleteChild,
+    DeliverGrant,
+    TellRack,
+    UnregisterBroker,
+    WriteLedger,
+)
+from kraft_operator.api import names
+from kraft_operator.api.parse import parse_cluster
+from kraft_operator.api.spec import KRaftCluster
+from kraft_operator.ledger import Ledger, parse, render
+from kraft_operator.manifests.context import Images
+from kraft_operator.observed import Brokers, Child, Claim, NodeSet, Observed, Pod, Quorum, QuorumState, Trouble, Voter
+from kraft_operator.plan.rules import plan
+from kraft_operator.plan.situation import Decision, Fence, Situation
+from storage_guard.facts import DirectoryIdentity, Journal, LedgerFacts, LogEnd, PodFacts, VolumeFacts, Way
+from storage_guard.formats import (
+    INITIAL_CONTROLLERS_PREFIX,
+    NO_INITIAL_CONTROLLERS,
+    Grant,
+    GrantMode,
+    Identity,
+    Report,
+    Step,
+    Verdict,
+    identity_key,
+)
+from storage_guard.judge import Judgement, judge
+from storage_guard.passage import Hold, Passage, Sealed, decide, granted_marker, seal
+
+IMAGES = Images("operator:test", "operators")
+STAGES = ("inspect", "gate", "format", "seal", "running")
+
+
+def resource(**changes: object) -> dict[str, object]:
+    """A KRaftCluster of three controllers and two brokers; `changes` replace parts of its spec."""
+    spec: dict[str, object] = {
+        "image": {"repository": "kafka", "tag": "1"},
+        "controllers": {"replicas": 3, "nodeIdRange": {"start": 0, "end": 9}, "storage": {"size": "1Gi"}},
+        "brokerPools": [pool("b", 2, 100)],
+    }
+    meta = {"name": "c", "namespace": "n", "uid": "cluster-uid", "generation": 1}
+    return {"metadata": meta, "spec": {**spec, **changes}}
+
+
+def pool(name: str, replicas: int, start: int) -> dict[str, object]:
+    ids = {"start": start, "end": start + 9}
+    return {"name": name, "replicas": replicas, "nodeIdRange": ids, "storage": {"size": "1Gi"}}
+
+
+@dataclass(slots=True)
+class Disk:
+    """A physical volume. `ran` remembers what no real disk tells: the directories whose node has ever run on it."""
+
+    name: str
+    facts: VolumeFacts = field(default_factory=VolumeFacts)
+    ran: set[str] = field(default_factory=set)
+
+
+@dataclass(slots=True)
+class LivePod:
+    uid: str
+    claim: str
+    stage: str = "inspect"
+    format_mode: str = ""
+    grant: Grant | None = None
+    report: Report | None = None
+    sealed: Report | None = None
+    journal: Journal = field(default_factory=Journal)
+    passage: Passage | None = None
+    trouble: Trouble | None = None
+    hold: str = ""
+
+
+@dataclass(slots=True)
+class LiveClaim:
+    uid: str
+    volume: str
+    marks: dict[str, str] = field(default_factory=dict)
+
+
+class World:
+    def __init__(self, **changes: object) -> None:
+        self.cluster: KRaftCluster = parse_cluster(resource(**changes))
+        self.ledger_data: dict[str, str] | None = None
+        self.claims: dict[str, LiveClaim] = {}
+        self.disks: dict[str, Disk] = {}
+        self.pods: dict[int, LivePod] = {}
+        self.sets: dict[int, NodeSet] = {}
+        self.children: dict[tuple[str, str], Child] = {}
+        self.registered: set[int] = set()
+        self.replicas: dict[int, tuple[str, ...]] = {}
+        self.fence = Fence("operator-a", 1)
+        self.clock = 0
+        self.formats: list[tuple[str, str, int, str]] = []
+        """(mode, disk, node id, directory id) of every formatting that happened."""
+        self.voters: dict[int, str] = {}
+        """The voter set that the first formatting wrote."""
+        self.acknowledged = 0
+        self.writes: list[Action] = []
+
+    # the operator
+
+    @property
+    def ledger(self) -> Ledger | None:
+        return parse(self.ledger_data) if self.ledger_data is not None else None
+
+    def edit(self, **changes: object) -> None:
+        self.cluster = parse_cluster(resource(**changes))
+
+    def plan(self) -> Decision:
+        return plan(Situation(self.cluster, self.observed(), self.ledger, self.fence, self.draw, IMAGES))
+
+    def reconcile(self, stop_after: int | None = None) -> Decision:
+        """One pass; the operator dies after `stop_after` actions."""
+        decision = self.plan()
+        for count, action in enumerate(decision.actions):
+            if count == stop_after:
+                break
+            self.perform(action)
+        return decision
+
+    def perform(self, action: Action) -> None:
+        self.writes.append(action)
+        match action:
+            case WriteLedger():
+                self.ledger_data = render(action.ledger)
+            case ApplyChild(manifest):
+                self._apply(manifest)
+            case DeleteChild():
+                self.children.pop((action.kind, action.name), None)
+                self.sets = {node: each for node, each in self.sets.items() if each.name != action.name}
+            case DeliverGrant():
+                pod = next((each for each in self.pods.values() if each.uid == action.grant.pod_uid), None)
+                if pod is not None:
+                    pod.grant = action.grant
+                    pod.format_mode = action.format_argument or pod.format_mode
+            case AnnotateClaim():
+                if self.claims[action.claim].uid == action.uid:
+                    self.claims[action.claim].marks |= action.annotations
+            case TellRack():
+                pass
+            case UnregisterBroker():
+                self.registered.discard(action.node_id)
+
+    def _apply(self, manifest: object) -> None:
+        assert isinstance(manifest, dict)
+        kind, meta = manifest["kind"], manifest["metadata"]
+        self.children[kind, meta["name"]] = Child(manifest["apiVersion"], kind, meta["name"], "uid", manifest)
+        if kind == "StatefulSet":
+            labels = meta["labels"]
+            node_id = int(labels[names.LABEL_NODE_ID])
+            role, group = labels[names.LABEL_ROLE], labels[names.LABEL_POOL]
+            replicas = manifest["spec"]["replicas"]
+            self.sets[node_id] = NodeSet(meta["name"], "uid", node_id, role, group, replicas, "r1")
+
+    # Kubernetes
+
+    def kubelet(self, node_id: int | None = None) -> bool:
+        """Every node's pod (or one) takes one step; returns whether anything moved."""
+        moved = False
+        for each in sorted(self.sets) if node_id is None else [node_id]:
+            moved |= self._step(each)
+        for each in [node for node in self.pods if node not in self.sets]:
+            del self.pods[each]
+            moved = True
+        return moved
+
+    def _step(self, node_id: int) -> bool:
+        node_set = self.sets.get(node_id)
+        if node_set is None or node_set.replicas == 0:
+            return self.pods.pop(node_id, None) is not None
+        pod = self.pods.get(node_id)
+        if pod is None:
+            self._create(node_id, node_set)
+            return True
+        before = (pod.stage, pod.hold)
+        match pod.stage:
+            case "inspect":
+                found, facts = self._judged(node_id, pod)
+                pod.report, pod.stage = found.report(Step.INSPECT, facts), "gate"
+            case "gate":
+                self._gate(node_id, pod)
+            case "format":
+                self._format(node_id, pod)
+            case "seal":
+                self._seal(node_id, pod)
+            case _:
+                self._run(node_id, pod)
+        return (pod.stage, pod.hold) != before
+
+    def _create(self, node_id: int, node_set: NodeSet) -> None:
+        name = f"data-{node_set.name}-0"
+        if name not in self.claims:
+            volume = self.fresh("pv")
+            self.disks[volume] = Disk(volume)
+            self.claims[name] = LiveClaim(self.fresh("pvc"), volume)
+        mode = NO_INITIAL_CONTROLLERS if node_set.role == "controller" else ""
+        self.pods[node_id] = LivePod(self.fresh("pod"), name, format_mode=mode)
+
+    def _judged(self, node_id: int, pod: LivePod) -> tuple[Judgement, PodFacts]:
+        facts = self._pod_facts(node_id, pod)
+        return judge(self._disk(pod).facts, self._mounted(node_id), facts), facts
+
+    def _pod_facts(self, node_id: int, pod: LivePod) -> PodFacts:
+        controller = self.sets[node_id].role == "controller"
+        cluster_id = self.ledger.cluster_id if self.ledger else ""
+        return PodFacts(pod.uid, node_id, cluster_id, controller, pod.format_mode, pod.grant)
+
+    def _mounted(self, node_id: int) -> LedgerFacts:
+        text = (self.ledger_data or {}).get(identity_key(node_id))
+        return LedgerFacts(Identity.from_json(text) if text else None)
+
+    def _gate(self, node_id: int, pod: LivePod) -> None:
+        found, facts = self._judged(node_id, pod)
+        disk = self._disk(pod)
+        answer = decide(found, self._mounted(node_id), facts, pod.journal, disk.facts)
+        if isinstance(answer, Hold):
+            pod.hold = answer.reason
+            return
+        pod.passage, pod.journal, pod.stage = answer, pod.journal.passed(answer), "format"
+        if answer.way is Way.FORMAT:
+            disk.facts = replace(disk.facts, marker=granted_marker(answer, facts))
+
+    def _format(self, node_id: int, pod: LivePod) -> None:
+        """kafka-storage format --ignore-formatted, in the mode that the annotation names."""
+        disk = self._disk(pod)
+        if disk.facts.identity is None:
+            directory_id = self.draw()
+            if pod.format_mode.startswith(INITIAL_CONTROLLERS_PREFIX):
+                first = [
+                    part.rpartition(":") for part in pod.format_mode.removeprefix(INITIAL_CONTROLLERS_PREFIX).split(",")
+                ]
+                named = {int(left.partition("@")[0]): directory for left, _, directory in first}
+                directory_id = named[node_id]
+                self.voters = self.voters or named
+            assert self.ledger is not None
+            identity = DirectoryIdentity(self.ledger.cluster_id, node_id, directory_id)
+            disk.facts = replace(disk.facts, identity=identity, leftovers=())
+            self.formats.append((pod.format_mode.partition("=")[0], disk.name, node_id, directory_id))
+        pod.stage = "seal"
+
+    def _seal(self, node_id: int, pod: LivePod) -> None:
+        disk, facts = self._disk(pod), self._pod_facts(node_id, pod)
+        answer = seal(disk.facts, facts, pod.journal)
+        if not isinstance(answer, Sealed):
+            pod.hold = answer.reason
+            return
+        disk.facts = replace(disk.facts, marker=answer.marker)
+        pod.journal = pod.journal.with_seal(answer.marker.nonce)
+        found = judge(disk.facts, self._mounted(node_id), facts)
+        pod.sealed, pod.stage = found.report(Step.SEAL, facts), "running"
+        self._run(node_id, pod)
+
+    def _run(self, node_id: int, pod: LivePod) -> None:
+        disk = self._disk(pod)
+        assert disk.facts.identity is not None
+        assert disk.facts.identity.directory_id is not None
+        disk.ran.add(disk.facts.identity.directory_id)
+        if self.sets[node_id].role == "broker" and self.leader() >= 0:
+            self.registered.add(node_id)
+
+    def write_metadata(self) -> None:
+        """The quorum commits an entry on every running voter."""
+        if self.leader() < 0:
+            return
+        self.acknowledged += 1
+        for node_id in self.running_voters():
+            disk = self._disk(self.pods[node_id])
+            end = disk.facts.log_end or LogEnd(1, 0)
+            disk.facts = replace(disk.facts, log_end=LogEnd(end.epoch, max(end.offset + 1, self.acknowledged)))
+
+    # the quorum
+
+    def running_voters(self) -> list[int]:
+        return [
+            node_id
+            for node_id, directory in self.voters.items()
+            if (pod := self.pods.get(node_id)) is not None
+            and pod.stage == "running"
+            and (identity := self._disk(pod).facts.identity) is not None
+            and identity.directory_id == directory
+        ]
+
+    def leader(self) -> int:
+        running = self.running_voters()
+        return min(running) if self.voters and len(running) > len(self.voters) // 2 else -1
+
+    # faults
+
+    def delete_pod(self, node_id: int) -> None:
+        self.pods.pop(node_id, None)
+
+    def delete_claim(self, node_id: int) -> None:
+        """The claim, its volume and the pod that used them are lost."""
+        pod = self.pods.pop(node_id, None)
+        name = pod.claim if pod else f"data-{self.sets[node_id].name}-0"
+        claim = self.claims.pop(name, None)
+        if claim is not None:
+            del self.disks[claim.volume]
+
+    def wipe(self, node_id: int) -> None:
+        """Emptied in place, marker and all, while the pod restarts."""
+        disk = self._disk(self.pods.pop(node_id))
+        disk.facts = VolumeFacts()
+
+    def swap(self, one: int, other: int) -> None:
+        """Two nodes' disks are exchanged behind their claims."""
+        first, second = (self.claims[self.pods.pop(each).claim] for each in (one, other))
+        first.volume, second.volume = second.volume, first.volume
+
+    def copy_of(self, node_id: int) -> VolumeFacts:
+        return self._disk(self.pods[node_id]).facts
+
+    def restore(self, node_id: int, facts: VolumeFacts) -> None:
+        """An old copy is put where the disk was."""
+        self._disk(self.pods.pop(node_id)).facts = facts
+
+    def delete_cluster(self) -> None:
+        """The resource goes: its children are collected, claims and ledger stay."""
+        self.pods, self.sets, self.children = {}, {}, {}
+
+    def lose_ledger(self) -> None:
+        self.ledger_data = None
+
+    def take_over(self) -> None:
+        self.fence = Fence(f"operator-{self.fence.transitions + 1}", self.fence.transitions + 1)
+
+    # sight
+
+    def observed(self) -> Observed:
+        return Observed(
+            claims=tuple(self._claims()),
+            pods=tuple(self._pods()),
+            sets=tuple(self.sets.values()),
+            children=tuple(self.children.values()),
+            quorum=self._quorum(),
+            brokers=self._brokers(),
+        )
+
+    def _claims(self) -> Iterator[Claim]:
+        for name, claim in self.claims.items():
+            _, group, node = name.removeprefix("data-").removesuffix("-0").split("-")
+            role = "controller" if group == "controller" else "broker"
+            yield Claim(name, claim.uid, int(node), role, group, claim.volume, identity=dict(claim.marks))
+
+    def _pods(self) -> Iterator[Pod]:
+        for node_id, pod in self.pods.items():
+            node_set = self.sets[node_id]
+            stage = STAGES.index(pod.stage)
+            yield Pod(
+                name=f"{node_set.name}-0", uid=pod.uid, node_id=node_id, role=node_set.role, pool=node_set.pool,
+                claim=pod.claim, node="k1", ready=stage == 4, revision="r1", gate_waits=stage == 1, gate_passed=stage > 1,
+                main_started=stage == 4, inspect=pod.report, seal=pod.sealed,
+                grant_nonce=pod.grant.nonce if pod.grant else None, trouble=pod.trouble,
+            )  # fmt: skip
+
+    def _quorum(self) -> Quorum:
+        leader = self.leader()
+        if leader < 0:
+            return Quorum(QuorumState.UNKNOWN, "no answer")
+        voters = tuple(Voter(each, self.voters[each], self.acknowledged, True) for each in self.running_voters())
+        return Quorum(QuorumState.AVAILABLE, "ok", leader, 1, self.acknowledged, voters)
+
+    def _brokers(self) -> Brokers:
+        up = any(self.sets[each].role == "broker" and pod.stage == "running" for each, pod in self.pods.items())
+        return Brokers(frozenset(self.registered), frozenset(), dict(self.replicas)) if up else Brokers()
+
+    def _disk(self, pod: LivePod) -> Disk:
+        return self.disks[self.claims[pod.claim].volume]
+
+    # chance
+
+    def draw(self) -> str:
+        self.clock += 1
+        return str(Uuid(self.clock.to_bytes(16, "big")))
+
+    def fresh(self, what: str) -> str:
+        self.clock += 1
+        return f"{what}-{self.clock}"
+
+    def settle(self, rounds: int = 40) -> Decision:
+        """Reconcile and let the kubelet work until nothing moves."""
+        decision = self.reconcile()
+        for _ in range(rounds):
+            moved = self.kubelet()
+            decision = self.reconcile()
+            if not moved and not decision.actions:
+                return decision
+        raise AssertionError(f"still moving after {rounds} rounds: {decision.actions}")
+
+
+def refused(decision: Decision) -> list[str]:
+    return [finding.reason for finding in decision.findings]
+
+
+__all__ = ["Disk", "GrantMode", "Verdict", "World", "pool", "refused", "resource"]
