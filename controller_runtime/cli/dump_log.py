@@ -69,9 +69,9 @@ def main(argv: Sequence[str]) -> int:
             print(f"{path}: {error}", file=sys.stderr)
             return 1
     for dump in failed:
-        print(f"Non-consecutive offsets in {dump.path}")
+        print(f"Non-consecutive offsets in {dump.path}", file=sys.stderr)
         for first, second in dump.gaps:
-            print(f"  {first} is followed by {second}")
+            print(f"  {first} is followed by {second}", file=sys.stderr)
     return 0
 
 
@@ -188,6 +188,8 @@ def _plain_payload(record: Record) -> str:
 def _dump_offset_index(path: str) -> None:
     base = int(os.path.basename(path).partition(".")[0])
     index = OffsetIndex.decode(base, read_whole(OsFileSystem(), path))
+    if not index.offsets:
+        print(f"{path} is empty.")
     for offset, position in zip(index.offsets, index.positions, strict=True):
         print(f"offset: {offset + base} position: {position}")
 

@@ -23,7 +23,8 @@ def test_a_golden_file_prints_as_java_printed_it(dump: Path, capsys: pytest.Capt
     path = dump.parent.parent / node / "__cluster_metadata-0" / f"0{name}"
     assert dump_log.main(["--cluster-metadata-decoder", "--files", str(path)]) == 0
     java_path = java.split("\n", 1)[0].removeprefix("Dumping ")
-    ours = capsys.readouterr().out.replace(str(path), java_path)
+    said = capsys.readouterr()
+    ours = (said.out + said.err).replace(str(path), java_path)
     assert ours.splitlines() == java.splitlines()
 
 
