@@ -8,14 +8,14 @@ grows. Nobody outside this package may know the layout.
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import chain
 from struct import Struct
 from typing import Final
 
-from controller_runtime.identifiers import DirectoryId
+from controller_runtime.identifiers import DirectoryId, Uuid
 from controller_runtime.metadata.cluster import MIGRATING
 
 PAGE_SIZE: Final = 64
@@ -25,8 +25,10 @@ RECOVERING: Final = 1
 
 _OFFSETS: Final = Struct(f"<{PAGE_SIZE + 1}I")
 _TWO_OFFSETS: Final = Struct("<II")
-_HEAD: Final = Struct("<iiiB7B")
-_WIDE_HEAD: Final = Struct("<iiiB7H")
+_HEAD_BYTES: Final = 20
+_WIDE_HEAD_BYTES: Final = 27
+_STATE: Final = 12
+MAX_NARROW: Final = 0xFF
 _WIDE: Final = 0x80
 """Set in the recovery state of a row whose lists are counted in two bytes each: more than 255 replicas."""
 
@@ -64,45 +66,70 @@ class DirectoryTable:
 
     def __init__(self) -> None:
         self._ids: list[DirectoryId] = []
-        self._numbers: dict[DirectoryId, int] = {}
+        self._numbers: dict[Uuid, int] = {}
 
-    def number(self, directory: DirectoryId) -> int:
+    def number(self, directory: Uuid) -> int:
         found = self._numbers.get(directory)
         if found is None:
             found = self._numbers[directory] = len(self._ids)
-            self._ids.append(directory)
+            self._ids.append(DirectoryId(directory))
         return found
+
+    def numbers(self, directories: Iterable[Uuid]) -> list[int]:
+        return [self.number(directory) for directory in directories]
 
     def __getitem__(self, number: int) -> DirectoryId:
         return self._ids[number]
 
 
-def pack_row(partition: Partition, table: DirectoryTable) -> Row:
-    lists = (
-        partition.replicas,
-        tuple(map(table.number, partition.directories)),
-        partition.isr,
-        partition.removing_replicas,
-        partition.adding_replicas,
-        partition.elr,
-        partition.last_known_elr,
-    )
+@cache
+def _layout(wide: int, numbers: int) -> Struct:
+    """The whole row as one format: head, counts in one or two bytes each, then so many numbers."""
+    return Struct(f"<iiiB7{'H' if wide else 'B'}{numbers}i")
+
+
+def pack(
+    leader: int,
+    leader_epoch: int,
+    partition_epoch: int,
+    recovery_state: int,
+    lists: tuple[
+        Sequence[int], Sequence[int], Sequence[int], Sequence[int], Sequence[int], Sequence[int], Sequence[int]
+    ],
+) -> Row:
+    """A row from its parts; the lists are those of `Partition` in its order, directories as numbers of the table."""
     counts = tuple(map(len, lists))
-    wide = max(counts) > 0xFF
-    state = partition.leader_recovery_state | (_WIDE if wide else 0)
-    head = (_WIDE_HEAD if wide else _HEAD).pack(
-        partition.leader, partition.leader_epoch, partition.partition_epoch, state, *counts
+    wide = _WIDE if max(counts) > MAX_NARROW else 0
+    return _layout(wide, sum(counts)).pack(
+        leader, leader_epoch, partition_epoch, recovery_state | wide, *counts, *chain.from_iterable(lists)
     )
-    return head + array("i", chain.from_iterable(lists)).tobytes()
+
+
+def pack_row(partition: Partition, table: DirectoryTable) -> Row:
+    return pack(
+        partition.leader,
+        partition.leader_epoch,
+        partition.partition_epoch,
+        partition.leader_recovery_state,
+        (
+            partition.replicas,
+            table.numbers(partition.directories),
+            partition.isr,
+            partition.removing_replicas,
+            partition.adding_replicas,
+            partition.elr,
+            partition.last_known_elr,
+        ),
+    )
 
 
 def unpack_row(row: Row, table: DirectoryTable) -> Partition:
-    head = _WIDE_HEAD if row[12] & _WIDE else _HEAD
-    leader, leader_epoch, partition_epoch, state, *counts = head.unpack_from(row)
-    numbers = tuple(array("i", row[head.size :]))
-    lists, position = [], 0
-    for count in counts:
-        lists.append(numbers[position : position + count])
+    wide = row[_STATE] & _WIDE
+    size = len(row) - (_WIDE_HEAD_BYTES if wide else _HEAD_BYTES)
+    leader, leader_epoch, partition_epoch, state, *rest = _layout(wide, size // 4).unpack(row)
+    lists, position = [], 7
+    for count in rest[:7]:
+        lists.append(tuple(rest[position : position + count]))
         position += count
     replicas, directories, isr, removing, adding, elr, last_known_elr = lists
     return Partition(
@@ -146,6 +173,17 @@ def page_rows(page: Page) -> list[Row]:
     offsets = _OFFSETS.unpack_from(page)
     start = _OFFSETS.size
     return [page[start + offsets[i] : start + offsets[i + 1]] for i in range(PAGE_SIZE)]
+
+
+def with_row(page: Page, index: int, row: Row) -> Page | None:
+    """The page with another row of the same length in this place; None when the place has another length."""
+    if not page:
+        return None
+    begin, end = _TWO_OFFSETS.unpack_from(page, 4 * index)
+    if end - begin != len(row):
+        return None
+    start = _OFFSETS.size
+    return b"".join((page[: start + begin], row, page[start + end :]))
 
 
 def page_row(page: Page, index: int) -> Row:

@@ -23,7 +23,7 @@ from controller_runtime.metadata.cluster import (
 from controller_runtime.metadata.configs import TOPIC
 from controller_runtime.metadata.features import KRAFT_VERSION
 from controller_runtime.metadata.image import MetadataBuilder
-from controller_runtime.metadata.partitions import Partition
+from controller_runtime.metadata.partitions import Partition, pack
 from controller_runtime.metadata.security import AccessControlEntry, DelegationToken, ScramCredential
 from controller_runtime.protocol.messages.abort_transaction_record import AbortTransactionRecord
 from controller_runtime.protocol.messages.access_control_entry_record import AccessControlEntryRecord
@@ -154,27 +154,25 @@ def _remove_topic(builder: MetadataBuilder, record: RemoveTopicRecord) -> None:
 
 
 def _put_partition(builder: MetadataBuilder, record: PartitionRecord) -> None:
-    if record.topic_id not in builder.topics:
-        raise ReplayError(f"PartitionRecord {record.partition_id} of topic {record.topic_id}, which does not exist")
-    replicas = record.replicas
-    partition = Partition(
-        replicas=replicas,
-        directories=tuple(map(DirectoryId, record.directories)) or (MIGRATING,) * len(replicas),
-        isr=record.isr,
-        leader=record.leader,
-        leader_epoch=record.leader_epoch,
-        partition_epoch=record.partition_epoch,
-        leader_recovery_state=record.leader_recovery_state,
-        removing_replicas=record.removing_replicas,
-        adding_replicas=record.adding_replicas,
-        elr=record.eligible_leader_replicas or (),
-        last_known_elr=record.last_known_elr or (),
-    )
-    if len(partition.directories) != len(replicas):
+    topics, topic_id, replicas = builder.topics, record.topic_id, record.replicas
+    if topic_id not in topics:
+        raise ReplayError(f"PartitionRecord {record.partition_id} of topic {topic_id}, which does not exist")
+    directories = record.directories or (MIGRATING,) * len(replicas)
+    if len(directories) != len(replicas):
         raise ReplayError(
-            f"partition {record.partition_id} of {record.topic_id} has {len(replicas)} replicas but {len(record.directories)} directories"
+            f"partition {record.partition_id} of {topic_id} has {len(replicas)} replicas but {len(directories)} directories"
         )
-    builder.topics.put(record.topic_id, record.partition_id, partition)
+    lists = (
+        replicas,
+        topics.table.numbers(directories),
+        record.isr,
+        record.removing_replicas,
+        record.adding_replicas,
+        record.eligible_leader_replicas or (),
+        record.last_known_elr or (),
+    )
+    row = pack(record.leader, record.leader_epoch, record.partition_epoch, record.leader_recovery_state, lists)
+    topics.put_row(topic_id, record.partition_id, row)
 
 
 def _change_partition(builder: MetadataBuilder, record: PartitionChangeRecord) -> None:

@@ -26,6 +26,7 @@ from controller_runtime.metadata.partitions import (
     row_leader,
     rows_with_ids,
     unpack_row,
+    with_row,
 )
 from controller_runtime.metadata.sharded import ShardedMap
 
@@ -172,13 +173,13 @@ class _OpenTopic:
 class TopicsBuilder:
     """Collects changes to topics; `freeze` gives the next image, which shares every topic that was not touched."""
 
-    __slots__ = ("_base", "_by_id", "_ids", "_open", "_open_pages", "_partitions", "_table")
+    __slots__ = ("_base", "_by_id", "_ids", "_open", "_open_pages", "_partitions", "table")
 
     def __init__(self, base: TopicsImage) -> None:
         self._base = base
         self._by_id = base.by_id.builder()
         self._ids = base.ids.builder()
-        self._table = base.table
+        self.table = base.table
         self._partitions = base.partition_count
         self._open: dict[Uuid, _OpenTopic] = {}
         self._open_pages = 0
@@ -226,19 +227,28 @@ class TopicsBuilder:
             row = opened.open[page][index % PAGE_SIZE]
         else:
             row = page_row(opened.pages[page], index % PAGE_SIZE) if 0 <= page < len(opened.pages) else b""
-        return unpack_row(row, self._table) if row else None
+        return unpack_row(row, self.table) if row else None
 
     def put(self, topic_id: Uuid, index: int, partition: Partition) -> None:
         """Set one partition of a topic that exists."""
+        self.put_row(topic_id, index, pack_row(partition, self.table))
+
+    def put_row(self, topic_id: Uuid, index: int, row: Row) -> None:
+        """Set one partition, packed with `table`."""
         opened = self._open.get(topic_id) or self._reopen(topic_id)
+        page, slot = divmod(index, PAGE_SIZE)
+        if page not in opened.open and page < len(opened.pages):
+            spliced = with_row(opened.pages[page], slot, row)
+            if spliced is not None:
+                opened.pages[page] = spliced
+                return
         before = len(opened.open)
-        rows = opened.rows(index // PAGE_SIZE)
+        rows = opened.rows(page)
         self._open_pages += len(opened.open) - before
-        slot = index % PAGE_SIZE
         if not rows[slot]:
             opened.count += 1
             self._partitions += 1
-        rows[slot] = pack_row(partition, self._table)
+        rows[slot] = row
         if self._open_pages > _OPEN_PAGES:
             self._pack()
 
@@ -246,7 +256,7 @@ class TopicsBuilder:
         self._pack()
         if self._ids.freeze() is self._base.ids and self._by_id.freeze() is self._base.by_id:
             return self._base
-        self._base = TopicsImage(self._by_id.freeze(), self._ids.freeze(), self._partitions, self._table)
+        self._base = TopicsImage(self._by_id.freeze(), self._ids.freeze(), self._partitions, self.table)
         return self._base
 
     def _reopen(self, topic_id: Uuid) -> _OpenTopic:
@@ -258,6 +268,6 @@ class TopicsBuilder:
     def _pack(self) -> None:
         for topic in self._open.values():
             topic.pack()
-            self._by_id[topic.id] = TopicImage(topic.name, topic.id, topic.count, tuple(topic.pages), self._table)
+            self._by_id[topic.id] = TopicImage(topic.name, topic.id, topic.count, tuple(topic.pages), self.table)
         self._open.clear()
         self._open_pages = 0
