@@ -1,6 +1,7 @@
 """Writes an image's programs and configuration below a folder: the step that the Dockerfiles share with the builder."""
 
 import sys
+import tomllib
 from pathlib import Path
 
 from deploy.images import spec
@@ -13,7 +14,15 @@ def files(image: spec.Image) -> dict[str, tuple[int, bytes]]:
     configuration = {
         f"{spec.KAFKA_HOME}/config/{name}": (0o644, (here / name).read_bytes()) for name in image.configuration
     }
-    return {**programs, **configuration}
+    return {**programs, **configuration, **_distribution(here.parents[1] / "pyproject.toml")}
+
+
+def _distribution(project_file: Path) -> dict[str, tuple[int, bytes]]:
+    """What `importlib.metadata` reads, so that `--version` knows itself."""
+    project = tomllib.loads(project_file.read_text())["project"]
+    name, version = project["name"], project["version"]
+    metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n".encode()
+    return {f"{spec.LIBRARY}/{name}-{version}.dist-info/METADATA": (0o644, metadata)}
 
 
 def main(name: str, root: Path) -> None:

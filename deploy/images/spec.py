@@ -15,7 +15,7 @@ KAFKA_HOME = "/opt/kafka"
 USER = "65532:65532"
 BASE_PACKAGES = (f"{PYTHON}-minimal", f"lib{PYTHON}-stdlib", "ca-certificates", "netbase")
 
-# The tools of Apache Kafka that we have, by the names of its scripts; each runs `kraft NAME`.
+# The tools of Apache Kafka that we have, by the names of its scripts; each runs `kraft NAME` without its `kafka-`.
 KAFKA_TOOLS = (
     "kafka-cluster",
     "kafka-dump-log",
@@ -85,7 +85,7 @@ RUNTIME = Image(
     packages=("controller_runtime",),
     programs=(
         Program("/usr/local/bin/kraft", CLI),
-        *(Program(f"{KAFKA_HOME}/bin/{tool}.sh", CLI, arguments=(tool,)) for tool in KAFKA_TOOLS),
+        *(Program(f"{KAFKA_HOME}/bin/{tool}.sh", CLI, arguments=(tool.removeprefix("kafka-"),)) for tool in KAFKA_TOOLS),
     ),
     entrypoint=(f"{KAFKA_HOME}/bin/kafka-server-start.sh",),
     arguments=(f"{KAFKA_HOME}/config/server.properties",),
