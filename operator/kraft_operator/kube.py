@@ -129,12 +129,12 @@ class Gateway:
             return None
 
     def list(self, kind: Kind, namespace: str | None, selector: str = "") -> tuple[Object, ...]:
-        """All pages of a live list; items carry no kind of their own."""
+        """All pages of a live list, each item with its kind and version, which the server leaves out."""
         items: list[Object] = []
         query = {"limit": str(PAGE)} | ({"labelSelector": selector} if selector else {})
         while True:
             page = self._call("GET", kind.path(namespace), query)
-            items += page.get("items") or []
+            items += [{"apiVersion": kind.api, "kind": kind.kind, **item} for item in page.get("items") or []]
             more = page.get("metadata", {}).get("continue")
             if not more:
                 return tuple(items)

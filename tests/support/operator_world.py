@@ -29,7 +29,7 @@ from kraft_operator.manifests.context import Images
 from kraft_operator.observed import Brokers, Child, Claim, NodeSet, Observed, Pod, Quorum, QuorumState, Trouble, Voter
 from kraft_operator.plan.rules import plan
 from kraft_operator.plan.situation import Decision, Fence, Situation
-from storage_guard.facts import DirectoryIdentity, Journal, LedgerFacts, LogEnd, PodFacts, VolumeFacts, Way
+from storage_guard.facts import DirectoryIdentity, Journal, LedgerFacts, LogEnd, Passage, PodFacts, VolumeFacts, Way
 from storage_guard.formats import (
     INITIAL_CONTROLLERS_PREFIX,
     NO_INITIAL_CONTROLLERS,
@@ -42,7 +42,7 @@ from storage_guard.formats import (
     identity_key,
 )
 from storage_guard.judge import Judgement, judge
-from storage_guard.passage import Hold, Passage, Sealed, decide, granted_marker, seal
+from storage_guard.passage import Hold, Sealed, decide, granted_marker, seal
 
 IMAGES = Images("operator:test", "operators")
 STAGES = ("inspect", "gate", "format", "seal", "running")
