@@ -24,14 +24,11 @@ if TYPE_CHECKING:
 
 M = TypeVar("M", bound="Message")
 
-_decoders: dict[tuple[type[Message], int], Callable[[bytes, int, int], tuple[Any, int]]] = {}
-_encoders: dict[tuple[type[Message], int], Callable[[Any, Callable[[bytes], None]], None]] = {}
-
 
 def encode(message: Message, version: int) -> bytes:
     """The bytes of a message, without header or length."""
     parts: list[bytes] = []
-    write = _encoders.get((message.__class__, version)) or _compile_encoder(message.__class__, version)
+    write = message.ENCODERS.get(version) or _compile_encoder(message.__class__, version)
     try:
         write(message, parts.append)
         return b"".join(parts)
@@ -46,7 +43,7 @@ def decode(cls: type[M], data: bytes | bytearray | memoryview, version: int) -> 
     if data.__class__ is not bytes:
         data = bytes(data)
     end = len(data)
-    read = _decoders.get((cls, version)) or _compile_decoder(cls, version)
+    read = cls.DECODERS.get(version) or _compile_decoder(cls, version)
     try:
         message, position = read(data, 0, end)
     except (IndexError, struct.error, ValueError) as error:
@@ -61,7 +58,7 @@ def decode_prefix(cls: type[M], data: bytes | bytearray | memoryview, version: i
     if data.__class__ is not bytes:
         data = bytes(data)
     end = len(data)
-    read = _decoders.get((cls, version)) or _compile_decoder(cls, version)
+    read = cls.DECODERS.get(version) or _compile_decoder(cls, version)
     try:
         message, position = read(data, offset, end)
     except (IndexError, struct.error, ValueError) as error:
@@ -87,7 +84,7 @@ def _compile_decoder(cls: type[Message], version: int) -> Callable[[bytes, int, 
     code = compile(made.source(), f"<decode {cls.__name__} v{version}>", "exec")
     exec(code, made.scope)  # noqa: S102 - the source is made of our own layouts
     function: Callable[[bytes, int, int], tuple[Any, int]] = made.scope["decode"]
-    _decoders[cls, version] = function
+    cls.DECODERS[version] = function
     return function
 
 
@@ -99,7 +96,7 @@ def _compile_encoder(cls: type[Message], version: int) -> Callable[[Any, Callabl
     code = compile(made.source(), f"<encode {cls.__name__} v{version}>", "exec")
     exec(code, made.scope)  # noqa: S102 - the source is made of our own layouts
     function: Callable[[Any, Callable[[bytes], None]], None] = made.scope["encode"]
-    _encoders[cls, version] = function
+    cls.ENCODERS[version] = function
     return function
 
 

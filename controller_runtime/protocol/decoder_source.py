@@ -55,7 +55,7 @@ class DecoderSource:
             "plain_bytes", "plain_string", "null_or_plain_bytes", "null_or_plain_string", "check_count", "unknown_tags",
             "Invalid", "Truncated",
         )}  # fmt: skip
-        self.scope |= {"new": object.__new__, "make_uuid": bytes.__new__, "Uuid": Uuid}
+        self.scope |= {"make_uuid": bytes.__new__, "Uuid": Uuid}
         self.depth = 1
         self.pending: list[tuple[str, str]] = []
         self.afterwards: list[str] = []
@@ -110,25 +110,23 @@ class DecoderSource:
     def structure(self, cls: type[Struct], target: str) -> None:
         """Read a structure into a new object named `target`; nothing is pending afterwards."""
         version = self.version
-        values: dict[str, str] = {}
+        made = self.name("o")
+        self.line(f"{made} = {self.bind('Twin', writable_twin(cls))}()")
         present = [spec for spec in cls.FIELDS if version in spec.versions]
         for spec in cls.FIELDS:
-            values[spec.name] = self.name(spec.name) if version in spec.versions else self.constant(spec)
+            if version not in spec.versions:
+                self.line(f"{made}.{spec.name} = {self.constant(spec)}")
         for spec in present:
             if not spec.is_tagged(version):
-                self.value(spec, values[spec.name], self.flexible and not spec.never_flexible)
-        unknown = "()"
+                self.value(spec, f"{made}.{spec.name}", self.flexible and not spec.never_flexible)
+        unknown = f"{made}.unknown_tagged_fields"
         if self.flexible:
-            unknown = self.name("unknown")
-            self.tags([spec for spec in present if spec.is_tagged(version)], values, unknown)
+            self.tags([spec for spec in present if spec.is_tagged(version)], made, unknown)
         else:
             self.flush()
-        twin, frozen = self.bind("Twin", writable_twin(cls)), self.bind("Frozen", cls)
-        self.line(f"{target} = new({twin})")
-        for name, value in values.items():
-            self.line(f"{target}.{name} = {value}")
-        self.line(f"{target}.unknown_tagged_fields = {unknown}")
-        self.line(f"{target}.__class__ = {frozen}")
+            self.line(f"{unknown} = ()")
+        self.line(f"{made}.__class__ = {self.bind('Frozen', cls)}")
+        self.line(f"{target} = {made}")
 
     def constant(self, spec: FieldSpec) -> str:
         value = spec.default
@@ -143,9 +141,12 @@ class DecoderSource:
         elif spec.struct is not None:
             self.nested(spec, target, nullable)
         elif spec.kind in FIXED_FORMATS:
-            self.read_fixed(FIXED_FORMATS[spec.kind], target)
             if spec.kind == "uuid":
-                self.afterwards.append(f"{target} = make_uuid(Uuid, {target})")
+                raw = self.name("raw")
+                self.read_fixed("16s", raw)
+                self.afterwards.append(f"{target} = make_uuid(Uuid, {raw})")
+            else:
+                self.read_fixed(FIXED_FORMATS[spec.kind], target)
         else:
             self.blob(spec.kind, target, compact, nullable)
 
@@ -161,6 +162,14 @@ class DecoderSource:
             self.line(f"if 0 < {head} < 128:")
             self.line(f" q = p + {head} - 1")
             slow = f"{null}long_{shape}"
+            if kind != "string":
+                self.line(f" {target} = b[p:q]")
+                self.line(" p = q")
+                self.line(f"elif {head} > 127 and 0 < b[p] < 128 and (q := p + ({head} & 127 | b[p] << 7)) <= e:")
+                self.line(f" {target} = b[p + 1:q]")
+                self.line(" p = q")
+                self.line(f"else: {target}, p = {slow}(b, p, e, {head})")
+                return
         else:
             self.line(f"if 0 <= {head} <= e - p:")
             self.line(f" q = p + {head}")
@@ -219,32 +228,35 @@ class DecoderSource:
         self.line(f" {target} = Packer('>%d{fmt}' % {count}).unpack_from(b, p)")
         self.line(f"p += {count} * {size}" if size > 1 else f"p += {count}")
 
-    def loop(self, target: str, count: str, smallest: int) -> str:
-        """Open a loop of `count` rounds that appends to a list; the caller closes it with `end_loop`."""
+    def loop(self, target: str, count: str, smallest: int) -> tuple[str, str]:
+        """Open a loop of `count` rounds that appends to a list; `end_loop` closes it with the line returned second."""
         items, add = self.name("items"), self.name("add")
         left = "e - p" if smallest == 1 else f"(e - p) // {smallest}"
+        self.line(f"if {count} == 0: {target} = ()")
+        self.line("else:")
+        self.depth += 1
         self.line(f"if not 0 <= {count} <= {left}: check_count({count}, {smallest}, e - p)")
         self.line(f"{items} = []")
         self.line(f"{add} = {items}.append")
         self.line(f"for _ in range({count}):")
         self.depth += 1
-        self.afterloop = f"{target} = tuple({items})"
-        return add
+        return add, f"{target} = tuple({items})"
 
-    def structures(self, cls: type[Struct], target: str, count: str) -> None:
-        add = self.loop(target, count, max(1, smallest_size(cls, self.version, self.flexible)))
-        finish = self.afterloop
-        item = self.name("o")
-        self.structure(cls, item)
-        self.line(f"{add}({item})")
+    def end_loop(self, finish: str) -> None:
         self.depth -= 1
         self.line(finish)
+        self.depth -= 1
+
+    def structures(self, cls: type[Struct], target: str, count: str) -> None:
+        add, finish = self.loop(target, count, max(1, smallest_size(cls, self.version, self.flexible)))
+        self.structure(cls, "item")
+        self.line(f"{add}(item)")
+        self.end_loop(finish)
 
     def elements(self, spec: FieldSpec, target: str, count: str, compact: bool) -> None:
         """Strings, bytes and uuids."""
         smallest = FIXED_SIZES.get(spec.kind, 1 if compact else (2 if spec.kind == "string" else 4))
-        add = self.loop(target, count, smallest)
-        finish = self.afterloop
+        add, finish = self.loop(target, count, smallest)
         item = self.name("o")
         if spec.kind == "uuid":
             self.line(f"{add}(make_uuid(Uuid, b[p:p+16]))")
@@ -252,12 +264,11 @@ class DecoderSource:
         else:
             self.blob(spec.kind, item, compact, nullable=False)
             self.line(f"{add}({item})")
-        self.depth -= 1
-        self.line(finish)
+        self.end_loop(finish)
 
     # Tagged fields.
 
-    def tags(self, specs: Sequence[FieldSpec], values: dict[str, str], unknown: str) -> None:
+    def tags(self, specs: Sequence[FieldSpec], made: str, unknown: str) -> None:
         count = self.name("t")
         self.read_fixed("B", count)
         self.flush()
@@ -266,7 +277,7 @@ class DecoderSource:
             self.line(f"else: {unknown} = ()")
             return
         for spec in specs:
-            self.line(f"{values[spec.name]} = {self.constant(spec)}")
+            self.line(f"{made}.{spec.name} = {self.constant(spec)}")
         self.line(f"{unknown} = ()")
         self.line(f"if {count}:")
         self.depth += 1
@@ -287,7 +298,7 @@ class DecoderSource:
             self.line(f"{word} {tag} == {spec.tag}:")
             word = "elif"
             self.depth += 1
-            self.tagged_value(spec, values[spec.name])
+            self.tagged_value(spec, f"{made}.{spec.name}")
             self.line(f"if p != {stop}: raise Invalid")
             self.depth -= 1
         self.line("else:")

@@ -184,19 +184,20 @@ class EncoderSource:
         items, count = self.name("items"), self.name("n")
         self.line(f"{items} = {value}")
         more = " + 1" if compact else ""
+        numbers = spec.struct is None and spec.kind in FIXED_FORMATS and spec.kind != "uuid"
         if nullable:
             self.line(f"if {items} is None: {items} = (); {count} = {0 if compact else -1}")
             self.line(f"else: {count} = len({items}){more}")
         else:
             self.line(f"{count} = len({items}){more}")
+        if numbers:
+            self.numbers(FIXED_FORMATS[spec.kind], items, count, compact)
+            return
         if compact:
             self.flush_with_uvarint(count)
         else:
             self.pending.append(("i", count))
             self.flush()
-        if spec.struct is None and spec.kind in FIXED_FORMATS and spec.kind != "uuid":
-            self.numbers(FIXED_FORMATS[spec.kind], items)
-            return
         item = self.name("o")
         self.line(f"for {item} in {items}:")
         self.depth += 1
@@ -210,11 +211,24 @@ class EncoderSource:
             self.blob(spec.kind, item, compact, nullable=False)
         self.depth -= 1
 
-    def numbers(self, fmt: str, items: str) -> None:
-        small = "small_" + fmt.replace("?", "o")
-        self.scope.setdefault(small, tuple(Packer(f">{n}{fmt}").pack for n in range(SMALL_ARRAYS)))
-        self.line(f"if len({items}) < {SMALL_ARRAYS}: {self.write}({small}[len({items})](*{items}))")
-        self.line(f"else: {self.write}(Packer('>%d{fmt}' % len({items})).pack(*{items}))")
+    def numbers(self, fmt: str, items: str, count: str, compact: bool) -> None:
+        """A short array goes out in one pack with its count and what is pending before it."""
+        pending = self.pending
+        head = "".join(each for each, _ in pending) + ("B" if compact else "i")
+        small = f"small_{head}_{fmt}".replace("?", "o")
+        self.scope.setdefault(small, tuple(Packer(f">{head}{n}{fmt}").pack for n in range(SMALL_ARRAYS)))
+        values = "".join(f"{value}, " for each, value in pending if each != "x")
+        self.line(f"if len({items}) < {SMALL_ARRAYS}: {self.write}({small}[len({items})]({values}{count}, *{items}))")
+        self.line("else:")
+        self.depth += 1
+        if compact:
+            self.flush_with_uvarint(count)
+        else:
+            self.pending.append(("i", count))
+            self.flush()
+        self.line(f"{self.write}(Packer('>%d{fmt}' % len({items})).pack(*{items}))")
+        self.depth -= 1
+        self.pending = []
 
     # Tagged fields.
 

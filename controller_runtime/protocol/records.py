@@ -1,18 +1,20 @@
 """Single records inside a batch, in bulk: the inner loops of decoding and encoding.
 
-A record is length, attributes, timestamp delta, offset delta, key, value, headers, all lengths as zigzag varints. The loops spell out the
-varints of one byte and leave the rest to `primitives`, because a call per field would be most of the time. A position only grows and a slice
-beyond the end is merely short, so one comparison per record, of where it ends with where its length says, finds every lie.
+A record is length, attributes, timestamp delta, offset delta, key, value, headers, all numbers as zigzag varints. The loop that reads is
+compiled from a text in which varints of one and two bytes are spelled out, because a call per field would be most of the time. A position
+only grows and a slice beyond the end is merely short, so one comparison per record, of where it ends with where its length says, finds
+every lie.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from controller_runtime.protocol.primitives import Invalid, read_varint, varint
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Sequence
 
 Header = tuple[str, bytes | None]
 
@@ -27,84 +29,60 @@ class Record(NamedTuple):
     headers: tuple[Header, ...] = ()
 
 
-def read_records(
-    data: bytes, position: int, count: int, base_offset: int, base_timestamp: int, log_append_time: int | None
-) -> list[Record]:
-    """All records of a batch from its uncompressed bytes, which they must fill."""
-    end = len(data)
-    if count * 7 > end - position:
-        raise Invalid(f"{count} records are claimed, {end - position} bytes are left")
-    records: list[Record] = []
-    add, make = records.append, tuple.__new__
-    for _ in range(count):
-        length = data[position]
-        if length < 0x80:
-            if length & 1:
-                raise Invalid("a record has a negative length")
-            position += 1
-            length >>= 1
-        else:
-            length, position = read_varint(data, position)
-        stop = position + length
-        if length < 0 or stop > end:
-            raise Invalid(f"a record of {length} bytes is claimed, {end - position} are left")
-        delta = data[position + 1]
-        if delta < 0x80:
-            timestamp = base_timestamp + ((delta >> 1) ^ -(delta & 1))
-            position += 2
-        else:
-            delta, position = read_varint(data, position + 1)
-            timestamp = base_timestamp + delta
-        delta = data[position]
-        if delta < 0x80:
-            offset = base_offset + ((delta >> 1) ^ -(delta & 1))
-            position += 1
-        else:
-            delta, position = read_varint(data, position)
-            offset = base_offset + delta
-        size = data[position]
-        position += 1
-        key: bytes | None
-        if size == 1:
-            key = None
-        else:
-            if size < 0x80 and not size & 1:
-                size >>= 1
-            else:
-                size, position = _read_length(data, position - 1)
-            key = data[position : position + size]
-            position += size
-        size = data[position]
-        position += 1
-        value: bytes | None
-        if size == 1:
-            value = None
-        else:
-            if size < 0x80 and not size & 1:
-                size >>= 1
-            else:
-                size, position = _read_length(data, position - 1)
-            value = data[position : position + size]
-            position += size
-        headers: tuple[Header, ...] = ()
-        if data[position]:
-            headers, position = _read_headers(data, position, stop)
-        else:
-            position += 1
-        if position != stop:
-            raise Invalid(f"a record ends at byte {position}, its length says {stop}")
-        add(make(Record, (offset, timestamp if log_append_time is None else log_append_time, key, value, headers)))
-    if position != end:
-        raise Invalid(f"{end - position} bytes are left over after {count} records")
-    return records
+_VARINT: Final = """\
+  t = data[p]
+  if t < 128: p += 1
+  else:
+   u = data[p + 1]
+   if u < 128:
+    t = t & 127 | u << 7
+    p += 2
+   else: t, p = long_varint(data, p)
+"""
+"""Reads a varint at `p` into `t`, zigzag not yet undone."""
+
+_BYTES: Final = """\
+  if t == 1: NAME = None
+  else:
+   if t & 1: raise Invalid(f"NAME has length {-(t >> 1) - 1}")
+   q = p + (t >> 1)
+   NAME = data[p:q]
+   p = q
+"""
+
+_LOOP: Final = f"""\
+def read(data, p, end, count, base_offset, base_timestamp):
+ found = []
+ add = found.append
+ for _ in range(count):
+{_VARINT}\
+  stop = p + (t >> 1)
+  if t & 1 or stop > end: raise Invalid(f"a record of {{t >> 1}} bytes is claimed, {{end - p}} are left")
+  p += 1
+{_VARINT}\
+  timestamp = base_timestamp + ((t >> 1) ^ -(t & 1))
+{_VARINT}\
+  offset = base_offset + ((t >> 1) ^ -(t & 1))
+{_VARINT}\
+{_BYTES.replace("NAME", "key")}\
+{_VARINT}\
+{_BYTES.replace("NAME", "value")}\
+  if data[p]: headers, p = read_headers(data, p, stop)
+  else:
+   headers = ()
+   p += 1
+  if p != stop: raise Invalid(f"a record ends at byte {{p}}, its length says {{stop}}")
+  add((offset, timestamp, key, value, headers))
+ return found, p
+"""
+
+_as_record: Final = partial(tuple.__new__, Record)
 
 
-def _read_length(data: bytes, position: int) -> tuple[int, int]:
-    """A length that is not -1, which the caller has excluded."""
-    length, position = read_varint(data, position)
-    if length < 0:
-        raise Invalid(f"a key or value has length {length}")
-    return length, position
+def _long_varint(data: bytes, position: int) -> tuple[int, int]:
+    """A varint of three to ten bytes, zigzag not undone."""
+    value, after = read_varint(data, position)
+    return (value << 1 if value >= 0 else (-value << 1) - 1), after
 
 
 def _read_headers(data: bytes, position: int, end: int) -> tuple[tuple[Header, ...], int]:
@@ -126,18 +104,64 @@ def _read_headers(data: bytes, position: int, end: int) -> tuple[tuple[Header, .
     return tuple(headers), position
 
 
-def write_records(records: Iterable[Record], base_offset: int, base_timestamp: int) -> bytes:
+def _compile_reader() -> Callable[..., tuple[list[tuple[Any, ...]], int]]:
+    scope: dict[str, Any] = {"Invalid": Invalid, "long_varint": _long_varint, "read_headers": _read_headers}
+    exec(compile(_LOOP, "<read records>", "exec"), scope)  # noqa: S102 - the text above
+    made: Callable[..., tuple[list[tuple[Any, ...]], int]] = scope["read"]
+    return made
+
+
+_read: Final = _compile_reader()
+
+
+def read_records(
+    data: bytes, position: int, count: int, base_offset: int, base_timestamp: int, log_append_time: int | None
+) -> tuple[Record, ...]:
+    """All records of a batch from its uncompressed bytes, which they must fill."""
+    end = len(data)
+    if count * 7 > end - position:
+        raise Invalid(f"{count} records are claimed, {end - position} bytes are left")
+    found, position = _read(data, position, end, count, base_offset, base_timestamp)
+    if position != end:
+        raise Invalid(f"{end - position} bytes are left over after {count} records")
+    if log_append_time is not None:
+        found = [(offset, log_append_time, *rest) for offset, _, *rest in found]
+    return tuple(map(_as_record, found))
+
+
+class _Varints(dict[int, bytes]):
+    """Zigzag varints already made; the small ones are kept, so the table has a bound."""
+
+    def __missing__(self, value: int) -> bytes:
+        made = varint(value)
+        if -8192 <= value < 8192:
+            self[value] = made
+        return made
+
+
+_varints: Final = _Varints()
+
+
+def write_records(records: Sequence[Record], base_offset: int, base_timestamp: int) -> bytes:
     """The uncompressed bytes of records, offsets and timestamps relative to the batch's."""
     parts: list[bytes] = []
-    add = parts.append
+    add, join, varints = parts.append, b"".join, _varints
     for offset, timestamp, key, value, headers in records:
-        body = b"\0" + varint(timestamp - base_timestamp) + varint(offset - base_offset)
-        body += b"\1" if key is None else varint(len(key)) + key
-        body += b"\1" if value is None else varint(len(value)) + value
-        body += _write_headers(headers) if headers else b"\0"
-        add(varint(len(body)))
+        body = join(
+            (
+                b"\0",
+                varints[timestamp - base_timestamp],
+                varints[offset - base_offset],
+                b"\1" if key is None else varints[len(key)],
+                key or b"",
+                b"\1" if value is None else varints[len(value)],
+                value or b"",
+                _write_headers(headers) if headers else b"\0",
+            )
+        )
+        add(varints[len(body)])
         add(body)
-    return b"".join(parts)
+    return join(parts)
 
 
 def _write_headers(headers: tuple[Header, ...]) -> bytes:

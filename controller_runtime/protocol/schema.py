@@ -196,6 +196,8 @@ def _message_facts(
         "VERSIONS": versions(valid),
         "FLEXIBLE": versions(flexible),
         "LISTENERS": listeners,
+        "DECODERS": {},
+        "ENCODERS": {},
     }
 
 
@@ -318,6 +320,9 @@ class Message(Struct):
     VERSIONS: ClassVar[Versions]
     FLEXIBLE: ClassVar[Versions]
     LISTENERS: ClassVar[tuple[str, ...]]
+    DECODERS: ClassVar[dict[int, Callable[[bytes, int, int], tuple[Any, int]]]]
+    ENCODERS: ClassVar[dict[int, Callable[[Any, Callable[[bytes], None]], None]]]
+    """The compiled codecs by version; `codec` fills them on first use."""
 
 
 def spec_of(cls: type[Struct], name: str) -> FieldSpec:

@@ -1,0 +1,99 @@
+"""What a log's batches say about each idempotent producer: its epoch and its last five batches.
+
+The same bookkeeping serves the broker, which checks sequences before an append, and recovery, which replays batch headers after a
+restart: so what was refused as a duplicate before a crash is refused after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+REMEMBERED_BATCHES: Final = 5
+"""As in Kafka: a producer has at most five requests in flight, so no older batch can come again."""
+NO_PRODUCER: Final = -1
+_SEQUENCES: Final = 1 << 31
+
+
+class ProducedBatch(Protocol):
+    """What is asked of a batch: `BatchHeader` and storage's `BatchPlace` both answer."""
+
+    @property
+    def base_offset(self) -> int: ...
+    @property
+    def last_offset(self) -> int: ...
+    @property
+    def max_timestamp(self) -> int: ...
+    @property
+    def producer_id(self) -> int: ...
+    @property
+    def producer_epoch(self) -> int: ...
+    @property
+    def base_sequence(self) -> int: ...
+    @property
+    def is_control(self) -> bool: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ProducerBatch:
+    """One appended batch of a producer."""
+
+    first_sequence: int
+    last_sequence: int
+    first_offset: int
+    last_offset: int
+    timestamp: int
+
+
+@dataclass(slots=True)
+class ProducerEntry:
+    """A producer as a partition knows it. `batches` are the last few, oldest first, all of this epoch."""
+
+    producer_id: int
+    epoch: int
+    batches: list[ProducerBatch] = field(default_factory=list)
+
+    @property
+    def last_sequence(self) -> int:
+        return self.batches[-1].last_sequence if self.batches else -1
+
+    def note(self, epoch: int, batch: ProducerBatch) -> None:
+        """A batch was appended."""
+        if epoch != self.epoch:
+            self.epoch, self.batches = epoch, []
+        self.batches.append(batch)
+        del self.batches[:-REMEMBERED_BATCHES]
+
+    def duplicate(self, epoch: int, first_sequence: int, last_sequence: int) -> ProducerBatch | None:
+        """The batch that this one repeats, if it is remembered."""
+        if epoch != self.epoch:
+            return None
+        wanted = (first_sequence, last_sequence)
+        return next((b for b in self.batches if (b.first_sequence, b.last_sequence) == wanted), None)
+
+
+def next_sequence(sequence: int, count: int = 1) -> int:
+    """Sequences wrap from 2**31 - 1 to 0."""
+    return (sequence + count) % _SEQUENCES
+
+
+def replay_batches(batches: Iterable[ProducedBatch]) -> dict[int, ProducerEntry]:
+    """The producers that these batches leave behind."""
+    producers: dict[int, ProducerEntry] = {}
+    for batch in batches:
+        note_batch(producers, batch)
+    return producers
+
+
+def note_batch(producers: dict[int, ProducerEntry], batch: ProducedBatch) -> None:
+    """Take one appended batch into the account; batches without a producer leave no trace."""
+    if batch.producer_id == NO_PRODUCER:
+        return
+    entry = producers.setdefault(batch.producer_id, ProducerEntry(batch.producer_id, batch.producer_epoch))
+    if batch.base_sequence < 0 or batch.is_control:
+        entry.epoch = max(entry.epoch, batch.producer_epoch)
+        return
+    last = next_sequence(batch.base_sequence, batch.last_offset - batch.base_offset)
+    noted = ProducerBatch(batch.base_sequence, last, batch.base_offset, batch.last_offset, batch.max_timestamp)
+    entry.note(batch.producer_epoch, noted)
