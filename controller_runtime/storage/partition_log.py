@@ -14,12 +14,12 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from controller_runtime.identifiers import Epoch, Offset, Uuid
+from controller_runtime.protocol.producer_states import ProducerEntry, note_batch
 from controller_runtime.storage import disk_work, file_names, recovery, small_files
 from controller_runtime.storage.batch_scan import BatchPlace, ScanEnd, scan, split_batches
 from controller_runtime.storage.errors import CorruptFile, InvalidOffset, StorageError
 from controller_runtime.storage.filesystem import FileSystem, join, read_whole
 from controller_runtime.storage.indexes import DEFAULT_INTERVAL_BYTES, NO_TIMESTAMP
-from controller_runtime.storage.producer_states import ProducerEntry, note_batch
 from controller_runtime.storage.segment import Segment, write_index_entries
 
 _FOREVER: Final = (1 << 63) - 1

@@ -1,0 +1,169 @@
+"""What clients see of the cluster through one listener: Metadata and DescribeCluster, from the image alone.
+
+A broker is shown when it is unfenced and has an endpoint on the listener that was asked; a leader that is not shown is reported as
+missing, so that the client asks again. In KRaft the controllers are hidden from clients: some live broker is named instead, because it forwards.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from controller_runtime.identifiers import METADATA_TOPIC_NAME, ZERO_UUID, Endpoint, NodeId
+from controller_runtime.metadata.image import MetadataImage
+from controller_runtime.metadata.partitions import Partition
+from controller_runtime.metadata.topics import TopicImage
+from controller_runtime.protocol.errors import ErrorCode
+from controller_runtime.protocol.messages.describe_cluster_request import DescribeClusterRequest
+from controller_runtime.protocol.messages.describe_cluster_response import (
+    DescribeClusterBroker,
+    DescribeClusterResponse,
+)
+from controller_runtime.protocol.messages.metadata_request import MetadataRequest, MetadataRequestTopic
+from controller_runtime.protocol.messages.metadata_response import (
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+
+BROKERS = 1
+CONTROLLERS = 2
+INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state", METADATA_TOPIC_NAME})
+_FIRST_VERSION_WITH_LISTENER_ERRORS = 6
+_FIRST_VERSION_WITH_AUTO_CREATION_FLAG = 4
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """Who asks: through which listener of which broker."""
+
+    image: MetadataImage
+    cluster_id: str
+    listener: str
+    broker_id: NodeId
+
+    def endpoint(self, broker_id: int) -> Endpoint | None:
+        """Where a live broker is reached."""
+        broker = self.image.cluster.brokers.get(NodeId(broker_id))
+        if broker is None or broker.fenced or self.listener not in broker.listeners:
+            return None
+        return broker.listeners[self.listener].endpoint
+
+    def is_alive(self, broker_id: int) -> bool:
+        broker = self.image.cluster.brokers.get(NodeId(broker_id))
+        return broker is not None and not broker.fenced
+
+    @property
+    def forwarder(self) -> int:
+        """A live broker that stands for the controller: this one if it is live."""
+        alive = [broker_id for broker_id in self.image.cluster.brokers if self.is_alive(broker_id)]
+        if self.broker_id in alive:
+            return self.broker_id
+        return alive[0] if alive else -1
+
+
+def metadata(view: View, request: MetadataRequest, version: int) -> tuple[MetadataResponse, tuple[str, ...]]:
+    """The answer, and the names of topics that are missing and may be created if the broker does such things."""
+    missing: list[str] = []
+    if request.topics is None or (version == 0 and not request.topics):
+        topics = [_topic(view, topic, version) for topic in view.image.topics]
+    else:
+        topics = [_asked(view, asked, version, missing) for asked in request.topics]
+    brokers = tuple(
+        MetadataResponseBroker(node_id=broker_id, host=at.host, port=at.port, rack=broker.rack)
+        for broker_id, broker in view.image.cluster.brokers.items()
+        if (at := view.endpoint(broker_id)) is not None
+    )
+    response = MetadataResponse(
+        brokers=brokers, cluster_id=view.cluster_id, controller_id=view.forwarder, topics=tuple(topics)
+    )
+    may_create = version < _FIRST_VERSION_WITH_AUTO_CREATION_FLAG or request.allow_auto_topic_creation
+    return response, tuple(missing) if may_create else ()
+
+
+def _asked(view: View, asked: MetadataRequestTopic, version: int, missing: list[str]) -> MetadataResponseTopic:
+    if asked.topic_id != ZERO_UUID:
+        topic = view.image.topics.get(asked.topic_id)
+        if topic is None:
+            nameless = None if version >= 12 else ""
+            return MetadataResponseTopic(error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=nameless, topic_id=asked.topic_id)
+        return _topic(view, topic, version)
+    name = asked.name or ""
+    found = view.image.topics.named(name)
+    if found is not None:
+        return _topic(view, found, version)
+    if fault := name_fault(name):
+        return MetadataResponseTopic(error_code=fault, name=name)
+    missing.append(name)
+    return MetadataResponseTopic(
+        error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, name=name, is_internal=name in INTERNAL_TOPICS
+    )
+
+
+def name_fault(name: str) -> ErrorCode | None:
+    """Why no topic can have this name."""
+    legal = name not in ("", ".", "..") and len(name) <= 249
+    if legal and all(each.isascii() and (each.isalnum() or each in "._-") for each in name):
+        return None
+    return ErrorCode.INVALID_TOPIC_EXCEPTION
+
+
+def _topic(view: View, topic: TopicImage, version: int) -> MetadataResponseTopic:
+    return MetadataResponseTopic(
+        name=topic.name,
+        topic_id=topic.id,
+        is_internal=topic.name in INTERNAL_TOPICS,
+        partitions=tuple(_partition(view, index, partition, version) for index, partition in topic.partitions()),
+    )
+
+
+def _partition(view: View, index: int, partition: Partition, version: int) -> MetadataResponsePartition:
+    leader, error = partition.leader, ErrorCode.NONE
+    if not view.is_alive(leader):
+        leader, error = -1, ErrorCode.LEADER_NOT_AVAILABLE
+    elif view.endpoint(leader) is None:
+        leader, error = -1, ErrorCode.LISTENER_NOT_FOUND
+        if version < _FIRST_VERSION_WITH_LISTENER_ERRORS:
+            error = ErrorCode.LEADER_NOT_AVAILABLE
+    return MetadataResponsePartition(
+        error_code=error,
+        partition_index=index,
+        leader_id=leader,
+        leader_epoch=partition.leader_epoch,
+        replica_nodes=partition.replicas,
+        isr_nodes=partition.isr,
+        offline_replicas=tuple(each for each in partition.replicas if not _is_online(view, each, partition)),
+    )
+
+
+def _is_online(view: View, broker_id: int, partition: Partition) -> bool:
+    broker = view.image.cluster.brokers.get(NodeId(broker_id))
+    if broker is None or broker.fenced:
+        return False
+    return broker.has_online_directory(partition.directory(broker_id))
+
+
+def describe_cluster(view: View, request: DescribeClusterRequest) -> DescribeClusterResponse:
+    if request.endpoint_type != BROKERS:
+        known = request.endpoint_type == CONTROLLERS
+        return DescribeClusterResponse(
+            error_code=ErrorCode.MISMATCHED_ENDPOINT_TYPE if known else ErrorCode.UNSUPPORTED_ENDPOINT_TYPE,
+            error_message="The request was sent to an endpoint of the wrong type."
+            if known
+            else f"Unsupported endpoint type {request.endpoint_type}",
+            endpoint_type=BROKERS,
+        )
+    brokers = []
+    for broker_id, broker in view.image.cluster.brokers.items():
+        listener = broker.listeners.get(view.listener)
+        if listener is None or (broker.fenced and not request.include_fenced_brokers):
+            continue
+        at = listener.endpoint
+        brokers.append(
+            DescribeClusterBroker(
+                broker_id=broker_id, host=at.host, port=at.port, rack=broker.rack, is_fenced=broker.fenced
+            )
+        )
+    return DescribeClusterResponse(
+        endpoint_type=BROKERS, cluster_id=view.cluster_id, controller_id=view.forwarder, brokers=tuple(brokers)
+    )

@@ -1,0 +1,195 @@
+"""A broker's life in the eyes of the controller (KIP-631): register, catch up, unfence, beat, leave.
+
+    STARTING -> RECOVERY -> RUNNING -> CONTROLLED_SHUTDOWN -> STOPPED
+
+The broker asks to stay fenced until its metadata reached its own registration, then to be unfenced; the controller decides. One request is
+in flight at a time. Contact is lost only by silence: after the session timeout the controller fences the broker, whatever it thinks of
+itself. Registration that does not succeed in time, or that can never succeed, is fatal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from controller_runtime.identifiers import BrokerEpoch, DirectoryId, Endpoint, Instant, NodeId, Offset, Uuid
+from controller_runtime.protocol.errors import ErrorCode
+from controller_runtime.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
+from controller_runtime.protocol.messages.broker_heartbeat_response import BrokerHeartbeatResponse
+from controller_runtime.protocol.messages.broker_registration_request import (
+    BrokerRegistrationRequest,
+    Feature,
+    Listener,
+)
+from controller_runtime.protocol.messages.broker_registration_response import BrokerRegistrationResponse
+
+NO_EPOCH: Final = BrokerEpoch(-1)
+_RETRY_S: Final = 0.1
+_MAX_RETRY_S: Final = 2.0
+_SOON_S: Final = 0.01
+"""The pause before the heartbeat that follows a change of state, as in Kafka."""
+_HOPELESS: Final = (ErrorCode.INCONSISTENT_CLUSTER_ID, ErrorCode.INVALID_REGISTRATION)
+
+_UNKNOWN_HERE: Final = (ErrorCode.STALE_BROKER_EPOCH, ErrorCode.BROKER_ID_NOT_REGISTERED)
+
+
+class State(Enum):
+    """Kafka's BrokerState, by its numbers in metrics."""
+
+    STARTING = 1
+    RECOVERY = 2
+    RUNNING = 3
+    CONTROLLED_SHUTDOWN = 6
+    STOPPED = 7
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerIdentity:
+    """Who a broker is in this run; the incarnation is new with every start."""
+
+    node_id: NodeId
+    cluster_id: str
+    incarnation_id: Uuid
+    listeners: tuple[tuple[str, Endpoint, int], ...]
+    """Name, advertised endpoint, security protocol (0 is PLAINTEXT)."""
+    features: Mapping[str, tuple[int, int]]
+    log_dirs: tuple[DirectoryId, ...]
+    rack: str | None = None
+    previous_epoch: BrokerEpoch = NO_EPOCH
+    """Of the last run, if that one ended cleanly."""
+    heartbeat_interval_s: float = 2.0
+    registration_timeout_s: float = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Fatal:
+    """The process must end."""
+
+    reason: str
+
+
+class BrokerLifecycle:
+    def __init__(self, identity: BrokerIdentity, now: Instant) -> None:
+        self.identity = identity
+        self.state = State.STARTING
+        self.epoch = NO_EPOCH
+        self.fenced = True
+        self._due = now
+        self._in_flight = False
+        self._retry_s = _RETRY_S
+        self._give_up_at = Instant(now + identity.registration_timeout_s)
+        self._last_refusal = "no active controller was reached"
+
+    @property
+    def is_registered(self) -> bool:
+        return self.epoch != NO_EPOCH
+
+    def next_deadline(self) -> Instant | None:
+        if self.state is State.STOPPED:
+            return None
+        if self._in_flight:
+            return None if self.is_registered else self._give_up_at
+        return self._due if self.is_registered else min(self._due, self._give_up_at)
+
+    def poll(
+        self, offset: Offset, now: Instant, *, reachable: bool
+    ) -> BrokerRegistrationRequest | BrokerHeartbeatRequest | Fatal | None:
+        """What to send to the active controller now. `offset`: the last one that this broker's image holds."""
+        if self.state is State.STOPPED:
+            return None
+        if not self.is_registered and now >= self._give_up_at:
+            seconds = self.identity.registration_timeout_s
+            return Fatal(f"not registered within {seconds:g} seconds: {self._last_refusal}")
+        if self._in_flight or now < self._due:
+            return None
+        if not reachable:
+            self._due = Instant(now + _RETRY_S)
+            return None
+        self._in_flight = True
+        return self._heartbeat(offset) if self.is_registered else self._registration()
+
+    def failed(self, now: Instant) -> None:
+        """The request got no answer, or one that says that another node is the controller."""
+        self._in_flight = False
+        self._back_off(now)
+
+    def on_registration(self, response: BrokerRegistrationResponse, now: Instant) -> Fatal | None:
+        self._in_flight = False
+        code = response.error_code
+        if code == ErrorCode.NONE:
+            self.epoch = BrokerEpoch(response.broker_epoch)
+            self._retry_s = _RETRY_S
+            self._due = now
+            return None
+        self._last_refusal = f"the controller refused it with {ErrorCode(code).name}"
+        self._back_off(now)
+        return Fatal(f"registration: {self._last_refusal}") if code in _HOPELESS else None
+
+    def on_heartbeat(self, response: BrokerHeartbeatResponse, now: Instant) -> None:
+        self._in_flight = False
+        if response.error_code != ErrorCode.NONE:
+            self._back_off(now)
+            if self.state is State.CONTROLLED_SHUTDOWN and response.error_code in _UNKNOWN_HERE:
+                self.state = State.STOPPED  # There is nobody to take leave of.
+            return
+        self._retry_s = _RETRY_S
+        self.fenced = response.is_fenced
+        before = self.state
+        if self.state is State.STARTING and response.is_caught_up:
+            self.state = State.RECOVERY
+        elif self.state is State.RECOVERY and not response.is_fenced:
+            self.state = State.RUNNING
+        elif self.state is State.CONTROLLED_SHUTDOWN and response.should_shut_down:
+            self.state = State.STOPPED
+        hurry = self.state is not before or self.state in (State.STARTING, State.RECOVERY, State.CONTROLLED_SHUTDOWN)
+        self._due = Instant(now + (_SOON_S if self.state is not before else self._pause(hurry=hurry)))
+
+    def shut_down(self, now: Instant) -> None:
+        """SIGTERM: leave under control, or at once when the controller does not know this broker."""
+        if not self.is_registered:
+            self.state = State.STOPPED
+        elif self.state is not State.STOPPED:
+            self.state = State.CONTROLLED_SHUTDOWN
+            self._due = now
+
+    def metadata_advanced(self, now: Instant) -> None:
+        """The image grew: a broker that waits to catch up tells the controller at once."""
+        if self.state is State.STARTING and self.is_registered and not self._in_flight:
+            self._due = min(self._due, now)
+
+    def _pause(self, *, hurry: bool) -> float:
+        return min(self.identity.heartbeat_interval_s, 0.1) if hurry else self.identity.heartbeat_interval_s
+
+    def _back_off(self, now: Instant) -> None:
+        self._due = Instant(now + self._retry_s)
+        self._retry_s = min(self._retry_s * 2, _MAX_RETRY_S)
+
+    def _heartbeat(self, offset: Offset) -> BrokerHeartbeatRequest:
+        return BrokerHeartbeatRequest(
+            broker_id=self.identity.node_id,
+            broker_epoch=self.epoch,
+            current_metadata_offset=offset,
+            want_fence=self.state is State.STARTING,
+            want_shut_down=self.state is State.CONTROLLED_SHUTDOWN,
+        )
+
+    def _registration(self) -> BrokerRegistrationRequest:
+        me = self.identity
+        return BrokerRegistrationRequest(
+            broker_id=me.node_id,
+            cluster_id=me.cluster_id,
+            incarnation_id=me.incarnation_id,
+            listeners=tuple(
+                Listener(name=name, host=at.host, port=at.port, security_protocol=protocol)
+                for name, at, protocol in me.listeners
+            ),
+            features=tuple(
+                Feature(name=name, min_supported_version=lowest, max_supported_version=highest)
+                for name, (lowest, highest) in sorted(me.features.items())
+            ),
+            rack=me.rack,
+            log_dirs=me.log_dirs,
+            previous_broker_epoch=me.previous_epoch,
+        )
