@@ -18,10 +18,12 @@ from controller_runtime.identifiers import Endpoint, NodeId
 from controller_runtime.network.client_connection import CallError, Failure
 from controller_runtime.network.client_pool import ClientOptions, ClientPool
 from controller_runtime.network.resolve import Resolver, system_resolver
-from controller_runtime.protocol.api_errors import ApiError
+from controller_runtime.protocol.api_errors import ApiError, UnsupportedVersion
 from controller_runtime.protocol.errors import ErrorCode, error_for
 from controller_runtime.protocol.messages.describe_cluster_request import DescribeClusterRequest
 from controller_runtime.protocol.messages.describe_cluster_response import DescribeClusterResponse
+from controller_runtime.protocol.messages.metadata_request import MetadataRequest
+from controller_runtime.protocol.messages.metadata_response import MetadataResponse
 from controller_runtime.protocol.schema import Message
 
 M = TypeVar("M", bound=Message)
@@ -31,6 +33,7 @@ RETRY_PAUSE_SECONDS: Final = 0.1
 ATTEMPT_SECONDS: Final = 10.0
 """How long one node may take, when others could be asked instead."""
 
+_WRONG_KIND: Final = frozenset({ErrorCode.MISMATCHED_ENDPOINT_TYPE, ErrorCode.UNSUPPORTED_ENDPOINT_TYPE})
 _MOVED: Final = frozenset({ErrorCode.NOT_CONTROLLER, ErrorCode.NOT_LEADER_OR_FOLLOWER})
 
 
@@ -108,6 +111,7 @@ class Connections:
         self.pool = ClientPool(ClientOptions(client_id), random.random, resolver)
         self._nodes: dict[NodeId, Endpoint] = {}
         self._controller: NodeId | None = None
+        self._checked = False
 
     async def close(self) -> None:
         await self.pool.close()
@@ -123,6 +127,26 @@ class Connections:
 
     async def ask_any(self, request: Message, answer: type[M], deadline: Deadline) -> M:
         """Ask the nodes in turn until one answers."""
+        await self._check_kind(deadline)
+        return await self._ask_in_turn(request, answer, deadline)
+
+    async def _check_kind(self, deadline: Deadline) -> None:
+        """Before the first request: are these nodes of the kind we were told? Raises what Kafka's own client does."""
+        if self._checked:
+            return
+        if self.kind is EndpointKind.BROKER:
+            try:
+                await self._ask_in_turn(MetadataRequest(topics=()), MetadataResponse, deadline)
+            except NotSupported as error:
+                raise UnsupportedVersion("The node does not support METADATA") from error
+        else:
+            request = DescribeClusterRequest(endpoint_type=self.kind.value)
+            found = await self._ask_in_turn(request, DescribeClusterResponse, deadline)
+            if found.error_code in _WRONG_KIND:
+                raise_if(found.error_code, found.error_message)
+        self._checked = True
+
+    async def _ask_in_turn(self, request: Message, answer: type[M], deadline: Deadline) -> M:
         while True:
             causes: list[str] = []
             for endpoint in self._candidates():

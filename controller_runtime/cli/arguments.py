@@ -16,11 +16,11 @@ WIDTH: Final = 75
 _PYTHON_TO_JAVA: Final = (
     (re.compile(r"^unrecognized arguments: (\S+).*"), r"unrecognized arguments: '\1'"),
     (re.compile(r"^the following arguments are required: command$"), "too few arguments"),
-    (re.compile(r"^the following arguments are required: (\S+?),? ?.*"), r"argument \1 is required"),
+    (re.compile(r"^the following arguments are required: ([^,\s]+).*"), r"argument \1 is required"),
     (re.compile(r"^argument command: "), ""),
     (
         re.compile(r"^(argument \S+): invalid int value: '(.*)'"),
-        r'\1: could not convert \'\2\' to Integer (For input string: "\2")',
+        "\\1: could not convert '\\2' to Integer (For input string: \"\\2\")",
     ),
 )
 
@@ -28,11 +28,23 @@ _PYTHON_TO_JAVA: Final = (
 class Parser(argparse.ArgumentParser):
     """A parser with texts of its own. Options are never abbreviated."""
 
-    def __init__(self, usage_text: str = "", help_text: str = "", **options: Any) -> None:
+    def __init__(self, usage_text: str = "", help_text: str = "", help_code: int = 0, **options: Any) -> None:
         super().__init__(add_help=False, allow_abbrev=False, **options)
         self.usage_text = usage_text
+        self.help_code = help_code
         self.help_text = help_text
         self.add_argument("-h", "--help", action=_PrintHelp, nargs=0)
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """An option that nobody knows is refused before anything that is missing."""
+        for word in args or ():
+            if not word.startswith("-"):
+                break
+            if word.partition("=")[0] not in self._option_string_actions:
+                self.error(f"unrecognized arguments: {word}")
+            if self._option_string_actions[word.partition("=")[0]].nargs is None:
+                break
+        return super().parse_known_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:
         for pattern, replacement in _PYTHON_TO_JAVA:
@@ -46,7 +58,7 @@ class _PrintHelp(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
         assert isinstance(parser, Parser)
         print(parser.usage_text + parser.help_text, end="")
-        raise SystemExit(0)
+        raise SystemExit(parser.help_code)
 
 
 def justify(text: str) -> str:

@@ -58,6 +58,8 @@ def read_command_config(path: str) -> dict[str, str]:
     try:
         with open(path, encoding="utf-8", errors="surrogateescape") as file:
             settings = {one.name: one.value.strip() for one in parse_properties(file.read(), path).values()}
+    except FileNotFoundError as error:
+        raise BadCommand(f"Properties file {path} does not exists!") from error
     except OSError as error:
         raise BadCommand(f"{path} ({error.strerror})") from error
     except BadProperties as error:

@@ -1,0 +1,81 @@
+"""What Kafka 4.3.1's tools refuse before they talk to anybody, ours refuse with the same words and exit code.
+
+`testdata/tool-calls-4.3.1.jsonl` was recorded from the real tools; stack frames and the prose of help texts are left out.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from controller_runtime.cli import main as kraft
+from controller_runtime.cli.arguments import justify
+
+pytestmark = pytest.mark.unit
+
+CALLS = [
+    json.loads(line)
+    for line in (Path(__file__).parent / "testdata" / "tool-calls-4.3.1.jsonl").read_text().splitlines()
+]
+LATER = ("add-controller", "remove-controller", "--alter")
+
+
+def refused_on_the_command_line(call: dict[str, object]) -> bool:
+    words = str(call["err"])
+    args = call["args"]
+    assert isinstance(args, list)
+    return (
+        call["rc"] == 1
+        and bool(words)
+        and "org.apache.kafka" not in words
+        and not set(LATER) & set(args)
+        and "nonsense" not in args[:2]
+        and call["tool"] != "kafka-server-start"
+    )
+
+
+REFUSED = [call for call in CALLS if refused_on_the_command_line(call)]
+
+
+def run(call: dict[str, object], capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
+    args = call["args"]
+    assert isinstance(args, list)
+    try:
+        code = kraft.run(str(call["tool"]).removeprefix("kafka-"), args)
+    except SystemExit as exit_:
+        code = int(exit_.code or 0)
+    said = capsys.readouterr()
+    return code, said.out, said.err
+
+
+@pytest.mark.parametrize("call", REFUSED, ids=lambda call: " ".join([call["tool"], *call["args"]]))
+def test_what_kafka_refuses_on_the_command_line_is_refused_alike(
+    call: dict[str, object], capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, err = run(call, capsys)
+    theirs = str(call["err"]).split("\njava.lang.")[0].split("\njoptsimple.")[0].strip("\n")
+    ours = err.split("\nOption ")[0].strip("\n")
+    assert (code, out, ours) == (1, "", theirs)
+
+
+def test_enough_refusals_were_compared() -> None:
+    assert len(REFUSED) >= 20
+
+
+@pytest.mark.parametrize("tool", ["kafka-cluster", "kafka-metadata-quorum", "kafka-topics"])
+def test_help_ends_with_the_exit_code_of_kafka(tool: str, capsys: pytest.CaptureFixture[str]) -> None:
+    theirs = next(call for call in CALLS if call["tool"] == tool and call["args"] == ["--help"])
+    code, out, err = run(theirs, capsys)
+    assert code == theirs["rc"]
+    first = (str(theirs["out"]) or str(theirs["err"])).splitlines()[0]
+    assert (out or err).startswith(first)
+
+
+def test_long_refusals_are_justified_as_argparse4j_does() -> None:
+    text = "kafka-metadata-quorum: error: invalid choice: 'frobnicate' (choose from 'describe', 'add-controller', 'remove-controller')"
+    assert justify(text) == (
+        "kafka-metadata-quorum: error:  invalid  choice:  'frobnicate'  (choose from\n"
+        "'describe', 'add-controller', 'remove-controller')"
+    )
