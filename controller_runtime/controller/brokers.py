@@ -193,7 +193,10 @@ def heartbeat(
     records = list(_transition(image, broker, current, following))
     if following is BrokerState.CONTROLLED_SHUTDOWN and current is not following:
         heartbeats.begin_shutdown(broker.id, Offset(context.next_offset + len(records) - 1))
-    heartbeats.touch(broker, now, request.current_metadata_offset)
+    if following is BrokerState.SHUTDOWN_NOW:
+        heartbeats.forget(broker.id)  # its session is over: a new process may register at once
+    else:
+        heartbeats.touch(broker, now, request.current_metadata_offset)
     records += _directory_changes(image, broker, request)
     response = BrokerHeartbeatResponse(
         is_caught_up=caught_up,
@@ -246,10 +249,9 @@ def _directory_changes(
         on_failed = (found for found in image.topics.naming(broker.id) if _lives_on(found[2], broker.id, failed))
         yield from leader_and_isr_changes(image, on_failed, remove=broker.id)
         online = tuple(directory for directory in broker.directories if directory not in failed)
-        yield (
-            BrokerRegistrationChangeRecord(broker_id=broker.id, broker_epoch=broker.epoch, log_dirs=online),
-            _DIRECTORIES,
-        )
+        if online:  # the record cannot say "none"; a broker that lost its last directory ends itself
+            change = BrokerRegistrationChangeRecord(broker_id=broker.id, broker_epoch=broker.epoch, log_dirs=online)
+            yield change, _DIRECTORIES
     cordoned = request.cordoned_log_dirs
     if cordoned is not None and level >= CORDONED_LOG_DIRS and broker.cordoned_directories != cordoned:
         change = BrokerRegistrationChangeRecord(

@@ -60,6 +60,7 @@ class _Ring:
         """Shuffle, and begin at a random broker."""
         shuffle(self.brokers, below)
         self._offset = below(len(self.brokers)) if self.brokers else 0
+        self._epoch = -1
 
     def next(self, epoch: int) -> int | None:
         """The next broker; each once per epoch, which advances the start by one."""
