@@ -1,0 +1,87 @@
+"""Three controllers as processes: elect, lose the leader, commit on, take it back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from support.processes import Cluster, eventually
+
+pytestmark = pytest.mark.integration
+
+
+@pytest.mark.parametrize("static", [False, True], ids=["voters from the log", "static voters"])
+def test_three_controllers_elect_one_leader_and_commit(tmp_path: Path, static: bool) -> None:
+    with Cluster(tmp_path, controllers=3, static_voters=static) as cluster:
+        cluster.start()
+        leader = cluster.wait_for_leader()
+        before = cluster.quorum()
+        assert {one.replica_id for one in before.voters} == {1, 2, 3}
+        eventually("no-op records are committed", lambda: cluster.quorum().high_watermark > before.high_watermark)
+        assert leader.http("/readyz") == (200, "ok\n")
+        active = {
+            node.node_id for node in cluster.nodes.values()
+            if "kafka_controller_kafkacontroller_activecontrollercount 1\n" in node.http("/metrics")[1]
+        }  # fmt: skip
+        assert active == {leader.node_id}
+
+
+def test_a_killed_leader_is_replaced_commits_go_on_and_it_catches_up_when_it_returns(tmp_path: Path) -> None:
+    with Cluster(tmp_path, controllers=3) as cluster:
+        cluster.start()
+        old = cluster.wait_for_leader()
+        epoch = cluster.quorum().leader_epoch
+        old.kill()
+        new = cluster.wait_for_leader(other_than=old.node_id)
+        after = cluster.quorum()
+        assert after.leader_epoch > epoch
+        eventually(
+            "commits go on with two of three", lambda: cluster.quorum().high_watermark > after.high_watermark + 2
+        )
+        old.start()
+
+        def caught_up() -> bool:
+            ends = cluster.log_end_offsets()
+            return ends[old.node_id] >= ends[new.node_id] - 1  # type: ignore[index]
+
+        eventually("the returned node catches up", caught_up)
+        assert cluster.quorum().leader_id == new.node_id, "it did not disturb the leader"
+        eventually("it is ready again", lambda: old.http("/readyz")[0] == 200)
+
+
+def test_without_a_majority_nothing_is_committed_and_readiness_says_so(tmp_path: Path) -> None:
+    with Cluster(tmp_path, controllers=3) as cluster:
+        cluster.start()
+        leader = cluster.wait_for_leader()
+        followers = [node for node in cluster.controller_nodes if node is not leader]
+        for node in followers:
+            node.kill()
+        eventually("the lonely leader resigns", lambda: leader.http("/readyz")[0] == 503)
+        assert "no leader" in leader.http("/readyz")[1]
+        assert leader.http("/livez")[0] == 200
+        followers[0].start()
+        cluster.wait_for_leader()
+
+
+def test_a_leader_asked_to_stop_hands_over_and_exits_with_0(tmp_path: Path) -> None:
+    with Cluster(tmp_path, controllers=3) as cluster:
+        cluster.start()
+        old = cluster.wait_for_leader()
+        assert old.stop() == 0
+        new = cluster.wait_for_leader(other_than=old.node_id)
+        assert new is not old
+        assert "stopped: shut down" in old.log()
+
+
+def test_all_killed_at_once_return_with_everything_that_was_committed(tmp_path: Path) -> None:
+    with Cluster(tmp_path, controllers=3) as cluster:
+        cluster.start()
+        cluster.wait_for_leader()
+        committed = cluster.quorum().high_watermark
+        for node in cluster.nodes.values():
+            node.kill()
+        for node in cluster.nodes.values():
+            node.start()
+        cluster.wait_for_leader()
+        assert cluster.quorum().high_watermark > committed
