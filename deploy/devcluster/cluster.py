@@ -141,9 +141,11 @@ def _start_keeper(instance: Instance, listener: socket.socket, progress: Progres
         )  # fmt: skip
     _write_pid_file(instance, process)
     assert process.stdout is not None
-    with process.stdout:
-        _follow(instance, process.stdout, progress)
-    process.returncode = 0  # the keeper outlives us on purpose: nobody is to wait for it
+    try:
+        with process.stdout:
+            _follow(instance, process.stdout, progress)
+    finally:
+        process.returncode = 0  # the keeper outlives us on purpose: nobody is to wait for it
 
 
 def _write_pid_file(instance: Instance, process: "subprocess.Popen[str]") -> None:

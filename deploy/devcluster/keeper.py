@@ -65,6 +65,7 @@ class Keeper:
         self.apply_addons()
         say(f"{len(self.instance.nodes)} nodes to be ready")
         self.wait_for("every node to be ready", NODES_PATIENCE_SECONDS, self.nodes_are_ready)
+        self.wait_for("the namespace default", NODES_PATIENCE_SECONDS, self.pods_are_admitted)
 
     def spawn(self, component: Component) -> None:
         log = open(self.instance.logs / f"{component.name}.log", "ab")  # noqa: SIM115  the child inherits it
@@ -101,6 +102,10 @@ class Keeper:
             return False
         ready = [item for item in json.loads(document)["items"] if _is_ready(item)]
         return len(ready) == len(self.instance.nodes)
+
+    def pods_are_admitted(self) -> bool:
+        """A namespace without its service account, which a controller makes, refuses every pod."""
+        return self.get("/api/v1/namespaces/default/serviceaccounts/default") is not None
 
     def get(self, path: str) -> bytes | None:
         pki = self.instance.pki

@@ -85,7 +85,10 @@ RUNTIME = Image(
     packages=("controller_runtime",),
     programs=(
         Program("/usr/local/bin/kraft", CLI),
-        *(Program(f"{KAFKA_HOME}/bin/{tool}.sh", CLI, arguments=(tool.removeprefix("kafka-"),)) for tool in KAFKA_TOOLS),
+        *(
+            Program(f"{KAFKA_HOME}/bin/{tool}.sh", CLI, arguments=(tool.removeprefix("kafka-"),))
+            for tool in KAFKA_TOOLS
+        ),
     ),
     entrypoint=(f"{KAFKA_HOME}/bin/kafka-server-start.sh",),
     arguments=(f"{KAFKA_HOME}/config/server.properties",),
