@@ -101,7 +101,7 @@ def _with_identity(
         return Verdict.FOREIGN, "OtherDirectory", problem
     unsealed = marker is not None and marker.state is MarkerState.GRANTED
     if known is not None and not (unsealed and known.directory_id != disk.directory_id):
-        return _as_known(disk, known, volume.log_end)
+        return _as_known(disk, known, volume)
     if marker is None or marker.state is MarkerState.SEALED:
         return Verdict.FORMATTED, "NotInLedger", f"directory {disk.directory_id}, unknown to the ledger"
     if volume.log_end is not None:
@@ -114,10 +114,15 @@ def _with_identity(
     )
 
 
-def _as_known(disk: DirectoryIdentity, known: Identity, end: LogEnd | None) -> tuple[Verdict, str, str]:
+def _as_known(disk: DirectoryIdentity, known: Identity, volume: VolumeFacts) -> tuple[Verdict, str, str]:
+    end, marker = volume.log_end, volume.marker
     if disk.directory_id != known.directory_id:
         problem = f"directory {disk.directory_id} is here, the ledger knows {known.directory_id}"
         return Verdict.FOREIGN, "OtherDirectory", problem
+    # The ledger learns an identity from a seal, so a copy that is not sealed, or by another grant, is not the one it knows.
+    if marker is not None and (marker.state is MarkerState.GRANTED or known.nonce not in (None, marker.nonce)):
+        problem = f"directory {disk.directory_id} was sealed by grant {known.nonce}; this copy is of {marker.nonce}"
+        return Verdict.REGRESSED, "OldCopy", problem
     minimum = LogEnd(known.min_epoch, known.min_offset)
     if minimum.key > (end.key if end else (0, 0)):
         return Verdict.REGRESSED, "OldCopy", f"the log ends at {end or 'nothing'}, it had reached {minimum} before"
