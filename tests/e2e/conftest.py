@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 
@@ -29,3 +32,15 @@ def resource_definition(kubernetes: Kubernetes) -> None:
             return
         time.sleep(0.1)
     pytest.fail("the resource definition was not established within 10 s")
+
+
+@pytest.fixture(scope="session")
+def operator_image(kubernetes: Kubernetes, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """The guards' image from this work tree, on every node; QUORATE_E2E_IMAGES=loaded when somebody saw to that already."""
+    if os.environ.get("QUORATE_E2E_IMAGES") == "loaded" or kubernetes.context is not None:
+        return
+    folder = tmp_path_factory.mktemp("images")
+    build = [sys.executable, str(ROOT / "deploy" / "images"), "--output", str(folder), "operator"]
+    subprocess.run(build, check=True, capture_output=True)
+    load = [sys.executable, str(ROOT / "deploy" / "devcluster"), "load", str(folder / "operator.tar")]
+    subprocess.run(load, check=True, capture_output=True)

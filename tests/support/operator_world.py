@@ -114,6 +114,10 @@ class World:
         """The voter set that the first formatting wrote."""
         self.acknowledged = 0
         self.writes: list[Action] = []
+        self.lost: set[str] = set()
+        """Directory ids whose node has run and whose disk is gone: none of them may ever be made again."""
+        self.broken: list[str] = []
+        """Promises that were seen to be broken."""
 
     # the operator
 
@@ -253,8 +257,16 @@ class World:
             assert self.ledger is not None
             identity = DirectoryIdentity(self.ledger.cluster_id, node_id, directory_id)
             disk.facts = replace(disk.facts, identity=identity, leftovers=())
+            self._check_format(disk, directory_id)
             self.formats.append((pod.format_mode.partition("=")[0], disk.name, node_id, directory_id))
         pod.stage = "seal"
+
+    def _check_format(self, disk: Disk, directory_id: str) -> None:
+        if directory_id in self.lost:
+            self.broken.append(f"directory {directory_id} ran, was lost and is made again on {disk.name}")
+        others = {name for _, name, _, directory in self.formats if directory == directory_id} - {disk.name}
+        if others:
+            self.broken.append(f"directory {directory_id} is made on {disk.name}, it was on {others}")
 
     def _seal(self, node_id: int, pod: LivePod) -> None:
         disk, facts = self._disk(pod), self._pod_facts(node_id, pod)
@@ -313,12 +325,13 @@ class World:
         name = pod.claim if pod else f"data-{self.sets[node_id].name}-0"
         claim = self.claims.pop(name, None)
         if claim is not None:
-            del self.disks[claim.volume]
+            self.lost |= self.disks.pop(claim.volume).ran
 
     def wipe(self, node_id: int) -> None:
         """Emptied in place, marker and all, while the pod restarts."""
         disk = self._disk(self.pods.pop(node_id))
         disk.facts = VolumeFacts()
+        self.lost |= disk.ran
 
     def swap(self, one: int, other: int) -> None:
         """Two nodes' disks are exchanged behind their claims."""

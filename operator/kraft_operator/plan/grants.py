@@ -9,6 +9,7 @@ controller is formatted without initial controllers. A disk the ledger knows is 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Final
 
 from kraft_operator.actions import DeliverGrant
 from kraft_operator.api.spec import KRaftCluster, Role
@@ -19,6 +20,10 @@ from kraft_operator.plan.adoption import ADOPTION_CONFLICT
 from kraft_operator.plan.situation import NOTHING, Finding, Situation, Topic, Verdict
 from storage_guard.formats import Grant, GrantMode, Report, format_argument
 from storage_guard.formats import Verdict as Disk
+
+
+KNOWN: Final = "Known"
+"""`inspect`'s reason for a directory that the ledger mounted in the pod knows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +100,7 @@ def _answer(entry: Entry, asking: _Asking, ledger: Ledger, now: Situation) -> Gr
         delivered = asking.pod.grant_nonce == last.nonce
         return None if delivered else last  # journaled by us, or by a holder before us
     mode = _mode(entry, asking, ledger)
-    if isinstance(mode, Finding):
+    if not isinstance(mode, GrantMode):
         return mode
     chosen = {
         GrantMode.INITIAL_CONTROLLERS: entry.chosen_directory_id,
@@ -107,7 +112,7 @@ def _answer(entry: Entry, asking: _Asking, ledger: Ledger, now: Situation) -> Gr
     )  # fmt: skip
 
 
-def _mode(entry: Entry, asking: _Asking, ledger: Ledger) -> GrantMode | Finding:
+def _mode(entry: Entry, asking: _Asking, ledger: Ledger) -> GrantMode | Finding | None:
     match asking.report.verdict:
         case Disk.EMPTY | Disk.UNFINISHED:
             return _format_mode(entry, asking, ledger)
@@ -154,8 +159,10 @@ def _same_disk(entry: Entry, asking: _Asking) -> bool:
     return not entry.grant_used
 
 
-def _adopt_mode(entry: Entry, asking: _Asking, ledger: Ledger) -> GrantMode | Finding:
-    """The gate waits before a whole disk of this cluster and node: the mounted ledger does not know it (yet)."""
+def _adopt_mode(entry: Entry, asking: _Asking, ledger: Ledger) -> GrantMode | Finding | None:
+    """A whole disk of this cluster and node. If the mounted ledger knows it, the gate opens without us."""
+    if asking.report.reason == KNOWN:
+        return None
     if entry.directory_id == asking.report.directory_id:
         return GrantMode.ADOPT
     if entry.directory_id is None and ledger.origin is Origin.REBUILT:

@@ -53,6 +53,14 @@ def test_a_deleted_pod_returns_with_its_directory_without_any_grant() -> None:
     assert world.pods[1].grant is None
 
 
+def test_the_operator_writes_nothing_for_a_pod_that_returns_with_a_known_disk() -> None:
+    world = formed()
+    world.delete_pod(1)
+    world.writes.clear()
+    world.settle()
+    assert [type(action).__name__ for action in world.writes] in ([], ["WriteLedger"])  # at most a grown minimum
+
+
 @pytest.mark.parametrize("node_id", [0, 2, 100])
 def test_a_lost_disk_is_refused_and_never_formatted_again(node_id: int) -> None:
     world = formed()
@@ -164,6 +172,20 @@ def test_a_claim_replaced_between_inspect_and_grant_gets_no_grant_of_the_old_one
     assert granted.grant is None or granted.grant.pvc_uid == world.claims[granted.claim].uid
     directories = [directory for _, _, _, directory in world.formats]
     assert len(set(directories)) == len(directories)
+
+
+def test_a_directory_id_of_the_first_quorum_never_moves_to_another_claim() -> None:
+    world = World()
+    world.reconcile()
+    world.kubelet()
+    world.kubelet()
+    world.reconcile()
+    world.delete_claim(1)
+    for _ in range(3):
+        world.kubelet(1)
+        decision = world.reconcile()
+    assert refused(decision) == ["FormatRefused"]
+    assert world.pods[1].grant is None
 
 
 def test_a_pod_replaced_between_grant_and_format_is_granted_anew_on_the_same_disk() -> None:

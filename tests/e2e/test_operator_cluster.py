@@ -1,0 +1,166 @@
+"""From a resource to a running cluster and back, on a real Kubernetes with real nodes: one cluster, told as one story in order."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from support.kubernetes import Kubernetes
+from support.operator_process import OperatorProcess, Story, eventually, operator, pool
+
+pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(1500)]
+
+BIN = "/opt/kafka/bin"
+
+
+@pytest.fixture(scope="module")
+def story(kubernetes: Kubernetes, resource_definition: None, operator_image: None) -> Iterator[Story]:
+    with kubernetes.namespace("op-cluster") as namespace:
+        yield Story(kubernetes, namespace)
+
+
+@pytest.fixture(scope="module")
+def running(story: Story, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OperatorProcess]:
+    with operator(story.namespace, Path(tmp_path_factory.mktemp("operator"))) as process:
+        story.apply()
+        story.await_ready()
+        yield process
+
+
+def test_three_controllers_elect_a_leader_and_two_brokers_register(story: Story, running: OperatorProcess) -> None:
+    status = story.resource()["status"]
+    assert status["quorum"]["state"] == "Available"
+    assert (status["quorum"]["size"], status["quorum"]["live"]) == (3, 3)
+    assert (status["controllers"]["ready"], status["brokers"]["ready"]) == (3, 2)
+    assert set(story.directories()) == {0, 1, 2, 100, 101}
+    assert len(set(story.directories().values())) == 5
+    described = story.kafka(
+        f"{BIN}/kafka-metadata-quorum.sh", "--bootstrap-controller", f"{story.name}-controller-0-0.{story.name}-nodes:9093",
+        "describe", "--status",
+    )  # fmt: skip
+    assert status["clusterID"] in described
+    assert all(story.directories()[node_id] in described for node_id in (0, 1, 2))
+    assert [each["note"] for each in story.events("QuorumFormed")]
+
+
+def test_every_claim_bears_the_identity_of_its_disk(story: Story, running: OperatorProcess) -> None:
+    text = story.kubernetes.kubectl(
+        "-n", story.namespace, "get", "pvc", "-o",
+        r"jsonpath={range .items[*]}{.metadata.annotations.kraft\.quorate\.dev/directory-id}{'\n'}{end}",
+    )  # fmt: skip
+    assert sorted(text.split()) == sorted(story.directories().values())
+
+
+def test_nothing_is_written_when_nothing_changes(story: Story, running: OperatorProcess) -> None:
+    version = story.resource()["metadata"]["resourceVersion"]
+    before = running.writes()
+    time.sleep(15)  # several passes: a quiet cluster is looked at every 2 s
+    assert running.writes() == before
+    assert story.resource()["metadata"]["resourceVersion"] == version
+    assert running.metrics()['kraft_operator_reconcile_total{result="success"}'] > 5
+
+
+def test_the_resource_carries_no_finalizer_and_no_annotation_of_kopf(story: Story, running: OperatorProcess) -> None:
+    meta = story.resource()["metadata"]
+    assert "finalizers" not in meta
+    assert not [name for name in meta.get("annotations", {}) if "kopf" in name]
+
+
+def test_a_deleted_controller_pod_returns_with_its_directory(story: Story, running: OperatorProcess) -> None:
+    before = story.directories()
+    gone = story.delete_pod(f"{story.name}-controller-1-0")
+    story.await_pod(f"{story.name}-controller-1-0", other_than=gone)
+    story.await_ready()
+    assert story.directories() == before
+
+
+def test_an_edited_child_is_put_right(story: Story, running: OperatorProcess) -> None:
+    kubectl, service = story.kubernetes.kubectl, f"{story.name}-nodes"
+    change = '{"spec":{"publishNotReadyAddresses":false}}'
+    kubectl("-n", story.namespace, "patch", "service", service, "--type=merge", "-p", change)
+    kubectl("-n", story.namespace, "delete", "configmap", f"{story.name}-b-100")
+    field = ("-o", "jsonpath={.spec.publishNotReadyAddresses}")
+    get = ("-n", story.namespace, "get", "service", service, *field)
+    eventually("the Service is as it was", lambda: kubectl(*get) == "true", 60)
+    kubectl("-n", story.namespace, "wait", "--for=create", "configmap", f"{story.name}-b-100", "--timeout=60s")
+
+
+def test_another_cluster_id_under_the_same_name_is_refused(story: Story, running: OperatorProcess) -> None:
+    known = story.ledger()["clusterID"]
+    pods = {name: pod["metadata"]["uid"] for name, pod in story.pods().items()}
+    story.apply(clusterID="QUJDREVGR0hJSktMTU5PUA")
+    found = story.await_condition("Stalled", "True", "ClusterIDMismatch", 60)
+    assert known in found["message"]
+    assert {name: pod["metadata"]["uid"] for name, pod in story.pods().items()} == pods
+    recreate_without_id(story)
+    story.await_ready()
+    assert story.ledger()["clusterID"] == known
+
+
+def recreate_without_id(story: Story) -> None:
+    """A cluster id that was set cannot be taken back, so the resource is made anew."""
+    story.delete()
+    story.apply(clusterID=None)
+
+
+def test_a_deleted_resource_is_adopted_when_it_is_applied_again(story: Story, running: OperatorProcess) -> None:
+    cluster_id, before = story.ledger()["clusterID"], story.directories()
+    story.delete()
+    eventually("all pods are gone", lambda: not story.pods())
+    assert story.directories() == before
+    story.apply()
+    story.await_ready()
+    assert (story.ledger()["clusterID"], story.directories()) == (cluster_id, before)
+    assert story.resource()["status"]["clusterID"] == cluster_id
+
+
+def test_a_lost_ledger_is_rebuilt_from_the_claims(story: Story, running: OperatorProcess) -> None:
+    cluster_id, before = story.ledger()["clusterID"], story.directories()
+    story.delete()
+    eventually("all pods are gone", lambda: not story.pods())
+    story.lose_ledger()
+    story.apply(bootstrap={"policy": "AdoptOnly"})
+    story.await_ready()
+    assert (story.ledger()["clusterID"], story.directories()) == (cluster_id, before)
+    assert story.ledger()["origin"] == "Rebuilt"
+
+
+def test_the_highest_broker_leaves_only_when_it_holds_no_replica(story: Story, running: OperatorProcess) -> None:
+    bootstrap = f"{story.name}-bootstrap:9092"
+    topics = f"{BIN}/kafka-topics.sh"
+    story.kafka(topics, "--bootstrap-server", bootstrap, "--create", "--topic", "held", "--replica-assignment", "101")
+    story.apply(brokerPools=[pool(1)])
+    found = story.await_condition("MembershipSynced", "False", "BrokerHoldsReplicas", 120)
+    assert "held" in found["message"]
+    assert f"{story.name}-b-101-0" in story.pods()
+    story.kafka(topics, "--bootstrap-server", bootstrap, "--delete", "--topic", "held")
+    story.await_condition("MembershipSynced", "True")
+    story.await_ready()
+    assert f"{story.name}-b-101-0" not in story.pods()
+    controllers = f"{story.name}-controller-0-0.{story.name}-nodes:9093"
+    endpoints = story.kafka(
+        f"{BIN}/kafka-cluster.sh", "list-endpoints", "--bootstrap-server", bootstrap, "--include-fenced-brokers"
+    )
+    assert "101" not in [line.split()[0] for line in endpoints.splitlines() if line.strip()], (controllers, endpoints)
+    assert story.events("BrokerUnregistered")
+
+
+def test_an_empty_disk_of_a_known_controller_is_never_formatted(story: Story, running: OperatorProcess) -> None:
+    before = story.directories()
+    story.delete_claim(f"data-{story.name}-controller-2-0")
+    gone = story.delete_pod(f"{story.name}-controller-2-0")
+    pod = story.await_pod(f"{story.name}-controller-2-0", other_than=gone)
+    found = story.await_condition("StorageHealthy", "False", "FormatRefused", 180)
+    assert before[2] in found["message"]
+    time.sleep(5)
+    again = story.pods()[f"{story.name}-controller-2-0"]
+    assert again["metadata"]["uid"] == pod["metadata"]["uid"]
+    states = {each["name"]: each["state"] for each in again["status"]["initContainerStatuses"]}
+    assert "running" in states["gate"]
+    assert "kraft.quorate.dev/grant" not in again["metadata"].get("annotations", {})
+    assert story.directories() == before
+    assert story.resource()["status"]["quorum"]["state"] == "Available"
+    assert len(story.events("FormatRefused")) == 1
