@@ -1,0 +1,177 @@
+"""Fetch: read what is there, or wait for it, no longer than the client asked.
+
+Every request is answered in full, without a fetch session (session id 0 tells the client so). A request that finds too little is parked with
+its partitions' names on it and tried again when one of them grows, or at its deadline. Reading happens in the shell; between the
+question and the data the log may only have grown.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from controller_runtime.broker.partition import LedPartition, PartitionKey
+from controller_runtime.identifiers import Instant
+from controller_runtime.node.broker_effects import BrokerEffect, ReadRecords, ReadSlice, RecordsRead, WorkId
+from controller_runtime.node.broker_partitions import LocalPartitions
+from controller_runtime.node.effects import NodeEffect, Respond
+from controller_runtime.node.events import ConnectionId, RequestId, RequestReceived
+from controller_runtime.protocol.errors import ErrorCode
+from controller_runtime.protocol.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic
+from controller_runtime.protocol.messages.fetch_response import (
+    FetchableTopicResponse,
+    FetchResponse,
+    PartitionData,
+)
+
+MAX_RESPONSE_BYTES: Final = 55 << 20
+"""Kafka's `fetch.max.bytes` of the broker: no answer is larger, whatever is asked."""
+NO_SESSION: Final = 0
+
+
+@dataclass(slots=True)
+class _Fetch:
+    """One request on its way."""
+
+    event: RequestReceived
+    request: FetchRequest
+    deadline: Instant
+    waits_for: set[PartitionKey] = field(default_factory=set)
+    reading: tuple[FetchTopic, ...] = ()
+    errors: dict[tuple[int, int], ErrorCode] = field(default_factory=dict)
+    """By the place of topic and partition in the request."""
+    places: tuple[tuple[int, int], ...] = ()
+    """Which places the slices being read belong to."""
+
+
+class FetchHandler:
+    def __init__(self, partitions: LocalPartitions) -> None:
+        self._partitions = partitions
+        self._parked: dict[RequestId, _Fetch] = {}
+        self._reading: dict[WorkId, _Fetch] = {}
+        self._waiting: dict[PartitionKey, set[RequestId]] = {}
+        self._last_work = 0
+
+    def on_request(
+        self, event: RequestReceived, request: FetchRequest, now: Instant
+    ) -> list[NodeEffect | BrokerEffect]:
+        if request.session_id != NO_SESSION:
+            missing = FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
+            return [Respond(event.request_id, missing)]
+        fetch = _Fetch(event, request, Instant(now + max(0, request.max_wait_ms) / 1000))
+        return self._attempt(fetch, now)
+
+    def next_deadline(self) -> Instant | None:
+        return min((fetch.deadline for fetch in self._parked.values()), default=None)
+
+    def on_time(self, now: Instant) -> list[NodeEffect | BrokerEffect]:
+        due = [fetch for fetch in self._parked.values() if fetch.deadline <= now]
+        return [effect for fetch in due for effect in self._retry(fetch, now)]
+
+    def on_written(self, key: PartitionKey, now: Instant) -> list[NodeEffect | BrokerEffect]:
+        """The partition grew: those who wait for it try again."""
+        waiting = [self._parked[request_id] for request_id in sorted(self._waiting.get(key, ()))]
+        return [effect for fetch in waiting for effect in self._retry(fetch, now)]
+
+    def on_closed(self, connection_id: ConnectionId) -> None:
+        """Nobody waits any more."""
+        for fetch in list(self._parked.values()):
+            if fetch.event.connection.connection_id == connection_id:
+                self._unpark(fetch)
+
+    def on_read(self, event: RecordsRead, now: Instant) -> list[NodeEffect | BrokerEffect]:
+        fetch = self._reading.pop(event.work_id)
+        total = sum(len(data) for data in event.data if data)
+        if total < fetch.request.min_bytes and not fetch.errors and None not in event.data and now < fetch.deadline:
+            self._park(fetch)
+            return []
+        found = dict(zip(fetch.places, event.data, strict=True))
+        return [Respond(fetch.event.request_id, self._response(fetch, found))]
+
+    # Parking.
+
+    def _retry(self, fetch: _Fetch, now: Instant) -> list[NodeEffect | BrokerEffect]:
+        self._unpark(fetch)
+        return self._attempt(fetch, now)
+
+    def _park(self, fetch: _Fetch) -> None:
+        self._parked[fetch.event.request_id] = fetch
+        for key in fetch.waits_for:
+            self._waiting.setdefault(key, set()).add(fetch.event.request_id)
+
+    def _unpark(self, fetch: _Fetch) -> None:
+        del self._parked[fetch.event.request_id]
+        for key in fetch.waits_for:
+            waiting = self._waiting[key]
+            waiting.discard(fetch.event.request_id)
+            if not waiting:
+                del self._waiting[key]
+
+    # One attempt.
+
+    def _attempt(self, fetch: _Fetch, now: Instant) -> list[NodeEffect | BrokerEffect]:
+        """Read what can be read, answer what cannot be served, or wait."""
+        fetch.errors, fetch.waits_for = {}, set()
+        slices: list[ReadSlice] = []
+        places: list[tuple[int, int]] = []
+        for topic_place, topic in enumerate(fetch.request.topics):
+            for place, wanted in enumerate(topic.partitions):
+                found = self._judge(topic, wanted)
+                if isinstance(found, ErrorCode):
+                    fetch.errors[topic_place, place] = found
+                    continue
+                fetch.waits_for.add(found.key)
+                if wanted.fetch_offset < found.high_watermark:
+                    slices.append(
+                        ReadSlice(found.key, wanted.fetch_offset, wanted.partition_max_bytes, found.high_watermark)
+                    )
+                    places.append((topic_place, place))
+        if slices:
+            self._last_work += 1
+            work_id = WorkId(self._last_work)
+            fetch.places = tuple(places)
+            self._reading[work_id] = fetch
+            limit = min(fetch.request.max_bytes, MAX_RESPONSE_BYTES)
+            return [ReadRecords(work_id, tuple(slices), limit)]
+        patient = fetch.request.min_bytes > 0 and now < fetch.deadline
+        if patient and not fetch.errors and fetch.waits_for:
+            self._park(fetch)
+            return []
+        return [Respond(fetch.event.request_id, self._response(fetch, {}))]
+
+    def _judge(self, topic: FetchTopic, wanted: FetchPartition) -> LedPartition | ErrorCode:
+        found = self._partitions.find(topic.topic, topic.topic_id, wanted.partition, wanted.current_leader_epoch)
+        if isinstance(found, ErrorCode):
+            return found
+        if not found.start_offset <= wanted.fetch_offset <= found.end_offset:
+            return ErrorCode.OFFSET_OUT_OF_RANGE
+        return found
+
+    def _response(self, fetch: _Fetch, data: dict[tuple[int, int], bytes | None]) -> FetchResponse:
+        topics = []
+        for topic_place, topic in enumerate(fetch.request.topics):
+            partitions = [
+                self._partition(fetch, topic, (topic_place, place), data) for place in range(len(topic.partitions))
+            ]
+            topics.append(
+                FetchableTopicResponse(topic=topic.topic, topic_id=topic.topic_id, partitions=tuple(partitions))
+            )
+        return FetchResponse(session_id=NO_SESSION, responses=tuple(topics))
+
+    def _partition(
+        self, fetch: _Fetch, topic: FetchTopic, place: tuple[int, int], data: dict[tuple[int, int], bytes | None]
+    ) -> PartitionData:
+        wanted = topic.partitions[place[1]]
+        records = data.get(place, b"")
+        found = fetch.errors.get(place) or self._partitions.find(topic.topic, topic.topic_id, wanted.partition)
+        if records is None and not isinstance(found, ErrorCode):
+            found = ErrorCode.OFFSET_OUT_OF_RANGE
+        if isinstance(found, ErrorCode):
+            return PartitionData(partition_index=wanted.partition, error_code=found, high_watermark=-1, records=b"")
+        return PartitionData(
+            partition_index=wanted.partition,
+            high_watermark=found.high_watermark,
+            last_stable_offset=found.high_watermark,
+            log_start_offset=found.start_offset,
+            records=records,
+        )

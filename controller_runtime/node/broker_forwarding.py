@@ -1,0 +1,145 @@
+"""Requests that only the active controller can decide, carried there in an Envelope (KIP-590).
+
+The controller may change while a request is on its way: an answer of 41, a lost connection or a silent controller make the broker ask
+again, until the request's time is up. So a change may be asked for twice; the controller finds the second one already done, as in Kafka.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from controller_runtime.controller.refusals import refusal
+from controller_runtime.identifiers import Endpoint, Instant
+from controller_runtime.node.effects import Call, Log, NodeEffect, Respond
+from controller_runtime.node.events import CallFailure, CallId, RequestId, RequestReceived
+from controller_runtime.node.metadata_replica import CallIds
+from controller_runtime.protocol.codec import encode
+from controller_runtime.protocol.errors import ErrorCode, ProtocolError
+from controller_runtime.protocol.framing import decode_response, encode_request
+from controller_runtime.protocol.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
+from controller_runtime.protocol.messages.default_principal_data import DefaultPrincipalData
+from controller_runtime.protocol.messages.envelope_request import EnvelopeRequest
+from controller_runtime.protocol.messages.envelope_response import EnvelopeResponse
+from controller_runtime.protocol.schema import Message
+
+CHANNEL: Final = "forwarding"
+REQUEST_TIMEOUT_S: Final = 30.0
+_RETRY_S: Final = 0.1
+_CALL_TIMEOUT_MS: Final = 30_000
+_CREATE_TOPICS_VERSION: Final = 7
+_PRINCIPAL_VERSION: Final = 0
+_MAX_WAITING: Final = 10_000
+
+
+@dataclass(slots=True)
+class _Forwarded:
+    """A request that waits for the controller. Without `request_id` it is the broker's own."""
+
+    request_id: RequestId | None
+    body: Message
+    version: int
+    envelope: EnvelopeRequest
+    deadline: Instant
+    not_before: Instant
+
+
+class Forwarder:
+    def __init__(self, client_id: str, calls: CallIds) -> None:
+        self._client_id = client_id
+        self._calls = calls
+        self._waiting: list[_Forwarded] = []
+        self._in_flight: dict[CallId, _Forwarded] = {}
+        self._creating: set[str] = set()
+
+    def forward(self, event: RequestReceived, now: Instant) -> list[NodeEffect]:
+        if len(self._waiting) + len(self._in_flight) >= _MAX_WAITING:
+            busy = refusal(event.body, ErrorCode.REQUEST_TIMED_OUT, "too many requests wait for the controller")
+            return [Respond(event.request_id, busy)]
+        data = encode_request(event.body, event.api_version, event.correlation_id, event.client_id, with_length=False)
+        kind, _, name = event.connection.principal.partition(":")
+        envelope = _envelope(data, kind, name, event.connection.peer_address)
+        deadline = Instant(now + REQUEST_TIMEOUT_S)
+        self._waiting.append(_Forwarded(event.request_id, event.body, event.api_version, envelope, deadline, now))
+        return []
+
+    def create_topics(self, names: tuple[str, ...], now: Instant) -> None:
+        """Ask for topics that a client named and nobody made; their size is the controller's default."""
+        new = [name for name in names if name not in self._creating]
+        if not new:
+            return
+        self._creating.update(new)
+        topics = tuple(CreatableTopic(name=name, num_partitions=-1, replication_factor=-1) for name in new)
+        body = CreateTopicsRequest(topics=topics)
+        data = encode_request(body, _CREATE_TOPICS_VERSION, 0, self._client_id, with_length=False)
+        envelope = _envelope(data, "User", "ANONYMOUS", b"\x7f\x00\x00\x01")
+        deadline = Instant(now + REQUEST_TIMEOUT_S)
+        self._waiting.append(_Forwarded(None, body, _CREATE_TOPICS_VERSION, envelope, deadline, now))
+
+    def owns(self, call_id: CallId) -> bool:
+        return call_id in self._in_flight
+
+    def next_deadline(self, *, reachable: bool) -> Instant | None:
+        """Without a controller only running out of time is left."""
+        if reachable:
+            return min((each.not_before for each in self._waiting), default=None)
+        return min((each.deadline for each in self._waiting), default=None)
+
+    def poll(self, controller: Endpoint | None, now: Instant) -> list[NodeEffect]:
+        """Send what waits; give up what waited too long."""
+        out: list[NodeEffect] = []
+        for each in list(self._waiting):
+            if now >= each.deadline:
+                self._waiting.remove(each)
+                out += self._answer(each, refusal(each.body, ErrorCode.REQUEST_TIMED_OUT, "no controller answered"))
+            elif controller is not None and now >= each.not_before:
+                self._waiting.remove(each)
+                call_id = self._calls.next()
+                self._in_flight[call_id] = each
+                out.append(Call(call_id, CHANNEL, controller, each.envelope, _CALL_TIMEOUT_MS))
+        return out
+
+    def on_response(self, call_id: CallId, body: Message, now: Instant) -> list[NodeEffect]:
+        each = self._in_flight.pop(call_id)
+        assert isinstance(body, EnvelopeResponse), "an envelope is answered by one"
+        if body.error_code == ErrorCode.NOT_CONTROLLER:
+            self._again(each, now)
+            return []
+        if body.error_code != ErrorCode.NONE or body.response_data is None:
+            words = f"the controller refused the envelope with {ErrorCode(body.error_code).name}"
+            return self._answer(each, refusal(each.body, ErrorCode.UNKNOWN_SERVER_ERROR, words))
+        try:
+            key = each.body.KEY
+            assert key is not None, "only requests are forwarded"
+            answer = decode_response(body.response_data, key, each.version).body
+        except ProtocolError as error:
+            return self._answer(each, refusal(each.body, ErrorCode.UNKNOWN_SERVER_ERROR, str(error)))
+        return self._answer(each, answer)
+
+    def on_failure(self, call_id: CallId, why: CallFailure, now: Instant) -> list[NodeEffect]:
+        each = self._in_flight.pop(call_id)
+        if why in (CallFailure.UNSUPPORTED_VERSION, CallFailure.MALFORMED):
+            words = f"the controller could not be asked: {why.value}"
+            return self._answer(each, refusal(each.body, ErrorCode.UNKNOWN_SERVER_ERROR, words))
+        self._again(each, now)
+        return []
+
+    def _again(self, each: _Forwarded, now: Instant) -> None:
+        each.not_before = Instant(now + _RETRY_S)
+        self._waiting.append(each)
+
+    def _answer(self, each: _Forwarded, answer: Message) -> list[NodeEffect]:
+        if each.request_id is not None:
+            return [Respond(each.request_id, answer)]
+        assert isinstance(each.body, CreateTopicsRequest), "the broker itself asks for topics only"
+        self._creating.difference_update(topic.name for topic in each.body.topics)
+        return [Log("info", f"asked for topics {', '.join(topic.name for topic in each.body.topics)}")]
+
+
+def _envelope(request: bytes, kind: str, name: str, address: bytes) -> EnvelopeRequest:
+    principal = encode(DefaultPrincipalData(type=kind, name=name), _PRINCIPAL_VERSION)
+    return EnvelopeRequest(
+        request_data=request,
+        request_principal=_PRINCIPAL_VERSION.to_bytes(2, "big") + principal,
+        client_host_address=address,
+    )

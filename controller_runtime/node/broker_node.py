@@ -1,0 +1,140 @@
+"""A broker-only node: it follows the metadata log as an observer, and serves clients.
+
+The metadata replica finds the quorum, fetches what is committed and keeps it; the image feed replays it; the broker service does the rest.
+Long logs are replayed in pieces, one per step, so that clients are answered meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import cast
+
+from controller_runtime.identifiers import Instant, WallClock
+from controller_runtime.metadata.image import MetadataImage
+from controller_runtime.metadata.replay import ReplayError
+from controller_runtime.node.broker_effects import BrokerEffect, BrokerEvent
+from controller_runtime.node.broker_service import BrokerConfig, BrokerService, Effects
+from controller_runtime.node.effects import NodeEffect, Stop
+from controller_runtime.node.events import (
+    CallFailed,
+    ConnectionClosed,
+    LogFlushed,
+    NodeEvent,
+    PeerDisconnected,
+    RequestReceived,
+    ResponseReceived,
+    ShutdownRequested,
+    SnapshotFlushed,
+    TimePassed,
+)
+from controller_runtime.node.image_feed import ImageFeed
+from controller_runtime.node.metadata_replica import CallIds, MetadataReplica
+from controller_runtime.node.ports import MetadataLogReader, SnapshotReader
+from controller_runtime.protocol.errors import ProtocolError
+from controller_runtime.raft.config import RaftConfig
+from controller_runtime.raft.election_state import ElectionState
+from controller_runtime.raft.voter_set import EMPTY, VoterSet
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerNodeConfig:
+    raft: RaftConfig
+    broker: BrokerConfig
+    static_voters: VoterSet = EMPTY
+
+
+class BrokerNode:
+    """Implements `ports.Node`; its effects are NodeEffect or BrokerEffect, its events NodeEvent or BrokerEvent."""
+
+    def __init__(
+        self,
+        config: BrokerNodeConfig,
+        log: MetadataLogReader,
+        snapshots: SnapshotReader,
+        stored: ElectionState | None,
+        jitter: Callable[[], float],
+        now: Instant,
+    ) -> None:
+        self.config = config
+        calls = CallIds()
+        cluster_id = config.broker.identity.cluster_id
+        self.meta = MetadataReplica(
+            config.raft, cluster_id, log, snapshots, stored, config.static_voters, jitter, now, calls
+        )
+        self.service = BrokerService(config.broker, calls, now)
+        self._feed = ImageFeed(self.meta, snapshots)
+        self._wants_turn = False
+        self._leaving = False
+        self._stopped = False
+
+    @property
+    def image(self) -> MetadataImage:
+        return self._feed.image.stable
+
+    def start(self, now: Instant, wall: WallClock) -> list[NodeEffect]:
+        self.meta.begin_step()
+        return self._finish([*self.meta.start(now, wall)], now, wall)
+
+    def step(self, event: NodeEvent | BrokerEvent, now: Instant, wall: WallClock) -> list[NodeEffect]:
+        self.meta.begin_step()
+        try:
+            return self._finish(self._on_event(event, now, wall), now, wall)
+        except (ReplayError, ProtocolError) as error:
+            return [Stop(f"the metadata log cannot be replayed: {error}", fault=True)]
+
+    def next_deadline(self) -> Instant | None:
+        if self._wants_turn:
+            return Instant(0.0)
+        wanted = (self.meta.next_deadline(), self.service.next_deadline())
+        return min((at for at in wanted if at is not None), default=None)
+
+    def _on_event(self, event: NodeEvent | BrokerEvent, now: Instant, wall: WallClock) -> Effects:
+        match event:
+            case RequestReceived():
+                return self.service.on_request(event, now, wall)
+            case ResponseReceived(call_id, _, body):
+                if self.meta.owns(call_id):
+                    return [*self.meta.response(call_id, body, now, wall)]
+                return self.service.on_response(call_id, body, now) if self.service.owns(call_id) else []
+            case CallFailed(call_id, why):
+                if self.meta.owns(call_id):
+                    return [*self.meta.failed(call_id, why, now, wall)]
+                return self.service.on_failure(call_id, why, now) if self.service.owns(call_id) else []
+            case PeerDisconnected(endpoint):
+                return [*self.meta.peer_disconnected(endpoint, now, wall)]
+            case LogFlushed(end_offset):
+                return [*self.meta.flushed(end_offset, now, wall)]
+            case SnapshotFlushed(snapshot_id):
+                return [*self.meta.snapshot_flushed(snapshot_id, now, wall)]
+            case TimePassed():
+                return [*self.meta.tick(now, wall)]
+            case ShutdownRequested():
+                self.service.shut_down(now)
+                return []
+            case ConnectionClosed(connection_id):
+                self.service.on_connection_closed(connection_id)
+                return []
+            case _:
+                return self.service.on_data(event, now)
+
+    def _finish(self, out: Effects, now: Instant, wall: WallClock) -> list[NodeEffect]:
+        self._wants_turn = self._feed.advance()
+        replica = self.meta.replica
+        controller = replica.leader_endpoint(self.config.raft.listener)
+        out += self.service.metadata_moved(
+            self.image, self._feed.position, replica.voter_history.kraft_version, controller, now
+        )
+        out += self.service.poll(now)
+        if self.service.has_left and not self._leaving:
+            self._leaving = True
+            out += self.meta.shutdown(now, wall)
+        if self._leaving and self.meta.ready_to_stop and not self._stopped:
+            self._stopped = True
+            out.append(Stop("shut down"))
+        return as_node_effects(out)
+
+
+def as_node_effects(effects: list[NodeEffect | BrokerEffect]) -> list[NodeEffect]:
+    """The shell of a broker knows both kinds (see `driver.DataPlane`); the type of `ports.Node` names the common one."""
+    return cast("list[NodeEffect]", effects)

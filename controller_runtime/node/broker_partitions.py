@@ -1,0 +1,146 @@
+"""Which partitions live on this broker, which of them it leads, and what their logs are doing.
+
+The image says what should be here; opening a log takes time, so a partition is served only once it is opened and led. A topic that vanished
+from the image is deleted here; a topic of the same name made later is another one, by its id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from controller_runtime.broker.partition import AppendRules, LedPartition, PartitionKey
+from controller_runtime.identifiers import ZERO_UUID, NodeId, Uuid
+from controller_runtime.metadata.cluster import MIGRATING, UNASSIGNED
+from controller_runtime.metadata.configs import ConfigsImage
+from controller_runtime.metadata.image import MetadataImage
+from controller_runtime.metadata.partitions import Partition
+from controller_runtime.metadata.topic_configs import topic_configs
+from controller_runtime.metadata.topics import TopicImage
+from controller_runtime.node.broker_effects import (
+    BrokerEffect,
+    ClosePartition,
+    OpenPartition,
+    PartitionFailed,
+    PartitionOpened,
+)
+from controller_runtime.protocol.errors import ErrorCode
+
+
+@dataclass(slots=True)
+class _Local:
+    """A replica on this broker. `state` is there once its log is open; it is led while `leads`."""
+
+    topic: str
+    leads: bool
+    leader_epoch: int
+    state: LedPartition | None = None
+    failure: str | None = None
+
+
+class LocalPartitions:
+    def __init__(self, node_id: NodeId, node_configs: Mapping[str, str]) -> None:
+        self._node_id = node_id
+        self._node_configs = node_configs
+        self._image = MetadataImage.empty()
+        self._local: dict[PartitionKey, _Local] = {}
+        self._rules: dict[str, AppendRules] = {}
+        self._rules_of: ConfigsImage | None = None
+
+    def on_image(self, image: MetadataImage) -> list[BrokerEffect]:
+        """Open, close and lead what changed since the last image."""
+        before, self._image = self._image, image
+        out: list[BrokerEffect] = []
+        if image.topics is not before.topics:
+            for old, new in image.topics.changes_since(before.topics):
+                if new is None:
+                    assert old is not None, "a change has two sides"
+                    out += self._close_topic(old)
+                else:
+                    for index, partition in new.changes_since(old):
+                        out += self._on_partition(new, index, partition)
+        return out
+
+    def _on_partition(self, topic: TopicImage, index: int, partition: Partition) -> list[BrokerEffect]:
+        key = PartitionKey(topic.id, index)
+        local = self._local.get(key)
+        if self._node_id not in partition.replicas:
+            if local is None:
+                return []
+            del self._local[key]
+            return [ClosePartition(key, delete=True)]
+        leads = partition.leader == self._node_id
+        if local is not None:
+            local.leads, local.leader_epoch = leads, partition.leader_epoch
+            if local.state is not None:
+                local.state.leader_epoch = partition.leader_epoch
+            return []
+        self._local[key] = _Local(topic.name, leads, partition.leader_epoch)
+        directory = partition.directory(self._node_id)
+        known = None if directory in (UNASSIGNED, MIGRATING) else directory
+        return [OpenPartition(key, topic.name, known, self._configs(topic.name))]
+
+    def _close_topic(self, topic: TopicImage) -> list[BrokerEffect]:
+        keys = [PartitionKey(topic.id, index) for index in range(topic.partition_count)]
+        gone = [key for key in keys if self._local.pop(key, None) is not None]
+        return [ClosePartition(key, delete=True) for key in gone]
+
+    def on_opened(self, event: PartitionOpened) -> None:
+        local = self._local.get(event.key)
+        if local is None:
+            return  # Its topic was deleted meanwhile; closing it is already on its way.
+        local.state = LedPartition(
+            event.key,
+            local.topic,
+            local.leader_epoch,
+            event.start_offset,
+            event.end_offset,
+            event.end_offset,
+            list(event.epoch_starts),
+            dict(event.producers),
+        )
+
+    def on_failed(self, event: PartitionFailed) -> None:
+        if (local := self._local.get(event.key)) is not None:
+            local.failure, local.state = event.reason, None
+
+    # Looking up.
+
+    def written(self, key: PartitionKey, end_offset: int) -> None:
+        local = self._local.get(key)
+        if local is not None and local.state is not None:
+            local.state.written(end_offset)
+
+    def led(self, key: PartitionKey) -> LedPartition | None:
+        local = self._local.get(key)
+        return local.state if local is not None and local.leads else None
+
+    def find(self, name: str, topic_id: Uuid, index: int, leader_epoch: int = -1) -> LedPartition | ErrorCode:
+        """The led partition that a request means, by topic id if it has one, or why it cannot be served."""
+        if topic_id != ZERO_UUID:
+            topic = self._image.topics.get(topic_id)
+        else:
+            topic = self._image.topics.named(name)
+        if topic is None:
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if topic_id == ZERO_UUID else ErrorCode.UNKNOWN_TOPIC_ID
+        if not 0 <= index < topic.partition_count:
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        local = self._local.get(PartitionKey(topic.id, index))
+        if local is not None and local.failure is not None:
+            return ErrorCode.KAFKA_STORAGE_ERROR
+        if local is None or not local.leads or local.state is None:
+            return ErrorCode.NOT_LEADER_OR_FOLLOWER
+        error = local.state.check_epoch(leader_epoch)
+        return local.state if error == ErrorCode.NONE else error
+
+    def rules(self, topic: str) -> AppendRules:
+        """What the topic's configuration says about appends; computed once for each state of the configuration."""
+        if self._rules_of is not self._image.configs:
+            self._rules, self._rules_of = {}, self._image.configs
+        found = self._rules.get(topic)
+        if found is None:
+            found = self._rules[topic] = AppendRules.of(self._configs(topic))
+        return found
+
+    def _configs(self, topic: str) -> Mapping[str, str]:
+        return topic_configs(self._image.configs, topic, self._node_id, self._node_configs)

@@ -1,0 +1,153 @@
+"""Produce: decide every batch at once, answer when the log holds them all.
+
+An answer waits for the high watermark of each of its partitions; with acks=0 nobody waits. A partition that goes away while somebody
+waits for it is answered as not led here: the producer asks for new metadata and retries, and its sequence numbers find the duplicate.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from controller_runtime.broker.partition import Appended, PartitionKey, Refused
+from controller_runtime.identifiers import WallClock
+from controller_runtime.node.broker_effects import AppendRecords, BrokerEffect, FinishWithoutReply
+from controller_runtime.node.broker_partitions import LocalPartitions
+from controller_runtime.node.effects import NodeEffect, Respond
+from controller_runtime.node.events import RequestId, RequestReceived
+from controller_runtime.protocol.errors import ErrorCode
+from controller_runtime.protocol.messages.produce_request import (
+    PartitionProduceData,
+    ProduceRequest,
+    TopicProduceData,
+)
+from controller_runtime.protocol.messages.produce_response import (
+    PartitionProduceResponse,
+    ProduceResponse,
+    TopicProduceResponse,
+)
+
+NO_ACKS = 0
+_VALID_ACKS = (-1, 0, 1)
+
+
+@dataclass(slots=True)
+class _Parked:
+    """An answer that waits for the log."""
+
+    response: ProduceResponse
+    waits: list[_Wait]
+
+
+@dataclass(frozen=True, slots=True)
+class _Wait:
+    """The partition at this place of the request must reach this high watermark."""
+
+    place: tuple[int, int]
+    key: PartitionKey
+    offset: int
+
+
+class ProduceHandler:
+    def __init__(self, partitions: LocalPartitions) -> None:
+        self._partitions = partitions
+        self._parked: dict[RequestId, _Parked] = {}
+
+    def on_request(
+        self, event: RequestReceived, request: ProduceRequest, wall: WallClock
+    ) -> list[NodeEffect | BrokerEffect]:
+        if request.acks not in _VALID_ACKS:
+            return [Respond(event.request_id, _refused(request, ErrorCode.INVALID_REQUIRED_ACKS))]
+        out: list[NodeEffect | BrokerEffect] = []
+        waits: list[_Wait] = []
+        topics = []
+        for topic_place, topic in enumerate(request.topic_data):
+            answers = [
+                self._append(topic, data, (topic_place, place), wall, out, waits)
+                for place, data in enumerate(topic.partition_data)
+            ]
+            topics.append(_topic_answer(topic, answers))
+        if request.acks == NO_ACKS:
+            return [*out, FinishWithoutReply(event.request_id)]
+        parked = _Parked(ProduceResponse(responses=tuple(topics)), waits)
+        if self._is_done(parked):
+            return [*out, Respond(event.request_id, parked.response)]
+        self._parked[event.request_id] = parked
+        return out
+
+    def _append(
+        self,
+        topic: TopicProduceData,
+        data: PartitionProduceData,
+        place: tuple[int, int],
+        wall: WallClock,
+        out: list[NodeEffect | BrokerEffect],
+        waits: list[_Wait],
+    ) -> PartitionProduceResponse:
+        found = self._partitions.find(topic.name, topic.topic_id, data.index)
+        if isinstance(found, ErrorCode):
+            return _error(data.index, found)
+        match found.append(data.records, self._partitions.rules(found.topic), wall):
+            case Refused(error, message):
+                return PartitionProduceResponse(
+                    index=data.index,
+                    error_code=error,
+                    base_offset=-1,
+                    log_start_offset=found.start_offset,
+                    error_message=message,
+                )
+            case Appended(base_offset, wait_for, batches, append_time):
+                waits.append(_Wait(place, found.key, wait_for))
+                if batches:
+                    out.append(AppendRecords(found.key, wait_for, batches))
+                return PartitionProduceResponse(
+                    index=data.index,
+                    base_offset=base_offset,
+                    log_append_time_ms=append_time,
+                    log_start_offset=found.start_offset,
+                )
+
+    def poll(self) -> list[NodeEffect | BrokerEffect]:
+        """Answer everybody whose batches are written, or whose partition is gone."""
+        done = [request_id for request_id, parked in self._parked.items() if self._is_done(parked)]
+        return [Respond(request_id, self._answer(self._parked.pop(request_id))) for request_id in done]
+
+    def _is_done(self, parked: _Parked) -> bool:
+        for wait in parked.waits:
+            led = self._partitions.led(wait.key)
+            if led is not None and led.high_watermark < wait.offset:
+                return False
+        return True
+
+    def _answer(self, parked: _Parked) -> ProduceResponse:
+        gone = {wait.place for wait in parked.waits if self._partitions.led(wait.key) is None}
+        return _without(parked.response, gone) if gone else parked.response
+
+
+def _without(response: ProduceResponse, gone: set[tuple[int, int]]) -> ProduceResponse:
+    """The answer when the partitions at these places went away before the write was confirmed."""
+    topics = []
+    for topic_place, topic in enumerate(response.responses):
+        answers = [
+            _error(each.index, ErrorCode.NOT_LEADER_OR_FOLLOWER) if (topic_place, place) in gone else each
+            for place, each in enumerate(topic.partition_responses)
+        ]
+        topics.append(_topic_answer(topic, answers))
+    return ProduceResponse(responses=tuple(topics))
+
+
+def _refused(request: ProduceRequest, error: ErrorCode) -> ProduceResponse:
+    topics = [
+        _topic_answer(topic, [_error(data.index, error) for data in topic.partition_data])
+        for topic in request.topic_data
+    ]
+    return ProduceResponse(responses=tuple(topics))
+
+
+def _topic_answer(
+    topic: TopicProduceData | TopicProduceResponse, answers: list[PartitionProduceResponse]
+) -> TopicProduceResponse:
+    return TopicProduceResponse(name=topic.name, topic_id=topic.topic_id, partition_responses=tuple(answers))
+
+
+def _error(index: int, error: ErrorCode) -> PartitionProduceResponse:
+    return PartitionProduceResponse(index=index, error_code=error, base_offset=-1)
