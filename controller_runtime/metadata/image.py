@@ -68,15 +68,8 @@ class MetadataImage:
         """This image, or the one from before the transaction that is open in it."""
         return self if self.transaction is None else self.transaction.before
 
-    @property
-    def is_empty(self) -> bool:
-        return self == _EMPTY
-
     def builder(self) -> MetadataBuilder:
         return MetadataBuilder(self)
-
-
-_EMPTY = MetadataImage()
 
 
 class MetadataBuilder:

@@ -2,7 +2,7 @@
 
 `Partition` is what everybody reads: a frozen value made on demand. What is kept is a row of packed integers; 64 rows make a page, which is
 one `bytes` object: 65 offsets of four bytes, then the rows. A partition with three replicas takes 61 bytes, offset included, where the
-dataclass with its tuples takes 364 (ADR 0004). Directory ids are kept as numbers of a table that all images of one lineage share and that only
+dataclass with its tuples takes 364 (ADR 0001). Directory ids are kept as numbers of a table that all images of one lineage share and that only
 grows. Nobody outside this package may know the layout.
 """
 

@@ -143,7 +143,10 @@ def _register_controller(builder: MetadataBuilder, record: RegisterControllerRec
 
 
 def _create_topic(builder: MetadataBuilder, record: TopicRecord) -> None:
-    builder.topics.create(record.name, record.topic_id)
+    topics = builder.topics
+    if record.topic_id in topics or topics.id_of(record.name) is not None:
+        raise ReplayError(f"TopicRecord {record.name!r} with id {record.topic_id}, but that name or id exists")
+    topics.create(record.name, record.topic_id)
 
 
 def _remove_topic(builder: MetadataBuilder, record: RemoveTopicRecord) -> None:
