@@ -12,7 +12,7 @@ Values are checked only as far as they have no form on the wire. Nothing is kept
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from controller_runtime.protocol.errors import MalformedMessage, UnsupportedMessageVersion
 from controller_runtime.protocol.primitives import Invalid
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from controller_runtime.protocol.schema import Message
 
 M = TypeVar("M", bound="Message")
+
+SURVEYED_BYTES: Final = 1024
+"""Larger messages are walked over before they are decoded, so that a flawed one costs no memory; smaller ones cannot cost much."""
 
 
 def encode(message: Message, version: int) -> bytes:
@@ -45,6 +48,8 @@ def decode(cls: type[M], data: bytes | bytearray | memoryview, version: int) -> 
     end = len(data)
     read = cls.DECODERS.get(version) or _compile_decoder(cls, version)
     try:
+        if end > SURVEYED_BYTES and _survey(cls, data, version, 0) != end:
+            raise Invalid
         message, position = read(data, 0, end)
     except (IndexError, struct.error, ValueError) as error:
         raise _explained(cls, data, version, 0, whole=True) from error
@@ -60,6 +65,8 @@ def decode_prefix(cls: type[M], data: bytes | bytearray | memoryview, version: i
     end = len(data)
     read = cls.DECODERS.get(version) or _compile_decoder(cls, version)
     try:
+        if end > SURVEYED_BYTES and _survey(cls, data, version, offset) > end:
+            raise Invalid
         message, position = read(data, offset, end)
     except (IndexError, struct.error, ValueError) as error:
         raise _explained(cls, data, version, offset, whole=False) from error
@@ -74,6 +81,18 @@ def source(cls: type[Message], version: int) -> tuple[str, str]:
     from controller_runtime.protocol.encoder_source import EncoderSource
 
     return DecoderSource(cls, version).source(), EncoderSource(cls, version).source()
+
+
+def _survey(cls: type[Message], data: bytes, version: int, offset: int) -> int:
+    function = cls.SURVEYS.get(version)
+    if function is None:
+        from controller_runtime.protocol.survey_source import SurveySource
+
+        made = SurveySource(cls, version)
+        code = compile(made.source(), f"<survey {cls.__name__} v{version}>", "exec")
+        exec(code, made.scope)  # noqa: S102 - the source is made of our own layouts
+        function = cls.SURVEYS[version] = made.scope["survey"]
+    return function(data, offset, len(data))
 
 
 def _compile_decoder(cls: type[Message], version: int) -> Callable[[bytes, int, int], tuple[Any, int]]:

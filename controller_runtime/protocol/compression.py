@@ -19,6 +19,10 @@ DEFAULT_LIMIT: Final = 128 * 1024 * 1024
 XERIAL_MAGIC: Final = b"\x82SNAPPY\x00"
 XERIAL_HEADER: Final = XERIAL_MAGIC + struct.pack(">ii", 1, 1)
 XERIAL_BLOCK_BYTES: Final = 32 * 1024
+ZSTD_WINDOW_BYTES: Final = 1 << 27
+ZSTD_END: Final = bytes(64)
+ZSTD_END_FRAME: Final = bytes.fromhex("28b52ffd20404500001000000100930016")
+READ_BYTES: Final = 1 << 20
 
 
 class Compression(IntEnum):
@@ -140,18 +144,22 @@ def _decompress_lz4(data: bytes, limit: int) -> bytes:
 
 
 def _decompress_zstd(data: bytes, limit: int) -> bytes:
+    """The library's reader does not tell a frame that is cut off from one that ends; so a frame of ours must come out behind it."""
     import zstandard
 
+    wanted = limit + 1 + len(ZSTD_END)
+    parts: list[bytes] = []
     try:
-        with zstandard.ZstdDecompressor(max_window_size=2**27).stream_reader(data, read_across_frames=True) as reader:
-            parts = []
-            left = limit + 1
-            while left > 0:
-                part = reader.read(min(left, 1 << 20))
-                if not part:
-                    break
+        unpacker = zstandard.ZstdDecompressor(max_window_size=ZSTD_WINDOW_BYTES)
+        with unpacker.stream_reader(data + ZSTD_END_FRAME, read_across_frames=True) as reader:
+            while wanted > 0 and (part := reader.read(min(wanted, READ_BYTES))):
                 parts.append(part)
-                left -= len(part)
+                wanted -= len(part)
     except zstandard.ZstdError as error:
         raise Invalid(str(error)) from error
-    return b"".join(parts)
+    plain = b"".join(parts)
+    if len(plain) > limit + len(ZSTD_END):
+        return plain
+    if not data or not plain.endswith(ZSTD_END):
+        raise Invalid("the frame is cut off")
+    return plain[: -len(ZSTD_END)]

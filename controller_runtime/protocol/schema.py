@@ -198,6 +198,7 @@ def _message_facts(
         "LISTENERS": listeners,
         "DECODERS": {},
         "ENCODERS": {},
+        "SURVEYS": {},
     }
 
 
@@ -322,6 +323,7 @@ class Message(Struct):
     LISTENERS: ClassVar[tuple[str, ...]]
     DECODERS: ClassVar[dict[int, Callable[[bytes, int, int], tuple[Any, int]]]]
     ENCODERS: ClassVar[dict[int, Callable[[Any, Callable[[bytes], None]], None]]]
+    SURVEYS: ClassVar[dict[int, Callable[[bytes, int, int], int]]]
     """The compiled codecs by version; `codec` fills them on first use."""
 
 
