@@ -106,6 +106,14 @@ class LocalPartitions:
 
     # Looking up.
 
+    @property
+    def replica_count(self) -> int:
+        return len(self._local)
+
+    @property
+    def leader_count(self) -> int:
+        return sum(local.leads for local in self._local.values())
+
     def written(self, key: PartitionKey, end_offset: int) -> None:
         local = self._local.get(key)
         if local is not None and local.state is not None:

@@ -71,6 +71,8 @@ class CombinedNode:
                 return []
             case ConnectionClosed(connection_id):
                 self.service.on_connection_closed(connection_id)
+            case _:
+                pass
         return [*self.controller.step(event, now, wall)]
 
     def _finish(self, out: Effects, now: Instant, wall: WallClock) -> list[NodeEffect]:

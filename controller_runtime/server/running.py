@@ -44,7 +44,10 @@ def build(
     requests: Requests,
     started_at_ms: int,
 ) -> RunningNode:
-    del requests
+    if config.is_broker:
+        from controller_runtime.server.running_broker import RunningBroker
+
+        return RunningBroker(config, disk, advertised, now, requests, started_at_ms)
     return RunningController(config, disk, build_controller(config, disk, advertised, now), started_at_ms)
 
 

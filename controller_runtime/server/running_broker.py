@@ -1,0 +1,87 @@
+"""A process with the broker role, alone or beside a controller: its node, its data plane, and what probes are told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from controller_runtime.identifiers import Endpoint, Instant
+from controller_runtime.metadata.image import MetadataImage
+from controller_runtime.node.broker_node import BrokerNode
+from controller_runtime.node.combined_node import CombinedNode
+from controller_runtime.node.events import NodeEvent
+from controller_runtime.node.metadata_replica import MetadataReplica
+from controller_runtime.node.ports import Node
+from controller_runtime.server.assembly import Disk
+from controller_runtime.server.broker_assembly import build_broker, build_combined, log_directories
+from controller_runtime.server.config import ServerConfig
+from controller_runtime.server.data_plane import BrokerDataPlane
+from controller_runtime.server.driver import DataPlane
+from controller_runtime.server.facts import image_facts, raft_facts, resident_bytes
+from controller_runtime.server.health import Readiness
+from controller_runtime.server.metrics import NodeFacts
+from controller_runtime.server.requests import Requests
+
+
+class RunningBroker:
+    """Implements `running.RunningNode`."""
+
+    def __init__(
+        self,
+        config: ServerConfig,
+        disk: Disk,
+        advertised: Mapping[str, Endpoint],
+        now: Instant,
+        requests: Requests,
+        started_at_ms: int,
+    ) -> None:
+        self._config = config
+        self._disk = disk
+        self._started_at_ms = started_at_ms
+        self._data = BrokerDataPlane(disk.filesystem, log_directories(config, disk), requests.finish_without_reply)
+        build = build_combined if config.is_controller else build_broker
+        self._broker: BrokerNode | CombinedNode = build(config, disk, advertised, now, self._data.previous_broker_epoch)
+
+    @property
+    def node(self) -> Node:
+        return self._broker
+
+    @property
+    def data_plane(self) -> DataPlane | None:
+        return self._data
+
+    def attach(self, feed: Callable[[NodeEvent], None]) -> None:
+        self._data.attach(feed)
+
+    @property
+    def _meta(self) -> MetadataReplica:
+        node = self._broker
+        return node.controller.meta if isinstance(node, CombinedNode) else node.meta
+
+    @property
+    def _image(self) -> MetadataImage:
+        node = self._broker
+        return node.controller.image if isinstance(node, CombinedNode) else node.image
+
+    def readiness(self) -> Readiness:
+        return Readiness(self._meta.replica.leader_id is not None, self._broker.service.is_serving)
+
+    def facts(self, connections: Mapping[str, int]) -> NodeFacts:
+        service = self._broker.service
+        return NodeFacts(
+            node_id=self._config.node_id,
+            cluster_id=self._disk.directories.cluster_id,
+            raft=raft_facts(self._meta, None),
+            image=image_facts(self._image),
+            is_controller=self._config.is_controller,
+            is_broker=True,
+            connections=connections,
+            resident_bytes=resident_bytes(),
+            started_at_ms=self._started_at_ms,
+            broker_state=service.lifecycle.state.value,
+            leaders=service.partitions.leader_count,
+            replicas=service.partitions.replica_count,
+        )
+
+    def close(self) -> None:
+        """After a clean stop: flush and close every partition, and leave the mark that says so."""
+        self._data.close(self._broker.service.epoch)
