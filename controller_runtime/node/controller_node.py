@@ -368,5 +368,6 @@ class ControllerNode:
                 self._writer.write(decision.records, now, wall)
             return self._write_if_due(self._writer, now, wall)
         if replica.leader_id is None or replica.is_leader or endpoint is None:
+            self._registrar.rest()
             return []
         return self._registrar.poll(self.image, endpoint, now)

@@ -59,6 +59,10 @@ class ControllerRegistrar:
         self._wanted = may and (known is None or known.incarnation_id != self._identity.incarnation_id)
         return self._wanted and self._in_flight is None and now >= self._not_before
 
+    def rest(self) -> None:
+        """There is nobody to ask now; a new leader will be an event."""
+        self._wanted = False
+
     def own_request(self, image: MetadataImage, now: Instant) -> Message | None:
         """What the active controller decides about itself, if its newest image does not know this incarnation."""
         if not self._is_due(image, now):

@@ -1,0 +1,33 @@
+"""INV-04: when a leader commits, a majority of the voters has it on disk, not only in memory (thesis 3.6; CommittedEntriesReachMajority)."""
+
+from __future__ import annotations
+
+from controller_runtime.identifiers import NodeId, Offset
+from controller_runtime.raft.roles import Leader
+from support.simulation.machine import Machine
+from support.simulation.world import Violation, World
+
+
+class DurableMajority:
+    def __init__(self) -> None:
+        self.checked: dict[NodeId, tuple[int, Offset]] = {}
+
+    def after_step(self, world: World, machine: Machine) -> None:
+        assert machine.node is not None
+        replica = machine.node.meta.replica
+        role = replica.role
+        if not isinstance(role, Leader) or role.high_watermark is None:
+            return
+        claim = (role.epoch, role.high_watermark)
+        if self.checked.get(machine.id) == claim:
+            return
+        self.checked[machine.id] = claim
+        holders = [v for v in replica.voters.ids if world.machines[v].flushed_offset >= role.high_watermark]
+        if len(holders) < replica.voters.majority:
+            raise Violation(
+                f"n{machine.id} commits {role.high_watermark} in epoch {role.epoch}, on disk at {holders} only"
+            )
+
+    def after_save(self, world: World, machine: Machine) -> None: ...
+
+    def at_end(self, world: World) -> None: ...

@@ -1,0 +1,26 @@
+"""All invariants, new for one run."""
+
+from __future__ import annotations
+
+from simulation.invariants.convergence import Convergence
+from simulation.invariants.durable_majority import DurableMajority
+from simulation.invariants.election_safety import ElectionSafety
+from simulation.invariants.high_watermark import HighWatermark
+from simulation.invariants.leader_completeness import LeaderCompleteness
+from simulation.invariants.log_agreement import LogAgreement
+from simulation.invariants.persisted_epoch import PersistedEpoch
+from simulation.invariants.snapshots import Snapshots
+from support.simulation.world import Invariant
+
+
+def every_invariant() -> list[Invariant]:
+    return [
+        ElectionSafety(),
+        PersistedEpoch(),
+        HighWatermark(),
+        DurableMajority(),
+        LeaderCompleteness(),
+        LogAgreement(),
+        Snapshots(),
+        Convergence(),
+    ]

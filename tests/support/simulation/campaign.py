@@ -1,0 +1,60 @@
+"""Many seeds on several processors, and what to say about those that failed."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from simulation.invariants.every import every_invariant
+from support.simulation.schedule import Outcome, Schedule
+
+MAX_FAILURES = 5
+"""Then nobody reads on."""
+
+
+@dataclass
+class Campaign:
+    outcomes: list[Outcome] = field(default_factory=list)
+    failures: list[tuple[int, str]] = field(default_factory=list)
+
+    def summary(self) -> str:
+        steps = sum(outcome.steps for outcome in self.outcomes)
+        virtual = sum(outcome.virtual_s for outcome in self.outcomes)
+        topics = sum(outcome.acknowledged for outcome in self.outcomes)
+        epochs = sum(outcome.epochs for outcome in self.outcomes)
+        return (
+            f"{len(self.outcomes)} schedules of the simulator: {steps:,} steps, {virtual:,.0f} virtual seconds, "
+            f"{epochs:,} epochs, {topics:,} acknowledged topics"
+        )
+
+    def complaint(self) -> str:
+        lines = [f"{text}\n    replay: {replay_command(seed)}" for seed, text in self.failures]
+        return "\n".join([*lines, "add the seed to tests/simulation/regressions.txt when it is mended"])
+
+
+def replay_command(seed: int) -> str:
+    return f"PYTHONPATH=.:tests python -m support.simulation --seed {seed} --trace"
+
+
+def attempt(seed: int) -> Outcome | tuple[int, str]:
+    """One schedule; a failure of any kind comes back as text."""
+    try:
+        return Schedule(seed, every_invariant()).run()
+    except Exception as error:
+        return seed, f"seed {seed}: {type(error).__name__}: {error}"
+
+
+def run_campaign(seeds: Iterable[int], processes: int | None = None) -> Campaign:
+    campaign = Campaign()
+    context = multiprocessing.get_context("fork")
+    with context.Pool(processes or os.cpu_count() or 1) as pool:
+        for result in pool.imap_unordered(attempt, seeds, chunksize=8):
+            if isinstance(result, Outcome):
+                campaign.outcomes.append(result)
+            else:
+                campaign.failures.append(result)
+            if len(campaign.failures) >= MAX_FAILURES:
+                break
+    return campaign

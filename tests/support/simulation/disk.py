@@ -1,0 +1,198 @@
+"""A disk in memory with POSIX's promises and no more: what was not synced may survive a power loss wholly, in part, torn, or not at all.
+
+`kill` is the end of a process: the kernel keeps what was written. `power_loss` is the end of the machine: of each file the synced content
+survives, and of the writes since then an arbitrary part, the last one perhaps torn; of each directory the synced names, and a prefix of the
+changes since. Chance comes from the schedule's generator, so a seed decides what is lost.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from random import Random
+
+from controller_runtime.storage.errors import DirectoryLocked
+from controller_runtime.storage.filesystem import parent
+
+
+class Crashed(BaseException):
+    """The machine stopped in the middle of an operation."""
+
+
+@dataclass(slots=True)
+class Inode:
+    data: bytearray = field(default_factory=bytearray)
+    durable: bytes = b""
+    unsynced: list[tuple[int, bytes | None]] = field(default_factory=list)
+    """Writes (position, bytes) and truncations (size, None) since the last sync."""
+
+    def write(self, position: int, data: bytes) -> None:
+        self.unsynced.append((position, data))
+        _apply(self.data, position, data)
+
+    def truncate(self, size: int) -> None:
+        self.unsynced.append((size, None))
+        _apply(self.data, size, None)
+
+    def sync(self) -> None:
+        self.durable = bytes(self.data)
+        self.unsynced.clear()
+
+    def lose(self, rng: Random) -> None:
+        """What the platter holds after a power loss."""
+        after = bytearray(self.durable)
+        for position, data in self.unsynced:
+            match rng.randrange(4):
+                case 0:
+                    continue
+                case 1 if data:
+                    _apply(after, position, data[: rng.randrange(len(data))])
+                case _:
+                    _apply(after, position, data)
+        self.data = after
+        self.sync()
+
+
+def _apply(data: bytearray, position: int, written: bytes | None) -> None:
+    if written is None:
+        data.extend(bytes(max(0, position - len(data))))
+        del data[position:]
+    else:
+        data.extend(bytes(max(0, position - len(data))))
+        data[position : position + len(written)] = written
+
+
+class SimFile:
+    __slots__ = ("_disk", "_inode")
+
+    def __init__(self, disk: SimDisk, inode: Inode) -> None:
+        self._disk, self._inode = disk, inode
+
+    def read_at(self, position: int, size: int) -> bytes:
+        return bytes(self._inode.data[position : position + size])
+
+    def write_at(self, position: int, data: bytes) -> None:
+        self._disk.spend()
+        self._inode.write(position, data)
+
+    def truncate(self, size: int) -> None:
+        self._disk.spend()
+        self._inode.truncate(size)
+
+    def size(self) -> int:
+        return len(self._inode.data)
+
+    def fdatasync(self) -> None:
+        self._disk.spend()
+        self._inode.sync()
+
+    def close(self) -> None: ...
+
+
+class SimLock:
+    def __init__(self, held: set[str], path: str) -> None:
+        self._held, self._path = held, path
+
+    def release(self) -> None:
+        self._held.discard(self._path)
+
+
+class SimDisk:
+    """A `FileSystem`. Directories are durable when made."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, Inode] = {}
+        self._durable_names: dict[str, Inode] = {}
+        self._changes: list[tuple[str, Inode | None]] = []
+        self._directories: set[str] = {"/"}
+        self._locks: set[str] = set()
+        self.operations_left: int | None = None
+        """After this many more changes the machine stops; None: never."""
+
+    def spend(self) -> None:
+        if self.operations_left is not None:
+            if self.operations_left <= 0:
+                raise Crashed
+            self.operations_left -= 1
+
+    # The end of a process, or of the machine.
+
+    def kill(self) -> None:
+        self.operations_left = None
+        self._locks.clear()
+
+    def power_loss(self, rng: Random) -> None:
+        self.kill()
+        kept = rng.randint(0, len(self._changes))
+        names = dict(self._durable_names)
+        for path, inode in self._changes[:kept]:
+            if inode is None:
+                names.pop(path, None)
+            else:
+                names[path] = inode
+        for inode in {id(inode): inode for inode in names.values()}.values():
+            inode.lose(rng)
+        self._names, self._durable_names, self._changes = names, dict(names), []
+
+    def wipe(self) -> None:
+        """A new, empty disk."""
+        self.kill()
+        self._names, self._durable_names, self._changes = {}, {}, []
+        self._directories = {"/"}
+
+    # FileSystem.
+
+    def open(self, path: str, *, create: bool = False, write: bool = True) -> SimFile:
+        inode = self._names.get(path)
+        if inode is None:
+            if not create or parent(path) not in self._directories:
+                raise FileNotFoundError(path)
+            self.spend()
+            inode = self._names[path] = Inode()
+            self._changes.append((path, inode))
+        return SimFile(self, inode)
+
+    def exists(self, path: str) -> bool:
+        return path in self._names or path in self._directories
+
+    def is_directory(self, path: str) -> bool:
+        return path in self._directories
+
+    def list_directory(self, path: str) -> list[str]:
+        if path not in self._directories:
+            raise FileNotFoundError(path)
+        return sorted(n.rpartition("/")[2] for n in (*self._names, *self._directories) if parent(n) == path != n)
+
+    def make_directories(self, path: str) -> None:
+        if path not in self._directories:
+            self.make_directories(parent(path))
+            self._directories.add(path)
+
+    def remove(self, path: str) -> None:
+        self.spend()
+        del self._names[path]
+        self._changes.append((path, None))
+
+    def remove_directory(self, path: str) -> None:
+        self._directories.discard(path)
+
+    def rename(self, source: str, target: str) -> None:
+        self.spend()
+        inode = self._names[target] = self._names.pop(source)
+        # One atomic change: a crash shows the old names or the new ones.
+        self._changes.append((target, inode))
+        self._changes.append((source, None))
+
+    def sync_directory(self, path: str) -> None:
+        self.spend()
+        for name in [name for name in self._durable_names if parent(name) == path]:
+            del self._durable_names[name]
+        self._durable_names.update({name: inode for name, inode in self._names.items() if parent(name) == path})
+        self._changes = [change for change in self._changes if parent(change[0]) != path]
+
+    def make_read_only(self, path: str) -> None: ...
+
+    def lock(self, path: str) -> SimLock:
+        if path in self._locks:
+            raise DirectoryLocked(path)
+        self._locks.add(path)
+        return SimLock(self._locks, path)

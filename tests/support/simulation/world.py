@@ -1,0 +1,287 @@
+"""The simulated world: one clock, one queue of happenings, one source of chance. The same seed gives the same run, step by step.
+
+It carries calls between machines, completes disk writes, fires timers, and lets every invariant look after each step of each machine. A violation
+ends the run at once with what was seen; the trace, if wanted, reads like a production log at debug level.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from random import Random
+from typing import Protocol
+
+from controller_runtime.identifiers import Endpoint, Instant, NodeId
+from controller_runtime.node.effects import Call, NodeEffect
+from controller_runtime.node.events import (
+    CallFailed,
+    CallFailure,
+    CallId,
+    ConnectionId,
+    ConnectionInfo,
+    NodeEvent,
+    RequestId,
+    RequestReceived,
+    ResponseReceived,
+)
+from controller_runtime.protocol.schema import Message
+from support.simulation.machine import LISTENER, Fleet, Machine, endpoint_of
+from support.simulation.network import Network
+from support.simulation.trace import render_effect, render_event, render_state
+
+
+class Violation(AssertionError):
+    """A promise was broken."""
+
+
+class Invariant(Protocol):
+    """What must hold at every moment; one per file in tests/simulation/invariants."""
+
+    def after_step(self, world: World, machine: Machine) -> None: ...
+
+    def after_save(self, world: World, machine: Machine) -> None: ...
+
+    def at_end(self, world: World) -> None:
+        """After the liveness phase: everything is healed and has had time."""
+
+
+@dataclass(slots=True)
+class Exchange:
+    """A request that a machine or a client waits for."""
+
+    source: NodeId
+    boot: int
+    answer: Callable[[int, Message], None]
+    fail: Callable[[CallFailure], None]
+    target: NodeId
+    key: int = 0
+    version: int = 0
+    over: bool = False
+
+
+Asker = Callable[[Message], None]
+CLIENT = NodeId(-100)
+MAX_STEPS_PER_MOMENT = 1000
+"""A node that wants a turn again and again without time passing would burn a processor for ever."""
+
+
+@dataclass
+class World:
+    seed: int
+    fleet: Fleet
+    invariants: Iterable[Invariant] = ()
+    tracer: Callable[[str], None] | None = None
+    time: float = 0.0
+    steps: int = 0
+    ended: set[NodeId] = field(default_factory=set)
+    """Machines whose process ended by itself (a clean shutdown)."""
+
+    def __post_init__(self) -> None:
+        self.rng = Random(self.seed)
+        self.network = Network(Random(self.rng.random()))
+        self.invariants = list(self.invariants)
+        self._queue: list[tuple[float, int, Callable[[], None]]] = []
+        self._sequence = 0
+        self._timers: dict[NodeId, float] = {}
+        self._requests: dict[RequestId, Exchange] = {}
+        self._calls: dict[tuple[NodeId, int, CallId], Exchange] = {}
+        self._next_request = 1
+        self.slow_disk = 0.0
+        self._same_moment, self._last_moment = 0, -1.0
+        self.machines = {node: Machine(node, self.fleet, self, Random(self.rng.random())) for node in self.fleet.nodes}
+        self._by_endpoint = {endpoint_of(node): node for node in self.fleet.nodes}
+
+    # Time.
+
+    def later(self, delay: float, action: Callable[[], None]) -> None:
+        self._sequence += 1
+        heapq.heappush(self._queue, (self.time + delay, self._sequence, action))
+
+    def run(self, until: float, stop: Callable[[], bool] | None = None) -> bool:
+        """Let things happen until then, or until `stop` says so; it is asked after every happening."""
+        while self._queue and self._queue[0][0] <= until:
+            at, _, action = heapq.heappop(self._queue)
+            self.time = max(self.time, at)
+            action()
+            if stop is not None and stop():
+                return True
+        self.time = until
+        return False
+
+    def set_timer(self, machine: Machine, deadline: Instant | None) -> None:
+        """One timer per machine; only the earliest one counts."""
+        if deadline is None:
+            return
+        at = max(self.time, deadline - machine.skew + 1e-6)  # Never a rounding error too early.
+        if self._timers.get(machine.id, float("inf")) <= at + 1e-9:
+            return
+        self._timers[machine.id] = at
+
+        def fire() -> None:
+            if self._timers.get(machine.id) == at:
+                del self._timers[machine.id]
+                machine.time_passed()
+
+        self.later(at - self.time, fire)
+
+    def disk_delay(self) -> float:
+        if self.slow_disk and self.rng.random() < self.slow_disk:
+            return self.rng.uniform(0.05, 3.0)
+        return self.rng.uniform(0.0005, 0.006)
+
+    # Machines.
+
+    @property
+    def up(self) -> list[Machine]:
+        return [machine for machine in self.machines.values() if machine.is_up]
+
+    def boot(self, node: NodeId) -> None:
+        machine = self.machines[node]
+        self.trace(f"n{node} starts")
+        self._timers.pop(node, None)
+        self.ended.discard(node)
+        machine.boot()
+        self.after_step(machine)
+
+    def kill(self, node: NodeId, *, power_loss: bool) -> None:
+        machine = self.machines[node]
+        self.trace(f"n{node} {'loses power' if power_loss else 'is killed'}")
+        machine.kill(power_loss=power_loss)
+        self._connections_end(node, silent=power_loss and self.rng.random() < 0.5)
+
+    def pause(self, node: NodeId, seconds: float) -> None:
+        """The process does not run for a while (SIGSTOP, a stolen CPU); its clock does."""
+        machine = self.machines[node]
+        self.trace(f"n{node} pauses for {seconds:.2f} s")
+        machine.paused_until = self.time + seconds
+        self.later(seconds, machine.resume)
+
+    def jump_clock(self, node: NodeId, seconds: float) -> None:
+        """The monotonic clock leaps forward, the wall clock anywhere."""
+        machine = self.machines[node]
+        self.trace(f"n{node}: clock jumps by {seconds:.2f} s")
+        machine.skew += seconds
+        machine.wall_skew += self.rng.randrange(-100_000, 100_000)
+        self._timers.pop(node, None)
+        if machine.node is not None:
+            self.set_timer(machine, machine.node.next_deadline())
+
+    def stopped(self, machine: Machine, reason: str, *, fault: bool) -> None:
+        if fault:
+            raise Violation(f"n{machine.id} stops with a fault: {reason}")
+        self.trace(f"n{machine.id} stopped: {reason}")
+        machine.stop()
+        self.ended.add(machine.id)
+        self._connections_end(machine.id, silent=False)
+
+    def _connections_end(self, node: NodeId, *, silent: bool) -> None:
+        """Whoever waits for the dead process learns it from its connection, unless the whole machine fell silent."""
+        for request_id, exchange in list(self._requests.items()):
+            if exchange.target == node:
+                del self._requests[request_id]
+                if not silent and not self.network.is_cut(node, exchange.source):
+                    self._fail(exchange, CallFailure.DISCONNECTED)
+
+    # Calls.
+
+    def call(self, machine: Machine, call: Call) -> None:
+        boot = machine.boots
+        key = (machine.id, boot, call.call_id)
+
+        def answer(version: int, body: Message) -> None:
+            if self._calls.pop(key, None) is not None and machine.boots == boot:
+                machine.feed(ResponseReceived(call.call_id, version, body))
+
+        def fail(why: CallFailure) -> None:
+            if self._calls.pop(key, None) is not None and machine.boots == boot:
+                machine.feed(CallFailed(call.call_id, why))
+
+        self._calls[key] = self.ask(machine.id, call.endpoint, call.body, call.timeout_ms / 1000, answer, fail, boot)
+
+    def cancel(self, machine: Machine, call_id: CallId) -> None:
+        exchange = self._calls.pop((machine.id, machine.boots, call_id), None)
+        if exchange is not None:
+            exchange.over = True
+
+    def ask(
+        self,
+        source: NodeId,
+        endpoint: Endpoint,
+        body: Message,
+        timeout: float,
+        answer: Callable[[int, Message], None],
+        fail: Callable[[CallFailure], None],
+        boot: int = 0,
+    ) -> Exchange:
+        """Send a request; exactly one of `answer` and `fail` is called, unless nobody is alive to hear it."""
+        exchange = Exchange(source, boot, answer, fail, self._by_endpoint[endpoint])
+        self.later(timeout, lambda: self._end(exchange, lambda: fail(CallFailure.TIMED_OUT)))
+        for _ in range(self.network.copies()):
+            if self.network.carries(source, exchange.target):
+                self.later(self.network.delay(), lambda: self._deliver(exchange, body))
+        return exchange
+
+    def _end(self, exchange: Exchange, action: Callable[[], None]) -> None:
+        if not exchange.over:
+            exchange.over = True
+            action()
+
+    def _fail(self, exchange: Exchange, why: CallFailure) -> None:
+        self.later(self.network.delay(), lambda: self._end(exchange, lambda: exchange.fail(why)))
+
+    def _deliver(self, exchange: Exchange, body: Message) -> None:
+        machine = self.machines[exchange.target]
+        if not machine.is_up:
+            if not self.network.is_cut(exchange.target, exchange.source):
+                self._fail(exchange, CallFailure.REFUSED)
+            return
+        exchange.key, exchange.version, arrived = self.network.request(body)
+        request_id = RequestId(self._next_request)
+        self._next_request += 1
+        self._requests[request_id] = exchange
+        connection = ConnectionInfo(ConnectionId(exchange.source), LISTENER)
+        machine.feed(
+            RequestReceived(request_id, connection, exchange.key, exchange.version, f"n{exchange.source}", arrived)
+        )
+
+    def respond(self, machine: Machine, request_id: RequestId, body: Message) -> None:
+        exchange = self._requests.pop(request_id, None)
+        if exchange is None:
+            raise Violation(f"n{machine.id} answers request {request_id}, which nobody waits for: {body!r}")
+        if self.network.carries(machine.id, exchange.source):
+            arrived = self.network.response(exchange.key, exchange.version, body)
+            delay = self.network.delay()
+            self.later(delay, lambda: self._end(exchange, lambda: exchange.answer(exchange.version, arrived)))
+
+    # Looking.
+
+    def after_step(self, machine: Machine) -> None:
+        self.steps += 1
+        self._same_moment = self._same_moment + 1 if self.time == self._last_moment else 0
+        self._last_moment = self.time
+        if self._same_moment > MAX_STEPS_PER_MOMENT:
+            raise Violation(f"n{machine.id} spins: {self._same_moment} steps without any time passing")
+        if machine.node is None:
+            return
+        for invariant in self.invariants:
+            invariant.after_step(self, machine)
+
+    def persisted(self, machine: Machine) -> None:
+        for invariant in self.invariants:
+            invariant.after_save(self, machine)
+
+    def violation(self, text: str) -> None:
+        raise Violation(text)
+
+    def trace(self, text: str) -> None:
+        if self.tracer is not None:
+            self.tracer(f"{self.time:9.3f}s {text}")
+
+    def trace_event(self, machine: Machine, event: NodeEvent) -> None:
+        if self.tracer is not None:
+            self.tracer(f"{self.time:9.3f}s {render_state(machine)} <- {render_event(event)}")
+
+    def trace_effect(self, machine: Machine, effect: NodeEffect) -> None:
+        if self.tracer is not None:
+            self.tracer(f"{'':10} n{machine.id}    {render_effect(effect)}")
