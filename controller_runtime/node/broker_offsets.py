@@ -37,6 +37,7 @@ MAX_TIMESTAMP: Final = -3
 EARLIEST_LOCAL: Final = -4
 LATEST_TIERED: Final = -5
 EARLIEST_PENDING_UPLOAD: Final = -6
+_FIRST_VERSION_WITH_EPOCH: Final = 4
 _NOT_TIERED: Final = (LATEST_TIERED, EARLIEST_PENDING_UPLOAD)
 
 
@@ -46,6 +47,7 @@ class _Listing:
 
     request_id: RequestId
     request: ListOffsetsRequest
+    version: int
     answers: dict[tuple[int, int], ListOffsetsPartitionResponse] = field(default_factory=dict)
     open: set[WorkId] = field(default_factory=set)
 
@@ -57,7 +59,7 @@ class OffsetsHandler:
         self._last_work = 0
 
     def on_request(self, event: RequestReceived, request: ListOffsetsRequest) -> list[NodeEffect | BrokerEffect]:
-        listing = _Listing(event.request_id, request)
+        listing = _Listing(event.request_id, request, event.api_version)
         out: list[NodeEffect | BrokerEffect] = []
         for topic_place, topic in enumerate(request.topics):
             for place, wanted in enumerate(topic.partitions):
@@ -126,12 +128,24 @@ def _at(index: int, offset: int, epoch: int) -> ListOffsetsPartitionResponse:
     return ListOffsetsPartitionResponse(partition_index=index, offset=offset, leader_epoch=epoch)
 
 
+def _without_epoch(answer: ListOffsetsPartitionResponse) -> ListOffsetsPartitionResponse:
+    return ListOffsetsPartitionResponse(
+        partition_index=answer.partition_index,
+        error_code=answer.error_code,
+        timestamp=answer.timestamp,
+        offset=answer.offset,
+    )
+
+
 def _response(listing: _Listing) -> ListOffsetsResponse:
+    answers = listing.answers
+    if listing.version < _FIRST_VERSION_WITH_EPOCH:
+        answers = {place: _without_epoch(answer) for place, answer in answers.items()}
     return ListOffsetsResponse(
         topics=tuple(
             ListOffsetsTopicResponse(
                 name=topic.name,
-                partitions=tuple(listing.answers[topic_place, place] for place in range(len(topic.partitions))),
+                partitions=tuple(answers[topic_place, place] for place in range(len(topic.partitions))),
             )
             for topic_place, topic in enumerate(listing.request.topics)
         )

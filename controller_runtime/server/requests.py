@@ -89,7 +89,14 @@ class Requests:
             return
         connection, header = found
         del self._asked[connection]
-        connection.reply(encode_response(body, header))
+        try:
+            frame = encode_response(body, header)
+        except ProtocolError as error:
+            # One client must not end the node for everybody: what it asked for is done, only the words are missing.
+            log.error("the answer to %s cannot be told: %s", ApiKey(header.request_api_key).name, error)
+            connection.close(str(error))
+            return
+        connection.reply(frame)
 
     def finish_without_reply(self, request_id: RequestId) -> None:
         """The request was carried out and its sender wants no answer (a produce with acks=0)."""
