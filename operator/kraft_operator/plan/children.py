@@ -72,7 +72,8 @@ def contained(intent: Any, live: Any) -> bool:
             same_length = isinstance(live, list) and len(live) == len(intent)
             return same_length and all(contained(*pair) for pair in zip(intent, live, strict=True))
         case _:
-            return intent == live or (live is None and intent in ("", None)) or _same_quantity(intent, live)
+            same = intent == live and isinstance(intent, bool) == isinstance(live, bool)
+            return same or (live is None and intent in ("", None)) or _same_quantity(intent, live)
 
 
 def _differs(intent: Mapping[str, Any], live: Mapping[str, Any], settled: Settled) -> bool:

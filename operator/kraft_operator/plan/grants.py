@@ -21,7 +21,6 @@ from kraft_operator.plan.situation import NOTHING, Finding, Situation, Topic, Ve
 from storage_guard.formats import Grant, GrantMode, Report, format_argument
 from storage_guard.formats import Verdict as Disk
 
-
 KNOWN: Final = "Known"
 """`inspect`'s reason for a directory that the ledger mounted in the pod knows."""
 

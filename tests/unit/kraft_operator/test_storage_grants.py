@@ -183,8 +183,8 @@ def test_a_directory_id_of_the_first_quorum_never_moves_to_another_claim() -> No
     world.delete_claim(1)
     for _ in range(3):
         world.kubelet(1)
-        decision = world.reconcile()
-    assert refused(decision) == ["FormatRefused"]
+        world.reconcile()
+    assert refused(world.plan()) == ["FormatRefused"]
     assert world.pods[1].grant is None
 
 

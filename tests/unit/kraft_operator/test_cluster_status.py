@@ -1,0 +1,138 @@
+"""What the resource says: classes that people and GitOps tools read, dated only when they change."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from kraft_operator.events import notes
+from kraft_operator.observed import Quorum, QuorumState, Trouble
+from kraft_operator.plan.situation import Decision
+from kraft_operator.status import refused, status
+from support.operator_world import World, pool
+
+pytestmark = pytest.mark.unit
+
+
+def written(world: World, old: dict[str, Any] | None = None, now: str = "t1") -> dict[str, Any]:
+    decision = world.plan()
+    return status(world.cluster, world.observed(), decision, decision.actions, old or {}, now)
+
+
+def condition(found: dict[str, Any], kind: str) -> tuple[str, str]:
+    each = next(each for each in found["conditions"] if each["type"] == kind)
+    return each["status"], each["reason"]
+
+
+def formed() -> World:
+    world = World()
+    world.settle()
+    return world
+
+
+def test_a_whole_cluster_is_ready_and_kstatus_current() -> None:
+    found = written(formed())
+    assert found["phase"] == "Ready"
+    assert condition(found, "Ready") == ("True", "Ready")
+    assert condition(found, "Reconciling") == ("False", "Idle")
+    assert condition(found, "Stalled") == ("False", "Progressing")
+    assert (found["quorum"]["state"], found["quorum"]["leaderID"]) == ("Available", 0)
+    assert [node["storage"] for node in found["nodes"]] == ["Match"] * 5
+    assert found["plan"] == {"steps": []}
+
+
+def test_the_same_world_gives_the_same_status_whatever_the_time() -> None:
+    world = formed()
+    first = written(world, now="t1")
+    assert written(world, first, now="t2") == first
+
+
+def test_growing_numbers_of_the_log_do_not_change_the_status() -> None:
+    world = formed()
+    first = written(world)
+    for _ in range(5):
+        world.write_metadata()
+    assert written(world, first, now="t2") == first
+
+
+def test_only_a_condition_that_changed_gets_a_new_date() -> None:
+    world = formed()
+    first = written(world)
+    world.wipe(1)
+    world.settle()
+    found = written(world, first, now="t2")
+    dates = {each["type"]: each["lastTransitionTime"] for each in found["conditions"]}
+    assert (dates["StorageHealthy"], dates["Stalled"], dates["Ready"]) == ("t2", "t2", "t2")
+    assert (dates["SpecValid"], dates["QuorumAvailable"]) == ("t1", "t1")
+    assert found["phase"] == "Stalled"
+    assert next(node for node in found["nodes"] if node["nodeID"] == 1)["storage"] == "FormatRefused"
+
+
+def test_a_cluster_being_formed_is_in_progress() -> None:
+    world = World()
+    found = written(world)
+    assert condition(found, "Ready") == ("False", "Forming")
+    assert condition(found, "Reconciling") == ("True", "Forming")
+    assert condition(found, "QuorumAvailable") == ("Unknown", "NotFormed")
+    assert found["phase"] == "Forming"
+    assert len(found["plan"]["steps"]) > 5
+
+
+@pytest.mark.parametrize(
+    ("state", "value", "reason"),
+    [(QuorumState.UNAVAILABLE, "False", "NoLeader"), (QuorumState.UNKNOWN, "Unknown", "NotReached")],
+)
+def test_a_lost_quorum_is_told_from_an_unknown_one(state: QuorumState, value: str, reason: str) -> None:
+    world = formed()
+    observed = replace(world.observed(), quorum=Quorum(state, "why"))
+    found = status(world.cluster, observed, Decision(ledger=world.ledger), (), {}, "t")
+    assert condition(found, "QuorumAvailable") == (value, reason)
+    assert condition(found, "Ready") == ("False", reason)
+
+
+def test_an_image_that_does_not_start_is_told_with_its_remedy() -> None:
+    world = World()
+    world.reconcile()
+    world.kubelet()
+    world.pods[0].trouble = Trouble("ImagePullBackOff", "no such image", "format")
+    found = written(world)
+    assert condition(found, "PodsHealthy") == ("False", "ImagePullBackOff")
+    message = next(each["message"] for each in found["conditions"] if each["type"] == "PodsHealthy")
+    assert (
+        message
+        == "c-controller-0-0/format: no such image; check spec.image (repository, tag, digest) and spec.image.pullSecrets"
+    )
+
+
+def test_an_invalid_resource_keeps_what_was_known_and_says_what_to_correct() -> None:
+    first = written(formed())
+    found = refused(2, "SpecInvalid", "spec.controllers.replicas: must be odd", first, "t2")
+    assert found["phase"] == "Stalled"
+    assert found["observedGeneration"] == 2
+    assert condition(found, "Stalled") == ("True", "SpecInvalid")
+    assert condition(found, "QuorumAvailable") == ("True", "LeaderKnown")
+    assert found["clusterID"] == first["clusterID"]
+
+
+def test_events_are_told_once_per_transition() -> None:
+    world = formed()
+    first, before = written(world), world.ledger
+    assert notes(first, first, before, before, ()) == ()
+    world.wipe(1)
+    world.settle()
+    second = written(world, first, "t2")
+    assert [(note.type, note.reason) for note in notes(first, second, before, world.ledger, ())] == [
+        ("Warning", "FormatRefused")
+    ]
+    assert notes(second, second, world.ledger, world.ledger, ()) == ()
+
+
+def test_a_broker_that_cannot_leave_is_named_in_the_condition() -> None:
+    world = formed()
+    world.replicas = {101: ("payments",)}
+    world.edit(brokerPools=[pool("b", 1, 100)])
+    found = written(world)
+    assert condition(found, "MembershipSynced") == ("False", "BrokerHoldsReplicas")
+    assert found["brokers"]["replicas"] == 1

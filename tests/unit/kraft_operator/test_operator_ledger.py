@@ -1,0 +1,99 @@
+"""The ledger as text: what is written is read back, what was tampered with is refused."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from kraft_operator.ledger import (
+    LEDGER_KEY,
+    CorruptLedger,
+    Entry,
+    Formation,
+    Ledger,
+    Origin,
+    Step,
+    StepKind,
+    parse,
+    render,
+)
+from storage_guard.formats import Grant, GrantMode, Identity, Seen, Verdict
+
+pytestmark = pytest.mark.unit
+
+GRANT = Grant("pod-1", "pvc-1", "pv-1", 0, "C", GrantMode.INITIAL_CONTROLLERS, "N", Seen(Verdict.EMPTY), "D")
+ENTRY = Entry(
+    0,
+    "controller",
+    "controller",
+    "D",
+    "D",
+    "data-c-controller-0-0",
+    "pvc-1",
+    "pv-1",
+    "N",
+    3,
+    120,
+    "z1",
+    grant=GRANT,
+    grant_used=True,
+)
+STEP = Step(StepKind.GRANT, 0, "a", 4, ("pod-1", "pvc-1", "N"))
+LEDGER = Ledger(
+    "C",
+    Origin.REBUILT,
+    Formation.STARTED,
+    2,
+    (0, 1, 2),
+    ("uid",),
+    (ENTRY, Entry(100, "broker", "b", retired=True)),
+    (STEP,),
+)
+
+
+def test_a_ledger_is_read_back_as_it_was_written() -> None:
+    assert parse(render(LEDGER)) == LEDGER
+
+
+def test_a_known_disk_is_published_for_its_pod_and_an_unknown_one_is_not() -> None:
+    data = render(LEDGER)
+    assert set(data) == {LEDGER_KEY, "node-0.json"}
+    assert Identity.from_json(data["node-0.json"]) == Identity("C", 0, "D", "N", 3, 120, "z1")
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "words"),
+    [
+        ("version", 2, "version 2 is not known"),
+        ("clusterID", "", "text is needed"),
+        ("nodes", None, "TypeError"),
+        ("formation", "Perhaps", "Perhaps"),
+        ("journal", [{"kind": "Grant"}], "nodeID"),
+    ],
+)
+def test_a_ledger_that_is_not_ours_is_refused_with_the_reason(key: str, value: object, words: str) -> None:
+    values = json.loads(render(LEDGER)[LEDGER_KEY]) | {key: value}
+    with pytest.raises(CorruptLedger, match=words):
+        parse({LEDGER_KEY: json.dumps(values)})
+
+
+def test_a_node_that_appears_twice_is_refused() -> None:
+    values = json.loads(render(LEDGER)[LEDGER_KEY])
+    values["nodes"] *= 2
+    with pytest.raises(CorruptLedger, match="repeat"):
+        parse({LEDGER_KEY: json.dumps(values)})
+
+
+def test_a_missing_or_broken_text_is_refused() -> None:
+    for data in ({}, {LEDGER_KEY: ""}, {LEDGER_KEY: "[]"}, {LEDGER_KEY: "{"}):
+        with pytest.raises(CorruptLedger):
+            parse(data)
+
+
+def test_a_new_holder_writes_a_step_down_in_the_place_of_the_old_record() -> None:
+    mine = replace(STEP, holder="b", transitions=5)
+    assert LEDGER.with_step(mine).journal == (mine,)
+    other = replace(STEP, preconditions=("pod-2", "pvc-1", "M"))
+    assert LEDGER.with_step(other).journal == (STEP, other)
