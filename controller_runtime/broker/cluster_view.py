@@ -148,7 +148,7 @@ def describe_cluster(view: View, request: DescribeClusterRequest) -> DescribeClu
         known = request.endpoint_type == CONTROLLERS
         return DescribeClusterResponse(
             error_code=ErrorCode.MISMATCHED_ENDPOINT_TYPE if known else ErrorCode.UNSUPPORTED_ENDPOINT_TYPE,
-            error_message="The request was sent to an endpoint of the wrong type."
+            error_message="The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type CONTROLLER"
             if known
             else f"Unsupported endpoint type {request.endpoint_type}",
             endpoint_type=BROKERS,
