@@ -1,0 +1,68 @@
+"""The examples are right, the copies of the resource definition are copies, and the operator asks for no right by wildcard."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from kraft_operator.api import config_keys
+from kraft_operator.api.parse import parse_cluster
+from support.rendering import render_file
+
+pytestmark = pytest.mark.unit
+
+ROOT = Path(__file__).parent.parent.parent.parent
+CRD = ROOT / "crds" / "kraftclusters.yaml"
+COPIES = ("charts/kraft-operator/files/kraftclusters.yaml", "deploy/kustomize/base/kraftclusters.yaml")
+EXAMPLES = sorted((ROOT / "deploy" / "examples").glob("*.yaml"))
+
+
+@pytest.mark.parametrize("copy", COPIES)
+def test_a_copy_of_the_resource_definition_is_a_copy(copy: str) -> None:
+    assert (ROOT / copy).read_text() == CRD.read_text(), f"run: cp crds/kraftclusters.yaml {copy}"
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+def test_an_example_parses_and_renders(example: Path) -> None:
+    resource = yaml.safe_load(example.read_text())
+    resource["metadata"].update(namespace="any", uid="u", generation=1)
+    cluster = parse_cluster(resource)
+    sets = [each for each in render_file(example) if each["kind"] == "StatefulSet"]
+    assert len(sets) == sum(group.replicas for group in cluster.spec.groups)
+
+
+def test_the_schema_of_values_knows_every_value_and_no_other() -> None:
+    schema = json.loads((ROOT / "charts/kraft-operator/values.schema.json").read_text())
+    values = yaml.safe_load((ROOT / "charts/kraft-operator/values.yaml").read_text())
+    assert set(values) == set(schema["properties"]) - {"global"}
+    for name, part in objects(schema, "values"):
+        if "properties" in part:
+            assert part["additionalProperties"] is False, name
+
+
+def test_the_rules_of_the_schema_and_the_operator_own_the_same_configuration_keys() -> None:
+    definition = CRD.read_text()
+    for key, instead in config_keys.OWNED.items():
+        assert f'"!(\'{key}\' in self)", message: "{key} belongs to the operator: {instead}"' in definition
+    assert definition.count("belongs to the operator: ") == len(config_keys.OWNED)
+
+
+@pytest.mark.parametrize(
+    "path", ["charts/kraft-operator/templates/_helpers.tpl", "charts/kraft-operator/templates/rbac.yaml"]
+)
+def test_no_right_is_a_wildcard_or_a_secret(path: str) -> None:
+    rules = [line for line in (ROOT / path).read_text().splitlines() if "verbs:" in line or "resources:" in line]
+    assert rules
+    assert not [line for line in rules if "*" in line or "secrets" in line]
+
+
+def objects(part: Any, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    if isinstance(part, dict):
+        yield name, part
+        for key, value in part.items():
+            yield from objects(value, f"{name}.{key}")
