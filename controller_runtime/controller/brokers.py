@@ -112,8 +112,6 @@ def _check_registration(
         _check_directories(image, request.broker_id, request.log_dirs)
     supported = {it.name: VersionRange(it.min_supported_version, it.max_supported_version) for it in request.features}
     check_features(image, supported, context.kraft_version)
-    if METADATA_VERSION not in supported:
-        raise Refused(ErrorCode.INVALID_REGISTRATION, f"Request features do not contain '{METADATA_VERSION}'")
 
 
 def _check_directories(image: MetadataImage, broker_id: int, directories: tuple[Uuid, ...]) -> None:
@@ -133,10 +131,11 @@ def _check_directories(image: MetadataImage, broker_id: int, directories: tuple[
 def check_features(image: MetadataImage, supported: Mapping[str, VersionRange], kraft_version: int) -> None:
     """Raise Refused unless every finalized level lies in the range that a registering node supports; not named means 0."""
     finalized = {**image.features.levels, KRAFT_VERSION: kraft_version}
-    for name, level in finalized.items():
-        if name == METADATA_VERSION and name not in supported:
-            continue  # refused with its own error
-        levels = supported.get(name, VersionRange(0, 0))
+    for name in sorted(finalized, key=lambda name: name not in supported):  # Kafka looks at the named ones first
+        if name not in supported and METADATA_VERSION not in supported:
+            why = f"Request features do not contain '{METADATA_VERSION}'"
+            raise Refused(ErrorCode.INVALID_REGISTRATION, why)
+        level, levels = finalized[name], supported.get(name, VersionRange(0, 0))
         if level not in levels:
             raise Refused(
                 ErrorCode.UNSUPPORTED_VERSION,

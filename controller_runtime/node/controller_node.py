@@ -243,7 +243,9 @@ class ControllerNode:
             seen = self.meta.replica.describe(now)
             if seen is None and asker.envelope is not None:
                 return [Respond(asker.request_id, envelopes.not_controller())]
-            return [self._reply(asker, describe_quorum(asker.request, seen, self.meta.replica.voters, now, wall))]
+            return [
+                self._reply(asker, describe_quorum(asker.request, seen, self.meta.replica.voters, now, wall, version))
+            ]
         if key in SERVED_BY_ANY:
             context = self._context(event, version, principal, self.image_offset, wall)
             return [self._reply(asker, self._service.handle(self.image, asker.request, context, now).response)]

@@ -337,7 +337,7 @@ class MetadataReplica:
             case messages.FetchSnapshotResponse():
                 return raft_fetch_rpc.snapshot_response_to_wire(response, waiting.version, border)
             case _:
-                return raft_rpc.response_to_wire(response, border)
+                return raft_rpc.response_to_wire(response, waiting.version, border)
 
     def _slice(self, asked: raft.ReplySnapshot) -> messages.FetchSnapshotResponse:
         size = self._snapshots.snapshot_size(asked.snapshot_id)

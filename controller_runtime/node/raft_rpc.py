@@ -236,8 +236,8 @@ def _update_from_wire(body: update_q.UpdateRaftVoterRequest, border: Border) -> 
 # Responses.
 
 
-def response_to_wire(response: raft.Response, border: Border) -> Message:
-    """The answer to a request of a peer, with the leader's endpoint on the listener the peer used."""
+def response_to_wire(response: raft.Response, version: int, border: Border) -> Message:
+    """The answer to a request of a peer, with the leader's endpoint on the listener the peer used, which version 0 cannot carry."""
     leader = NOBODY if response.leader_id is None else response.leader_id
     code, at = error_code(response.error), border.leader_endpoint
     match response:
@@ -247,19 +247,25 @@ def response_to_wire(response: raft.Response, border: Border) -> Message:
             )
             return vote_r.VoteResponse(
                 topics=(vote_r.TopicData(topic_name=METADATA_TOPIC_NAME, partitions=(vote,)),),
-                node_endpoints=(vote_r.NodeEndpoint(node_id=leader, host=at.host, port=at.port),) if at else (),
+                node_endpoints=(vote_r.NodeEndpoint(node_id=leader, host=at.host, port=at.port),)
+                if at and version
+                else (),
             )
         case raft.BeginQuorumEpochResponse():
             begin = begin_r.PartitionData(error_code=code, leader_id=leader, leader_epoch=response.epoch)
             return begin_r.BeginQuorumEpochResponse(
                 topics=(begin_r.TopicData(topic_name=METADATA_TOPIC_NAME, partitions=(begin,)),),
-                node_endpoints=(begin_r.NodeEndpoint(node_id=leader, host=at.host, port=at.port),) if at else (),
+                node_endpoints=(begin_r.NodeEndpoint(node_id=leader, host=at.host, port=at.port),)
+                if at and version
+                else (),
             )
         case raft.EndQuorumEpochResponse():
             end = end_r.PartitionData(error_code=code, leader_id=leader, leader_epoch=response.epoch)
             return end_r.EndQuorumEpochResponse(
                 topics=(end_r.TopicData(topic_name=METADATA_TOPIC_NAME, partitions=(end,)),),
-                node_endpoints=(end_r.NodeEndpoint(node_id=leader, host=at.host, port=at.port),) if at else (),
+                node_endpoints=(end_r.NodeEndpoint(node_id=leader, host=at.host, port=at.port),)
+                if at and version
+                else (),
             )
         case raft.UpdateVoterResponse():
             host, port = (at.host, at.port) if at else ("", -1)
