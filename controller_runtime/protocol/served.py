@@ -46,6 +46,9 @@ CONTROLLER: Final[Mapping[ApiKey, Served]] = {
     ApiKey.BEGIN_QUORUM_EPOCH: Served(),
     ApiKey.END_QUORUM_EPOCH: Served(),
     ApiKey.DESCRIBE_QUORUM: Served(),
+    ApiKey.DESCRIBE_CONFIGS: Served(Status.PARTIAL, "topics whole; of nodes what is set, not the defaults"),
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: Served(),
+    ApiKey.UPDATE_FEATURES: Served(),
     ApiKey.ENVELOPE: Served(),
     ApiKey.FETCH_SNAPSHOT: Served(),
     ApiKey.DESCRIBE_CLUSTER: Served(),
@@ -54,6 +57,8 @@ CONTROLLER: Final[Mapping[ApiKey, Served]] = {
     ApiKey.UNREGISTER_BROKER: Served(),
     ApiKey.ALLOCATE_PRODUCER_IDS: Served(),
     ApiKey.CONTROLLER_REGISTRATION: Served(),
+    ApiKey.ASSIGN_REPLICAS_TO_DIRS: Served(),
+    ApiKey.UPDATE_RAFT_VOTER: Served(),
 }
 
 BROKER: Final[Mapping[ApiKey, Served]] = {
@@ -65,7 +70,11 @@ BROKER: Final[Mapping[ApiKey, Served]] = {
     ApiKey.CREATE_TOPICS: Served(Status.PARTIAL, "forwarded to the controller"),
     ApiKey.DELETE_TOPICS: Served(note="forwarded to the controller"),
     ApiKey.INIT_PRODUCER_ID: Served(Status.PARTIAL, "idempotent producers"),
+    ApiKey.OFFSET_FOR_LEADER_EPOCH: Served(),
+    ApiKey.DESCRIBE_CONFIGS: Served(Status.PARTIAL, "topics whole; of nodes what is set, not the defaults"),
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: Served(note="forwarded to the controller"),
     ApiKey.DESCRIBE_QUORUM: Served(note="forwarded to the controller"),
+    ApiKey.UPDATE_FEATURES: Served(note="forwarded to the controller"),
     ApiKey.DESCRIBE_CLUSTER: Served(),
     ApiKey.UNREGISTER_BROKER: Served(note="forwarded to the controller"),
 }
