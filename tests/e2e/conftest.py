@@ -6,16 +6,21 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 import yaml
 
+from deploy.images import build
+from support.devcluster import why_no_kubernetes
 from support.kubernetes import CUSTOM_RESOURCE, ROOT, Kubernetes, kubernetes_under_test
 
 
 @pytest.fixture(scope="session")
 def kubernetes() -> Iterator[Kubernetes]:
+    """A machine that cannot carry one is named, and with CI set it is a failure."""
+    if reason := why_no_kubernetes():
+        (pytest.fail if os.environ.get("CI") else pytest.skip)(reason)
     with kubernetes_under_test() as found:
         yield found
 
@@ -35,12 +40,36 @@ def resource_definition(kubernetes: Kubernetes) -> None:
 
 
 @pytest.fixture(scope="session")
-def operator_image(kubernetes: Kubernetes, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """The guards' image from this work tree, on every node; QUORATE_E2E_IMAGES=loaded when somebody saw to that already."""
-    if os.environ.get("QUORATE_E2E_IMAGES") == "loaded" or kubernetes.context is not None:
-        return
+def images(kubernetes: Kubernetes, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
+    """Builds an image from this work tree, puts it on every node, once a run, and says its name in a pod.
+
+    QUORATE_E2E_IMAGES=loaded says that somebody saw to that already; with QUORATE_E2E_CONTEXT it must be so, and
+    QUORATE_E2E_REGISTRY says under which prefix that cluster finds them.
+    """
+    registry = os.environ.get("QUORATE_E2E_REGISTRY")
+    loaded = os.environ.get("QUORATE_E2E_IMAGES") == "loaded" or kubernetes.context is not None
     folder = tmp_path_factory.mktemp("images")
-    build = [sys.executable, str(ROOT / "deploy" / "images"), "--output", str(folder), "operator"]
-    subprocess.run(build, check=True, capture_output=True)
-    load = [sys.executable, str(ROOT / "deploy" / "devcluster"), "load", str(folder / "operator.tar")]
-    subprocess.run(load, check=True, capture_output=True)
+    done: dict[str, str] = {}
+
+    def provide(name: str) -> str:
+        if name not in done and not loaded:
+            devcluster = (sys.executable, str(ROOT / "deploy" / "devcluster"))
+            checked(devcluster[0], str(ROOT / "deploy" / "images"), "--output", str(folder), name)
+            checked(*devcluster, "load", str(folder / f"{name}.tar"))
+            (folder / f"{name}.tar").unlink()
+        done[name] = build.reference(name) if registry is None else f"{registry}/{name}:dev"
+        return done[name]
+
+    return provide
+
+
+def checked(*command: str) -> None:
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, f"{' '.join(command)}\n{ran.stdout}{ran.stderr}"
+
+
+@pytest.fixture(scope="session")
+def operator_image(images: Callable[[str], str]) -> None:
+    """The guards' image from this work tree, and the nodes', on every node."""
+    images("operator")
+    images("apache-kafka")
