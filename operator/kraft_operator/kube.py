@@ -206,7 +206,10 @@ class Gateway:
         self._metrics.add("kraft_operator_api_requests_total", verb=verb, code=str(status))
         if 200 <= status < 300:
             return dict(json.loads(text)) if text else {}
-        raise _refusal(status, text, answer.headers.get("Retry-After"))
+        refusal = _refusal(status, text, answer.headers.get("Retry-After"))
+        if verb == "PATCH" and isinstance(refusal, Invalid) and "metadata.uid: Invalid value" in refusal.message:
+            raise Conflict(409, refusal.message, "OtherUID")  # the server calls a patch for another UID an invalid change
+        raise refusal
 
     def _headers(self, content: str) -> dict[str, str]:
         headers = {"Accept": "application/json", "Content-Type": content, "User-Agent": FIELD_MANAGER}
@@ -230,6 +233,8 @@ def _refusal(status: int, text: bytes, retry_after: str | None) -> KubeError:
             return Conflict(status, message, reason)
         case 400 | 422:
             return Invalid(status, message, reason)
+        case 500 if "failed to create typed patch object" in message:
+            return Invalid(status, message, reason)  # a field that the schema does not have
         case 401 | 403:
             return Forbidden(status, message, reason)
         case 429:
