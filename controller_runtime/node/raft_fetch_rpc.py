@@ -155,7 +155,6 @@ def fetch_response_to_wire(response: raft.FetchResponse, version: int, border: B
         partition_index=METADATA_PARTITION,
         error_code=error_code(response.error),
         high_watermark=response.high_watermark,
-        last_stable_offset=response.high_watermark,
         log_start_offset=response.log_start_offset,
         diverging_epoch=fetch_r.EpochEndOffset(epoch=diverging.epoch, end_offset=diverging.offset)
         if diverging

@@ -104,7 +104,8 @@ class LogView:
     def _is_before_log(self, offset: Offset, epoch: Epoch) -> bool:
         earliest = self.snapshots[0]
         at_start_but_other = offset == self.start_offset == earliest.offset and epoch != earliest.epoch
-        return offset < self.start_offset or at_start_but_other or epoch < earliest.epoch
+        older_than_log = self.start_offset > 0 and epoch < earliest.epoch  # a log from 0 on knows every epoch itself
+        return offset < self.start_offset or at_start_but_other or older_than_log
 
     def truncation_point(self, leader_end: OffsetAndEpoch) -> Offset:
         """Where to cut our log, given the end that the leader has for the largest epoch not above our last."""
