@@ -149,6 +149,12 @@ def test_a_record_that_lies_is_refused(lie: str) -> None:
         _ = batch.records
 
 
+def test_a_record_that_is_shorter_than_its_length_is_refused_though_the_next_one_fits() -> None:
+    (batch,) = decode_batches(batch_of(b"\x0e\0\0\0\1\1\0" + b"\x0c\0\0\2\1\1\0", count=2), check_crc=False)
+    with pytest.raises(CorruptBatch, match="a record ends at byte 68, its length says 69"):
+        _ = batch.records
+
+
 def test_the_made_up_batch_is_good_without_a_lie() -> None:
     (batch,) = decode_batches(batch_of(b"\x0c\0\0\0\1\1\0"), check_crc=False)
     assert batch.records == (Record(0, 0, None, None),)
