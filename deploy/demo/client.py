@@ -17,6 +17,7 @@ PARTITIONS = 3
 ROUNDS = 10
 PAUSE_SECONDS = 0.5
 TIMEOUT_MS = 60_000
+BOOTSTRAP_TIMEOUT_MS = 120_000
 
 
 def say(line: str) -> None:
@@ -28,14 +29,18 @@ def value(number: int) -> bytes:
 
 
 def create_topic(servers: str, topic: str) -> None:
-    admin = KafkaAdminClient(bootstrap_servers=servers, request_timeout_ms=TIMEOUT_MS)
+    admin = KafkaAdminClient(
+        bootstrap_servers=servers, request_timeout_ms=TIMEOUT_MS, bootstrap_timeout_ms=BOOTSTRAP_TIMEOUT_MS
+    )
     admin.create_topics([NewTopic(name=topic, num_partitions=PARTITIONS, replication_factor=1)], timeout_ms=TIMEOUT_MS)
     admin.close()
     say(f"created the topic {topic} with {PARTITIONS} partitions")
 
 
 def write(servers: str, topic: str, count: int) -> None:
-    producer = KafkaProducer(bootstrap_servers=servers, acks="all", max_block_ms=TIMEOUT_MS)
+    producer = KafkaProducer(
+        bootstrap_servers=servers, acks="all", max_block_ms=TIMEOUT_MS, bootstrap_timeout_ms=BOOTSTRAP_TIMEOUT_MS
+    )
     for start in range(0, count, count // ROUNDS):
         stop = min(start + count // ROUNDS, count)
         sent = [producer.send(topic, key=str(number).encode(), value=value(number)) for number in range(start, stop)]
