@@ -42,10 +42,9 @@ broker.heartbeat.interval.ms int 2000
 broker.id int -1
 broker.rack string null
 broker.session.timeout.ms int 9000
+compression.type string producer
 connections.max.idle.ms long 600000
-controlled.shutdown.enable boolean true
 controller.listener.names list REQUIRED
-controller.quorum.append.linger.ms int 25
 controller.quorum.bootstrap.servers list
 controller.quorum.election.backoff.max.ms int 1000
 controller.quorum.election.timeout.ms int 1000
@@ -57,7 +56,6 @@ controller.quorum.retry.backoff.ms int 20
 controller.quorum.voters list
 default.replication.factor int 1
 delete.topic.enable boolean true
-fetch.max.bytes int 57671680
 initial.broker.registration.timeout.ms int 60000
 inter.broker.listener.name string null
 listener.security.protocol.map string SASL_SSL:SASL_SSL,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT
@@ -65,7 +63,7 @@ listeners list PLAINTEXT://:9092
 log.dir list /tmp/kafka-logs
 log.dirs list null
 log.index.interval.bytes int 4096
-log.index.size.max.bytes int 10485760
+log.message.timestamp.type string CreateTime
 log.roll.hours int 168
 log.roll.ms long null
 log.segment.bytes int 1073741824
@@ -73,15 +71,12 @@ max.connections int 2147483647
 max.connections.per.ip int 2147483647
 message.max.bytes int 1048588
 metadata.log.dir string null
-metadata.log.max.record.bytes.between.snapshots long 20971520
-metadata.log.max.snapshot.interval.ms long 3600000
 metadata.log.segment.bytes int 1073741824
 metadata.log.segment.ms long 604800000
 metadata.max.idle.interval.ms int 500
 node.id int REQUIRED
 num.partitions int 1
 process.roles list REQUIRED
-socket.connection.setup.timeout.max.ms long 30000
 socket.connection.setup.timeout.ms long 10000
 socket.listen.backlog.size int 50
 socket.receive.buffer.bytes int 102400
@@ -236,10 +231,15 @@ queued.max.requests int 500
 # records are stored as the producer compressed them
 compression.gzip.level int -1
 compression.lz4.level int 9
-compression.type string producer
 compression.zstd.level int 3
 # there is no authentication that could fail
 connection.failed.authentication.delay.ms int 100
+# a stop is always under control
+controlled.shutdown.enable boolean true
+# a decision waits at most 5 ms for company
+controller.quorum.append.linger.ms int 25
+group.coordinator.append.linger.ms int -1
+share.coordinator.append.linger.ms int -1
 # voters change by command only
 controller.quorum.auto.join.enable boolean false
 # requests to controllers use controller.quorum.request.timeout.ms
@@ -257,6 +257,8 @@ delete.records.purgatory.purge.interval.requests int 1
 fetch.purgatory.purge.interval.requests int 1000
 # every listener opens as soon as the log is loaded
 early.start.listeners list null
+# an answer holds at most Kafka's default
+fetch.max.bytes int 57671680
 # there is no tiered storage
 follower.fetch.last.tiered.offset.enable boolean false
 log.local.retention.bytes long -2
@@ -298,7 +300,6 @@ group.consumer.min.assignment.interval.ms int 0
 group.consumer.min.heartbeat.interval.ms int 5000
 group.consumer.min.session.timeout.ms int 45000
 group.consumer.session.timeout.ms int 45000
-group.coordinator.append.linger.ms int -1
 group.coordinator.background.threads int 2
 group.coordinator.cached.buffer.max.bytes int 1048588
 group.coordinator.rebalance.protocols list classic,consumer,streams
@@ -338,7 +339,6 @@ group.share.min.session.timeout.ms int 45000
 group.share.partition.max.record.locks int 2000
 group.share.record.lock.duration.ms int 30000
 group.share.session.timeout.ms int 45000
-share.coordinator.append.linger.ms int -1
 share.coordinator.cached.buffer.max.bytes int 1048588
 share.coordinator.load.buffer.size int 5242880
 share.coordinator.snapshot.update.records.per.snapshot int 500
@@ -389,10 +389,11 @@ log.cleanup.policy list delete
 log.flush.offset.checkpoint.interval.ms int 60000
 log.flush.start.offset.checkpoint.interval.ms int 60000
 replica.high.watermark.checkpoint.interval.ms long 5000
+# indexes grow with their segment
+log.index.size.max.bytes int 10485760
 # record timestamps are kept as the producer set them
 log.message.timestamp.after.max.ms long 3600000
 log.message.timestamp.before.max.ms long 9223372036854775807
-log.message.timestamp.type string CreateTime
 # segments grow as they are written
 log.preallocate boolean false
 # records are not deleted yet
@@ -409,6 +410,9 @@ log.roll.jitter.ms long null
 max.incremental.fetch.session.cache.slots int 1000
 # every partition of a request is answered
 max.request.partition.size.limit int 2000
+# snapshots of the metadata log are read and fetched, not taken yet
+metadata.log.max.record.bytes.between.snapshots long 20971520
+metadata.log.max.snapshot.interval.ms long 3600000
 # old metadata segments and snapshots are kept
 metadata.max.retention.bytes long 104857600
 metadata.max.retention.ms long 604800000
@@ -426,6 +430,8 @@ replica.socket.receive.buffer.bytes int 65536
 replica.socket.timeout.ms int 30000
 # producer ids do not expire yet
 producer.id.expiration.ms int 86400000
+# the time for setting up a connection does not grow
+socket.connection.setup.timeout.max.ms long 30000
 """
 
 CONFIG_NAMES: Final = (*_rows(ACTED, _ACTED_TABLE), *_rows(REFUSED, _REFUSED_TABLE), *_rows(IGNORED, _IGNORED_TABLE))
@@ -441,6 +447,9 @@ EXTRA_REFUSED: Final = {
 
 REFUSED_PREFIXES: Final = ("sasl.", "ssl.")
 """Also after `listener.name.<listener>.`; any such name is refused, whether Kafka lists it or not."""
+
+INTERNAL_NAMES: Final = ("unstable.api.versions.enable", "unstable.feature.versions.enable")
+"""Kafka knows them and does not list them; the second one permits `kafka-storage format` to use unstable levels."""
 
 OWN_NAMES: Final = {
     "quorate.http.listener": "HOST:PORT of /livez, /readyz and /metrics; without it there is no HTTP port",

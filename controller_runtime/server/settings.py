@@ -14,6 +14,7 @@ from controller_runtime.server.config_names import (
     ACTED,
     BY_NAME,
     EXTRA_REFUSED,
+    INTERNAL_NAMES,
     OWN_NAMES,
     REFUSED,
     REFUSED_PREFIXES,
@@ -150,7 +151,7 @@ def notices(properties: Mapping[str, Property]) -> Iterator[str]:
     for written in properties.values():
         row = BY_NAME.get(written.name)
         if row is None:
-            if written.name not in OWN_NAMES:
+            if written.name not in OWN_NAMES and written.name not in INTERNAL_NAMES:
                 yield f"{written.origin}: {written.name} is not a known configuration, it is ignored"
         elif row.standing != ACTED and not _same(row, written.value.strip()):
             yield f"{written.origin}: {written.name} is ignored: {row.reason}"

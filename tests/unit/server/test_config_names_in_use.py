@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from controller_runtime.metadata.topic_configs import TOPIC_CONFIGS
+from controller_runtime.server.config_names import ACTED, BY_NAME, CONFIG_NAMES
+
+pytestmark = pytest.mark.unit
+
+RUNTIME = Path(__file__).parents[3] / "controller_runtime"
+
+
+def strings_of(path: Path) -> set[str]:
+    tree = ast.parse(path.read_text())
+    return {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+
+
+def read_through_topics() -> set[str]:
+    """A node's setting also acts as the default of a topic's, where the broker reads that one."""
+    readers = (RUNTIME / "server" / "data_plane.py", RUNTIME / "broker" / "partition.py")
+    topic_names = set().union(*map(strings_of, readers)) & set(TOPIC_CONFIGS)
+    return {name for topic in topic_names for name in TOPIC_CONFIGS[topic].broker_names}
+
+
+def test_acted_on_is_true_exactly_for_names_that_code_reads() -> None:
+    tables = {RUNTIME / "server" / "config_names.py", RUNTIME / "server" / "settings.py"}
+    server = (path for path in (RUNTIME / "server").glob("*.py") if path not in tables)
+    used = (set().union(*map(strings_of, server)) | read_through_topics()) & set(BY_NAME)
+    acted = {row.name for row in CONFIG_NAMES if row.standing == ACTED}
+    assert acted == used
