@@ -19,7 +19,7 @@ sys.path.insert(0, str(ROOT))
 from controller_runtime.protocol.api_keys import APIS, Api, Role  # noqa: E402
 from controller_runtime.protocol.messages import MODULES, message_class  # noqa: E402
 from controller_runtime.protocol.served import TABLES, Status, advertised, served  # noqa: E402
-from controller_runtime.server.config_names import CONFIG_NAMES  # noqa: E402
+from controller_runtime.server.config_names import CONFIG_NAMES, EXTRA_REFUSED, OWN_NAMES, REFUSED_PREFIXES  # noqa: E402
 
 NOT_THERE: Final = "–"
 
@@ -60,7 +60,7 @@ def note(api: Api) -> str:
     found: dict[str, list[Role]] = {}
     for role in Role:
         row = TABLES[role].get(api.key)
-        if row is not None and served(role)[api.key] != advertised(role)[api.key]:
+        if served(role).get(api.key) != advertised(role).get(api.key):
             found.setdefault(f"advertised as {advertised(role)[api.key]}, as by Kafka (KAFKA-18659)", []).append(role)
         if row is not None and row.note:
             found.setdefault(row.note, []).append(role)
@@ -96,6 +96,14 @@ def configs() -> Iterator[str]:
     for row in sorted(CONFIG_NAMES, key=lambda each: each.name):
         default = f"`{row.default}`" if row.default else ""
         yield f"| `{row.name}` | {default} | {row.standing} | {row.reason} |"
+    for name, reason in EXTRA_REFUSED.items():
+        yield f"| `{name}` | | refused | {reason} |"
+    for prefix in (*REFUSED_PREFIXES, "listener.name."):
+        yield f"| `{prefix}*`, also unlisted ones | | refused | what it asks for would not be in force |"
+    yield ""
+    yield "Names of our own:"
+    yield ""
+    yield from (f"- `{name}`: {meaning}" for name, meaning in OWN_NAMES.items())
 
 
 def render() -> str:
