@@ -54,6 +54,8 @@ class Calls:
         self._ready_at[endpoint, lane] = ready_at
 
     def abandon_all(self) -> list[int]:
+        """Forget every call, and every back-off: another role asks other questions."""
+        self._ready_at.clear()
         numbers = list(self.in_flight)
         self.in_flight.clear()
         self._busy.clear()

@@ -15,7 +15,7 @@ from controller_runtime.raft import election, following, leadership, reconfigura
 from controller_runtime.raft.calls import Call
 from controller_runtime.raft.config import RaftConfig
 from controller_runtime.raft.describe import QuorumDescription, describe
-from controller_runtime.raft.effects import Fault, Lane, RaftEffect, ReadyToStop
+from controller_runtime.raft.effects import Fault, Lane, RaftEffect, ReadyToStop, SaveElection
 from controller_runtime.raft.election_state import ElectionState
 from controller_runtime.raft.events import (
     CallEnded,
@@ -294,7 +294,7 @@ class Replica:
             raise AssertionError(f"the roles chase each other in epoch {q.epoch}: {type(q.role).__name__}")
         q.calls.forget_expired(now)
         out, q.out = q.out, []
-        return out
+        return _without_superseded_saves(out)
 
     def _poll(self, now: Instant) -> None:
         q = self._q
@@ -333,3 +333,13 @@ class Replica:
             return True
         q.wake(q.stop_deadline)
         return False
+
+
+def _without_superseded_saves(effects: list[RaftEffect]) -> list[RaftEffect]:
+    """Of saves with nothing between them only the last is needed: nothing that could reveal the earlier ones leaves before it."""
+    kept: list[RaftEffect] = []
+    for effect in effects:
+        if kept and isinstance(effect, SaveElection) and isinstance(kept[-1], SaveElection):
+            kept.pop()
+        kept.append(effect)
+    return kept

@@ -46,15 +46,15 @@ def attempt(seed: int) -> Outcome | tuple[int, str]:
         return seed, f"seed {seed}: {type(error).__name__}: {error}"
 
 
-def run_campaign(seeds: Iterable[int], processes: int | None = None) -> Campaign:
+def run_campaign(seeds: Iterable[int], processes: int | None = None, max_failures: int = MAX_FAILURES) -> Campaign:
     campaign = Campaign()
     context = multiprocessing.get_context("fork")
     with context.Pool(processes or os.cpu_count() or 1) as pool:
-        for result in pool.imap_unordered(attempt, seeds, chunksize=8):
+        for result in pool.imap_unordered(attempt, seeds, chunksize=4):
             if isinstance(result, Outcome):
                 campaign.outcomes.append(result)
             else:
                 campaign.failures.append(result)
-            if len(campaign.failures) >= MAX_FAILURES:
+            if len(campaign.failures) >= max_failures:
                 break
     return campaign
