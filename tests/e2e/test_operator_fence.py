@@ -1,0 +1,100 @@
+"""Two operators, one frozen between its journal and its call: whoever wakes up late takes no wrong step.
+
+The freeze is a real SIGSTOP at a failpoint, the takeover a real Lease that runs out. The late one must end by itself, and what it was about to do
+must not happen a second time, nor to another pod, nor to a broker that was made anew.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from support.kubernetes import Kubernetes
+from support.operator_process import OperatorProcess, Story, eventually, operator, pool
+
+pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(1200)]
+
+ONE = {"replicas": 1, "nodeIdRange": {"start": 0, "end": 9}, "storage": {"size": "1Gi"}}
+GRANT = "kraft.quorate.dev/grant"
+
+
+@pytest.fixture
+def story(kubernetes: Kubernetes, resource_definition: None, operator_image: None) -> Iterator[Story]:
+    with kubernetes.namespace("op-fence") as namespace:
+        yield Story(kubernetes, namespace)
+
+
+def frozen(process: OperatorProcess) -> None:
+    eventually("the operator froze at its failpoint", process.frozen, 240)
+
+
+def late_riser_ends(process: OperatorProcess) -> None:
+    process.thaw()
+    eventually("the late operator ended by itself", process.ended, 30)
+    assert process.process.returncode != 0
+
+
+def grant_of(story: Story, pod: str) -> dict[str, object] | None:
+    text = story.pods()[pod]["metadata"].get("annotations", {}).get(GRANT)
+    return dict(json.loads(text)) if text else None
+
+
+def test_frozen_between_the_journal_and_the_grant(story: Story, tmp_path: Path) -> None:
+    pod = f"{story.name}-controller-0-0"
+    with operator(story.namespace, tmp_path, failpoints="after_journal.grant=stop", port=19511) as first:
+        story.apply(controllers=ONE, brokerPools=[])
+        frozen(first)
+        journaled = story.ledger()
+        assert [(step["kind"], step["nodeID"]) for step in journaled["journal"]] == [("Grant", 0)]
+        assert grant_of(story, pod) is None
+        with operator(story.namespace, tmp_path, port=19512):
+            story.await_ready()
+            ledger, grant = story.ledger(), grant_of(story, pod)
+            assert grant is not None
+            assert (
+                grant["nonce"] == journaled["nodes"][0]["grant"]["nonce"]
+            )  # the journaled step was finished, not repeated
+            late_riser_ends(first)
+            assert (story.ledger(), grant_of(story, pod)) == (ledger, grant)
+            story.await_ready()
+
+
+def test_frozen_between_the_last_check_and_the_call_while_the_pod_is_replaced(story: Story, tmp_path: Path) -> None:
+    pod = f"{story.name}-controller-0-0"
+    with operator(story.namespace, tmp_path, failpoints="before_call.grant=stop", port=19513) as first:
+        story.apply(controllers=ONE, brokerPools=[])
+        frozen(first)
+        with operator(story.namespace, tmp_path, port=19514):
+            story.await_ready()
+            directories = story.directories()
+            gone = story.delete_pod(pod)
+            story.await_pod(pod, other_than=gone)
+            story.await_ready()
+            late_riser_ends(first)
+            assert grant_of(story, pod) is None  # the new pod needed none, and the late one reached nobody
+            assert story.directories() == directories
+
+
+def test_frozen_before_unregistering_a_broker_that_came_back_meanwhile(story: Story, tmp_path: Path) -> None:
+    with operator(story.namespace, tmp_path, failpoints="after_journal.unregister=stop", port=19515) as first:
+        story.apply(controllers=ONE, brokerPools=[pool(2)])
+        story.await_ready()
+        story.apply(brokerPools=[pool(1)])
+        frozen(first)
+        with operator(story.namespace, tmp_path, port=19516):
+            story.await_condition("MembershipSynced", "True")
+            eventually("broker 101 has retired", lambda: story.ledger()["nodes"][-1].get("retired"))
+            story.apply(brokerPools=[pool(2)])
+            story.await_ready()
+            late_riser_ends(first)
+            story.await_ready()
+            endpoints = story.kafka(
+                "/opt/kafka/bin/kafka-cluster.sh",
+                "list-endpoints",
+                "--bootstrap-server",
+                f"{story.name}-bootstrap:9092",
+            )
+            assert {"100", "101"} <= {line.split()[0] for line in endpoints.splitlines() if line.strip()}
