@@ -20,6 +20,8 @@ VERSION: Final = 1
 MAX_JSON_SIZE_BYTES: Final = 4096
 """The kubelet keeps 4,096 bytes of a termination message; no line of ours is longer."""
 
+MAX_MESSAGE_SIZE_BYTES: Final = 1024
+
 GRANT_ANNOTATION: Final = "kraft.quorate.dev/grant"
 FORMAT_MODE_ANNOTATION: Final = "kraft.quorate.dev/format-mode"
 RACK_ANNOTATION: Final = "kraft.quorate.dev/rack"
@@ -237,14 +239,12 @@ class Report:
     """gate only: the hash of the configuration that the node will start with."""
 
     def to_json(self) -> str:
-        room = 1024
-        message = self.message if len(self.message) <= room else self.message[: room - 1] + "…"
         return _dump(
             {
                 "step": self.step.value,
                 "verdict": self.verdict.value,
                 "reason": self.reason,
-                "message": message,
+                "message": _short(self.message),
                 "podUID": self.pod_uid,
                 "nodeID": self.node_id,
                 "clusterID": self.cluster_id,
@@ -291,6 +291,12 @@ def format_argument(mode: GrantMode, initial_controllers: str = "") -> str:
     if mode is GrantMode.INITIAL_CONTROLLERS:
         return INITIAL_CONTROLLERS_PREFIX + initial_controllers
     return NO_INITIAL_CONTROLLERS
+
+
+def _short(text: str) -> str:
+    """One line of bounded size, also as JSON."""
+    line = "".join(char if char.isprintable() else " " for char in text)
+    return line.encode()[:MAX_MESSAGE_SIZE_BYTES].decode(errors="ignore")
 
 
 def _present(values: Mapping[str, Any]) -> dict[str, Any]:
