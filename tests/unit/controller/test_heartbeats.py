@@ -1,0 +1,116 @@
+"""CLU-06: the state table of heartbeats, whole; and when a session is over."""
+
+from __future__ import annotations
+
+import pytest
+
+from controller_runtime.controller.heartbeats import BrokerState, Heartbeats, Wish, current_state, next_state
+from controller_runtime.identifiers import Instant, NodeId
+from support.controller_world import World
+
+pytestmark = pytest.mark.unit
+
+FENCED, UNFENCED = BrokerState.FENCED, BrokerState.UNFENCED
+SHUTTING_DOWN, NOW = BrokerState.CONTROLLED_SHUTDOWN, BrokerState.SHUTDOWN_NOW
+
+TABLE = [
+    # current, fence, shut down, caught up, leads, others caught up -> next
+    (FENCED, False, False, True, False, True, UNFENCED),
+    (FENCED, False, False, False, False, True, FENCED),
+    (FENCED, True, False, True, False, True, FENCED),
+    (FENCED, False, True, True, False, True, NOW),
+    (FENCED, True, True, True, True, False, NOW),
+    (UNFENCED, False, False, True, True, True, UNFENCED),
+    (UNFENCED, False, False, False, True, True, UNFENCED),
+    (UNFENCED, True, False, True, True, True, FENCED),
+    (UNFENCED, True, True, True, True, True, NOW),
+    (UNFENCED, False, True, True, True, True, SHUTTING_DOWN),
+    (UNFENCED, False, True, True, False, False, NOW),
+    (SHUTTING_DOWN, False, True, True, True, True, SHUTTING_DOWN),
+    (SHUTTING_DOWN, False, True, True, False, False, SHUTTING_DOWN),
+    (SHUTTING_DOWN, False, True, True, False, True, NOW),
+    (SHUTTING_DOWN, False, False, True, False, True, NOW),
+]
+
+
+@pytest.mark.parametrize(("current", "fence", "shut_down", "caught_up", "leads", "others", "expected"), TABLE)
+def test_the_table(
+    current: BrokerState,
+    fence: bool,
+    shut_down: bool,
+    caught_up: bool,
+    leads: bool,
+    others: bool,
+    expected: BrokerState,
+) -> None:
+    assert next_state(current, Wish(fence, shut_down, caught_up), leads=leads, others_caught_up=others) is expected
+
+
+def test_a_fenced_state_is_told_as_fenced() -> None:
+    assert [state for state in BrokerState if state.is_fenced] == [FENCED, NOW]
+
+
+def test_the_state_comes_from_the_image() -> None:
+    world = World()
+    world.register(1)
+    assert current_state(world.image.cluster.brokers[NodeId(1)]) is FENCED
+    world.heartbeat(1)
+    assert current_state(world.image.cluster.brokers[NodeId(1)]) is UNFENCED
+
+
+def test_a_session_belongs_to_one_registration() -> None:
+    world = World()
+    world.start_broker(1)
+    broker = world.image.cluster.brokers[NodeId(1)]
+    heartbeats = Heartbeats(9.0)
+    assert not heartbeats.has_valid_session(broker, Instant(0.0))
+    heartbeats.touch(broker, Instant(100.0), 5)
+    assert heartbeats.has_valid_session(broker, Instant(108.9))
+    assert not heartbeats.has_valid_session(broker, Instant(109.0))
+    world.wait(20)
+    assert world.register(1, incarnation=2).error_code == 0
+    assert not heartbeats.has_valid_session(world.image.cluster.brokers[NodeId(1)], Instant(101.0))
+
+
+def test_a_new_leader_gives_every_unfenced_broker_a_whole_session() -> None:
+    world = World()
+    world.start_broker(1)
+    world.register(2)
+    world.wait(8.0)
+    world.activate()
+    assert world.wait(8.0) == []
+    assert [record.broker_id for record, _ in world.wait(3.0)] == [1]  # type: ignore[attr-defined]
+
+
+def test_silent_brokers_are_fenced_one_at_a_time_within_a_moment() -> None:
+    """CLU-09."""
+    world = World()
+    for broker in (1, 2, 3):
+        world.start_broker(broker)
+    fenced: list[tuple[int, float]] = []
+    start = world.now
+    while len(fenced) < 3:
+        due = world.service.next_deadline()
+        assert due is not None
+        world.now = due
+        records = world.service.periodic(world.image, world.now)
+        world.append(records)
+        changes = [r for r, _ in records if type(r).__name__ == "BrokerRegistrationChangeRecord"]
+        assert len(changes) <= 1
+        fenced += [(change.broker_id, world.now - start) for change in changes]  # type: ignore[attr-defined]
+    assert sorted(broker for broker, _ in fenced) == [1, 2, 3]
+    assert 9.0 <= fenced[0][1] <= 9.0 + 9.0 / 8 + 0.01
+    assert fenced[2][1] - fenced[0][1] < 0.1
+
+
+def test_a_heartbeat_prevents_fencing_and_the_epoch_of_a_stranger_does_not() -> None:
+    """CLU-10, CLU-11."""
+    world = World()
+    world.start_broker(1)
+    for _ in range(4):
+        assert world.wait(5.0) == []
+        world.heartbeat(1)
+    for _ in range(3):
+        world.wait(4.0)
+        assert world.heartbeat(1, broker_epoch=1).error_code == 77
+    assert world.image.cluster.brokers[NodeId(1)].fenced
