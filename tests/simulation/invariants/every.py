@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from simulation.invariants.answers_are_committed import AnswersAreCommitted
 from simulation.invariants.convergence import Convergence
 from simulation.invariants.durable_majority import DurableMajority
 from simulation.invariants.election_safety import ElectionSafety
@@ -10,6 +11,7 @@ from simulation.invariants.leader_completeness import LeaderCompleteness
 from simulation.invariants.log_agreement import LogAgreement
 from simulation.invariants.persisted_epoch import PersistedEpoch
 from simulation.invariants.snapshots import Snapshots
+from simulation.invariants.vote_promise import VotePromise
 from support.simulation.world import Invariant
 
 
@@ -22,5 +24,7 @@ def every_invariant() -> list[Invariant]:
         LeaderCompleteness(),
         LogAgreement(),
         Snapshots(),
+        VotePromise(),
+        AnswersAreCommitted(),
         Convergence(),
     ]

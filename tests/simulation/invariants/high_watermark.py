@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from controller_runtime.identifiers import NodeId, Offset
+from controller_runtime.protocol.schema import Message
 from support.simulation.machine import Machine
 from support.simulation.world import Violation, World
 
@@ -24,5 +25,7 @@ class HighWatermark:
         self.seen[key] = now
 
     def after_save(self, world: World, machine: Machine) -> None: ...
+
+    def on_answer(self, world: World, machine: Machine, asked: Message, answer: Message) -> None: ...
 
     def at_end(self, world: World) -> None: ...

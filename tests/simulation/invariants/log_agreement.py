@@ -6,6 +6,7 @@ from zlib import crc32
 
 from controller_runtime.identifiers import NodeId, Offset
 from controller_runtime.protocol.record_batch import batch_headers
+from controller_runtime.protocol.schema import Message
 from support.simulation.machine import Machine
 from support.simulation.world import Violation, World
 
@@ -39,5 +40,7 @@ class LogAgreement:
         self.position[key] = at
 
     def after_save(self, world: World, machine: Machine) -> None: ...
+
+    def on_answer(self, world: World, machine: Machine, asked: Message, answer: Message) -> None: ...
 
     def at_end(self, world: World) -> None: ...

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from controller_runtime.protocol.schema import Message
 from support.simulation.machine import Machine
 from support.simulation.world import Violation, World
 
@@ -16,5 +17,7 @@ class Snapshots:
             raise Violation(f"n{machine.id} is active and was handed a snapshot")
 
     def after_save(self, world: World, machine: Machine) -> None: ...
+
+    def on_answer(self, world: World, machine: Machine, asked: Message, answer: Message) -> None: ...
 
     def at_end(self, world: World) -> None: ...

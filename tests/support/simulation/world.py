@@ -42,6 +42,9 @@ class Invariant(Protocol):
 
     def after_save(self, world: World, machine: Machine) -> None: ...
 
+    def on_answer(self, world: World, machine: Machine, asked: Message, answer: Message) -> None:
+        """A machine answers a request; nothing of the answer has left yet."""
+
     def at_end(self, world: World) -> None:
         """After the liveness phase: everything is healed and has had time."""
 
@@ -55,6 +58,7 @@ class Exchange:
     answer: Callable[[int, Message], None]
     fail: Callable[[CallFailure], None]
     target: NodeId
+    body: Message
     key: int = 0
     version: int = 0
     over: bool = False
@@ -215,11 +219,11 @@ class World:
         boot: int = 0,
     ) -> Exchange:
         """Send a request; exactly one of `answer` and `fail` is called, unless nobody is alive to hear it."""
-        exchange = Exchange(source, boot, answer, fail, self._by_endpoint[endpoint])
+        exchange = Exchange(source, boot, answer, fail, self._by_endpoint[endpoint], body)
         self.later(timeout, lambda: self._end(exchange, lambda: fail(CallFailure.TIMED_OUT)))
         for _ in range(self.network.copies()):
             if self.network.carries(source, exchange.target):
-                self.later(self.network.delay(), lambda: self._deliver(exchange, body))
+                self.later(self.network.delay(), lambda: self._deliver(exchange))
         return exchange
 
     def _end(self, exchange: Exchange, action: Callable[[], None]) -> None:
@@ -230,13 +234,13 @@ class World:
     def _fail(self, exchange: Exchange, why: CallFailure) -> None:
         self.later(self.network.delay(), lambda: self._end(exchange, lambda: exchange.fail(why)))
 
-    def _deliver(self, exchange: Exchange, body: Message) -> None:
+    def _deliver(self, exchange: Exchange) -> None:
         machine = self.machines[exchange.target]
         if not machine.is_up:
             if not self.network.is_cut(exchange.target, exchange.source):
                 self._fail(exchange, CallFailure.REFUSED)
             return
-        exchange.key, exchange.version, arrived = self.network.request(body)
+        exchange.key, exchange.version, arrived = self.network.request(exchange.body)
         request_id = RequestId(self._next_request)
         self._next_request += 1
         self._requests[request_id] = exchange
@@ -249,6 +253,8 @@ class World:
         exchange = self._requests.pop(request_id, None)
         if exchange is None:
             raise Violation(f"n{machine.id} answers request {request_id}, which nobody waits for: {body!r}")
+        for invariant in self.invariants:
+            invariant.on_answer(self, machine, exchange.body, body)
         if self.network.carries(machine.id, exchange.source):
             arrived = self.network.response(exchange.key, exchange.version, body)
             delay = self.network.delay()
