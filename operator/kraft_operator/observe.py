@@ -47,7 +47,14 @@ def observe(cluster: KRaftCluster, kube: Gateway, probe: QuorumProbe) -> Sight:
     )
     quorum, brokers = probe.look(addresses(cluster, ledger, pods, sets))
     observed = Observed(
-        tuple(_each(pod_facts.claim, claims)), pods, sets, children, quorum, brokers, _racks(cluster, pods, kube)
+        tuple(_each(pod_facts.claim, claims)),
+        pods,
+        sets,
+        children,
+        quorum,
+        brokers,
+        _racks(cluster, pods, kube),
+        _owners(ledger_object),
     )
     return Sight(observed, ledger, ledger_object)
 
@@ -89,6 +96,11 @@ def _surplus(cluster: KRaftCluster, ledger: Ledger | None, sets: tuple[NodeSet, 
     if ledger is not None:
         known |= {entry.node_id for entry in ledger.entries if entry.role == Role.BROKER.value and not entry.retired}
     return bool(known - wanted)
+
+
+def _owners(item: Object | None) -> tuple[str, ...]:
+    owners = (item or {"metadata": {}})["metadata"].get("ownerReferences") or ()
+    return tuple(owner["uid"] for owner in owners if owner.get("kind") == names.KIND)
 
 
 def _ours(item: Mapping[str, Any], cluster: KRaftCluster) -> bool:

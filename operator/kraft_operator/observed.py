@@ -143,6 +143,8 @@ class Observed:
     brokers: Brokers = Brokers()
     racks: Mapping[int, str] = field(default_factory=dict)
     """Node id to the value of the pool's rack label on the Kubernetes node where its pod is."""
+    ledger_owners: tuple[str, ...] = ()
+    """UIDs of the resources that the ledger's ConfigMap goes with; empty when it outlives them."""
 
     def pod(self, node_id: int) -> Pod | None:
         return next((pod for pod in self.pods if pod.node_id == node_id), None)

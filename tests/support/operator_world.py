@@ -23,7 +23,7 @@ from kraft_operator.actions import (
 )
 from kraft_operator.api import names
 from kraft_operator.api.parse import parse_cluster
-from kraft_operator.api.spec import KRaftCluster
+from kraft_operator.api.spec import KRaftCluster, VolumePolicy
 from kraft_operator.ledger import Ledger, parse, render
 from kraft_operator.manifests.context import Images
 from kraft_operator.observed import Brokers, Child, Claim, NodeSet, Observed, Pod, Quorum, QuorumState, Trouble, Voter
@@ -99,6 +99,7 @@ class World:
     def __init__(self, **changes: object) -> None:
         self.cluster: KRaftCluster = parse_cluster(resource(**changes))
         self.ledger_data: dict[str, str] | None = None
+        self.ledger_owners: tuple[str, ...] = ()
         self.claims: dict[str, LiveClaim] = {}
         self.disks: dict[str, Disk] = {}
         self.pods: dict[int, LivePod] = {}
@@ -145,6 +146,8 @@ class World:
         match action:
             case WriteLedger():
                 self.ledger_data = render(action.ledger)
+                owned = self.cluster.spec.volume_policy is VolumePolicy.DELETE
+                self.ledger_owners = (self.cluster.uid,) if owned else ()
             case ApplyChild(manifest):
                 self._apply(manifest)
             case DeleteChild():
@@ -365,6 +368,7 @@ class World:
             children=tuple(self.children.values()),
             quorum=self._quorum(),
             brokers=self._brokers(),
+            ledger_owners=self.ledger_owners,
         )
 
     def _claims(self) -> Iterator[Claim]:

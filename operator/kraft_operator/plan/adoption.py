@@ -21,6 +21,17 @@ def hold_while_suspended(now: Situation) -> Verdict:
     return Verdict(findings=(Finding(Topic.SUSPENDED, "Suspended", message),), stop=True)
 
 
+def wait_for_the_past_to_go(now: Situation) -> Verdict:
+    """A resource of the same name was deleted together with its volumes and ledger; they have to be gone first."""
+    stale = [uid for uid in now.observed.ledger_owners if uid != now.cluster.uid]
+    leaving = [claim.name for claim in now.observed.claims if claim.terminating] if now.ledger is None else []
+    if not stale and not leaving:
+        return NOTHING
+    what = f"claims {', '.join(sorted(leaving))}" if leaving else f"the ledger {now.cluster.name}-ledger"
+    message = f"{what} of an earlier resource of this name is being deleted; nothing is made before that is done"
+    return Verdict(findings=(Finding(Topic.SPEC, "WaitingForDeletion", message),), stop=True)
+
+
 def find_the_ledger(now: Situation) -> Verdict:
     """With a ledger there is nothing to decide here."""
     if now.ledger is not None:

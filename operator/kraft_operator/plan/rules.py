@@ -10,12 +10,14 @@ from dataclasses import replace
 from typing import Final
 
 from kraft_operator.actions import Action, UnregisterBroker, WriteLedger
+from kraft_operator.api.spec import LifecycleState, VolumePolicy
 from kraft_operator.ledger import Ledger
 from kraft_operator.plan.adoption import (
     find_the_ledger,
     hold_while_suspended,
     refuse_another_cluster_id,
     refuse_taken_node_ids,
+    wait_for_the_past_to_go,
 )
 from kraft_operator.plan.children import sync_children
 from kraft_operator.plan.grants import grant_disks, start_formation
@@ -33,6 +35,7 @@ from kraft_operator.plan.situation import Decision, Finding, Rule, Situation
 RULES: Final[tuple[Rule, ...]] = (
     report_pods,
     hold_while_suspended,
+    wait_for_the_past_to_go,
     find_the_ledger,
     refuse_another_cluster_id,
     refuse_taken_node_ids,
@@ -62,10 +65,22 @@ def plan(now: Situation) -> Decision:
         now = replace(now, ledger=verdict.ledger or now.ledger, nodes=nodes)
         if verdict.stop:
             break
-    return Decision(_in_order(before, now.ledger, actions), tuple(findings), now.ledger, now.nodes)
+    ordered = _in_order(before, now.ledger, actions, rewrite=_owner_changed(now))
+    return Decision(ordered, tuple(findings), now.ledger, now.nodes)
 
 
-def _in_order(before: Ledger | None, ledger: Ledger | None, actions: list[Action]) -> tuple[Action, ...]:
+def _owner_changed(now: Situation) -> bool:
+    """Whether the ledger goes with the resource is not what spec.deletionPolicy.volumes says now."""
+    if now.cluster.spec.lifecycle is LifecycleState.SUSPENDED:
+        return False
+    wanted = (now.cluster.uid,) if now.cluster.spec.volume_policy is VolumePolicy.DELETE else ()
+    stale = any(uid != now.cluster.uid for uid in now.observed.ledger_owners)
+    return not stale and now.observed.ledger_owners != wanted
+
+
+def _in_order(
+    before: Ledger | None, ledger: Ledger | None, actions: list[Action], *, rewrite: bool
+) -> tuple[Action, ...]:
     """The journal first; what cannot be taken back last, followed by the note that it is done."""
     if ledger is None:
         assert not actions, f"nothing may be done without a ledger, not {actions[0]}"
@@ -73,7 +88,7 @@ def _in_order(before: Ledger | None, ledger: Ledger | None, actions: list[Action
     final = [action for action in actions if isinstance(action, UnregisterBroker)]
     others = [action for action in actions if not isinstance(action, UnregisterBroker)]
     ordered: list[Action] = [*others, *final]
-    if ledger != before:
+    if ledger != before or rewrite:
         ordered.insert(0, WriteLedger(ledger, "it is new" if before is None else "it learned or permitted something"))
     done = ledger
     for action in final:

@@ -245,3 +245,22 @@ def test_suspended_means_watching_only() -> None:
     decision = world.plan()
     assert refused(decision) == ["Suspended"]
     assert decision.actions == ()
+
+
+def test_the_ledger_goes_with_the_resource_only_while_the_policy_says_so() -> None:
+    world = formed()
+    assert not world.ledger_owners
+    world.edit(deletionPolicy={"volumes": "Delete"})
+    world.settle()
+    assert list(world.ledger_owners) == [world.cluster.uid]
+    assert world.plan().actions == ()
+    world.edit()
+    world.settle()
+    assert not world.ledger_owners
+
+
+def test_a_cluster_made_anew_waits_until_the_old_one_and_its_ledger_are_gone() -> None:
+    world = formed()
+    world.ledger_owners = ("the uid of the resource before",)
+    decision = world.plan()
+    assert (refused(decision), decision.actions) == (["WaitingForDeletion"], ())
