@@ -1,0 +1,174 @@
+"""A broker's life with the controller, told step by step."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from controller_runtime.broker.lifecycle import BrokerIdentity, BrokerLifecycle, Fatal, State
+from controller_runtime.identifiers import BrokerEpoch, DirectoryId, Endpoint, Instant, NodeId, Offset, Uuid
+from controller_runtime.protocol.errors import ErrorCode
+from controller_runtime.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
+from controller_runtime.protocol.messages.broker_heartbeat_response import BrokerHeartbeatResponse
+from controller_runtime.protocol.messages.broker_registration_request import BrokerRegistrationRequest
+from controller_runtime.protocol.messages.broker_registration_response import BrokerRegistrationResponse
+
+pytestmark = pytest.mark.unit
+
+ME = BrokerIdentity(
+    node_id=NodeId(11),
+    cluster_id="cluster",
+    incarnation_id=Uuid.of(1, 2),
+    listeners=(("PLAINTEXT", Endpoint("localhost", 9092), 0),),
+    features={"metadata.version": (7, 30), "group.version": (0, 1)},
+    log_dirs=(DirectoryId(Uuid.of(3, 3)),),
+    rack="r1",
+    previous_epoch=BrokerEpoch(5),
+)
+OK = ErrorCode.NONE
+
+
+class Story:
+    """A broker and its clock."""
+
+    def __init__(self) -> None:
+        self.now = Instant(100.0)
+        self.broker = BrokerLifecycle(ME, self.now)
+
+    @property
+    def state(self) -> State:
+        return self.broker.state
+
+    def poll(self, offset: int = 0, *, reachable: bool = True) -> object:
+        return self.broker.poll(Offset(offset), self.now, reachable=reachable)
+
+    def next(self, offset: int = 0) -> object:
+        """Wait until it wants something."""
+        deadline = self.broker.next_deadline()
+        assert deadline is not None
+        self.now = Instant(max(self.now, deadline))
+        return self.poll(offset)
+
+    def register(self, epoch: int = 40) -> None:
+        assert isinstance(self.next(), BrokerRegistrationRequest)
+        assert self.broker.on_registration(BrokerRegistrationResponse(broker_epoch=epoch), self.now) is None
+
+    def beat(self, **said: Any) -> BrokerHeartbeatRequest:
+        sent = self.next(offset=50)
+        assert isinstance(sent, BrokerHeartbeatRequest)
+        self.broker.on_heartbeat(BrokerHeartbeatResponse(**said), self.now)
+        return sent
+
+    def run(self) -> None:
+        self.register()
+        self.beat(is_caught_up=True, is_fenced=True)
+        self.beat(is_caught_up=True, is_fenced=False)
+        assert self.state is State.RUNNING
+
+
+def test_it_registers_catches_up_and_unfences() -> None:
+    story = Story()
+    registration = story.poll()
+    assert isinstance(registration, BrokerRegistrationRequest)
+    assert (registration.broker_id, registration.previous_broker_epoch, registration.rack) == (11, 5, "r1")
+    assert [feature.name for feature in registration.features] == ["group.version", "metadata.version"]
+    assert registration.log_dirs == ME.log_dirs
+    story.broker.on_registration(BrokerRegistrationResponse(broker_epoch=40), story.now)
+    behind = story.beat(is_caught_up=False, is_fenced=True)
+    assert (behind.want_fence, behind.broker_epoch, behind.current_metadata_offset) == (True, 40, 50)
+    assert story.broker.state.name == "STARTING"
+    story.beat(is_caught_up=True, is_fenced=True)
+    assert story.state is State.RECOVERY
+    assert story.beat(is_caught_up=True, is_fenced=False).want_fence is False
+    assert story.state is State.RUNNING
+    assert story.broker.fenced is False
+
+
+def test_one_request_is_in_flight_at_a_time() -> None:
+    story = Story()
+    assert story.poll() is not None
+    assert story.poll() is None
+
+
+def test_a_running_broker_beats_every_two_seconds() -> None:
+    story = Story()
+    story.run()
+    story.beat(is_fenced=False)
+    before = story.now
+    story.beat(is_fenced=False)
+    assert story.now - before == pytest.approx(2.0)
+
+
+def test_without_a_controller_it_waits_and_does_not_spin() -> None:
+    story = Story()
+    assert story.poll(reachable=False) is None
+    deadline = story.broker.next_deadline()
+    assert deadline is not None
+    assert deadline >= story.now + 0.1
+
+
+def test_failures_are_retried_with_a_growing_pause() -> None:
+    story = Story()
+    pauses = []
+    for _ in range(7):
+        assert story.next() is not None
+        story.broker.failed(story.now)
+        deadline = story.broker.next_deadline()
+        assert deadline is not None
+        pauses.append(round(deadline - story.now, 3))
+    assert pauses == [0.1, 0.2, 0.4, 0.8, 1.6, 2.0, 2.0]
+
+
+def test_a_registration_that_never_succeeds_is_fatal_and_says_why() -> None:
+    story = Story()
+    outcome: object = None
+    while not isinstance(outcome, Fatal):
+        outcome = story.next()
+        if isinstance(outcome, BrokerRegistrationRequest):
+            refused = BrokerRegistrationResponse(error_code=ErrorCode.DUPLICATE_BROKER_REGISTRATION)
+            assert story.broker.on_registration(refused, story.now) is None
+    assert story.now == pytest.approx(160.0)
+    assert outcome.reason == (
+        "not registered within 60 seconds: the controller refused it with DUPLICATE_BROKER_REGISTRATION"
+    )
+
+
+@pytest.mark.parametrize("error", [ErrorCode.INCONSISTENT_CLUSTER_ID, ErrorCode.INVALID_REGISTRATION])
+def test_a_registration_that_can_never_succeed_is_fatal_at_once(error: ErrorCode) -> None:
+    story = Story()
+    story.poll()
+    outcome = story.broker.on_registration(BrokerRegistrationResponse(error_code=error), story.now)
+    assert outcome == Fatal(f"registration: the controller refused it with {error.name}")
+
+
+def test_it_leaves_when_the_controller_lets_it_go() -> None:
+    story = Story()
+    story.run()
+    story.broker.shut_down(story.now)
+    assert story.beat(is_fenced=False, should_shut_down=False).want_shut_down is True
+    assert story.broker.state.name == "CONTROLLED_SHUTDOWN"
+    story.beat(is_fenced=True, should_shut_down=True)
+    assert story.state is State.STOPPED
+    assert story.broker.next_deadline() is None
+    assert story.poll() is None
+
+
+def test_a_broker_that_nobody_knows_leaves_at_once() -> None:
+    story = Story()
+    story.broker.shut_down(story.now)
+    assert story.state is State.STOPPED
+    unregistered = Story()
+    unregistered.run()
+    unregistered.broker.shut_down(unregistered.now)
+    unregistered.beat(error_code=ErrorCode.STALE_BROKER_EPOCH)
+    assert unregistered.state is State.STOPPED
+
+
+def test_a_fenced_broker_knows_it_and_asks_again() -> None:
+    story = Story()
+    story.run()
+    story.beat(is_fenced=True)
+    assert (story.broker.fenced, story.broker.state) == (True, State.RUNNING)
+    assert story.beat(is_fenced=False).want_fence is False
+    assert story.broker.fenced is False

@@ -1,0 +1,187 @@
+"""A led partition takes each batch once, in order, and says why when it does not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from controller_runtime.broker.partition import Appended, AppendRules, LedPartition, PartitionKey, Refused
+from controller_runtime.identifiers import Uuid
+from controller_runtime.protocol.compression import Compression
+from controller_runtime.protocol.errors import ErrorCode
+from controller_runtime.protocol.record_batch import Record, decode_batches, encode_batch
+
+pytestmark = pytest.mark.unit
+
+RULES = AppendRules()
+WALL = 1_800_000_000_000
+
+
+def partition(**values: int) -> LedPartition:
+    state: dict[str, Any] = {"leader_epoch": 3, "start_offset": 0, "end_offset": 0, "high_watermark": 0} | values
+    return LedPartition(PartitionKey(Uuid.of(1, 1), 0), "orders", **state)
+
+
+def batch(
+    count: int = 1, producer: int = -1, epoch: int = -1, sequence: int = -1, codec: Compression = Compression.NONE
+) -> bytes:
+    records = [Record(n, 1000 + n, None, b"value %d" % n) for n in range(count)]
+    return encode_batch(records, producer_id=producer, producer_epoch=epoch, base_sequence=sequence, compression=codec)
+
+
+def error(outcome: Appended | Refused) -> ErrorCode:
+    return outcome.error if isinstance(outcome, Refused) else ErrorCode.NONE
+
+
+def base(outcome: Appended | Refused) -> int:
+    assert isinstance(outcome, Appended), outcome
+    return outcome.base_offset
+
+
+def test_batches_get_the_next_offsets_and_the_leaders_epoch() -> None:
+    led = partition(end_offset=10, high_watermark=10)
+    first = led.append(batch(3), RULES, WALL)
+    second = led.append(batch(2), RULES, WALL)
+    assert (base(first), base(second), led.end_offset) == (10, 13, 15)
+    assert isinstance(second, Appended)
+    (decoded,) = decode_batches(second.data)
+    assert [record.offset for record in decoded.records] == [13, 14]
+    assert decoded.header.partition_leader_epoch == 3
+
+
+def test_readers_see_only_what_is_written() -> None:
+    led = partition()
+    outcome = led.append(batch(3), RULES, WALL)
+    assert isinstance(outcome, Appended)
+    assert (led.high_watermark, outcome.wait_for) == (0, 3)
+    led.written(3)
+    assert led.high_watermark == 3
+
+
+@pytest.mark.parametrize(
+    ("records", "expected"),
+    [
+        (None, ErrorCode.INVALID_RECORD),
+        (b"", ErrorCode.INVALID_RECORD),
+        (batch() + batch(), ErrorCode.INVALID_RECORD),
+        (batch()[:-1], ErrorCode.CORRUPT_MESSAGE),
+        (batch()[:-1] + b"?", ErrorCode.CORRUPT_MESSAGE),
+        (batch()[:16] + b"\x01" + batch()[17:], ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT),
+        (encode_batch([Record(0, 0, b"\0\0\0\0", b"")], is_control=True), ErrorCode.INVALID_RECORD),
+        (encode_batch([Record(0, 0, None, b""), Record(5, 0, None, b"")]), ErrorCode.INVALID_RECORD),
+        (encode_batch([Record(0, 0, None, bytes(2 << 20))]), ErrorCode.MESSAGE_TOO_LARGE),
+        (
+            encode_batch(
+                [Record(0, 0, None, b"")], is_transactional=True, producer_id=1, producer_epoch=0, base_sequence=0
+            ),
+            ErrorCode.INVALID_TXN_STATE,
+        ),
+        (batch(producer=5, epoch=0, sequence=-1), ErrorCode.INVALID_RECORD),
+    ],
+)
+def test_what_no_client_may_write_is_refused_and_changes_nothing(records: bytes | None, expected: ErrorCode) -> None:
+    led = partition()
+    assert error(led.append(records, RULES, WALL)) == expected
+    assert led.end_offset == 0
+    assert led.producers == {}
+
+
+def test_a_retry_is_answered_with_the_offset_of_the_first_attempt() -> None:
+    led = partition()
+    outcomes = [led.append(batch(2, producer=9, epoch=0, sequence=2 * n), RULES, WALL) for n in range(5)]
+    again = [led.append(batch(2, producer=9, epoch=0, sequence=2 * n), RULES, WALL) for n in range(5)]
+    assert list(map(base, again)) == list(map(base, outcomes)) == [0, 2, 4, 6, 8]
+    assert all(isinstance(each, Appended) and each.data == b"" for each in again)
+    assert led.end_offset == 10
+
+
+def test_a_retry_that_overtakes_the_write_waits_for_it() -> None:
+    led = partition()
+    led.append(batch(2, producer=9, epoch=0, sequence=0), RULES, WALL)
+    again = led.append(batch(2, producer=9, epoch=0, sequence=0), RULES, WALL)
+    assert isinstance(again, Appended)
+    assert again.wait_for == 2 > led.high_watermark
+
+
+@pytest.mark.parametrize(
+    ("epoch", "sequence", "expected"),
+    [
+        (1, 2, ErrorCode.NONE),
+        (1, 3, ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER),
+        (1, 1, ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER),
+        (0, 2, ErrorCode.INVALID_PRODUCER_EPOCH),
+        (2, 0, ErrorCode.NONE),
+        (2, 2, ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER),
+    ],
+)
+def test_sequences_follow_each_other_within_an_epoch(epoch: int, sequence: int, expected: ErrorCode) -> None:
+    led = partition()
+    led.append(batch(2, producer=9, epoch=1, sequence=0), RULES, WALL)
+    assert error(led.append(batch(1, producer=9, epoch=epoch, sequence=sequence), RULES, WALL)) == expected
+
+
+def test_an_unknown_producer_may_begin_anywhere_because_its_state_may_have_expired() -> None:
+    assert error(partition().append(batch(1, producer=9, epoch=4, sequence=77), RULES, WALL)) == ErrorCode.NONE
+
+
+def test_sequences_wrap_at_the_largest_int32() -> None:
+    led = partition()
+    led.append(batch(2, producer=9, epoch=0, sequence=2**31 - 1), RULES, WALL)
+    assert error(led.append(batch(1, producer=9, epoch=0, sequence=1), RULES, WALL)) == ErrorCode.NONE
+
+
+def test_log_append_time_is_the_brokers_time() -> None:
+    outcome = partition().append(batch(2), AppendRules(log_append_time=True), WALL)
+    assert isinstance(outcome, Appended)
+    assert outcome.log_append_time == WALL
+    (decoded,) = decode_batches(outcome.data)
+    assert [record.timestamp for record in decoded.records] == [WALL, WALL]
+
+
+def test_a_topic_may_ask_for_another_compression() -> None:
+    rules = AppendRules.of({"compression.type": "zstd", "max.message.bytes": "1000"})
+    outcome = partition().append(batch(3, codec=Compression.GZIP), rules, WALL)
+    assert isinstance(outcome, Appended)
+    (decoded,) = decode_batches(outcome.data)
+    assert decoded.header.compression is Compression.ZSTD
+    assert [record.value for record in decoded.records] == [b"value 0", b"value 1", b"value 2"]
+    assert AppendRules.of({"compression.type": "producer"}).compression is None
+
+
+def test_epochs_know_where_they_begin_and_end() -> None:
+    led = partition(leader_epoch=1)
+    led.append(batch(4), RULES, WALL)
+    led.leader_epoch = 5
+    led.append(batch(2), RULES, WALL)
+    assert led.epoch_starts == [(1, 0), (5, 4)]
+    assert [led.epoch_of(offset) for offset in (0, 3, 4, 5)] == [1, 1, 5, 5]
+    assert [led.end_of_epoch(epoch) for epoch in (0, 1, 3, 5, 6)] == [(0, 0), (1, 4), (1, 4), (5, 6), (-1, -1)]
+    assert [led.check_epoch(epoch) for epoch in (-1, 4, 5, 6)] == [
+        ErrorCode.NONE,
+        ErrorCode.FENCED_LEADER_EPOCH,
+        ErrorCode.NONE,
+        ErrorCode.UNKNOWN_LEADER_EPOCH,
+    ]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.integers(1, 3), min_size=1, max_size=12), st.lists(st.integers(0, 4), max_size=40))
+def test_whatever_is_repeated_or_lost_the_log_holds_each_batch_once_and_in_order(
+    counts: list[int], picks: list[int]
+) -> None:
+    """A producer with five batches in flight sends any of them, again and again, until each is answered."""
+    sequences = [sum(counts[:n]) for n in range(len(counts))]
+    led, answered, log = partition(), dict[int, int](), list[int]()
+    for pick in [*picks, *[0] * len(counts)]:
+        first = min((n for n in range(len(counts)) if n not in answered), default=max(0, len(counts) - 5))
+        chosen = min(len(counts) - 1, first + pick)
+        outcome = led.append(batch(counts[chosen], producer=1, epoch=0, sequence=sequences[chosen]), RULES, WALL)
+        if isinstance(outcome, Appended):
+            if outcome.data:
+                log.append(chosen)
+            assert answered.setdefault(chosen, outcome.base_offset) == outcome.base_offset
+    assert log == list(range(len(counts)))
+    assert [answered[n] for n in range(len(counts))] == sequences
