@@ -16,8 +16,7 @@ import struct
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from crc32c import crc32c
-
+from controller_runtime.protocol.checksum import crc32c
 from controller_runtime.protocol.compression import DEFAULT_LIMIT, Compression, compress, decompress
 from controller_runtime.protocol.errors import ProtocolError
 from controller_runtime.protocol.records import Record, read_records, write_records

@@ -12,8 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from crc32c import crc32c
-
+from controller_runtime.protocol.checksum import crc32c
 from controller_runtime.storage.filesystem import File
 
 HEADER_SIZE: Final = 61
