@@ -49,9 +49,7 @@ def compress(codec: Compression, data: bytes) -> bytes:
         case Compression.SNAPPY:
             return _compress_snappy(data)
         case Compression.LZ4:
-            import lz4.frame
-
-            return bytes(lz4.frame.compress(data, content_checksum=False, store_size=False))
+            return _compress_lz4(data)
         case Compression.ZSTD:
             import zstandard
 
@@ -67,6 +65,13 @@ def decompress(codec: Compression, data: bytes, limit: int = DEFAULT_LIMIT) -> b
     if len(plain) > limit:
         raise CorruptCompression(f"{codec.name.lower()}: unpacks to more than {limit} bytes")
     return plain
+
+
+def _compress_lz4(data: bytes) -> bytes:
+    """Java reads only frames of independent blocks; it writes blocks of 64 KiB."""
+    import lz4.frame
+
+    return bytes(lz4.frame.compress(data, block_size=lz4.frame.BLOCKSIZE_MAX64KB, block_linked=False, store_size=False))
 
 
 def _decompress(codec: Compression, data: bytes, limit: int) -> bytes:

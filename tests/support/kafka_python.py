@@ -9,12 +9,14 @@ with warnings.catch_warnings():
     from kafka import KafkaConsumer, KafkaProducer, TopicPartition
     from kafka.admin import KafkaAdminClient, NewTopic
     from kafka.errors import InvalidReplicationFactorError, TopicAlreadyExistsError
+    from kafka.record.memory_records import MemoryRecords
 
 __all__ = [
     "InvalidReplicationFactorError",
     "KafkaAdminClient",
     "KafkaConsumer",
     "KafkaProducer",
+    "MemoryRecords",
     "NewTopic",
     "TopicAlreadyExistsError",
     "TopicPartition",
