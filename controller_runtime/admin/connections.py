@@ -147,18 +147,18 @@ class Connections:
         self._checked = True
 
     async def _ask_in_turn(self, request: Message, answer: type[M], deadline: Deadline) -> M:
+        causes: dict[Endpoint, str] = {}
         while True:
-            causes: list[str] = []
             for endpoint in self._candidates():
                 try:
                     return await self.ask_at(endpoint, request, answer, min(deadline.left, ATTEMPT_SECONDS))
                 except Unreachable as error:
-                    causes += error.causes
+                    causes[endpoint] = error.causes[0]
                 if deadline.left <= 0:
                     break
             self._nodes = {}
             if not await deadline.pause():
-                raise Unreachable(f"{type(request).__name__}: Timed out waiting for a node assignment", causes)
+                raise Unreachable(f"{type(request).__name__}: Timed out waiting for a node assignment", causes.values())
 
     async def ask_controller(
         self, request: Message, answer: type[M], code_of: Callable[[M], int], deadline: Deadline
