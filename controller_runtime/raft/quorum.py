@@ -26,7 +26,15 @@ from controller_runtime.raft.effects import (
 )
 from controller_runtime.raft.election_state import ElectionState
 from controller_runtime.raft.log_view import LogView
-from controller_runtime.raft.messages import ControlRecord, FetchResponse, KRaftVersion, LogBatch, RaftError, Request
+from controller_runtime.raft.messages import (
+    ControlRecord,
+    FetchResponse,
+    KRaftVersion,
+    LogBatch,
+    RaftError,
+    Request,
+    UpdateVoterResponse,
+)
 from controller_runtime.raft.roles import (
     TRANSITIONS,
     Candidate,
@@ -156,6 +164,9 @@ class Quorum:
         for token in left.parked:
             response = FetchResponse(RaftError.NOT_LEADER_OR_FOLLOWER, self.epoch, self.leader_id)
             self.out.append(Reply(token, response))
+        if left.change is not None:
+            refused = UpdateVoterResponse(RaftError.NOT_LEADER_OR_FOLLOWER, self.epoch, self.leader_id)
+            self.out.append(Reply(left.change.token, refused))
 
     def election_state(self) -> ElectionState:
         role = self.role

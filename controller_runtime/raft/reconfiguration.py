@@ -13,15 +13,23 @@ from controller_runtime.raft.leadership import append_control, sync_voters
 from controller_runtime.raft.messages import RaftError, UpdateVoterRequest, UpdateVoterResponse
 from controller_runtime.raft.quorum import Quorum
 from controller_runtime.raft.replication import check_epoch
-from controller_runtime.raft.roles import Follower, Leader, known_endpoint
+from controller_runtime.raft.roles import Follower, Leader, PendingChange, known_endpoint
 from controller_runtime.raft.voter_set import Voter
 
 
-def on_update_request(q: Quorum, token: int, request: UpdateVoterRequest) -> None:
-    q.out.append(Reply(token, UpdateVoterResponse(_update(q, request), q.epoch, q.leader_id)))
+def on_update_request(q: Quorum, token: int, request: UpdateVoterRequest, now: Instant) -> None:
+    """Answered at once if there is nothing to write, else when the new set is committed."""
+    error = _check_update(q, request)
+    leader = q.role
+    if error is RaftError.NONE and isinstance(leader, Leader) and _differs(q, request.voter):
+        leader.change = PendingChange(token, q.log.end_offset)
+        append_control(q, (q.voters.updated(request.voter),))
+        sync_voters(q, leader, now)
+        return
+    q.out.append(Reply(token, UpdateVoterResponse(error, q.epoch, q.leader_id)))
 
 
-def _update(q: Quorum, request: UpdateVoterRequest) -> RaftError:
+def _check_update(q: Quorum, request: UpdateVoterRequest) -> RaftError:
     error = check_epoch(q, request.epoch)
     if error is not RaftError.NONE:
         return error
@@ -38,10 +46,11 @@ def _update(q: Quorum, request: UpdateVoterRequest) -> RaftError:
     known = q.voters.match(voter.key)
     if known is None or known.key.directory_id == NO_DIRECTORY:
         return RaftError.VOTER_NOT_FOUND
-    if known != voter:
-        append_control(q, (q.voters.updated(voter),))
-        sync_voters(q, leader, Instant(0.0))
     return RaftError.NONE
+
+
+def _differs(q: Quorum, voter: Voter) -> bool:
+    return q.history.kraft_version > 0 and q.voters.match(voter.key) != voter
 
 
 def _remember(q: Quorum, leader: Leader, voter: Voter) -> RaftError:
@@ -54,9 +63,9 @@ def _remember(q: Quorum, leader: Leader, voter: Voter) -> RaftError:
 
 
 def is_change_possible(q: Quorum, leader: Leader) -> bool:
-    """The high watermark is known and the latest voters are committed."""
+    """No change is under way, the high watermark is known and the latest voters are committed."""
     hw, changed_at = leader.high_watermark, q.history.latest_offset
-    return hw is not None and (changed_at is None or changed_at < hw)
+    return leader.change is None and hw is not None and (changed_at is None or changed_at < hw)
 
 
 def poll_follower(q: Quorum, now: Instant) -> None:

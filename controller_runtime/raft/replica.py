@@ -184,7 +184,7 @@ class Replica:
             case FetchSnapshotRequest():
                 snapshot_transfer.on_snapshot_request(q, token, request, now)
             case UpdateVoterRequest():
-                reconfiguration.on_update_request(q, token, request)
+                reconfiguration.on_update_request(q, token, request, now)
             case _ as unknown:
                 assert_never(unknown)
 

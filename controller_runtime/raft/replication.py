@@ -19,6 +19,7 @@ from controller_runtime.raft.messages import (
     FetchResponse,
     LogBatch,
     RaftError,
+    UpdateVoterResponse,
 )
 from controller_runtime.raft.quorum import Quorum
 from controller_runtime.raft.roles import Leader, Parked, Progress
@@ -176,6 +177,9 @@ def advance_leader(q: Quorum, leader: Leader) -> None:
     if not leader.announced:
         leader.announced = True
         q.out.append(StartLeading(leader.epoch))
+    if leader.change is not None and leader.change.offset < offset:
+        q.out.append(Reply(leader.change.token, UpdateVoterResponse(RaftError.NONE, q.epoch, q.config.node_id)))
+        leader.change = None
     _answer_news(q, leader)
 
 

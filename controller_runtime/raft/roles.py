@@ -90,6 +90,14 @@ class Parked:
     deadline: Instant
 
 
+@dataclass(frozen=True, slots=True)
+class PendingChange:
+    """A change of the voters whose asker waits until it is committed."""
+
+    token: int
+    offset: Offset
+
+
 @dataclass(slots=True)
 class Leader:
     epoch: Epoch
@@ -104,6 +112,7 @@ class Leader:
     """No parked Fetch expires before."""
     announced: bool = False
     """The application was told to lead."""
+    change: PendingChange | None = None
 
 
 @dataclass(slots=True)

@@ -22,9 +22,6 @@ SKIPPED: Final = {
             ("remove", "wrong directory"), ("remove", "wrong cluster"), ("remove", "to a follower"),
         )
     },
-    "update voter: unknown": "voters change in issue 4: every update but a repetition is refused with 7",
-    "update voter: no default listener": "voters change in issue 4: every update but a repetition is refused with 7",
-    "update voter: range without 1": "voters change in issue 4: every update but a repetition is refused with 7",
     "describe scram on controller": "Kafka never answers; SCRAM is a later issue, the connection is closed",
     "describe tokens on controller": "delegation tokens are a later issue, the connection is closed",
     "describe acls without authorizer": "ACLs are a later issue, the connection is closed",
