@@ -116,14 +116,14 @@ class BrokerNode:
                 self.service.on_connection_closed(connection_id)
                 return []
             case _:
-                return self.service.on_data(event, now)
+                return self.service.on_data(event, now, wall)
 
     def _finish(self, out: Effects, now: Instant, wall: WallClock) -> list[NodeEffect]:
         self._wants_turn = self._feed.advance()
         replica = self.meta.replica
         controller = replica.leader_endpoint(self.config.raft.listener)
         out += self.service.metadata_moved(
-            self.image, self._feed.position, replica.voter_history.kraft_version, controller, now
+            self.image, self._feed.position, replica.voter_history.kraft_version, controller, now, wall
         )
         out += self.service.poll(now)
         if self.service.has_left and not self._leaving:

@@ -123,6 +123,12 @@ class LocalPartitions:
         local = self._local.get(key)
         return local.state if local is not None and local.leads else None
 
+    def is_opening(self, name: str, topic_id: Uuid, index: int) -> bool:
+        """The partition is led here, but its log is still being recovered."""
+        topic = self._image.topics.named(name) if topic_id == ZERO_UUID else self._image.topics.get(topic_id)
+        local = None if topic is None else self._local.get(PartitionKey(topic.id, index))
+        return local is not None and local.leads and local.state is None and local.failure is None
+
     def find(self, name: str, topic_id: Uuid, index: int, leader_epoch: int = -1) -> LedPartition | ErrorCode:
         """The led partition that a request means, by topic id if it has one, or why it cannot be served."""
         if topic_id != ZERO_UUID:

@@ -1,6 +1,7 @@
 """Produce: decide every batch at once, answer when the log holds them all.
 
-An answer waits for the high watermark of each of its partitions; with acks=0 nobody waits. A partition that goes away while somebody
+A request for a partition whose log is still being opened waits for it: refusing it could let the producer's next batch overtake it. An
+answer waits for the high watermark of each of its partitions; with acks=0 nobody waits. A partition that goes away while somebody
 waits for it is answered as not led here: the producer asks for new metadata and retries, and its sequence numbers find the duplicate.
 """
 
@@ -51,12 +52,16 @@ class ProduceHandler:
     def __init__(self, partitions: LocalPartitions) -> None:
         self._partitions = partitions
         self._parked: dict[RequestId, _Parked] = {}
+        self._early: list[tuple[RequestReceived, ProduceRequest]] = []
 
     def on_request(
         self, event: RequestReceived, request: ProduceRequest, wall: WallClock
     ) -> list[NodeEffect | BrokerEffect]:
         if request.acks not in _VALID_ACKS:
             return [Respond(event.request_id, _refused(request, ErrorCode.INVALID_REQUIRED_ACKS))]
+        if self._is_early(request):
+            self._early.append((event, request))
+            return []
         out: list[NodeEffect | BrokerEffect] = []
         waits: list[_Wait] = []
         topics = []
@@ -105,6 +110,18 @@ class ProduceHandler:
                     log_append_time_ms=append_time,
                     log_start_offset=found.start_offset,
                 )
+
+    def _is_early(self, request: ProduceRequest) -> bool:
+        return any(
+            self._partitions.is_opening(topic.name, topic.topic_id, data.index)
+            for topic in request.topic_data
+            for data in topic.partition_data
+        )
+
+    def retry_early(self, wall: WallClock) -> list[NodeEffect | BrokerEffect]:
+        """A partition was opened, or will not be: those who waited for one try again, in their order."""
+        early, self._early = self._early, []
+        return [effect for event, request in early for effect in self.on_request(event, request, wall)]
 
     def poll(self) -> list[NodeEffect | BrokerEffect]:
         """Answer everybody whose batches are written, or whose partition is gone."""

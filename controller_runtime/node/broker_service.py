@@ -103,7 +103,13 @@ class BrokerService:
     # What happens around it.
 
     def metadata_moved(
-        self, image: MetadataImage, end_offset: Offset, kraft_version: int, controller: Endpoint | None, now: Instant
+        self,
+        image: MetadataImage,
+        end_offset: Offset,
+        kraft_version: int,
+        controller: Endpoint | None,
+        now: Instant,
+        wall: WallClock,
     ) -> Effects:
         """The newest committed image, where it ends, and where the active controller is reached now."""
         self._kraft_version, self._controller = kraft_version, controller
@@ -113,7 +119,7 @@ class BrokerService:
         if image is self._image:
             return []
         self._image = image
-        return [*self.partitions.on_image(image), *self._produce.poll()]
+        return [*self.partitions.on_image(image), *self._produce.poll(), *self._produce.retry_early(wall)]
 
     def next_deadline(self) -> Instant | None:
         wanted = (
@@ -189,16 +195,17 @@ class BrokerService:
 
     # The data plane.
 
-    def on_data(self, event: BrokerEvent, now: Instant) -> Effects:
+    def on_data(self, event: BrokerEvent, now: Instant, wall: WallClock) -> Effects:
         match event:
             case PartitionOpened():
                 self.partitions.on_opened(event)
-                return []
+                return self._produce.retry_early(wall)
             case PartitionFailed(_, reason, fatal):
                 self.partitions.on_failed(event)
                 if fatal:
                     return self._fatal(Fatal(f"a partition's log failed: {reason}"))
-                return [Log("error", f"a partition is offline: {reason}"), *self._produce.poll()]
+                offline = Log("error", f"a partition is offline: {reason}")
+                return [offline, *self._produce.poll(), *self._produce.retry_early(wall)]
             case PartitionWritten(key, end_offset):
                 self.partitions.written(key, end_offset)
                 return [*self._produce.poll(), *self._fetch.on_written(key, now)]

@@ -57,7 +57,7 @@ class CombinedNode:
 
     def _on_event(self, event: NodeEvent | BrokerEvent, now: Instant, wall: WallClock) -> Effects:
         if isinstance(event, _DATA):
-            return self.service.on_data(event, now)
+            return self.service.on_data(event, now, wall)
         match event:
             case RequestReceived() if event.connection.listener not in self._controller_listeners:
                 return self.service.on_request(event, now, wall)
@@ -80,7 +80,7 @@ class CombinedNode:
         active = replica.leader_endpoint(self.controller.config.raft.listener)
         kraft_version = replica.voter_history.kraft_version
         out += self.service.metadata_moved(
-            self.controller.image, self.controller.image_offset, kraft_version, active, now
+            self.controller.image, self.controller.image_offset, kraft_version, active, now, wall
         )
         out += self.service.poll(now)
         if self._leaving and self.service.has_left and not self._handed_over:

@@ -175,7 +175,7 @@ def test_whatever_is_repeated_or_lost_the_log_holds_each_batch_once_and_in_order
     """A producer with five batches in flight sends any of them, again and again, until each is answered."""
     sequences = [sum(counts[:n]) for n in range(len(counts))]
     led, answered, log = partition(), dict[int, int](), list[int]()
-    for pick in [*picks, *[0] * len(counts)]:
+    for pick in [0, *picks, *[0] * len(counts)]:
         first = min((n for n in range(len(counts)) if n not in answered), default=max(0, len(counts) - 5))
         chosen = min(len(counts) - 1, first + pick)
         outcome = led.append(batch(counts[chosen], producer=1, epoch=0, sequence=sequences[chosen]), RULES, WALL)
