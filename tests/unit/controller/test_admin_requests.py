@@ -8,6 +8,7 @@ from controller_runtime.controller.activation import activation_records
 from controller_runtime.controller.errors import Refused
 from controller_runtime.controller.refusals import not_controller_message, refusal
 from controller_runtime.controller.service import SERVED, SERVED_BY_ACTIVE
+from controller_runtime.controller.topics import TopicIds
 from controller_runtime.identifiers import Uuid
 from controller_runtime.metadata.features import bootstrap_records
 from controller_runtime.metadata.image import MetadataImage
@@ -169,6 +170,15 @@ def test_one_bad_topic_does_not_hold_back_the_others() -> None:
     answer = world.ask(CreateTopicsRequest(topics=topics), CreateTopicsResponse)
     assert [(topic.name, topic.error_code) for topic in answer.topics] == [("one", 0), ("a/b", 17), ("two", 42)]
     assert list(world.image.topics.ids) == ["one"]
+
+
+def test_a_topic_id_is_never_reserved_repeated_or_in_use() -> None:
+    world, taken = world_with_topic()
+    dash = Uuid(b"\xfb" * 16)
+    assert str(dash).startswith("-")
+    drawn = iter([Uuid.of(0, 5), dash, taken, uuid("new", 1), uuid("new", 1), uuid("new", 2)])
+    ids = TopicIds(world.image, lambda: next(drawn))
+    assert [ids.next(), ids.next()] == [uuid("new", 1), uuid("new", 2)]
 
 
 def test_partitions_of_a_manual_assignment_are_counted_from_zero() -> None:

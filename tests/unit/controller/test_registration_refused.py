@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from controller_runtime.identifiers import NodeId, Uuid
+from controller_runtime.identifiers import Instant, NodeId, Uuid
 from controller_runtime.protocol.messages.broker_registration_request import Feature
 from controller_runtime.protocol.messages.controller_registration_request import ControllerRegistrationRequest
 from controller_runtime.protocol.messages.controller_registration_request import Feature as ControllerFeature
 from controller_runtime.protocol.messages.controller_registration_request import Listener as ControllerListener
 from controller_runtime.protocol.messages.controller_registration_response import ControllerRegistrationResponse
+from controller_runtime.protocol.messages.create_topics_request import CreatableReplicaAssignment
 from controller_runtime.protocol.messages.register_broker_record import RegisterBrokerRecord
 from support.controller_world import ALL_FEATURES, World, directory_of, uuid
 
 pytestmark = pytest.mark.unit
 
-REFUSED: dict[str, tuple[dict[str, object], int]] = {
+REFUSED: dict[str, tuple[dict[str, Any], int]] = {
     "another cluster": ({"cluster_id": "elsewhere"}, 104),
     "a ZooKeeper broker": ({"is_migrating_zk_broker": True}, 102),
     "no directory": ({"log_dirs": ()}, 119),
@@ -79,6 +81,19 @@ def test_the_epoch_is_the_offset_of_the_registration_record() -> None:
     assert record.broker_epoch == world.offset - 1
     assert not world.heartbeat(1, current_metadata_offset=world.offset - 2).is_caught_up
     assert world.heartbeat(1, current_metadata_offset=world.offset - 1).is_caught_up
+
+
+def test_a_crashed_process_leaves_the_isr_even_if_nobody_has_fenced_it_yet() -> None:
+    """CLU-05: its session is over, but the fencing check has not come by."""
+    world = World()
+    world.start_broker(1)
+    world.start_broker(2)
+    topic = world.create("stock", -1, -1, assignments=(CreatableReplicaAssignment(partition_index=0, broker_ids=(1,)),))
+    world.now = Instant(world.now + 9.1)
+    assert world.register(1, incarnation=2).error_code == 0
+    partition = world.image.topics.partition(topic.topic_id, 0)
+    assert partition is not None
+    assert (partition.isr, partition.elr, partition.leader, partition.last_known_elr) == ((), (), -1, (1,))
 
 
 @pytest.mark.parametrize(
