@@ -136,7 +136,19 @@ class MemoryDisk:
 
     def rename(self, source: str, target: str) -> None:
         self.count("rename")
-        self.names[target] = self.names.pop(source)
+        if source in self.directories:
+            self._rename_directory(source, target)
+        else:
+            self.names[target] = self.names.pop(source)
+
+    def _rename_directory(self, source: str, target: str) -> None:
+        def moved(path: str) -> str:
+            inside = path == source or path.startswith(source + "/")
+            return target + path[len(source) :] if inside else path
+
+        self.directories = {moved(path) for path in self.directories}
+        self.names = {moved(path): node for path, node in self.names.items()}
+        self.durable_names = {moved(path): node for path, node in self.durable_names.items()}
 
     def sync_directory(self, path: str) -> None:
         self.count("sync directory")
