@@ -133,8 +133,11 @@ class World:
         finally:
             disk.memory.limit = pod.kubelet.limit = None
 
+    def guard(self, node: int) -> Guard:
+        return Guard(Pod(self.pods[node].kubelet, _environment(node)), Volume(self.disks[node].memory, LOG))
+
     def _run(self, pod: PodOfNode, disk: Disk) -> str:
-        guard = Guard(Pod(pod.kubelet, _environment(pod.node_id)), Volume(disk.memory, LOG))
+        guard = self.guard(pod.node_id)
         pod.inspected = guard.inspect()
         gate = guard.look_through_gate()
         if isinstance(gate, Hold):
