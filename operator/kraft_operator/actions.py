@@ -68,6 +68,17 @@ class TellRack:
 
 
 @dataclass(frozen=True, slots=True)
+class NudgePod:
+    """Touch a pod whose gate has not seen what was written on it: each change makes the kubelet write the annotations into
+    the pod's volume anew. A change that meets the start of a container is otherwise seen only a minute later."""
+
+    pod: str
+    uid: str
+    count: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class UnregisterBroker:
     """Fenced by `step`. A broker that is not registered (any more) is success."""
 
@@ -76,7 +87,7 @@ class UnregisterBroker:
     reason: str
 
 
-Action = WriteLedger | ApplyChild | DeleteChild | DeliverGrant | AnnotateClaim | TellRack | UnregisterBroker
+Action = WriteLedger | ApplyChild | DeleteChild | DeliverGrant | AnnotateClaim | TellRack | NudgePod | UnregisterBroker
 
 
 def target(action: Action) -> str:
@@ -88,7 +99,7 @@ def target(action: Action) -> str:
             return f"{manifest['kind']}/{manifest['metadata']['name']}"
         case DeleteChild():
             return f"{action.kind}/{action.name}"
-        case DeliverGrant() | TellRack():
+        case DeliverGrant() | TellRack() | NudgePod():
             return f"Pod/{action.pod}"
         case AnnotateClaim():
             return f"PersistentVolumeClaim/{action.claim}"

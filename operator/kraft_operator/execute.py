@@ -18,6 +18,7 @@ from kraft_operator.actions import (
     ApplyChild,
     DeleteChild,
     DeliverGrant,
+    NudgePod,
     TellRack,
     UnregisterBroker,
     WriteLedger,
@@ -29,6 +30,7 @@ from kraft_operator.lease import LeaseLost, Term
 from kraft_operator.ledger import Ledger, Step, render
 from kraft_operator.manifests.context import labels, owner_reference
 from kraft_operator.plan.children import fingerprint
+from kraft_operator.pod_facts import NUDGE_ANNOTATION
 from kraft_operator.settings import Failpoints
 from storage_guard.formats import FORMAT_MODE_ANNOTATION, GRANT_ANNOTATION, RACK_ANNOTATION
 
@@ -90,6 +92,9 @@ class Execution:
                 self.kube.annotate(CLAIM, self.cluster.namespace, action.claim, marks, uid=action.uid)
             case TellRack():
                 mark = {RACK_ANNOTATION: action.rack}
+                self.kube.annotate(POD, self.cluster.namespace, action.pod, mark, uid=action.uid)
+            case NudgePod():
+                mark = {NUDGE_ANNOTATION: str(action.count)}
                 self.kube.annotate(POD, self.cluster.namespace, action.pod, mark, uid=action.uid)
             case UnregisterBroker():
                 self._fenced("unregister", action.step, lambda: self._unregister(action))

@@ -63,6 +63,7 @@ class Pod:
     seal: Report | None = None
     grant_nonce: str | None = None
     rack: str | None = None
+    nudges: int = 0
     trouble: Trouble | None = None
 
 

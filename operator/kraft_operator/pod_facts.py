@@ -15,6 +15,7 @@ from storage_guard.formats import GRANT_ANNOTATION, RACK_ANNOTATION, BadFormat, 
 Object = Mapping[str, Any]
 MAIN: Final = "kafka"
 HARMLESS: Final = frozenset({"PodInitializing", "ContainerCreating", ""})
+NUDGE_ANNOTATION: Final = f"{names.GROUP}/nudge"
 IDENTITY_KEYS: Final = ("cluster-id", "node-id", "directory-id", "nonce", "pvc-uid")
 
 
@@ -80,6 +81,7 @@ def pod(item: Object, node_id: int) -> Pod:
         seal=_report(init.get("seal", {}), meta["uid"]),
         grant_nonce=_nonce(annotations.get(GRANT_ANNOTATION)),
         rack=annotations.get(RACK_ANNOTATION),
+        nudges=_number(annotations.get(NUDGE_ANNOTATION, "")),
         trouble=next(_troubles(status), None),
     )
 
@@ -104,6 +106,10 @@ def _report(status: Object, pod_uid: str) -> Report | None:
     except BadFormat:
         return None
     return report if report.pod_uid == pod_uid else None
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isascii() and text.isdigit() else 0
 
 
 def _nonce(annotation: str | None) -> str | None:

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from kraft_operator import events, status
-from kraft_operator.actions import Action, DeliverGrant, target
+from kraft_operator.actions import Action, DeliverGrant, NudgePod, TellRack, target
 from kraft_operator.api.parse import parse_cluster
 from kraft_operator.api.reader import InvalidSpec
 from kraft_operator.api.spec import KRaftCluster
@@ -32,6 +32,8 @@ from kraft_operator.settings import Settings
 
 BUSY_SECONDS: Final = 1.0
 """How soon to look again while something is on its way that sends no event (an election, a registration)."""
+NUDGE_SECONDS: Final = 3.0
+"""How long a gate may take to see an annotation before the pod is touched again."""
 
 
 @dataclass(slots=True)
@@ -43,6 +45,8 @@ class Memory:
     progress: dict[tuple[int, str], tuple[int, int]] = field(default_factory=dict)
     inspected: dict[str, float] = field(default_factory=dict)
     """Pod UID to when its inspected disk was first seen."""
+    touched: dict[str, float] = field(default_factory=dict)
+    """Pod UID to when we last wrote something on it that its gate waits for."""
 
 
 @dataclass(slots=True)
@@ -81,6 +85,7 @@ class Reconciler:
             Situation(
                 cluster, sight.observed, sight.ledger, Fence(term.holder, term.transitions), self.draw,
                 Images(self.settings.operator_image, self.settings.lease_namespace), memory.settled, memory.progress,
+                self._overdue(memory),
             )
         )  # fmt: skip
         self._time_inspections(memory, sight)
@@ -162,13 +167,26 @@ class Reconciler:
             if voter.live and voter.log_end_offset >= quorum.high_watermark:
                 memory.progress[voter.node_id, voter.directory_id] = (quorum.epoch, voter.log_end_offset)
 
+    def _overdue(self, memory: Memory) -> frozenset[str]:
+        now = self.clock()
+        return frozenset(uid for uid, at in memory.touched.items() if now - at > NUDGE_SECONDS)
+
     def _time_inspections(self, memory: Memory, sight: Sight) -> None:
         now = self.clock()
+        waiting = {pod.uid for pod in sight.observed.pods if pod.gate_waits}
+        memory.touched = {uid: at for uid, at in memory.touched.items() if uid in waiting}
         seen = {pod.uid: memory.inspected.get(pod.uid, now) for pod in sight.observed.pods if pod.inspect}
         memory.inspected = seen
 
     def _time_grants(self, memory: Memory, done: list[Action]) -> None:
         for action in done:
+            match action:
+                case DeliverGrant():
+                    memory.touched[action.grant.pod_uid] = self.clock()
+                case TellRack() | NudgePod():
+                    memory.touched[action.uid] = self.clock()
+                case _:
+                    pass
             if isinstance(action, DeliverGrant):
                 waited = self.clock() - memory.inspected.get(action.grant.pod_uid, self.clock())
                 self.metrics.add("kraft_operator_grant_seconds_sum", waited)

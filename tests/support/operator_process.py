@@ -55,9 +55,12 @@ class OperatorProcess:
 
     def pid(self) -> int:
         """Of the Python process at the end of the chain of wrappers."""
-        found = self.process.pid
-        while children := _children(found):
-            found = children[0]
+        return self._chain()[-1]
+
+    def _chain(self) -> list[int]:
+        found = [self.process.pid]
+        while children := _children(found[-1]):
+            found.append(children[0])
         return found
 
     def frozen(self) -> bool:
@@ -65,7 +68,9 @@ class OperatorProcess:
         return "State:\tT" in status
 
     def thaw(self) -> None:
-        os.kill(self.pid(), signal.SIGCONT)
+        """The wrappers too: nsenter stops itself when what it started is stopped."""
+        for pid in self._chain():
+            os.kill(pid, signal.SIGCONT)
 
     def ended(self) -> bool:
         return self.process.poll() is not None
@@ -74,7 +79,7 @@ class OperatorProcess:
         """As a kubelet would: SIGTERM, then SIGKILL."""
         if not self.ended():
             pid = self.pid()
-            os.kill(pid, signal.SIGCONT)
+            self.thaw()
             os.kill(pid, signal.SIGTERM)
             try:
                 self.process.wait(25)

@@ -17,6 +17,7 @@ from kraft_operator.actions import (
     ApplyChild,
     DeleteChild,
     DeliverGrant,
+    NudgePod,
     TellRack,
     UnregisterBroker,
     WriteLedger,
@@ -161,7 +162,7 @@ class World:
             case AnnotateClaim():
                 if self.claims[action.claim].uid == action.uid:
                     self.claims[action.claim].marks |= action.annotations
-            case TellRack():
+            case TellRack() | NudgePod():
                 pass
             case UnregisterBroker():
                 self.registered.discard(action.node_id)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
-from kraft_operator.actions import DeliverGrant
+from kraft_operator.actions import DeliverGrant, NudgePod
 from kraft_operator.api.spec import KRaftCluster, Role
 from kraft_operator.ledger import Entry, Formation, Ledger, Origin, Step, StepKind
 from kraft_operator.manifests.cluster import initial_controllers
@@ -23,6 +23,8 @@ from storage_guard.formats import Verdict as Disk
 
 KNOWN: Final = "Known"
 """`inspect`'s reason for a directory that the ledger mounted in the pod knows."""
+
+MAX_NUDGES: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,16 @@ def grant_disks(now: Situation) -> Verdict:
         reason = f"{answer.mode.value} on a disk found {answer.seen.verdict.value}"
         actions.append(DeliverGrant(asking.pod.name, asking.claim.name, answer, argument, step, reason))
     return Verdict(ledger=ledger, actions=tuple(actions), findings=tuple(findings))
+
+
+def nudge_gates(now: Situation) -> Verdict:
+    return Verdict(
+        actions=tuple(
+            NudgePod(pod.name, pod.uid, pod.nudges + 1, "its gate has not seen yet what was written on the pod")
+            for pod in now.observed.pods
+            if pod.uid in now.overdue and pod.gate_waits and not pod.terminating and pod.nudges < MAX_NUDGES
+        )
+    )
 
 
 def _asking(now: Situation) -> tuple[_Asking, ...]:

@@ -20,7 +20,7 @@ from kraft_operator.plan.adoption import (
     wait_for_the_past_to_go,
 )
 from kraft_operator.plan.children import sync_children
-from kraft_operator.plan.grants import grant_disks, start_formation
+from kraft_operator.plan.grants import grant_disks, nudge_gates, start_formation
 from kraft_operator.plan.health import report_pods, report_revisions
 from kraft_operator.plan.identity import (
     annotate_claims,
@@ -48,6 +48,7 @@ RULES: Final[tuple[Rule, ...]] = (
     sync_children,
     tell_racks,
     grant_disks,
+    nudge_gates,
     annotate_claims,
     report_revisions,
 )

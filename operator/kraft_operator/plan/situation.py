@@ -65,6 +65,8 @@ class Situation:
     images: Images
     settled: Settled = field(default_factory=dict)
     progress: Progress = field(default_factory=dict)
+    overdue: frozenset[str] = frozenset()
+    """UIDs of pods that did not react for a while to what was written on them."""
     nodes: tuple[NodePlan, ...] = ()
     """Filled in by the rules about nodes, in the order of ids."""
 

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from kraft_operator.actions import NudgePod
 from kraft_operator.ledger import Formation
-from support.operator_world import World, pool, refused
+from kraft_operator.plan.rules import plan
+from kraft_operator.plan.situation import Situation
+from support.operator_world import IMAGES, World, pool, refused
 
 pytestmark = pytest.mark.unit
 
@@ -264,3 +269,22 @@ def test_a_cluster_made_anew_waits_until_the_old_one_and_its_ledger_are_gone() -
     world.ledger_owners = ("the uid of the resource before",)
     decision = world.plan()
     assert (refused(decision), decision.actions) == (["WaitingForDeletion"], ())
+
+
+def test_a_gate_that_does_not_see_its_grant_is_nudged_a_bounded_number_of_times() -> None:
+    world = World()
+    world.reconcile()
+    world.kubelet()
+    world.kubelet()
+    world.reconcile()  # granted
+    world.reconcile()  # and the journal settled
+    pod = world.pods[0]
+    seen = world.observed()
+    situation = Situation(
+        world.cluster, seen, world.ledger, world.fence, world.draw, IMAGES, overdue=frozenset({pod.uid, "gone"})
+    )
+    assert plan(situation).actions == (
+        NudgePod("c-controller-0-0", pod.uid, 1, "its gate has not seen yet what was written on the pod"),
+    )
+    tired = replace(seen, pods=tuple(replace(each, nudges=20) for each in seen.pods))
+    assert plan(replace(situation, observed=tired)).actions == ()
