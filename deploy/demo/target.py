@@ -1,18 +1,20 @@
 """Which Kubernetes the demo runs on: the single-machine one, or the one that the user names.
 
 `DEMO_CONTEXT` names a context of the user's kubeconfig; then `DEMO_REGISTRY` says where its nodes find our three images.
+`DEMO_HELM_ARGUMENTS` is added to the operator's installation, for a cluster that has demands of its own.
 Either way the demo speaks to it through kubectl and helm alone.
 """
 
 import os
+import shlex
 import shutil
 import subprocess
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from deploy.devcluster import cluster
-from deploy.images import build
+from deploy.images import build, oci
 
 ROOT = Path(__file__).resolve().parents[2]
 IMAGES = ("runtime", "operator", "demo-client")
@@ -35,6 +37,7 @@ class Target:
     environment: Mapping[str, str]
     registry: str
     instance_name: str | None
+    helm_arguments: tuple[str, ...] = ()
 
     def kubectl(self, *arguments: str, stdin: str | None = None) -> str:
         return run((*self.kubectl_command, *arguments), self.environment, stdin)
@@ -81,16 +84,22 @@ def single_machine(name: str, environment: Mapping[str, str], progress: Callable
     return Target((kubectl,), (helm,), reaching, "localhost/quorate", name)
 
 
-def load_images(name: str, progress: Callable[[str], None]) -> None:
+def load_images(name: str, progress: Callable[[str], None]) -> dict[str, str]:
+    """Builds the images, loads them into every node, and returns the digests of the archives."""
     instance = cluster.required(name)
+    digests = {}
     for image in IMAGES:
         archive = build.build(image)
         progress(f"{build.reference(image)} is built, {archive.stat().st_size / 1e6:.0f} MB")
         cluster.load_image(instance, archive, lambda _: None)
+        digests[image] = oci.existing_layer(archive).digest
+    return digests
 
 
 def choose(progress: Callable[[str], None]) -> Target:
     context = os.environ.get("DEMO_CONTEXT")
     if context:
-        return from_context(context, os.environ)
-    return single_machine(os.environ.get("QUORATE_DEVCLUSTER_NAME", "main"), os.environ, progress)
+        target = from_context(context, os.environ)
+    else:
+        target = single_machine(os.environ.get("QUORATE_DEVCLUSTER_NAME", "main"), os.environ, progress)
+    return replace(target, helm_arguments=tuple(shlex.split(os.environ.get("DEMO_HELM_ARGUMENTS", ""))))
