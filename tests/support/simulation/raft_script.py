@@ -74,6 +74,8 @@ class Node:
     flushed: int = 0
     tokens: dict[int, tuple[int, int]] = field(default_factory=dict)
     slow_disk: bool = False
+    host: str = ""
+    """Where it is reached, if that is not what the voters say."""
 
 
 class Script:
@@ -178,6 +180,10 @@ class Script:
             batches.append(LogBatch(Offset(at), Offset(at + 1), epoch, b""))
         self._step(leader, LeaderAppend(epoch, tuple(batches)))
 
+    def do_move(self, node: str, host: str) -> None:
+        """From its next start on the node is reached elsewhere."""
+        self.nodes[int(node)].host = host
+
     def do_slow_disk(self, *nodes: str) -> None:
         for n in nodes:
             self.nodes[int(n)].slow_disk = True
@@ -249,7 +255,7 @@ class Script:
             NodeId(node.id),
             directory(node.id),
             LISTENER,
-            ((LISTENER, endpoint(node.id)),),
+            ((LISTENER, Endpoint(node.host, 9093) if node.host else endpoint(node.id)),),
             bootstrap=tuple(endpoint(v) for v in self.voters.ids),
         )
         jitter = node.id / 10

@@ -1,0 +1,85 @@
+"""A simulated quorum for told stories: who is killed, cut off or slow is decided by the test, everything else by the seed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+
+from controller_runtime.identifiers import NodeId
+from controller_runtime.raft.roles import Leader
+from simulation.invariants.every import every_invariant
+from support.simulation.client import Client
+from support.simulation.machine import Fleet, Machine
+from support.simulation.trace import render_state
+from support.simulation.world import Invariant, World
+
+
+class Stage:
+    """All voters are started and the client is at work."""
+
+    def __init__(
+        self, seed: int, voters: int, observers: int = 0, *, dynamic: bool = True, but: tuple[type, ...] = ()
+    ) -> None:
+        invariants: list[Invariant] = [one for one in every_invariant() if not isinstance(one, but)]
+        nodes = tuple(NodeId(n) for n in range(1, voters + 1))
+        fleet = Fleet(nodes, tuple(NodeId(100 + n) for n in range(observers)), dynamic)
+        self.world = World(seed, fleet, invariants)
+        self.client = Client(self.world, Random(seed), think_s=0.1)
+        for node in fleet.nodes:
+            self.world.boot(node)
+        self.client.start()
+
+    @property
+    def nodes(self) -> tuple[NodeId, ...]:
+        return self.world.fleet.nodes
+
+    def machine(self, node: NodeId) -> Machine:
+        return self.world.machines[node]
+
+    def until(self, what: str, condition: Callable[[], bool], seconds: float = 30.0) -> float:
+        """Let things happen until then; returns how long it took."""
+        began = self.world.time
+        happened = condition() or self.world.run(began + seconds, condition)
+        states = "; ".join(render_state(machine) for machine in self.world.machines.values())
+        assert happened, f"{what}: not within {seconds} s: {states}"
+        return self.world.time - began
+
+    def for_a_while(self, seconds: float) -> None:
+        self.world.run(self.world.time + seconds)
+
+    def leader(self) -> NodeId | None:
+        """The active controller of the highest epoch."""
+        active = [m for m in self.world.up if m.node is not None and m.node.is_active]
+        return max(active, key=lambda m: m.node.meta.replica.epoch if m.node else 0).id if active else None
+
+    def wait_for_leader(self, *but: NodeId) -> NodeId:
+        self.until("a leader", lambda: self.leader() not in (None, *but))
+        leader = self.leader()
+        assert leader is not None
+        return leader
+
+    def wait_for_progress(self, topics: int = 3) -> None:
+        wanted = len(self.client.acknowledged) + topics
+        self.until(f"{topics} more topics", lambda: len(self.client.acknowledged) >= wanted)
+
+    def wait_until_all_agree(self) -> None:
+        """Every node that runs reaches what is committed now, and shows the same image."""
+        wanted = max(m.node.meta.high_watermark for m in self.world.up if m.node)
+        promised = dict(self.client.acknowledged)
+        self.until("all nodes catch up", lambda: all(m.node.image_offset >= wanted for m in self.world.up if m.node))
+        for machine in self.world.up:
+            assert machine.node is not None
+            for name, topic_id in promised.items():
+                found = machine.node.image.topics.named(name)
+                assert found is not None, f"n{machine.id} lost {name}"
+                assert found.id == topic_id
+        for invariant in self.world.invariants:
+            invariant.at_end(self.world)
+
+    def leaders_seen(self) -> set[tuple[int, NodeId]]:
+        """(epoch, node) of every node that leads now, active or not."""
+        return {
+            (m.node.meta.replica.epoch, m.id)
+            for m in self.world.up
+            if m.node is not None and isinstance(m.node.meta.replica.role, Leader)
+        }
