@@ -80,7 +80,8 @@ class BrokerLifecycle:
         self._in_flight = False
         self._retry_s = _RETRY_S
         self._give_up_at = Instant(now + identity.registration_timeout_s)
-        self._last_refusal = "no active controller was reached"
+        self.last_refusal: str | None = None
+        """Why the controller last refused to register this broker."""
 
     @property
     def is_registered(self) -> bool:
@@ -101,7 +102,9 @@ class BrokerLifecycle:
             return None
         if not self.is_registered and now >= self._give_up_at:
             seconds = self.identity.registration_timeout_s
-            return Fatal(f"not registered within {seconds:g} seconds: {self._last_refusal}")
+            return Fatal(
+                f"not registered within {seconds:g} seconds: {self.last_refusal or 'no active controller was reached'}"
+            )
         if self._in_flight or now < self._due:
             return None
         if not reachable:
@@ -123,9 +126,9 @@ class BrokerLifecycle:
             self._retry_s = _RETRY_S
             self._due = now
             return None
-        self._last_refusal = f"the controller refused it with {ErrorCode(code).name}"
+        self.last_refusal = f"the controller refused it with {ErrorCode(code).name}"
         self._back_off(now)
-        return Fatal(f"registration: {self._last_refusal}") if code in _HOPELESS else None
+        return Fatal(f"registration: {self.last_refusal}") if code in _HOPELESS else None
 
     def on_heartbeat(self, response: BrokerHeartbeatResponse, now: Instant) -> None:
         self._in_flight = False

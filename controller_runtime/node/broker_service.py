@@ -84,6 +84,7 @@ class BrokerService:
         self._kraft_version = 0
         self._controller: Endpoint | None = None
         self._said = State.STARTING
+        self._told: str | None = None
         self._faulted = False
 
     @property
@@ -160,12 +161,21 @@ class BrokerService:
         self._beat = None
         match body:
             case BrokerRegistrationResponse():
-                return self._fatal(self.lifecycle.on_registration(body, now))
+                fatal = self._fatal(self.lifecycle.on_registration(body, now))
+                return [*self._tell_refusal(), *fatal]
             case BrokerHeartbeatResponse():
                 self.lifecycle.on_heartbeat(body, now)
             case _:
                 self.lifecycle.failed(now)
         return []
+
+    def _tell_refusal(self) -> Effects:
+        """Each reason once: registration is tried again several times a second."""
+        refusal = self.lifecycle.last_refusal
+        if refusal is None or refusal == self._told:
+            return []
+        self._told = refusal
+        return [Log("warning", f"registration as broker {self.config.identity.node_id}: {refusal}")]
 
     def on_failure(self, call_id: CallId, why: CallFailure, now: Instant) -> Effects:
         if self._forwarder.owns(call_id):
