@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+import json
+import logging
+import sys
+
+import pytest
+
+from controller_runtime.server.logs import JsonFormatter, TextFormatter
+
+pytestmark = pytest.mark.unit
+
+
+def record(text: str, *, failed: bool = False) -> logging.LogRecord:
+    trouble = None
+    if failed:
+        try:
+            raise ValueError("why")
+        except ValueError:
+            trouble = sys.exc_info()
+    made = logging.LogRecord("a.logger", logging.WARNING, "file", 1, "%s", (text,), trouble)
+    made.created, made.msecs = 1_795_280_000.25, 250.0
+    return made
+
+
+def test_a_text_line_is_laid_out_as_kafkas() -> None:
+    assert TextFormatter().format(record("moved")) == "[2026-11-21 16:53:20,250] WARNING moved (a.logger)"
+
+
+def test_a_json_line_is_one_object_even_with_line_breaks_and_an_exception() -> None:
+    line = JsonFormatter().format(record('two\nlines "quoted"', failed=True))
+    assert "\n" not in line
+    entry = json.loads(line)
+    assert entry["time"] == "2026-11-21T16:53:20.250Z"
+    assert (entry["level"], entry["logger"], entry["message"]) == ("warning", "a.logger", 'two\nlines "quoted"')
+    assert "ValueError: why" in entry["exception"]
