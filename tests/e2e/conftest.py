@@ -32,7 +32,7 @@ def resource_definition(kubernetes: Kubernetes) -> None:
     kubernetes.gateway.apply(CUSTOM_RESOURCE, definition)
     for _ in range(100):
         found = kubernetes.gateway.get(CUSTOM_RESOURCE, None, definition["metadata"]["name"])
-        conditions = {each["type"]: each["status"] for each in found.get("status", {}).get("conditions", [])}
+        conditions = {each["type"]: each["status"] for each in (found.get("status") or {}).get("conditions") or []}
         if conditions.get("Established") == "True":
             return
         time.sleep(0.1)
