@@ -118,13 +118,9 @@ def _topic(view: View, topic: TopicImage, version: int) -> MetadataResponseTopic
 
 
 def _partition(view: View, index: int, partition: Partition, version: int) -> MetadataResponsePartition:
-    leader, error = partition.leader, ErrorCode.NONE
-    if not view.is_alive(leader):
-        leader, error = -1, ErrorCode.LEADER_NOT_AVAILABLE
-    elif view.endpoint(leader) is None:
-        leader, error = -1, ErrorCode.LISTENER_NOT_FOUND
-        if version < _FIRST_VERSION_WITH_LISTENER_ERRORS:
-            error = ErrorCode.LEADER_NOT_AVAILABLE
+    leader, error = shown_leader(view, partition)
+    if error == ErrorCode.LISTENER_NOT_FOUND and version < _FIRST_VERSION_WITH_LISTENER_ERRORS:
+        error = ErrorCode.LEADER_NOT_AVAILABLE
     return MetadataResponsePartition(
         error_code=error,
         partition_index=index,
@@ -132,8 +128,21 @@ def _partition(view: View, index: int, partition: Partition, version: int) -> Me
         leader_epoch=partition.leader_epoch,
         replica_nodes=partition.replicas,
         isr_nodes=partition.isr,
-        offline_replicas=tuple(each for each in partition.replicas if not _is_online(view, each, partition)),
+        offline_replicas=offline_replicas(view, partition),
     )
+
+
+def shown_leader(view: View, partition: Partition) -> tuple[int, ErrorCode]:
+    """The leader as this client may know it, or -1 and why there is none for it."""
+    if not view.is_alive(partition.leader):
+        return -1, ErrorCode.LEADER_NOT_AVAILABLE
+    if view.endpoint(partition.leader) is None:
+        return -1, ErrorCode.LISTENER_NOT_FOUND
+    return partition.leader, ErrorCode.NONE
+
+
+def offline_replicas(view: View, partition: Partition) -> tuple[int, ...]:
+    return tuple(each for each in partition.replicas if not _is_online(view, each, partition))
 
 
 def _is_online(view: View, broker_id: int, partition: Partition) -> bool:

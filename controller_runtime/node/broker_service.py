@@ -13,10 +13,12 @@ from typing import assert_never
 
 from controller_runtime.broker.cluster_view import View, describe_cluster, metadata
 from controller_runtime.broker.lifecycle import BrokerIdentity, BrokerLifecycle, Fatal, State
+from controller_runtime.broker.topic_partitions import describe_topic_partitions
 from controller_runtime.controller.describe_configs import describe_configs
 from controller_runtime.identifiers import BrokerEpoch, Endpoint, Instant, Offset, WallClock
 from controller_runtime.metadata.image import MetadataImage
 from controller_runtime.node.api_versions import api_versions
+from controller_runtime.node.broker_directories import DirectoryAssignments
 from controller_runtime.node.broker_effects import (
     BrokerEffect,
     BrokerEvent,
@@ -41,6 +43,7 @@ from controller_runtime.protocol.messages.broker_heartbeat_response import Broke
 from controller_runtime.protocol.messages.broker_registration_response import BrokerRegistrationResponse
 from controller_runtime.protocol.messages.describe_cluster_request import DescribeClusterRequest
 from controller_runtime.protocol.messages.describe_configs_request import DescribeConfigsRequest
+from controller_runtime.protocol.messages.describe_topic_partitions_request import DescribeTopicPartitionsRequest
 from controller_runtime.protocol.messages.fetch_request import FetchRequest
 from controller_runtime.protocol.messages.init_producer_id_request import InitProducerIdRequest
 from controller_runtime.protocol.messages.list_offsets_request import ListOffsetsRequest
@@ -78,6 +81,7 @@ class BrokerService:
         self._offsets = OffsetsHandler(self.partitions)
         self._forwarder = Forwarder(f"broker-{node_id}", calls)
         self._producer_ids = ProducerIds(node_id, calls)
+        self._directories = DirectoryAssignments(node_id, calls)
         self._beat: CallId | None = None
         self._image = MetadataImage.empty()
         self._image_end = Offset(0)
@@ -128,6 +132,7 @@ class BrokerService:
             self._fetch.next_deadline(),
             self._forwarder.next_deadline(reachable=self._controller is not None),
             self._producer_ids.next_deadline(),
+            self._directories.next_deadline(),
         )
         return min((at for at in wanted if at is not None), default=None)
 
@@ -136,6 +141,7 @@ class BrokerService:
         out: Effects = [*self._fetch.on_time(now)]
         out += self._forwarder.poll(self._controller, now)
         out += self._producer_ids.poll(self._controller, self.epoch, now)
+        out += self._directories.poll(self._image, self._controller, self.epoch, now)
         out += self._send_beat(now)
         if self.lifecycle.state is not self._said:
             self._said = self.lifecycle.state
@@ -151,13 +157,17 @@ class BrokerService:
     # Calls.
 
     def owns(self, call_id: CallId) -> bool:
-        return call_id == self._beat or self._forwarder.owns(call_id) or self._producer_ids.owns(call_id)
+        others = (self._forwarder, self._producer_ids, self._directories)
+        return call_id == self._beat or any(other.owns(call_id) for other in others)
 
     def on_response(self, call_id: CallId, body: Message, now: Instant) -> Effects:
         if self._forwarder.owns(call_id):
             return [*self._forwarder.on_response(call_id, body, now)]
         if self._producer_ids.owns(call_id):
             return [*self._producer_ids.on_response(body, now)]
+        if self._directories.owns(call_id):
+            self._directories.done(now)
+            return []
         self._beat = None
         match body:
             case BrokerRegistrationResponse():
@@ -182,6 +192,9 @@ class BrokerService:
             return [*self._forwarder.on_failure(call_id, why, now)]
         if self._producer_ids.owns(call_id):
             self._producer_ids.on_failure(now)
+            return []
+        if self._directories.owns(call_id):
+            self._directories.done(now)
             return []
         self._beat = None
         self.lifecycle.failed(now)
@@ -209,6 +222,7 @@ class BrokerService:
         match event:
             case PartitionOpened():
                 self.partitions.on_opened(event)
+                self._directories.opened(event.key, event.directory_id)
                 return self._produce.retry_early(wall)
             case PartitionFailed(_, reason, fatal):
                 self.partitions.on_failed(event)
@@ -258,6 +272,8 @@ class BrokerService:
                 return describe_cluster(self._view(event), request)
             case DescribeConfigsRequest() as request:
                 return describe_configs(self._image, request, self.config.identity.node_id, self.config.node_configs)
+            case DescribeTopicPartitionsRequest() as request:
+                return describe_topic_partitions(self._view(event), request)
             case OffsetForLeaderEpochRequest() as request:
                 return self._offsets.epoch_ends(request)
             case _:

@@ -77,6 +77,7 @@ BROKER: Final[Mapping[ApiKey, Served]] = {
     ApiKey.UPDATE_FEATURES: Served(note="forwarded to the controller"),
     ApiKey.DESCRIBE_CLUSTER: Served(),
     ApiKey.UNREGISTER_BROKER: Served(note="forwarded to the controller"),
+    ApiKey.DESCRIBE_TOPIC_PARTITIONS: Served(),
 }
 
 TABLES: Final[Mapping[Role, Mapping[ApiKey, Served]]] = {Role.BROKER: BROKER, Role.CONTROLLER: CONTROLLER}

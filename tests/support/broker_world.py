@@ -41,11 +41,14 @@ DATA_EFFECTS = (OpenPartition, ClosePartition, AppendRecords, ReadRecords, FindT
 
 
 class BrokerWorld:
-    def __init__(self, disk: MemoryDisk | None = None, **config: Any) -> None:
+    def __init__(self, disk: MemoryDisk | None = None, directories: int = 1, **config: Any) -> None:
         self.controller = World()
         self.disk = disk or MemoryDisk()
-        self.disk.make_directories("/data")
-        self.manager = LogManager.open(self.disk, {directory_of(BROKER): "/data"})
+        paths = ["/data", "/data2"][:directories]
+        self.directories = {directory_of(BROKER, number): path for number, path in enumerate(paths, 1)}
+        for path in paths:
+            self.disk.make_directories(path)
+        self.manager = LogManager.open(self.disk, self.directories)
         self.work = PartitionWork(self.manager)
         self.now = Instant(1000.0)
         self.wall = WallClock(1_800_000_000_000)
@@ -62,7 +65,7 @@ class BrokerWorld:
             incarnation_id=uuid("start", BROKER * 100),
             listeners=(("PLAINTEXT", Endpoint("localhost", 9092), 0),),
             features=SUPPORTED_LEVELS,
-            log_dirs=(directory_of(BROKER),),
+            log_dirs=tuple(self.directories),
         )
         self.service = BrokerService(BrokerConfig(identity, **config), CallIds(), self.now)
 

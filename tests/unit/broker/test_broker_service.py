@@ -14,6 +14,7 @@ from controller_runtime.protocol.messages import (
     create_topics_request,
     delete_topics_request,
     describe_cluster_request,
+    describe_topic_partitions_request,
     fetch_request,
     list_offsets_request,
     metadata_request,
@@ -23,6 +24,7 @@ from controller_runtime.protocol.messages import (
 from controller_runtime.protocol.messages.create_topics_response import CreateTopicsResponse
 from controller_runtime.protocol.messages.delete_topics_response import DeleteTopicsResponse
 from controller_runtime.protocol.messages.describe_cluster_response import DescribeClusterResponse
+from controller_runtime.protocol.messages.describe_topic_partitions_response import DescribeTopicPartitionsResponse
 from controller_runtime.protocol.messages.fetch_response import FetchResponse
 from controller_runtime.protocol.messages.init_producer_id_request import InitProducerIdRequest
 from controller_runtime.protocol.messages.init_producer_id_response import InitProducerIdResponse
@@ -472,3 +474,41 @@ def test_a_restart_after_a_crash_still_knows_its_producers() -> None:
     second = again.ask(request, ProduceResponse, version=9).responses[0].partition_responses[0]
     assert (first.base_offset, second.base_offset, second.error_code) == (0, 0, 0)
     assert values(again.ask(fetch("orders", 0), FetchResponse, version=12)) == [b"v"]
+
+
+def test_the_controller_is_told_where_a_replica_lives_when_it_does_not_know() -> None:
+    world = BrokerWorld(directories=2)
+    world.start()
+    world.controller.create("orders", partitions=4)
+    (before, *_) = (p for _, p in world.controller.image.topics.named("orders").partitions())  # type: ignore[union-attr]
+    world.wait(1.0)
+    after = [p for _, p in world.controller.image.topics.named("orders").partitions()]  # type: ignore[union-attr]
+    homes = {each.directory(BROKER) for each in after}
+    assert before.directory(BROKER) not in homes, "it was unassigned"
+    assert homes == set(world.directories)
+    for index, partition in enumerate(after):
+        home = world.directories[partition.directory(BROKER)]
+        assert f"orders-{index}" in world.disk.list_directory(home)
+
+
+def describe_partitions(world: BrokerWorld, limit: int, cursor: tuple[str, int] | None = None) -> list[tuple[str, int]]:
+    messages = describe_topic_partitions_request
+    at = None if cursor is None else messages.Cursor(topic_name=cursor[0], partition_index=cursor[1])
+    request = messages.DescribeTopicPartitionsRequest(response_partition_limit=limit, cursor=at)
+    answer = world.ask(request, DescribeTopicPartitionsResponse)
+    found = [(topic.name or "", each.partition_index) for topic in answer.topics for each in topic.partitions]
+    if answer.next_cursor is None:
+        return found
+    return found + describe_partitions(
+        world, limit, (answer.next_cursor.topic_name, answer.next_cursor.partition_index)
+    )
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 5, 100])
+def test_partitions_are_described_page_by_page(limit: int) -> None:
+    world = serving()
+    for name, count in (("b", 3), ("a", 2), ("c", 1)):
+        world.controller.create(name, partitions=count)
+    wanted = [("a", 0), ("a", 1), ("b", 0), ("b", 1), ("b", 2), ("c", 0)]
+    world.settle()
+    assert describe_partitions(world, limit) == wanted
