@@ -1,0 +1,123 @@
+"""Requests between sockets and node: what is fed, what is answered, what is forgotten."""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+import pytest
+
+from controller_runtime.network.listener import Listener, ListenerLimits
+from controller_runtime.node.events import ConnectionClosed, NodeEvent, RequestReceived
+from controller_runtime.protocol.api_keys import Role
+from controller_runtime.protocol.framing import decode_response, encode_request
+from controller_runtime.protocol.messages.api_versions_request import ApiVersionsRequest
+from controller_runtime.protocol.messages.api_versions_response import ApiVersionsResponse
+from controller_runtime.protocol.messages.describe_quorum_request import DescribeQuorumRequest
+from controller_runtime.protocol.messages.describe_quorum_response import DescribeQuorumResponse
+from controller_runtime.protocol.schema import Message
+from controller_runtime.server.requests import Requests
+
+pytestmark = pytest.mark.integration
+
+
+@dataclass
+class Stand:
+    requests: Requests
+    events: asyncio.Queue[NodeEvent]
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+
+    def ask(self, body: Message, version: int, correlation: int = 7) -> None:
+        self.writer.write(encode_request(body, version, correlation, "tester"))
+
+    async def fed(self) -> NodeEvent:
+        return await asyncio.wait_for(self.events.get(), 20)
+
+    async def request(self) -> RequestReceived:
+        event = await self.fed()
+        assert isinstance(event, RequestReceived)
+        return event
+
+    async def frame(self) -> bytes:
+        size = struct.unpack(">i", await asyncio.wait_for(self.reader.readexactly(4), 20))[0]
+        return await self.reader.readexactly(size)
+
+
+@pytest.fixture
+async def stand() -> AsyncIterator[Stand]:
+    events: asyncio.Queue[NodeEvent] = asyncio.Queue()
+    requests = Requests({"CONTROLLER": Role.CONTROLLER}, events.put_nowait)
+    listener = Listener("CONTROLLER", requests, ListenerLimits())
+    port = await listener.open("127.0.0.1", 0)
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    yield Stand(requests, events, reader, writer)
+    writer.close()
+    listener.close()
+    await asyncio.sleep(0)
+
+
+async def test_a_request_is_fed_with_who_asked_and_answered_in_its_version(stand: Stand) -> None:
+    stand.ask(DescribeQuorumRequest(), 2)
+    event = await stand.request()
+    assert (event.api_key, event.api_version, event.client_id, event.correlation_id) == (55, 2, "tester", 7)
+    assert (event.connection.listener, event.connection.peer_address) == ("CONTROLLER", b"\x7f\0\0\1")
+    stand.requests.respond(event.request_id, DescribeQuorumResponse(error_code=6))
+    assert decode_response(await stand.frame(), 55, 2).body == DescribeQuorumResponse(error_code=6)
+
+
+async def test_the_next_request_of_a_connection_waits_for_the_answer_of_the_one_before(stand: Stand) -> None:
+    stand.ask(DescribeQuorumRequest(), 2, 1)
+    stand.ask(DescribeQuorumRequest(), 2, 2)
+    first = await stand.request()
+    await asyncio.sleep(0.05)
+    assert stand.events.empty()
+    stand.requests.respond(first.request_id, DescribeQuorumResponse())
+    assert (await stand.request()).correlation_id == 2
+
+
+async def test_a_request_that_wants_no_answer_lets_the_next_one_in(stand: Stand) -> None:
+    stand.ask(DescribeQuorumRequest(), 2, 1)
+    stand.ask(DescribeQuorumRequest(), 2, 2)
+    stand.requests.finish_without_reply((await stand.request()).request_id)
+    second = await stand.request()
+    stand.requests.respond(second.request_id, DescribeQuorumResponse())
+    assert (await stand.frame())[:4] == struct.pack(">i", 2)
+
+
+async def test_api_versions_of_the_future_is_fed_and_answered_at_version_0(stand: Stand) -> None:
+    stand.writer.write(struct.pack(">ihhihb", 11, 18, 99, 5, -1, 0))
+    event = await stand.request()
+    assert (event.api_version, event.body) == (99, ApiVersionsRequest())
+    stand.requests.respond(event.request_id, ApiVersionsResponse(error_code=35))
+    assert await stand.frame() == struct.pack(">ihi", 5, 35, 0)
+
+
+async def test_a_connection_that_ends_is_forgotten_and_its_late_answer_goes_nowhere(stand: Stand) -> None:
+    stand.ask(DescribeQuorumRequest(), 2)
+    event = await stand.request()
+    stand.writer.close()
+    assert await stand.fed() == ConnectionClosed(event.connection.connection_id)
+    stand.requests.respond(event.request_id, DescribeQuorumResponse())
+    stand.requests.close_connection(event.connection.connection_id)
+
+
+async def test_an_answer_that_cannot_be_written_costs_the_connection_and_nothing_else(
+    stand: Stand, caplog: pytest.LogCaptureFixture
+) -> None:
+    stand.ask(DescribeQuorumRequest(), 2)
+    event = await stand.request()
+    stand.requests.respond(event.request_id, DescribeQuorumResponse(error_code=1 << 20))
+    with pytest.raises((asyncio.IncompleteReadError, ConnectionResetError)):
+        await stand.frame()
+    assert "the answer to DESCRIBE_QUORUM cannot be told" in caplog.text
+
+
+async def test_a_connection_can_be_ended_by_the_node(stand: Stand) -> None:
+    stand.ask(DescribeQuorumRequest(), 2)
+    event = await stand.request()
+    stand.requests.close_connection(event.connection.connection_id)
+    with pytest.raises((asyncio.IncompleteReadError, ConnectionResetError)):
+        await stand.frame()
