@@ -23,6 +23,10 @@ class LeaseLost(Exception):
     """Somebody else may act now. The process must end."""
 
 
+class LeaseRunsOut(Exception):
+    """The Lease is ours, but a step of this length does not fit into what is left: try again after its renewal."""
+
+
 @dataclass(frozen=True, slots=True)
 class Term:
     """One uninterrupted holding of the Lease."""
@@ -64,10 +68,12 @@ class Keeper:
         return self._renewed_at + self._times.renew_deadline - self._clock() if self._term else -1.0
 
     def require(self, seconds: float) -> Term:
-        """The current term, if a step of this length still fits into it."""
-        term = self._term
-        if term is None or self.remaining() < seconds:
-            raise LeaseLost(f"{self.remaining():.1f} s of the lease are left, {seconds:.1f} s are needed")
+        """The current term, if a step of this length still fits into it. Raises LeaseLost, LeaseRunsOut."""
+        term, remaining = self._term, self.remaining()
+        if term is None or remaining <= 0:
+            raise LeaseLost(f"the lease ran out {-remaining:.1f} s ago")
+        if remaining < seconds:
+            raise LeaseRunsOut(f"{remaining:.1f} s of the lease are left, {seconds:.1f} s are needed")
         return term
 
     def acquire(self) -> Term:

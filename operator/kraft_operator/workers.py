@@ -17,7 +17,7 @@ from kraft_operator.execute import FenceLost, Stale
 from kraft_operator.health_server import Heartbeats
 from kraft_operator.keys import Key
 from kraft_operator.kube import CLUSTER, Conflict, Gateway, KubeError, TooManyRequests
-from kraft_operator.lease import LeaseLost
+from kraft_operator.lease import LeaseLost, LeaseRunsOut
 from kraft_operator.metrics import Metrics
 from kraft_operator.quorum import AdminFailed
 from kraft_operator.reconcile import Reconciler
@@ -69,7 +69,7 @@ class Workers:
         except (LeaseLost, FenceLost) as error:
             self._abandon(f"{key}: {type(error).__name__}: {error}")
             result = "fenced"
-        except (Conflict, Stale) as error:
+        except (Conflict, Stale, LeaseRunsOut) as error:
             result = "stale"
             wait = self._queue.failed(key)
             logger.info("%s: %s; again in %.1f s", key, error, wait)

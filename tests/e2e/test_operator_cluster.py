@@ -9,22 +9,25 @@ from pathlib import Path
 import pytest
 
 from support.kubernetes import Kubernetes
-from support.operator_process import OperatorProcess, Story, eventually, operator, pool
+from support.operator_process import Images, OperatorProcess, Story, eventually, operator, pool
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(1500)]
 
 BIN = "/opt/kafka/bin"
 
 
-@pytest.fixture(scope="module")
-def story(kubernetes: Kubernetes, resource_definition: None, operator_image: None) -> Iterator[Story]:
+@pytest.fixture(scope="module", params=["runtime", "apache-kafka"])
+def story(
+    kubernetes: Kubernetes, resource_definition: None, images: Images, request: pytest.FixtureRequest
+) -> Iterator[Story]:
+    """The same operator, the same story: with the bundled runtime, and with Apache Kafka's own."""
     with kubernetes.namespace("op-cluster") as namespace:
-        yield Story(kubernetes, namespace)
+        yield Story(kubernetes, namespace, images(request.param))
 
 
 @pytest.fixture(scope="module")
-def running(story: Story, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OperatorProcess]:
-    with operator(story.namespace, Path(tmp_path_factory.mktemp("operator"))) as process:
+def running(story: Story, images: Images, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OperatorProcess]:
+    with operator(story.namespace, Path(tmp_path_factory.mktemp("operator")), images) as process:
         story.apply()
         story.await_ready()
         yield process

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from support.kubernetes import Kubernetes
-from support.operator_process import OperatorProcess, Story, eventually, operator, pool
+from support.operator_process import Images, OperatorProcess, Story, eventually, operator, pool
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(1200)]
 
@@ -22,9 +22,9 @@ GRANT = "kraft.quorate.dev/grant"
 
 
 @pytest.fixture
-def story(kubernetes: Kubernetes, resource_definition: None, operator_image: None) -> Iterator[Story]:
+def story(kubernetes: Kubernetes, resource_definition: None, images: Images) -> Iterator[Story]:
     with kubernetes.namespace("op-fence") as namespace:
-        yield Story(kubernetes, namespace)
+        yield Story(kubernetes, namespace, images("runtime"))
 
 
 def frozen(process: OperatorProcess) -> None:
@@ -42,15 +42,15 @@ def grant_of(story: Story, pod: str) -> dict[str, object] | None:
     return dict(json.loads(text)) if text else None
 
 
-def test_frozen_between_the_journal_and_the_grant(story: Story, tmp_path: Path) -> None:
+def test_frozen_between_the_journal_and_the_grant(story: Story, images: Images, tmp_path: Path) -> None:
     pod = f"{story.name}-controller-0-0"
-    with operator(story.namespace, tmp_path, failpoints="after_journal.grant=stop", port=19511) as first:
+    with operator(story.namespace, tmp_path, images, failpoints="after_journal.grant=stop", port=19511) as first:
         story.apply(controllers=ONE, brokerPools=[])
         frozen(first)
         journaled = story.ledger()
         assert [(step["kind"], step["nodeID"]) for step in journaled["journal"]] == [("Grant", 0)]
         assert grant_of(story, pod) is None
-        with operator(story.namespace, tmp_path, port=19512):
+        with operator(story.namespace, tmp_path, images, port=19512):
             story.await_ready()
             ledger, grant = story.ledger(), grant_of(story, pod)
             assert grant is not None
@@ -62,12 +62,14 @@ def test_frozen_between_the_journal_and_the_grant(story: Story, tmp_path: Path) 
             story.await_ready()
 
 
-def test_frozen_between_the_last_check_and_the_call_while_the_pod_is_replaced(story: Story, tmp_path: Path) -> None:
+def test_frozen_between_the_last_check_and_the_call_while_the_pod_is_replaced(
+    story: Story, images: Images, tmp_path: Path
+) -> None:
     pod = f"{story.name}-controller-0-0"
-    with operator(story.namespace, tmp_path, failpoints="before_call.grant=stop", port=19513) as first:
+    with operator(story.namespace, tmp_path, images, failpoints="before_call.grant=stop", port=19513) as first:
         story.apply(controllers=ONE, brokerPools=[])
         frozen(first)
-        with operator(story.namespace, tmp_path, port=19514):
+        with operator(story.namespace, tmp_path, images, port=19514):
             story.await_ready()
             directories = story.directories()
             gone = story.delete_pod(pod)
@@ -78,13 +80,15 @@ def test_frozen_between_the_last_check_and_the_call_while_the_pod_is_replaced(st
             assert story.directories() == directories
 
 
-def test_frozen_before_unregistering_a_broker_that_came_back_meanwhile(story: Story, tmp_path: Path) -> None:
-    with operator(story.namespace, tmp_path, failpoints="after_journal.unregister=stop", port=19515) as first:
+def test_frozen_before_unregistering_a_broker_that_came_back_meanwhile(
+    story: Story, images: Images, tmp_path: Path
+) -> None:
+    with operator(story.namespace, tmp_path, images, failpoints="after_journal.unregister=stop", port=19515) as first:
         story.apply(controllers=ONE, brokerPools=[pool(2)])
         story.await_ready()
         story.apply(brokerPools=[pool(1)])
         frozen(first)
-        with operator(story.namespace, tmp_path, port=19516):
+        with operator(story.namespace, tmp_path, images, port=19516):
             story.await_condition("MembershipSynced", "True")
             eventually("broker 101 has retired", lambda: story.ledger()["nodes"][-1].get("retired"))
             story.apply(brokerPools=[pool(2)])

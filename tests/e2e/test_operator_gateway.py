@@ -15,7 +15,7 @@ from kraft_operator.api.parse import parse_cluster
 from kraft_operator.events import Note, Recorder
 from kraft_operator.execute import Execution, FenceLost, Stale
 from kraft_operator.kube import CLAIM, CONFIG_MAP, LEASE, POD, VOLUME, Conflict, Gateway, Invalid, NotFound, Unreachable
-from kraft_operator.lease import Keeper, LeaseLost, Term
+from kraft_operator.lease import Keeper, LeaseLost, LeaseRunsOut, Term
 from kraft_operator.ledger import Ledger, Step, StepKind
 from kraft_operator.settings import Failpoints, LeaseTimes
 from storage_guard.formats import GRANT_ANNOTATION, Grant, GrantMode, Seen, Verdict
@@ -126,6 +126,8 @@ def test_one_holds_the_lease_and_the_next_gets_it_at_once_when_it_is_released(ga
     term = first.acquire()
     assert not second._try()
     assert first.require(1.0) == term == Term("a", 0)
+    with pytest.raises(LeaseRunsOut):
+        first.require(SHORT.duration)
     first.release()
     started = time.monotonic()
     assert second.acquire() == Term("b", 1)

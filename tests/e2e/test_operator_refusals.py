@@ -10,7 +10,7 @@ import pytest
 
 from kraft_operator.kube import CLAIM, CONFIG_MAP, STATEFUL_SET
 from support.kubernetes import Kubernetes
-from support.operator_process import OperatorProcess, Story, eventually, operator, pool
+from support.operator_process import Images, OperatorProcess, Story, eventually, operator, pool
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
@@ -19,23 +19,23 @@ NOWHERE = {"nodeSelector": {"kubernetes.io/hostname": "there-is-no-such-node"}}
 
 
 @pytest.fixture(scope="module")
-def namespace(kubernetes: Kubernetes, resource_definition: None, operator_image: None) -> Iterator[str]:
+def namespace(kubernetes: Kubernetes, resource_definition: None, images: Images) -> Iterator[str]:
     with kubernetes.namespace("op-refuse") as name:
         yield name
 
 
 @pytest.fixture(scope="module")
-def running(namespace: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OperatorProcess]:
-    with operator(namespace, Path(tmp_path_factory.mktemp("operator")), port=19521) as process:
+def running(namespace: str, images: Images, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OperatorProcess]:
+    with operator(namespace, Path(tmp_path_factory.mktemp("operator")), images, port=19521) as process:
         yield process
 
 
 @pytest.fixture
 def story(
-    kubernetes: Kubernetes, namespace: str, running: OperatorProcess, request: pytest.FixtureRequest
+    kubernetes: Kubernetes, namespace: str, images: Images, running: OperatorProcess, request: pytest.FixtureRequest
 ) -> Iterator[Story]:
     name = f"t{abs(hash(request.node.name)) % 10**6}"
-    found = Story(kubernetes, namespace, name)
+    found = Story(kubernetes, namespace, images("runtime"), name)
     yield found
     kubernetes.kubectl("-n", namespace, "delete", "krc", name, "--ignore-not-found", "--wait=false")
 

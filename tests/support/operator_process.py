@@ -1,7 +1,7 @@
 """The operator as a process in the network of the single-machine Kubernetes, and words for stories about it.
 
 A process can be frozen and killed between two precise steps, which a pod cannot; it finds the nodes by the same DNS names. Everything else is
-real: the API server, kubelets, disks, the images. `KRAFT_E2E_IMAGE` chooses the runtime (default: Apache Kafka's own jars).
+real: the API server, kubelets, disks, the images.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from support.kubernetes import ROOT, Kubernetes
 
 T = TypeVar("T")
 Object = dict[str, Any]
-OPERATOR_IMAGE = "localhost/quorate/operator:dev"
-RUNTIME_IMAGE = os.environ.get("KRAFT_E2E_IMAGE", "localhost/apache-kafka:4.3.1")
+Images = Callable[[str], str]
+"""The fixture `images`: builds, loads, and names one."""
 DEVCLUSTER = (sys.executable, str(ROOT / "deploy" / "devcluster"))
 PATIENCE = float(os.environ.get("KRAFT_E2E_PATIENCE", "420"))
 """Seconds a story may wait for one thing; Java on a busy machine of two cores is slow."""
@@ -106,13 +106,13 @@ class OperatorProcess:
 
 @contextmanager
 def operator(
-    namespace: str, folder: Path, *, failpoints: str = "", port: int = 19500, lease: str = "15 10 2"
+    namespace: str, folder: Path, images: Images, *, failpoints: str = "", port: int = 19500, lease: str = "15 10 2"
 ) -> Iterator[OperatorProcess]:
     """Watches this one namespace, and keeps its Lease there."""
     log = folder / f"operator-{port}.log"
     command = [
         *DEVCLUSTER, "in", sys.executable, "-m", "kraft_operator", "--namespace", namespace, "--lease-namespace", namespace,
-        "--operator-image", OPERATOR_IMAGE, "--http-port", str(port), "--probe-seconds", "2", "--lease-seconds", *lease.split(),
+        "--operator-image", images("operator"), "--http-port", str(port), "--probe-seconds", "2", "--lease-seconds", *lease.split(),
     ]  # fmt: skip
     environment = {**os.environ, "KRAFT_OPERATOR_FAILPOINTS": failpoints, "PYTHONUNBUFFERED": "1"}
     with log.open("wb") as output:
@@ -139,12 +139,14 @@ class Story:
 
     kubernetes: Kubernetes
     namespace: str
+    image: str
+    """What the nodes run."""
     name: str = "c"
     spec: Object = field(default_factory=dict)
 
     def apply(self, **changes: object) -> None:
         """Write the resource; `changes` replace parts of its spec and stay."""
-        self.spec = {**(self.spec or default_spec()), **changes}
+        self.spec = {**(self.spec or default_spec(self.image)), **changes}
         body = {
             "apiVersion": CLUSTER.api,
             "kind": CLUSTER.kind,
@@ -231,8 +233,8 @@ class Story:
         return self.kubernetes.kubectl(*arguments)
 
 
-def default_spec() -> Object:
-    repository, _, tag = RUNTIME_IMAGE.rpartition(":")
+def default_spec(image: str) -> Object:
+    repository, _, tag = image.rpartition(":")
     return {
         "image": {"repository": repository, "tag": tag},
         "probes": "TCP" if "apache-kafka" in repository else "HTTP",
