@@ -62,7 +62,11 @@ def segment_offsets(filesystem: FileSystem, directory: str) -> list[Offset]:
 def recover_segments(
     filesystem: FileSystem, directory: str, interval_bytes: int, *, contiguous: bool, repair: bool = True
 ) -> Recovered:
-    """Scan every segment, cut a torn tail (with `repair`), and rebuild the index files. `contiguous`: offsets have no gaps."""
+    """Scan every segment, cut a torn tail (with `repair`), and rebuild the index files. `contiguous`: offsets have no gaps.
+
+    A killed process may leave bytes and names (also of `quorum-state`) that only the kernel's memory holds. What a recovery finds will be
+    acted on, so it is made durable first: else a power loss could take back what was promised since.
+    """
     bases = segment_offsets(filesystem, directory) if repair else _bases(filesystem, directory)
     recovered = Recovered([], [])
     for base in bases:
@@ -72,12 +76,14 @@ def recover_segments(
         segment.file = filesystem.open(segment.path, write=repair)
         _scan_segment(segment, recovered, last=base == bases[-1], contiguous=contiguous)
         if repair:
-            size = segment.file.size()
-            if size > segment.size:
+            if segment.file.size() > segment.size:
                 segment.file.truncate(segment.size)
+            if base == bases[-1]:  # The others were synced before the next one was made.
                 segment.file.fdatasync()
             write_indexes_anew(filesystem, segment, closed=base != bases[-1])
         recovered.segments.append(segment)
+    if repair:
+        filesystem.sync_directory(directory)
     return recovered
 
 

@@ -162,8 +162,7 @@ def test_a_voter_that_lost_its_disk_rejoins_without_losing_what_is_committed(see
     stage.wait_for_leader(lost)
     stage.wait_for_progress()
     machine = stage.machine(lost)
-    machine.disk.wipe()
-    machine.format()
+    machine.wipe()
     stage.world.boot(lost)
     stage.wait_for_progress()
     stage.wait_until_all_agree()
@@ -178,8 +177,7 @@ def test_a_node_behind_the_logs_start_fetches_the_snapshot(seed: int) -> None:  
     away = next(node for node in stage.nodes if node != leader)
     stage.world.kill(away, power_loss=True)
     machine = stage.machine(away)
-    machine.disk.wipe()
-    machine.format()
+    machine.wipe()
     stage.wait_for_progress()
     for node in stage.nodes:
         if node != away:

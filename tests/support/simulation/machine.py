@@ -104,6 +104,12 @@ class Machine:
 
     # The machine's life.
 
+    def wipe(self) -> None:
+        """A new disk, formatted anew with the same directory id."""
+        self.disk.wipe()
+        self.format()
+        self.flushed_at_stop = Offset(0)
+
     def format(self) -> None:
         voters = (
             [InitialVoter(v, directory_of(v), endpoint_of(v)) for v in self.fleet.voters] if self.fleet.dynamic else []
@@ -142,6 +148,10 @@ class Machine:
         assert self.node is None, f"machine {self.id} is up"
         self.boots += 1
         self.log = MetadataLog.open(self.disk, LOG, LogConfig(segment_bytes=self.fleet.segment_bytes, tail_bytes=4096))
+        if self.log.end_offset < self.flushed_at_stop:
+            self.world.violation(
+                f"n{self.id} reported {self.flushed_at_stop} as flushed, its disk holds {self.log.end_offset}"
+            )
         found = load_quorum_state(self.disk, LOG)
         self.persisted = None if found is None else _from_file(found)
         self.node = ControllerNode(
