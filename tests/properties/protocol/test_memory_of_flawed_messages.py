@@ -1,0 +1,92 @@
+"""A flawed message, however large, costs no more than four times its bytes and 64 KiB (objects of Python take ten times and more)."""
+
+from __future__ import annotations
+
+import os
+import random
+import tracemalloc
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from controller_runtime.identifiers import Uuid
+from controller_runtime.protocol.codec import decode, encode
+from controller_runtime.protocol.errors import MalformedMessage
+from controller_runtime.protocol.messages import MODULES, message_class
+from controller_runtime.protocol.schema import FieldSpec, Message, Struct
+
+pytestmark = pytest.mark.properties
+
+MESSAGES = None if os.environ.get("QUORATE_SOAK") else 12
+"""How many messages `make test` samples; the soak takes all."""
+
+
+def element(spec: FieldSpec, version: int, width: int, dice: random.Random) -> Any:
+    if spec.struct is not None:
+        return large(spec.struct, version, width, dice)
+    match spec.kind:
+        case "bool":
+            return True
+        case "float64":
+            return 1.5
+        case "uuid":
+            return Uuid(dice.randbytes(16))
+        case "string":
+            return "x" * dice.randrange(4)
+        case "bytes" | "records":
+            return dice.randbytes(dice.randrange(8))
+        case kind:
+            return dice.randrange(1 << (7 if kind == "int8" else 15))
+
+
+def large(cls: type[Struct], version: int, width: int, dice: random.Random) -> Any:
+    """An instance whose arrays have `width` elements, those inside them fewer."""
+    values: dict[str, Any] = {}
+    for spec in cls.FIELDS:
+        if version in spec.versions:
+            inner = max(1, width // 30)
+            values[spec.name] = (
+                tuple(element(spec, version, inner, dice) for _ in range(width))
+                if spec.array
+                else element(spec, version, width, dice)
+            )
+    return cls(**values)
+
+
+def peak_of_refusal(cls: type[Message], data: bytes, version: int) -> int | None:
+    """The most that was allocated while `data` was refused; None if it is a message after all."""
+    tracemalloc.start()
+    try:
+        decode(cls, data, version)
+    except MalformedMessage:
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    return None
+
+
+def test_flawed_messages_stay_within_four_times_their_bytes(run_seed: int, sampled: Callable[[str], None]) -> None:
+    dice = random.Random(run_seed)
+    names = [name for name in sorted(MODULES) if any(spec.array for spec in message_class(name).FIELDS)]
+    measured = 0
+    for name in dice.sample(names, MESSAGES or len(names)):
+        cls = message_class(name)
+        version = cls.VERSIONS.highest
+        data = next(
+            made
+            for width in (600, 120, 40, 12)
+            if len(made := encode(large(cls, version, width, dice), version)) < 24_000
+        )
+        with pytest.raises(MalformedMessage):
+            decode(cls, data[:-1], version)  # compiles decoder, survey and explanation outside of the measurement
+        for _ in range(2):
+            flawed = bytearray(data)
+            flawed[dice.randrange(len(data))] ^= 1 << dice.randrange(8)
+            for bytes_ in (bytes(flawed), data[: dice.randrange(len(data))], data + b"x"):
+                peak = peak_of_refusal(cls, bytes_, version)
+                if peak is not None:
+                    assert peak <= 4 * len(bytes_) + 64 * 1024, (name, version, len(bytes_), peak)
+                    measured += 1
+    sampled(f"memory of {measured} flawed messages (seed {run_seed})")
+    assert measured > 40
