@@ -208,7 +208,7 @@ class Gateway:
             return dict(json.loads(text)) if text else {}
         refusal = _refusal(status, text, answer.headers.get("Retry-After"))
         if verb == "PATCH" and isinstance(refusal, Invalid) and "metadata.uid: Invalid value" in refusal.message:
-            raise Conflict(409, refusal.message, "OtherUID")  # the server calls a patch for another UID an invalid change
+            raise Conflict(409, refusal.message, "OtherUID")  # the server calls it an invalid change
         raise refusal
 
     def _headers(self, content: str) -> dict[str, str]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,22 @@ def test_three_controllers_elect_a_leader_and_two_brokers_register(story: Story,
     assert status["clusterID"] in described
     assert all(story.directories()[node_id] in described for node_id in (0, 1, 2))
     assert [each["note"] for each in story.events("QuorumFormed")]
+
+
+def test_a_grant_is_used_within_seconds(story: Story, running: OperatorProcess, sampled: Callable[[str], None]) -> None:
+    """From the annotation on the pod to the start of its formatting, as the API server and the kubelet dated them."""
+    waits = {}
+    for name, pod in story.pods().items():
+        granted = [
+            each["time"]
+            for each in pod["metadata"]["managedFields"]
+            if each["manager"] == "kraft-operator" and "f:kraft.quorate.dev/grant" in str(each["fieldsV1"])
+        ]
+        states = {each["name"]: each["state"] for each in pod["status"]["initContainerStatuses"]}
+        started = states["format"]["terminated"]["startedAt"]
+        waits[name] = (datetime.fromisoformat(started) - datetime.fromisoformat(granted[0])).total_seconds()
+    sampled(f"{story.image}: seconds from grant to format: {waits}")
+    assert max(waits.values()) < 60
 
 
 def test_every_claim_bears_the_identity_of_its_disk(story: Story, running: OperatorProcess) -> None:
