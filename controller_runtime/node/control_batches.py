@@ -10,6 +10,7 @@ from collections.abc import Iterable
 
 from controller_runtime.identifiers import DirectoryId, Endpoint, Epoch, NodeId, Offset, ReplicaKey, WallClock
 from controller_runtime.protocol.control_records import control_record, decode_control
+from controller_runtime.protocol.errors import ProtocolError
 from controller_runtime.protocol.messages.kraft_version_record import KRaftVersionRecord
 from controller_runtime.protocol.messages.leader_change_message import LeaderChangeMessage
 from controller_runtime.protocol.messages.leader_change_message import Voter as ChangeVoter
@@ -20,6 +21,10 @@ from controller_runtime.protocol.record_batch import RecordBatch, encode_batch
 from controller_runtime.protocol.schema import Message
 from controller_runtime.raft.messages import ControlRecord, KRaftVersion, LeaderChange
 from controller_runtime.raft.voter_set import Voter, VoterSet
+
+
+class MalformedVoters(ProtocolError):
+    """A voter set that no leader may have written."""
 
 
 def encode_control_batch(base: Offset, epoch: Epoch, records: Iterable[ControlRecord], wall: WallClock) -> bytes:
@@ -73,6 +78,8 @@ def _from_message(message: Message) -> ControlRecord | None:
         case KRaftVersionRecord():
             return KRaftVersion(message.kraft_version)
         case VotersRecord():
+            if len({voter.voter_id for voter in message.voters}) < len(message.voters):
+                raise MalformedVoters(f"a voter set names a node twice: {[v.voter_id for v in message.voters]}")
             return VoterSet.of(_from_record_voter(voter) for voter in message.voters)
         case _:
             return None

@@ -1,0 +1,84 @@
+"""Decisions become batches; images wait for their commit."""
+
+from __future__ import annotations
+
+import pytest
+
+from controller_runtime.identifiers import Epoch, Instant, Offset, Uuid, WallClock
+from controller_runtime.metadata.features import VersionedRecord
+from controller_runtime.metadata.image import MetadataImage
+from controller_runtime.metadata.records import decode_record
+from controller_runtime.node import log_writer
+from controller_runtime.node.log_writer import LogWriter
+from controller_runtime.protocol.messages.topic_record import TopicRecord
+from controller_runtime.protocol.record_batch import decode_batches
+
+pytestmark = pytest.mark.unit
+
+NOW = Instant(5.0)
+
+
+def topic(n: int) -> tuple[VersionedRecord, ...]:
+    return ((TopicRecord(name=f"topic-{n}", topic_id=Uuid.of(9, n)), 0),)
+
+
+def writer() -> LogWriter:
+    return LogWriter(Epoch(3), MetadataImage.empty(), Offset(10))
+
+
+def test_decisions_until_the_batch_is_taken_share_it() -> None:
+    pen = writer()
+    assert pen.write(topic(1), NOW, WallClock(7)) == 11
+    assert pen.write(topic(2), NOW, WallClock(8)) == 12
+    (batch,) = pen.take_batches()
+    assert (batch.base_offset, batch.end_offset, batch.epoch) == (10, 12, 3)
+    (decoded,) = decode_batches(batch.data)
+    assert decoded.header.partition_leader_epoch == 3
+    assert [(r.offset, r.timestamp, decode_record(r.value or b"")[0].name) for r in decoded.records] == [  # type: ignore[attr-defined]
+        (10, 7, "topic-1"),
+        (11, 7, "topic-2"),
+    ]
+    assert not pen.has_work
+
+
+def test_the_newest_image_has_what_is_not_committed_and_the_committed_one_has_not() -> None:
+    pen = writer()
+    pen.write(topic(1), NOW, WallClock(0))
+    pen.take_batches()
+    pen.write(topic(2), NOW, WallClock(0))
+    pen.take_batches()
+    assert pen.image.topics.named("topic-2") is not None
+    assert pen.committed_image.topics.named("topic-1") is None
+    pen.commit(Offset(11))
+    assert pen.committed_image.topics.named("topic-1") is not None
+    assert pen.committed_image.topics.named("topic-2") is None
+    pen.commit(Offset(12))
+    assert pen.committed_image == pen.image
+
+
+def test_a_decision_that_does_not_fit_begins_the_next_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log_writer, "MAX_BATCH_BYTES", 100)
+    pen = writer()
+    for n in range(8):
+        pen.write(topic(n), NOW, WallClock(0))
+    assert pen.is_full
+    batches = pen.take_batches()
+    assert len(batches) > 2
+    assert [b.base_offset for b in batches[1:]] == [b.end_offset for b in batches[:-1]]
+    assert sum(b.end_offset - b.base_offset for b in batches) == 8
+
+
+def test_a_decision_is_never_split_over_two_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log_writer, "MAX_BATCH_BYTES", 100)
+    pen = writer()
+    pen.write(topic(1), NOW, WallClock(0))
+    pen.write(tuple(record for n in range(2, 12) for record in topic(n)), NOW, WallClock(0))
+    assert [b.end_offset - b.base_offset for b in pen.take_batches()] == [1, 10]
+
+
+def test_offsets_go_on_after_records_of_consensus_itself() -> None:
+    pen = writer()
+    pen.skip_to(Offset(13))
+    assert pen.write(topic(1), NOW, WallClock(0)) == 14
+    with pytest.raises(AssertionError, match="written first"):
+        pen.skip_to(Offset(20))
