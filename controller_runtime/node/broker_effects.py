@@ -101,9 +101,12 @@ class PartitionOpened:
 
 @dataclass(frozen=True, slots=True)
 class PartitionFailed:
-    """The log cannot be opened, or its disk refused a write. `fatal`: what was promised about it cannot be kept."""
+    """The log cannot be opened, or its disk refused a write. `fatal`: what was promised about it cannot be kept.
 
-    key: PartitionKey
+    Without a key it is the disk that failed, not one partition's log.
+    """
+
+    key: PartitionKey | None
     reason: str
     fatal: bool
 

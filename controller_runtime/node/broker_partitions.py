@@ -101,7 +101,7 @@ class LocalPartitions:
         )
 
     def on_failed(self, event: PartitionFailed) -> None:
-        if (local := self._local.get(event.key)) is not None:
+        if event.key is not None and (local := self._local.get(event.key)) is not None:
             local.failure, local.state = event.reason, None
 
     # Looking up.

@@ -104,9 +104,9 @@ class BrokerDataPlane:
 
     def _failed(self, key: PartitionKey | None, failure: BaseException, *, fatal: bool) -> None:
         log.error("data plane: %s", failure, exc_info=None if isinstance(failure, StorageError) else failure)
-        if key is not None and self._feed is not None:
+        if (key is not None or fatal) and self._feed is not None:
             self._feed(PartitionFailed(key, str(failure), fatal=fatal))
 
     def _checkpoint(self) -> None:
         self._timer = self._loop.call_later(CHECKPOINT_SECONDS, self._checkpoint)
-        self._submit(None, self._manager.checkpoint, fatal=False)
+        self._submit(None, self._manager.checkpoint, fatal=True)

@@ -1,7 +1,7 @@
 """What the data plane does to logs, effect by effect: opens, appends, reads, looks up. Blocking; one thread calls it.
 
-An error of the disk or of a caller's offset is raised, and `data_plane` says what becomes of it; only a read that finds its offset gone is
-an answer, because a log may lose its beginning while a client reads.
+An error while opening or writing is raised, and `data_plane` says what becomes of it. A read or a look-up always has an answer, because a
+client waits for it: what cannot be read is logged, and reported as not there.
 """
 
 from __future__ import annotations
@@ -23,10 +23,11 @@ from controller_runtime.node.broker_effects import (
     RecordsRead,
     TimestampFound,
 )
+from controller_runtime.protocol.errors import ProtocolError
 from controller_runtime.protocol.record_batch import batch_headers, decode_batches
 from controller_runtime.storage.errors import InvalidOffset, StorageError
 from controller_runtime.storage.log_manager import LogId, LogManager
-from controller_runtime.storage.partition_log import PartitionLogConfig
+from controller_runtime.storage.partition_log import PartitionLog, PartitionLogConfig
 
 log = logging.getLogger(__name__)
 
@@ -74,7 +75,7 @@ class PartitionWork:
             data = self._manager.log(_id(one.key)).read(Offset(one.offset), min(one.max_bytes, left))
         except InvalidOffset:
             return None
-        except StorageError as error:
+        except (StorageError, OSError) as error:
             log.error("data plane: %s", error)
             return None
         headers = list(batch_headers(data))
@@ -84,9 +85,12 @@ class PartitionWork:
 
     def find(self, effect: FindTimestamp) -> BrokerEvent:
         try:
-            found = self._manager.log(_id(effect.key))
-        except StorageError:
+            return self._found(effect, self._manager.log(_id(effect.key)))
+        except (StorageError, OSError, ProtocolError) as error:
+            log.error("data plane: %s", error)
             return TimestampFound(effect.work_id, -1, -1)
+
+    def _found(self, effect: FindTimestamp, found: PartitionLog) -> BrokerEvent:
         if effect.timestamp == LATEST_TIMESTAMP:
             records = [r for batch in decode_batches(found.batch_of_max_timestamp()) for r in batch.records]
             latest = max(records, key=lambda record: record.timestamp, default=None)
