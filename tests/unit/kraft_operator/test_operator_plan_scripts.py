@@ -67,7 +67,8 @@ class Script:
                 method = getattr(world, fault.replace("-", "_"))
                 method(*(int(each) for each in rest))
                 return []
-        raise AssertionError(words)
+            case _:
+                raise AssertionError(words)
 
     def change(self, text: str) -> tuple[str, object]:
         name, _, value = text.partition("=")
@@ -80,7 +81,8 @@ class Script:
                 return "lifecycle", {"state": "Suspended"}
             case "plain":
                 return "probes", "HTTP"
-        raise AssertionError(text)
+            case _:
+                raise AssertionError(text)
 
     def told(self, decision: Decision) -> list[str]:
         """Actions in order (equal neighbours of the children counted), then findings."""
