@@ -75,21 +75,10 @@ class Heartbeats:
         contact = self._contacts.get(broker.id)
         return contact is not None and contact.epoch == broker.epoch and now - contact.at < self.session_timeout_s
 
-    def seconds_since_contact(self, broker_id: NodeId, now: Instant) -> float | None:
-        contact = self._contacts.get(broker_id)
-        return None if contact is None else now - contact.at
-
     def stale_broker(self, image: MetadataImage, now: Instant) -> BrokerRegistration | None:
         """The unfenced broker that has been silent longest, if its session is over."""
         silent = [b for b in image.cluster.brokers.values() if not b.fenced and not self.has_valid_session(b, now)]
         return min(silent, key=self._last_contact, default=None)
-
-    def next_expiry(self, image: MetadataImage) -> Instant | None:
-        """When the first session of an unfenced broker ends."""
-        unfenced = [broker for broker in image.cluster.brokers.values() if not broker.fenced]
-        if not unfenced:
-            return None
-        return Instant(min(map(self._last_contact, unfenced)) + self.session_timeout_s)
 
     def _last_contact(self, broker: BrokerRegistration) -> float:
         contact = self._contacts.get(broker.id)

@@ -115,11 +115,6 @@ class ControllerService:
     def is_active(self) -> bool:
         return self._leadership is not None
 
-    @property
-    def heartbeats(self) -> Heartbeats | None:
-        """Contact times, for metrics; None while inactive."""
-        return None if self._leadership is None else self._leadership.heartbeats
-
     def activate(self, image: MetadataImage, now: Instant) -> tuple[VersionedRecord, ...]:
         """Begin to lead with the whole log replayed into `image`. The records, if any, become one atomic batch, before all others."""
         assert self._leadership is None, "this controller is active already"

@@ -153,7 +153,6 @@ def row_leader(row: Row) -> int:
 
 
 Page = bytes
-EMPTY_PAGE: Final[Page] = b""
 
 
 def pack_page(rows: Sequence[Row]) -> Page:

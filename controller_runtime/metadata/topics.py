@@ -190,13 +190,6 @@ class TopicsBuilder:
     def id_of(self, name: str) -> Uuid | None:
         return self._ids.get(name)
 
-    def name_of(self, topic_id: Uuid) -> str | None:
-        opened = self._open.get(topic_id)
-        if opened is not None:
-            return opened.name
-        topic = self._by_id.get(topic_id)
-        return None if topic is None else topic.name
-
     def create(self, name: str, topic_id: Uuid) -> None:
         self._ids[name] = topic_id
         self._open[topic_id] = _OpenTopic(name, topic_id)
