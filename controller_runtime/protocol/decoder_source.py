@@ -19,6 +19,8 @@ from controller_runtime.protocol.schema import FIXED_FORMATS, FIXED_SIZES, Field
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+FEW_ELEMENTS = 4
+"""Up to so many structures of one size a look at all of them together does not pay."""
 SMALL_ARRAYS = 9
 """Arrays of numbers with fewer elements are read by a precompiled format."""
 
@@ -41,6 +43,12 @@ def smallest_field(spec: FieldSpec, version: int, flexible: bool) -> int:
     if spec.struct is None:
         return 1 if compact else (2 if spec.kind == "string" else 4)
     return 1 if version in spec.nullable else smallest_size(spec.struct, version, flexible)
+
+
+def fixed_fields(cls: type[Struct], version: int) -> list[FieldSpec]:
+    """The fields of a structure whose size is always the same but for tagged fields; none if it is not so."""
+    present = [spec for spec in cls.FIELDS if version in spec.versions and not spec.is_tagged(version)]
+    return present if all(spec.kind in FIXED_SIZES and not spec.array for spec in present) else []
 
 
 class DecoderSource:
@@ -248,10 +256,49 @@ class DecoderSource:
         self.depth -= 1
 
     def structures(self, cls: type[Struct], target: str, count: str) -> None:
-        add, finish = self.loop(target, count, max(1, smallest_size(cls, self.version, self.flexible)))
+        smallest = max(1, smallest_size(cls, self.version, self.flexible))
+        add, finish = self.loop(target, count, smallest)
+        fixed = fixed_fields(cls, self.version)
+        if fixed:
+            # The loop just opened is for elements that differ; the usual case, all alike, goes through one iter_unpack.
+            opened = self.lines.pop()
+            self.depth -= 1
+            tags = (
+                f" and not b[p + {smallest - 1}:p + {count} * {smallest}:{smallest}].strip(zero)"
+                if self.flexible
+                else ""
+            )
+            self.line(f"if {count} > {FEW_ELEMENTS}{tags}:")
+            self.depth += 1
+            self.alike(cls, fixed, add, f"p + {count} * {smallest}")
+            self.depth -= 1
+            self.line("else:")
+            self.lines.append(" " + opened)
+            self.depth += 2
         self.structure(cls, "item")
         self.line(f"{add}(item)")
+        if fixed:
+            self.depth -= 1
         self.end_loop(finish)
+
+    def alike(self, cls: type[Struct], fixed: Sequence[FieldSpec], add: str, stop: str) -> None:
+        """Structures of one size without a single tagged field: unpacked by one iterator."""
+        fmt = "".join(FIXED_FORMATS[spec.kind] for spec in fixed) + ("x" if self.flexible else "")
+        each = "i_" + fmt.replace("?", "o")
+        self.scope |= {each: Packer(">" + fmt).iter_unpack, "zero": b"\0"}
+        self.line(f"for {', '.join(f'v_{spec.name}' for spec in fixed)}, in {each}(b[p:{stop}]):")
+        self.depth += 1
+        self.line(f"item = {self.bind('Twin', writable_twin(cls))}()")
+        for spec in cls.FIELDS:
+            value = self.constant(spec)
+            if spec in fixed:
+                value = f"make_uuid(Uuid, v_{spec.name})" if spec.kind == "uuid" else f"v_{spec.name}"
+            self.line(f"item.{spec.name} = {value}")
+        self.line("item.unknown_tagged_fields = ()")
+        self.line(f"item.__class__ = {self.bind('Frozen', cls)}")
+        self.line(f"{add}(item)")
+        self.depth -= 1
+        self.line(f"p = {stop}")
 
     def elements(self, spec: FieldSpec, target: str, count: str, compact: bool) -> None:
         """Strings, bytes and uuids."""

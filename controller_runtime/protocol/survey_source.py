@@ -12,7 +12,7 @@ from struct import Struct as Packer
 from typing import TYPE_CHECKING, Any
 
 from controller_runtime.protocol import primitives
-from controller_runtime.protocol.decoder_source import smallest_size
+from controller_runtime.protocol.decoder_source import fixed_fields, smallest_size
 from controller_runtime.protocol.schema import FIXED_SIZES, FieldSpec, Message, Struct
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ class SurveySource:
             "int16": Packer(">h").unpack_from,
             "int32": Packer(">i").unpack_from,
             "int8": Packer(">b").unpack_from,
+            "zero": b"\0",
         }
         self.depth = 1
         self.ahead = 0
@@ -128,6 +129,12 @@ class SurveySource:
         if spec.struct is None and spec.kind in FIXED_SIZES:
             self.line(f"p += {count} * {smallest}")
             return
+        alike = spec.struct is not None and bool(fixed_fields(spec.struct, self.version))
+        if alike:
+            tags = f"b[p + {smallest - 1}:p + {count} * {smallest}:{smallest}]"
+            self.line(f"if {f'not {tags}.strip(zero)' if self.flexible else 'True'}: p += {count} * {smallest}")
+            self.line("else:")
+            self.depth += 1
         self.line(f"for _ in range({count}):")
         self.depth += 1
         if spec.struct is not None:
@@ -135,7 +142,7 @@ class SurveySource:
             self.settle()
         else:
             self.blob(spec.kind, compact, nullable=False)
-        self.depth -= 1
+        self.depth -= 2 if alike else 1
 
     def tags(self, specs: Sequence[FieldSpec]) -> None:
         count, tag, stop = self.name("t"), self.name("tag"), self.name("stop")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 import tracemalloc
+from dataclasses import replace
 
 import pytest
 
@@ -141,6 +142,23 @@ def test_a_tagged_field_that_overruns_its_size_is_refused() -> None:
     data[-5] = 3
     with pytest.raises(MalformedMessage, match="leader at byte 27: the tagged field has 3 bytes, its value 4"):
         decode(PartitionChangeRecord, bytes(data), 0)
+
+
+@pytest.mark.parametrize("version", [9, 11, 12, 17])
+@pytest.mark.parametrize("count", [1, 4, 5, 200])
+@pytest.mark.parametrize("odd", [None, 0, -1])
+def test_arrays_of_structures_of_one_size_read_alike_and_with_an_odd_one(
+    version: int, count: int, odd: int | None
+) -> None:
+    partitions = [FetchPartition(partition=n, fetch_offset=1 << 40, log_start_offset=n) for n in range(count)]
+    if odd is not None and version >= 12:
+        partitions[odd] = FetchPartition(partition=-1, unknown_tagged_fields=((9, b"x"),))
+    topic = FetchTopic(topic="t") if version < 13 else FetchTopic(topic_id=METADATA_TOPIC_ID)
+    request = FetchRequest(topics=(replace(topic, partitions=tuple(partitions)),))
+    data = encode(request, version)
+    assert decode(FetchRequest, data, version) == request
+    with pytest.raises(MalformedMessage):
+        decode(FetchRequest, data[:-1], version)
 
 
 def test_bytearray_and_memoryview_are_read_too() -> None:
