@@ -67,8 +67,11 @@ class Call:
             done(self.version, answer)
 
     def cancel(self) -> None:
-        """Nobody waits any more; a late answer is dropped."""
+        """Nobody waits any more: a late answer is dropped, and that it is late ends no connection."""
         self.done = None
+        if self.timer is not None:
+            self.timer.cancel()
+            self.timer = None
 
 
 class ClientConnection(asyncio.Protocol):

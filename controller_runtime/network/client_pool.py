@@ -207,7 +207,9 @@ class Channel:
 
     def _send_waiting(self) -> None:
         while self._waiting and self._connection is not None:
-            self._connection.send(self._waiting.popleft())
+            call = self._waiting.popleft()
+            if call.done is not None:  # not cancelled meanwhile
+                self._connection.send(call)
 
     def _disconnected(self, quiet: bool) -> None:
         """An established connection ended: the next attempt may follow at once, a second one after the back-off."""
@@ -228,7 +230,9 @@ class Channel:
         if isinstance(error, CallError) and error.failure in {Failure.MALFORMED, Failure.UNSUPPORTED_VERSION}:
             cause = error
         else:
-            cause = CallError(Failure.REFUSED, f"cannot connect to {self._endpoint}: {str(error) or 'no answer in time'}")
+            cause = CallError(
+                Failure.REFUSED, f"cannot connect to {self._endpoint}: {str(error) or 'no answer in time'}"
+            )
         self._fail_waiting(cause)
 
     def _fail_waiting(self, cause: CallError) -> None:

@@ -172,3 +172,27 @@ async def test_attempts_at_a_dead_port_are_spaced_by_the_back_off(pool: ClientPo
     assert late.value.failure is Failure.TIMED_OUT, "the call's own deadline ends the wait for the next attempt"
     assert attempts == 4
     assert asyncio.get_running_loop().time() >= started + 0.09
+
+
+async def test_a_cancelled_call_is_not_sent_late_nor_does_its_deadline_end_the_connection(pool: ClientPool) -> None:
+    held: list[Request[Message]] = []
+
+    def answer(request: Request[Message]) -> Message | None:
+        held.append(request)
+        return None if len(held) == 1 else cluster(request)
+
+    peer = Peer({18: (0, 4), 60: (0, 2), 1: (4, 18)}, answer)
+    endpoint = await peer_at(peer)
+    unsent = pool.start_call("raft", endpoint, FetchRequest(), 5, lambda *_: None)
+    unsent.cancel()
+    slow = asyncio.ensure_future(pool.call("raft", endpoint, DescribeClusterRequest(), 20))
+    while not held:
+        await asyncio.sleep(0.005)
+    assert [one.key for one in held] == [60], "the fetch was cancelled before there was a connection"
+    forgotten = pool.start_call("raft", endpoint, DescribeClusterRequest(), 0.05, lambda *_: None)
+    forgotten.cancel()
+    await asyncio.sleep(0.2)
+    assert not slow.done()
+    assert len(peer.connections) == 1
+    slow.cancel()
+    peer.close()

@@ -228,7 +228,6 @@ async def test_a_call_comes_back_as_its_answer_or_its_failure_and_a_cancelled_on
     await until(lambda: len(script.seen) == 2)
     assert ResponseReceived(CallId(1), 2, ANSWER) in script.seen
     assert CallFailed(CallId(2), CallFailure.REFUSED) in script.seen
-    stand.driver.feed(ShutdownRequested())
     await until(lambda: len(held) == 2)
     stand.driver.feed(ShutdownRequested())
     peer.close()

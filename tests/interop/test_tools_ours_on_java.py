@@ -1,0 +1,110 @@
+"""Our tools against an unmodified Apache Kafka node: what they print is what Kafka's own tools print there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from support.java_kafka import JavaNode, ToolResult, require_java, run_tool
+from support.processes import CLUSTER_ID, free_ports, kraft
+
+pytestmark = [pytest.mark.interop, pytest.mark.slow]
+
+MOVING = re.compile(r"(HighWatermark|LeaderEpoch|MaxFollowerLagTimeMs): *\d+")
+
+
+@pytest.fixture(scope="module")
+def addresses(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """One Java node with both roles: `controller` and `server` are its addresses."""
+    require_java()
+    home = tmp_path_factory.mktemp("java-node")
+    controller, broker = free_ports(2)
+    properties = home / "server.properties"
+    properties.write_text(
+        f"""process.roles=broker,controller
+node.id=1
+controller.quorum.bootstrap.servers=127.0.0.1:{controller}
+controller.listener.names=CONTROLLER
+listeners=PLAINTEXT://127.0.0.1:{broker},CONTROLLER://127.0.0.1:{controller}
+listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT
+log.dirs={home / "data"}
+offsets.topic.replication.factor=1
+broker.rack=rack-a
+"""
+    )
+    formatted = run_tool(
+        "kafka-storage", "format", "-c", str(properties), "-t", CLUSTER_ID, "--standalone", timeout_s=180
+    )
+    assert formatted.rc == 0, formatted.err
+    node = JavaNode(properties, Path(home / "log"))
+    try:
+        node.wait_for_log("Kafka Server started", 180)
+        yield {"controller": f"127.0.0.1:{controller}", "server": f"127.0.0.1:{broker}"}
+    finally:
+        node.stop(120)
+
+
+def both(tool: str, *arguments: str) -> tuple[ToolResult, ToolResult]:
+    """(Kafka's tool, ours), at the same time."""
+    with ThreadPoolExecutor(2) as pool:
+        java = pool.submit(run_tool, tool, *arguments, timeout_s=240)
+        ours = pool.submit(kraft, tool.removeprefix("kafka-"), *arguments, timeout=240)
+    done = ours.result()
+    return java.result(), ToolResult(done.returncode, done.stdout, done.stderr)
+
+
+def first_line(text: str) -> str:
+    return text.split("\n", 1)[0]
+
+
+@pytest.mark.parametrize("kind", ["controller", "server"])
+def test_the_quorum_and_the_cluster_are_described_alike(addresses: dict[str, str], kind: str) -> None:
+    flag = [f"--bootstrap-{kind}", addresses[kind]]
+    java, ours = both("kafka-metadata-quorum", *flag, "describe", "--status")
+    assert (ours.rc, ours.err) == (0, "")
+    assert MOVING.sub(r"\1", ours.out.rstrip()) == MOVING.sub(r"\1", java.out.rstrip())
+    java, ours = both("kafka-cluster", "list-endpoints", *flag)
+    assert (ours.rc, ours.out.rstrip("\n")) == (java.rc, java.out.rstrip("\n"))
+    java, ours = both("kafka-cluster", "cluster-id", *flag)
+    assert (ours.rc, ours.out.rstrip("\n")) == (java.rc, java.out.rstrip("\n"))
+
+
+def test_wrong_kinds_and_unknown_brokers_are_refused_alike(addresses: dict[str, str]) -> None:
+    for arguments in (
+        ["cluster-id", "--bootstrap-controller", addresses["server"]],
+        ["cluster-id", "--bootstrap-server", addresses["controller"]],
+        ["unregister", "--bootstrap-controller", addresses["controller"], "--id", "99"],
+    ):
+        java, ours = both("kafka-cluster", *arguments)
+        assert (ours.rc, first_line(ours.err)) == (java.rc, first_line(java.err)) != (0, "")
+
+
+def test_topics_are_made_and_described_alike(addresses: dict[str, str]) -> None:
+    flag = ["--bootstrap-server", addresses["server"]]
+    made = kraft(
+        "topics",
+        *flag,
+        "--create",
+        "--topic",
+        "made-by-us",
+        "--partitions",
+        "2",
+        "--config",
+        "retention.ms=1000",
+        timeout=240,
+    )
+    assert (made.returncode, made.stdout) == (0, "Created topic made-by-us.\n"), made.stderr
+    java, ours = both("kafka-topics", *flag, "--describe", "--topic", "made-by-us")
+    assert (ours.rc, ours.out.rstrip("\n")) == (java.rc, java.out.rstrip("\n"))
+    java, ours = both("kafka-topics", *flag, "--create", "--topic", "made-by-us")
+    assert (ours.rc, ours.out.rstrip("\n")) == (java.rc, java.out.rstrip("\n"))
+    java, ours = both("kafka-topics", *flag, "--create", "--topic", "too-many", "--replication-factor", "3")
+    assert (ours.rc, ours.out.rstrip("\n")) == (java.rc, java.out.rstrip("\n"))
+    java, ours = both("kafka-topics", *flag, "--list")
+    assert (ours.rc, ours.out.rstrip("\n")) == (java.rc, java.out.rstrip("\n"))
+    gone = kraft("topics", *flag, "--delete", "--topic", "made-by-us", timeout=240)
+    assert (gone.returncode, gone.stdout) == (0, "")
