@@ -193,6 +193,10 @@ class Replica:
         if response.error is RaftError.CLUSTER_AUTHORIZATION_FAILED:
             q.out.append(Fault(f"{call.endpoint} refuses this node: cluster authorisation failed"))
             return
+        if response.error is RaftError.INCONSISTENT_CLUSTER_ID:
+            q.note(f"{call.endpoint} belongs to another cluster: one of the two has the wrong cluster.id")
+        if response.error is RaftError.INCONSISTENT_CLUSTER_ID:
+            q.note_once(f"{call.endpoint} belongs to another cluster than this node (cluster.id in meta.properties)")
         role = q.role
         if self._learn_from(response, now) or call.epoch != q.epoch:
             if q.role is role:

@@ -1,0 +1,132 @@
+"""Broker processes: kill -9 loses nothing acknowledged, two log directories, both roles in one process, brokers that come back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from support.kafka_python import KafkaAdminClient, KafkaConsumer, KafkaProducer, NewTopic, TopicPartition
+from support.processes import Cluster, eventually
+
+pytestmark = [
+    pytest.mark.integration,
+    # The client's own: a deprecated call, and sockets that it forgets when a broker dies.
+    pytest.mark.filterwarnings("ignore:read_text is deprecated:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+
+def create(cluster: Cluster, topic: str, partitions: int = 1) -> None:
+    admin = KafkaAdminClient(bootstrap_servers=cluster.bootstrap_servers)
+    admin.create_topics([NewTopic(topic, partitions, 1)])
+    admin.close()
+
+
+def read_all(cluster: Cluster, topic: str, count: int, partitions: int = 1) -> list[bytes]:
+    """The values, partition after partition, when at least `count` have come and the ends are reached."""
+    consumer = KafkaConsumer(bootstrap_servers=cluster.bootstrap_servers, group_id=None, enable_auto_commit=False)
+    wanted = [TopicPartition(topic, number) for number in range(partitions)]
+    consumer.assign(wanted)
+    consumer.seek_to_beginning(*wanted)
+    found: dict[TopicPartition, list[bytes]] = {one: [] for one in wanted}
+
+    def enough() -> bool:
+        for partition, records in consumer.poll(500).items():
+            found[partition] += [record.value for record in records]
+        return sum(map(len, found.values())) >= count
+
+    eventually(f"{count} records of {topic}", enough)
+    ends = consumer.end_offsets(wanted)
+    assert {one: len(values) for one, values in found.items()} == ends
+    consumer.close()
+    return [value for one in wanted for value in found[one]]
+
+
+def test_a_killed_broker_returns_with_everything_it_acknowledged(tmp_path: Path) -> None:
+    with Cluster(tmp_path, controllers=1, brokers=1) as cluster:
+        cluster.start()
+        cluster.wait_until_unfenced(120)
+        create(cluster, "orders")
+        (broker,) = cluster.broker_nodes
+        producer = KafkaProducer(
+            bootstrap_servers=cluster.bootstrap_servers,
+            enable_idempotence=True,
+            linger_ms=0,
+            request_timeout_ms=60_000,
+            delivery_timeout_ms=180_000,
+        )
+        futures = []
+        for number in range(300):
+            futures.append(producer.send("orders", b"%d" % number))
+            if number in (100, 200):
+                producer.flush(60)
+                broker.kill()
+                broker.start()
+        producer.flush(180)
+        offsets = [future.get(10).offset for future in futures]
+        producer.close()
+        assert offsets == list(range(300))
+        assert read_all(cluster, "orders", 300) == [b"%d" % number for number in range(300)]
+
+
+def test_two_log_directories_share_the_partitions_and_survive_a_restart(tmp_path: Path) -> None:
+    with Cluster(tmp_path, controllers=1, brokers=1) as cluster:
+        (broker,) = cluster.broker_nodes
+        homes = [broker.directory / name for name in ("disk0", "disk1")]
+        broker.properties["log.dirs"] = ",".join(map(str, homes))
+        cluster.start()
+        cluster.wait_until_unfenced(120)
+        create(cluster, "orders", partitions=4)
+        producer = KafkaProducer(bootstrap_servers=cluster.bootstrap_servers)
+        for number in range(40):
+            producer.send("orders", b"%d" % number, partition=number % 4)
+        producer.flush(60)
+        producer.close()
+        assert [len(list(home.glob("orders-*"))) for home in homes] == [2, 2]
+        assert broker.stop() == 0
+        assert all((home / ".kafka_cleanshutdown").exists() for home in homes)
+        broker.start()
+        cluster.wait_until_unfenced(120)
+        found = read_all(cluster, "orders", 40, partitions=4)
+        assert found == [b"%d" % number for first in range(4) for number in range(first, 40, 4)]
+
+
+def test_both_roles_in_one_process_serve_and_leave_together(tmp_path: Path) -> None:
+    with Cluster(tmp_path, controllers=1, brokers=0) as cluster:
+        (node,) = cluster.nodes.values()
+        port = node.http_port  # a free port that only the probes would use
+        node.properties.pop("quorate.http.listener")
+        node.properties["process.roles"] = "broker,controller"
+        node.properties["listeners"] += f",PLAINTEXT://127.0.0.1:{port}"
+        cluster.format()
+        node.start()
+        node.wait_for_log("broker is RUNNING")
+        bootstrap = f"127.0.0.1:{port}"
+        admin = KafkaAdminClient(bootstrap_servers=bootstrap)
+        admin.create_topics([NewTopic("orders", 1, 1)])
+        admin.close()
+        producer = KafkaProducer(bootstrap_servers=bootstrap)
+        assert producer.send("orders", b"one").get(60).offset == 0
+        producer.close()
+        assert node.stop() == 0
+        assert "broker is STOPPED" in node.log()
+        node.start()
+        eventually("it runs again", lambda: node.log().count("broker is RUNNING") == 2)
+        producer = KafkaProducer(bootstrap_servers=bootstrap)
+        assert producer.send("orders", b"two").get(60).offset == 1
+        producer.close()
+
+
+def test_a_broker_of_another_cluster_never_registers_and_says_why(tmp_path: Path) -> None:
+    with Cluster(tmp_path, controllers=1, brokers=1) as cluster:
+        for node in cluster.controller_nodes:
+            node.format("--standalone")
+            node.start()
+        (broker,) = cluster.broker_nodes
+        broker.format(cluster_id="AAAAAAAAAAAAAAAAAAAAAw")
+        broker.properties["initial.broker.registration.timeout.ms"] = "10000"
+        broker.start()
+        assert broker.wait(120) != 0
+        assert "belongs to another cluster: one of the two has the wrong cluster.id" in broker.log()
+        assert "not registered within 10 seconds" in broker.log()
