@@ -65,7 +65,7 @@ def main(arguments: Sequence[str]) -> int:
         print(f"devcluster: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("devcluster: interrupted; what was started has been ended", file=sys.stderr)
+        print("devcluster: interrupted", file=sys.stderr)
         return 130
     return result
 

@@ -5,6 +5,7 @@ go, then the state folder. Mounts and network end with their namespaces.
 """
 
 import contextlib
+import fcntl
 import os
 import shutil
 import signal
@@ -12,7 +13,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import IO
 
@@ -48,9 +49,12 @@ def names() -> list[str]:
 
 
 def up(name: str, node_count: int, progress: Progress) -> Instance:
-    """Starts a cluster, or finds that it runs."""
-    if running := find(name):
-        return running
+    """Starts a cluster, or finds that it runs. Two calls for the same name wait for each other."""
+    with _one_at_a_time(name):
+        return find(name) or _start(name, node_count, progress)
+
+
+def _start(name: str, node_count: int, progress: Progress) -> Instance:
     binaries = prepare(progress)
     remove_remains(name)
     with socket.socket() as listener:
@@ -64,6 +68,19 @@ def up(name: str, node_count: int, progress: Progress) -> Instance:
             _kill(instance)
             raise
     return instance
+
+
+@contextlib.contextmanager
+def _one_at_a_time(name: str) -> Iterator[None]:
+    lock_file = state_home() / f".{name}.lock"  # beside the cluster's folder, which is removed under it
+    lock_file.parent.mkdir(parents=True, exist_ok=True)
+    with lock_file.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            yield
+        finally:
+            if not (state_home() / name).exists():
+                lock_file.unlink(missing_ok=True)
 
 
 def prepare(progress: Progress) -> Path:
@@ -172,10 +189,11 @@ def _follow(instance: Instance, lines: IO[str], progress: Progress) -> None:
 
 def down(name: str) -> bool:
     """Ends the cluster and removes every trace of it. False when there was none."""
-    if not (state_home() / name).exists():
-        return False
-    remove_remains(name)
-    return True
+    with _one_at_a_time(name):
+        if not (state_home() / name).exists():
+            return False
+        remove_remains(name)
+        return True
 
 
 def remove_remains(name: str) -> None:

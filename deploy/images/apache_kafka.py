@@ -2,7 +2,7 @@
 
 The operator must run it as it runs ours, which proves that it does not know its runtime. Layout and scripts' names are
 those of the `apache/kafka` image; the scripts are our own, shorter ones. Java is a runtime of the modules that Kafka
-needs, linked by jlink.
+needs, linked by jlink, or the whole of it where there is no jlink.
 """
 
 import hashlib
@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
-from deploy.images import oci, spec
+from deploy.images import bytecode, oci, spec
 
 VERSION = "4.3.1"
 REFERENCE = f"localhost/apache-kafka:{VERSION}"
@@ -94,31 +94,40 @@ def library_entries() -> Iterable[oci.Entry]:
 
 
 def java_layer(cache: Path) -> oci.Layer:
-    if shutil.which("jlink") is None:
-        raise ApacheKafkaError("jlink is missing: apt-get install openjdk-17-jdk-headless")
-    version = subprocess.run(("jlink", "--version"), capture_output=True, text=True, check=True).stdout
-    key = hashlib.sha256(repr((version, JAVA_MODULES, JAVA_HOME)).encode()).hexdigest()[:16]
+    if shutil.which("java") is None:
+        raise ApacheKafkaError("java is missing: apt-get install openjdk-17-jre-headless")
+    version = subprocess.run(("java", "-version"), capture_output=True, text=True, check=True).stderr
+    linked = shutil.which("jlink") is not None
+    key = hashlib.sha256(repr((version, linked, JAVA_MODULES, JAVA_HOME)).encode()).hexdigest()[:16]
     layer = cache / f"java-{key}.layer"
     if not layer.exists():
         with tempfile.TemporaryDirectory(dir=cache) as folder:
             runtime = Path(folder) / "java"
-            options = (
-                "--strip-debug",
-                "--no-header-files",
-                "--no-man-pages",
-                f"--add-modules={','.join(JAVA_MODULES)}",
-            )
-            subprocess.run(("jlink", *options, f"--output={runtime}"), check=True, capture_output=True)
-            archive = runtime / "bin" / "java"
-            subprocess.run((str(archive), "-Xshare:dump", "-XX:+UseSerialGC"), check=True, capture_output=True)
+            link_java(runtime) if linked else copy_java(runtime)
             part = layer.with_suffix(".part")
             oci.write_layer(part, oci.tree(runtime, JAVA_HOME.lstrip("/")))
             part.rename(layer)
     return oci.existing_layer(layer)
 
 
+def link_java(runtime: Path) -> None:
+    options = ("--strip-debug", "--no-header-files", "--no-man-pages", f"--add-modules={','.join(JAVA_MODULES)}")
+    subprocess.run(("jlink", *options, f"--output={runtime}"), check=True, capture_output=True)
+    subprocess.run((str(runtime / "bin/java"), "-Xshare:dump", "-XX:+UseSerialGC"), check=True, capture_output=True)
+
+
+def copy_java(runtime: Path) -> None:
+    """A machine with a Java runtime and no development kit: the whole of it, three times as large."""
+    settings = subprocess.run(
+        ("java", "-XshowSettings:properties", "-version"), capture_output=True, text=True, check=True
+    ).stderr
+    home = next(line.partition("=")[2].strip() for line in settings.splitlines() if "java.home =" in line)
+    unused = shutil.ignore_patterns("jmods", "man", "docs", "src.zip", "include")
+    shutil.copytree(home, runtime, symlinks=False, ignore=unused, ignore_dangling_symlinks=True)
+
+
 def jars_folder() -> Path:
-    return Path.home() / ".cache" / "quorate" / f"apache-kafka-{VERSION}" / "lib"
+    return bytecode.cache_home().parent / f"apache-kafka-{VERSION}" / "lib"
 
 
 def write(cache: Path, base: oci.Layer, output: Path) -> str:

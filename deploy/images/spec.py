@@ -38,9 +38,12 @@ class Program:
     def text(self) -> str:
         """-B -S: nothing is written beside the sources, and no site-packages are searched; both cost start-up time.
 
-        The arguments are set in sys.argv, so that any `main()` of a console script can be called.
+        The arguments are set in sys.argv, so that any `main()` of a console script can be called. SIGTERM is handled
+        from the first line on: process 1 of a container ignores it otherwise until the program has imported itself, and
+        a pod that is deleted while it starts would last until its grace period ends.
         """
-        lines = [f"#!{INTERPRETER} -BS", "import sys", f'sys.path[0] = "{LIBRARY}"']
+        lines = [f"#!{INTERPRETER} -BS", "import signal", "import sys"]
+        lines += ["signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))", f'sys.path[0] = "{LIBRARY}"']
         if self.arguments:
             lines.append(f"sys.argv[1:1] = {list(self.arguments)!r}")
         lines += [f"from {self.module} import {self.function}", f"sys.exit({self.function}())"]

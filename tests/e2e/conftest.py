@@ -7,13 +7,26 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 import yaml
 
 from deploy.images import build
-from support.devcluster import why_no_kubernetes
+from support.devcluster import why_no_kubernetes, why_not_here
+from support.java_kafka import class_path
 from support.kubernetes import CUSTOM_RESOURCE, ROOT, Kubernetes, kubernetes_under_test
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """What takes minutes the first time on a machine is built before the first test, whose time is bounded."""
+    in_this_folder = any(Path(__file__).parent in item.path.parents for item in session.items)
+    if session.config.option.collectonly or not in_this_folder or why_not_here():
+        return
+    subprocess.run([sys.executable, str(ROOT / "deploy" / "devcluster"), "build"], check=True)
+    if os.environ.get("QUORATE_E2E_IMAGES") != "loaded":
+        class_path()  # fetches Apache Kafka's jars
+        subprocess.run([sys.executable, str(ROOT / "deploy" / "images"), *build.NAMES], check=True)
 
 
 @pytest.fixture(scope="session")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -89,6 +90,13 @@ def finished(kubernetes: Kubernetes, namespace: str, pod: dict[str, Any]) -> tup
     return state["exitCode"], kubernetes.kubectl("-n", namespace, "logs", name)
 
 
+def await_log(kubernetes: Kubernetes, namespace: str, pod: str, words: str, patience_seconds: float = 120) -> None:
+    deadline = time.monotonic() + patience_seconds
+    while words not in (log := kubernetes.kubectl("-n", namespace, "logs", pod, "-c", "kafka")):
+        assert time.monotonic() < deadline, log
+        time.sleep(0.5)
+
+
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("image", ["runtime", "apache-kafka"])
 def test_a_client_reads_back_what_it_wrote_to_a_node_in_a_restricted_pod(
@@ -116,6 +124,7 @@ def test_a_node_of_ours_ends_under_control_when_its_pod_is_deleted(
     for each in objects:
         kubernetes.kubectl("-n", namespace, "apply", "-f", "-", stdin=json.dumps(each))
     kubernetes.kubectl("-n", namespace, "wait", "pod/short", "--for=condition=Ready", "--timeout=120s")
+    await_log(kubernetes, namespace, "short", "Kafka Server started")
     kubernetes.kubectl("-n", namespace, "delete", "pod", "short", "--wait=false")
     terminated = "jsonpath={.status.containerStatuses[0].state.terminated}"
     try:

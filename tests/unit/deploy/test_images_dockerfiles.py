@@ -133,3 +133,18 @@ def test_the_runtime_is_laid_out_as_apache_kafka() -> None:
 )
 def test_the_base_keeps_python_and_drops_shells_and_tools(path: str, kept: bool) -> None:
     assert base.is_wanted(path) is kept
+
+
+def test_a_program_that_is_still_importing_ends_when_it_is_told_to(tmp_path: Path) -> None:
+    """143 is our own handler; -15 would be the default action, which process 1 of a container does not have."""
+    (tmp_path / "slow.py").write_text("import time\nprint('importing', flush=True)\ntime.sleep(60)\n")
+    script = tmp_path / "program"
+    script.write_text(
+        spec.Program("/x", "slow").text().replace(spec.LIBRARY, str(tmp_path)).replace(spec.INTERPRETER, sys.executable)
+    )
+    script.chmod(0o755)
+    with subprocess.Popen([script], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "importing\n"
+        process.terminate()
+        assert process.wait(30) == 143
