@@ -29,6 +29,12 @@ from controller_runtime.identifiers import Endpoint, NodeId
 
 CLUSTER_ID: Final = "b7XFcyEkSgSBsv7c2XVvyg"
 REPOSITORY: Final = Path(__file__).parents[2]
+ENVIRONMENT: Final = {
+    **os.environ,
+    "PYTHONDONTWRITEBYTECODE": "",
+    "PYTHONPYCACHEPREFIX": str(Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "quorate" / "bytecode"),
+}
+"""Nodes run from compiled modules, as they do in the image, and the tree stays free of them."""
 T = TypeVar("T")
 
 
@@ -70,7 +76,7 @@ def kraft(
         timeout=timeout,
         check=False,
         cwd=REPOSITORY,
-        env={**os.environ, **(environment or {})},
+        env={**ENVIRONMENT, **(environment or {})},
     )
 
 
@@ -86,6 +92,7 @@ class NodeProcess:
     process: subprocess.Popen[bytes] | None = None
     wrapper: Sequence[str] = ()
     """Words before the command line, such as `prlimit`."""
+    environment: Mapping[str, str] = field(default_factory=lambda: ENVIRONMENT)
 
     @property
     def properties_file(self) -> Path:
@@ -124,6 +131,7 @@ class NodeProcess:
                 stdout=log,
                 stderr=log,
                 cwd=REPOSITORY,
+                env=self.environment,
             )
 
     def log(self) -> str:

@@ -17,7 +17,7 @@ import pytest
 from controller_runtime.admin.client import AdminClient
 from controller_runtime.admin.results import NewTopic, TopicDescription
 from controller_runtime.identifiers import Uuid
-from support.processes import REPOSITORY, eventually, kraft
+from support.processes import ENVIRONMENT, REPOSITORY, eventually, kraft
 
 pytestmark = pytest.mark.integration
 
@@ -33,7 +33,9 @@ def quickstart(directory: Path, *options: str) -> Iterator[tuple[subprocess.Pope
         str(directory),
         *options,
     ]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=REPOSITORY)
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=REPOSITORY, env=ENVIRONMENT
+    )
     try:
         assert process.stdout is not None
         said: dict[str, str] = {}

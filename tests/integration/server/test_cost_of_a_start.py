@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from support.processes import Cluster
+from support.processes import ENVIRONMENT, Cluster
 
 pytestmark = pytest.mark.integration
 
@@ -17,15 +17,12 @@ NEVER_NEEDED = {
 }  # fmt: skip
 
 
-def test_a_started_controller_has_loaded_only_what_it_uses(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_started_controller_has_loaded_only_what_it_uses(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with Cluster(tmp_path) as cluster:
         cluster.format()
-        monkeypatch.setenv("PYTHONPROFILEIMPORTTIME", "1")
         node = cluster.nodes[1]
+        node.environment = {**ENVIRONMENT, "PYTHONPROFILEIMPORTTIME": "1"}
         node.start()
-        monkeypatch.delenv("PYTHONPROFILEIMPORTTIME")
         cluster.wait_for_leader()
         lines = re.findall(r"^import time: +(\d+) \| +\d+ \| +(\S+)$", node.log(), re.MULTILINE)
         status = Path(f"/proc/{node.pid}/status").read_text()
