@@ -62,7 +62,7 @@ def observe(cluster: KRaftCluster, kube: Gateway, probe: QuorumProbe) -> Sight:
 def addresses(
     cluster: KRaftCluster, ledger: Ledger | None, pods: tuple[Pod, ...], sets: tuple[NodeSet, ...]
 ) -> Addresses:
-    """Controllers by the DNS names that the voter set has; brokers only when one of them has to leave."""
+    """Controllers by the DNS names that the voter set has, brokers that run."""
     voters = ledger.initial_controllers if ledger else ()
     running = {pod.node_id for pod in pods if pod.main_started}
     port = cluster.spec.controller_listeners[0].port
@@ -71,8 +71,7 @@ def addresses(
     }
     entries = {entry.node_id: entry.directory_id for entry in ledger.entries} if ledger else {}
     directories = {node_id: entries.get(node_id) for node_id in voters}
-    asked = _brokers(cluster, pods) if _surplus(cluster, ledger, sets) else ()
-    return Addresses(controllers, directories, asked)
+    return Addresses(controllers, directories, _brokers(cluster, pods), _surplus(cluster, ledger, sets))
 
 
 def controllers_of(cluster: KRaftCluster, observed: Observed, ledger: Ledger | None) -> tuple[Endpoint, ...]:

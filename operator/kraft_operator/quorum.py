@@ -1,7 +1,6 @@
 """Asking the nodes themselves, over Kafka's protocol only: any runtime that serves these APIs will do.
 
-Every voter is asked directly and in parallel; each question has a deadline, and no answer is an answer (`None`), never a verdict. Brokers are
-asked only when something is to be taken away. The methods block: they are called from worker threads, each with an event loop of its own.
+Every voter is asked directly and in parallel; each question has a deadline, and no answer is an answer (`None`), never a verdict. The methods block: they are called from worker threads, each with an event loop of its own.
 """
 
 from __future__ import annotations
@@ -35,7 +34,8 @@ class Addresses:
     directories: Mapping[int, str | None]
     """What the ledger knows of the controllers."""
     brokers: tuple[Endpoint, ...] = ()
-    """Empty when nothing is to be asked of them."""
+    with_replicas: bool = False
+    """Ask the brokers also who holds what: a long answer, wanted only when one is to leave."""
 
 
 class QuorumProbe(Protocol):
@@ -58,7 +58,7 @@ class KafkaProbe:
 async def _look(addresses: Addresses) -> tuple[Quorum, Brokers]:
     async with asyncio.TaskGroup() as group:
         quorum = group.create_task(_quorum(addresses))
-        brokers = group.create_task(_brokers(addresses.brokers))
+        brokers = group.create_task(_brokers(addresses))
     return quorum.result(), brokers.result()
 
 
@@ -80,12 +80,12 @@ async def _belief(admin: AdminClient, endpoint: Endpoint) -> Belief | None:
     return Belief(int(seen.leader_id), int(seen.epoch)) if seen is not None else None
 
 
-async def _brokers(endpoints: tuple[Endpoint, ...]) -> Brokers:
-    if not endpoints:
+async def _brokers(addresses: Addresses) -> Brokers:
+    if not addresses.brokers:
         return Brokers()
-    async with AdminClient(bootstrap_servers=endpoints, timeout_seconds=PROBE_SECONDS) as admin:
+    async with AdminClient(bootstrap_servers=addresses.brokers, timeout_seconds=PROBE_SECONDS) as admin:
         cluster = await _answered(admin.describe_cluster(include_fenced=True))
-        topics = await _answered(admin.describe_topics())
+        topics = await _answered(admin.describe_topics()) if addresses.with_replicas else None
     if cluster is None:
         return Brokers()
     registered = frozenset(int(node.node_id) for node in cluster.nodes)

@@ -117,7 +117,19 @@ def _ready(
     waiting = sorted(_unready(cluster, observed))
     if waiting:
         return _condition("Ready", "False", "NodesNotReady", f"waiting for {', '.join(waiting)}")
+    absent = _unregistered(cluster, observed)
+    if absent:
+        return _condition("Ready", "False", "BrokersNotRegistered", f"not registered, or fenced: brokers {absent}")
     return _condition("Ready", "True", "Ready", "a leader is known and every node is ready")
+
+
+def _unregistered(cluster: KRaftCluster, observed: Observed) -> str:
+    """Brokers whose pods are ready though the cluster does not count on them: a probe of a port cannot tell."""
+    brokers = observed.brokers
+    if brokers.registered is None:
+        return ""
+    serving = brokers.registered - (brokers.fenced or frozenset())
+    return ", ".join(str(each) for pool in cluster.spec.broker_pools for each in pool.node_ids if each not in serving)
 
 
 def _unready(cluster: KRaftCluster, observed: Observed) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kraft_operator.events import notes
-from kraft_operator.observed import Quorum, QuorumState, Trouble
+from kraft_operator.observed import Brokers, Quorum, QuorumState, Trouble
 from kraft_operator.plan.situation import Decision
 from kraft_operator.status import refused, status
 from support.operator_world import World, pool
@@ -90,6 +90,16 @@ def test_a_lost_quorum_is_told_from_an_unknown_one(state: QuorumState, value: st
     found = status(world.cluster, observed, Decision(ledger=world.ledger), (), {}, "t")
     assert condition(found, "QuorumAvailable") == (value, reason)
     assert condition(found, "Ready") == ("False", reason)
+
+
+@pytest.mark.parametrize(
+    "brokers", [Brokers(frozenset({100}), frozenset()), Brokers(frozenset({100, 101}), frozenset({101}))]
+)
+def test_a_broker_that_is_not_registered_or_fenced_keeps_the_cluster_from_being_ready(brokers: Brokers) -> None:
+    world = formed()
+    observed = replace(world.observed(), brokers=brokers)
+    found = status(world.cluster, observed, Decision(ledger=world.ledger), (), {}, "t")
+    assert condition(found, "Ready") == ("False", "BrokersNotRegistered")
 
 
 def test_an_image_that_does_not_start_is_told_with_its_remedy() -> None:
