@@ -63,7 +63,9 @@ def fetch_request(topics: int, partitions: int) -> FetchRequest:
             FetchTopic(
                 topic_id=Uuid.of(7, topic + 1),
                 partitions=tuple(
-                    FetchPartition(partition=n, fetch_offset=1000 + n, current_leader_epoch=5, partition_max_bytes=1 << 20)
+                    FetchPartition(
+                        partition=n, fetch_offset=1000 + n, current_leader_epoch=5, partition_max_bytes=1 << 20
+                    )
                     for n in range(partitions)
                 ),
             )
@@ -78,7 +80,9 @@ def fetch_response(topics: int, partitions: int, records: bytes) -> FetchRespons
             FetchableTopicResponse(
                 topic_id=Uuid.of(7, topic + 1),
                 partitions=tuple(
-                    PartitionData(partition_index=n, high_watermark=1000 + n, last_stable_offset=1000 + n, records=records)
+                    PartitionData(
+                        partition_index=n, high_watermark=1000 + n, last_stable_offset=1000 + n, records=records
+                    )
                     for n in range(partitions)
                 ),
             )
@@ -128,7 +132,11 @@ def batch_races(count: int) -> list[Race]:
         raise SystemExit("record batch: the two sides do not agree on the bytes")
     return [
         Race(f"batch of {count} records, decode", lambda: decode_batches(data)[0].records, lambda: peer_decode(data)),
-        Race(f"batch of {count} records, encode", lambda: encode_batch(records, partition_leader_epoch=0), lambda: peer_encode(records)),
+        Race(
+            f"batch of {count} records, encode",
+            lambda: encode_batch(records, partition_leader_epoch=0),
+            lambda: peer_encode(records),
+        ),
         Race(f"batch of {count} records, header and CRC", lambda: decode_batches(data), lambda: peer_header(data)),
     ]
 
@@ -160,8 +168,12 @@ def races() -> list[Race]:
         *message_races("FetchRequest, 1 partition", fetch_request(1, 1), FETCH_VERSION, PeerFetchRequest),
         *message_races("FetchRequest, 100 partitions", fetch_request(10, 10), FETCH_VERSION, PeerFetchRequest),
         *message_races("FetchResponse, 1 partition", fetch_response(1, 1, records), FETCH_VERSION, PeerFetchResponse),
-        *message_races("FetchResponse, 100 partitions", fetch_response(10, 10, records), FETCH_VERSION, PeerFetchResponse),
-        *message_races("MetadataResponse, 500 partitions", metadata_response(50, 10), METADATA_VERSION, PeerMetadataResponse),
+        *message_races(
+            "FetchResponse, 100 partitions", fetch_response(10, 10, records), FETCH_VERSION, PeerFetchResponse
+        ),
+        *message_races(
+            "MetadataResponse, 500 partitions", metadata_response(50, 10), METADATA_VERSION, PeerMetadataResponse
+        ),
         *batch_races(1000),
     ]
 
