@@ -12,6 +12,9 @@ USAGE: Final = "USAGE: kafka-server-start [-daemon] server.properties [--overrid
 def main(argv: Sequence[str]) -> int:
     """Run the node; returns its exit code."""
     words = [word for word in argv if word not in {"-daemon", "-loggc"}]
+    if "--version" in words:
+        print("4.3.1")
+        return 0
     if not words or words[0] in {"-h", "--help"}:
         print(USAGE, file=sys.stderr)
         return 0 if words else 1

@@ -116,7 +116,8 @@ def _read(argv: Sequence[str]) -> dict[str, tuple[str, ...]]:
             name in {"partitions", "replication-factor", "partition-size-limit-per-response"}
             and not value.lstrip("-").isdigit()
         ):
-            refuse(f"Cannot parse argument '{value}' of option {name}")
+            print(f"Error while executing topic command : Cannot parse argument '{value}' of option {name}")
+            raise SystemExit(1)
         values[name] = (*values.get(name, ()), value)
     return values
 

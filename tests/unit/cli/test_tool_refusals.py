@@ -60,6 +60,11 @@ def test_what_kafka_refuses_on_the_command_line_is_refused_alike(
     assert (code, out, ours) == (1, "", theirs)
 
 
+def test_what_kafka_says_on_standard_output_is_said_there(capsys: pytest.CaptureFixture[str]) -> None:
+    (call,) = [one for one in CALLS if one["args"][-2:] == ["--partitions", "x"]]
+    assert run(call, capsys) == (1, call["out"].rstrip("\n") + "\n", "")
+
+
 def test_enough_refusals_were_compared() -> None:
     assert len(REFUSED) >= 20
 
