@@ -65,6 +65,7 @@ class Quorum:
         "saved",
         "stop_deadline",
         "stopped",
+        "told",
         "wake_at",
     )
 
@@ -84,6 +85,7 @@ class Quorum:
         self.rotation = 0
         self.stop_deadline: Instant | None = None
         self.stopped = False
+        self.told: set[str] = set()
         self.wake_at: Instant | None = None
 
     # What is known.
@@ -286,3 +288,9 @@ class Quorum:
 
     def note(self, text: str) -> None:
         self.out.append(Note(text))
+
+    def note_once(self, text: str) -> None:
+        """What would be said again and again: a bound of 100 different ones."""
+        if text not in self.told and len(self.told) < 100:
+            self.told.add(text)
+            self.note(text)

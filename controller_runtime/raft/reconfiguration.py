@@ -69,12 +69,9 @@ def is_change_possible(q: Quorum, leader: Leader) -> bool:
 
 
 def poll_follower(q: Quorum, now: Instant) -> None:
-    """A voter whose entry is not what it wants to be tells the leader, again after every fetch timeout."""
+    """A voter whose entry is not what it wants to be tells the leader, again after every fetch timeout until it is heard."""
     role = q.role
-    if not isinstance(role, Follower) or not q.is_voter or q.history.kraft_version == 0 or not role.has_fetched:
-        return
-    own = q.voters.match(q.config.key)
-    if own is None or not q.config.listeners or own == q.config.voter:
+    if not isinstance(role, Follower) or not role.has_fetched or not _wants_update(q, role):
         return
     if role.update_voter_at is None:
         role.update_voter_at = now
@@ -90,6 +87,15 @@ def poll_follower(q: Quorum, now: Instant) -> None:
         q.wake(role.update_voter_at)
 
 
+def _wants_update(q: Quorum, role: Follower) -> bool:
+    """At version 0 the leader knows an entry only from us, so every leader is told once; later the voter set shows it."""
+    own = q.voters.match(q.config.key)
+    if own is None or not q.is_voter or not q.config.listeners or role.told_entry:
+        return False
+    return q.history.kraft_version == 0 or own != q.config.voter
+
+
 def on_update_response(q: Quorum, response: UpdateVoterResponse) -> None:
-    if isinstance(q.role, Follower) and response.error is RaftError.UNSUPPORTED_VERSION:
-        q.note("the leader cannot change voters: this node's entry stays as it is")
+    """An old leader cannot do it (35): asking again would not help."""
+    if isinstance(q.role, Follower) and response.error in (RaftError.NONE, RaftError.UNSUPPORTED_VERSION):
+        q.role.told_entry = True

@@ -126,6 +126,8 @@ class Follower:
     """It heard from this leader and has no sign that it is gone: so it helps nobody to depose it."""
     losses: int = 0
     update_voter_at: Instant | None = None
+    told_entry: bool = False
+    """This leader has answered our UpdateRaftVoter."""
     snapshot: FetchingSnapshot | None = None
 
 
