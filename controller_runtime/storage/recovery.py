@@ -9,7 +9,7 @@ could forget what was acknowledged.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 from controller_runtime.identifiers import Epoch, Offset, OffsetAndEpoch
@@ -40,7 +40,6 @@ class Recovered:
     epoch_starts: list[tuple[Epoch, Offset]]
     torn_bytes: int = 0
     """How much of the last segment was cut."""
-    last_batches: list[BatchPlace] = field(default_factory=list)
 
 
 def remove_leftovers(filesystem: FileSystem, directory: str) -> None:
@@ -115,8 +114,6 @@ def _check_join(before: Segment, base: int, *, contiguous: bool) -> None:
 
 def _scan_segment(segment: Segment, recovered: Recovered, *, last: bool, contiguous: bool) -> None:
     assert segment.file is not None, "recovery opens each segment first"
-    if last:
-        recovered.last_batches = []
     for item in scan(segment.file):
         if isinstance(item, ScanEnd):
             _judge_tail(segment, segment.file, item, last=last)
@@ -126,8 +123,6 @@ def _scan_segment(segment: Segment, recovered: Recovered, *, last: bool, contigu
         if not recovered.epoch_starts or item.epoch > recovered.epoch_starts[-1][0]:
             recovered.epoch_starts.append((Epoch(item.epoch), Offset(item.base_offset)))
         segment.add(item)
-        if last:
-            recovered.last_batches.append(item)
 
 
 def _check_order(segment: Segment, recovered: Recovered, batch: BatchPlace, *, contiguous: bool) -> None:

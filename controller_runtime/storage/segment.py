@@ -81,14 +81,6 @@ class Segment:
         data = self.file.read_at(first.position, wanted)
         return data[: whole_batches(data)]
 
-    def rebuild(self, batches: list[BatchPlace]) -> None:
-        """Start the bookkeeping again from these batches: after a scan, or a truncation."""
-        self.indexes = SegmentIndexes(self.base_offset, self.interval_bytes)
-        self.size, self.end_offset, self.first_timestamp = 0, self.base_offset, None
-        self.offset_entries_written = self.time_entries_written = 0
-        for batch in batches:
-            self.add(batch)
-
     def truncate(self, size: int, end_offset: int) -> None:
         """Forget what lies at byte `size` and after; `end_offset` is the offset there."""
         self.size, self.end_offset = size, end_offset
