@@ -105,7 +105,7 @@ class Replica:
         return self._q.leader_id
 
     def leader_endpoint(self, listener: str) -> Endpoint | None:
-        return dict(self._q.leader_listeners()).get(listener)
+        return self._q.leader_endpoint(listener)
 
     @property
     def leader_listeners(self) -> Listeners:
@@ -193,8 +193,6 @@ class Replica:
         if response.error is RaftError.CLUSTER_AUTHORIZATION_FAILED:
             q.out.append(Fault(f"{call.endpoint} refuses this node: cluster authorisation failed"))
             return
-        if response.error is RaftError.INCONSISTENT_CLUSTER_ID:
-            q.note(f"{call.endpoint} belongs to another cluster: one of the two has the wrong cluster.id")
         if response.error is RaftError.INCONSISTENT_CLUSTER_ID:
             q.note_once(f"{call.endpoint} belongs to another cluster than this node (cluster.id in meta.properties)")
         role = q.role
