@@ -15,7 +15,7 @@ from controller_runtime.raft.election import become_prospective
 from controller_runtime.raft.events import Failure
 from controller_runtime.raft.messages import HIGH_WATERMARK_UNKNOWN, FetchRequest, FetchResponse, LogBatch
 from controller_runtime.raft.quorum import Quorum
-from controller_runtime.raft.roles import FetchingSnapshot, Follower, Unattached, known_endpoint
+from controller_runtime.raft.roles import FetchingSnapshot, Follower, Unattached
 from controller_runtime.raft.snapshot_transfer import next_chunk
 
 MAX_DOUBLINGS: Final = 7
@@ -44,7 +44,7 @@ def poll_follower(q: Quorum, role: Follower, now: Instant) -> None:
         return
     if role.snapshot is not None and role.snapshot.written:
         return
-    endpoint = known_endpoint(q.leader_listeners(), q.config.listener)
+    endpoint = q.leader_endpoint(q.config.listener)
     assert endpoint is not None, "a follower can reach its leader"
     if q.calls.is_busy(endpoint, Lane.FETCH):
         return
@@ -158,7 +158,7 @@ def on_fetch_failed(q: Quorum, sender: NodeId | None, why: Failure, now: Instant
 
 def on_connection_lost(q: Quorum, endpoint: Endpoint, now: Instant) -> None:
     role = q.role
-    if isinstance(role, Follower) and known_endpoint(q.leader_listeners(), q.config.listener) == endpoint:
+    if isinstance(role, Follower) and q.leader_endpoint(q.config.listener) == endpoint:
         suspect(q, role, now)
 
 

@@ -125,6 +125,20 @@ class Quorum:
         names = {name for name, _ in told}
         return told + tuple(entry for entry in (voter.listeners if voter else ()) if entry[0] not in names)
 
+    def leader_endpoint(self, listener: str) -> Endpoint | None:
+        """How the leader is reached: what it told us itself counts more than the voter set."""
+        leader = self.leader_id
+        if leader is None:
+            return None
+        if leader == self.config.node_id:
+            return known_endpoint(self.config.listeners, listener)
+        if isinstance(self.role, Follower | Prospective):
+            told = known_endpoint(self.role.leader_listeners, listener)
+            if told is not None:
+                return told
+        voter = self.voters.by_id(leader)
+        return known_endpoint(voter.listeners, listener) if voter else None
+
     def others(self) -> list[Voter]:
         return [voter for voter in self.voters.voters if voter.key.node_id != self.config.node_id]
 

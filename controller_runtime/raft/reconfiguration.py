@@ -13,7 +13,7 @@ from controller_runtime.raft.leadership import append_control, sync_voters
 from controller_runtime.raft.messages import RaftError, UpdateVoterRequest, UpdateVoterResponse
 from controller_runtime.raft.quorum import Quorum
 from controller_runtime.raft.replication import check_epoch
-from controller_runtime.raft.roles import Follower, Leader, PendingChange, known_endpoint
+from controller_runtime.raft.roles import Follower, Leader, PendingChange
 from controller_runtime.raft.voter_set import Voter
 
 
@@ -78,7 +78,7 @@ def poll_follower(q: Quorum, now: Instant) -> None:
     if now < role.update_voter_at:
         q.wake(role.update_voter_at)
         return
-    endpoint = known_endpoint(q.leader_listeners(), q.config.listener)
+    endpoint = q.leader_endpoint(q.config.listener)
     if endpoint is None:
         return
     request = UpdateVoterRequest(q.epoch, q.config.voter)
