@@ -22,6 +22,7 @@ from controller_runtime.controller.errors import Refused
 from controller_runtime.controller.feature_updates import update_features
 from controller_runtime.controller.heartbeats import Heartbeats
 from controller_runtime.controller.producer_ids import allocate_producer_ids
+from controller_runtime.controller.reassignments import list_reassignments
 from controller_runtime.controller.refusals import refusal
 from controller_runtime.controller.topic_deletion import delete_topics
 from controller_runtime.controller.topics import TopicDefaults, TopicIds, create_topics
@@ -39,6 +40,7 @@ from controller_runtime.protocol.messages.delete_topics_request import DeleteTop
 from controller_runtime.protocol.messages.describe_cluster_request import DescribeClusterRequest
 from controller_runtime.protocol.messages.describe_configs_request import DescribeConfigsRequest
 from controller_runtime.protocol.messages.incremental_alter_configs_request import IncrementalAlterConfigsRequest
+from controller_runtime.protocol.messages.list_partition_reassignments_request import ListPartitionReassignmentsRequest
 from controller_runtime.protocol.messages.no_op_record import NoOpRecord
 from controller_runtime.protocol.messages.unregister_broker_request import UnregisterBrokerRequest
 from controller_runtime.protocol.messages.update_features_request import UpdateFeaturesRequest
@@ -59,6 +61,7 @@ SERVED_BY_ACTIVE: Final[frozenset[ApiKey]] = frozenset(
         ApiKey.ALLOCATE_PRODUCER_IDS,
         ApiKey.ASSIGN_REPLICAS_TO_DIRS,
         ApiKey.UPDATE_FEATURES,
+        ApiKey.LIST_PARTITION_REASSIGNMENTS,
     }
 )
 """Only between `activate` and `deactivate`; elsewhere the caller answers `refusal(request, NOT_CONTROLLER, ...)`."""
@@ -167,6 +170,8 @@ class ControllerService:
                 return assign_replicas(image, request)
             case UpdateFeaturesRequest():
                 return update_features(image, request, context.api_version, config.node_id, context.kraft_version)
+            case ListPartitionReassignmentsRequest():
+                return Decision(list_reassignments(image, request))
             case _:
                 raise AssertionError(f"{type(request).__name__} is not served by the controller")
 

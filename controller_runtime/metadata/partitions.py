@@ -152,6 +152,13 @@ def row_leader(row: Row) -> int:
     return int.from_bytes(row[:4], "little", signed=True)
 
 
+def row_is_reassigning(row: Row) -> bool:
+    """Whether replicas are being added or removed, without unpacking."""
+    if row[_STATE] & _WIDE:
+        return row[_STATE + 7 : _STATE + 11] != bytes(4)
+    return row[_STATE + 4 : _STATE + 6] != bytes(2)
+
+
 Page = bytes
 
 

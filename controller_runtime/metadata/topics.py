@@ -23,6 +23,7 @@ from controller_runtime.metadata.partitions import (
     page_mentions,
     page_row,
     page_rows,
+    row_is_reassigning,
     row_leader,
     rows_with_ids,
     unpack_row,
@@ -76,6 +77,13 @@ class TopicImage:
                     or broker_id in partition.last_known_elr
                 ):
                     yield index, partition
+
+    def reassigning(self) -> Iterator[tuple[int, Partition]]:
+        """The partitions whose replicas are being exchanged."""
+        for number, page in enumerate(self._pages):
+            for index, row in rows_with_ids(page, number * PAGE_SIZE):
+                if row_is_reassigning(row):
+                    yield index, unpack_row(row, self._table)
 
     def changes_since(self, before: TopicImage | None) -> Iterator[tuple[int, Partition]]:
         """Partitions that are new or differ from an older image of this topic, ascending. Partitions never vanish from a topic."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from controller_runtime.protocol.api_keys import api
+from controller_runtime.protocol.api_keys import Role, api
 from controller_runtime.protocol.codec import decode
 from controller_runtime.protocol.errors import ErrorCode, ProtocolError
 from controller_runtime.protocol.framing import Request, decode_request, encode_response
@@ -17,6 +17,7 @@ from controller_runtime.protocol.messages.envelope_request import EnvelopeReques
 from controller_runtime.protocol.messages.envelope_response import EnvelopeResponse
 from controller_runtime.protocol.messages.request_header import RequestHeader
 from controller_runtime.protocol.schema import Message
+from controller_runtime.protocol.served import served
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +38,12 @@ def unwrap(envelope: EnvelopeRequest) -> Unwrapped | EnvelopeResponse:
         request = decode_request(envelope.request_data)
     except ProtocolError:
         return EnvelopeResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
-    if not api(request.header.request_api_key).is_forwardable:
+    key = request.header.request_api_key
+    if not api(key).is_forwardable:
         return EnvelopeResponse(error_code=ErrorCode.INVALID_REQUEST)
+    if key not in served(Role.CONTROLLER):
+        # The broker then closes its client's connection, which learns anew what is served. Closing ours would make it retry for ever.
+        return EnvelopeResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
     return Unwrapped(request, principal)
 
 

@@ -59,6 +59,7 @@ CONTROLLER: Final[Mapping[ApiKey, Served]] = {
     ApiKey.CONTROLLER_REGISTRATION: Served(),
     ApiKey.ASSIGN_REPLICAS_TO_DIRS: Served(),
     ApiKey.UPDATE_RAFT_VOTER: Served(),
+    ApiKey.LIST_PARTITION_REASSIGNMENTS: Served(),
 }
 
 BROKER: Final[Mapping[ApiKey, Served]] = {
@@ -75,6 +76,7 @@ BROKER: Final[Mapping[ApiKey, Served]] = {
     ApiKey.INCREMENTAL_ALTER_CONFIGS: Served(note="forwarded to the controller"),
     ApiKey.DESCRIBE_QUORUM: Served(note="forwarded to the controller"),
     ApiKey.UPDATE_FEATURES: Served(note="forwarded to the controller"),
+    ApiKey.LIST_PARTITION_REASSIGNMENTS: Served(note="forwarded to the controller"),
     ApiKey.DESCRIBE_CLUSTER: Served(),
     ApiKey.UNREGISTER_BROKER: Served(note="forwarded to the controller"),
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: Served(),

@@ -16,7 +16,14 @@ from controller_runtime.metadata.cluster import (
 )
 from controller_runtime.metadata.features import VersionedRecord
 from controller_runtime.metadata.image import MetadataBuilder, MetadataImage
-from controller_runtime.metadata.partitions import DirectoryTable, Partition, pack_row, unpack_row
+from controller_runtime.metadata.partitions import (
+    DirectoryTable,
+    Partition,
+    pack_row,
+    row_is_reassigning,
+    row_leader,
+    unpack_row,
+)
 from controller_runtime.metadata.records import decode_record, encode_record
 from controller_runtime.metadata.replay import ReplayError, replay
 from controller_runtime.metadata.security import AccessControlEntry, DelegationToken, ScramCredential
@@ -68,14 +75,19 @@ def partitions(draw: st.DrawFn, sizes: st.SearchStrategy[int] = st.integers(0, 5
 def test_a_packed_partition_is_the_same_partition(given_partitions: list[Partition]) -> None:
     table = DirectoryTable()
     for partition in given_partitions:
-        assert unpack_row(pack_row(partition, table), table) == partition
+        row = pack_row(partition, table)
+        assert unpack_row(row, table) == partition
+        assert row_leader(row) == partition.leader
+        assert row_is_reassigning(row) == bool(partition.adding_replicas or partition.removing_replicas)
 
 
 @settings(max_examples=5, deadline=None)
 @given(partitions(st.sampled_from([255, 256, 400])))
 def test_a_partition_may_have_hundreds_of_replicas(partition: Partition) -> None:
     table = DirectoryTable()
-    assert unpack_row(pack_row(partition, table), table) == partition
+    row = pack_row(partition, table)
+    assert unpack_row(row, table) == partition
+    assert row_is_reassigning(row) == bool(partition.adding_replicas or partition.removing_replicas)
 
 
 listeners = st.dictionaries(names, st.builds(Listener, texts, st.integers(0, 65535), st.integers(0, 3)), max_size=3)

@@ -39,6 +39,14 @@ from controller_runtime.protocol.messages.incremental_alter_configs_request impo
     IncrementalAlterConfigsRequest,
 )
 from controller_runtime.protocol.messages.incremental_alter_configs_response import IncrementalAlterConfigsResponse
+from controller_runtime.protocol.messages.list_partition_reassignments_request import (
+    ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsTopics,
+)
+from controller_runtime.protocol.messages.list_partition_reassignments_response import (
+    ListPartitionReassignmentsResponse,
+)
+from controller_runtime.protocol.messages.partition_change_record import PartitionChangeRecord
 from controller_runtime.protocol.messages.update_features_request import FeatureUpdateKey, UpdateFeaturesRequest
 from controller_runtime.protocol.messages.update_features_response import UpdateFeaturesResponse
 from support.controller_world import ALL_FEATURES, World, uuid
@@ -244,6 +252,24 @@ def test_each_resource_may_be_altered_once_per_request() -> None:
     assert "32767" in str(refused.responses[0].error_message)
 
 
+def test_reassignments_under_way_are_listed() -> None:
+    """REP-17: of all topics, or of the named partitions; what does not exist is left out."""
+    world, _ = world_with_topic()
+    world.create("mail", 2)
+    change = PartitionChangeRecord(topic_id=uuid("topic", 2), partition_id=1, replicas=(1, 2), adding_replicas=(2,))
+    world.append([(change, 2)])
+
+    def listed(*named: tuple[str, tuple[int, ...]]) -> list[tuple[str, int, tuple[int, ...]]]:
+        topics = tuple(ListPartitionReassignmentsTopics(name=n, partition_indexes=i) for n, i in named) or None
+        request = ListPartitionReassignmentsRequest(topics=topics)
+        answer = world.ask(request, ListPartitionReassignmentsResponse)
+        return [(t.name, p.partition_index, p.adding_replicas) for t in answer.topics for p in t.partitions]
+
+    assert listed() == [("mail", 1, (2,))]
+    assert listed(("mail", (0,)), ("stock", (0,)), ("nope", (0,))) == []
+    assert listed(("mail", (0, 1))) == [("mail", 1, (2,))]
+
+
 def test_controllers_are_described_by_the_listener_that_was_asked() -> None:
     """API-05."""
     answer = World().ask(DescribeClusterRequest(endpoint_type=2), DescribeClusterResponse)
@@ -277,7 +303,7 @@ def test_an_inactive_controller_does_nothing_by_itself() -> None:
     world.service.deactivate()
     assert world.service.periodic(world.image, world.now) == ()
     assert world.service.next_deadline() is None
-    assert len(SERVED_BY_ACTIVE) == 10
+    assert len(SERVED_BY_ACTIVE) == 11
 
 
 def test_no_op_records_follow_the_idle_interval() -> None:
