@@ -9,6 +9,7 @@ The exceptions it raises (IndexError, struct.error, UnicodeDecodeError, Invalid)
 
 from __future__ import annotations
 
+from functools import partial
 from struct import Struct as Packer
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,8 @@ FEW_ELEMENTS = 4
 """Up to so many structures of one size a look at all of them together does not pay."""
 SMALL_ARRAYS = 9
 """Arrays of numbers with fewer elements are read by a precompiled format."""
+
+SMALL_UUIDS = tuple(Packer(">" + "16s" * n).unpack_from for n in range(SMALL_ARRAYS))
 
 
 def smallest_size(cls: type[Struct], version: int, flexible: bool) -> int:
@@ -218,7 +221,9 @@ class DecoderSource:
             self.depth += 1
         if spec.struct is not None:
             self.structures(spec.struct, target, count)
-        elif spec.kind in FIXED_FORMATS and spec.kind != "uuid":
+        elif spec.kind == "uuid":
+            self.uuids(target, count)
+        elif spec.kind in FIXED_FORMATS:
             self.numbers(spec.kind, target, count)
         else:
             self.elements(spec, target, count, compact)
@@ -301,17 +306,24 @@ class DecoderSource:
         self.line(f"p = {stop}")
 
     def elements(self, spec: FieldSpec, target: str, count: str, compact: bool) -> None:
-        """Strings, bytes and uuids."""
-        smallest = FIXED_SIZES.get(spec.kind, 1 if compact else (2 if spec.kind == "string" else 4))
-        add, finish = self.loop(target, count, smallest)
+        """Strings and bytes."""
+        add, finish = self.loop(target, count, 1 if compact else (2 if spec.kind == "string" else 4))
         item = self.name("o")
-        if spec.kind == "uuid":
-            self.line(f"{add}(make_uuid(Uuid, b[p:p+16]))")
-            self.line("p += 16")
-        else:
-            self.blob(spec.kind, item, compact, nullable=False)
-            self.line(f"{add}({item})")
+        self.blob(spec.kind, item, compact, nullable=False)
+        self.line(f"{add}({item})")
         self.end_loop(finish)
+
+    def uuids(self, target: str, count: str) -> None:
+        self.scope |= {
+            "small_uuid": SMALL_UUIDS,
+            "as_uuid": partial(bytes.__new__, Uuid),
+            "i_16s": Packer(">16s").iter_unpack,
+        }
+        self.line(f"if 0 <= {count} < {SMALL_ARRAYS}: {target} = tuple(map(as_uuid, small_uuid[{count}](b, p)))")
+        self.line("else:")
+        self.line(f" check_count({count}, 16, e - p)")
+        self.line(f" {target} = tuple([make_uuid(Uuid, raw) for raw, in i_16s(b[p:p + {count} * 16])])")
+        self.line(f"p += {count} * 16")
 
     # Tagged fields.
 

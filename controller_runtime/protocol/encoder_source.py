@@ -184,7 +184,7 @@ class EncoderSource:
         items, count = self.name("items"), self.name("n")
         self.line(f"{items} = {value}")
         more = " + 1" if compact else ""
-        numbers = spec.struct is None and spec.kind in FIXED_FORMATS and spec.kind != "uuid"
+        numbers = spec.struct is None and spec.kind in FIXED_FORMATS
         if nullable:
             self.line(f"if {items} is None: {items} = (); {count} = {0 if compact else -1}")
             self.line(f"else: {count} = len({items}){more}")
@@ -204,9 +204,6 @@ class EncoderSource:
         if spec.struct is not None:
             self.structure(spec.struct, item)
             self.flush()
-        elif spec.kind == "uuid":
-            self.pending.append(("16s", item))
-            self.flush()
         else:
             self.blob(spec.kind, item, compact, nullable=False)
         self.depth -= 1
@@ -216,7 +213,7 @@ class EncoderSource:
         pending = self.pending
         head = "".join(each for each, _ in pending) + ("B" if compact else "i")
         small = f"small_{head}_{fmt}".replace("?", "o")
-        self.scope.setdefault(small, tuple(Packer(f">{head}{n}{fmt}").pack for n in range(SMALL_ARRAYS)))
+        self.scope.setdefault(small, tuple(Packer(">" + head + fmt * n).pack for n in range(SMALL_ARRAYS)))
         values = "".join(f"{value}, " for each, value in pending if each != "x")
         self.line(f"if len({items}) < {SMALL_ARRAYS}: {self.write}({small}[len({items})]({values}{count}, *{items}))")
         self.line("else:")
@@ -226,7 +223,8 @@ class EncoderSource:
         else:
             self.pending.append(("i", count))
             self.flush()
-        self.line(f"{self.write}(Packer('>%d{fmt}' % len({items})).pack(*{items}))")
+        large = f"join({items})" if fmt == "16s" else f"Packer('>%d{fmt}' % len({items})).pack(*{items})"
+        self.line(f"{self.write}({large})")
         self.depth -= 1
         self.pending = []
 

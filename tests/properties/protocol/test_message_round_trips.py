@@ -44,7 +44,7 @@ def element(kind: str) -> st.SearchStrategy[Any]:
 def values(spec: FieldSpec, version: int, flexible: bool) -> st.SearchStrategy[Any]:
     one = instances(spec.struct, version, flexible) if spec.struct else element(spec.kind)
     several = st.lists(one, max_size=2).map(tuple) if spec.array else one
-    if spec.array and spec.kind.startswith("int"):
+    if spec.array and (spec.kind == "uuid" or spec.kind.startswith("int")):
         several = st.lists(one, max_size=12).map(tuple)
     return st.none() | several if version in spec.nullable else several
 
