@@ -8,9 +8,10 @@ exit (`FenceLost`).
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol, assert_never
+from typing import Any, Final, Protocol, assert_never
 
 from kraft_operator.actions import (
     Action,
@@ -22,6 +23,7 @@ from kraft_operator.actions import (
     TellRack,
     UnregisterBroker,
     WriteLedger,
+    target,
 )
 from kraft_operator.api import names
 from kraft_operator.api.spec import KRaftCluster, VolumePolicy
@@ -33,6 +35,8 @@ from kraft_operator.plan.children import fingerprint
 from kraft_operator.pod_facts import NUDGE_ANNOTATION
 from kraft_operator.settings import Failpoints
 from storage_guard.formats import FORMAT_MODE_ANNOTATION, GRANT_ANNOTATION, RACK_ANNOTATION
+
+logger: Final = logging.getLogger("kraft_operator")
 
 
 class FenceLost(Exception):
@@ -73,8 +77,14 @@ class Execution:
                 if not isinstance(action, ApplyChild):
                     raise
                 self.refused.append((action, error.message))
+                self._log(action, f"refused: {error.message}")
             else:
                 self.done.append(action)
+                self._log(action, action.reason)
+
+    def _log(self, action: Action, why: str) -> None:
+        place = f"{self.cluster.namespace}/{self.cluster.name}"
+        logger.info("%s: %s %s: %s", place, type(action).__name__, target(action), why)
 
     def _perform(self, action: Action) -> None:
         match action:

@@ -17,9 +17,10 @@ from kraft_operator.actions import Action, DeliverGrant, NudgePod, TellRack, tar
 from kraft_operator.api.parse import parse_cluster
 from kraft_operator.api.reader import InvalidSpec
 from kraft_operator.api.spec import KRaftCluster
-from kraft_operator.execute import Execution, Holder
+from kraft_operator.execute import Execution, FenceLost, Holder
 from kraft_operator.keys import Key
 from kraft_operator.kube import CLUSTER, Gateway, NotFound, Object
+from kraft_operator.lease import LeaseLost
 from kraft_operator.ledger import CorruptLedger
 from kraft_operator.manifests.context import Images
 from kraft_operator.metrics import Metrics
@@ -96,14 +97,17 @@ class Reconciler:
             ),
             self.settings.failpoints, self.settings.call_timeout, sight.ledger_object, memory.settled,
         )  # fmt: skip
-        failed = True
         try:
             execution.run(decision.actions)
-            failed = False
+        except (LeaseLost, FenceLost):
+            raise  # not even the status is ours to write
+        except Exception:
+            pending = decision.actions[len(execution.done) + len(execution.refused) :]
+            self._report(resource, cluster, sight, decision, execution, pending)
+            raise
         finally:
             self._time_grants(memory, execution.done)
-            pending = decision.actions[len(execution.done) + len(execution.refused) :] if failed else ()
-            self._report(resource, cluster, sight, decision, execution, pending)
+        self._report(resource, cluster, sight, decision, execution, ())
         ready = _is(resource, "Ready")
         return self.settings.probe_seconds if ready and not decision.actions else BUSY_SECONDS
 
@@ -117,6 +121,7 @@ class Reconciler:
         pending: tuple[Action, ...],
     ) -> None:
         """Write the status if it says something new, and tell what happened."""
+        self.holder.require(self.settings.call_timeout)
         findings = decision.findings + tuple(_refusal(action, why) for action, why in execution.refused)
         decision = Decision(decision.actions, findings, decision.ledger, decision.nodes)
         old: Mapping[str, Any] = resource.get("status") or {}

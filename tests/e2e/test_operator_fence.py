@@ -33,9 +33,17 @@ def frozen(process: OperatorProcess) -> None:
 
 
 def late_riser_ends(process: OperatorProcess) -> None:
+    told = len(process.log.read_text())
     process.thaw()
     eventually("the late operator ended by itself", process.ended, 30)
     assert process.process.returncode != 0
+    done = [line for line in process.log.read_text()[told:].splitlines() if " INFO kraft_operator: " in line]
+    assert done == [], "it performed nothing after it woke up"
+
+
+def ready(story: Story, pod: str) -> bool:
+    conditions = story.pods()[pod]["status"].get("conditions", [])
+    return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
 
 
 def grant_of(story: Story, pod: str) -> dict[str, object] | None:
@@ -61,6 +69,10 @@ def test_frozen_between_the_journal_and_the_grant(story: Story, images: Images, 
             late_riser_ends(first)
             assert (story.ledger(), grant_of(story, pod)) == (ledger, grant)
             story.await_ready()
+    gone = story.delete_pod(pod)
+    story.await_pod(pod, other_than=gone)
+    eventually("a known disk starts although no operator runs", lambda: ready(story, pod))
+    assert grant_of(story, pod) is None
 
 
 def test_frozen_between_the_last_check_and_the_call_while_the_pod_is_replaced(
@@ -89,7 +101,7 @@ def test_frozen_before_unregistering_a_broker_that_came_back_meanwhile(
         story.await_ready()
         story.apply(brokerPools=[pool(1)])
         frozen(first)
-        with operator(story.namespace, tmp_path, images, port=19516):
+        with operator(story.namespace, tmp_path, images, port=19516) as second:
             story.await_condition("MembershipSynced", "True")
             eventually("broker 101 has retired", lambda: story.ledger()["nodes"][-1].get("retired"))
             story.apply(brokerPools=[pool(2)])
@@ -98,10 +110,13 @@ def test_frozen_before_unregistering_a_broker_that_came_back_meanwhile(
             late_riser_ends(first)
             time.sleep(5)
             assert registered(story) == {"100", "101"}
+            assert "UnregisterBroker" not in first.log.read_text()
+            assert second.log.read_text().count("UnregisterBroker broker 101") == 1
             story.await_ready()
 
 
 def registered(story: Story) -> set[str]:
     bootstrap = f"{story.name}-bootstrap:9092"
-    endpoints = story.kafka("/opt/kafka/bin/kafka-cluster.sh", "list-endpoints", "--bootstrap-server", bootstrap)
+    tool = ("/opt/kafka/bin/kafka-cluster.sh", "list-endpoints", "--include-fenced-brokers")
+    endpoints = story.kafka(*tool, "--bootstrap-server", bootstrap)
     return {line.split()[0] for line in endpoints.splitlines()[1:] if line.strip()}

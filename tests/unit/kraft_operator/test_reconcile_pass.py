@@ -1,0 +1,144 @@
+"""One pass of the real reconciler over a gateway and a quorum made of values: what is written, and what is not when the fence is lost."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Collection
+from typing import Any
+
+import pytest
+
+from controller_runtime.identifiers import Endpoint
+from kraft_operator.events import Recorder
+from kraft_operator.execute import FenceLost
+from kraft_operator.keys import Key
+from kraft_operator.kube import CLUSTER, CONFIG_MAP, Conflict, Kind, NotFound, Object
+from kraft_operator.lease import LeaseLost, Term
+from kraft_operator.metrics import Metrics
+from kraft_operator.observed import Brokers, Quorum
+from kraft_operator.quorum import Addresses
+from kraft_operator.reconcile import Reconciler
+from kraft_operator.settings import Settings
+from support.operator_world import resource
+
+pytestmark = pytest.mark.unit
+
+KEY = Key("n", "c")
+
+
+class Store:
+    """An API server as far as a pass needs one: objects by kind and name, every write counted. It merges nothing."""
+
+    def __init__(self) -> None:
+        self.objects: dict[tuple[str, str], Object] = {}
+        self.writes: list[str] = []
+        self.lost_ledger = False
+
+    def find(self, kind: Kind, namespace: str | None, name: str) -> Object | None:
+        return copy.deepcopy(self.objects.get((kind.kind, name)))
+
+    def list(self, kind: Kind, namespace: str | None, selector: str = "") -> tuple[Object, ...]:
+        return tuple(copy.deepcopy(each) for (found, _), each in self.objects.items() if found == kind.kind)
+
+    def apply(self, kind: Kind, body: Object, sub: str = "") -> Object:
+        name = body["metadata"]["name"]
+        self.writes.append(f"apply {kind.kind}/{name}" + (f"/{sub}" if sub else ""))
+        if sub:
+            if (kind.kind, name) not in self.objects:
+                raise NotFound(404, name)
+            self.objects[kind.kind, name]["status"] = copy.deepcopy(body["status"])
+        else:
+            meta = {"uid": f"uid-{name}", "resourceVersion": str(len(self.writes)), **body["metadata"]}
+            self.objects[kind.kind, name] = copy.deepcopy({**body, "metadata": meta})
+        return copy.deepcopy(self.objects[kind.kind, name])
+
+    def create(self, kind: Kind, namespace: str | None, body: Object, timeout: float | None = None) -> Object:
+        if kind is CONFIG_MAP and self.lost_ledger:
+            raise Conflict(409, "somebody was faster")
+        return self.apply(kind, body)
+
+    def replace(self, kind: Kind, body: Object, timeout: float | None = None) -> Object:
+        return self.create(kind, None, body)
+
+
+class Silence:
+    def look(self, addresses: Addresses) -> tuple[Quorum, Brokers]:
+        return Quorum(), Brokers()
+
+    def unregister(self, controllers: Collection[Endpoint], node_id: int, timeout: float) -> None:
+        raise AssertionError(node_id)
+
+
+class Held:
+    held = True
+
+    def require(self, seconds: float) -> Term:
+        if not self.held:
+            raise LeaseLost("gone")
+        return Term("a", 1)
+
+
+def reconciler(store: Store, holder: Held) -> Reconciler:
+    drawn = iter(f"id-{number}" for number in range(100))
+    any_store: Any = store
+    return Reconciler(
+        any_store, Silence(), holder, Settings("a", "ops"), Metrics(), lambda: next(drawn), Recorder(any_store, "a")
+    )
+
+
+@pytest.fixture
+def store() -> Store:
+    found = Store()
+    found.objects[CLUSTER.kind, "c"] = {"apiVersion": CLUSTER.api, "kind": CLUSTER.kind, **copy.deepcopy(resource())}
+    return found
+
+
+def test_the_ledger_is_written_first_and_the_status_last(store: Store) -> None:
+    reconciler(store, Held()).reconcile(KEY)
+    assert store.writes[0] == "apply ConfigMap/c-ledger"
+    assert store.writes[-1] == "apply KRaftCluster/c/status"
+    assert len([each for each in store.writes if "StatefulSet" in each]) == 5
+
+
+def test_a_second_and_a_third_pass_over_the_same_world_write_nothing(store: Store) -> None:
+    found = reconciler(store, Held())
+    found.reconcile(KEY)
+    store.writes.clear()
+    found.reconcile(KEY)
+    reconciler(store, Held()).reconcile(KEY)  # nor does a process that remembers nothing
+    assert store.writes == []
+
+
+def test_a_resource_that_is_gone_is_forgotten(store: Store) -> None:
+    found = reconciler(store, Held())
+    assert found.reconcile(KEY) is not None
+    del store.objects[CLUSTER.kind, "c"]
+    assert found.reconcile(KEY) is None
+
+
+def test_who_loses_the_fence_writes_not_even_the_status(store: Store) -> None:
+    store.lost_ledger = True
+    with pytest.raises(FenceLost):
+        reconciler(store, Held()).reconcile(KEY)
+    assert store.writes == []
+
+
+def test_who_lost_the_lease_writes_nothing(store: Store) -> None:
+    holder = Held()
+    holder.held = False
+    with pytest.raises(LeaseLost):
+        reconciler(store, holder).reconcile(KEY)
+    assert store.writes == []
+
+
+def test_an_invalid_resource_is_told_so_once(store: Store) -> None:
+    store.objects[CLUSTER.kind, "c"]["spec"]["controllers"]["replicas"] = 2
+    found = reconciler(store, Held())
+    found.reconcile(KEY)
+    assert store.writes[0] == "apply KRaftCluster/c/status"
+    status = store.objects[CLUSTER.kind, "c"]["status"]
+    assert [each["reason"] for each in status["conditions"] if each["type"] == "Stalled"] == ["SpecInvalid"]
+    assert "spec.controllers.replicas" in status["conditions"][0]["message"]
+    store.writes.clear()
+    found.reconcile(KEY)
+    assert store.writes == []
