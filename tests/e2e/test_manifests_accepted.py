@@ -7,12 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
-from kraft_operator.kube import BY_KIND, POD
-from support.kubernetes import Kubernetes
+from kraft_operator.kube import BY_KIND, CLUSTER, POD
+from support.kubernetes import ROOT, Kubernetes
 from support.rendering import golden_specs, render_file
 
 pytestmark = pytest.mark.e2e
+
+EXAMPLES = sorted((ROOT / "deploy" / "examples").glob("*.yaml"))
 
 
 @pytest.fixture(scope="module")
@@ -46,6 +49,14 @@ def test_every_pod_satisfies_restricted_pod_security(kubernetes: Kubernetes, nam
             "spec": {**template["spec"], "volumes": volumes},
         }
         kubernetes.dry_run(POD, namespace, pod)
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+def test_the_api_server_takes_every_example(
+    kubernetes: Kubernetes, resource_definition: None, namespace: str, example: Path
+) -> None:
+    resource = yaml.safe_load(example.read_text())
+    assert missing(resource["spec"], kubernetes.dry_run(CLUSTER, namespace, resource)["spec"]) == []
 
 
 def missing(intent: Any, stored: Any, path: str = "") -> list[str]:
