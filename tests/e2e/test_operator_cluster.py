@@ -9,12 +9,18 @@ from pathlib import Path
 
 import pytest
 
+from kraft_operator.kube import NODE
 from support.kubernetes import Kubernetes
 from support.operator_process import Images, OperatorProcess, Story, eventually, operator, pool
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(1500)]
 
 BIN = "/opt/kafka/bin"
+ZONE = "topology.kubernetes.io/zone"
+
+
+def brokers(count: int) -> list[dict[str, object]]:
+    return [{**pool(count), "rack": {"fromNodeLabel": ZONE}}]
 
 
 @pytest.fixture(scope="module", params=["runtime", "apache-kafka"])
@@ -29,7 +35,7 @@ def story(
 @pytest.fixture(scope="module")
 def running(story: Story, images: Images, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OperatorProcess]:
     with operator(story.namespace, Path(tmp_path_factory.mktemp("operator")), images) as process:
-        story.apply()
+        story.apply(brokerPools=brokers(2))
         story.await_ready()
         yield process
 
@@ -64,6 +70,26 @@ def test_a_grant_is_used_within_seconds(story: Story, running: OperatorProcess, 
         waits[name] = (datetime.fromisoformat(started) - datetime.fromisoformat(granted[0])).total_seconds()
     sampled(f"{story.image}: seconds from grant to format: {waits}")
     assert max(waits.values()) < 60
+
+
+def endpoints(story: Story) -> dict[str, str]:
+    """Registered brokers, fenced ones too, and their racks."""
+    tool = (f"{BIN}/kafka-cluster.sh", "list-endpoints", "--include-fenced-brokers")
+    told = story.kafka(*tool, "--bootstrap-server", f"{story.name}-bootstrap:9092")
+    rows = [line.split() for line in told.splitlines()[1:] if line.strip()]
+    return {row[0]: row[3] for row in rows}
+
+
+def test_a_brokers_rack_is_the_zone_of_its_node(story: Story, running: OperatorProcess) -> None:
+    nodes = {node["metadata"]["name"]: node["metadata"]["labels"] for node in story.kubernetes.gateway.list(NODE, None)}
+    zones = {
+        name.split("-")[2]: nodes[pod["spec"]["nodeName"]][ZONE] for name, pod in story.pods().items() if "-b-" in name
+    }
+    assert endpoints(story) == zones
+    told = {
+        str(node["nodeID"]): node["zone"] for node in story.resource()["status"]["nodes"] if node["role"] == "broker"
+    }
+    assert told == zones
 
 
 def test_every_claim_bears_the_identity_of_its_disk(story: Story, running: OperatorProcess) -> None:
@@ -152,7 +178,7 @@ def test_the_highest_broker_leaves_only_when_it_holds_no_replica(story: Story, r
     bootstrap = f"{story.name}-bootstrap:9092"
     topics = f"{BIN}/kafka-topics.sh"
     story.kafka(topics, "--bootstrap-server", bootstrap, "--create", "--topic", "held", "--replica-assignment", "101")
-    story.apply(brokerPools=[pool(1)])
+    story.apply(brokerPools=brokers(1))
     found = story.await_condition("MembershipSynced", "False", "BrokerHoldsReplicas", 120)
     assert "held" in found["message"]
     assert f"{story.name}-b-101-0" in story.pods()
@@ -160,11 +186,7 @@ def test_the_highest_broker_leaves_only_when_it_holds_no_replica(story: Story, r
     story.await_condition("MembershipSynced", "True")
     story.await_ready()
     assert f"{story.name}-b-101-0" not in story.pods()
-    controllers = f"{story.name}-controller-0-0.{story.name}-nodes:9093"
-    endpoints = story.kafka(
-        f"{BIN}/kafka-cluster.sh", "list-endpoints", "--bootstrap-server", bootstrap, "--include-fenced-brokers"
-    )
-    assert "101" not in [line.split()[0] for line in endpoints.splitlines() if line.strip()], (controllers, endpoints)
+    assert set(endpoints(story)) == {"100"}
     assert story.events("BrokerUnregistered")
 
 
