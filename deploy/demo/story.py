@@ -101,7 +101,9 @@ class Demo:
 
     def forget_earlier_run(self) -> None:
         """Volumes and ledger outlive a KRaftCluster on purpose, so a demo from the beginning begins with the namespace."""
-        self.target.kubectl("delete", "namespace", NAMESPACE, "--ignore-not-found", "--timeout=120s")
+        if self.target.kubectl("get", "namespace", NAMESPACE, "--ignore-not-found"):
+            with self.narrator.chapter("An earlier demo is removed, its volumes too.", "It is gone."):
+                self.target.kubectl("delete", "namespace", NAMESPACE, "--timeout=180s")
         namespace = {
             "apiVersion": "v1",
             "kind": "Namespace",
