@@ -1,0 +1,1 @@
+"""What a `KRaftCluster` says, as trusted values: `parse` makes them, `spec` are they, `names` are for ever."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kraft_operator.api.spec import KRaftCluster, Role
+from kraft_operator.api.spec import KRaftCluster
 from kraft_operator.manifests.context import Context, Images, Manifest, NodePlan
 from kraft_operator.manifests.nodes import stateful_set
 from kraft_operator.manifests.policies import disruption_budgets, network_policies
@@ -50,4 +50,4 @@ def initial_controllers(cluster: KRaftCluster, directory_ids: dict[int, str]) ->
     )
 
 
-__all__ = ["Images", "Manifest", "NodePlan", "Role", "cluster_objects", "desired_nodes", "initial_controllers"]
+__all__ = ["Images", "Manifest", "NodePlan", "cluster_objects", "desired_nodes", "initial_controllers"]
