@@ -29,7 +29,7 @@ class RaftConfig:
     first_election_timeout_ms: int = 150
     election_backoff_max_ms: int = 1000
     fetch_timeout_ms: int = 2000
-    suspicion_ms: int = 15
+    suspicion_ms: int = 12
     request_timeout_ms: int = 2000
     retry_backoff_ms: int = 20
     fetch_max_wait_ms: int = 500

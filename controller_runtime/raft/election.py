@@ -122,7 +122,9 @@ def has_won(q: Quorum, ballot: Ballot) -> bool:
 
 
 def _has_lost(q: Quorum, ballot: Ballot) -> bool:
-    return len(q.voters) - len(ballot.rejected.intersection(q.voters.ids)) < q.voters.majority
+    """Somebody refuses, and without the unreachable ones the rest is no majority."""
+    hopeless = (ballot.rejected | ballot.unreachable).intersection(q.voters.ids)
+    return bool(ballot.rejected) and len(q.voters) - len(hopeless) < q.voters.majority
 
 
 def lose_pre_vote(q: Quorum, now: Instant) -> None:
@@ -188,6 +190,16 @@ def on_vote_response(q: Quorum, voter: NodeId | None, asked: VoteRequest, respon
         return
     assert isinstance(role, Prospective | Candidate)
     role.ballot.record(voter, granted=response.granted)
+    count_losses(q, now)
+
+
+def on_vote_failed(q: Quorum, voter: NodeId | None, asked: VoteRequest, now: Instant) -> None:
+    """No answer. It is asked again after the back-off, unless the vote is lost without it."""
+    role = q.role
+    if voter is None or not isinstance(role, Prospective if asked.pre_vote else Candidate):
+        return
+    assert isinstance(role, Prospective | Candidate)
+    role.ballot.unreachable.add(voter)
     count_losses(q, now)
 
 

@@ -169,5 +169,5 @@ def suspect(q: Quorum, role: Follower, now: Instant) -> None:
     """
     role.has_fetched = False
     turn = sum(1 for voter in q.others() if role.leader_id != voter.key.node_id < q.config.node_id)
-    delay = q.config.suspicion_ms * (1 + turn + q.jitter() / 2) * (1 << min(role.losses, MAX_DOUBLINGS))
+    delay = q.config.suspicion_ms * (1 + 2 * turn + q.jitter() / 2) * (1 << min(role.losses, MAX_DOUBLINGS))
     role.fetch_deadline = min(role.fetch_deadline, q.after(now, delay))

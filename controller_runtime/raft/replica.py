@@ -265,6 +265,8 @@ class Replica:
                 following.on_fetch_failed(q, call.to, why, now)
             case VoteRequest(pre_vote=True) if why is Failure.UNSUPPORTED:
                 election.on_pre_vote_unsupported(q, now)
+            case VoteRequest() as asked if call.epoch == q.epoch:
+                election.on_vote_failed(q, call.to, asked, now)
             case _:
                 pass
 

@@ -30,8 +30,11 @@ class Ballot:
 
     granted: set[NodeId] = field(default_factory=set)
     rejected: set[NodeId] = field(default_factory=set)
+    unreachable: set[NodeId] = field(default_factory=set)
+    """Asked in vain so far; they are asked again, but waiting for them alone is pointless."""
 
     def record(self, voter: NodeId, *, granted: bool) -> None:
+        self.unreachable.discard(voter)
         if granted:
             self.granted.add(voter)
             self.rejected.discard(voter)
