@@ -20,7 +20,7 @@ def strings_of(path: Path) -> set[str]:
 
 def read_through_topics() -> set[str]:
     """A node's setting also acts as the default of a topic's, where the broker reads that one."""
-    readers = (*(RUNTIME / "server").glob("data_*.py"), RUNTIME / "broker" / "partition.py")
+    readers = (RUNTIME / "server" / "partition_work.py", RUNTIME / "broker" / "partition.py")
     topic_names = set().union(*map(strings_of, readers)) & set(TOPIC_CONFIGS)
     return {name for topic in topic_names for name in TOPIC_CONFIGS[topic].broker_names}
 
