@@ -18,7 +18,13 @@ from controller_runtime.identifiers import NodeId
 from controller_runtime.metadata.configs import ALL_BROKERS, BROKER, CLIENT_METRICS, GROUP, TOPIC
 from controller_runtime.metadata.features import VersionedRecord
 from controller_runtime.metadata.image import MetadataImage
-from controller_runtime.metadata.topic_configs import MAX_VALUE_LENGTH, InvalidConfig, check_values, is_list
+from controller_runtime.metadata.topic_configs import (
+    MAX_VALUE_LENGTH,
+    InvalidConfig,
+    check_broker_values,
+    check_values,
+    is_list,
+)
 from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.protocol.messages.clear_elr_record import ClearElrRecord
 from controller_runtime.protocol.messages.config_record import ConfigRecord
@@ -154,10 +160,12 @@ def _check_exists(image: MetadataImage, kind: int, name: str) -> None:
 
 
 def _check_values(kind: int, values: dict[str, str]) -> None:
-    if kind != TOPIC:
-        return  # a broker checks its own values before it forwards them, as in Kafka
+    """A broker checks its other values before it forwards them, as in Kafka; those that topics inherit must never be nonsense."""
     try:
-        check_values(values)
+        if kind == TOPIC:
+            check_values(values)
+        else:
+            check_broker_values(values)
     except InvalidConfig as error:
         raise Refused(ErrorCode.INVALID_CONFIG, str(error)) from error
 

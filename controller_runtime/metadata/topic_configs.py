@@ -7,8 +7,9 @@ under another name (`broker_names`), some under several in falling precision.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Final
 
@@ -103,6 +104,19 @@ _DECLARED: Final = (
 )  # fmt: skip
 TOPIC_CONFIGS: Final[Mapping[str, TopicConfig]] = {config.name: config for config in _DECLARED}
 """In the order of their names."""
+_INTEGER: Final = re.compile(r"[+-]?[0-9]{1,20}")
+_DECIMAL: Final = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+"""What both Java and Python read as a number; Python alone would also read 1_000."""
+
+_BROKER_NAMES: Final = {
+    name: replace(config, name=name)
+    if name not in _HOURS_AND_MINUTES
+    else TopicConfig(name, ConfigType.INT, config.default)
+    for config in _DECLARED
+    for name in config.broker_names
+}
+"""What a broker's configuration must be for a topic to have it."""
+
 _DEFAULT_HAS_NO_SYNONYM: Final = {config.name for config in _DECLARED if not config.broker_names} | {
     "flush.ms",
     "segment.jitter.ms",
@@ -116,6 +130,17 @@ def check_value(name: str, text: str) -> None:
     config = TOPIC_CONFIGS.get(name)
     if config is None:
         raise InvalidConfig(f"Unknown topic config name: {name}")
+    _check(config, text)
+
+
+def check_broker_values(values: Mapping[str, str]) -> None:
+    """Raise InvalidConfig for a broker's configuration that no topic could have. Names that concern no topic are not looked at."""
+    for name, text in values.items():
+        if name in _BROKER_NAMES:
+            _check(_BROKER_NAMES[name], text)
+
+
+def _check(config: TopicConfig, text: str) -> None:
     match config.type:
         case ConfigType.BOOLEAN:
             if text.strip().lower() not in ("true", "false"):
@@ -153,10 +178,10 @@ def _is_throttled_replica(item: str) -> bool:
 
 
 def _check_number(config: TopicConfig, text: str) -> None:
-    try:
-        number = float(text) if config.type is ConfigType.DOUBLE else int(text.strip())
-    except ValueError:
-        raise _invalid(config, text, f"Not a number of type {config.type.name}") from None
+    pattern = _DECIMAL if config.type is ConfigType.DOUBLE else _INTEGER
+    if not pattern.fullmatch(text.strip()):
+        raise _invalid(config, text, f"Not a number of type {config.type.name}")
+    number = float(text) if config.type is ConfigType.DOUBLE else int(text)
     bits = {ConfigType.INT: 31, ConfigType.LONG: 63}.get(config.type)
     if bits and not -(2**bits) <= number < 2**bits:
         raise _invalid(config, text, f"Not a number of type {config.type.name}")
