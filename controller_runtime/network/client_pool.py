@@ -83,13 +83,6 @@ class ClientPool:
         finally:
             call.cancel()
 
-    async def versions(self, channel: str, endpoint: Endpoint, timeout_seconds: float) -> dict[int, tuple[int, int]]:
-        """What the peer serves: API key -> (lowest, highest version)."""
-        from controller_runtime.protocol.messages.api_versions_request import ApiVersionsRequest
-
-        await self.call(channel, endpoint, ApiVersionsRequest(client_software_name="quorate"), timeout_seconds)
-        return self._channels[(channel, endpoint)].versions
-
     async def close(self) -> None:
         channels, self._channels = self._channels, {}
         tasks = [task for line in channels.values() if (task := line.close()) is not None]
@@ -111,10 +104,6 @@ class Channel:
         self._failures = 0
         self._not_before = 0.0
         self._closed = False
-
-    @property
-    def versions(self) -> dict[int, tuple[int, int]]:
-        return self._connection.versions if self._connection is not None else {}
 
     def start(self, call: Call, timeout_seconds: float) -> None:
         call.timer = self._loop.call_later(timeout_seconds, self._expire, call)

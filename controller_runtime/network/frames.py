@@ -57,7 +57,3 @@ def _describe(head: bytes, size: int, bound: int) -> str:
     if size < 0:
         return f"a frame cannot have {size} bytes"
     return f"a frame of {size} bytes is larger than the largest allowed ({bound})"
-
-
-def frame_of(payload: bytes) -> bytes:
-    return len(payload).to_bytes(4, "big") + payload

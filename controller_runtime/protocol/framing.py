@@ -5,8 +5,7 @@
     reply = encode_response(FetchResponse(), request.header)
     response = decode_response(reply[4:], ApiKey.FETCH, 17)
 
-`FrameSplitter` cuts a stream into frames and refuses a length beyond its bound before anything is allocated for it. As Apache Kafka does,
-`decode_request` ignores bytes after the body; `decode_response` does not.
+Cutting a stream into frames, with a bound, is for `network.frames`. As Apache Kafka does, `decode_request` ignores bytes after the body; `decode_response` does not.
 """
 
 from __future__ import annotations
@@ -30,10 +29,7 @@ from controller_runtime.protocol.messages.response_header import ResponseHeader
 from controller_runtime.protocol.schema import Message
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-DEFAULT_MAX_FRAME_BYTES: Final = 100 * 1024 * 1024
-"""Kafka's default of `socket.request.max.bytes`."""
+    pass
 
 _pack_length: Final = struct.Struct(">i").pack
 _unpack_length: Final = struct.Struct(">i").unpack_from
@@ -41,15 +37,6 @@ _unpack_key_and_version: Final = struct.Struct(">hh").unpack_from
 
 B = TypeVar("B", bound=Message)
 B_co = TypeVar("B_co", bound=Message, covariant=True)
-
-
-class FrameTooLarge(ProtocolError):
-    """A length that is negative or beyond the bound; the stream cannot be read on."""
-
-    def __init__(self, size: int, bound: int) -> None:
-        super().__init__(f"a frame of {size} bytes is claimed, the bound is {bound}")
-        self.size = size
-        self.bound = bound
 
 
 class UnknownApiKey(ProtocolError):
@@ -162,37 +149,3 @@ def correlation_id_of(frame: bytes) -> int:
         raise MalformedMessage("ResponseHeader", 0, "correlation_id", 0, f"4 bytes are needed, there are {len(frame)}")
     found: int = _unpack_length(frame)[0]
     return found
-
-
-class FrameSplitter:
-    """Cuts a byte stream into frames. Holds at most one unfinished frame, and only bytes that have arrived."""
-
-    __slots__ = ("_bound", "_buffer")
-
-    def __init__(self, bound: int = DEFAULT_MAX_FRAME_BYTES) -> None:
-        self._bound = bound
-        self._buffer = bytearray()
-
-    def feed(self, data: bytes) -> Iterator[bytes]:
-        """Yield the frames that are complete now. Raises FrameTooLarge; then the stream is lost."""
-        buffer = self._buffer
-        buffer += data
-        start = 0
-        try:
-            while len(buffer) - start >= 4:
-                size = _unpack_length(buffer, start)[0]
-                if not 0 <= size <= self._bound:
-                    raise FrameTooLarge(size, self._bound)
-                stop = start + 4 + size
-                if stop > len(buffer):
-                    return
-                frame = bytes(buffer[start + 4 : stop])
-                start = stop
-                yield frame
-        finally:
-            del buffer[:start]
-
-    @property
-    def pending_bytes(self) -> int:
-        """How many bytes of an unfinished frame are held."""
-        return len(self._buffer)

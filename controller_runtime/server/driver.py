@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final, Protocol, assert_never
 
-from controller_runtime.identifiers import Endpoint, Instant, Offset, WallClock
+from controller_runtime.identifiers import Endpoint, Instant, WallClock
 from controller_runtime.network.client_connection import Call as NetworkCall
 from controller_runtime.network.client_connection import CallError
 from controller_runtime.network.client_pool import ClientPool
@@ -304,7 +304,3 @@ class Driver:
         if not self.stopped.done():
             log.critical("the node stops, because going on could break a promise: %s", error, exc_info=error)
             self.stopped.set_result(Stop(f"{type(error).__name__}: {error}", fault=True))
-
-    @property
-    def flushed_offset(self) -> Offset:
-        return self._log.flushed_offset

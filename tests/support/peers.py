@@ -16,6 +16,11 @@ Answer = Callable[[Request[Message]], Message | bytes | None]
 """A body to encode, raw bytes to send, or nothing."""
 
 
+def frame_of(payload: bytes) -> bytes:
+    """A frame: the length, then the payload."""
+    return len(payload).to_bytes(4, "big") + payload
+
+
 class Peer:
     """Serves `ranges` (API key -> versions) and answers what `answer` says."""
 

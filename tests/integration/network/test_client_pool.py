@@ -8,13 +8,12 @@ import pytest
 from controller_runtime.identifiers import Endpoint
 from controller_runtime.network.client_connection import CallError, Failure
 from controller_runtime.network.client_pool import ClientOptions, ClientPool
-from controller_runtime.network.frames import frame_of
 from controller_runtime.protocol.framing import Request
 from controller_runtime.protocol.messages.describe_cluster_request import DescribeClusterRequest
 from controller_runtime.protocol.messages.describe_cluster_response import DescribeClusterResponse
 from controller_runtime.protocol.messages.fetch_request import FetchRequest
 from controller_runtime.protocol.schema import Message
-from support.peers import Peer
+from support.peers import Peer, frame_of
 
 pytestmark = pytest.mark.integration
 

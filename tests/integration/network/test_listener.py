@@ -6,8 +6,8 @@ import socket
 
 import pytest
 
-from controller_runtime.network.frames import frame_of
 from controller_runtime.network.listener import Listener, ListenerLimits, ServerConnection
+from support.peers import frame_of
 
 pytestmark = pytest.mark.integration
 

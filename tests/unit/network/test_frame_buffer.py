@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller_runtime.network.frames import BadFrame, FrameBuffer, frame_of
+from controller_runtime.network.frames import BadFrame, FrameBuffer
+from support.peers import frame_of
 
 pytestmark = pytest.mark.unit
 

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import tracemalloc
-
 import pytest
 
 from controller_runtime.protocol.api_keys import ApiKey
 from controller_runtime.protocol.codec import encode
 from controller_runtime.protocol.errors import MalformedMessage
 from controller_runtime.protocol.framing import (
-    FrameSplitter,
-    FrameTooLarge,
     UnknownApiKey,
     UnsupportedApiVersion,
     correlation_id_of,
@@ -92,30 +88,3 @@ def test_half_a_header_is_refused(frame: bytes) -> None:
         decode_request(frame)
     with pytest.raises(MalformedMessage, match="ResponseHeader"):
         correlation_id_of(frame[:3])
-
-
-def test_a_stream_is_cut_into_frames_wherever_it_breaks() -> None:
-    stream = b"\0\0\0\3abc" + b"\0\0\0\0" + b"\0\0\0\1z"
-    for size in range(1, len(stream) + 1):
-        splitter = FrameSplitter()
-        pieces = [stream[start : start + size] for start in range(0, len(stream), size)]
-        assert [frame for piece in pieces for frame in splitter.feed(piece)] == [b"abc", b"", b"z"]
-        assert splitter.pending_bytes == 0
-
-
-@pytest.mark.parametrize("length", [b"\x7f\xff\xff\xff", b"\xff\xff\xff\xff", b"\0\0\0\x65"])
-def test_a_length_beyond_the_bound_ends_the_stream(length: bytes) -> None:
-    with pytest.raises(FrameTooLarge, match="the bound is 100"):
-        list(FrameSplitter(bound=100).feed(length))
-
-
-def test_a_claimed_length_allocates_nothing() -> None:
-    tracemalloc.start()
-    try:
-        splitter = FrameSplitter()
-        assert list(splitter.feed((90 << 20).to_bytes(4, "big") + b"abc")) == []
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert splitter.pending_bytes == 7
-    assert peak < 4096
