@@ -16,7 +16,9 @@ SAMPLED = pytest.StashKey[list[str]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--rewrite", action="store_true", help="write what was produced over what scripts and golden files expect")
+    parser.addoption(
+        "--rewrite", action="store_true", help="write what was produced over what scripts and golden files expect"
+    )
 
 
 @pytest.fixture
