@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -48,6 +49,7 @@ class Failpoints:
         match self.armed.pop(place, None):
             case "stop":
                 os.kill(os.getpid(), signal.SIGSTOP)
+                time.sleep(0.5)  # the signal is the process's: this very thread may run on for an instant
             case "exit":
                 os._exit(86)
             case _:
