@@ -24,11 +24,14 @@ from controller_runtime.node.broker_effects import (
     ReadRecords,
 )
 from controller_runtime.node.broker_service import BrokerConfig, BrokerService
+from controller_runtime.node.describe_quorum import describe_quorum
 from controller_runtime.node.effects import Call, CloseConnection, Log, NodeEffect, Respond, Stop
 from controller_runtime.node.events import CallFailure, ConnectionId, ConnectionInfo, RequestId, RequestReceived
 from controller_runtime.node.metadata_replica import CallIds
+from controller_runtime.protocol.messages.describe_quorum_request import DescribeQuorumRequest
 from controller_runtime.protocol.messages.envelope_request import EnvelopeRequest
 from controller_runtime.protocol.schema import Message
+from controller_runtime.raft.voter_set import EMPTY
 from controller_runtime.server.partition_work import PartitionWork
 from controller_runtime.storage.log_manager import LogManager
 from support.controller_world import CLUSTER_ID, World, directory_of, uuid
@@ -141,6 +144,9 @@ class BrokerWorld:
         inner = envelope.unwrap(body)
         assert isinstance(inner, envelope.Unwrapped), inner
         header = inner.request.header
+        if isinstance(inner.request.body, DescribeQuorumRequest):
+            described = describe_quorum(inner.request.body, None, EMPTY, self.now, self.wall)
+            return envelope.wrap(described, header)
         return envelope.wrap(self.controller.decide(inner.request.body, header.request_api_version).response, header)
 
     def _perform(self, effects: Iterable[NodeEffect | BrokerEffect]) -> None:
