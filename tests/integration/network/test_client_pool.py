@@ -8,10 +8,11 @@ import pytest
 from controller_runtime.identifiers import Endpoint
 from controller_runtime.network.client_connection import CallError, Failure
 from controller_runtime.network.client_pool import ClientOptions, ClientPool
-from controller_runtime.protocol.framing import Request
+from controller_runtime.protocol.framing import Request, encode_response
 from controller_runtime.protocol.messages.describe_cluster_request import DescribeClusterRequest
 from controller_runtime.protocol.messages.describe_cluster_response import DescribeClusterResponse
 from controller_runtime.protocol.messages.fetch_request import FetchRequest
+from controller_runtime.protocol.messages.request_header import RequestHeader
 from controller_runtime.protocol.schema import Message
 from support.peers import Peer, frame_of
 
@@ -89,7 +90,10 @@ async def test_an_overdue_answer_ends_the_connection_and_what_waits_behind_it(po
 @pytest.mark.parametrize(
     "garbage",
     [
-        frame_of(b"\x00\x00\x00\x63" + bytes(40)),
+        encode_response(
+            DescribeClusterResponse(),
+            RequestHeader(request_api_key=60, request_api_version=2, correlation_id=99),
+        ),
         b"\x7f\xff\xff\xff",
         frame_of(b"\x00\x00\x00\x02\x00\x01"),
         frame_of(b""),
