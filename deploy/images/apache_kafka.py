@@ -104,7 +104,7 @@ def java_layer(cache: Path) -> oci.Layer:
         with tempfile.TemporaryDirectory(dir=cache) as folder:
             runtime = Path(folder) / "java"
             link_java(runtime) if linked else copy_java(runtime)
-            part = layer.with_suffix(".part")
+            part = Path(folder) / "part"
             oci.write_layer(part, oci.tree(runtime, JAVA_HOME.lstrip("/")))
             part.rename(layer)
     return oci.existing_layer(layer)

@@ -82,7 +82,7 @@ def _make(work: Path, layer: Path) -> None:
     root = work / "root"
     with tarfile.open(archive) as tar:
         tar.extractall(root, members=_wanted(tar), filter="tar")
-    part = layer.with_suffix(".part")
+    part = work / "part"
     oci.write_layer(part, _entries(root))
     part.rename(layer)
 

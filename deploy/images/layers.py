@@ -30,7 +30,7 @@ def libraries(cache: Path, lock: Path, unused: tuple[str, ...]) -> oci.Layer:
             site = Path(folder) / "site"
             _install(lock, site)
             _prune(site, unused)
-            part = layer.with_suffix(".part")
+            part = Path(folder) / "part"
             oci.write_layer(part, _with_bytecode(site, spec.LIBRARY.lstrip("/")))
             part.rename(layer)
     return oci.existing_layer(layer)

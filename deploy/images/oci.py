@@ -150,7 +150,7 @@ def config_document(layers: tuple[Layer, ...], config: Config) -> dict[str, obje
 
 
 def _write_archive(path: Path, files: dict[str, bytes], blobs: dict[str, bytes], layers: tuple[Layer, ...]) -> None:
-    part = path.with_name(f".{path.name}.part")
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
     with tarfile.open(part, "w", format=tarfile.GNU_FORMAT) as tar:
         for name, data in {**files, **{f"blobs/sha256/{digest}": data for digest, data in blobs.items()}}.items():
             _add(tar, Entry(name, 0o644, content=data))
