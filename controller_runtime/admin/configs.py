@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from controller_runtime.admin.connections import Connections, Deadline
 from controller_runtime.admin.results import ConfigChange, ConfigEntry, ConfigResource
-from controller_runtime.protocol.api_errors import ApiError
-from controller_runtime.protocol.errors import ErrorCode, error_for
+from controller_runtime.protocol.api_errors import ApiError, error_for
+from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.protocol.messages.describe_configs_request import (
     DescribeConfigsRequest,
     DescribeConfigsResource,

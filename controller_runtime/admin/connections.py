@@ -18,8 +18,8 @@ from controller_runtime.identifiers import Endpoint, NodeId
 from controller_runtime.network.client_connection import CallError, Failure
 from controller_runtime.network.client_pool import ClientOptions, ClientPool
 from controller_runtime.network.resolve import Resolver, system_resolver
-from controller_runtime.protocol.api_errors import ApiError, UnsupportedVersion
-from controller_runtime.protocol.errors import ErrorCode, error_for
+from controller_runtime.protocol.api_errors import ApiError, UnsupportedVersion, error_for
+from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.protocol.messages.describe_cluster_request import DescribeClusterRequest
 from controller_runtime.protocol.messages.describe_cluster_response import DescribeClusterResponse
 from controller_runtime.protocol.messages.metadata_request import MetadataRequest

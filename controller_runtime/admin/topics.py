@@ -8,8 +8,8 @@ from typing import Final
 from controller_runtime.admin.connections import Connections, Deadline, NotSupported, raise_if
 from controller_runtime.admin.results import NewTopic, PartitionDescription, TopicDescription
 from controller_runtime.identifiers import Uuid
-from controller_runtime.protocol.api_errors import ApiError
-from controller_runtime.protocol.errors import ErrorCode, error_for
+from controller_runtime.protocol.api_errors import ApiError, error_for
+from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.protocol.messages.create_topics_request import (
     CreatableReplicaAssignment,
     CreatableTopic,

@@ -1,4 +1,4 @@
-"""One exception per error code, for the client side: `error_for(code)` in `errors` gives them.
+"""One exception per error code, for the client side: `error_for(code)` gives it.
 
     error = error_for(response.error_code, response.error_message)
     if error is not None and error.RETRIABLE: ...
@@ -573,7 +573,7 @@ class ShareSessionLimitReached(ApiError, code=ErrorCode.SHARE_SESSION_LIMIT_REAC
 _classes: Final = {int(cls.CODE): cls for cls in ApiError.__subclasses__()}
 
 
-def exception_for(code: int, message: str | None = None) -> ApiError | None:
+def error_for(code: int, message: str | None = None) -> ApiError | None:
     """The exception of a code, None for NONE; a code from the future counts as UNKNOWN_SERVER_ERROR and is named."""
     if code == ErrorCode.NONE:
         return None

@@ -1,16 +1,12 @@
 """What can be wrong with bytes and messages, and Kafka's error codes.
 
 `ErrorCode` is the number inside a reply. The exceptions here are raised by this package about bytes and messages; the typed
-exceptions that a client raises for a code are in `api_errors` (`error_for(code)`), imported on first use.
+exceptions that a client raises for a code are in `api_errors` (`error_for(code)`), which only clients import.
 """
 
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from controller_runtime.protocol.api_errors import ApiError
 
 
 class ErrorCode(IntEnum):
@@ -151,13 +147,6 @@ class ErrorCode(IntEnum):
     STREAMS_INVALID_TOPOLOGY_EPOCH = 131
     STREAMS_TOPOLOGY_FENCED = 132
     SHARE_SESSION_LIMIT_REACHED = 133
-
-
-def error_for(code: int, message: str | None = None) -> ApiError | None:
-    """The client-side exception for a code in a reply; None for NONE. An unknown code is UNKNOWN_SERVER_ERROR."""
-    from controller_runtime.protocol.api_errors import exception_for
-
-    return exception_for(code, message)
 
 
 class ProtocolError(Exception):

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import pytest
 
-from controller_runtime.protocol.api_errors import exception_for
+from controller_runtime.protocol.api_errors import error_for
 from controller_runtime.protocol.api_keys import APIS, ApiKey, api, request_header_version, response_header_version
 from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.protocol.messages import MODULES, message_class
@@ -156,7 +156,7 @@ def test_an_api_has_the_versions_of_its_messages() -> None:
 def test_error_codes_and_retriability_are_kafkas() -> None:
     assert {int(code): code.name for code in ErrorCode} == {each["code"]: each["name"] for each in KAFKA["errors"]}
     for each in KAFKA["errors"]:
-        error = exception_for(each["code"])
+        error = error_for(each["code"])
         if each["code"] == 0:
             assert error is None
             continue

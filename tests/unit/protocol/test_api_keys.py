@@ -12,10 +12,10 @@ from controller_runtime.protocol.api_errors import (
     NotController,
     NotLeaderOrFollower,
     UnknownServerError,
-    exception_for,
+    error_for,
 )
 from controller_runtime.protocol.api_keys import ApiKey, Role, api, find_api, request_class, response_class
-from controller_runtime.protocol.errors import ErrorCode, error_for
+from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.protocol.messages.fetch_request import FetchRequest
 from controller_runtime.protocol.messages.fetch_response import FetchResponse
 from controller_runtime.protocol.schema import Versions
@@ -63,12 +63,12 @@ def test_an_error_code_becomes_its_exception() -> None:
 
 
 def test_the_message_of_a_reply_goes_before_our_text() -> None:
-    assert str(exception_for(41, "the leader is 2")) == "NOT_CONTROLLER (41): the leader is 2"
-    assert isinstance(exception_for(41), NotController)
+    assert str(error_for(41, "the leader is 2")) == "NOT_CONTROLLER (41): the leader is 2"
+    assert isinstance(error_for(41), NotController)
 
 
 def test_a_code_from_the_future_is_named() -> None:
-    error = exception_for(999, "new trouble")
+    error = error_for(999, "new trouble")
     assert isinstance(error, UnknownServerError)
     assert error.message == "unknown error code 999: new trouble"
 
