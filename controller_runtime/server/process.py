@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+import resource
 import signal
 import sys
 import time
@@ -44,6 +45,7 @@ _SWITCH_INTERVAL_SECONDS: Final = 0.0005
 def run(config: ServerConfig) -> int:
     """Run a node until it stops; the exit code."""
     sys.setswitchinterval(_SWITCH_INTERVAL_SECONDS)
+    _allow_many_files()
     for notice in config.notices:
         log.warning("%s", notice)
     try:
@@ -53,6 +55,13 @@ def run(config: ServerConfig) -> int:
         return 1
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         return runner.run(_Process(config, disk).run())
+
+
+def _allow_many_files() -> None:
+    """As many open files as the system allows, as a JVM does: the usual soft limit of 1024 is fewer than a broker's connections."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def loop_factory() -> type[asyncio.AbstractEventLoop]:

@@ -57,6 +57,7 @@ def test_both_roles_in_one_process_with_all_its_directories_and_listeners(tmp_pa
     cluster, node = combined(tmp_path)
     with cluster:
         node.format("--standalone")
+        node.wrapper = ("prlimit", "--nofile=300:4096")
         node.start()
         eventually("it is ready", lambda: node.http("/readyz")[0] == 200)
         servers = f"127.0.0.1:{port_of(node, 'PLAINTEXT')}"
@@ -80,6 +81,9 @@ def test_both_roles_in_one_process_with_all_its_directories_and_listeners(tmp_pa
         log = node.log()
         assert "num.network.threads is ignored: " in log
         assert "unknown.name is not a known configuration, it is ignored" in log
+        limits = Path(f"/proc/{node.pid}/limits").read_text()
+        soft, hard = next(line for line in limits.splitlines() if line.startswith("Max open files")).split()[3:5]
+        assert soft == hard, "a node may open as many files as the system allows"
         assert node.stop() == 0
 
 
