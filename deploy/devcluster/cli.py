@@ -61,7 +61,14 @@ def main(arguments: Sequence[str]) -> int:
     options.arguments = passed
     try:
         result = COMMANDS[options.command](options)
-    except (cluster.ClusterError, requirements.Unmet, build.BuildError, cgroups.CgroupError, ValueError) as error:
+    except (
+        cluster.ClusterError,
+        requirements.Unmet,
+        build.BuildError,
+        cgroups.CgroupError,
+        ValueError,
+        OSError,
+    ) as error:
         print(f"devcluster: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
