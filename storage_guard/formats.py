@@ -21,6 +21,7 @@ MAX_JSON_SIZE_BYTES: Final = 4096
 """The kubelet keeps 4,096 bytes of a termination message; no line of ours is longer."""
 
 MAX_MESSAGE_SIZE_BYTES: Final = 1024
+MAX_ID_SIZE_BYTES: Final = 128
 
 GRANT_ANNOTATION: Final = "kraft.quorate.dev/grant"
 FORMAT_MODE_ANNOTATION: Final = "kraft.quorate.dev/format-mode"
@@ -247,12 +248,12 @@ class Report:
                 "message": _short(self.message),
                 "podUID": self.pod_uid,
                 "nodeID": self.node_id,
-                "clusterID": self.cluster_id,
+                "clusterID": _short_id(self.cluster_id),
                 "diskNodeID": self.disk_node_id,
-                "directoryID": self.directory_id,
+                "directoryID": _short_id(self.directory_id),
                 "lastEpoch": self.last_epoch,
                 "logEndOffset": self.log_end_offset,
-                "nonce": self.nonce,
+                "nonce": _short_id(self.nonce),
                 "configHash": self.config_hash,
             }
         )
@@ -293,10 +294,15 @@ def format_argument(mode: GrantMode, initial_controllers: str = "") -> str:
     return NO_INITIAL_CONTROLLERS
 
 
-def _short(text: str) -> str:
+def _short(text: str, size_bytes: int = MAX_MESSAGE_SIZE_BYTES) -> str:
     """One line of bounded size, also as JSON."""
     line = "".join(char if char.isprintable() else " " for char in text)
-    return line.encode()[:MAX_MESSAGE_SIZE_BYTES].decode(errors="ignore")
+    return line.encode()[:size_bytes].decode(errors="ignore")
+
+
+def _short_id(text: str | None) -> str | None:
+    """A disk may say anything; an id of ours is never as long as that."""
+    return None if text is None else _short(text, MAX_ID_SIZE_BYTES)
 
 
 def _present(values: Mapping[str, Any]) -> dict[str, Any]:

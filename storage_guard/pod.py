@@ -69,7 +69,7 @@ class Pod:
     environment: Environment
 
     def read(self) -> PodFacts:
-        """Raises OSError only if the downward API volume itself cannot be read."""
+        """Raises OSError or BadFormat if the downward API volume cannot be read, or does not say who the pod is."""
         environment = self.environment
         grant, problem = None, None
         try:
@@ -77,8 +77,10 @@ class Pod:
             grant = Grant.from_json(text) if text else None
         except BadFormat as error:
             problem = str(error)
+        if not (uid := self._annotation("uid")):
+            raise BadFormat("the downward API volume does not hold the pod's uid")
         return PodFacts(
-            uid=self._annotation("uid"),
+            uid=uid,
             node_id=environment.node_id,
             cluster_id=environment.cluster_id,
             is_controller=environment.is_controller,
@@ -86,6 +88,11 @@ class Pod:
             grant=grant,
             grant_problem=problem,
         )
+
+    def unknown(self) -> PodFacts:
+        """What is known of the pod without its downward API volume: enough to report, not enough to pass."""
+        environment = self.environment
+        return PodFacts("unknown", environment.node_id, environment.cluster_id, environment.is_controller)
 
     def read_ledger(self) -> LedgerFacts:
         try:

@@ -13,7 +13,7 @@ from controller_runtime.storage.errors import StorageError
 from controller_runtime.storage.filesystem import FileSystem
 from storage_guard.facts import LedgerFacts, Passage, PodFacts, Way
 from storage_guard.formats import BadFormat, Report, Step, Verdict
-from storage_guard.judge import judge
+from storage_guard.judge import Judgement, judge
 from storage_guard.passage import Hold, Sealed, decide, granted_marker, seal
 from storage_guard.pod import Environment, Pod, config_hash
 from storage_guard.volume import Volume
@@ -29,7 +29,11 @@ class Guard:
         return cls(Pod(filesystem, environment), Volume(filesystem, environment.log_directory))
 
     def inspect(self) -> Report:
-        facts = self.pod.read()
+        try:
+            facts = self.pod.read()
+        except (OSError, BadFormat) as error:
+            facts = self.pod.unknown()
+            return Judgement(Verdict.UNREADABLE, "CannotRead", str(error) or repr(error)).report(Step.INSPECT, facts)
         return judge(self.volume.read(), self.pod.read_ledger(), facts).report(Step.INSPECT, facts)
 
     def look_through_gate(self, *, patient: bool = True) -> Report | Hold:
@@ -55,8 +59,6 @@ class Guard:
 
     def _look_through_gate(self, *, patient: bool) -> Report | Hold:
         facts, ledger = self.pod.read(), self.pod.read_ledger()
-        if not facts.uid:
-            return Hold("CannotRead", "the downward API volume does not hold the pod's uid")
         config = self._config(ledger, patient=patient)
         if isinstance(config, Hold):
             return config

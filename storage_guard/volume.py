@@ -60,6 +60,8 @@ class Volume:
     def _identity(self) -> DirectoryIdentity:
         path = join(self.log_directory, META_PROPERTIES)
         found = decode_meta_properties(self._small(path, _MAX_META_PROPERTIES_BYTES), path)
+        if not 0 <= found.node_id < 1 << 31:
+            raise BadFormat(f"{path}: node.id is no node's id")
         directory_id = str(found.directory_id) if found.directory_id is not None else None
         return DirectoryIdentity(found.cluster_id, found.node_id, directory_id)
 

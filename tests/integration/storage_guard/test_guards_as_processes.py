@@ -296,3 +296,12 @@ def test_a_report_is_printed_also_where_no_termination_message_can_be_written(po
     assert process.returncode == 0
     assert Report.from_json(out).seen() == Seen(Verdict.EMPTY)
     assert "cannot write" in err
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff\xfe"])
+def test_a_pod_that_cannot_tell_its_uid_is_held_with_a_reason(pod: GuardPod, content: bytes) -> None:
+    (pod.home / "pod" / "uid").write_bytes(content)
+    report = pod.run("inspect")
+    assert (report.verdict, report.reason, report.pod_uid) == (Verdict.UNREADABLE, "CannotRead", "unknown")
+    for step in ("gate", "seal"):
+        assert waiting_line(pod, step).startswith("waiting: CannotRead: ")
