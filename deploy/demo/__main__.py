@@ -10,4 +10,4 @@ if ROOT not in sys.path:
 from deploy.demo.story import main  # noqa: E402  the path above makes this import work from anywhere
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -1,9 +1,10 @@
 """The demo, chapter by chapter: a Kubernetes, the operator, a quorum, a client, and a controller that goes and returns."""
 
+import argparse
 import json
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -239,7 +240,11 @@ To stop it and leave nothing behind:
 """
 
 
-def main() -> int:
+def main(arguments: Sequence[str] = ()) -> int:
+    argparse.ArgumentParser(
+        prog="python -m deploy.demo", description=__doc__, epilog=targets.__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    ).parse_args(arguments)  # fmt: skip
     narrator = Narrator()
     try:
         narrator.say(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.demo import story
+from deploy.demo import story, target
 from deploy.demo.narrator import Narrator
 from deploy.demo.target import CommandError, Target, TargetError, from_context, run
 
@@ -71,3 +71,15 @@ def test_ready_is_the_condition_and_nothing_else() -> None:
     assert story.is_ready({"conditions": [{"type": "Stalled", "status": "True"}]}) is False
     assert story.is_ready({"conditions": [{"type": "Ready", "status": "True"}]}) is True
     assert story.is_ready({}) is False
+
+
+@pytest.mark.parametrize(("arguments", "code"), [(["--help"], 0), (["quickly"], 2)])
+def test_who_asks_for_help_or_mistypes_starts_nothing(
+    arguments: list[str], code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(target, "choose", lambda _: pytest.fail("the demo began"))
+    with pytest.raises(SystemExit) as ended:
+        story.main(arguments)
+    assert ended.value.code == code
+    said = capsys.readouterr()
+    assert "DEMO_CONTEXT" in said.out or "unrecognized arguments: quickly" in said.err
