@@ -23,6 +23,7 @@ from controller_runtime.storage.metadata_log import LogConfig, MetadataLog
 from controller_runtime.storage.partition_log import PartitionLog
 from controller_runtime.storage.snapshot_batches import SnapshotContent, parse_snapshot, snapshot_bytes
 from support.java_kafka import JavaNode, require_java, run_tool
+from support.processes import Cluster
 
 pytestmark = [pytest.mark.interop, pytest.mark.usefixtures("java")]
 
@@ -163,6 +164,26 @@ def test_a_java_controller_runs_on_our_format_and_we_read_what_it_wrote(
     (first, *_) = batch_headers(log.read(Offset(0), 1))
     assert first.is_control
     assert Uuid.of(0, 1) == METADATA_TOPIC_ID
+
+
+def test_our_node_starts_from_a_directory_that_java_formatted(tmp_path: Path) -> None:
+    with Cluster(tmp_path) as cluster:
+        node = cluster.nodes[1]
+        node.write_properties()
+        formatted = run_tool(
+            "kafka-storage", "format", "-c", str(node.properties_file), "-t", CLUSTER, "--standalone", timeout_s=180
+        )
+        assert formatted.rc == 0, formatted.err
+        properties = Path(node.properties["log.dirs"], "meta.properties")
+        java_s = properties.read_bytes()
+        directory_id = next(line[13:] for line in java_s.decode().splitlines() if line.startswith("directory.id="))
+        node.start()
+        cluster.wait_for_leader()
+        (voter,) = cluster.quorum().voters
+        assert (voter.replica_id, str(voter.directory_id)) == (1, directory_id)
+        assert f"cluster {CLUSTER}" in node.log()
+        assert node.stop() == 0
+        assert properties.read_bytes() == java_s
 
 
 def test_our_lock_keeps_a_java_node_off_the_disk(tmp_path: Path) -> None:
