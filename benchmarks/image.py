@@ -12,8 +12,10 @@ import argparse
 import gc
 import json
 import random
+import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -64,7 +66,7 @@ def values(partitions: int, replicas: int, brokers: int) -> Iterator[bytes]:
 
 def measure(partitions: int, replicas: int, brokers: int) -> dict[str, float]:
     gc.collect()
-    path = Path(f"/tmp/quorate-image-{partitions}-{replicas}.bin")
+    path = Path(tempfile.mkdtemp(prefix="quorate-image-")) / "values"
     path.write_bytes(b"".join(len(value).to_bytes(4, "big") + value for value in values(partitions, replicas, brokers)))
     size = path.stat().st_size
     gc.collect()
@@ -84,7 +86,7 @@ def measure(partitions: int, replicas: int, brokers: int) -> dict[str, float]:
     del builder
     gc.collect()
     grown = (resident_kib() - before) * 1024
-    path.unlink()
+    shutil.rmtree(path.parent)
     assert image.topics.partition_count == partitions, image.topics.partition_count
     started = time.process_time()
     written = sum(1 for _ in snapshot_records(image))
