@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
 
-from support.processes import Cluster, eventually
+from controller_runtime.admin.client import AdminClient
+from controller_runtime.admin.results import LeaderSeen
+from controller_runtime.identifiers import NodeId, Offset
+from support.processes import Cluster, NodeProcess, eventually
 
 pytestmark = pytest.mark.integration
 
@@ -25,6 +29,20 @@ def test_three_controllers_elect_one_leader_and_commit(tmp_path: Path, static: b
             if "kafka_controller_kafkacontroller_activecontrollercount 1\n" in node.http("/metrics")[1]
         }  # fmt: skip
         assert active == {leader.node_id}
+
+
+def test_every_controller_names_the_leader_to_whoever_asks_it_alone(tmp_path: Path) -> None:
+    async def seen_by(node: NodeProcess) -> LeaderSeen:
+        async with AdminClient(bootstrap_controllers=[node.endpoint], timeout_seconds=20) as admin:
+            return await admin.raft_fetch_as_non_replica(node.endpoint)
+
+    with Cluster(tmp_path, controllers=3) as cluster:
+        cluster.start()
+        leader = cluster.wait_for_leader()
+        epoch = cluster.quorum().leader_epoch
+        for node in cluster.nodes.values():
+            wanted = LeaderSeen(NodeId(leader.node_id), epoch, leader.endpoint, Offset(-1))
+            eventually(f"node {node.node_id} names it", lambda one=node, it=wanted: asyncio.run(seen_by(one)) == it)  # type: ignore[misc]
 
 
 def test_a_killed_leader_is_replaced_commits_go_on_and_it_catches_up_when_it_returns(tmp_path: Path) -> None:
