@@ -257,4 +257,8 @@ def main(arguments: Sequence[str] = ()) -> int:
         narrator.say(f"The demo stopped: {error}")
     except subprocess.SubprocessError as error:
         narrator.say(f"The demo stopped: {error!r}")
+    except KeyboardInterrupt:
+        narrator.say(
+            "The demo was interrupted; a cluster that it started runs on: python deploy/devcluster down ends it."
+        )
     return 1
