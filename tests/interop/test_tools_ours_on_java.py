@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -9,6 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from controller_runtime.admin.client import AdminClient
+from controller_runtime.admin.connections import parse_bootstrap
+from controller_runtime.identifiers import NodeId
 from support.java_kafka import JavaNode, ToolResult, require_java, run_tool
 from support.processes import CLUSTER_ID, free_ports, kraft
 
@@ -108,3 +112,18 @@ def test_topics_are_made_and_described_alike(addresses: dict[str, str]) -> None:
     assert (ours.rc, ours.out.rstrip("\n")) == (java.rc, java.out.rstrip("\n"))
     gone = kraft("topics", *flag, "--delete", "--topic", "made-by-us", timeout=240)
     assert (gone.returncode, gone.stdout) == (0, "")
+
+
+def test_our_admin_client_reads_a_java_quorum(addresses: dict[str, str]) -> None:
+    async def ask() -> None:
+        controller = parse_bootstrap(addresses["controller"])[0]
+        async with AdminClient(bootstrap_controllers=[controller], timeout_seconds=60) as admin:
+            seen = await admin.raft_fetch_as_non_replica(controller)
+            quorum = await admin.describe_quorum()
+            features = await admin.describe_features()
+        assert (seen.leader_id, seen.endpoint) == (1, controller)
+        assert (seen.epoch, quorum.leader_id) == (quorum.leader_epoch, 1)
+        assert quorum.endpoints[NodeId(1)] == {"CONTROLLER": controller}
+        assert features.finalized["metadata.version"] == 30
+
+    asyncio.run(ask())
