@@ -113,7 +113,7 @@ def registration(image: MetadataImage, record: RegisterBrokerRecord) -> BrokerRe
 
 
 def comparable(records: Iterable[VersionedRecord]) -> list[str]:
-    """In any order, since Java walks hash maps, without NoOp records that shared the batch, and with our choice of epoch (ADR)."""
+    """In any order, since Java walks hash maps, without NoOp records that shared the batch, and with our choice of epoch (docs/deviations.md)."""
     kept = []
     for record, version in records:
         if isinstance(record, NoOpRecord) or (
