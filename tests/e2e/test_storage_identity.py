@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from kraft_operator.kube import POD
-from storage_guard.formats import Report, Verdict
+from kraft_operator.kube import CLAIM, POD
+from storage_guard.formats import GRANT_ANNOTATION, Report, Verdict
 from support.kubernetes import Kubernetes
 from support.operator_process import Images, Story, eventually, operator
 from support.saboteur import saboteur
@@ -134,3 +134,29 @@ def test_a_disk_emptied_in_place_is_refused_and_taken_back_when_its_content_retu
     seal = report(story, BROKER, "seal")
     assert seal is not None
     assert seal.directory_id == before[100]
+
+
+def test_a_claim_replaced_between_inspect_and_grant_gets_no_grant(
+    kubernetes: Kubernetes, resource_definition: None, images: Images, tmp_path: Path
+) -> None:
+    """The operator is frozen after it journaled the grant; meanwhile pod and claim are replaced by others of the same names."""
+    pod, one = "p-controller-0-0", {"replicas": 1, "nodeIdRange": {"start": 0, "end": 9}, "storage": {"size": "256Mi"}}
+    with kubernetes.namespace("storage-claim") as namespace:
+        story = Story(kubernetes, namespace, images("runtime"), "p")
+        journaled = {"failpoints": "after_journal.grant=stop", "lease": "300 240 2"}
+        with operator(namespace, tmp_path, images, port=19542, **journaled) as process:
+            story.apply(controllers=one, brokerPools=[])
+            eventually("the operator froze with the grant in its journal", process.frozen)
+            granted = story.ledger()["nodes"][0]["grant"]
+            story.delete_claim(f"data-{pod}")
+            gone = story.delete_pod(pod)
+            story.await_pod(pod, other_than=gone)
+            eventually("the new pod's disk is inspected", lambda: report(story, pod, "inspect"))
+            claim = kubernetes.gateway.get(CLAIM, namespace, f"data-{pod}")
+            assert claim["metadata"]["uid"] != granted["pvcUID"]
+            process.thaw()
+            refused = story.await_condition("StorageHealthy", "False", "FormatRefused")
+            assert claim["metadata"]["uid"] in refused["message"]
+            waiting = kubernetes.gateway.get(POD, namespace, pod)
+            assert GRANT_ANNOTATION not in waiting["metadata"]["annotations"]
+            assert "running" in container(waiting, "gate")
