@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,6 +18,8 @@ from controller_runtime.identifiers import Endpoint
 from controller_runtime.network.client_connection import MAX_UNANSWERED, Call, CallError, ClientConnection, Failure
 from controller_runtime.network.resolve import Resolver, system_resolver
 from controller_runtime.protocol.schema import Message
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +156,8 @@ class Channel:
             raise
         else:
             self._attempt = None
+            if self._failures:
+                log.info("%s is reached again", self._endpoint)
             self._failures = 0
             self._send_waiting()
             if self._waiting:  # the connection was lost again before this task ran
@@ -213,6 +218,8 @@ class Channel:
         if self._connection is not None:
             self._connection.close(CallError(Failure.REFUSED, "the connection was not ready in time"))
             self._connection = None
+        if not self._failures:
+            log.info("cannot reach %s, trying again: %s", self._endpoint, str(error) or "no answer in time")
         pause = min(options.reconnect_backoff_seconds * 2**self._failures, options.reconnect_backoff_max_seconds)
         self._failures = min(self._failures + 1, 16)
         self._not_before = self._loop.time() + pause * (0.8 + 0.4 * self._pool.jitter())

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Sequence
 
 import pytest
@@ -115,6 +116,26 @@ async def test_a_closed_port_refuses_at_once(pool: ClientPool) -> None:
     with pytest.raises(CallError, match=str(endpoint)) as refused:
         await pool.call("admin", endpoint, DescribeClusterRequest(), 5)
     assert refused.value.failure is Failure.REFUSED
+
+
+async def test_a_peer_that_cannot_be_reached_is_logged_once_and_once_more_when_it_is_back(
+    pool: ClientPool, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "controller_runtime.network.client_pool")
+    first = Peer({18: (0, 4)}, cluster)
+    endpoint = await peer_at(first)
+    first.close()
+    for _ in range(3):
+        with pytest.raises(CallError):
+            await pool.call("raft", endpoint, DescribeClusterRequest(), 5)
+    second = Peer({18: (0, 4), 60: (0, 2)}, cluster)
+    await second.open(port=endpoint.port)
+    await pool.call("raft", endpoint, DescribeClusterRequest(), 5)
+    lines = [record.getMessage() for record in caplog.records]
+    assert len(lines) == 2
+    assert lines[0].startswith(f"cannot reach {endpoint}, trying again: ")
+    assert lines[1] == f"{endpoint} is reached again"
+    second.close()
 
 
 async def test_an_unknown_host_refuses_by_name() -> None:
