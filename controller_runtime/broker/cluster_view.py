@@ -94,7 +94,8 @@ def _asked(view: View, asked: MetadataRequestTopic, version: int, missing: list[
         return _topic(view, found, version)
     if fault := name_fault(name):
         return MetadataResponseTopic(error_code=fault, name=name)
-    missing.append(name)
+    if name not in INTERNAL_TOPICS:
+        missing.append(name)
     return MetadataResponseTopic(
         error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, name=name, is_internal=name in INTERNAL_TOPICS
     )

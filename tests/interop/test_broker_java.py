@@ -8,14 +8,24 @@ from pathlib import Path
 import pytest
 
 from support.java_kafka import JavaNode, require_java, run_tool
-from support.kafka_python import KafkaAdminClient, KafkaConsumer, KafkaProducer, NewTopic, TopicPartition
+from support.kafka_python import (
+    KafkaAdminClient,
+    KafkaConsumer,
+    KafkaProducer,
+    NewTopic,
+    TopicPartition,
+    forget_sockets,
+)
 from support.processes import Cluster, eventually
+
+__all__ = ["forget_sockets"]
 
 pytestmark = [
     pytest.mark.interop,
     pytest.mark.slow,
     pytest.mark.filterwarnings("ignore:read_text is deprecated:DeprecationWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.usefixtures("forget_sockets"),
 ]
 
 BROKER = 11

@@ -1,8 +1,15 @@
-"""kafka-python, imported without its own deprecation warnings (our tests make every warning an error)."""
+"""kafka-python, imported without its own deprecation warnings (our tests make every warning an error).
+
+It also forgets sockets when a broker dies: `forget_sockets` collects them while the test that made them may still ignore the complaint.
+"""
 
 from __future__ import annotations
 
+import gc
 import warnings
+from collections.abc import Iterator
+
+import pytest
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)
@@ -10,6 +17,15 @@ with warnings.catch_warnings():
     from kafka.admin import KafkaAdminClient, NewTopic
     from kafka.errors import InvalidReplicationFactorError, TopicAlreadyExistsError
     from kafka.record.memory_records import MemoryRecords
+
+
+@pytest.fixture
+def forget_sockets() -> Iterator[None]:
+    yield
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
+
 
 __all__ = [
     "InvalidReplicationFactorError",
@@ -20,4 +36,5 @@ __all__ = [
     "NewTopic",
     "TopicAlreadyExistsError",
     "TopicPartition",
+    "forget_sockets",
 ]

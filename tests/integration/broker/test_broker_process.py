@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from pathlib import Path
 
 import pytest
 
-from support.kafka_python import KafkaAdminClient, KafkaConsumer, KafkaProducer, NewTopic, TopicPartition
+from support.kafka_python import (
+    KafkaAdminClient,
+    KafkaConsumer,
+    KafkaProducer,
+    NewTopic,
+    TopicPartition,
+    forget_sockets,
+)
 from support.processes import Cluster, eventually
+
+__all__ = ["forget_sockets"]
 
 pytestmark = [
     pytest.mark.integration,
     # The client's own: a deprecated call, and sockets that it forgets when a broker dies.
     pytest.mark.filterwarnings("ignore:read_text is deprecated:DeprecationWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.usefixtures("forget_sockets"),
 ]
 
 
@@ -116,6 +128,39 @@ def test_both_roles_in_one_process_serve_and_leave_together(tmp_path: Path) -> N
         producer = KafkaProducer(bootstrap_servers=bootstrap)
         assert producer.send("orders", b"two").get(60).offset == 1
         producer.close()
+
+
+def test_a_frozen_broker_is_fenced_and_serves_again_when_it_thaws(tmp_path: Path) -> None:
+    with Cluster(tmp_path, controllers=1, brokers=2, extra={"broker.session.timeout.ms": "3000"}) as cluster:
+        cluster.start()
+        cluster.wait_until_unfenced(120)
+        create(cluster, "orders", partitions=2)
+        frozen, _ = cluster.broker_nodes
+        producer = KafkaProducer(
+            bootstrap_servers=cluster.bootstrap_servers,
+            enable_idempotence=True,
+            request_timeout_ms=60_000,
+            delivery_timeout_ms=180_000,
+        )
+        for number in range(20):
+            producer.send("orders", b"%d" % number, partition=number % 2)
+        producer.flush(60)
+
+        def fenced(count: int) -> bool:
+            return (
+                f"kafka_controller_kafkacontroller_fencedbrokercount {count}\n" in cluster.nodes[1].http("/metrics")[1]
+            )
+
+        os.kill(frozen.pid, signal.SIGSTOP)
+        eventually("it is fenced", lambda: fenced(1))
+        os.kill(frozen.pid, signal.SIGCONT)
+        eventually("it is back", lambda: fenced(0))
+        for number in range(20, 40):
+            producer.send("orders", b"%d" % number, partition=number % 2)
+        producer.flush(120)
+        producer.close()
+        found = read_all(cluster, "orders", 40, partitions=2)
+        assert found == [b"%d" % number for first in (0, 1) for number in range(first, 40, 2)]
 
 
 def test_a_broker_of_another_cluster_never_registers_and_says_why(tmp_path: Path) -> None:

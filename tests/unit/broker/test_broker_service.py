@@ -327,6 +327,14 @@ def test_a_missing_topic_is_made_when_both_sides_allow_it(
         assert ask_metadata(world, "wanted").topics[0].error_code == 0
 
 
+def test_internal_topics_are_not_made_because_a_client_names_them() -> None:
+    world = serving()
+    (topic,) = ask_metadata(world, "__consumer_offsets").topics
+    world.settle()
+    assert (topic.error_code, topic.is_internal) == (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, True)
+    assert "__consumer_offsets" not in world.controller.image.topics.ids
+
+
 def test_describe_cluster_shows_brokers_only() -> None:
     world = serving()
     world.controller.register(12)
