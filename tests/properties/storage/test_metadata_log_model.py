@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from controller_runtime.identifiers import Offset
@@ -95,7 +95,7 @@ class Life:
         found = [(p.base_offset, p.epoch, p.record_count) for p in split_batches(read_all(log))]
         assert any(found == history[: len(found)] for history in self.histories), "a log that never was"
         assert log.end_offset >= self.durable, f"{self.durable} was durable, {log.end_offset} is left"
-        return Life(disk, log, found, self.epoch + 1, [found], log.end_offset)
+        return Life(disk, log, found, self.epoch + 1, [list(found)], log.end_offset)
 
 
 def read_all(log: MetadataLog) -> bytes:
@@ -114,6 +114,7 @@ STEPS = st.one_of(
 )
 
 
+@example([([("append", 1), ("flush", 0)], 1, "everything"), ([("truncate", 1)], 0, "synced only")])
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(st.lists(STEPS, max_size=12), st.integers(0, 40), st.sampled_from(POLICIES)), max_size=4))
 def test_no_life_with_crashes_loses_what_was_durable(
