@@ -22,7 +22,9 @@ ROOT = Path(__file__).resolve().parents[2]
 CHART = ROOT / "charts" / "kraft-operator"
 EXAMPLE = ROOT / "deploy" / "examples" / "quickstart.yaml"
 OPERATOR_NAMESPACE = "kraft-operator"
-NAMESPACE = "demo"
+NAMESPACE = "quorate-demo"
+MADE_BY_THE_DEMO = {"app.kubernetes.io/created-by": "quorate-demo"}
+"""The demo deletes a namespace only if it carries this label: on a cluster of the user's the name may be taken."""
 CLIENT = "demo-client"
 COUNT = 10_000
 DELETE_AFTER = "wrote 3,000"
@@ -102,13 +104,22 @@ class Demo:
 
     def forget_earlier_run(self) -> None:
         """Volumes and ledger outlive a KRaftCluster on purpose, so a demo from the beginning begins with the namespace."""
-        if self.target.kubectl("get", "namespace", NAMESPACE, "--ignore-not-found"):
+        found = self.target.kubectl("get", "namespace", NAMESPACE, "--ignore-not-found", "-o", "json")
+        if found:
+            if not MADE_BY_THE_DEMO.items() <= json.loads(found)["metadata"].get("labels", {}).items():
+                raise DemoError(
+                    f"a namespace {NAMESPACE} exists that the demo did not make: it is left alone; "
+                    "rename it or use another cluster"
+                )
             with self.narrator.chapter("An earlier demo is removed, its volumes too.", "It is gone."):
                 self.target.kubectl("delete", "namespace", NAMESPACE, "--timeout=180s")
         namespace = {
             "apiVersion": "v1",
             "kind": "Namespace",
-            "metadata": {"name": NAMESPACE, "labels": {"pod-security.kubernetes.io/enforce": "restricted"}},
+            "metadata": {
+                "name": NAMESPACE,
+                "labels": MADE_BY_THE_DEMO | {"pod-security.kubernetes.io/enforce": "restricted"},
+            },
         }
         self.target.kubectl("apply", "-f", "-", stdin=json.dumps(namespace))
 

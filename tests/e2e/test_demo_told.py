@@ -71,7 +71,7 @@ def test_the_pod_was_deleted_while_records_were_still_being_written(told: str) -
 def test_a_controller_was_really_replaced_and_the_quorum_has_all_three(told: str, machine: Devcluster) -> None:
     victim = re.search(r"pod, (quickstart-controller-\d-0), is deleted", told)
     assert victim is not None
-    pods = json.loads(machine.kubectl("-n", "demo", "get", "pods", "-o", "json"))["items"]
+    pods = json.loads(machine.kubectl("-n", "quorate-demo", "get", "pods", "-o", "json"))["items"]
     created = {
         pod["metadata"]["name"]: pod["metadata"]["creationTimestamp"]
         for pod in pods

@@ -60,11 +60,11 @@ def test_every_sentence_carries_the_time_and_a_chapter_its_length() -> None:
 
 def test_how_to_go_on_names_the_way_to_look_around_and_to_stop() -> None:
     ours = story.how_to_go_on(Target(("kubectl",), ("helm",), {}, "localhost/quorate", "main"), "quickstart")
-    assert "python deploy/devcluster kubectl -n demo get krc,pods,pvc" in ours
+    assert "python deploy/devcluster kubectl -n quorate-demo get krc,pods,pvc" in ours
     assert ours.rstrip().endswith("python deploy/devcluster down")
     theirs = story.how_to_go_on(Target(("kubectl", "--context", "mine"), ("helm",), {}, "r", None), "quickstart")
     assert "devcluster" not in theirs
-    assert "kubectl --context mine -n demo get krc" in theirs
+    assert "kubectl --context mine -n quorate-demo get krc" in theirs
 
 
 def test_ready_is_the_condition_and_nothing_else() -> None:
@@ -83,3 +83,16 @@ def test_who_asks_for_help_or_mistypes_starts_nothing(
     assert ended.value.code == code
     said = capsys.readouterr()
     assert "DEMO_CONTEXT" in said.out or "unrecognized arguments: quickly" in said.err
+
+
+def test_a_namespace_that_the_demo_did_not_make_is_left_alone(tmp_path: Path) -> None:
+    kubectl = tmp_path / "kubectl"
+    kubectl.write_text(
+        '#!/bin/sh\necho "$@" >> "$CALLS"\necho \'{"metadata": {"name": "quorate-demo", "labels": {}}}\'\n'
+    )
+    kubectl.chmod(0o755)
+    calls = tmp_path / "calls"
+    users = Target((str(kubectl),), ("helm",), {"PATH": "/usr/bin:/bin", "CALLS": str(calls)}, "r", None)
+    with pytest.raises(story.DemoError, match="exists that the demo did not make: it is left alone"):
+        story.Demo(users, Narrator(io.StringIO())).forget_earlier_run()
+    assert "delete" not in calls.read_text()
