@@ -9,6 +9,7 @@ from simulation.invariants.election_safety import ElectionSafety
 from simulation.invariants.high_watermark import HighWatermark
 from simulation.invariants.leader_completeness import LeaderCompleteness
 from simulation.invariants.log_agreement import LogAgreement
+from simulation.invariants.own_epoch_first import OwnEpochFirst
 from simulation.invariants.persisted_epoch import PersistedEpoch
 from simulation.invariants.snapshots import Snapshots
 from simulation.invariants.vote_promise import VotePromise
@@ -22,6 +23,7 @@ def every_invariant() -> list[Invariant]:
         HighWatermark(),
         DurableMajority(),
         LeaderCompleteness(),
+        OwnEpochFirst(),
         LogAgreement(),
         Snapshots(),
         VotePromise(),
