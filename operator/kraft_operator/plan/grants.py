@@ -175,13 +175,26 @@ def _adopt_mode(entry: Entry, asking: _Asking, ledger: Ledger) -> GrantMode | Fi
     if asking.report.reason == KNOWN:
         return None
     if entry.directory_id == asking.report.directory_id:
-        return GrantMode.ADOPT
+        return _old_copy(entry, asking) or GrantMode.ADOPT
     if entry.directory_id is None and ledger.origin is Origin.REBUILT:
         return GrantMode.ADOPT
     return _finding(
         asking, "ForeignVolume",
         f"the disk of node {entry.node_id} holds directory {asking.report.directory_id}, which this operator never "
         f"granted (the ledger knows {entry.directory_id or 'none'}); it is not started",
+    )  # fmt: skip
+
+
+def _old_copy(entry: Entry, asking: _Asking) -> Finding | None:
+    """The guard compares too, but only with the ledger that is mounted in the pod, which may lag behind ours."""
+    report = asking.report
+    reached = (report.last_epoch or 0, report.log_end_offset or 0)
+    if reached >= (entry.min_epoch, entry.min_offset) and report.nonce in (None, entry.nonce):
+        return None
+    return _finding(
+        asking, "RegressedVolume",
+        f"the disk of node {entry.node_id} is an old copy of directory {entry.directory_id}: its log ends at offset {reached[1]} of epoch "
+        f"{reached[0]}, it had reached {entry.min_offset} of epoch {entry.min_epoch} before",
     )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from kraft_operator.actions import NudgePod
 from kraft_operator.ledger import Formation
 from kraft_operator.plan.rules import plan
 from kraft_operator.plan.situation import Situation
+from storage_guard.facts import LedgerFacts
 from support.operator_world import IMAGES, World, pool, refused
 
 pytestmark = pytest.mark.unit
@@ -100,6 +101,23 @@ def test_an_old_copy_is_regressed() -> None:
     world.settle()  # inspect tells how far the log had come, the ledger remembers
     world.restore(2, old)
     assert refused(world.settle()) == ["RegressedVolume"]
+
+
+@pytest.mark.parametrize("is_old", [True, False])
+def test_a_disk_is_adopted_past_a_ledger_that_lags_in_its_pod_but_never_an_old_copy(
+    is_old: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = formed()
+    old = world.copy_of(2)
+    for _ in range(5):
+        world.write_metadata()
+    world.delete_pod(2)
+    world.settle()
+    current = world.copy_of(2)
+    monkeypatch.setattr(world, "_mounted", lambda _node_id: LedgerFacts())
+    world.restore(2, old if is_old else current)
+    assert refused(world.settle()) == (["RegressedVolume"] if is_old else [])
+    assert (2 in world.running_voters()) is not is_old
 
 
 def test_deleting_the_resource_and_applying_it_again_adopts_everything() -> None:
