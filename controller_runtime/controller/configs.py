@@ -50,14 +50,14 @@ _NODE_LISTS: Final = frozenset(
 
 
 def alter_configs(image: MetadataImage, request: IncrementalAlterConfigsRequest) -> Decision:
-    count = Counter((resource.resource_type, resource.resource_name) for resource in request.resources)
+    repeated = _repeated(request.resources)
     responses: list[AlterConfigsResourceResponse] = []
     records: list[VersionedRecord] = []
     for resource in request.resources:
         key = (resource.resource_type, resource.resource_name)
         code, message = ErrorCode.NONE, None
         try:
-            if count[key] > 1:
+            if key in repeated:
                 raise Refused(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
             records += _altered(image, resource)
         except Refused as error:
@@ -69,6 +69,13 @@ def alter_configs(image: MetadataImage, request: IncrementalAlterConfigsRequest)
         )
     response = IncrementalAlterConfigsResponse(responses=tuple(responses))
     return Decision(response, () if request.validate_only else tuple(records))
+
+
+def _repeated(resources: tuple[AlterConfigsResource, ...]) -> set[tuple[int, str]]:
+    if len(resources) < 2:
+        return set()
+    count = Counter((resource.resource_type, resource.resource_name) for resource in resources)
+    return {key for key, times in count.items() if times > 1}
 
 
 def _altered(image: MetadataImage, resource: AlterConfigsResource) -> list[VersionedRecord]:

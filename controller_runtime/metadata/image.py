@@ -11,7 +11,7 @@ before the transaction, and AbortTransaction goes back to it: publish `stable`, 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from controller_runtime.identifiers import NodeId, Uuid
 from controller_runtime.metadata.cluster import BrokerRegistration, ClusterImage, ControllerRegistration
@@ -172,8 +172,7 @@ class MetadataBuilder:
     def freeze(self) -> MetadataImage:
         """The image with everything replayed so far. The builder may go on from there."""
         base, maps = self._base, self._maps
-        changed = replace(
-            base,
+        changed = MetadataImage(
             features=base.features if self._features is None else FeaturesImage(self._features),
             cluster=self._frozen_cluster(),
             topics=base.topics if self._topics is None else self._topics.freeze(),
