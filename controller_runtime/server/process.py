@@ -19,11 +19,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from controller_runtime.identifiers import Endpoint, Instant
+from controller_runtime.metadata.replay import ReplayError
 from controller_runtime.network.client_pool import ClientOptions, ClientPool
 from controller_runtime.network.listener import Listener, ListenerLimits
 from controller_runtime.node.effects import Stop
 from controller_runtime.node.events import NodeEvent, ShutdownRequested
 from controller_runtime.protocol.api_keys import Role
+from controller_runtime.protocol.errors import ProtocolError
 from controller_runtime.server.assembly import Disk, jitter, open_disk
 from controller_runtime.server.config import ServerConfig
 from controller_runtime.server.driver import Clock, Driver
@@ -40,6 +42,8 @@ SHUTDOWN_SECONDS: Final = 25.0
 """How long a controlled shutdown may take; below the 30 seconds that Kubernetes waits before it kills."""
 _SWITCH_INTERVAL_SECONDS: Final = 0.0005
 """How long the loop may keep the interpreter when a disk thread has finished a sync: Python's default is ten times a sync."""
+_GC_THRESHOLDS: Final = (10_000, 20, 20)
+"""Messages and events are freed by their counts; cycles are rare, so looking for them after every 700 allocations is a waste."""
 
 
 def run(config: ServerConfig) -> int:
@@ -98,7 +102,12 @@ class _Process:
             self._disk.close()
             return 1
         pool = ClientPool(self._client_options(), jitter)
-        node = self._build(advertised, Instant(loop.time()), requests)
+        try:
+            node = self._build(advertised, Instant(loop.time()), requests)
+        except (StorageError, ProtocolError, ReplayError) as error:
+            log.critical("cannot start: %s", error)
+            self._close_listeners()
+            return 1
         driver = Driver(
             node.node,
             self._disk.metadata_log,
@@ -117,7 +126,8 @@ class _Process:
         log.info("Kafka Server started: node %d, cluster %s", self._config.node_id, self._disk.directories.cluster_id)
         await self._open_http(node)
         gc.collect()
-        gc.freeze()
+        gc.freeze()  # what a start has made stays: no later collection looks at it
+        gc.set_threshold(*_GC_THRESHOLDS)
         stop = await driver.stopped
         return await self._stop(stop, driver, pool, node)
 

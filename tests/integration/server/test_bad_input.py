@@ -225,6 +225,21 @@ def test_a_corrupt_log_is_refused_with_file_and_place_and_left_as_it_is(tmp_path
         assert log.read_bytes() == bytes(damaged)
 
 
+@pytest.mark.parametrize("name", ["bootstrap.checkpoint", "meta.properties", "__cluster_metadata-0/quorum-state"])
+def test_a_small_file_that_cannot_be_read_is_named_and_left_as_it_is(tmp_path: Path, name: str) -> None:
+    with Cluster(tmp_path) as cluster:
+        cluster.start()
+        node = cluster.wait_for_leader()
+        node.kill()
+        path = Path(node.properties["log.dirs"], name)
+        path.chmod(0o600)
+        path.write_bytes(b"\0 not what it was \xff")
+        said = refused_start(node)
+        assert "Traceback" not in said
+        assert path.name in said.rsplit("CRITICAL", 1)[-1]
+        assert path.read_bytes() == b"\0 not what it was \xff"
+
+
 def test_a_full_disk_ends_the_process_and_everything_acknowledged_is_there_after_it(tmp_path: Path) -> None:
     """A limit on file sizes is a full disk to the process: a write fails. It must not go on, and must not have lied."""
     with Cluster(tmp_path) as cluster:
