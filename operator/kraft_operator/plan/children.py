@@ -61,6 +61,8 @@ def fingerprint(intent: Mapping[str, Any], live: Mapping[str, Any]) -> str:
 
 def contained(intent: Any, live: Any) -> bool:
     """Every field of the intent is in the live object with the same meaning."""
+    if isinstance(intent, dict | list) and intent == live:
+        return True
     match intent:
         case dict():
             return (live is None and not intent) or (

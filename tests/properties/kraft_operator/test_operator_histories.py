@@ -7,12 +7,18 @@ that lost nothing is whole again.
 
 from __future__ import annotations
 
+import os
+
+import pytest
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
 from kraft_operator.ledger import StepKind
 from support.operator_world import World, pool
 
+pytestmark = pytest.mark.properties
+
+EXAMPLES = 1000 if os.environ.get("QUORATE_SOAK") else 40
 FAULTS = (
     "delete pod", "delete claim", "wipe", "swap", "die", "take over", "delete cluster", "lose ledger", "shrink", "grow", "commit", "unmark",
 )  # fmt: skip
@@ -74,7 +80,7 @@ steps = st.lists(st.tuples(st.sampled_from(FAULTS), st.integers(0, 30), st.integ
 
 
 @given(steps)
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
 def test_no_history_makes_a_lost_directory_again_or_a_second_cluster(history: list[tuple[str, int, int]]) -> None:
     world, cluster_ids = World(), set[str]()
     for fault, number, moves in history:
@@ -94,7 +100,7 @@ def test_no_history_makes_a_lost_directory_again_or_a_second_cluster(history: li
 
 
 @given(st.integers(0, 40), st.integers(0, 6))
-@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=EXAMPLES // 2, deadline=None, suppress_health_check=list(HealthCheck))
 def test_an_operator_that_dies_after_any_of_its_writes_is_succeeded_by_one_that_finishes(
     kill: int, rounds: int
 ) -> None:
