@@ -13,7 +13,7 @@ from controller_runtime.broker.partition import Appended, PartitionKey, Refused
 from controller_runtime.identifiers import WallClock
 from controller_runtime.node.broker_effects import AppendRecords, BrokerEffect, FinishWithoutReply
 from controller_runtime.node.broker_partitions import LocalPartitions
-from controller_runtime.node.effects import NodeEffect, Respond
+from controller_runtime.node.effects import CloseConnection, NodeEffect, Respond
 from controller_runtime.node.events import RequestId, RequestReceived
 from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.protocol.messages.produce_request import (
@@ -72,7 +72,10 @@ class ProduceHandler:
             ]
             topics.append(_topic_answer(topic, answers))
         if request.acks == NO_ACKS:
-            return [*out, FinishWithoutReply(event.request_id)]
+            failed = any(each.error_code for topic in topics for each in topic.partition_responses)
+            # Nobody reads an answer: as in Kafka, losing the connection is how such a producer learns of an error.
+            end = CloseConnection(event.connection.connection_id) if failed else FinishWithoutReply(event.request_id)
+            return [*out, end]
         parked = _Parked(ProduceResponse(responses=tuple(topics)), waits)
         if self._is_done(parked):
             return [*out, Respond(event.request_id, parked.response)]

@@ -133,6 +133,13 @@ def test_a_producer_that_wants_no_answer_gets_none() -> None:
     assert values(world.ask(fetch("orders", 0), FetchResponse, version=12)) == [b"one"]
 
 
+def test_a_producer_that_wants_no_answer_learns_of_an_error_by_losing_its_connection() -> None:
+    world = serving("orders")
+    request_id = world.send(produce("nowhere", b"one", acks=0), version=9)
+    assert request_id not in world.answers
+    assert world.closed == [1]
+
+
 def test_a_produce_that_comes_before_its_log_is_open_waits_and_keeps_its_turn() -> None:
     world = serving()
     world.controller.create("new")
