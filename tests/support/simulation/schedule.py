@@ -192,7 +192,12 @@ class Schedule:
             raise Violation(f"no topic could be created within {LIVENESS_S} s of quiet: {self._states()}")
         promised = dict(client.acknowledged)
         wanted = max(m.node.meta.high_watermark for m in world.up if m.node)
-        if not world.run(deadline, lambda: self._all_at(wanted)):
+
+        def caught_up() -> bool:
+            restart_stopped()  # a stop asked for before the quiet may end during it
+            return self._all_at(wanted)
+
+        if not world.run(deadline, caught_up):
             raise Violation(f"not all nodes reached offset {wanted}: {self._states()}")
         for invariant in world.invariants:
             invariant.at_end(world)
