@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 NEEDED_V2 = ("cpu", "cpuset", "io", "memory", "pids")
+MOST_OF_THE_PROCESSOR = {"cpu.shares": "262144", "cpu.weight": "10000"}
 CPUSET_FILES = ("cpuset.cpus", "cpuset.mems")
 
 
@@ -88,6 +89,20 @@ def members(hierarchies: Hierarchies, prefix: str) -> set[int]:
                 with contextlib.suppress(OSError):
                     pids.update(int(line) for line in (Path(parent) / "cgroup.procs").read_text().split())
     return pids
+
+
+def hurry(hierarchies: Hierarchies, prefix: str) -> None:
+    """Gives the cgroups the largest share of the processor: a killed process needs some to end.
+
+    A pod without requests has the smallest share there is; on a busy machine its end, for which everything waits that is
+    ended with it, would take minutes.
+    """
+    for folder in _folders(hierarchies.everywhere, prefix):
+        for parent, _, files in os.walk(folder):
+            for name in files:
+                if name in MOST_OF_THE_PROCESSOR:
+                    with contextlib.suppress(OSError):
+                        (Path(parent) / name).write_text(MOST_OF_THE_PROCESSOR[name])
 
 
 def remove(hierarchies: Hierarchies, prefix: str, *, patience_seconds: float = 15) -> None:

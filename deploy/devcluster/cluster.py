@@ -208,6 +208,7 @@ def remove_remains(name: str) -> None:
 
 def _kill(instance: Instance) -> None:
     if pid := namespaces.keeper_is_alive(instance):
+        cgroups.hurry(cgroups.mounted(), instance.cgroup_prefix)
         os.kill(pid, signal.SIGKILL)
         while namespaces.keeper_is_alive(instance) == pid:
             time.sleep(0.05)

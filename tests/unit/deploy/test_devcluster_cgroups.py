@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.devcluster.cgroups import CgroupError, Hierarchies, create, members, parse, remove
+from deploy.devcluster.cgroups import CgroupError, Hierarchies, create, hurry, members, parse, remove
 
 pytestmark = pytest.mark.unit
 
@@ -84,3 +84,14 @@ def test_a_cgroup_that_cannot_be_removed_is_named(tmp_path: Path) -> None:
     (stuck / "file").touch()
     with pytest.raises(CgroupError, match="quorate-t-node1"):
         remove(Hierarchies(1, (tmp_path,)), "quorate-t-", patience_seconds=0)
+
+
+def test_what_is_to_end_gets_the_processor_down_to_the_smallest_pod(tmp_path: Path) -> None:
+    pod, other = tmp_path / "quorate-t-node1" / "kubepods" / "besteffort", tmp_path / "quorate-u-node1"
+    pod.mkdir(parents=True)
+    other.mkdir()
+    for folder in (pod, other):
+        (folder / "cpu.shares").write_text("2\n")
+    hurry(Hierarchies(1, (tmp_path,)), "quorate-t-")
+    assert (pod / "cpu.shares").read_text() == "262144"
+    assert (other / "cpu.shares").read_text() == "2\n"
