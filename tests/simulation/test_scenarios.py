@@ -18,7 +18,7 @@ from support.simulation.stage import Stage
 
 pytestmark = pytest.mark.simulation
 
-SEEDS = pytest.mark.parametrize("seed", range(1, 6))
+SEEDS = pytest.mark.parametrize("seed", [1, *(pytest.param(n, marks=pytest.mark.slow) for n in range(2, 9))])
 FLEETS = pytest.mark.parametrize("dynamic", [True, False], ids=["dynamic", "static"])
 
 
