@@ -84,6 +84,7 @@ class _Process:
         self._disk = disk
         self._listeners: list[Listener] = []
         self._http: HttpPort | None = None
+        self._stopping = False
         self._started_at_ms = time.time_ns() // 1_000_000
 
     async def run(self) -> int:
@@ -202,8 +203,6 @@ class _Process:
 
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, requested)
-
-    _stopping = False
 
     async def _stop(self, stop: Stop, driver: Driver, pool: ClientPool, node: RunningNode) -> int:
         if stop.fault:
