@@ -168,9 +168,10 @@ class Reconciler:
         if quorum.state is not QuorumState.AVAILABLE or quorum.high_watermark < 0:
             return
         for voter in quorum.voters:
-            # At or past the high watermark of this epoch, a log holds an entry of this epoch: (epoch, end) compares safely.
+            # At or past the high watermark of this epoch, a log holds an entry of this epoch: (epoch, offset) compares safely.
+            # No further than it: what is not committed may be truncated.
             if voter.live and voter.log_end_offset >= quorum.high_watermark:
-                memory.progress[voter.node_id, voter.directory_id] = (quorum.epoch, voter.log_end_offset)
+                memory.progress[voter.node_id, voter.directory_id] = (quorum.epoch, quorum.high_watermark)
 
     def _overdue(self, memory: Memory) -> frozenset[str]:
         now = self.clock()

@@ -152,7 +152,18 @@ def recreate_without_id(story: Story) -> None:
     story.apply(clusterID=None)
 
 
+def described(story: Story, topic: str) -> str:
+    """What Kafka's tool says about a topic, its id included."""
+    asked = ("--bootstrap-server", f"{story.name}-bootstrap:9092", "--describe", "--topic", topic)
+    return story.kafka(f"{BIN}/kafka-topics.sh", *asked).splitlines()[0]
+
+
 def test_a_deleted_resource_is_adopted_when_it_is_applied_again(story: Story, running: OperatorProcess) -> None:
+    kept = ("--create", "--topic", "kept", "--replica-assignment", "100")
+    story.kafka(f"{BIN}/kafka-topics.sh", "--bootstrap-server", f"{story.name}-bootstrap:9092", *kept)
+    topic = described(story, "kept")
+    topics = (f"{BIN}/kafka-topics.sh", "--bootstrap-server", f"{story.name}-bootstrap:9092")
+    story.kafka(*topics, "--create", "--topic", "kept", "--replica-assignment", "100")
     cluster_id, before = story.ledger()["clusterID"], story.directories()
     story.delete()
     eventually("all pods are gone", lambda: not story.pods())
@@ -161,6 +172,9 @@ def test_a_deleted_resource_is_adopted_when_it_is_applied_again(story: Story, ru
     story.await_ready()
     assert (story.ledger()["clusterID"], story.directories()) == (cluster_id, before)
     assert story.resource()["status"]["clusterID"] == cluster_id
+    assert "kept" in story.kafka(*topics, "--list").split()
+    assert "TopicId: " in topic
+    assert described(story, "kept") == topic
 
 
 def test_a_lost_ledger_is_rebuilt_from_the_claims(story: Story, running: OperatorProcess) -> None:

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from kraft_operator.actions import AnnotateClaim, TellRack
 from kraft_operator.ledger import Entry, Formation, Ledger, StepKind
-from kraft_operator.observed import Pod, QuorumState
+from kraft_operator.observed import Pod, Quorum, QuorumState
 from kraft_operator.plan.situation import NOTHING, Progress, Situation, Verdict
 from storage_guard.formats import Report
 from storage_guard.formats import Verdict as Disk
@@ -28,7 +28,9 @@ def learn_identities(now: Situation) -> Verdict:
             continue
         if entry.grant is not None and entry.grant.pod_uid == pod.uid and pod.gate_passed:
             entry = replace(entry, grant_used=True)
-        learned = _with_progress(_with_rack(_learned(entry, pod, ledger), now.observed.racks), pod, now.progress)
+        learned = _with_progress(
+            _with_rack(_learned(entry, pod, ledger, now.observed.quorum), now.observed.racks), pod, now.progress
+        )
         ledger = ledger if learned == ledger.entry(pod.node_id) else ledger.with_entry(learned)
     return Verdict(ledger=ledger)
 
@@ -87,14 +89,14 @@ def tell_racks(now: Situation) -> Verdict:
     return Verdict(actions=actions)
 
 
-def _learned(entry: Entry, pod: Pod, ledger: Ledger) -> Entry:
+def _learned(entry: Entry, pod: Pod, ledger: Ledger, quorum: Quorum) -> Entry:
     report = pod.seal or pod.inspect
     if report is None or report.verdict is not Disk.FORMATTED or report.directory_id is None:
         return entry
     if report.cluster_id != ledger.cluster_id or report.disk_node_id != entry.node_id:
         return entry
     if entry.directory_id == report.directory_id:
-        return _with_minimum(entry, report)
+        return _with_minimum(entry, report, quorum)
     if entry.directory_id is not None or not _ours(entry, report):
         return entry
     assert entry.grant is not None
@@ -102,7 +104,7 @@ def _learned(entry: Entry, pod: Pod, ledger: Ledger) -> Entry:
         entry, directory_id=report.directory_id, nonce=report.nonce or entry.grant.nonce, pvc_name=pod.claim,
         pvc_uid=entry.grant.pvc_uid, pv_name=entry.grant.pv_name,
     )  # fmt: skip
-    return _with_minimum(known, report)
+    return _with_minimum(known, report, quorum)
 
 
 def _ours(entry: Entry, report: Report) -> bool:
@@ -112,10 +114,11 @@ def _ours(entry: Entry, report: Report) -> bool:
     return report.nonce == entry.grant.nonce or report.directory_id == entry.grant.directory_id
 
 
-def _with_minimum(entry: Entry, report: Report) -> Entry:
-    if entry.role != "controller":
+def _with_minimum(entry: Entry, report: Report, quorum: Quorum) -> Entry:
+    """No further than the high watermark: what is not committed may be truncated, and is missed by nobody."""
+    if entry.role != "controller" or quorum.state is not QuorumState.AVAILABLE:
         return entry
-    reached = (report.last_epoch or 0, report.log_end_offset or 0)
+    reached = (report.last_epoch or 0, min(report.log_end_offset or 0, max(quorum.high_watermark, 0)))
     if reached <= (entry.min_epoch, entry.min_offset):
         return entry
     return replace(entry, min_epoch=reached[0], min_offset=reached[1])

@@ -10,7 +10,7 @@ from kraft_operator.actions import NudgePod
 from kraft_operator.ledger import Formation
 from kraft_operator.plan.rules import plan
 from kraft_operator.plan.situation import Situation
-from storage_guard.facts import LedgerFacts
+from storage_guard.facts import LedgerFacts, LogEnd
 from support.operator_world import IMAGES, World, pool, refused
 
 pytestmark = pytest.mark.unit
@@ -306,3 +306,17 @@ def test_a_gate_that_does_not_see_its_grant_is_nudged_a_bounded_number_of_times(
     )
     tired = replace(seen, pods=tuple(replace(each, nudges=20) for each in seen.pods))
     assert plan(replace(situation, observed=tired)).actions == ()
+
+
+def test_an_uncommitted_tail_never_becomes_a_minimum() -> None:
+    world = formed()
+    for _ in range(3):
+        world.write_metadata()
+    disk = world.disks[world.claims[world.pods[2].claim].volume]
+    disk.facts = replace(disk.facts, log_end=LogEnd(1, 50))
+    world.delete_pod(2)
+    world.settle()
+    assert world.ledger is not None
+    entry = world.ledger.entry(2)
+    assert entry is not None
+    assert (entry.min_epoch, entry.min_offset) == (1, 4)
