@@ -6,6 +6,7 @@ the serial collector, the first compiler only (the fastest on two cores), a clas
 
 from __future__ import annotations
 
+import os
 import socket
 import subprocess
 import sys
@@ -25,6 +26,11 @@ START_TIMEOUT_S: Final = 60.0
 
 class BenchmarkError(Exception):
     """A peer did not do what the measurement needs; the message holds the end of its log."""
+
+
+def environment() -> dict[str, str]:
+    """Ours, but modules are kept compiled, as they are in the image."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
 def free_ports(count: int) -> list[int]:
@@ -98,7 +104,9 @@ class Quorum:
                 "controller.quorum.append.linger.ms=0\n"
             )
             arguments = ["format", "-c", str(controller.properties), "-t", CLUSTER_ID, "--initial-controllers", voters]
-            done = subprocess.run(self._tool("kafka-storage", arguments), capture_output=True, text=True, check=False)
+            done = subprocess.run(
+                self._tool("kafka-storage", arguments), capture_output=True, text=True, check=False, env=environment()
+            )
             if done.returncode != 0:
                 raise BenchmarkError(f"{self.kind}: kafka-storage format: {done.stdout}{done.stderr}")
 
@@ -109,8 +117,8 @@ class Quorum:
     def start_one(self, controller: Controller) -> None:
         with controller.log.open("ab") as output:
             controller.process = subprocess.Popen(
-                self._tool("kafka-server-start", [str(controller.properties)]), stdout=output, stderr=output
-            )
+                self._tool("kafka-server-start", [str(controller.properties)]),
+                stdout=output, stderr=output, env=environment())  # fmt: skip
 
     def stop(self) -> None:
         for controller in self.controllers:
