@@ -45,7 +45,7 @@ class Breach(AssertionError):
 
 @dataclass
 class Disk:
-    """A physical volume. `blank` counts how often it was emptied: an emptied disk is another one to its directories' ids."""
+    """A physical volume. `blank` names its last emptying: an emptied disk is another one to its directories' ids."""
 
     serial: int
     memory: MemoryDisk = field(default_factory=MemoryDisk)
@@ -66,7 +66,6 @@ class Disk:
     def wipe(self) -> None:
         self.memory = MemoryDisk()
         self.memory.directories.add(ROOT)
-        self.blank += 1
 
     def wipe_log(self) -> None:
         """`rm -rf` of the log directory: our marker stays."""
@@ -74,7 +73,6 @@ class Disk:
             del self.memory.names[path]
         self.memory.durable_names = dict(self.memory.names)
         self.memory.directories = {path for path in self.memory.directories if not path.startswith(LOG)}
-        self.blank += 1
 
 
 @dataclass
@@ -245,6 +243,7 @@ class World:
             self.disks[node].wipe()
         else:
             self.disks[node].wipe_log()
+        self.disks[node].blank = next(self._numbers)  # never again that of another copy of this disk
 
     def swap(self, left: int, right: int) -> None:
         """A pod cannot get another volume, so these are new pods."""

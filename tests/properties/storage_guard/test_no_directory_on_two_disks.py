@@ -43,6 +43,11 @@ def test_no_history_breaks_a_promise(run_seed: int, sampled: Callable[[str], Non
     )
 
 
+@pytest.mark.parametrize("seed", [1914750735])
+def test_a_history_that_once_failed_holds(seed: int) -> None:
+    assert histories(seed, 1)["Started"]
+
+
 def test_a_guard_that_forgets_what_it_sealed_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Journal, "with_seal", lambda journal, _nonce: journal)
     with pytest.raises(Breach, match="directory id"):
