@@ -74,7 +74,7 @@ def settings_from(arguments: list[str], environment: dict[str, str]) -> Settings
 
 def main(arguments: list[str] | None = None) -> int:
     logging.basicConfig(stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    for noisy in ("kopf.objects", "kopf.activities", "urllib3", "kubernetes"):
+    for noisy in ("kopf.objects", "kopf.activities", "urllib3", "kubernetes", "controller_runtime"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
     try:
         settings = settings_from(sys.argv[1:] if arguments is None else arguments, dict(os.environ))
