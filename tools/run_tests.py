@@ -55,7 +55,7 @@ LAYERS = (
     Layer("interop", 360, needs_java),
     Layer("e2e", 600, needs_kubernetes),
 )
-FAST = ("unit", "properties", "conformance")
+FAST = ("unit", "conformance")
 
 
 @dataclass(frozen=True, slots=True)
