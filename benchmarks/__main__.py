@@ -2,6 +2,7 @@
 
     python -m benchmarks                 wire, quorum and image
     python -m benchmarks quorum --rounds 5 --json results.json
+    python -m benchmarks operator        on the single-machine Kubernetes (root, Go)
 
 Apache Kafka's part needs Java and Maven; the areas take about one, three and two minutes.
 """
@@ -18,7 +19,8 @@ from typing import Final
 ROOT: Final = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "tests"))  # the peers are started by the code that the tests use
 
-AREAS: Final = ("wire", "quorum", "image")
+AREAS: Final = ("wire", "quorum", "image", "operator")
+BY_DEFAULT: Final = ("wire", "quorum", "image")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -28,7 +30,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("areas", nargs="*", default=AREAS, metavar="area", help=f"one of {', '.join(AREAS)}")
+    parser.add_argument("areas", nargs="*", default=BY_DEFAULT, metavar="area", help=f"one of {', '.join(AREAS)}")
     parser.add_argument("--rounds", type=int, default=3, help="rounds of the quorum benchmark")
     parser.add_argument("--seconds", type=float, default=5.0, help="seconds of load in each round")
     parser.add_argument("--json", type=Path, default=ROOT / "benchmarks" / "results" / "latest.json")
@@ -43,6 +45,10 @@ def main(arguments: list[str] | None = None) -> int:
         figures += quorum.run(
             lambda text: print(text, file=sys.stderr, flush=True), rounds=options.rounds, seconds=options.seconds
         )
+    if "operator" in options.areas:
+        from benchmarks import kubernetes
+
+        figures += kubernetes.run(lambda text: print(text, file=sys.stderr, flush=True), rounds=options.rounds)
     print(f"load of the machine: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
     if figures:
         print(table(figures))
