@@ -7,8 +7,9 @@
 from __future__ import annotations
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from dataclasses import dataclass
 from typing import Final, NewType, Self
+
+from controller_runtime.values import dataclass
 
 NodeId = NewType("NodeId", int)
 Epoch = NewType("Epoch", int)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from controller_runtime.identifiers import DirectoryId, Endpoint, Epoch, NodeId, Offset, Uuid
+from controller_runtime.values import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)

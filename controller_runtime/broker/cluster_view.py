@@ -6,8 +6,6 @@ missing, so that the client asks again. In KRaft the controllers are hidden from
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from controller_runtime.identifiers import METADATA_TOPIC_NAME, ZERO_UUID, Endpoint, NodeId
 from controller_runtime.metadata.image import MetadataImage
 from controller_runtime.metadata.partitions import Partition
@@ -25,6 +23,7 @@ from controller_runtime.protocol.messages.metadata_response import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
+from controller_runtime.values import dataclass
 
 BROKERS = 1
 CONTROLLERS = 2

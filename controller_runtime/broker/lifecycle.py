@@ -10,7 +10,6 @@ itself. Registration that does not succeed in time, or that can never succeed, i
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
@@ -24,6 +23,7 @@ from controller_runtime.protocol.messages.broker_registration_request import (
     Listener,
 )
 from controller_runtime.protocol.messages.broker_registration_response import BrokerRegistrationResponse
+from controller_runtime.values import dataclass
 
 NO_EPOCH: Final = BrokerEpoch(-1)
 _RETRY_S: Final = 0.1

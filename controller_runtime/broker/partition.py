@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Final
 
 from controller_runtime.identifiers import Uuid
@@ -32,6 +31,7 @@ from controller_runtime.protocol.record_batch import (
     restamp,
     verify_crc,
 )
+from controller_runtime.values import dataclass, field
 
 NO_OFFSET: Final = -1
 _MAGIC_POSITION: Final = 16

@@ -6,8 +6,9 @@ A flag on the command line replaces its setting in the file and clears the other
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from controller_runtime.values import dataclass, field
 
 if TYPE_CHECKING:
     from controller_runtime.admin.client import AdminClient

@@ -12,7 +12,6 @@ import os
 import re
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 from controller_runtime.metadata.records import MalformedRecord, decode_record
@@ -26,6 +25,7 @@ from controller_runtime.storage import file_names
 from controller_runtime.storage.batch_scan import BatchPlace, scan
 from controller_runtime.storage.filesystem import OsFileSystem, read_whole
 from controller_runtime.storage.indexes import OffsetIndex, TimeIndex
+from controller_runtime.values import dataclass, field
 
 _CONTROL_LABELS: Final = {
     ControlType.LEADER_CHANGE: "LeaderChange: ",

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, NoReturn
+
+from controller_runtime.values import dataclass
 
 ACTIONS: Final = ("list", "describe", "create", "alter", "delete")
 

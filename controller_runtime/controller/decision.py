@@ -6,11 +6,10 @@ response leave only when they are committed (or, without records, when everythin
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from controller_runtime.identifiers import NO_NODE, NodeId, Offset, WallClock
 from controller_runtime.metadata.features import VersionedRecord
 from controller_runtime.protocol.schema import Message
+from controller_runtime.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

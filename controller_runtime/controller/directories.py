@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from controller_runtime.controller.brokers import check_broker_epoch
 from controller_runtime.controller.decision import Decision
 from controller_runtime.controller.errors import Refused
@@ -22,6 +20,7 @@ from controller_runtime.metadata.topics import TopicImage
 from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.protocol.messages import assign_replicas_to_dirs_request as asked
 from controller_runtime.protocol.messages import assign_replicas_to_dirs_response as told
+from controller_runtime.values import dataclass, field
 
 
 @dataclass(slots=True)

@@ -6,12 +6,12 @@ Soft means: lost with the leadership, and nothing is wrong then. A new leader gi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 
 from controller_runtime.identifiers import BrokerEpoch, Instant, NodeId, Offset
 from controller_runtime.metadata.cluster import BrokerRegistration
 from controller_runtime.metadata.image import MetadataImage
+from controller_runtime.values import dataclass
 
 
 class BrokerState(Enum):

@@ -8,7 +8,6 @@ same request gives the same record as on a Java controller.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
 from typing import Final
 
 from controller_runtime.identifiers import DirectoryId, NodeId, Uuid
@@ -19,6 +18,7 @@ from controller_runtime.metadata.partitions import NO_LEADER, RECOVERING, Partit
 from controller_runtime.metadata.replay import NO_LEADER_CHANGE
 from controller_runtime.metadata.topics import TopicImage
 from controller_runtime.protocol.messages.partition_change_record import PartitionChangeRecord
+from controller_runtime.values import dataclass, replace
 
 SKIP_LEADER_EPOCH_BUMP: Final = 12
 """From this metadata.version on, a smaller ISR alone does not raise the leader epoch."""

@@ -8,12 +8,12 @@ the racks are shuffled anew, so that the followers of one leader do not always m
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 from controller_runtime.controller.errors import Refused
 from controller_runtime.identifiers import DirectoryId
 from controller_runtime.metadata.cluster import MIGRATING, UNASSIGNED, BrokerRegistration
 from controller_runtime.protocol.errors import ErrorCode
+from controller_runtime.values import dataclass
 
 Below = Callable[[int], int]
 """A random number in [0, n)."""

@@ -8,7 +8,6 @@ the periodic work is due. It is made anew by `activate` and dropped by `deactiva
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Final
 
 from controller_runtime.controller.activation import DEFAULT_MIN_INSYNC_REPLICAS, activation_records
@@ -45,6 +44,7 @@ from controller_runtime.protocol.messages.no_op_record import NoOpRecord
 from controller_runtime.protocol.messages.unregister_broker_request import UnregisterBrokerRequest
 from controller_runtime.protocol.messages.update_features_request import UpdateFeaturesRequest
 from controller_runtime.protocol.schema import Message
+from controller_runtime.values import dataclass, field
 
 SERVED_BY_ANY: Final[frozenset[ApiKey]] = frozenset({ApiKey.DESCRIBE_CLUSTER, ApiKey.DESCRIBE_CONFIGS})
 """Reads that every controller answers from its own image, leading or not."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from itertools import chain, product
 
 from controller_runtime.controller.decision import Decision
@@ -39,6 +38,7 @@ from controller_runtime.protocol.messages.create_topics_response import (
 )
 from controller_runtime.protocol.messages.partition_record import PartitionRecord
 from controller_runtime.protocol.messages.topic_record import TopicRecord
+from controller_runtime.values import dataclass
 
 MAX_PARTITIONS_PER_REQUEST = 10_000
 MAX_DRAWS = 100

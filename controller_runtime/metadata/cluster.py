@@ -7,10 +7,10 @@ directories change by later records. Contact times and other soft state are not 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Final
 
 from controller_runtime.identifiers import BrokerEpoch, DirectoryId, Endpoint, NodeId, Uuid
+from controller_runtime.values import dataclass, field
 
 MIGRATING: Final = DirectoryId(Uuid.of(0, 0))
 UNASSIGNED: Final = DirectoryId(Uuid.of(0, 1))

@@ -6,10 +6,10 @@ Resource types are Kafka's: 2 topic, 4 broker (the empty name is the default of 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Final
 
 from controller_runtime.metadata.sharded import ShardedMap, ShardedMapBuilder
+from controller_runtime.values import dataclass, field
 
 TOPIC: Final = 2
 BROKER: Final = 4

@@ -8,11 +8,11 @@ its range, but it lives in the raft log as a control record and never in a Featu
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Final
 
 from controller_runtime.protocol.messages.feature_level_record import FeatureLevelRecord
 from controller_runtime.protocol.schema import Message
+from controller_runtime.values import dataclass, field
 
 VersionedRecord = tuple[Message, int]
 """A record and the version at which it is written."""

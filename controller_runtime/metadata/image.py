@@ -11,7 +11,6 @@ before the transaction, and AbortTransaction goes back to it: publish `stable`, 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from controller_runtime.identifiers import NodeId, Uuid
 from controller_runtime.metadata.cluster import BrokerRegistration, ClusterImage, ControllerRegistration
@@ -19,6 +18,7 @@ from controller_runtime.metadata.configs import ConfigsBuilder, ConfigsImage
 from controller_runtime.metadata.features import METADATA_VERSION
 from controller_runtime.metadata.security import AccessControlEntry, DelegationToken, QuotaEntity, ScramCredential
 from controller_runtime.metadata.topics import TopicsBuilder, TopicsImage
+from controller_runtime.values import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,6 @@ grows. Nobody outside this package may know the layout.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache
 from itertools import chain
 from struct import Struct
@@ -17,6 +16,7 @@ from typing import Final
 
 from controller_runtime.identifiers import DirectoryId, Uuid
 from controller_runtime.metadata.cluster import MIGRATING
+from controller_runtime.values import dataclass
 
 PAGE_SIZE: Final = 64
 NO_LEADER: Final = -1

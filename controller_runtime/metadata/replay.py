@@ -8,7 +8,6 @@ a quorum cannot contain it, so a node that meets one must stop rather than hold 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any, Final
 
 from controller_runtime.identifiers import BrokerEpoch, DirectoryId, NodeId
@@ -52,6 +51,7 @@ from controller_runtime.protocol.messages.unregister_broker_record import Unregi
 from controller_runtime.protocol.messages.user_scram_credential_record import UserScramCredentialRecord
 from controller_runtime.protocol.messages.zk_migration_state_record import ZkMigrationStateRecord
 from controller_runtime.protocol.schema import Message
+from controller_runtime.values import replace
 
 NO_LEADER_CHANGE: Final = -2
 _SAME_RECOVERY_STATE: Final = -1

@@ -6,9 +6,8 @@ survives a passage through this runtime even where no request here changes them 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from controller_runtime.identifiers import Uuid
+from controller_runtime.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Final
 
 from controller_runtime.metadata.configs import ALL_BROKERS, BROKER, TOPIC, ConfigsImage
+from controller_runtime.values import dataclass, replace
 
 MAX_VALUE_LENGTH: Final = 32767
 

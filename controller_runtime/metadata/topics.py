@@ -8,7 +8,6 @@ Python objects.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Final
 
 from controller_runtime.identifiers import Uuid
@@ -30,6 +29,7 @@ from controller_runtime.metadata.partitions import (
     with_row,
 )
 from controller_runtime.metadata.sharded import ShardedMap
+from controller_runtime.values import dataclass, field
 
 _OPEN_PAGES: Final = 256
 """How many unpacked pages a builder holds at most."""

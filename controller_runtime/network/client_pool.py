@@ -12,12 +12,12 @@ import contextlib
 import logging
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from controller_runtime.identifiers import Endpoint
 from controller_runtime.network.client_connection import MAX_UNANSWERED, Call, CallError, ClientConnection, Failure
 from controller_runtime.network.resolve import Resolver, system_resolver
 from controller_runtime.protocol.schema import Message
+from controller_runtime.values import dataclass
 
 log = logging.getLogger(__name__)
 

@@ -12,10 +12,10 @@ import asyncio
 import errno
 import logging
 import socket
-from dataclasses import dataclass
 from typing import Final, Protocol, cast
 
 from controller_runtime.network.frames import BadFrame, FrameBuffer
+from controller_runtime.values import dataclass
 
 log = logging.getLogger(__name__)
 

@@ -8,13 +8,13 @@ An append that fails is fatal: the broker has already given its offsets away.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import NewType
 
 from controller_runtime.broker.partition import PartitionKey
 from controller_runtime.identifiers import DirectoryId
 from controller_runtime.node.events import RequestId
 from controller_runtime.protocol.producer_states import ProducerEntry
+from controller_runtime.values import dataclass, field
 
 WorkId = NewType("WorkId", int)
 

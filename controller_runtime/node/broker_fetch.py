@@ -7,7 +7,6 @@ question and the data the log may only have grown.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Final
 
 from controller_runtime.broker.partition import LedPartition, PartitionKey
@@ -23,6 +22,7 @@ from controller_runtime.protocol.messages.fetch_response import (
     FetchResponse,
     PartitionData,
 )
+from controller_runtime.values import dataclass, field
 
 MAX_RESPONSE_BYTES: Final = 55 << 20
 """Kafka's `fetch.max.bytes` of the broker: no answer is larger, whatever is asked."""

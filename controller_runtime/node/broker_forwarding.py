@@ -6,7 +6,6 @@ again, until the request's time is up. So a change may be asked for twice; the c
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from controller_runtime.controller.refusals import refusal
@@ -22,6 +21,7 @@ from controller_runtime.protocol.messages.default_principal_data import DefaultP
 from controller_runtime.protocol.messages.envelope_request import EnvelopeRequest
 from controller_runtime.protocol.messages.envelope_response import EnvelopeResponse
 from controller_runtime.protocol.schema import Message
+from controller_runtime.values import dataclass
 
 CHANNEL: Final = "forwarding"
 REQUEST_TIMEOUT_S: Final = 30.0

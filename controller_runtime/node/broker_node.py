@@ -7,7 +7,6 @@ Long logs are replayed in pieces, one per step, so that clients are answered mea
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import cast
 
 from controller_runtime.identifiers import Instant, WallClock
@@ -35,6 +34,7 @@ from controller_runtime.protocol.errors import ProtocolError
 from controller_runtime.raft.config import RaftConfig
 from controller_runtime.raft.election_state import ElectionState
 from controller_runtime.raft.voter_set import EMPTY, VoterSet
+from controller_runtime.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,6 @@ The ends are known here; a timestamp is looked up in the log by the shell, so an
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Final
 
 from controller_runtime.broker.partition import LedPartition
@@ -30,6 +29,7 @@ from controller_runtime.protocol.messages.offset_for_leader_epoch_response impor
     OffsetForLeaderEpochResponse,
     OffsetForLeaderTopicResult,
 )
+from controller_runtime.values import dataclass, field
 
 LATEST: Final = -1
 EARLIEST: Final = -2

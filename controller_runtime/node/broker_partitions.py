@@ -7,7 +7,6 @@ from the image is deleted here; a topic of the same name made later is another o
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from controller_runtime.broker.partition import AppendRules, LedPartition, PartitionKey
 from controller_runtime.identifiers import ZERO_UUID, NodeId, Uuid
@@ -25,6 +24,7 @@ from controller_runtime.node.broker_effects import (
     PartitionOpened,
 )
 from controller_runtime.protocol.errors import ErrorCode
+from controller_runtime.values import dataclass
 
 
 @dataclass(slots=True)

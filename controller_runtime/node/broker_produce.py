@@ -7,8 +7,6 @@ waits for it is answered as not led here: the producer asks for new metadata and
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from controller_runtime.broker.partition import Appended, PartitionKey, Refused
 from controller_runtime.identifiers import WallClock
 from controller_runtime.node.broker_effects import AppendRecords, BrokerEffect, FinishWithoutReply
@@ -26,6 +24,7 @@ from controller_runtime.protocol.messages.produce_response import (
     ProduceResponse,
     TopicProduceResponse,
 )
+from controller_runtime.values import dataclass
 
 NO_ACKS = 0
 _VALID_ACKS = (-1, 0, 1)

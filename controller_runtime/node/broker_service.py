@@ -8,7 +8,6 @@ only the controller can decide are forwarded, the rest is answered from the imag
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import assert_never
 
 from controller_runtime.broker.cluster_view import View, describe_cluster, metadata
@@ -51,6 +50,7 @@ from controller_runtime.protocol.messages.metadata_request import MetadataReques
 from controller_runtime.protocol.messages.offset_for_leader_epoch_request import OffsetForLeaderEpochRequest
 from controller_runtime.protocol.messages.produce_request import ProduceRequest
 from controller_runtime.protocol.schema import Message
+from controller_runtime.values import dataclass, field
 
 HEARTBEAT_CHANNEL = "heartbeat"
 _CALL_TIMEOUT_MS = 4_500

@@ -8,7 +8,6 @@ what is committed. One step handles one event wholly; long logs are replayed in 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import assert_never
 
 from controller_runtime.controller.decision import RequestContext
@@ -55,6 +54,7 @@ from controller_runtime.protocol.schema import Message
 from controller_runtime.raft.config import RaftConfig
 from controller_runtime.raft.election_state import ElectionState
 from controller_runtime.raft.voter_set import EMPTY, VoterSet
+from controller_runtime.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@ registered controller supports, so a controller that stays silent would hold bac
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Final
 
 from controller_runtime.identifiers import Endpoint, Instant, NodeId, Uuid
@@ -23,6 +22,7 @@ from controller_runtime.protocol.messages.controller_registration_request import
 )
 from controller_runtime.protocol.messages.controller_registration_response import ControllerRegistrationResponse
 from controller_runtime.protocol.schema import Message
+from controller_runtime.values import dataclass, field
 
 CHANNEL: Final = "registration"
 TIMEOUT_MS: Final = 5000

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from controller_runtime.identifiers import METADATA_TOPIC_NAME, Instant, WallClock
 from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.protocol.messages.describe_quorum_request import DescribeQuorumRequest
@@ -17,6 +15,7 @@ from controller_runtime.protocol.messages.describe_quorum_response import (
 )
 from controller_runtime.raft.describe import QuorumDescription, ReplicaDescription
 from controller_runtime.raft.voter_set import VoterSet
+from controller_runtime.values import replace
 
 NEVER = -1
 FIRST_VERSION_WITH_DIRECTORIES = 2

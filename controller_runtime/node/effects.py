@@ -13,12 +13,11 @@ The ordering rule, stated once:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from controller_runtime.identifiers import Endpoint, Offset, OffsetAndEpoch
 from controller_runtime.node.events import CallId, ConnectionId, RequestId
 from controller_runtime.protocol.schema import Message
 from controller_runtime.raft.effects import ResetLog, SaveElection, Truncate, WriteSnapshot
+from controller_runtime.values import dataclass
 
 __all__ = [
     "Append",

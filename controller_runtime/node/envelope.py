@@ -6,8 +6,6 @@ this node is not the controller must be the envelope's own error 41, so that the
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from controller_runtime.protocol.api_keys import Role, api
 from controller_runtime.protocol.codec import decode
 from controller_runtime.protocol.errors import ErrorCode, ProtocolError
@@ -18,6 +16,7 @@ from controller_runtime.protocol.messages.envelope_response import EnvelopeRespo
 from controller_runtime.protocol.messages.request_header import RequestHeader
 from controller_runtime.protocol.schema import Message
 from controller_runtime.protocol.served import served
+from controller_runtime.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

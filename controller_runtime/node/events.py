@@ -10,12 +10,12 @@ The same union serves controllers and brokers. Rules the shell keeps:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import NewType
 
 from controller_runtime.identifiers import Endpoint, Offset, OffsetAndEpoch
 from controller_runtime.protocol.schema import Message
+from controller_runtime.values import dataclass
 
 ConnectionId = NewType("ConnectionId", int)
 RequestId = NewType("RequestId", int)

@@ -6,7 +6,6 @@ batches until the next step begins. `recover` reads, once at start, what consens
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from controller_runtime.identifiers import Epoch, Offset, OffsetAndEpoch
@@ -16,6 +15,7 @@ from controller_runtime.protocol.record_batch import RecordBatch, batch_headers,
 from controller_runtime.raft.log_view import LogView
 from controller_runtime.raft.messages import ControlRecord, KRaftVersion
 from controller_runtime.raft.voter_set import BOOTSTRAP_OFFSET, VoterHistory, VoterSet
+from controller_runtime.values import dataclass
 
 READ_BYTES: Final = 1 << 20
 BOOTSTRAP_SNAPSHOT: Final = OffsetAndEpoch(Offset(0), Epoch(0))

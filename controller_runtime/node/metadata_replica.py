@@ -8,7 +8,6 @@ step see each other's effects performed; reading what the step itself appends wo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Final, assert_never
 
 from controller_runtime.identifiers import Endpoint, Epoch, Instant, Offset, OffsetAndEpoch, WallClock
@@ -49,6 +48,7 @@ from controller_runtime.raft.events import (
 from controller_runtime.raft.messages import LogBatch, RaftError
 from controller_runtime.raft.replica import Replica
 from controller_runtime.raft.voter_set import VoterSet
+from controller_runtime.values import dataclass
 
 RAFT_KEYS: Final = frozenset(
     {

@@ -7,13 +7,13 @@ because the change may or may not survive. Offsets only grow while one node lead
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
 from typing import Final
 
 from controller_runtime.identifiers import Offset
 from controller_runtime.node.events import RequestId
 from controller_runtime.protocol.messages.request_header import RequestHeader
 from controller_runtime.protocol.schema import Message
+from controller_runtime.values import dataclass
 
 MAX_PENDING: Final = 100_000
 """More waiting replies than this are refused at once: the quorum is not committing."""

@@ -7,7 +7,6 @@ expected shape is a `PeerProtocolError`, which the caller treats as a failed cal
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from controller_runtime.identifiers import (
@@ -33,6 +32,7 @@ from controller_runtime.protocol.schema import Message
 from controller_runtime.raft import messages as raft
 from controller_runtime.raft.messages import RaftError
 from controller_runtime.raft.voter_set import Listeners, Voter
+from controller_runtime.values import dataclass
 
 NOBODY: Final = -1
 UNKNOWN_EPOCH: Final = Epoch(-1)

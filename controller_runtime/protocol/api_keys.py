@@ -9,13 +9,13 @@ What our own roles serve and advertise is in `served`: that table follows what i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from functools import cache
 from typing import Final
 
 from controller_runtime.protocol.messages import message_class
 from controller_runtime.protocol.schema import Message, Versions
+from controller_runtime.values import dataclass
 
 NEVER: Final = 32767
 

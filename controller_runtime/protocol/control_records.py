@@ -11,7 +11,6 @@ Apache Kafka 4.3.1 writes all of them at version 0 and stops at a type it does n
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING, Final
 
@@ -19,6 +18,7 @@ from controller_runtime.protocol.codec import decode, encode
 from controller_runtime.protocol.errors import ProtocolError
 from controller_runtime.protocol.messages import message_class
 from controller_runtime.protocol.records import Record
+from controller_runtime.values import dataclass
 
 if TYPE_CHECKING:
     from controller_runtime.protocol.schema import Message

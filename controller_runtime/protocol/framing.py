@@ -11,7 +11,6 @@ Cutting a stream into frames, with a bound, is for `network.frames`. As Apache K
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from controller_runtime.protocol.api_keys import (
@@ -27,6 +26,7 @@ from controller_runtime.protocol.errors import MalformedMessage, ProtocolError
 from controller_runtime.protocol.messages.request_header import RequestHeader
 from controller_runtime.protocol.messages.response_header import ResponseHeader
 from controller_runtime.protocol.schema import Message
+from controller_runtime.values import dataclass
 
 if TYPE_CHECKING:
     pass

@@ -7,8 +7,9 @@ restart: so what was refused as a duplicate before a crash is refused after it.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import Final, Protocol
+
+from controller_runtime.values import dataclass, field
 
 REMEMBERED_BATCHES: Final = 5
 """As in Kafka: a producer has at most five requests in flight, so no older batch can come again."""

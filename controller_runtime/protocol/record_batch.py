@@ -13,13 +13,13 @@ attributes on, so base offset and leader epoch may be stamped (`restamp`) withou
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from controller_runtime.protocol.checksum import crc32c
 from controller_runtime.protocol.compression import DEFAULT_LIMIT, Compression, compress, decompress
 from controller_runtime.protocol.errors import ProtocolError
 from controller_runtime.protocol.records import Record, read_records, write_records
+from controller_runtime.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

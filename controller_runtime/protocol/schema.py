@@ -18,12 +18,14 @@ Callers may not assume that values are checked: types are the type checker's wor
 
 from __future__ import annotations
 
-import dataclasses
 from functools import lru_cache, partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, cast, dataclass_transform
 
+from controller_runtime.values import dataclass
+
 if TYPE_CHECKING:
+    import dataclasses
     from collections.abc import Callable, Mapping
 
 type_setattr: Final = type.__setattr__
@@ -48,7 +50,7 @@ FIXED_SIZES: Final[Mapping[str, int]] = {
 }  # fmt: skip
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Versions:
     """An inclusive range of versions; empty when `lowest > highest`."""
 
@@ -154,6 +156,8 @@ class _DataclassFields:
     """`__dataclass_fields__`, made when someone asks: `dataclasses.replace` and `fields` then work as on any dataclass."""
 
     def __get__(self, instance: object, owner: type[Struct]) -> dict[str, dataclasses.Field[Any]]:
+        import dataclasses
+
         members: list[tuple[str, Any, Any]] = [
             (spec.name, Any, dataclasses.field(default_factory=partial(_same, spec.default))) for spec in owner.FIELDS
         ]
@@ -263,10 +267,14 @@ class Struct(metaclass=StructType):
         unknown_tagged_fields: tuple[tuple[int, bytes], ...] = ()
 
     def __setattr__(self, name: str, value: object) -> None:
-        raise dataclasses.FrozenInstanceError(f"{type(self).__name__}.{name} is frozen; use dataclasses.replace")
+        from dataclasses import FrozenInstanceError
+
+        raise FrozenInstanceError(f"{type(self).__name__}.{name} is frozen; use replace")
 
     def __delattr__(self, name: str) -> None:
-        raise dataclasses.FrozenInstanceError(f"{type(self).__name__}.{name} is frozen")
+        from dataclasses import FrozenInstanceError
+
+        raise FrozenInstanceError(f"{type(self).__name__}.{name} is frozen")
 
     def __eq__(self, other: object) -> bool:
         if self.__class__ is not other.__class__:

@@ -6,13 +6,13 @@ these rows, so a client never meets an API that answers nothing. `docs/compatibi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from controller_runtime.protocol.api_keys import ApiKey, Role, api
 from controller_runtime.protocol.schema import Versions
+from controller_runtime.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

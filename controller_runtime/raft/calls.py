@@ -6,11 +6,10 @@ an answer to a question of an earlier role could only confuse.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from controller_runtime.identifiers import Endpoint, Epoch, Instant, NodeId
 from controller_runtime.raft.effects import Lane
 from controller_runtime.raft.messages import Request
+from controller_runtime.values import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,9 @@ cold start short, and `suspicion_ms` lets a follower whose leader's connection j
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from controller_runtime.identifiers import NO_DIRECTORY, DirectoryId, Endpoint, NodeId, ReplicaKey
 from controller_runtime.raft.voter_set import Listeners, Voter
+from controller_runtime.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

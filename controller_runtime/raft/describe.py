@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from controller_runtime.identifiers import Epoch, Instant, NodeId, Offset, ReplicaKey
 from controller_runtime.raft.quorum import Quorum
 from controller_runtime.raft.roles import Leader, Progress
 from controller_runtime.raft.voter_set import Listeners
+from controller_runtime.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

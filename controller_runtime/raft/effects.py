@@ -6,12 +6,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 
 from controller_runtime.identifiers import Endpoint, Epoch, NodeId, Offset, OffsetAndEpoch
 from controller_runtime.raft.election_state import ElectionState
 from controller_runtime.raft.messages import ControlRecord, FetchResponse, LogBatch, Request, Response
+from controller_runtime.values import dataclass
 
 
 class Lane(Enum):

@@ -5,9 +5,8 @@ A voter's promise not to vote twice in an epoch lives here, so it is on disk bef
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from controller_runtime.identifiers import Epoch, NodeId, ReplicaKey
+from controller_runtime.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,12 @@ replica. An event never waits: one `step` handles it wholly.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 
 from controller_runtime.identifiers import Endpoint, Epoch, Offset, OffsetAndEpoch
 from controller_runtime.raft.messages import LogBatch, Request, Response
 from controller_runtime.raft.voter_set import VoterSet
+from controller_runtime.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,9 @@ agree on (epoch, offset) agree on all before it.
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass, field
 
 from controller_runtime.identifiers import Epoch, Offset, OffsetAndEpoch
+from controller_runtime.values import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,11 @@ it depends on the listener a request came through.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 
 from controller_runtime.identifiers import Endpoint, Epoch, NodeId, Offset, OffsetAndEpoch, ReplicaKey
 from controller_runtime.raft.voter_set import Listeners, Voter, VoterSet
+from controller_runtime.values import dataclass
 
 HIGH_WATERMARK_UNUSED = Offset(2**63 - 1)
 """What a Fetch below version 18 counts as: its sender does not tell what it knows."""

@@ -7,11 +7,11 @@ replica that led an epoch before a restart only ever resigns from it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Final
 
 from controller_runtime.identifiers import Endpoint, Epoch, Instant, NodeId, Offset, OffsetAndEpoch, ReplicaKey
 from controller_runtime.raft.voter_set import Listeners
+from controller_runtime.values import dataclass, field
 
 
 @dataclass(slots=True)

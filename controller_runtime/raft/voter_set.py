@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import Final
 
 from controller_runtime.identifiers import NO_DIRECTORY, Endpoint, NodeId, Offset, ReplicaKey
+from controller_runtime.values import dataclass, field
 
 Listeners = tuple[tuple[str, Endpoint], ...]
 """Listener name -> endpoint, in the order in which they were announced."""

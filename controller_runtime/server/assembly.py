@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from controller_runtime.controller.service import Chance, ControllerConfig
@@ -28,6 +27,7 @@ from controller_runtime.storage.filesystem import OsFileSystem
 from controller_runtime.storage.formatting import load_bootstrap_values, usable_directory_id
 from controller_runtime.storage.metadata_log import LogConfig, MetadataLog
 from controller_runtime.storage.quorum_state import QuorumState, load_quorum_state, save_quorum_state
+from controller_runtime.values import dataclass
 
 _PLAINTEXT: Final = 0
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from controller_runtime.identifiers import Endpoint, NodeId
@@ -25,6 +24,7 @@ from controller_runtime.server.listeners import (
 )
 from controller_runtime.server.properties import BadProperties, Property, parse_properties
 from controller_runtime.server.settings import Settings, check, notices
+from controller_runtime.values import dataclass
 
 T = TypeVar("T")
 

@@ -12,7 +12,6 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Final, Protocol, assert_never
 
 from controller_runtime.identifiers import Endpoint, Instant, WallClock
@@ -53,6 +52,7 @@ from controller_runtime.raft.election_state import ElectionState
 from controller_runtime.server.disk_thread import DiskThread
 from controller_runtime.server.trace import render_effect, render_event
 from controller_runtime.storage.metadata_log import MetadataLog, PendingWrite
+from controller_runtime.values import dataclass
 
 log = logging.getLogger(__name__)
 

@@ -8,10 +8,10 @@ majority resigns, so "known" means "recently heard of".
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from controller_runtime.server.http import Answer, Route
 from controller_runtime.server.metrics import NodeFacts, render, samples
+from controller_runtime.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

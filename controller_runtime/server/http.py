@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Final, cast
+
+from controller_runtime.values import dataclass
 
 MAX_HEAD_BYTES: Final = 8192
 MAX_SECONDS: Final = 10.0

@@ -6,9 +6,8 @@ Nothing is resolved here: a host stays the text it was, and is resolved anew on 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from controller_runtime.identifiers import Endpoint, NodeId
+from controller_runtime.values import dataclass
 
 
 class BadValue(ValueError):

@@ -8,7 +8,8 @@ underscores. So dashboards and alerts made for Apache Kafka work. The facts come
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+
+from controller_runtime.values import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)

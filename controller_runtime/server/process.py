@@ -15,7 +15,6 @@ import signal
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from controller_runtime.identifiers import Endpoint, Instant
@@ -31,6 +30,7 @@ from controller_runtime.server.config import ServerConfig
 from controller_runtime.server.driver import Clock, Driver
 from controller_runtime.server.requests import Requests
 from controller_runtime.storage.errors import StorageError
+from controller_runtime.values import replace
 
 if TYPE_CHECKING:
     from controller_runtime.server.http import HttpPort

@@ -7,8 +7,9 @@ over an earlier one, as in Java. Callers may not assume that a value makes sense
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
+
+from controller_runtime.values import dataclass
 
 _ESCAPES: Final = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 _BLANKS: Final = " \t\f"

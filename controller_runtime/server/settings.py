@@ -7,7 +7,6 @@ on a checked set. What names mean together (roles, listeners, voters) is for `co
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from controller_runtime.server.config_names import (
@@ -21,6 +20,7 @@ from controller_runtime.server.config_names import (
     ConfigName,
 )
 from controller_runtime.server.properties import Property
+from controller_runtime.values import dataclass
 
 _RANGES: Final = {"short": 2**15 - 1, "int": 2**31 - 1, "long": 2**63 - 1}
 

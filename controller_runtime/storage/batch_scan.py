@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
 from controller_runtime.protocol.checksum import crc32c
 from controller_runtime.storage.filesystem import File
+from controller_runtime.values import dataclass
 
 HEADER_SIZE: Final = 61
 """Bytes before the first record of a batch of magic 2."""

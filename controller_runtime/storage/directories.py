@@ -7,7 +7,6 @@ an error that names it. Nothing here ever formats a directory that has no `meta.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Final
 
 from controller_runtime.identifiers import DirectoryId, NodeId
@@ -15,6 +14,7 @@ from controller_runtime.storage.errors import StorageError
 from controller_runtime.storage.filesystem import FileSystem, Lock, join
 from controller_runtime.storage.meta_properties import load_ensemble, save_meta_properties
 from controller_runtime.storage.metadata_log import METADATA_DIRECTORY
+from controller_runtime.values import dataclass, replace
 
 LOCK: Final = ".lock"
 

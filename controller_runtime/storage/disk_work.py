@@ -8,7 +8,6 @@ durable before the next. So after a crash only the last segment can be torn, and
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import assert_never
 
 from controller_runtime.identifiers import OffsetAndEpoch
@@ -16,6 +15,7 @@ from controller_runtime.storage import file_names
 from controller_runtime.storage.filesystem import FileSystem, join
 from controller_runtime.storage.segment import Segment, write_index_entries
 from controller_runtime.storage.small_files import write_atomically
+from controller_runtime.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

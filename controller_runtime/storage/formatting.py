@@ -8,7 +8,6 @@ cluster is the caller's to say.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from controller_runtime.identifiers import DirectoryId, Endpoint, Epoch, NodeId, Offset, OffsetAndEpoch, Uuid
@@ -21,6 +20,7 @@ from controller_runtime.storage.meta_properties import MetaProperties, load_ense
 from controller_runtime.storage.metadata_log import METADATA_DIRECTORY
 from controller_runtime.storage.small_files import write_atomically
 from controller_runtime.storage.snapshot_batches import SnapshotContent, parse_snapshot, snapshot_bytes
+from controller_runtime.values import dataclass
 
 BOOTSTRAP_CHECKPOINT: Final = "bootstrap.checkpoint"
 BOOTSTRAP_SNAPSHOT: Final = OffsetAndEpoch(Offset(0), Epoch(0))

@@ -10,10 +10,10 @@ from __future__ import annotations
 import struct
 from array import array
 from bisect import bisect_right
-from dataclasses import dataclass, field
 from typing import Final
 
 from controller_runtime.storage.batch_scan import BatchPlace
+from controller_runtime.values import dataclass, field
 
 DEFAULT_INTERVAL_BYTES: Final = 4096
 NO_TIMESTAMP: Final = -1

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from controller_runtime.identifiers import DirectoryId, Uuid
@@ -23,6 +22,7 @@ from controller_runtime.storage.partition_log import (
     partition_directory,
 )
 from controller_runtime.storage.small_files import decode_partition_metadata, decode_partition_offsets, write_atomically
+from controller_runtime.values import dataclass
 
 NO_BROKER_EPOCH: Final = -1
 _DELETE: Final = "-delete"

@@ -7,13 +7,13 @@ keys their odd order, which is kept so that our file differs from Java's in the 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from controller_runtime.identifiers import DirectoryId, NodeId, Uuid
 from controller_runtime.storage.errors import CorruptFile, StorageError
 from controller_runtime.storage.filesystem import FileSystem, join, read_whole
 from controller_runtime.storage.small_files import write_atomically
+from controller_runtime.values import dataclass
 
 META_PROPERTIES: Final = "meta.properties"
 _JAVA_ORDER: Final = ("node.id", "directory.id", "version", "cluster.id")

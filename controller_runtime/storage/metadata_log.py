@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from controller_runtime.identifiers import METADATA_TOPIC_ID, Epoch, Offset, OffsetAndEpoch
@@ -32,6 +31,7 @@ from controller_runtime.storage.small_files import (
     write_atomically,
 )
 from controller_runtime.storage.tail import Tail
+from controller_runtime.values import dataclass
 
 METADATA_DIRECTORY: Final = "__cluster_metadata-0"
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import Final
 
 from controller_runtime.identifiers import Epoch, Offset, Uuid
@@ -21,6 +20,7 @@ from controller_runtime.storage.errors import CorruptFile, InvalidOffset, Storag
 from controller_runtime.storage.filesystem import FileSystem, join, read_whole
 from controller_runtime.storage.indexes import DEFAULT_INTERVAL_BYTES, NO_TIMESTAMP
 from controller_runtime.storage.segment import Segment, write_index_entries
+from controller_runtime.values import dataclass, replace
 
 _FOREVER: Final = (1 << 63) - 1
 

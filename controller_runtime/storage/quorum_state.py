@@ -8,13 +8,13 @@ upgrade of kraft.version leaves the file as it is until the next write.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import Any, Final
 
 from controller_runtime.identifiers import NO_DIRECTORY, DirectoryId, Epoch, NodeId, Uuid
 from controller_runtime.storage.errors import CorruptFile
 from controller_runtime.storage.filesystem import FileSystem, join, read_whole
 from controller_runtime.storage.small_files import write_atomically
+from controller_runtime.values import dataclass
 
 QUORUM_STATE: Final = "quorum-state"
 _NOBODY: Final = -1

@@ -9,7 +9,6 @@ could forget what was acknowledged.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from controller_runtime.identifiers import Epoch, Offset, OffsetAndEpoch
@@ -27,6 +26,7 @@ from controller_runtime.storage.disk_work import remove_files
 from controller_runtime.storage.errors import CorruptFile
 from controller_runtime.storage.filesystem import File, FileSystem, join
 from controller_runtime.storage.segment import Segment, write_index_entries
+from controller_runtime.values import dataclass
 
 _SEARCH_WINDOW: Final = 8 << 20
 """How far behind a bad batch a good one is looked for: more than any one append."""

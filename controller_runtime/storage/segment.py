@@ -6,7 +6,6 @@ file. The owner reads from the file only below what was written.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Final
 
 from controller_runtime.storage import file_names
@@ -14,6 +13,7 @@ from controller_runtime.storage.batch_scan import HEADER_SIZE, BatchPlace, parse
 from controller_runtime.storage.errors import CorruptFile
 from controller_runtime.storage.filesystem import File, FileSystem, join
 from controller_runtime.storage.indexes import DEFAULT_INTERVAL_BYTES, SegmentIndexes
+from controller_runtime.values import dataclass, field
 
 _SEARCH_CHUNK: Final = 64 << 10
 

@@ -8,7 +8,6 @@ with epoch 0 and no control records but header and footer.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
@@ -21,6 +20,7 @@ from controller_runtime.protocol.messages.voters_record import VotersRecord
 from controller_runtime.protocol.record_batch import Record, RecordBatch, decode_batches, encode_batch
 from controller_runtime.protocol.schema import Message
 from controller_runtime.storage.errors import CorruptFile
+from controller_runtime.values import dataclass
 
 RECORDS_PER_BATCH: Final = 1024
 """As Kafka's RecordsSnapshotWriter groups them."""

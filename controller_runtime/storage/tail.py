@@ -6,10 +6,10 @@ The bases, places and bytes lie in three lists in step, so that a lookup bisects
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from dataclasses import dataclass, field
 
 from controller_runtime.storage.batch_scan import BatchPlace
 from controller_runtime.storage.segment import Segment
+from controller_runtime.values import dataclass, field
 
 
 @dataclass(slots=True)
