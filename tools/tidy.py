@@ -11,7 +11,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-PACKAGES = ("controller_runtime", "operator/kraft_operator", "storage_guard", "deploy", "tools", "benchmarks")
+PACKAGES = (
+    "controller_runtime",
+    "operator/kraft_operator",
+    "storage_guard",
+    "metadata_pipeline",
+    "pyspark_kraft",
+    "deploy",
+    "tools",
+    "benchmarks",
+)
 MAX_FUNCTION_LINES = 60
 MAX_MODULE_LINES = 600
 ALLOWED: dict[str, int] = {}

@@ -1,0 +1,108 @@
+"""Rows of the table `batches`, and the rows of both tables that stand for what is no batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from controller_runtime.protocol.compression import Compression
+from controller_runtime.protocol.record_batch import COMPRESSION_MASK, CONTROL_BIT, TRANSACTIONAL_BIT
+from metadata_pipeline.schemas import ARROW_TYPES, Kind, Level, columns_of
+from metadata_pipeline.sources.chunks import Flaw
+from metadata_pipeline.sources.columns import constant, numbers, timestamps, words
+from metadata_pipeline.sources.faults import Fault
+from metadata_pipeline.sources.options import ReadOptions
+from metadata_pipeline.sources.piece import Batches
+from metadata_pipeline.sources.segments import Segment
+
+Maker = Callable[[], pa.Array]
+_CODECS: Final[list[str | None]] = [each.name.lower() for each in Compression] + [None] * (
+    COMPRESSION_MASK - Compression.ZSTD
+)
+UNDECODED: Final = frozenset((Fault.MAGIC, Fault.LENGTH))
+"""Faults after which nothing else in the header means anything."""
+
+
+def assemble(level: Level, options: ReadOptions, count: int, makers: Mapping[str, Maker]) -> pa.RecordBatch:
+    """The columns asked for; those that nobody makes are null."""
+    columns = columns_of(level, options.columns)
+    arrays = [
+        makers[column.name]() if column.name in makers else pa.nulls(count, ARROW_TYPES[column.kind])
+        for column in columns
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=pa.schema([column.arrow for column in columns]))
+
+
+def where(segment: Segment, count: int) -> dict[str, Maker]:
+    """The columns that are the same for a whole file."""
+    values: dict[str, tuple[Kind, Any]] = {
+        "cluster_id": ("string", segment.cluster_id),
+        "node_id": ("int", segment.node_id),
+        "directory_id": ("string", segment.directory_id),
+        "partition": ("string", segment.partition),
+        "file": ("string", segment.file),
+        "kind": ("string", segment.kind),
+        "snapshot_offset": ("bigint", segment.snapshot_offset),
+        "snapshot_epoch": ("int", segment.snapshot_epoch),
+    }
+    return {name: partial(constant, value, count, ARROW_TYPES[kind]) for name, (kind, value) in values.items()}
+
+
+def flaw_table(level: Level, segment: Segment, flaw: Flaw, options: ReadOptions) -> pa.RecordBatch:
+    """One row that says why there is nothing."""
+    given: dict[str, Any] = {"position": flaw.position, "fault": str(flaw.fault), "detail": flaw.detail}
+    if level == "batches":
+        given |= {"size": flaw.size, "valid": False}
+    kinds = {column.name: column.kind for column in columns_of(level)}
+    makers = where(segment, 1) | {
+        name: partial(pa.array, [value], ARROW_TYPES[kinds[name]]) for name, value in given.items()
+    }
+    return assemble(level, options, 1, makers)
+
+
+def batch_table(segment: Segment, batches: Batches, options: ReadOptions) -> pa.RecordBatch:
+    headers, count = batches.headers, len(batches)
+    bases = headers["base_offset"].astype(np.int64)
+    readable = np.array([fault is None or fault[0] not in UNDECODED for fault in batches.faults], np.bool_)
+    known = None if readable.all() else readable
+    attributes = headers["attributes"].astype(np.int16)
+
+    def header(name: str, kind: Any, source: Any = None) -> Maker:
+        return lambda: numbers(headers[name] if source is None else source, ARROW_TYPES[kind], known)
+
+    makers = where(segment, count) | {
+        "position": lambda: numbers(batches.starts + batches.position, pa.int64()),
+        "size": lambda: numbers(batches.sizes, pa.int64()),
+        "base_offset": lambda: numbers(bases, pa.int64()),
+        "last_offset": header("", "bigint", bases + headers["last_offset_delta"]),
+        "expected_offset": lambda: numbers(batches.expected, pa.int64(), batches.expected >= 0),
+        "epoch": header("epoch", "int"),
+        "magic": lambda: numbers(headers["magic"], pa.int8()),
+        "crc": header("crc", "bigint"),
+        "crc_ok": header("", "boolean", headers["crc"] == batches.crcs),
+        "attributes": header("attributes", "smallint"),
+        "is_control": header("", "boolean", (attributes & CONTROL_BIT) != 0),
+        "is_transactional": header("", "boolean", (attributes & TRANSACTIONAL_BIT) != 0),
+        "codec": lambda: _codecs(attributes, readable),
+        "base_timestamp": lambda: timestamps(headers["base_timestamp"].astype(np.int64), known),
+        "max_timestamp": lambda: timestamps(headers["max_timestamp"].astype(np.int64), known),
+        "base_timestamp_ms": header("base_timestamp", "bigint"),
+        "max_timestamp_ms": header("max_timestamp", "bigint"),
+        "producer_id": header("producer_id", "bigint"),
+        "producer_epoch": header("producer_epoch", "smallint"),
+        "base_sequence": header("base_sequence", "int"),
+        "record_count": header("record_count", "int"),
+        "valid": lambda: pa.array([fault is None for fault in batches.faults], pa.bool_()),
+        "fault": lambda: pa.array([None if fault is None else str(fault[0]) for fault in batches.faults], pa.string()),
+        "detail": lambda: pa.array([None if fault is None else fault[1] for fault in batches.faults], pa.string()),
+    }
+    return assemble("batches", options, count, makers)
+
+
+def _codecs(attributes: Any, readable: Any) -> pa.Array:
+    codes = np.where(readable, attributes & COMPRESSION_MASK, COMPRESSION_MASK)
+    return words(codes.astype(np.int8), _CODECS)

@@ -1,0 +1,180 @@
+"""Files into Arrow batches of the two schemas, without Spark.
+
+    for batch in read_records(["/var/lib/kafka/metadata"], ReadOptions(from_offset=1000)):
+        ...
+
+`read_range` is the unit of work: one file, or a part of it that begins at a batch. Batches come in the order of the file and are small (a
+chunk of the file each); nothing is kept. Whatever is wrong is a row with a fault; only a path under which there is nothing raises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from controller_runtime.protocol.record_batch import HEADER_BYTES
+from metadata_pipeline.schemas import Level
+from metadata_pipeline.sources.batch_rows import batch_table, flaw_table
+from metadata_pipeline.sources.chunks import Flaw, Piece, pieces
+from metadata_pipeline.sources.faults import Fault, ListingError
+from metadata_pipeline.sources.files import OpenFile
+from metadata_pipeline.sources.headers import checksums, faults_of, read_headers
+from metadata_pipeline.sources.offsets import OffsetCheck
+from metadata_pipeline.sources.options import ReadOptions
+from metadata_pipeline.sources.piece import Batches
+from metadata_pipeline.sources.record_rows import record_tables
+from metadata_pipeline.sources.segments import Listing, Problem, Segment, list_segments
+
+Opener = Callable[[str], OpenFile]
+
+
+@dataclass(frozen=True, slots=True)
+class FileRange:
+    """A part of a segment: bytes `start` to `end`, `start` being where a batch begins."""
+
+    segment: Segment
+    start: int
+    end: int
+
+    @classmethod
+    def whole(cls, segment: Segment) -> FileRange:
+        return cls(segment, 0, segment.size)
+
+
+def read_records(
+    paths: Iterable[str] | str, options: ReadOptions | None = None, *, filesystem: Any = None
+) -> Iterator[pa.RecordBatch]:
+    """Every record below the paths. Raises ListingError at the first step when there is nothing."""
+    return read("records", paths, options, filesystem=filesystem)
+
+
+def read_batches(
+    paths: Iterable[str] | str, options: ReadOptions | None = None, *, filesystem: Any = None
+) -> Iterator[pa.RecordBatch]:
+    """Every batch below the paths, without decoding records."""
+    return read("batches", paths, options, filesystem=filesystem)
+
+
+def read(
+    level: Level, paths: Iterable[str] | str, options: ReadOptions | None = None, *, filesystem: Any = None
+) -> Iterator[pa.RecordBatch]:
+    options = options or ReadOptions()
+    listing = list_segments(paths, filesystem=filesystem, clusters=options.clusters, kinds=options.kinds)
+    yield from problem_rows(level, listing.problems, options)
+    for segment in chosen(listing, options):
+        yield from read_range(level, FileRange.whole(segment), options, filesystem=filesystem)
+
+
+def chosen(listing: Listing, options: ReadOptions) -> Iterator[Segment]:
+    """The segments that may hold what was asked for, judged by their names alone."""
+    for directory in listing.directories:
+        logs = [segment for segment in directory.segments if segment.kind == "log"]
+        ends = {each.file: after.base_offset for each, after in pairwise(logs)}
+        for segment in directory.segments:
+            if segment.kind not in options.kinds or not _snapshot_fits(segment, options):
+                continue
+            if segment.kind == "log":
+                if options.to_offset is not None and segment.base_offset >= options.to_offset:
+                    continue
+                if (
+                    options.from_offset is not None
+                    and ends.get(segment.file, options.from_offset + 1) <= options.from_offset
+                ):
+                    continue
+            yield segment
+
+
+def _snapshot_fits(segment: Segment, options: ReadOptions) -> bool:
+    end = segment.snapshot_offset
+    if end is None:
+        return True
+    below = options.to_offset is not None and end > options.to_offset
+    return not below and not (options.from_offset is not None and end < options.from_offset)
+
+
+def problem_rows(level: Level, problems: Iterable[Problem], options: ReadOptions) -> Iterator[pa.RecordBatch]:
+    """The paths that could not be listed, as rows."""
+    for problem in problems:
+        segment = Segment(problem.path, "log", 0)
+        yield flaw_table(level, segment, Flaw(0, 0, problem.fault, problem.detail), options)
+
+
+def read_range(
+    level: Level, part: FileRange, options: ReadOptions, *, filesystem: Any = None
+) -> Iterator[pa.RecordBatch]:
+    """The rows of one file or of a part of it. Never raises for what is in the file or happens to it."""
+    segment = part.segment
+    if segment.size == 0:
+        yield flaw_table(level, segment, Flaw(0, 0, Fault.EMPTY, "the file is empty"), options)
+        return
+    try:
+        file = OpenFile(segment.file, filesystem)
+    except (OSError, ValueError) as error:
+        why = f"cannot be opened: {str(error).partition('. Detail:')[0]}"
+        yield flaw_table(level, segment, Flaw(part.start, part.end - part.start, Fault.UNREADABLE, why), options)
+        return
+    with file:
+        check = OffsetCheck(segment.base_offset if part.start == 0 else None)
+        for found in pieces(file, part.start, part.end, options.chunk_bytes):
+            match found:
+                case Flaw():
+                    check.lost()
+                    yield flaw_table(level, segment, found, options)
+                case Piece():
+                    yield from _piece_tables(level, segment, found, check, options)
+
+
+def _piece_tables(
+    level: Level, segment: Segment, piece: Piece, check: OffsetCheck, options: ReadOptions
+) -> Iterator[pa.RecordBatch]:
+    batches = _judge(piece, check)
+    if options.from_offset is not None or options.to_offset is not None or options.from_time_ms is not None:
+        batches = batches.kept(_wanted(segment, batches, options))
+    if not len(batches):
+        return
+    if level == "batches":
+        yield batch_table(segment, batches, options)
+    else:
+        yield from record_tables(segment, batches, options)
+
+
+def _judge(piece: Piece, check: OffsetCheck) -> Batches:
+    """All that headers, checksums and the order of offsets tell."""
+    starts = np.array(piece.starts, np.int64)
+    data = np.frombuffer(piece.data + bytes(HEADER_BYTES), np.uint8)
+    headers = read_headers(data, starts)
+    sizes = np.diff(np.append(starts, piece.end))
+    crcs = checksums(piece.data, starts, sizes)
+    faults = faults_of(headers, crcs)
+    expected, odd = check.step(headers)
+    for index in np.flatnonzero(odd).tolist():
+        if faults[index] is None:
+            base = int(headers[index]["base_offset"])
+            faults[index] = (
+                Fault.OFFSET,
+                f"base offset {base}, {int(expected[index])} is where the batch before it ended",
+            )
+    return Batches(piece.position, data, headers, starts, sizes, crcs, expected, faults)
+
+
+def _wanted(segment: Segment, batches: Batches, options: ReadOptions) -> Any:
+    """Batches that may hold a wanted record. One with a fault is kept: nobody knows what it holds."""
+    keep = np.ones(len(batches), np.bool_)
+    bases = batches.headers["base_offset"].astype(np.int64)
+    if segment.kind == "log" and options.from_offset is not None:
+        keep &= bases + batches.headers["last_offset_delta"] >= options.from_offset
+    if segment.kind == "log" and options.to_offset is not None:
+        keep &= bases < options.to_offset
+    if options.from_time_ms is not None:
+        keep &= batches.headers["max_timestamp"] >= options.from_time_ms
+    return keep | np.array([fault is not None for fault in batches.faults], np.bool_)
+
+
+__all__ = [
+    "FileRange", "ListingError", "chosen", "problem_rows", "read", "read_batches", "read_range", "read_records",
+]  # fmt: skip
