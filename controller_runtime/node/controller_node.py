@@ -8,6 +8,7 @@ what is committed. One step handles one event wholly; long logs are replayed in 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import assert_never
 
 from controller_runtime.controller.decision import RequestContext
@@ -38,16 +39,20 @@ from controller_runtime.node.events import (
     ResponseReceived,
     ShutdownRequested,
     SnapshotFlushed,
+    SnapshotGivenUp,
+    SnapshotWritten,
     TimePassed,
 )
 from controller_runtime.node.image_feed import ImageFeed
 from controller_runtime.node.log_writer import LogWriter
-from controller_runtime.node.metadata_replica import RAFT_KEYS, CallIds, MetadataReplica
+from controller_runtime.node.metadata_replica import RAFT_KEYS, VOTER_KEYS, CallIds, MetadataReplica
 from controller_runtime.node.pending import Asker, PendingReplies
 from controller_runtime.node.ports import MetadataLogReader, SnapshotReader
-from controller_runtime.protocol.api_keys import ApiKey, Role
+from controller_runtime.node.snapshots import SnapshotConfig, SnapshotKeeper
+from controller_runtime.protocol.api_keys import Role
 from controller_runtime.protocol.errors import ErrorCode, ProtocolError
 from controller_runtime.protocol.messages.api_versions_request import ApiVersionsRequest
+from controller_runtime.protocol.messages.api_versions_response import ApiVersionsResponse
 from controller_runtime.protocol.messages.describe_quorum_request import DescribeQuorumRequest
 from controller_runtime.protocol.messages.envelope_request import EnvelopeRequest
 from controller_runtime.protocol.schema import Message
@@ -65,6 +70,7 @@ class NodeConfig:
     controller: ControllerConfig
     identity: ControllerIdentity
     static_voters: VoterSet = EMPTY
+    snapshots: SnapshotConfig = SnapshotConfig()
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +109,7 @@ class ControllerNode:
             config.raft, cluster_id, log, snapshots, stored, config.static_voters, jitter, now, calls
         )
         self._feed = ImageFeed(self.meta, snapshots)
+        self.keeper = SnapshotKeeper(config.snapshots, self.meta, log, snapshots, now)
         self._service = ControllerService(config.controller, chance)
         self._registrar = ControllerRegistrar(config.identity, self.meta.calls)
         self._writer: LogWriter | None = None
@@ -157,7 +164,7 @@ class ControllerNode:
     def next_deadline(self) -> Instant | None:
         if self._wants_turn:
             return Instant(0.0)
-        wanted = [self.meta.next_deadline(), self._registrar.next_deadline()]
+        wanted = [self.meta.next_deadline(), self._registrar.next_deadline(), self.keeper.next_deadline()]
         if self._writer is not None:
             wanted += [self._service.next_deadline(), self._writer.linger_until]
         return min((at for at in wanted if at is not None), default=None)
@@ -168,7 +175,9 @@ class ControllerNode:
                 return self._on_request(event, now, wall)
             case ResponseReceived(call_id, _, body):
                 if self.meta.owns(call_id):
-                    return self.meta.response(call_id, body, now, wall)
+                    # What a new voter's node understands may be the last thing that its addition waits for.
+                    ahead = self._flush_writer(now, wall) if isinstance(body, ApiVersionsResponse) else []
+                    return ahead + self.meta.response(call_id, body, now, wall)
                 self._registrar.on_response(call_id, body, now)
                 return []
             case CallFailed(call_id, why):
@@ -182,6 +191,10 @@ class ControllerNode:
                 return self.meta.flushed(end_offset, now, wall)
             case SnapshotFlushed(snapshot_id):
                 return self.meta.snapshot_flushed(snapshot_id, now, wall)
+            case SnapshotWritten(snapshot_id, size_bytes):
+                return self.keeper.written(snapshot_id, size_bytes, now, wall)
+            case SnapshotGivenUp(snapshot_id, reason):
+                return self.keeper.given_up(snapshot_id, reason)
             case TimePassed():
                 return self.meta.tick(now, wall)
             case ShutdownRequested():
@@ -196,7 +209,7 @@ class ControllerNode:
     def _on_request(self, event: RequestReceived, now: Instant, wall: WallClock) -> list[NodeEffect]:
         if event.api_key in RAFT_KEYS:
             # Consensus may write control records: decisions that have their offsets go first.
-            ahead = self._flush_writer(now, wall) if event.api_key == ApiKey.UPDATE_RAFT_VOTER else []
+            ahead = self._flush_writer(now, wall) if event.api_key in VOTER_KEYS else []
             return ahead + self.meta.request(event, now, wall)
         match event.body:
             case ApiVersionsRequest() as request:
@@ -227,6 +240,11 @@ class ControllerNode:
         header = found.request.header
         asker = Asker(event.request_id, found.request.body, header)
         key, version = header.request_api_key, header.request_api_version
+        if key in VOTER_KEYS:
+            if not self.meta.replica.is_leader:
+                return [Respond(event.request_id, envelopes.not_controller())]
+            forwarded = replace(event, api_key=key, api_version=version, body=found.request.body)
+            return self._flush_writer(now, wall) + self.meta.request(forwarded, now, wall, header)
         return self._serve(asker, event, key, version, found.principal, now, wall)
 
     def _serve(
@@ -293,10 +311,18 @@ class ControllerNode:
         out += self._register(now, wall)
         if self._writer is not None and self.meta.leading is None:
             out += self._lead_or_follow(now, wall)  # Writing may be what makes it notice that it leads no more.
+        out += self._keep_snapshots(now, wall)
         if self.meta.ready_to_stop and not self._stopped:
             self._stopped = True
             out.append(Stop("shut down"))
         return out
+
+    def _keep_snapshots(self, now: Instant, wall: WallClock) -> list[NodeEffect]:
+        writer, feed = self._writer, self._feed
+        if writer is None:
+            return self.keeper.poll(feed.image, feed.position, feed.last_timestamp, feed.replayed_bytes, now, wall)
+        image, offset, timestamp = writer.committed_image, writer.committed_offset, writer.committed_timestamp
+        return self.keeper.poll(image, offset, timestamp, writer.committed_bytes, now, wall)
 
     def _lead_or_follow(self, now: Instant, wall: WallClock) -> list[NodeEffect]:
         out: list[NodeEffect] = []
@@ -312,7 +338,8 @@ class ControllerNode:
     def _activate(self, now: Instant, wall: WallClock) -> list[NodeEffect]:
         leading = self.meta.leading
         assert leading is not None, "only a leader becomes active"
-        self._writer = LogWriter(leading.epoch, self._feed.image, self._feed.position)
+        feed = self._feed
+        self._writer = LogWriter(leading.epoch, feed.image, feed.position, feed.last_timestamp, feed.replayed_bytes)
         self._writer.skip_to(self.meta.end_offset)
         records = self._service.activate(self._feed.image, now)
         if records:
@@ -321,7 +348,9 @@ class ControllerNode:
 
     def _deactivate(self, writer: LogWriter) -> list[NodeEffect]:
         """Uncommitted images go; the feed continues where the committed one ends."""
-        self._feed.restart(writer.committed_image, writer.committed_offset)
+        self._feed.restart(
+            writer.committed_image, writer.committed_offset, writer.committed_timestamp, writer.committed_bytes
+        )
         self._writer = None
         self._service.deactivate()
         refused = [self._refuse(reply.asker) for reply in self._pending.take_all()]

@@ -12,19 +12,27 @@ from typing import Final, assert_never
 
 from controller_runtime.identifiers import Endpoint, Epoch, Instant, Offset, OffsetAndEpoch, WallClock
 from controller_runtime.node import effects as shell
-from controller_runtime.node import raft_fetch_rpc, raft_rpc
+from controller_runtime.node import envelope as envelopes
+from controller_runtime.node import raft_fetch_rpc, raft_rpc, voter_rpc
 from controller_runtime.node.control_batches import encode_control_batch
 from controller_runtime.node.effects import Call, CancelCall, NodeEffect, Respond, Stop
 from controller_runtime.node.events import CallFailure, CallId, RequestId, RequestReceived
 from controller_runtime.node.log_reading import READ_BYTES, StepLog, recover, snapshot_voters
 from controller_runtime.node.ports import MetadataLogReader, SnapshotReader
 from controller_runtime.node.raft_rpc import Border
+from controller_runtime.node.snapshot_content import ArrivingSnapshot
 from controller_runtime.protocol.api_keys import ApiKey
 from controller_runtime.protocol.errors import ProtocolError
+from controller_runtime.protocol.messages.add_raft_voter_request import AddRaftVoterRequest
+from controller_runtime.protocol.messages.add_raft_voter_response import AddRaftVoterResponse
+from controller_runtime.protocol.messages.api_versions_response import ApiVersionsResponse
 from controller_runtime.protocol.messages.fetch_request import FetchRequest
 from controller_runtime.protocol.messages.fetch_response import FetchResponse
 from controller_runtime.protocol.messages.fetch_snapshot_request import FetchSnapshotRequest
 from controller_runtime.protocol.messages.fetch_snapshot_response import FetchSnapshotResponse
+from controller_runtime.protocol.messages.remove_raft_voter_request import RemoveRaftVoterRequest
+from controller_runtime.protocol.messages.remove_raft_voter_response import RemoveRaftVoterResponse
+from controller_runtime.protocol.messages.request_header import RequestHeader
 from controller_runtime.protocol.record_batch import RecordBatch, batch_headers
 from controller_runtime.protocol.schema import Message
 from controller_runtime.raft import effects as raft
@@ -37,18 +45,21 @@ from controller_runtime.raft.events import (
     Failure,
     Flushed,
     LeaderAppend,
+    LogShortened,
     RaftEvent,
     RequestArrived,
     Resign,
     ResponseArrived,
     Shutdown,
     SnapshotFetched,
+    SnapshotTaken,
     Tick,
+    UpgradeKRaftVersion,
 )
 from controller_runtime.raft.messages import LogBatch, RaftError
 from controller_runtime.raft.replica import Replica
 from controller_runtime.raft.voter_set import VoterSet
-from controller_runtime.values import dataclass
+from controller_runtime.values import dataclass, replace
 
 RAFT_KEYS: Final = frozenset(
     {
@@ -58,9 +69,14 @@ RAFT_KEYS: Final = frozenset(
         ApiKey.BEGIN_QUORUM_EPOCH,
         ApiKey.END_QUORUM_EPOCH,
         ApiKey.UPDATE_RAFT_VOTER,
+        ApiKey.ADD_RAFT_VOTER,
+        ApiKey.REMOVE_RAFT_VOTER,
     }
 )
-"""The requests that a quorum's own nodes send each other."""
+"""The requests that consensus answers."""
+
+VOTER_KEYS: Final = frozenset({ApiKey.UPDATE_RAFT_VOTER, ApiKey.ADD_RAFT_VOTER, ApiKey.REMOVE_RAFT_VOTER})
+"""Those that may make the leader write."""
 
 _FAILURES: Final = {
     CallFailure.REFUSED: Failure.REFUSED,
@@ -104,6 +120,7 @@ class _Waiting:
     request_id: RequestId
     version: int
     listener: str
+    envelope: RequestHeader | None = None
 
 
 class MetadataReplica:
@@ -131,6 +148,7 @@ class MetadataReplica:
         self._cluster_id = cluster_id
         self._log = StepLog(log)
         self._snapshots = snapshots
+        self._arriving: ArrivingSnapshot | None = None
         self._waiting: dict[int, _Waiting] = {}
         self._next_token = 1
         self._asked: dict[CallId, tuple[int, messages.Request]] = {}
@@ -152,6 +170,10 @@ class MetadataReplica:
     def flushed(self, end_offset: Offset, now: Instant, wall: WallClock) -> list[NodeEffect]:
         return self._step(Flushed(end_offset), now, wall)
 
+    def upgrade_kraft_version(self, epoch: Epoch, level: int, now: Instant, wall: WallClock) -> list[NodeEffect]:
+        """As the leader of `epoch`, after `replica.upgrade_fault(level)` said None in this step."""
+        return self._step(UpgradeKRaftVersion(epoch, level), now, wall)
+
     def resign(self, epoch: Epoch, now: Instant, wall: WallClock) -> list[NodeEffect]:
         return self._step(Resign(epoch), now, wall)
 
@@ -164,13 +186,16 @@ class MetadataReplica:
             self._append(batch.base_offset, batch.end_offset, batch.data)
         return self._step(LeaderAppend(epoch, tuple(batches)), now, wall)
 
-    def request(self, event: RequestReceived, now: Instant, wall: WallClock) -> list[NodeEffect]:
-        """A request with a key of RAFT_KEYS."""
+    def request(
+        self, event: RequestReceived, now: Instant, wall: WallClock, envelope: RequestHeader | None = None
+    ) -> list[NodeEffect]:
+        """A request with a key of RAFT_KEYS; `envelope` is the header of one that a broker forwarded."""
+        waiting = _Waiting(event.request_id, event.api_version, event.connection.listener, envelope)
         asked = self._from_wire(event)
         if isinstance(asked, Message):
-            return [Respond(event.request_id, asked)]
+            return [_respond(waiting, asked)]
         token, self._next_token = self._next_token, self._next_token + 1
-        self._waiting[token] = _Waiting(event.request_id, event.api_version, event.connection.listener)
+        self._waiting[token] = waiting
         return self._step(RequestArrived(token, asked), now, wall)
 
     def owns(self, call_id: CallId) -> bool:
@@ -182,7 +207,28 @@ class MetadataReplica:
             answer = self._answer_from_wire(asked, body)
         except ProtocolError:
             return self._step(CallEnded(number, Failure.INVALID), now, wall)
+        if isinstance(asked, messages.FetchSnapshotRequest) and isinstance(answer, messages.FetchSnapshotResponse):
+            answer = self._checked(asked, answer)
         return self._step(ResponseArrived(number, answer), now, wall)
+
+    def _checked(
+        self, asked: messages.FetchSnapshotRequest, answer: messages.FetchSnapshotResponse
+    ) -> messages.FetchSnapshotResponse:
+        """Consensus gives up its log for a snapshot: bytes that are none are an error before it hears of them."""
+        if answer.error is not RaftError.NONE or answer.snapshot_id != asked.snapshot_id:
+            return answer
+        if asked.position == 0:
+            self._arriving = ArrivingSnapshot(asked.snapshot_id)
+        if self._arriving is None or not self._arriving.position == asked.position == answer.position:
+            return answer
+        try:
+            self._arriving.take(answer.data)
+            if self._arriving.position >= answer.size:
+                self._arriving.finish()
+        except ProtocolError as error:
+            self._out.append(shell.Log("error", f"leader {answer.leader_id} sends a snapshot that is none: {error}"))
+            return replace(answer, error=RaftError.UNKNOWN_SERVER_ERROR, data=b"")
+        return answer
 
     def failed(self, call_id: CallId, why: CallFailure, now: Instant, wall: WallClock) -> list[NodeEffect]:
         number, _ = self._end_call(call_id)
@@ -192,6 +238,14 @@ class MetadataReplica:
         """A fetched snapshot is on disk: its voters are read, and the log begins anew."""
         version, voters = snapshot_voters(self._snapshots, snapshot_id)
         return self._step(SnapshotFetched(snapshot_id, version, voters), now, wall)
+
+    def snapshot_taken(self, snapshot_id: OffsetAndEpoch, now: Instant, wall: WallClock) -> list[NodeEffect]:
+        """A snapshot of our own is on disk."""
+        return self._step(SnapshotTaken(snapshot_id), now, wall)
+
+    def log_shortened(self, snapshot_id: OffsetAndEpoch, now: Instant, wall: WallClock) -> list[NodeEffect]:
+        """The log begins at this snapshot now; the shell is told by the caller."""
+        return self._step(LogShortened(snapshot_id), now, wall)
 
     def peer_disconnected(self, endpoint: Endpoint, now: Instant, wall: WallClock) -> list[NodeEffect]:
         return self._step(ConnectionLost(endpoint), now, wall)
@@ -241,6 +295,8 @@ class MetadataReplica:
                 return raft_fetch_rpc.fetch_from_wire(fetch, event.api_version, border)
             case FetchSnapshotRequest() as fetch_snapshot:
                 return raft_fetch_rpc.snapshot_from_wire(fetch_snapshot, border)
+            case AddRaftVoterRequest() | RemoveRaftVoterRequest() as change:
+                return voter_rpc.request_from_wire(change, border)
             case body:
                 return raft_rpc.request_from_wire(body, event.api_version, border)
 
@@ -250,6 +306,8 @@ class MetadataReplica:
                 return raft_fetch_rpc.fetch_response_from_wire(body)
             case FetchSnapshotResponse() if isinstance(asked, messages.FetchSnapshotRequest):
                 return raft_fetch_rpc.snapshot_response_from_wire(body, asked)
+            case AddRaftVoterResponse() | RemoveRaftVoterResponse() | ApiVersionsResponse():
+                return voter_rpc.response_from_wire(body)
             case _:
                 return raft_rpc.response_from_wire(body)
 
@@ -266,7 +324,9 @@ class MetadataReplica:
 
     def _translate_one(self, effect: raft.RaftEffect, wall: WallClock) -> None:
         match effect:
-            case raft.SaveElection() | raft.Truncate() | raft.ResetLog() | raft.WriteSnapshot():
+            case (
+                raft.SaveElection() | raft.Truncate() | raft.ResetLog() | raft.WriteSnapshot() | raft.DropSnapshotPart()
+            ):
                 self._out.append(effect)
             case raft.Append(batches):
                 data = b"".join([batch.data for batch in batches])
@@ -310,6 +370,8 @@ class MetadataReplica:
                 body = raft_fetch_rpc.fetch_to_wire(fetch, border)
             case messages.FetchSnapshotRequest() as snapshot:
                 body = raft_fetch_rpc.snapshot_to_wire(snapshot, border)
+            case messages.AddVoterRequest() | messages.RemoveVoterRequest() | messages.ApiVersionsRequest() as change:
+                body = voter_rpc.request_to_wire(change, border, send.timeout_ms)
             case request:
                 body = raft_rpc.request_to_wire(request, border)
         self._out.append(Call(call_id, send.lane.value, send.endpoint, body, send.timeout_ms))
@@ -322,7 +384,7 @@ class MetadataReplica:
 
     def _reply(self, effect: raft.Reply | raft.ReplyRecords | raft.ReplySnapshot) -> None:
         waiting = self._waiting.pop(effect.token)
-        self._out.append(Respond(waiting.request_id, self._reply_body(effect, waiting)))
+        self._out.append(_respond(waiting, self._reply_body(effect, waiting)))
 
     def _reply_body(self, effect: raft.Reply | raft.ReplyRecords | raft.ReplySnapshot, waiting: _Waiting) -> Message:
         border = self._border(waiting.listener)
@@ -336,6 +398,10 @@ class MetadataReplica:
                 return raft_fetch_rpc.fetch_response_to_wire(response, waiting.version, border)
             case messages.FetchSnapshotResponse():
                 return raft_fetch_rpc.snapshot_response_to_wire(response, waiting.version, border)
+            case messages.AddVoterResponse() | messages.RemoveVoterResponse():
+                return voter_rpc.response_to_wire(response)
+            case messages.ApiVersionsResponse():
+                raise AssertionError("consensus asks for versions, it does not tell them")
             case _:
                 return raft_rpc.response_to_wire(response, waiting.version, border)
 
@@ -352,3 +418,9 @@ class MetadataReplica:
         return messages.FetchSnapshotResponse(
             RaftError.NONE, asked.epoch, asked.leader_id, asked.snapshot_id, size, asked.position, data
         )
+
+
+def _respond(waiting: _Waiting, body: Message) -> NodeEffect:
+    if waiting.envelope is not None:
+        body = envelopes.wrap(body, waiting.envelope)
+    return Respond(waiting.request_id, body)

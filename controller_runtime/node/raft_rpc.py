@@ -1,4 +1,4 @@
-"""The quorum's requests and responses between Kafka's messages and raft's values, except Fetch and FetchSnapshot (`raft_fetch_rpc`).
+"""The quorum's elections, and UpdateRaftVoter, between Kafka's messages and raft's values.
 
 Wire versions, topic names, cluster ids and error numbers end here. A request that is not for this cluster or this partition is refused
 here with Kafka's code (104, 42) and never reaches consensus. Answers of other nodes are material to judge: what has not the
@@ -75,8 +75,15 @@ def is_foreign(cluster_id: str | None, border: Border) -> bool:
 # Requests.
 
 
-def request_to_wire(request: raft.Request, border: Border) -> Message:
-    """The message that asks this. Fetches are in `raft_fetch_rpc`."""
+ElectionRequest = raft.VoteRequest | raft.BeginQuorumEpochRequest | raft.EndQuorumEpochRequest | raft.UpdateVoterRequest
+ElectionResponse = (
+    raft.VoteResponse | raft.BeginQuorumEpochResponse | raft.EndQuorumEpochResponse | raft.UpdateVoterResponse
+)
+"""What this module translates. Fetches are in `raft_fetch_rpc`, additions and removals in `voter_rpc`."""
+
+
+def request_to_wire(request: ElectionRequest, border: Border) -> Message:
+    """The message that asks this."""
     match request:
         case raft.VoteRequest():
             return _vote_to_wire(request, border)
@@ -86,8 +93,6 @@ def request_to_wire(request: raft.Request, border: Border) -> Message:
             return _end_to_wire(request, border)
         case raft.UpdateVoterRequest():
             return _update_to_wire(request, border)
-        case raft.FetchRequest() | raft.FetchSnapshotRequest():
-            raise AssertionError("fetches are translated by raft_fetch_rpc")
 
 
 def _vote_to_wire(request: raft.VoteRequest, border: Border) -> Message:
@@ -149,7 +154,7 @@ def _update_to_wire(request: raft.UpdateVoterRequest, border: Border) -> Message
     )
 
 
-def request_from_wire(body: Message, version: int, border: Border) -> raft.Request | Message:
+def request_from_wire(body: Message, version: int, border: Border) -> ElectionRequest | Message:
     """What a peer asks, or the answer that refuses it."""
     match body:
         case vote_q.VoteRequest():
@@ -184,7 +189,7 @@ def _receiver(voter_id: int, directory_id: bytes, version: int) -> ReplicaKey | 
     return ReplicaKey(NodeId(voter_id), DirectoryId(directory_id))  # type: ignore[arg-type]
 
 
-def _vote_from_wire(body: vote_q.VoteRequest, version: int, border: Border) -> raft.Request | Message:
+def _vote_from_wire(body: vote_q.VoteRequest, version: int, border: Border) -> ElectionRequest | Message:
     if error := _shape_error(body, border):
         return vote_r.VoteResponse(error_code=error)
     asked = body.topics[0].partitions[0]
@@ -197,7 +202,7 @@ def _vote_from_wire(body: vote_q.VoteRequest, version: int, border: Border) -> r
     )
 
 
-def _begin_from_wire(body: begin_q.BeginQuorumEpochRequest, version: int, border: Border) -> raft.Request | Message:
+def _begin_from_wire(body: begin_q.BeginQuorumEpochRequest, version: int, border: Border) -> ElectionRequest | Message:
     if error := _shape_error(body, border):
         return begin_r.BeginQuorumEpochResponse(error_code=error)
     asked = body.topics[0].partitions[0]
@@ -209,7 +214,7 @@ def _begin_from_wire(body: begin_q.BeginQuorumEpochRequest, version: int, border
     )
 
 
-def _end_from_wire(body: end_q.EndQuorumEpochRequest, version: int, border: Border) -> raft.Request | Message:
+def _end_from_wire(body: end_q.EndQuorumEpochRequest, version: int, border: Border) -> ElectionRequest | Message:
     if error := _shape_error(body, border):
         return end_r.EndQuorumEpochResponse(error_code=error)
     asked = body.topics[0].partitions[0]
@@ -223,7 +228,7 @@ def _end_from_wire(body: end_q.EndQuorumEpochRequest, version: int, border: Bord
     return raft.EndQuorumEpochRequest(NodeId(asked.leader_id), Epoch(asked.leader_epoch), preferred)
 
 
-def _update_from_wire(body: update_q.UpdateRaftVoterRequest, border: Border) -> raft.Request | Message:
+def _update_from_wire(body: update_q.UpdateRaftVoterRequest, border: Border) -> ElectionRequest | Message:
     if is_foreign(body.cluster_id, border):
         return update_r.UpdateRaftVoterResponse(error_code=ErrorCode.INCONSISTENT_CLUSTER_ID)
     listeners: Listeners = tuple((at.name.upper(), Endpoint(at.host, at.port)) for at in body.listeners)
@@ -236,7 +241,7 @@ def _update_from_wire(body: update_q.UpdateRaftVoterRequest, border: Border) -> 
 # Responses.
 
 
-def response_to_wire(response: raft.Response, version: int, border: Border) -> Message:
+def response_to_wire(response: ElectionResponse, version: int, border: Border) -> Message:
     """The answer to a request of a peer, with the leader's endpoint on the listener the peer used, which version 0 cannot carry."""
     leader = NOBODY if response.leader_id is None else response.leader_id
     code, at = error_code(response.error), border.leader_endpoint
@@ -271,11 +276,9 @@ def response_to_wire(response: raft.Response, version: int, border: Border) -> M
             host, port = (at.host, at.port) if at else ("", -1)
             current = update_r.CurrentLeader(leader_id=leader, leader_epoch=response.epoch, host=host, port=port)
             return update_r.UpdateRaftVoterResponse(error_code=code, current_leader=current)
-        case raft.FetchResponse() | raft.FetchSnapshotResponse():
-            raise AssertionError("fetches are translated by raft_fetch_rpc")
 
 
-def response_from_wire(body: Message) -> raft.Response:
+def response_from_wire(body: Message) -> ElectionResponse:
     """What a peer answered. Raises PeerProtocolError if it is not about the metadata partition."""
     match body:
         case vote_r.VoteResponse():

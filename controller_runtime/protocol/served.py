@@ -58,6 +58,8 @@ CONTROLLER: Final[Mapping[ApiKey, Served]] = {
     ApiKey.ALLOCATE_PRODUCER_IDS: Served(),
     ApiKey.CONTROLLER_REGISTRATION: Served(),
     ApiKey.ASSIGN_REPLICAS_TO_DIRS: Served(),
+    ApiKey.ADD_RAFT_VOTER: Served(),
+    ApiKey.REMOVE_RAFT_VOTER: Served(),
     ApiKey.UPDATE_RAFT_VOTER: Served(),
     ApiKey.LIST_PARTITION_REASSIGNMENTS: Served(),
 }
@@ -80,6 +82,8 @@ BROKER: Final[Mapping[ApiKey, Served]] = {
     ApiKey.DESCRIBE_CLUSTER: Served(),
     ApiKey.UNREGISTER_BROKER: Served(note="forwarded to the controller"),
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: Served(),
+    ApiKey.ADD_RAFT_VOTER: Served(note="forwarded to the controller"),
+    ApiKey.REMOVE_RAFT_VOTER: Served(note="forwarded to the controller"),
 }
 
 TABLES: Final[Mapping[Role, Mapping[ApiKey, Served]]] = {Role.BROKER: BROKER, Role.CONTROLLER: CONTROLLER}

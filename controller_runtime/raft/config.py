@@ -21,6 +21,8 @@ class RaftConfig:
     """Where this node's own controller listeners are reached; empty on a broker."""
     can_vote: bool = True
     """A controller. Others never stand, whatever the voter set says."""
+    auto_join: bool = False
+    """A controller that is no voter asks the leader to make it one (KIP-1186)."""
     durable_fetch: bool = True
     """Fetch on only when all that was fetched is on disk. Controllers must, because their fetch offset is a promise."""
     bootstrap: tuple[Endpoint, ...] = ()

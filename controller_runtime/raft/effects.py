@@ -69,6 +69,13 @@ class WriteSnapshot:
 
 
 @dataclass(frozen=True, slots=True)
+class DropSnapshotPart:
+    """Delete the part file of a fetched snapshot: nobody goes on with it."""
+
+    snapshot_id: OffsetAndEpoch
+
+
+@dataclass(frozen=True, slots=True)
 class Send:
     """`to` is None where only the address is known (a bootstrap server)."""
 
@@ -169,6 +176,7 @@ RaftEffect = (
     | Truncate
     | ResetLog
     | WriteSnapshot
+    | DropSnapshotPart
     | Send
     | Abandon
     | Reply

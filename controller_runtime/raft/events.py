@@ -82,6 +82,21 @@ class SnapshotTaken:
 
 
 @dataclass(frozen=True, slots=True)
+class LogShortened:
+    """The log begins at this snapshot of ours; older ones are gone."""
+
+    snapshot_id: OffsetAndEpoch
+
+
+@dataclass(frozen=True, slots=True)
+class UpgradeKRaftVersion:
+    """The application, leader of `epoch`, raises kraft.version; `Replica.upgrade_fault` said that it can, in the same step."""
+
+    epoch: Epoch
+    level: int
+
+
+@dataclass(frozen=True, slots=True)
 class Resign:
     """The application does not want to lead this epoch any more."""
 
@@ -107,6 +122,8 @@ RaftEvent = (
     | LeaderAppend
     | SnapshotFetched
     | SnapshotTaken
+    | LogShortened
+    | UpgradeKRaftVersion
     | Resign
     | Shutdown
     | Tick

@@ -6,7 +6,7 @@ should look for that one. Resigning tells the voters in the order of how much th
 
 from __future__ import annotations
 
-from controller_runtime.identifiers import Epoch, Instant, NodeId, Offset, ReplicaKey
+from controller_runtime.identifiers import NO_DIRECTORY, Epoch, Instant, NodeId, Offset, ReplicaKey
 from controller_runtime.raft.effects import AppendControl, Lane, Reply
 from controller_runtime.raft.election import become_prospective, is_addressed_to
 from controller_runtime.raft.messages import (
@@ -69,6 +69,9 @@ def sync_voters(q: Quorum, leader: Leader, now: Instant) -> None:
             progress = leader.observers.pop(voter.key, None) or Progress(voter.key, last_contact=now, next_begin=now)
         progress.listeners = voter.listeners
         leader.voters[node_id] = progress
+    for left in known.values():
+        if left.key.directory_id != NO_DIRECTORY and q.voters.match(left.key) is None:
+            leader.observers[left.key] = left
 
 
 def poll_leader(q: Quorum, leader: Leader, now: Instant) -> None:

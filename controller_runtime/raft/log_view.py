@@ -77,6 +77,30 @@ class LogView:
         self.epoch_starts = []
         self.snapshots = [snapshot_id]
 
+    def taken(self, snapshot_id: OffsetAndEpoch) -> None:
+        """This node froze a snapshot of its own log."""
+        assert snapshot_id not in self.snapshots, f"snapshot {snapshot_id} exists"
+        assert self.start_offset <= snapshot_id.offset <= self.end_offset, f"snapshot {snapshot_id} outside of the log"
+        self.snapshots = sorted([*self.snapshots, snapshot_id])
+
+    def delete_before(self, snapshot_id: OffsetAndEpoch) -> None:
+        """The log begins at this snapshot of ours: what lies below, and older snapshots, are gone."""
+        assert snapshot_id in self.snapshots, f"no snapshot {snapshot_id}"
+        start = snapshot_id.offset
+        assert self.start_offset < start <= self.end_offset, f"the log {self.start_offset}.. cannot begin at {start}"
+        before = [epoch for epoch, first in self.epoch_starts if first < start]
+        kept = [entry for entry in self.epoch_starts if entry[1] >= start]
+        if before and (not kept or kept[0][1] > start) and self.end_offset > start:
+            kept.insert(0, (before[-1], start))
+        self.epoch_starts, self.start_offset = kept, start
+        self.snapshots = [known for known in self.snapshots if known.offset >= start]
+
+    def epoch_before(self, offset: Offset) -> Epoch:
+        """The epoch of the record below `offset`: what a snapshot that ends there is named after."""
+        assert self.start_offset < offset <= self.end_offset, f"no record below {offset} in {self.start_offset}.."
+        below = bisect_right(self.epoch_starts, offset - 1, key=lambda entry: entry[1])
+        return self.epoch_starts[below - 1][0]
+
     def end_of(self, epoch: Epoch) -> OffsetAndEpoch:
         """The end of the largest epoch not above `epoch`; the log's end if `epoch` is above all."""
         starts = self.epoch_starts

@@ -1,8 +1,9 @@
 """What replicas say to each other, as plain values.
 
-Versions, topics, cluster ids and error numbers end at `node/raft_rpc.py`; a name here is Kafka's. Every response says which epoch
-and leader its sender knows: a stale replica learns from any answer. `leader_endpoint` is filled in at the border, because
-it depends on the listener a request came through.
+Versions, topics, cluster ids and error numbers end at `node/raft_rpc.py`; a name here is Kafka's. A `QuorumResponse` says which epoch
+and leader its sender knows: a stale replica learns from any of them. `leader_endpoint` is filled in at the border, because
+it depends on the listener a request came through. Answers about adding and removing voters carry words for people instead;
+None stands for Kafka's usual words of the error.
 """
 
 from __future__ import annotations
@@ -183,6 +184,44 @@ class UpdateVoterResponse:
     leader_endpoint: Endpoint | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class AddVoterRequest:
+    """Make an observer a voter. Nothing is said of its versions: the leader asks the node itself."""
+
+    voter: Voter
+    ack_when_committed: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class AddVoterResponse:
+    error: RaftError
+    message: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveVoterRequest:
+    key: ReplicaKey
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveVoterResponse:
+    error: RaftError
+    message: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ApiVersionsRequest:
+    """Asks a node that is to become a voter which levels of kraft.version it understands."""
+
+
+@dataclass(frozen=True, slots=True)
+class ApiVersionsResponse:
+    """`kraft_versions` is None if the node says nothing about kraft.version."""
+
+    error: RaftError
+    kraft_versions: tuple[int, int] | None
+
+
 Request = (
     VoteRequest
     | BeginQuorumEpochRequest
@@ -190,8 +229,11 @@ Request = (
     | FetchRequest
     | FetchSnapshotRequest
     | UpdateVoterRequest
+    | AddVoterRequest
+    | RemoveVoterRequest
+    | ApiVersionsRequest
 )
-Response = (
+QuorumResponse = (
     VoteResponse
     | BeginQuorumEpochResponse
     | EndQuorumEpochResponse
@@ -199,3 +241,4 @@ Response = (
     | FetchSnapshotResponse
     | UpdateVoterResponse
 )
+Response = QuorumResponse | AddVoterResponse | RemoveVoterResponse | ApiVersionsResponse

@@ -15,6 +15,7 @@ from controller_runtime.raft.config import RaftConfig
 from controller_runtime.raft.effects import (
     Abandon,
     AdvanceHighWatermark,
+    DropSnapshotPart,
     Lane,
     Note,
     RaftEffect,
@@ -27,16 +28,18 @@ from controller_runtime.raft.effects import (
 from controller_runtime.raft.election_state import ElectionState
 from controller_runtime.raft.log_view import LogView
 from controller_runtime.raft.messages import (
+    AddVoterResponse,
     ControlRecord,
     FetchResponse,
     KRaftVersion,
     LogBatch,
     RaftError,
+    RemoveVoterResponse,
     Request,
-    UpdateVoterResponse,
 )
 from controller_runtime.raft.roles import (
     TRANSITIONS,
+    Adding,
     Candidate,
     Follower,
     Leader,
@@ -171,6 +174,8 @@ class Quorum:
         self.role = role
         self.out += [Abandon(number) for number in self.calls.abandon_all()]
         self.save()
+        if isinstance(left, Follower):
+            self.drop_snapshot(left)
         if isinstance(left, Leader):
             self.out.append(StopLeading(left.epoch))
             self._send_away(left)
@@ -180,9 +185,15 @@ class Quorum:
         for token in left.parked:
             response = FetchResponse(RaftError.NOT_LEADER_OR_FOLLOWER, self.epoch, self.leader_id)
             self.out.append(Reply(token, response))
-        if left.change is not None:
-            refused = UpdateVoterResponse(RaftError.NOT_LEADER_OR_FOLLOWER, self.epoch, self.leader_id)
-            self.out.append(Reply(left.change.token, refused))
+        if left.change is not None and left.change.token is not None:
+            kind = AddVoterResponse if isinstance(left.change, Adding) else RemoveVoterResponse
+            self.out.append(Reply(left.change.token, kind(RaftError.NOT_LEADER_OR_FOLLOWER)))
+
+    def drop_snapshot(self, role: Follower) -> None:
+        """Give up the snapshot that is being fetched, if there is one: files of two leaders may differ in their bytes."""
+        fetching, role.snapshot = role.snapshot, None
+        if fetching is not None and fetching.position > 0 and not fetching.written:
+            self.out.append(DropSnapshotPart(fetching.snapshot_id))
 
     def election_state(self) -> ElectionState:
         role = self.role
@@ -288,17 +299,17 @@ class Quorum:
 
     def try_send(
         self, now: Instant, lane: Lane, to: NodeId | None, endpoint: Endpoint, request: Request, timeout_ms: int
-    ) -> bool:
-        """Send unless the destination is busy or backing off; in that case wake up when it is not."""
+    ) -> int:
+        """The call's number; 0 if the destination is busy or backing off: then wake up when it is not."""
         if self.calls.is_busy(endpoint, lane):
-            return False
+            return 0
         ready_at = self.calls.ready_at(endpoint, lane)
         if ready_at is not None and ready_at > now:
             self.wake(ready_at)
-            return False
+            return 0
         number = self.calls.begin(Call(lane, to, endpoint, request, self.epoch))
         self.out.append(Send(number, lane, to, endpoint, request, timeout_ms))
-        return True
+        return number
 
     def note(self, text: str) -> None:
         self.out.append(Note(text))

@@ -1,101 +1,97 @@
-"""Changing the voters: so far UpdateRaftVoter, by which a voter corrects its own entry (KIP-853).
+"""What every change of the voters has in common: when it may begin, when it is done, when it is given up (KIP-853).
 
-One change at a time: a new set is appended only when the last one is committed, so any two consecutive sets share
-a majority. At kraft.version 0 there is nothing in the log to change; the leader keeps what it was told in memory, and the
-upgrade to version 1 will write it.
+One change at a time: a new set is appended only when the last one is committed, and it differs by one voter, so any two consecutive sets
+share a majority. It takes effect when it is appended; its asker hears of it when it is committed, or that its time is up, which says nothing
+about the outcome. A leader that is not in the committed set any more resigns: until then it leads, though it does not count itself.
 """
 
 from __future__ import annotations
 
-from controller_runtime.identifiers import NO_DIRECTORY, Instant
-from controller_runtime.raft.effects import Lane, Reply
-from controller_runtime.raft.leadership import append_control, sync_voters
-from controller_runtime.raft.messages import RaftError, UpdateVoterRequest, UpdateVoterResponse
+from controller_runtime.identifiers import NO_DIRECTORY, Instant, NodeId, Offset, ReplicaKey
+from controller_runtime.raft.effects import Reply
+from controller_runtime.raft.leadership import append_control, resign, sync_voters
+from controller_runtime.raft.messages import AddVoterResponse, RaftError, RemoveVoterResponse
 from controller_runtime.raft.quorum import Quorum
-from controller_runtime.raft.replication import check_epoch
-from controller_runtime.raft.roles import Follower, Leader, PendingChange
-from controller_runtime.raft.voter_set import Voter
+from controller_runtime.raft.roles import Adding, Leader, Removing
+from controller_runtime.raft.voter_set import VoterSet
+
+Refusal = tuple[RaftError, str]
+"""An error and Kafka's words for it."""
+
+IN_PROGRESS = "Request timed out waiting for leader to handle previous voter change request"
+NO_HIGH_WATERMARK = "Request timed out waiting for leader to establish HWM and fence previous voter changes"
 
 
-def on_update_request(q: Quorum, token: int, request: UpdateVoterRequest, now: Instant) -> None:
-    """Answered at once if there is nothing to write, else when the new set is committed."""
-    error = _check_update(q, request)
-    leader = q.role
-    if error is RaftError.NONE and isinstance(leader, Leader) and _differs(q, request.voter):
-        leader.change = PendingChange(token, q.log.end_offset)
-        append_control(q, (q.voters.updated(request.voter),))
-        sync_voters(q, leader, now)
-        return
-    q.out.append(Reply(token, UpdateVoterResponse(error, q.epoch, q.leader_id)))
-
-
-def _check_update(q: Quorum, request: UpdateVoterRequest) -> RaftError:
-    error = check_epoch(q, request.epoch)
-    if error is not RaftError.NONE:
-        return error
-    leader = q.role
-    assert isinstance(leader, Leader), "check_epoch lets only leaders pass"
-    if not is_change_possible(q, leader):
-        return RaftError.REQUEST_TIMED_OUT
-    voter = request.voter
-    supported = voter.min_kraft_version <= q.history.kraft_version <= voter.max_kraft_version
-    if not supported or voter.endpoint(q.config.listener) is None:
-        return RaftError.INVALID_REQUEST
-    if q.history.kraft_version == 0:
-        return _remember(q, leader, voter)
-    known = q.voters.match(voter.key)
-    if known is None or known.key.directory_id == NO_DIRECTORY:
-        return RaftError.VOTER_NOT_FOUND
-    return RaftError.NONE
-
-
-def _differs(q: Quorum, voter: Voter) -> bool:
-    return q.history.kraft_version > 0 and q.voters.match(voter.key) != voter
-
-
-def _remember(q: Quorum, leader: Leader, voter: Voter) -> RaftError:
-    if q.voters.by_id(voter.key.node_id) is None:
-        return RaftError.VOTER_NOT_FOUND
-    progress = leader.voters.get(voter.key.node_id)
-    if progress is not None:
-        progress.listeners = voter.listeners
-    return RaftError.NONE
-
-
-def is_change_possible(q: Quorum, leader: Leader) -> bool:
-    """No change is under way, the high watermark is known and the latest voters are committed."""
+def why_not_now(q: Quorum, leader: Leader, doing: str) -> Refusal | None:
+    """Why no voter can be added or removed now, judged in Kafka's order; None if it can."""
     hw, changed_at = leader.high_watermark, q.history.latest_offset
-    return leader.change is None and hw is not None and (changed_at is None or changed_at < hw)
+    if leader.change is not None:
+        return RaftError.REQUEST_TIMED_OUT, IN_PROGRESS
+    if hw is None:
+        return RaftError.REQUEST_TIMED_OUT, NO_HIGH_WATERMARK
+    level = q.history.kraft_version
+    if level < 1:
+        words = f"Cluster doesn't support {doing} voter because the kraft.version feature is {level}"
+        return RaftError.UNSUPPORTED_VERSION, words
+    if changed_at is None or changed_at >= hw:
+        at = "Optional.empty" if changed_at is None else f"Optional[{changed_at}]"
+        words = f"Request timed out waiting for voters to commit the latest voter change at {at} with HWM {hw}"
+        return RaftError.REQUEST_TIMED_OUT, words
+    return None
 
 
-def poll_follower(q: Quorum, now: Instant) -> None:
-    """A voter whose entry is not what it wants to be tells the leader, again after every fetch timeout until it is heard."""
-    role = q.role
-    if not isinstance(role, Follower) or not role.has_fetched or not _wants_update(q, role):
-        return
-    if role.update_voter_at is None:
-        role.update_voter_at = now
-    if now < role.update_voter_at:
-        q.wake(role.update_voter_at)
-        return
-    endpoint = q.leader_endpoint(q.config.listener)
-    if endpoint is None:
-        return
-    request = UpdateVoterRequest(q.epoch, q.config.voter)
-    if q.try_send(now, Lane.CONTROL, role.leader_id, endpoint, request, q.config.request_timeout_ms):
-        role.update_voter_at = q.after(now, q.config.fetch_timeout_ms)
-        q.wake(role.update_voter_at)
+def write_voters(q: Quorum, leader: Leader, voters: VoterSet, now: Instant) -> Offset:
+    """Append the next set, which counts from now on; the offset of its record."""
+    assert voters.overlaps(q.voters), f"{q.voters.ids} -> {voters.ids}: more than one voter changes"
+    assert voters.ids, "an empty set could never commit anything"
+    offset = q.log.end_offset
+    append_control(q, (voters,))
+    sync_voters(q, leader, now)
+    return offset
 
 
-def _wants_update(q: Quorum, role: Follower) -> bool:
-    """At version 0 the leader knows an entry only from us, so every leader is told once; later the voter set shows it."""
-    own = q.voters.match(q.config.key)
-    if own is None or not q.is_voter or not q.config.listeners or role.told_entry:
-        return False
-    return q.history.kraft_version == 0 or own != q.config.voter
+def poll_change(q: Quorum, leader: Leader, now: Instant) -> None:
+    """Tell the asker what became of its change; leave if this node was voted out."""
+    change, hw = leader.change, leader.high_watermark
+    if change is not None and change.offset is not None and hw is not None and change.offset < hw:
+        end_change(q, leader, RaftError.NONE)
+    elif change is not None and now >= change.deadline:
+        end_change(q, leader, RaftError.REQUEST_TIMED_OUT)
+    elif change is not None:
+        q.wake(change.deadline)
+    changed_at = q.history.latest_offset
+    if not q.is_voter and changed_at is not None and hw is not None and changed_at < hw:
+        q.note(f"node {q.config.node_id} is no voter any more: resigning from epoch {leader.epoch}")
+        resign(q, leader, now)
 
 
-def on_update_response(q: Quorum, response: UpdateVoterResponse) -> None:
-    """An old leader cannot do it (35): asking again would not help."""
-    if isinstance(q.role, Follower) and response.error in (RaftError.NONE, RaftError.UNSUPPORTED_VERSION):
-        q.role.told_entry = True
+def end_change(q: Quorum, leader: Leader, error: RaftError, message: str | None = None) -> None:
+    """The change is over for its asker. A set that was written stays, committed or not."""
+    change, leader.change = leader.change, None
+    assert change is not None, "there is a change to end"
+    if change.token is not None:
+        q.out.append(Reply(change.token, change_response(change, error, message)))
+
+
+def change_response(
+    change: Adding | Removing, error: RaftError, message: str | None = None
+) -> AddVoterResponse | RemoveVoterResponse:
+    kind = AddVoterResponse if isinstance(change, Adding) else RemoveVoterResponse
+    return kind(error, message)
+
+
+# Kafka's way of writing things down.
+
+
+def key_text(key: ReplicaKey) -> str:
+    directory = "<undefined>" if key.directory_id == NO_DIRECTORY else key.directory_id
+    return f"ReplicaKey(id={key.node_id}, directoryId={directory})"
+
+
+def keys_text(voters: VoterSet) -> str:
+    return f"[{', '.join(key_text(voter.key) for voter in voters.voters)}]"
+
+
+def is_complete(key: ReplicaKey) -> bool:
+    """Whether a key names one replica: a node and its directory."""
+    return key.node_id >= NodeId(0) and key.directory_id != NO_DIRECTORY

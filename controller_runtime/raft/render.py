@@ -9,7 +9,15 @@ from controller_runtime.raft import effects as effect_types
 from controller_runtime.raft import messages
 from controller_runtime.raft.effects import RaftEffect
 from controller_runtime.raft.election_state import ElectionState
-from controller_runtime.raft.messages import ControlRecord, KRaftVersion, LeaderChange, RaftError, Request, Response
+from controller_runtime.raft.messages import (
+    ControlRecord,
+    KRaftVersion,
+    LeaderChange,
+    QuorumResponse,
+    RaftError,
+    Request,
+    Response,
+)
 from controller_runtime.raft.voter_set import VoterSet
 
 
@@ -29,6 +37,12 @@ def render_request(request: Request) -> str:
             return f"FetchSnapshot epoch={request.epoch} id={request.snapshot_id} position={request.position}"
         case messages.UpdateVoterRequest():
             return f"UpdateVoter epoch={request.epoch} voter={request.voter.key.node_id}"
+        case messages.AddVoterRequest():
+            return f"AddVoter {request.voter.key.node_id}{'' if request.ack_when_committed else ' ack=appended'}"
+        case messages.RemoveVoterRequest():
+            return f"RemoveVoter {request.key.node_id}"
+        case messages.ApiVersionsRequest():
+            return "ApiVersions"
         case _ as unknown:
             assert_never(unknown)
 
@@ -36,8 +50,18 @@ def render_request(request: Request) -> str:
 def render_response(response: Response) -> str:
     name = type(response).__name__
     error = "" if response.error is RaftError.NONE else f" {response.error.name}"
+    match response:
+        case messages.AddVoterResponse(_, message) | messages.RemoveVoterResponse(_, message):
+            return f"{name}{error}" + (f": {message}" if message else "")
+        case messages.ApiVersionsResponse():
+            return f"{name}{error} kraft.version={response.kraft_versions}"
+        case _:
+            return _render_quorum_response(response, f"{name}{error}")
+
+
+def _render_quorum_response(response: QuorumResponse, begin: str) -> str:
     leader = "-" if response.leader_id is None else str(response.leader_id)
-    text = f"{name}{error} epoch={response.epoch} leader={leader}"
+    text = f"{begin} epoch={response.epoch} leader={leader}"
     match response:
         case messages.VoteResponse():
             return f"{text} granted={'yes' if response.granted else 'no'}"
@@ -76,6 +100,8 @@ def render_effect(effect: RaftEffect) -> str:
             return f"truncate to {end}"
         case effect_types.ResetLog(snapshot):
             return f"reset log to snapshot {snapshot}"
+        case effect_types.DropSnapshotPart(snapshot):
+            return f"drop the part of snapshot {snapshot}"
         case effect_types.WriteSnapshot(snapshot, position, data, last):
             return f"write snapshot {snapshot} {position}+{len(data)}{' and freeze' if last else ''}"
         case effect_types.Send(_, _, to, endpoint, request):

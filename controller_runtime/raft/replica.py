@@ -11,7 +11,19 @@ from collections.abc import Callable
 from typing import assert_never
 
 from controller_runtime.identifiers import Endpoint, Epoch, Instant, NodeId, Offset
-from controller_runtime.raft import election, following, leadership, reconfiguration, replication, snapshot_transfer
+from controller_runtime.raft import (
+    adding,
+    election,
+    following,
+    joining,
+    leadership,
+    reconfiguration,
+    removing,
+    replication,
+    snapshot_transfer,
+    updating,
+    upgrading,
+)
 from controller_runtime.raft.calls import Call
 from controller_runtime.raft.config import RaftConfig
 from controller_runtime.raft.describe import QuorumDescription, describe
@@ -23,6 +35,7 @@ from controller_runtime.raft.events import (
     Failure,
     Flushed,
     LeaderAppend,
+    LogShortened,
     RaftEvent,
     RequestArrived,
     Resign,
@@ -31,9 +44,14 @@ from controller_runtime.raft.events import (
     SnapshotFetched,
     SnapshotTaken,
     Tick,
+    UpgradeKRaftVersion,
 )
 from controller_runtime.raft.log_view import LogView
 from controller_runtime.raft.messages import (
+    AddVoterRequest,
+    AddVoterResponse,
+    ApiVersionsRequest,
+    ApiVersionsResponse,
     BeginQuorumEpochRequest,
     BeginQuorumEpochResponse,
     EndQuorumEpochRequest,
@@ -42,7 +60,10 @@ from controller_runtime.raft.messages import (
     FetchResponse,
     FetchSnapshotRequest,
     FetchSnapshotResponse,
+    QuorumResponse,
     RaftError,
+    RemoveVoterRequest,
+    RemoveVoterResponse,
     Request,
     Response,
     UpdateVoterRequest,
@@ -133,6 +154,10 @@ class Replica:
     def is_voter(self) -> bool:
         return self._q.is_voter
 
+    def upgrade_fault(self, level: int) -> str | None:
+        """Why kraft.version cannot become `level` now; None if it can, or is that already."""
+        return upgrading.upgrade_fault(self._q, level)
+
     def describe(self, now: Instant) -> QuorumDescription | None:
         """Everything a leader knows of its replicas; None from any other role."""
         return describe(self._q, now)
@@ -147,7 +172,7 @@ class Replica:
             case ResponseArrived(number, response):
                 call = q.calls.end(number)
                 if call is not None:
-                    self._on_response(call, response, now)
+                    self._on_response(number, call, response, now)
             case CallEnded(number, why):
                 self._on_call_ended(number, why, now)
             case ConnectionLost(endpoint):
@@ -159,7 +184,12 @@ class Replica:
             case SnapshotFetched(_, kraft_version, voters):
                 snapshot_transfer.on_snapshot_loaded(q, kraft_version, voters)
             case SnapshotTaken(snapshot_id):
-                q.log.snapshots.append(snapshot_id)
+                q.log.taken(snapshot_id)
+            case LogShortened(snapshot_id):
+                q.log.delete_before(snapshot_id)
+                q.history.forget_before(snapshot_id.offset)
+            case UpgradeKRaftVersion(epoch, level):
+                upgrading.on_upgrade(q, epoch, level, now)
             case Resign(epoch):
                 if isinstance(q.role, Leader) and q.role.epoch == epoch:
                     leadership.resign(q, q.role, now)
@@ -184,17 +214,33 @@ class Replica:
             case FetchSnapshotRequest():
                 snapshot_transfer.on_snapshot_request(q, token, request, now)
             case UpdateVoterRequest():
-                reconfiguration.on_update_request(q, token, request, now)
+                updating.on_update_request(q, token, request, now)
+            case AddVoterRequest():
+                adding.on_add_request(q, token, request, now)
+            case RemoveVoterRequest():
+                removing.on_remove_request(q, token, request, now)
+            case ApiVersionsRequest():
+                raise AssertionError("every node answers ApiVersions, without its consensus")
             case _ as unknown:
                 assert_never(unknown)
 
-    def _on_response(self, call: Call, response: Response, now: Instant) -> None:
+    def _on_response(self, number: int, call: Call, response: Response, now: Instant) -> None:
         q = self._q
         if response.error is RaftError.CLUSTER_AUTHORIZATION_FAILED:
             q.out.append(Fault(f"{call.endpoint} refuses this node: cluster authorisation failed"))
             return
         if response.error is RaftError.INCONSISTENT_CLUSTER_ID:
             q.note_once(f"{call.endpoint} belongs to another cluster than this node (cluster.id in meta.properties)")
+        match response:
+            case ApiVersionsResponse():
+                adding.on_versions_response(q, number, response, now)
+            case AddVoterResponse() | RemoveVoterResponse():
+                joining.on_join_response(q, response)
+            case _:
+                self._on_quorum_response(call, response, now)
+
+    def _on_quorum_response(self, call: Call, response: QuorumResponse, now: Instant) -> None:
+        q = self._q
         role = q.role
         if self._learn_from(response, now) or call.epoch != q.epoch:
             if q.role is role:
@@ -206,10 +252,13 @@ class Replica:
                 election.on_vote_response(q, call.to, asked, response, now)
             case FetchResponse() if isinstance(asked, FetchRequest) and response.error is RaftError.NONE:
                 following.on_fetch_response(q, asked, call.to, response, now)
+                if not isinstance(q.role, Follower):
+                    self._back_off(call, response, now)
             case FetchSnapshotResponse():
-                snapshot_transfer.on_snapshot_response(q, call.to, response, now)
+                if not snapshot_transfer.on_snapshot_response(q, call.to, response, now):
+                    self._back_off(call, response, now)
             case UpdateVoterResponse():
-                reconfiguration.on_update_response(q, response)
+                updating.on_update_response(q, response)
             case EndQuorumEpochResponse() if response.error is RaftError.NONE:
                 leadership.on_end_response(q, call.to)
             case BeginQuorumEpochResponse() if response.error is RaftError.NONE:
@@ -217,7 +266,7 @@ class Replica:
             case _:
                 self._back_off(call, response, now)
 
-    def _learn_from(self, response: Response, now: Instant) -> bool:
+    def _learn_from(self, response: QuorumResponse, now: Instant) -> bool:
         """Follow a newer epoch or a leader we did not know. True if the answer has nothing more to say."""
         q = self._q
         if response.epoch > q.epoch:
@@ -234,7 +283,7 @@ class Replica:
         q.learn(response.epoch, leader, response.leader_endpoint, now)
         return True
 
-    def _learn_endpoint(self, response: Response, now: Instant) -> bool:
+    def _learn_endpoint(self, response: QuorumResponse, now: Instant) -> bool:
         """Unattached with a leader's name only: now its address may be known."""
         q = self._q
         role, endpoint = q.role, response.leader_endpoint
@@ -249,7 +298,7 @@ class Replica:
                 return True
         return False
 
-    def _back_off(self, call: Call, response: Response, now: Instant) -> None:
+    def _back_off(self, call: Call, response: QuorumResponse, now: Instant) -> None:
         """An answer that brought nothing: ask the same node again only after a pause."""
         if response.error is not RaftError.NONE or call.lane is Lane.FETCH:
             self._q.calls.pause(call.endpoint, call.lane, self._q.after(now, self._q.config.retry_backoff_ms))
@@ -267,6 +316,8 @@ class Replica:
                 election.on_pre_vote_unsupported(q, now)
             case VoteRequest() as asked if call.epoch == q.epoch:
                 election.on_vote_failed(q, call.to, asked, now)
+            case ApiVersionsRequest():
+                adding.on_versions_failed(q, number, why)
             case _:
                 pass
 
@@ -316,9 +367,14 @@ class Replica:
                     election.poll_candidate(q, role, now)
             case Leader() as role:
                 leadership.poll_leader(q, role, now)
+                if q.role is role:
+                    reconfiguration.poll_change(q, role, now)
             case Follower() as role:
                 following.poll_follower(q, role, now)
-                reconfiguration.poll_follower(q, now)
+                if q.role is role and q.is_voter:
+                    updating.poll_follower(q, role, now)
+                elif q.role is role:
+                    joining.poll_observer(q, role, now)
             case Resigned() as role:
                 leadership.poll_resigned(q, role, now)
             case _ as unknown:

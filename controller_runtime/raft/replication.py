@@ -19,7 +19,6 @@ from controller_runtime.raft.messages import (
     FetchResponse,
     LogBatch,
     RaftError,
-    UpdateVoterResponse,
 )
 from controller_runtime.raft.quorum import Quorum
 from controller_runtime.raft.roles import Leader, Parked, Progress
@@ -62,7 +61,9 @@ def check_epoch(q: Quorum, epoch: Epoch) -> RaftError:
         return RaftError.FENCED_LEADER_EPOCH
     if epoch > q.epoch:
         return RaftError.UNKNOWN_LEADER_EPOCH
-    return RaftError.NONE if isinstance(q.role, Leader) else RaftError.NOT_LEADER_OR_FOLLOWER
+    if not isinstance(q.role, Leader):
+        return RaftError.NOT_LEADER_OR_FOLLOWER
+    return RaftError.NONE if q.stop_deadline is None else RaftError.BROKER_NOT_AVAILABLE
 
 
 def refuse(q: Quorum, token: int, error: RaftError, leader_id: NodeId | None) -> None:
@@ -177,9 +178,6 @@ def advance_leader(q: Quorum, leader: Leader) -> None:
     if not leader.announced:
         leader.announced = True
         q.out.append(StartLeading(leader.epoch))
-    if leader.change is not None and leader.change.offset < offset:
-        q.out.append(Reply(leader.change.token, UpdateVoterResponse(RaftError.NONE, q.epoch, q.config.node_id)))
-        leader.change = None
     _answer_news(q, leader)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from controller_runtime.identifiers import Endpoint, Epoch, Instant, NodeId, Offset, OffsetAndEpoch, ReplicaKey
-from controller_runtime.raft.voter_set import Listeners
+from controller_runtime.raft.voter_set import Listeners, Voter
 from controller_runtime.values import dataclass, field
 
 
@@ -93,12 +93,31 @@ class Parked:
     deadline: Instant
 
 
-@dataclass(frozen=True, slots=True)
-class PendingChange:
-    """A change of the voters whose asker waits until it is committed."""
+@dataclass(slots=True)
+class Adding:
+    """AddRaftVoter under way: the node is asked for its versions, then its voter set is committed."""
+
+    token: int | None
+    """None once it is answered."""
+    voter: Voter
+    ack_when_committed: bool
+    deadline: Instant
+    call: int
+    """Our question for its versions."""
+    offset: Offset | None = None
+    """Of the new set, once it is written."""
+
+
+@dataclass(slots=True)
+class Removing:
+    """RemoveRaftVoter under way: the smaller set is in the log."""
 
     token: int
     offset: Offset
+    deadline: Instant
+
+
+VoterChange = Adding | Removing
 
 
 @dataclass(slots=True)
@@ -115,7 +134,10 @@ class Leader:
     """No parked Fetch expires before."""
     announced: bool = False
     """The application was told to lead."""
-    change: PendingChange | None = None
+    change: VoterChange | None = None
+    """One at a time: the next begins when this one is committed or given up."""
+    reported: dict[NodeId, Voter] = field(default_factory=dict)
+    """At kraft.version 0: what the voters told of themselves in this epoch. The upgrade writes it."""
 
 
 @dataclass(slots=True)
@@ -129,6 +151,7 @@ class Follower:
     """It heard from this leader and has no sign that it is gone: so it helps nobody to depose it."""
     losses: int = 0
     update_voter_at: Instant | None = None
+    """When the leader is asked (again) to correct this node's entry, or to add it."""
     told_entry: bool = False
     """This leader has answered our UpdateRaftVoter."""
     snapshot: FetchingSnapshot | None = None

@@ -41,22 +41,23 @@ def on_snapshot_request(q: Quorum, token: int, request: FetchSnapshotRequest, no
     q.out.append(ReplySnapshot(token, q.epoch, me, request.snapshot_id, request.position, request.max_bytes))
 
 
-def on_snapshot_response(q: Quorum, sender: NodeId | None, response: FetchSnapshotResponse, now: Instant) -> None:
-    """An error, or bytes for a question that is not open any more, ends the transfer."""
+def on_snapshot_response(q: Quorum, sender: NodeId | None, response: FetchSnapshotResponse, now: Instant) -> bool:
+    """An error, or bytes for a question that is not open any more, ends the transfer. False: it brought nothing."""
     role = q.role
     if not isinstance(role, Follower) or sender != role.leader_id or role.snapshot is None:
-        return
+        return False
     fetching = role.snapshot
     fits = response.snapshot_id == fetching.snapshot_id and response.position == fetching.position
     grows = bool(response.data) and fetching.position + len(response.data) <= response.size
     if response.error is not RaftError.NONE or not fits or not grows:
-        role.snapshot = None
-        return
+        q.drop_snapshot(role)
+        return False
     role.fetch_deadline = q.after(now, q.config.fetch_timeout_ms)
     role.has_fetched = True
     fetching.position += len(response.data)
     fetching.written = fetching.position == response.size
     q.out.append(WriteSnapshot(fetching.snapshot_id, response.position, response.data, fetching.written))
+    return True
 
 
 def on_snapshot_loaded(q: Quorum, kraft_version: int, voters: VoterSet | None) -> None:

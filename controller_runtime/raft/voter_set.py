@@ -74,6 +74,10 @@ class VoterSet:
     def without(self, node_id: NodeId) -> VoterSet:
         return VoterSet(tuple(voter for voter in self.voters if voter.key.node_id != node_id))
 
+    def has_exactly(self, key: ReplicaKey) -> bool:
+        """Whether this very key, directory id included, is in the set."""
+        return any(voter.key == key for voter in self.voters)
+
     def overlaps(self, other: VoterSet) -> bool:
         """Whether every majority of one meets every majority of the other: at most one voter differs."""
         mine, theirs = {v.key for v in self.voters}, {v.key for v in other.voters}
@@ -122,6 +126,11 @@ class VoterHistory:
         """Give up what was written at or after `end_offset`."""
         del self.sets[bisect_left(self.sets, end_offset, key=lambda entry: entry[0]) :]
         del self.versions[bisect_left(self.versions, end_offset, key=lambda entry: entry[0]) :]
+
+    def forget_before(self, start: Offset) -> None:
+        """The log begins at `start`: of what was written below, only the newest is still of use."""
+        del self.sets[: max(0, bisect_left(self.sets, start, key=lambda entry: entry[0]) - 1)]
+        del self.versions[: max(0, bisect_left(self.versions, start, key=lambda entry: entry[0]) - 1)]
 
     def reset(self, offset: Offset, kraft_version: int, voters: VoterSet | None) -> None:
         """Begin anew from a snapshot whose last record is at `offset`."""

@@ -18,6 +18,7 @@ from controller_runtime.metadata.records import decode_record
 from controller_runtime.node.controller_node import ControllerNode, NodeConfig
 from controller_runtime.node.controller_registration import ControllerIdentity
 from controller_runtime.node.metadata_replica import CallIds
+from controller_runtime.node.snapshots import SnapshotConfig
 from controller_runtime.raft.config import RaftConfig
 from controller_runtime.raft.election_state import ElectionState
 from controller_runtime.raft.voter_set import EMPTY, Voter, VoterSet
@@ -103,6 +104,7 @@ def build_controller(
         controller=controller,
         identity=identity,
         static_voters=static_voters(config),
+        snapshots=snapshot_config(config),
     )
     chance = Chance(new_uuid=random_uuid, below=below)
     return ControllerNode(node_config, disk.metadata_log, disk.metadata_log, disk.stored, chance, jitter, now, calls)
@@ -117,6 +119,7 @@ def raft_config(config: ServerConfig, disk: Disk, listeners: tuple[tuple[str, En
         listener=config.controller_listener_names[0],
         listeners=listeners,
         can_vote=config.is_controller,
+        auto_join=config.is_controller and settings.boolean("controller.quorum.auto.join.enable"),
         durable_fetch=config.is_controller,
         bootstrap=config.contact_points,
         election_timeout_ms=settings.integer("controller.quorum.election.timeout.ms"),
@@ -126,6 +129,16 @@ def raft_config(config: ServerConfig, disk: Disk, listeners: tuple[tuple[str, En
         retry_backoff_ms=settings.integer("controller.quorum.retry.backoff.ms"),
         fetch_max_bytes=settings.integer("controller.quorum.fetch.max.bytes"),
         snapshot_max_bytes=settings.integer("controller.quorum.fetch.snapshot.max.bytes"),
+    )
+
+
+def snapshot_config(config: ServerConfig) -> SnapshotConfig:
+    settings = config.settings
+    return SnapshotConfig(
+        max_new_bytes=settings.integer("metadata.log.max.record.bytes.between.snapshots"),
+        max_interval_ms=settings.integer("metadata.log.max.snapshot.interval.ms"),
+        retention_bytes=settings.integer("metadata.max.retention.bytes"),
+        retention_ms=settings.integer("metadata.max.retention.ms"),
     )
 
 

@@ -45,6 +45,7 @@ broker.session.timeout.ms int 9000
 compression.type string producer
 connections.max.idle.ms long 600000
 controller.listener.names list REQUIRED
+controller.quorum.auto.join.enable boolean false
 controller.quorum.bootstrap.servers list
 controller.quorum.election.backoff.max.ms int 1000
 controller.quorum.election.timeout.ms int 1000
@@ -71,9 +72,13 @@ max.connections int 2147483647
 max.connections.per.ip int 2147483647
 message.max.bytes int 1048588
 metadata.log.dir string null
+metadata.log.max.record.bytes.between.snapshots long 20971520
+metadata.log.max.snapshot.interval.ms long 3600000
 metadata.log.segment.bytes int 1073741824
 metadata.log.segment.ms long 604800000
 metadata.max.idle.interval.ms int 500
+metadata.max.retention.bytes long 104857600
+metadata.max.retention.ms long 604800000
 node.id int REQUIRED
 num.partitions int 1
 process.roles list REQUIRED
@@ -240,8 +245,6 @@ controlled.shutdown.enable boolean true
 controller.quorum.append.linger.ms int 25
 group.coordinator.append.linger.ms int -1
 share.coordinator.append.linger.ms int -1
-# voters change by command only
-controller.quorum.auto.join.enable boolean false
 # requests to controllers use controller.quorum.request.timeout.ms
 controller.socket.timeout.ms int 30000
 request.timeout.ms int 30000
@@ -410,12 +413,6 @@ log.roll.jitter.ms long null
 max.incremental.fetch.session.cache.slots int 1000
 # every partition of a request is answered
 max.request.partition.size.limit int 2000
-# snapshots of the metadata log are read and fetched, not taken yet
-metadata.log.max.record.bytes.between.snapshots long 20971520
-metadata.log.max.snapshot.interval.ms long 3600000
-# old metadata segments and snapshots are kept
-metadata.max.retention.bytes long 104857600
-metadata.max.retention.ms long 604800000
 # replicas of other brokers are not fetched yet
 num.replica.alter.log.dirs.threads int null
 num.replica.fetchers int 1

@@ -13,7 +13,15 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from controller_runtime.identifiers import Epoch, NodeId, OffsetAndEpoch
-from controller_runtime.node.events import ConnectionId, ConnectionInfo, RequestId, RequestReceived
+from controller_runtime.node.effects import Call
+from controller_runtime.node.events import (
+    CallFailed,
+    CallFailure,
+    ConnectionId,
+    ConnectionInfo,
+    RequestId,
+    RequestReceived,
+)
 from controller_runtime.protocol.api_keys import ApiKey, request_class
 from controller_runtime.protocol.codec import decode, encode
 from controller_runtime.protocol.json_form import from_json, to_json
@@ -86,6 +94,13 @@ class Quorum(World):
         else:
             super().respond(machine, request_id, body)
 
+    def call(self, machine: Machine, call: Call) -> None:
+        """At an address that no machine of ours has, nobody listens."""
+        if call.endpoint in self._by_endpoint:
+            super().call(machine, call)
+        else:
+            self.later(0.001, lambda: machine.feed(CallFailed(call.call_id, CallFailure.REFUSED)))
+
     def violation(self, text: str) -> None:
         if not text.endswith("closed a connection"):
             super().violation(text)
@@ -100,6 +115,8 @@ class Quorum(World):
         self.machines[node].feed(RequestReceived(request_id, connection, ApiKey(key), version, "probe", arrived))
         self.run(self.time + 5.0, lambda: request_id in self._answers)
         answer = self._answers.pop(request_id)
+        if key == ApiKey.UPDATE_RAFT_VOTER:
+            self.run(self.time + 0.1)  # A new voter set is answered when it is written, and then committed.
         return None if answer is None else decode(type(answer), encode(answer, version), version)
 
 
@@ -190,9 +207,10 @@ class Translation:
         def back(key: str, value: Any) -> Any:
             if key in OFFSETS and isinstance(value, int):
                 return "first epoch end" if value == end else "log end" if value > end else value
-            if isinstance(value, str):
-                return self._back.get(value, value)
-            return value
+            if isinstance(value, str) and key == "errorMessage":
+                for our, recorded in self._back.items():
+                    value = value.replace(our, recorded)
+            return self._back.get(value, value) if isinstance(value, str) else value
 
         shown = _walk(json.loads(json.dumps(to_json(response, version))), back)
         return _walk_structs(_walk(shown, _coarse), _address_back)

@@ -32,18 +32,34 @@ from controller_runtime.raft.events import (
     ResponseArrived,
     Shutdown,
     Tick,
+    UpgradeKRaftVersion,
 )
 from controller_runtime.raft.log_view import LogView
-from controller_runtime.raft.messages import FetchResponse, LogBatch, Request, Response
+from controller_runtime.raft.messages import (
+    AddVoterRequest,
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+    FetchResponse,
+    KRaftVersion,
+    LogBatch,
+    QuorumResponse,
+    RaftError,
+    RemoveVoterRequest,
+    Request,
+    Response,
+    UpdateVoterRequest,
+)
 from controller_runtime.raft.render import render_effect, render_request, render_response
 from controller_runtime.raft.replica import Replica
 from controller_runtime.raft.voter_set import BOOTSTRAP_OFFSET, Voter, VoterHistory, VoterSet
 
 LISTENER = "CONTROLLER"
+CLIENT = 0
+"""Who asks for changes of the voters."""
 
 
-def directory(node: int) -> DirectoryId:
-    return DirectoryId(Uuid.of(7, node))
+def directory(node: int, generation: int = 0) -> DirectoryId:
+    return DirectoryId(Uuid.of(7 + generation, node))
 
 
 def endpoint(node: int) -> Endpoint:
@@ -76,6 +92,17 @@ class Node:
     slow_disk: bool = False
     host: str = ""
     """Where it is reached, if that is not what the voters say."""
+    generation: int = 0
+    """How often its disk was replaced."""
+    auto_join: bool = False
+    formatted: bool = True
+    """With the initial voters, if it is one."""
+    levels: tuple[int, int] | None = (0, 1)
+    """The levels of kraft.version that its process tells when it is asked."""
+
+    @property
+    def key(self) -> ReplicaKey:
+        return ReplicaKey(NodeId(self.id), directory(self.id, self.generation))
 
 
 class Script:
@@ -107,8 +134,67 @@ class Script:
         for n, text in enumerate(ends, start=1):
             self.nodes[n] = self._made(n, text)
 
-    def do_observer(self, node: str) -> None:
-        self.nodes[int(node)] = self._made(int(node), "0@0")
+    def do_observer(self, node: str, *words: str) -> None:
+        """`observer 4`, `observer 4 joins` (KIP-1186), `observer 4 levels=0-0`."""
+        made = self.nodes[int(node)] = self._made(int(node), "0@0")
+        made.auto_join = "joins" in words
+        for word in words:
+            if word.startswith("levels="):
+                low, _, high = word.removeprefix("levels=").partition("-")
+                made.levels = (int(low), int(high)) if high else None
+
+    def do_new_disk(self, node: str, *words: str) -> None:
+        """The machine of a dead node gets an empty disk, formatted anew: with another directory id, and knowing no voters."""
+        old = self.nodes[int(node)]
+        self.nodes[old.id] = Node(old.id, generation=old.generation + 1, auto_join="joins" in words, formatted=False)
+
+    def do_add(self, node: str, *words: str) -> None:
+        """`add 4 at 1`: a client asks node 1 to make node 4 a voter; `early`, `listener=X`, `directory=none`, `directory=9` change it."""
+        target = int(words[words.index("at") + 1])
+        told = dict(word.split("=") for word in words if "=" in word)
+        key = self._named(int(node), told.get("directory"))
+        voter = Voter(key, ((told.get("listener", LISTENER), endpoint(int(node))),))
+        self._ask(target, AddVoterRequest(voter, "early" not in words))
+
+    def do_remove(self, node: str, *words: str) -> None:
+        """`remove 3 at 1`, with `directory=` as for `add`."""
+        target = int(words[words.index("at") + 1])
+        told = dict(word.split("=") for word in words if "=" in word)
+        self._ask(target, RemoveVoterRequest(self._named(int(node), told.get("directory"))))
+
+    def do_update(self, node: str, *words: str) -> None:
+        """`update 3 at 1`: somebody says what voter 3 is, with `epoch=`, `listener=`, `directory=`, `levels=`."""
+        target = self.nodes[int(words[words.index("at") + 1])]
+        assert target.replica is not None
+        told = dict(word.split("=") for word in words if "=" in word)
+        low, _, high = told.get("levels", "0-1").partition("-")
+        key = self._named(int(node), told.get("directory"))
+        listeners = ((told.get("listener", LISTENER), endpoint(int(node))),)
+        epoch = Epoch(int(told.get("epoch", target.replica.epoch)))
+        self._ask(target.id, UpdateVoterRequest(epoch, Voter(key, listeners, int(low), int(high))))
+
+    def do_upgrade(self, node: str, level: str) -> None:
+        """The application of the leader raises kraft.version."""
+        leader = self.nodes[int(node)]
+        assert leader.replica is not None
+        fault = leader.replica.upgrade_fault(int(level))
+        if fault is None:
+            self._step(leader, UpgradeKRaftVersion(leader.replica.epoch, int(level)))
+        else:
+            self.lines.append(f"{node} refuses: {fault}")
+
+    def _named(self, node: int, said: str | None) -> ReplicaKey:
+        if said == "none":
+            return ReplicaKey(NodeId(node))
+        if said is not None:
+            return ReplicaKey(NodeId(node), directory(node, int(said)))
+        return self.nodes[node].key if node in self.nodes else ReplicaKey(NodeId(node), directory(node))
+
+    def _ask(self, target: int, request: Request) -> None:
+        """A request of a client: its answer is shown and reaches nobody."""
+        self._token += 1
+        self.nodes[target].tokens[self._token] = (CLIENT, 0)
+        self._step(self.nodes[target], RequestArrived(self._token, request))
 
     def do_saved(self, node: str, *words: str) -> None:
         """`saved 1 epoch=3 leader=1 voted=1`: what quorum-state says before the start."""
@@ -164,7 +250,7 @@ class Script:
             asker = sent.source if sent.request else sent.target
             if asker != dead.id:
                 self._end_call(asker, sent.call, Failure.DISCONNECTED)
-        for asker, call in list(dead.tokens.values()):
+        for asker, call in [asked for asked in dead.tokens.values() if asked[0] != CLIENT]:
             self._end_call(asker, call, Failure.DISCONNECTED)
         dead.tokens.clear()
 
@@ -212,6 +298,16 @@ class Script:
                 f"{n} {type(r.role).__name__} epoch={r.epoch} leader={leader} log={self._ends(node)} disk={node.flushed} hw={hw}"
             )
 
+    def do_voters_of(self, *nodes: str) -> None:
+        """Who votes, as these nodes know it."""
+        for n in nodes:
+            replica = self.nodes[int(n)].replica
+            assert replica is not None
+            told = ", ".join(
+                f"{v.key.node_id}@{','.join(f'{name}={at}' for name, at in v.listeners)}" for v in replica.voters.voters
+            )
+            self.lines.append(f"{n} kraft.version={replica.voter_history.kraft_version} voters: {told}")
+
     def do_wire(self) -> None:
         self.lines += [str(sent) for sent in self.wire]
 
@@ -244,19 +340,22 @@ class Script:
                 starts.append((Epoch(epoch), Offset(at)))
         end = Offset(len(node.log))
         history = VoterHistory() if self.dynamic else VoterHistory(self.voters)
-        if self.dynamic and node.id in self.voters.ids:
+        if self.dynamic and node.id in self.voters.ids and node.formatted:
             history.reset(BOOTSTRAP_OFFSET, 1, self.voters)
         for base, control in sorted(node.controls.items()):
             if base < end:
                 for index, record in enumerate(control.records):
                     if isinstance(record, VoterSet):
                         history.add_voters(Offset(base + index), record)
+                    elif isinstance(record, KRaftVersion):
+                        history.add_version(Offset(base + index), record.level)
         config = RaftConfig(
             NodeId(node.id),
-            directory(node.id),
+            node.key.directory_id,
             LISTENER,
             ((LISTENER, Endpoint(node.host, 9093) if node.host else endpoint(node.id)),),
             bootstrap=tuple(endpoint(v) for v in self.voters.ids),
+            auto_join=node.auto_join,
         )
         jitter = node.id / 10
         node.replica = Replica(
@@ -315,7 +414,8 @@ class Script:
             case e.Send(_, _, to, _, request) if to is not None:
                 self.lines.append(f"{node.id}->{to} {render_request(request)}")
             case e.Reply(token, response) | e.ReplyRecords(token, response):
-                self.lines.append(f"{node.id}->{node.tokens[token][0]} {render_response(response)}")
+                asker = node.tokens[token][0]
+                self.lines.append(f"{node.id}->{'client' if asker == CLIENT else asker} {render_response(response)}")
             case e.Abandon():
                 pass
             case _:
@@ -335,6 +435,10 @@ class Script:
 
     def _answer(self, node: Node, token: int, response: Response) -> None:
         asker, call = node.tokens.pop(token)
+        if asker == CLIENT:
+            return
+        if isinstance(response, QuorumResponse) and node.replica is not None:  # The border says where the leader is.
+            response = replace(response, leader_endpoint=node.replica.leader_endpoint(LISTENER))
         self.wire.append(Sent(node.id, asker, call, response=response))
 
     def _deliver(self, batch: list[Sent]) -> None:
@@ -348,6 +452,12 @@ class Script:
                     self._step(target, ResponseArrived(sent.call, sent.response))
             elif target is None or target.replica is None:
                 self._end_call(sent.source, sent.call, Failure.REFUSED)
+            elif isinstance(sent.request, ApiVersionsRequest):
+                self.wire.append(
+                    Sent(
+                        sent.target, sent.source, sent.call, response=ApiVersionsResponse(RaftError.NONE, target.levels)
+                    )
+                )
             elif sent.request is not None:
                 self._token += 1
                 target.tokens[self._token] = (sent.source, sent.call)

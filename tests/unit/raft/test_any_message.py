@@ -92,7 +92,7 @@ class Storm:
     def request(self) -> m.Request:
         rng = self.rng
         last = OffsetAndEpoch(self.offset(), self.epoch())
-        match rng.randrange(6):
+        match rng.randrange(8):
             case 0:
                 return m.VoteRequest(
                     key(self.node()), self.epoch(), last, rng.random() < 0.5, rng.choice((None, key(1), key(2)))
@@ -114,6 +114,12 @@ class Storm:
                     rng.choice((0, 500)),
                     100,
                 )
+            case 5:
+                return m.AddVoterRequest(
+                    Voter(key(rng.choice((4, 4, self.node()))), (("CONTROLLER", endpoint(7)),)), rng.random() < 0.5
+                )
+            case 6:
+                return m.RemoveVoterRequest(key(self.node()))
             case _:
                 return m.UpdateVoterRequest(
                     self.epoch(), Voter(key(self.node()), (("CONTROLLER", endpoint(7)),), 0, rng.randrange(2))
@@ -142,6 +148,12 @@ class Storm:
                 )
             case m.UpdateVoterRequest():
                 return m.UpdateVoterResponse(error, self.epoch(), leader, at)
+            case m.AddVoterRequest():
+                return m.AddVoterResponse(error)
+            case m.RemoveVoterRequest():
+                return m.RemoveVoterResponse(error)
+            case m.ApiVersionsRequest():
+                return m.ApiVersionsResponse(error, rng.choice((None, (0, 1), (0, 0))))
 
     def fetched(self, error: RaftError, leader: NodeId | None, at: Endpoint | None) -> m.FetchResponse:
         rng = self.rng
