@@ -39,6 +39,9 @@ class ReadOptions:
     kinds: frozenset[str] = frozenset(("log", "snapshot"))
     redactor: Redactor = field(default_factory=Redactor)
     chunk_bytes: int = CHUNK_BYTES
+    offset_at_least: int | None = None
+    """Hints from a query's own conditions, for logs and snapshots alike: rows outside may be left out, need not be."""
+    offset_below: int | None = None
 
     def __post_init__(self) -> None:
         unknown = sorted((self.types or frozenset()) - TYPE_NAMES)
@@ -56,6 +59,13 @@ class ReadOptions:
         except ValueError as error:
             raise InvalidOption(f"columns: {error}") from error
         return replace(self, columns=names)
+
+
+def bounds(options: ReadOptions, *, log: bool) -> tuple[int | None, int | None]:
+    """The offsets that rows of a log or of a snapshot must have: at least the first, below the second."""
+    lowest = [each for each in (options.from_offset if log else None, options.offset_at_least) if each is not None]
+    below = [each for each in (options.to_offset if log else None, options.offset_below) if each is not None]
+    return max(lowest, default=None), min(below, default=None)
 
 
 def parse_level(options: Mapping[str, str]) -> Level:

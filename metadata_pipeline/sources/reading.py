@@ -25,7 +25,7 @@ from metadata_pipeline.sources.faults import Fault, ListingError
 from metadata_pipeline.sources.files import OpenFile
 from metadata_pipeline.sources.headers import checksums, faults_of, read_headers
 from metadata_pipeline.sources.offsets import OffsetCheck
-from metadata_pipeline.sources.options import ReadOptions
+from metadata_pipeline.sources.options import ReadOptions, bounds
 from metadata_pipeline.sources.piece import Batches
 from metadata_pipeline.sources.record_rows import record_tables
 from metadata_pipeline.sources.segments import Listing, Problem, Segment, list_segments
@@ -133,8 +133,9 @@ def _piece_tables(
     level: Level, segment: Segment, piece: Piece, check: OffsetCheck, options: ReadOptions
 ) -> Iterator[pa.RecordBatch]:
     batches = _judge(piece, check)
-    if options.from_offset is not None or options.to_offset is not None or options.from_time_ms is not None:
-        batches = batches.kept(_wanted(segment, batches, options))
+    lowest, below = bounds(options, log=segment.kind == "log")
+    if lowest is not None or below is not None or options.from_time_ms is not None:
+        batches = batches.kept(_wanted(batches, lowest, below, options.from_time_ms))
     if not len(batches):
         return
     if level == "batches":
@@ -162,16 +163,16 @@ def _judge(piece: Piece, check: OffsetCheck) -> Batches:
     return Batches(piece.position, data, headers, starts, sizes, crcs, expected, faults)
 
 
-def _wanted(segment: Segment, batches: Batches, options: ReadOptions) -> Any:
+def _wanted(batches: Batches, lowest: int | None, below: int | None, from_time_ms: int | None) -> Any:
     """Batches that may hold a wanted record. One with a fault is kept: nobody knows what it holds."""
     keep = np.ones(len(batches), np.bool_)
     bases = batches.headers["base_offset"].astype(np.int64)
-    if segment.kind == "log" and options.from_offset is not None:
-        keep &= bases + batches.headers["last_offset_delta"] >= options.from_offset
-    if segment.kind == "log" and options.to_offset is not None:
-        keep &= bases < options.to_offset
-    if options.from_time_ms is not None:
-        keep &= batches.headers["max_timestamp"] >= options.from_time_ms
+    if lowest is not None:
+        keep &= bases + batches.headers["last_offset_delta"] >= lowest
+    if below is not None:
+        keep &= bases < below
+    if from_time_ms is not None:
+        keep &= batches.headers["max_timestamp"] >= from_time_ms
     return keep | np.array([fault is not None for fault in batches.faults], np.bool_)
 
 

@@ -1,0 +1,49 @@
+"""Reading a set of files once: plan beside the driver, decode on the executors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceReader, InputPartition
+
+from metadata_pipeline.sources.options import ReadOptions, parse_level, parse_options
+from metadata_pipeline.sources.packing import pack
+from metadata_pipeline.sources.reading import FileRange, chosen, problem_rows, read_range
+from metadata_pipeline.sources.segments import Problem, list_segments
+from pyspark_kraft.paths import number_of, paths_of
+
+
+@dataclass
+class LogPartition(InputPartition):
+    """The work of one task: ranges of files, and paths that could not be listed."""
+
+    ranges: tuple[FileRange, ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+
+class LogReader(DataSourceReader):
+    """Pickled to the executors with its options and nothing else."""
+
+    def __init__(self, options: Any) -> None:
+        self.level = parse_level(options)
+        self.options: ReadOptions = parse_options(options)
+        self.paths = paths_of(options)
+        self.task_bytes = number_of(options, "task_bytes")
+
+    def partitions(self) -> Sequence[InputPartition]:
+        listing = list_segments(self.paths, clusters=self.options.clusters, kinds=self.options.kinds)
+        tasks: list[InputPartition] = [
+            LogPartition(ranges) for ranges in pack(chosen(listing, self.options), task_bytes=self.task_bytes)
+        ]
+        if listing.problems:
+            tasks.append(LogPartition(problems=listing.problems))
+        return tasks or [LogPartition()]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        assert isinstance(partition, LogPartition), f"a partition of ours, not {type(partition).__name__}"
+        yield from problem_rows(self.level, partition.problems, self.options)
+        for part in partition.ranges:
+            yield from read_range(self.level, part, self.options)
