@@ -25,11 +25,14 @@ from controller_runtime.node.events import (
     ResponseReceived,
     ShutdownRequested,
     SnapshotFlushed,
+    SnapshotGivenUp,
+    SnapshotWritten,
     TimePassed,
 )
 from controller_runtime.node.image_feed import ImageFeed
 from controller_runtime.node.metadata_replica import CallIds, MetadataReplica
 from controller_runtime.node.ports import MetadataLogReader, SnapshotReader
+from controller_runtime.node.snapshots import SnapshotConfig, SnapshotKeeper
 from controller_runtime.protocol.errors import ProtocolError
 from controller_runtime.raft.config import RaftConfig
 from controller_runtime.raft.election_state import ElectionState
@@ -42,6 +45,7 @@ class BrokerNodeConfig:
     raft: RaftConfig
     broker: BrokerConfig
     static_voters: VoterSet = EMPTY
+    snapshots: SnapshotConfig = SnapshotConfig()
 
 
 class BrokerNode:
@@ -64,6 +68,7 @@ class BrokerNode:
         )
         self.service = BrokerService(config.broker, calls, now)
         self._feed = ImageFeed(self.meta, snapshots)
+        self.keeper = SnapshotKeeper(config.snapshots, self.meta, log, snapshots, now)
         self._wants_turn = False
         self._leaving = False
         self._stopped = False
@@ -86,7 +91,7 @@ class BrokerNode:
     def next_deadline(self) -> Instant | None:
         if self._wants_turn:
             return Instant(0.0)
-        wanted = (self.meta.next_deadline(), self.service.next_deadline())
+        wanted = (self.meta.next_deadline(), self.service.next_deadline(), self.keeper.next_deadline())
         return min((at for at in wanted if at is not None), default=None)
 
     def _on_event(self, event: NodeEvent | BrokerEvent, now: Instant, wall: WallClock) -> Effects:
@@ -107,6 +112,10 @@ class BrokerNode:
                 return [*self.meta.flushed(end_offset, now, wall)]
             case SnapshotFlushed(snapshot_id):
                 return [*self.meta.snapshot_flushed(snapshot_id, now, wall)]
+            case SnapshotWritten(snapshot_id, size_bytes):
+                return [*self.keeper.written(snapshot_id, size_bytes, now, wall)]
+            case SnapshotGivenUp(snapshot_id, reason):
+                return [*self.keeper.given_up(snapshot_id, reason)]
             case TimePassed():
                 return [*self.meta.tick(now, wall)]
             case ShutdownRequested():
@@ -119,7 +128,9 @@ class BrokerNode:
                 return self.service.on_data(event, now, wall)
 
     def _finish(self, out: Effects, now: Instant, wall: WallClock) -> list[NodeEffect]:
-        self._wants_turn = self._feed.advance()
+        feed = self._feed
+        self._wants_turn = feed.advance()
+        out += self.keeper.poll(feed.image, feed.position, feed.last_timestamp, feed.replayed_bytes, now, wall)
         replica = self.meta.replica
         controller = replica.leader_endpoint(self.config.raft.listener)
         out += self.service.metadata_moved(

@@ -29,12 +29,12 @@ class MalformedVoters(ProtocolError):
 
 def encode_control_batch(base: Offset, epoch: Epoch, records: Iterable[ControlRecord], wall: WallClock) -> bytes:
     encoded = [
-        control_record(_to_message(record), offset=base + index, timestamp=wall) for index, record in enumerate(records)
+        control_record(to_message(record), offset=base + index, timestamp=wall) for index, record in enumerate(records)
     ]
     return encode_batch(encoded, base_offset=base, partition_leader_epoch=epoch, is_control=True)
 
 
-def _to_message(record: ControlRecord) -> Message:
+def to_message(record: ControlRecord) -> Message:
     match record:
         case LeaderChange(leader_id, voters, granting):
             return LeaderChangeMessage(

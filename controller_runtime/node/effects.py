@@ -13,11 +13,13 @@ The ordering rule, stated once:
 
 from __future__ import annotations
 
-from controller_runtime.identifiers import Endpoint, Offset, OffsetAndEpoch
+from controller_runtime.identifiers import Endpoint, Offset, OffsetAndEpoch, WallClock
+from controller_runtime.metadata.image import MetadataImage
 from controller_runtime.node.events import CallId, ConnectionId, RequestId
 from controller_runtime.protocol.schema import Message
-from controller_runtime.raft.effects import ResetLog, SaveElection, Truncate, WriteSnapshot
-from controller_runtime.values import dataclass
+from controller_runtime.raft.effects import DropSnapshotPart, ResetLog, SaveElection, Truncate, WriteSnapshot
+from controller_runtime.raft.voter_set import VoterSet
+from controller_runtime.values import dataclass, field
 
 __all__ = [
     "Append",
@@ -30,7 +32,9 @@ __all__ = [
     "ResetLog",
     "Respond",
     "SaveElection",
+    "ShortenLog",
     "Stop",
+    "TakeSnapshot",
     "Truncate",
     "WriteSnapshot",
 ]
@@ -84,8 +88,24 @@ class Append:
 
 
 @dataclass(frozen=True, slots=True)
-class DropSnapshotPart:
-    """Delete an unfinished snapshot file."""
+class TakeSnapshot:
+    """Write a snapshot of this image, beside everything else that goes on: `snapshot_content.content` gives the bytes, piece by piece.
+
+    One at a time. `SnapshotWritten` or `SnapshotGivenUp` follows.
+    """
+
+    snapshot_id: OffsetAndEpoch
+    image: MetadataImage = field(repr=False)
+    kraft_version: int
+    voters: VoterSet
+    last_timestamp: int
+    """Of the last batch in it."""
+    wall: WallClock
+
+
+@dataclass(frozen=True, slots=True)
+class ShortenLog:
+    """Let the log begin at this frozen snapshot: whole segments below it and older snapshots are removed."""
 
     snapshot_id: OffsetAndEpoch
 
@@ -117,6 +137,8 @@ NodeEffect = (
     | ResetLog
     | WriteSnapshot
     | DropSnapshotPart
+    | TakeSnapshot
+    | ShortenLog
     | Log
     | Stop
 )

@@ -101,9 +101,25 @@ class LogFlushed:
 
 @dataclass(frozen=True, slots=True)
 class SnapshotFlushed:
-    """The snapshot file is complete, frozen (fsynced, renamed) and readable through `SnapshotReader`."""
+    """A fetched snapshot is complete, frozen (fsynced, renamed) and readable through `SnapshotReader`."""
 
     snapshot_id: OffsetAndEpoch
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotWritten:
+    """`TakeSnapshot` is done: the snapshot is frozen and readable, unless the log has gone beyond it meanwhile."""
+
+    snapshot_id: OffsetAndEpoch
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotGivenUp:
+    """`TakeSnapshot` left nothing behind: there was one already, or no room for it."""
+
+    snapshot_id: OffsetAndEpoch
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +140,8 @@ NodeEvent = (
     | PeerDisconnected
     | LogFlushed
     | SnapshotFlushed
+    | SnapshotWritten
+    | SnapshotGivenUp
     | TimePassed
     | ShutdownRequested
 )

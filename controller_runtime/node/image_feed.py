@@ -1,53 +1,93 @@
 """The image of the cluster as a standby or a broker knows it: the newest snapshot, then every committed batch.
 
-`advance` replays a bounded piece and says whether more is waiting, so a long log never blocks the node. What it meets is what every node of the
-quorum meets: a record that cannot be replayed is fatal (`ReplayError`, `ProtocolError`), never skipped.
+`advance` replays a bounded piece and says whether more is waiting, so neither a long log nor a large snapshot blocks the node. A snapshot
+that arrives while the node runs replaces the image as one: until its last record is read, everybody sees the image from before it.
+What is met is what every node of the quorum meets: a record that cannot be replayed is fatal (`ReplayError`, `ProtocolError`), never skipped.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Final
+
 from controller_runtime.identifiers import Offset, OffsetAndEpoch
-from controller_runtime.metadata.image import MetadataImage
+from controller_runtime.metadata.image import MetadataBuilder, MetadataImage
 from controller_runtime.metadata.records import decode_record
 from controller_runtime.metadata.replay import replay
-from controller_runtime.node.log_reading import BOOTSTRAP_SNAPSHOT, read_whole_snapshot
+from controller_runtime.node.log_reading import BOOTSTRAP_SNAPSHOT
 from controller_runtime.node.metadata_replica import MetadataReplica
 from controller_runtime.node.ports import SnapshotReader
-from controller_runtime.protocol.record_batch import RecordBatch, decode_batches
+from controller_runtime.node.snapshot_content import SnapshotBatches, last_contained_timestamp
+from controller_runtime.protocol.record_batch import RecordBatch
+
+_PIECE_BYTES: Final = 128 << 10
+
+
+class _Loading:
+    """A snapshot on its way into an image."""
+
+    def __init__(self, snapshots: SnapshotReader, snapshot_id: OffsetAndEpoch) -> None:
+        assert snapshot_id != BOOTSTRAP_SNAPSHOT, "the bootstrap snapshot says nothing about the cluster"
+        self.snapshot_id = snapshot_id
+        self.builder: MetadataBuilder = MetadataImage.empty().builder()
+        self.timestamp = -1
+        self._batches: Iterator[RecordBatch] = iter(SnapshotBatches(snapshots, snapshot_id))
+
+    def advance(self, max_bytes: int | None) -> bool:
+        """Replay some of it. True when it is done."""
+        size = 0
+        for batch in self._batches:
+            if not batch.header.is_control:
+                for record in batch.records:
+                    replay(self.builder, decode_record(record.value or b"")[0])
+            elif self.timestamp < 0:
+                self.timestamp = last_contained_timestamp(batch)
+            size += len(batch.data)
+            if max_bytes is not None and size >= max_bytes:
+                return False
+        return True
 
 
 class ImageFeed:
     def __init__(self, meta: MetadataReplica, snapshots: SnapshotReader) -> None:
         self._meta = meta
         self._snapshots = snapshots
+        self._loading: _Loading | None = None
         self.image = MetadataImage.empty()
         self.position = meta.replica.log.start_offset
         """Everything below is in the image."""
         self.last_timestamp = -1
         """The wall clock of the newest batch replayed, in ms."""
+        self.replayed_bytes = 0
+        """How much of the log was replayed by this process; snapshots do not count."""
+        self.loaded_snapshots = 0
+        """Kafka's HandleLoadSnapshotCount."""
         latest = meta.replica.log.latest_snapshot
         if latest is not None:
-            self.load_snapshot(latest)
-
-    def load_snapshot(self, snapshot_id: OffsetAndEpoch) -> None:
-        assert snapshot_id != BOOTSTRAP_SNAPSHOT, "the bootstrap snapshot says nothing about the cluster"
-        builder = MetadataImage.empty().builder()
-        for batch in decode_batches(read_whole_snapshot(self._snapshots, snapshot_id)):
-            if not batch.header.is_control:
-                for record in batch.records:
-                    replay(builder, decode_record(record.value or b"")[0])
-        self.image = builder.freeze()
-        self.position = snapshot_id.offset
+            loading = _Loading(snapshots, latest)
+            loading.advance(None)
+            self._replace(loading)
 
     def advance(self) -> bool:
         """Replay what is committed, up to a bound. True if more is waiting."""
         arrived = self._meta.arrived_snapshot
         if arrived is not None:
             self._meta.arrived_snapshot = None
-            self.load_snapshot(arrived)
-        for batch in self._meta.next_committed(self.position):
+            self._loading = _Loading(self._snapshots, arrived)
+        if self._loading is not None:
+            if not self._loading.advance(_PIECE_BYTES):
+                return True
+            self._replace(self._loading)
+        for batch in self._meta.next_committed(self.position, _PIECE_BYTES):
             self._replay(batch)
         return self.position < self._meta.high_watermark
+
+    def _replace(self, loading: _Loading) -> None:
+        self._loading = None
+        self.image = loading.builder.freeze()
+        self.position = loading.snapshot_id.offset
+        self.last_timestamp = loading.timestamp
+        self.loaded_snapshots += 1
 
     def _replay(self, batch: RecordBatch) -> None:
         if not batch.header.is_control:
@@ -57,8 +97,11 @@ class ImageFeed:
             self.image = builder.freeze()
         self.position = Offset(batch.header.next_offset)
         self.last_timestamp = batch.header.max_timestamp
+        self.replayed_bytes += len(batch.data)
 
-    def restart(self, image: MetadataImage, position: Offset) -> None:
+    def restart(self, image: MetadataImage, position: Offset, timestamp: int, replayed_bytes: int) -> None:
         """Continue from here: the node was active until now and knows what was committed."""
         self.image = image
         self.position = position
+        self.last_timestamp = timestamp
+        self.replayed_bytes = replayed_bytes

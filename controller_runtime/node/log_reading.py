@@ -11,7 +11,8 @@ from typing import Final
 from controller_runtime.identifiers import Epoch, Offset, OffsetAndEpoch
 from controller_runtime.node.control_batches import decode_control_batch
 from controller_runtime.node.ports import MetadataLogReader, SnapshotReader
-from controller_runtime.protocol.record_batch import RecordBatch, batch_headers, decode_batches
+from controller_runtime.node.snapshot_content import first_batch
+from controller_runtime.protocol.record_batch import RecordBatch, batch_headers
 from controller_runtime.raft.log_view import LogView
 from controller_runtime.raft.messages import ControlRecord, KRaftVersion
 from controller_runtime.raft.voter_set import BOOTSTRAP_OFFSET, VoterHistory, VoterSet
@@ -97,25 +98,15 @@ def note_controls(history: VoterHistory, controls: tuple[tuple[Offset, ControlRe
                 pass
 
 
-def read_whole_snapshot(snapshots: SnapshotReader, snapshot_id: OffsetAndEpoch) -> bytes:
-    size = snapshots.snapshot_size(snapshot_id)
-    if size is None:
-        raise KeyError(f"no snapshot {snapshot_id}")
-    return snapshots.read_snapshot(snapshot_id, 0, size)
-
-
 def snapshot_voters(snapshots: SnapshotReader, snapshot_id: OffsetAndEpoch) -> tuple[int, VoterSet | None]:
     """kraft.version and voters, from the first batch of a snapshot. At version 0 there are none."""
     version, voters = 0, None
-    for batch in decode_batches(read_whole_snapshot(snapshots, snapshot_id)):
-        if not batch.header.is_control:
-            break
-        for _, record in decode_control_batch(batch):
-            match record:
-                case VoterSet():
-                    voters = record
-                case KRaftVersion(level):
-                    version = level
-                case _:
-                    pass
+    for _, record in decode_control_batch(first_batch(snapshots, snapshot_id)):
+        match record:
+            case VoterSet():
+                voters = record
+            case KRaftVersion(level):
+                version = level
+            case _:
+                pass
     return version, voters

@@ -24,7 +24,9 @@ LINGER_S: Final = 0.005
 
 
 class LogWriter:
-    def __init__(self, epoch: Epoch, image: MetadataImage, end_offset: Offset) -> None:
+    def __init__(
+        self, epoch: Epoch, image: MetadataImage, end_offset: Offset, timestamp: int = -1, replayed_bytes: int = 0
+    ) -> None:
         """Begin to write in `epoch` with the image of a log that ends, wholly committed, at `end_offset`."""
         self.epoch = epoch
         self.image = image
@@ -32,12 +34,16 @@ class LogWriter:
         self.committed_image = image
         self.committed_offset = end_offset
         """Where `committed_image` ends."""
+        self.committed_timestamp = timestamp
+        """Of the newest committed batch, in ms."""
+        self.committed_bytes = replayed_bytes
+        """How much of the log is in it, counted on from what the feed had replayed."""
         self._next_offset = end_offset
         self._records: list[Record] = []
         self._size = 0
         self._linger_until: Instant | None = None
         self._done: list[LogBatch] = []
-        self._images: deque[tuple[Offset, MetadataImage]] = deque()
+        self._images: deque[tuple[Offset, MetadataImage, int, int]] = deque()
 
     @property
     def next_offset(self) -> Offset:
@@ -96,11 +102,12 @@ class LogWriter:
         data = encode_batch(stamped, base_offset=base, partition_leader_epoch=self.epoch)
         end = Offset(self._records[-1].offset + 1)
         self._done.append(LogBatch(Offset(base), end, self.epoch, data))
-        self._images.append((end, self.image))
+        self._images.append((end, self.image, wall, len(data)))
         self._records, self._size = [], 0
 
     def commit(self, committed: Offset) -> None:
         """Batches below `committed` are for ever; so is the image at their end."""
         while self._images and self._images[0][0] <= committed:
-            self.committed_image = self._images.popleft()[1]
+            _, self.committed_image, self.committed_timestamp, size = self._images.popleft()
+            self.committed_bytes += size
         self.committed_offset = max(self.committed_offset, committed)

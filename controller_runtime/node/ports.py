@@ -29,6 +29,11 @@ class MetadataLogReader(Protocol):
         """Everything below is on disk."""
         ...
 
+    @property
+    def size_bytes(self) -> int:
+        """Of all segments."""
+        ...
+
     def read(self, offset: Offset, max_bytes: int) -> bytes:
         """Whole batches, from the one that contains `offset`, up to `max_bytes` in all but at least one; b"" at the log's end."""
         ...

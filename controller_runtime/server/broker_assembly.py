@@ -17,6 +17,7 @@ from controller_runtime.server.assembly import (
     jitter,
     raft_config,
     random_uuid,
+    snapshot_config,
     static_voters,
 )
 from controller_runtime.server.config import ServerConfig
@@ -37,6 +38,7 @@ def build_broker(
         raft=raft_config(config, disk, ()),
         broker=_broker_config(config, disk, advertised, previous_epoch),
         static_voters=static_voters(config),
+        snapshots=snapshot_config(config),
     )
     return BrokerNode(node_config, disk.metadata_log, disk.metadata_log, disk.stored, jitter, now)
 

@@ -29,7 +29,9 @@ from controller_runtime.node.effects import (
     ResetLog,
     Respond,
     SaveElection,
+    ShortenLog,
     Stop,
+    TakeSnapshot,
     Truncate,
     WriteSnapshot,
 )
@@ -50,6 +52,7 @@ from controller_runtime.node.ports import Node
 from controller_runtime.protocol.schema import Message
 from controller_runtime.raft.election_state import ElectionState
 from controller_runtime.server.disk_thread import DiskThread
+from controller_runtime.server.snapshot_work import SnapshotWork
 from controller_runtime.server.trace import render_effect, render_event
 from controller_runtime.storage.metadata_log import MetadataLog, PendingWrite
 from controller_runtime.values import dataclass
@@ -105,6 +108,7 @@ class Driver:
         self._loop = asyncio.get_running_loop()
         self._log_thread = DiskThread("metadata-log", self._loop)
         self._election_thread = DiskThread("quorum-state", self._loop)
+        self._snapshots = SnapshotWork(metadata_log, self._loop, self.feed, self._fault)
         self._events: deque[NodeEvent] = deque()
         self._held: deque[NodeEffect] = deque()
         self._saving = False
@@ -138,6 +142,7 @@ class Driver:
         """After `stopped`: finish the disk work that was begun, and let go of the log."""
         if self._timer is not None:
             self._timer.cancel()
+        self._snapshots.close()
         self._election_thread.close()
         self._log_thread.close()
 
@@ -205,6 +210,10 @@ class Driver:
                 self._log.write_snapshot(snapshot_id, position, data, last=last)
             case DropSnapshotPart(snapshot_id):
                 self._log.drop_snapshot_part(snapshot_id)
+            case TakeSnapshot():
+                self._snapshots.take(effect)
+            case ShortenLog(snapshot_id):
+                self._log.delete_before(snapshot_id)
             case CancelCall(call_id):
                 if (call := self._calls.pop(call_id, None)) is not None:
                     call.cancel()

@@ -27,6 +27,10 @@ class DiskFailed(StorageError):
     """The kernel refused a write or a sync. Nothing written since the last successful sync may be trusted."""
 
 
+class DiskFull(DiskFailed):
+    """There is no room for these bytes. Fatal for a log; a snapshot of our own can be given up instead."""
+
+
 class DirectoryLocked(StorageError):
     """Another process holds the directory's `.lock`."""
 

@@ -35,7 +35,13 @@ def snapshot_file(snapshot_id: OffsetAndEpoch) -> str:
 
 
 def snapshot_part_file(snapshot_id: OffsetAndEpoch) -> str:
+    """Of a snapshot that is fetched from the leader."""
     return snapshot_file(snapshot_id) + PART
+
+
+def own_part_file(snapshot_id: OffsetAndEpoch) -> str:
+    """Of a snapshot that this node writes: it may go on beside a fetch. Apache Kafka, too, puts an infix there."""
+    return f"{snapshot_file(snapshot_id).removesuffix(SNAPSHOT)}-own{SNAPSHOT}{PART}"
 
 
 def parse_snapshot_file(name: str) -> OffsetAndEpoch | None:

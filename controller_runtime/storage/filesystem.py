@@ -19,7 +19,7 @@ import os
 import stat
 from typing import Final, Protocol
 
-from controller_runtime.storage.errors import DirectoryLocked, DiskFailed
+from controller_runtime.storage.errors import DirectoryLocked, DiskFailed, DiskFull
 
 _READ_ONLY_MODE: Final = 0o400
 
@@ -101,6 +101,14 @@ def read_whole(filesystem: FileSystem, path: str) -> bytes:
         file.close()
 
 
+_NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
+
+
+def _refused(what: str, error: OSError) -> DiskFailed:
+    kind = DiskFull if error.errno in _NO_ROOM else DiskFailed
+    return kind(f"{what}: {error.strerror}")
+
+
 class OsFile:
     """A file descriptor with positions."""
 
@@ -129,13 +137,13 @@ class OsFile:
                 view = view[written:]
                 position += written
         except OSError as error:
-            raise DiskFailed(f"cannot write to {self._path}: {error.strerror}") from error
+            raise _refused(f"cannot write to {self._path}", error) from error
 
     def truncate(self, size: int) -> None:
         try:
             os.ftruncate(self._descriptor, size)
         except OSError as error:
-            raise DiskFailed(f"cannot truncate {self._path}: {error.strerror}") from error
+            raise _refused(f"cannot truncate {self._path}", error) from error
 
     def size(self) -> int:
         return os.fstat(self._descriptor).st_size
@@ -144,7 +152,7 @@ class OsFile:
         try:
             os.fdatasync(self._descriptor)
         except OSError as error:
-            raise DiskFailed(f"cannot sync {self._path}: {error.strerror}") from error
+            raise _refused(f"cannot sync {self._path}", error) from error
 
     def close(self) -> None:
         if self._descriptor >= 0:
@@ -226,7 +234,7 @@ class OsFileSystem:
         try:
             os.fsync(descriptor)
         except OSError as error:
-            raise DiskFailed(f"cannot sync directory {path}: {error.strerror}") from error
+            raise _refused(f"cannot sync directory {path}", error) from error
         finally:
             os.close(descriptor)
 

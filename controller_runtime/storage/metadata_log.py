@@ -30,6 +30,7 @@ from controller_runtime.storage.small_files import (
     encode_partition_metadata,
     write_atomically,
 )
+from controller_runtime.storage.snapshot_writer import SnapshotWrite
 from controller_runtime.storage.tail import Tail
 from controller_runtime.values import dataclass
 
@@ -82,6 +83,7 @@ class MetadataLog:
         self._segments: list[Segment] = []
         self._epoch_starts: list[tuple[Epoch, Offset]] = []
         self._snapshots: list[OffsetAndEpoch] = []
+        self._snapshot_sizes: dict[OffsetAndEpoch, int] = {}
         self._tail = Tail()
         self._steps: list[Step] = []
         self._start = Offset(0)
@@ -117,10 +119,25 @@ class MetadataLog:
         stale = [snapshot for snapshot in snapshots if snapshot.offset < self._start]
         disk_work.remove_files(self._filesystem, self.directory, [file_names.snapshot_file(s) for s in stale])
         self._snapshots = snapshots[len(stale) :]
+        self._snapshot_sizes = {snapshot: self._file_size(snapshot) for snapshot in self._snapshots}
         latest = self._snapshots[-1] if self._snapshots else None
-        if not self._segments or (latest is not None and latest.offset > self.end_offset):
-            self.reset(latest or OffsetAndEpoch(Offset(0), Epoch(0)))
+        if latest is not None and (not self._segments or latest.offset > self.end_offset):
+            recovery.check_snapshot(self._filesystem, self._snapshot_path(latest))
+            self.reset(latest)
             self._perform_now()
+        elif not self._segments:
+            self.reset(OffsetAndEpoch(Offset(0), Epoch(0)))
+            self._perform_now()
+        elif self._start > 0 and self._snapshots[0].offset > self._start:
+            # The log's first segment began before its start: only whole segments are removed.
+            self._begin_at(self._snapshots[0].offset)
+
+    def _file_size(self, snapshot_id: OffsetAndEpoch) -> int:
+        file = self._filesystem.open(self._snapshot_path(snapshot_id), write=False)
+        try:
+            return file.size()
+        finally:
+            file.close()
 
     def _perform_now(self) -> None:
         pending = self.take_pending_write()
@@ -184,13 +201,8 @@ class MetadataLog:
         return tuple(self._snapshots)
 
     def snapshot_size(self, snapshot_id: OffsetAndEpoch) -> int | None:
-        if snapshot_id not in self._snapshots:
-            return None
-        file = self._filesystem.open(self._snapshot_path(snapshot_id), write=False)
-        try:
-            return file.size()
-        finally:
-            file.close()
+        """In bytes; None if there is no such snapshot."""
+        return self._snapshot_sizes.get(snapshot_id)
 
     def read_snapshot(self, snapshot_id: OffsetAndEpoch, position: int, max_bytes: int) -> bytes:
         """A slice of the file; it may cut a batch. Raises KeyError if there is no such snapshot."""
@@ -318,20 +330,25 @@ class MetadataLog:
             raise InvalidOffset(f"{self.directory} has no snapshot {snapshot_id} within its log")
         if snapshot_id.offset <= self._start:
             return
-        self._start = snapshot_id.offset
-        while len(self._segments) > 1 and self._segments[1].base_offset <= self._start:
+        while len(self._segments) > 1 and self._segments[1].base_offset <= snapshot_id.offset:
             self._steps.append(disk_work.RemoveSegment(self._segments.pop(0)))
-        kept = [entry for entry in self._epoch_starts if entry[1] >= self._start]
-        before = [entry for entry in self._epoch_starts if entry[1] < self._start]
-        if before and (not kept or kept[0][1] > self._start) and self.end_offset > self._start:
-            kept.insert(0, (before[-1][0], self._start))
-        self._epoch_starts, self._epochs_changed = kept, True
+        self._begin_at(snapshot_id.offset)
         self._drop_snapshots_before(self._start)
+
+    def _begin_at(self, start: Offset) -> None:
+        self._start = start
+        kept = [entry for entry in self._epoch_starts if entry[1] >= start]
+        before = [entry for entry in self._epoch_starts if entry[1] < start]
+        if before and (not kept or kept[0][1] > start) and self.end_offset > start:
+            kept.insert(0, (before[-1][0], start))
+        self._epoch_starts, self._epochs_changed = kept, True
 
     def _drop_snapshots_before(self, offset: Offset) -> None:
         dropped = [snapshot for snapshot in self._snapshots if snapshot.offset < offset]
         if dropped:
             self._snapshots = self._snapshots[len(dropped) :]
+            for snapshot in dropped:
+                del self._snapshot_sizes[snapshot]
             names = tuple(file_names.snapshot_file(snapshot) for snapshot in dropped)
             self._steps.append(disk_work.RemoveFiles(self.directory, names))
 
@@ -349,6 +366,29 @@ class MetadataLog:
     def drop_snapshot_part(self, snapshot_id: OffsetAndEpoch) -> None:
         """Queue the removal of an unfinished snapshot."""
         self._steps.append(disk_work.RemoveFiles(self.directory, (file_names.snapshot_part_file(snapshot_id),)))
+
+    def begin_snapshot(self, snapshot_id: OffsetAndEpoch) -> SnapshotWrite | None:
+        """Work for a thread that writes a snapshot of what this log holds; None when there is one, or the log begins later."""
+        if snapshot_id in self._snapshots or snapshot_id.offset < self._start:
+            return None
+        if snapshot_id.offset > self.end_offset:
+            raise InvalidOffset(f"{self.directory} ends at {self.end_offset}, before the snapshot {snapshot_id}")
+        if snapshot_id.offset < self.end_offset:
+            self._boundary(snapshot_id.offset)
+        return SnapshotWrite(self._filesystem, self.directory, snapshot_id)
+
+    def snapshot_written(self, written: SnapshotWrite, size: int) -> bool:
+        """The snapshot is frozen on disk. False if the log has gone beyond it meanwhile: then it is removed again."""
+        if written.snapshot_id.offset < self._start:
+            name = file_names.snapshot_file(written.snapshot_id)
+            self._steps.append(disk_work.RemoveFiles(self.directory, (name,)))
+            return False
+        self._add_snapshot(written.snapshot_id, size)
+        return True
+
+    def _add_snapshot(self, snapshot_id: OffsetAndEpoch, size: int) -> None:
+        self._snapshots = sorted({*self._snapshots, snapshot_id})
+        self._snapshot_sizes[snapshot_id] = size
 
     # The disk.
 
@@ -381,7 +421,8 @@ class MetadataLog:
         elif cut >= self._start:
             self._flushed = Offset(max(self._flushed, min(pending.end_offset, cut)))
         alive = [snapshot for snapshot in pending.frozen if snapshot.offset >= self._start]
-        self._snapshots = sorted({*self._snapshots, *alive})
+        for snapshot in alive:
+            self._add_snapshot(snapshot, self._file_size(snapshot))
         self._tail.evict(self._flushed, self._config.tail_bytes)
         return Completed(self._flushed, tuple(alive))
 

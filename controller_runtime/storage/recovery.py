@@ -100,6 +100,21 @@ def frozen_snapshots(filesystem: FileSystem, directory: str) -> list[OffsetAndEp
     return sorted(snapshot for snapshot in found if snapshot is not None)
 
 
+def check_snapshot(filesystem: FileSystem, path: str) -> None:
+    """Raise `CorruptFile` unless the snapshot is whole: only then may a log be given up for it."""
+    file = filesystem.open(path, write=False)
+    first = last = None
+    try:
+        for item in scan(file):
+            if isinstance(item, ScanEnd):
+                raise CorruptFile(path, item.reason, item.position)
+            first, last = first or item, item
+    finally:
+        file.close()
+    if first is None or last is None or first is last or not (first.is_control and last.is_control):
+        raise CorruptFile(path, "a snapshot begins with its header and ends with its footer")
+
+
 def _bases(filesystem: FileSystem, directory: str) -> list[Offset]:
     parsed = (file_names.parse_segment_file(name) for name in filesystem.list_directory(directory))
     return sorted(place[0] for place in parsed if place is not None and place[1] == file_names.LOG)

@@ -7,8 +7,7 @@ with epoch 0 and no control records but header and footer.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from itertools import islice
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from controller_runtime.protocol.control_records import ControlType, control_record, decode_control
@@ -24,6 +23,8 @@ from controller_runtime.values import dataclass
 
 RECORDS_PER_BATCH: Final = 1024
 """As Kafka's RecordsSnapshotWriter groups them."""
+BYTES_PER_BATCH: Final = 1 << 20
+"""A batch is closed before it grows beyond this; Kafka's own bound is 8 MiB. A single record may be larger."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +44,33 @@ def snapshot_batches(content: SnapshotContent, epoch: int, now: int, footer_time
         head.append(KRaftVersionRecord(kraft_version=content.kraft_version))
         if content.voters is not None:
             head.append(content.voters)
+    return stream_batches(head, content.values, epoch, now, footer_time)
+
+
+def stream_batches(
+    head: Sequence[Message], values: Iterable[bytes], epoch: int, now: int, footer_time: int | None = None
+) -> Iterator[bytes]:
+    """The same from values that come one after another: no more than one batch of them is held."""
     yield _control_batch(head, 0, epoch, now)
     offset = len(head)
-    values = iter(content.values)
-    while chunk := list(islice(values, RECORDS_PER_BATCH)):
+    for chunk in _chunks(values):
         records = [Record(offset + number, now, None, value) for number, value in enumerate(chunk)]
         yield encode_batch(records, partition_leader_epoch=epoch)
         offset += len(chunk)
     yield _control_batch([SnapshotFooterRecord()], offset, epoch, now if footer_time is None else footer_time)
+
+
+def _chunks(values: Iterable[bytes]) -> Iterator[list[bytes]]:
+    chunk: list[bytes] = []
+    size = 0
+    for value in values:
+        if chunk and (len(chunk) == RECORDS_PER_BATCH or size + len(value) > BYTES_PER_BATCH):
+            yield chunk
+            chunk, size = [], 0
+        chunk.append(value)
+        size += len(value)
+    if chunk:
+        yield chunk
 
 
 def snapshot_bytes(content: SnapshotContent, epoch: int, now: int, footer_time: int | None = None) -> bytes:

@@ -200,9 +200,9 @@ def shorten_log(stage: Stage, machine: Machine) -> None:
     end = node.image_offset
     epoch = max(epoch for epoch, start in log.epoch_starts() if start < end)
     version, voters = node.meta.replica.voter_history.at(end)
-    from controller_runtime.node.control_batches import _to_message
+    from controller_runtime.node.control_batches import to_message
 
-    record = _to_message(voters)
+    record = to_message(voters)
     values = tuple(encode_record(*one) for one in snapshot_records(node.image))
     content = SnapshotContent(0, version, record, values)  # type: ignore[arg-type]
     snapshot_id = OffsetAndEpoch(end, Epoch(epoch))

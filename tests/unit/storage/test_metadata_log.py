@@ -9,7 +9,7 @@ from controller_runtime.storage.batch_scan import split_batches
 from controller_runtime.storage.errors import CorruptFile, DiskFailed, InvalidOffset
 from controller_runtime.storage.metadata_log import LogConfig, MetadataLog
 from support.memory_disk import Crashed, MemoryDisk, Policy
-from support.raw_batches import raw_batch, raw_log
+from support.raw_batches import raw_batch, raw_log, raw_snapshot
 
 pytestmark = pytest.mark.unit
 
@@ -202,7 +202,7 @@ def test_the_prefix_below_a_snapshot_can_be_deleted() -> None:
     with pytest.raises(InvalidOffset):
         log.read(Offset(4), 100)
     again = opened(disk.survivors("synced only"), SMALL)
-    assert again.start_offset == 4, "whole segments only"
+    assert again.start_offset == 5, "its first segment begins at 4: only whole segments are removed"
     assert again.snapshots() == (snapshot(5, 2),)
     with pytest.raises(InvalidOffset):
         log.delete_before(snapshot(6, 2))
@@ -302,7 +302,7 @@ def test_a_log_below_its_latest_snapshot_continues_at_the_snapshot() -> None:
     disk = MemoryDisk()
     log = opened(disk)
     log.append(raw_batch(0, 1, 3))
-    log.write_snapshot(snapshot(10, 2), 0, b"s", last=True)
+    log.write_snapshot(snapshot(10, 2), 0, raw_snapshot(2), last=True)
     flush(log)
     again = opened(disk.survivors("everything"))
     assert (again.start_offset, again.end_offset) == (10, 10)
@@ -316,12 +316,12 @@ def story(disk: MemoryDisk, acknowledged: list[Offset]) -> None:
     log.truncate(Offset(4))
     log.append(raw_batch(4, 3, 2))
     acknowledged.append(flush(log))
-    log.write_snapshot(snapshot(4, 1), 0, b"first", last=True)
+    log.write_snapshot(snapshot(4, 1), 0, raw_snapshot(1), last=True)
     log.append(raw_batch(6, 3, 2))
     acknowledged.append(flush(log))
     log.delete_before(snapshot(4, 1))
     acknowledged.append(flush(log))
-    log.write_snapshot(snapshot(30, 5), 0, b"second", last=True)
+    log.write_snapshot(snapshot(30, 5), 0, raw_snapshot(5), last=True)
     flush(log)
     log.reset(snapshot(30, 5))
     log.append(raw_batch(30, 5))
