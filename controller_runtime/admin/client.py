@@ -23,7 +23,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Self
 
-from controller_runtime.admin import configs, quorum, topics
+from controller_runtime.admin import configs, features, quorum, topics, voters
 from controller_runtime.admin.connections import (
     AdminError,
     Connections,
@@ -40,16 +40,15 @@ from controller_runtime.admin.results import (
     ConfigEntry,
     ConfigResource,
     FeaturesDescription,
+    FeatureUpdate,
     LeaderSeen,
     NewTopic,
     QuorumDescription,
     TopicDescription,
 )
-from controller_runtime.identifiers import Endpoint, NodeId, Uuid
+from controller_runtime.identifiers import DirectoryId, Endpoint, NodeId, ReplicaKey, Uuid
 from controller_runtime.network.resolve import Resolver, system_resolver
 from controller_runtime.protocol.api_errors import ApiError
-from controller_runtime.protocol.messages.api_versions_request import ApiVersionsRequest
-from controller_runtime.protocol.messages.api_versions_response import ApiVersionsResponse
 from controller_runtime.protocol.messages.unregister_broker_request import UnregisterBrokerRequest
 from controller_runtime.protocol.messages.unregister_broker_response import UnregisterBrokerResponse
 
@@ -94,22 +93,45 @@ class AdminClient:
         return await self._connections.describe_cluster(self._deadline(timeout_seconds), include_fenced=include_fenced)
 
     async def describe_features(
-        self, node: Endpoint | None = None, timeout_seconds: float | None = None
+        self, node: Endpoint | NodeId | None = None, timeout_seconds: float | None = None
     ) -> FeaturesDescription:
         """Supported and finalized features, and the API versions served; of one node, or of whichever answers first."""
+        return await features.describe(self._connections, node, self._deadline(timeout_seconds))
+
+    async def update_features(
+        self, updates: Sequence[FeatureUpdate], *, validate_only: bool = False, timeout_seconds: float | None = None
+    ) -> None:
+        """Raise or lower finalized levels, all of them or (with an ApiError) none."""
         deadline = self._deadline(timeout_seconds)
-        request = ApiVersionsRequest(client_software_name="quorate", client_software_version="0.1.0")
-        if node is not None:
-            found = await self._connections.ask_at(node, request, ApiVersionsResponse, deadline.left)
-        else:
-            found = await self._connections.ask_any(request, ApiVersionsResponse, deadline)
-        raise_if(found.error_code)
-        return FeaturesDescription(
-            supported={one.name: (one.min_version, one.max_version) for one in found.supported_features},
-            finalized={one.name: one.max_version_level for one in found.finalized_features},
-            finalized_epoch=found.finalized_features_epoch,
-            api_versions={one.api_key: (one.min_version, one.max_version) for one in found.api_keys},
-        )
+        await features.update(self._connections, updates, deadline, validate_only=validate_only)
+
+    async def add_voter(
+        self,
+        node_id: NodeId,
+        directory_id: DirectoryId,
+        listeners: Mapping[str, Endpoint],
+        *,
+        cluster_id: str | None = None,
+        timeout_seconds: float | None = None,
+    ) -> None:
+        """Make a controller that follows already a voter, by its directory; returns when the change is committed.
+
+        Raises DuplicateVoter when the node id is one, RequestTimedOut when it does not answer or has not caught up.
+        """
+        voter, deadline = ReplicaKey(node_id, directory_id), self._deadline(timeout_seconds)
+        await voters.add(self._connections, voter, listeners, deadline, cluster_id=cluster_id)
+
+    async def remove_voter(
+        self,
+        node_id: NodeId,
+        directory_id: DirectoryId,
+        *,
+        cluster_id: str | None = None,
+        timeout_seconds: float | None = None,
+    ) -> None:
+        """Take this directory of this node out of the voter set; returns when that is committed. Raises VoterNotFound."""
+        voter, deadline = ReplicaKey(node_id, directory_id), self._deadline(timeout_seconds)
+        await voters.remove(self._connections, voter, deadline, cluster_id=cluster_id)
 
     async def describe_quorum(self, timeout_seconds: float | None = None) -> QuorumDescription:
         """As the leader sees it; waits for a leader until the deadline."""

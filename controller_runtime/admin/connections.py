@@ -125,10 +125,12 @@ class Connections:
         assert isinstance(body, answer), f"{endpoint} answered {type(body).__name__}"
         return body
 
-    async def ask_any(self, request: Message, answer: type[M], deadline: Deadline) -> M:
+    async def ask_any(
+        self, request: Message, answer: type[M], deadline: Deadline, *, attempt_seconds: float = ATTEMPT_SECONDS
+    ) -> M:
         """Ask the nodes in turn until one answers."""
         await self._check_kind(deadline)
-        return await self._ask_in_turn(request, answer, deadline)
+        return await self._ask_in_turn(request, answer, deadline, attempt_seconds)
 
     async def _check_kind(self, deadline: Deadline) -> None:
         """Before the first request: are these nodes of the kind we were told? Raises what Kafka's own client does."""
@@ -146,12 +148,14 @@ class Connections:
                 raise_if(found.error_code, found.error_message)
         self._checked = True
 
-    async def _ask_in_turn(self, request: Message, answer: type[M], deadline: Deadline) -> M:
+    async def _ask_in_turn(
+        self, request: Message, answer: type[M], deadline: Deadline, attempt_seconds: float = ATTEMPT_SECONDS
+    ) -> M:
         causes: dict[Endpoint, str] = {}
         while True:
             for endpoint in self._candidates():
                 try:
-                    return await self.ask_at(endpoint, request, answer, min(deadline.left, ATTEMPT_SECONDS))
+                    return await self.ask_at(endpoint, request, answer, min(deadline.left, attempt_seconds))
                 except Unreachable as error:
                     causes[endpoint] = error.causes[0]
                 if deadline.left <= 0:
@@ -161,12 +165,18 @@ class Connections:
                 raise Unreachable(f"{type(request).__name__}: Timed out waiting for a node assignment", causes.values())
 
     async def ask_controller(
-        self, request: Message, answer: type[M], code_of: Callable[[M], int], deadline: Deadline
+        self,
+        request: Message,
+        answer: type[M],
+        code_of: Callable[[M], int],
+        deadline: Deadline,
+        *,
+        attempt_seconds: float = ATTEMPT_SECONDS,
     ) -> M:
         """Ask the active controller (through any broker, which forwards); follow it when it moves."""
         while True:
             try:
-                found = await self._ask_where_it_is_decided(request, answer, deadline)
+                found = await self._ask_where_it_is_decided(request, answer, deadline, attempt_seconds)
             except Unreachable:
                 self._controller = None
                 if not await deadline.pause():
@@ -181,15 +191,17 @@ class Connections:
                 assert refused is not None
                 raise refused
 
-    async def _ask_where_it_is_decided(self, request: Message, answer: type[M], deadline: Deadline) -> M:
+    async def _ask_where_it_is_decided(
+        self, request: Message, answer: type[M], deadline: Deadline, attempt_seconds: float
+    ) -> M:
         if self.kind is EndpointKind.BROKER:
-            return await self.ask_any(request, answer, deadline)
+            return await self.ask_any(request, answer, deadline, attempt_seconds=attempt_seconds)
         if self._controller is None:
             await self.describe_cluster(deadline)
         target = self._nodes.get(self._controller) if self._controller is not None else None
         if target is None:
             raise Unreachable(type(request).__name__, ["the controllers know no leader"])
-        return await self.ask_at(target, request, answer, min(deadline.left, ATTEMPT_SECONDS))
+        return await self.ask_at(target, request, answer, min(deadline.left, attempt_seconds))
 
     async def describe_cluster(self, deadline: Deadline, *, include_fenced: bool = False) -> ClusterDescription:
         """Ask for the nodes of this client's kind. A node of the other kind refuses with a MISMATCHED_ENDPOINT_TYPE error."""

@@ -59,6 +59,15 @@ class FeaturesDescription:
 
 
 @dataclass(frozen=True, slots=True)
+class FeatureUpdate:
+    """A finalized level that is wanted. `kind` is UpdateFeatures' number: 1 upgrade, 2 safe downgrade, 3 unsafe downgrade."""
+
+    feature: str
+    level: int
+    kind: int = 1
+
+
+@dataclass(frozen=True, slots=True)
 class NewTopic:
     name: str
     num_partitions: int = -1

@@ -44,11 +44,13 @@ class Parser(argparse.ArgumentParser):
                 self.error(f"unrecognized arguments: {word}")
             if self._option_string_actions[word.partition("=")[0]].nargs is None:
                 break
-        return super().parse_known_args(args, namespace)
+        found, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            self.error(f"unrecognized arguments: {unknown[0]}")
+        return found, unknown
 
     def error(self, message: str) -> NoReturn:
-        for pattern, replacement in _PYTHON_TO_JAVA:
-            message = pattern.sub(replacement, message)
+        message = in_java_words(message)
         print(self.usage_text.rstrip("\n"), file=sys.stderr)
         print(justify(f"{self.prog.split(' ', maxsplit=1)[0]}: error: {message}"), file=sys.stderr)
         raise SystemExit(1)
@@ -59,6 +61,13 @@ class _PrintHelp(argparse.Action):
         assert isinstance(parser, Parser)
         print(parser.usage_text + parser.help_text, end="")
         raise SystemExit(parser.help_code)
+
+
+def in_java_words(message: str) -> str:
+    """What argparse complains about, as argparse4j says it."""
+    for pattern, replacement in _PYTHON_TO_JAVA:
+        message = pattern.sub(replacement, message)
+    return message
 
 
 def justify(text: str) -> str:
@@ -78,6 +87,6 @@ def _stretch(line: str) -> str:
     if gaps == 0:
         return line
     every, rest = divmod(WIDTH - len(line), gaps)
-    first = gaps // 2 - rest // 2
+    first = (gaps - rest + 1) // 2
     widened = [" " * (1 + every + (first <= gap < first + rest)) for gap in range(gaps)]
     return "".join(word + gap for word, gap in zip(words, [*widened, ""], strict=True))

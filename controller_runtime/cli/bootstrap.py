@@ -18,6 +18,14 @@ class BadCommand(Exception):
     """What was asked for on the command line cannot be done; said in Kafka's words, exit code 1."""
 
 
+class NoSuchConfig(BadCommand):
+    """The file of `--command-config` is not there."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        super().__init__(f"Properties file {path} does not exists!")
+
+
 @dataclass(frozen=True, slots=True)
 class Bootstrap:
     servers: str | None
@@ -60,7 +68,7 @@ def read_command_config(path: str) -> dict[str, str]:
         with open(path, encoding="utf-8", errors="surrogateescape") as file:
             settings = {one.name: one.value.strip() for one in parse_properties(file.read(), path).values()}
     except FileNotFoundError as error:
-        raise BadCommand(f"Properties file {path} does not exists!") from error
+        raise NoSuchConfig(path) from error
     except OSError as error:
         raise BadCommand(f"{path} ({error.strerror})") from error
     except BadProperties as error:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from base64 import urlsafe_b64decode
 from typing import Final
 
+from controller_runtime.identifiers import Uuid
 from controller_runtime.protocol.api_errors import ApiError
 from controller_runtime.protocol.errors import ErrorCode
 
@@ -39,3 +41,20 @@ def java_text(error: ApiError) -> str:
 def timeout_text(message: str) -> str:
     """What a Java client says when nobody answers."""
     return f"{_PACKAGE}TimeoutException: {message}"
+
+
+def parse_uuid(text: str) -> Uuid:
+    """As Kafka's `Uuid.fromString`. Raises ValueError in its words."""
+    if len(text) > 24:
+        raise ValueError(f"Input string with prefix `{text[:24]}` is too long to be decoded as a base64 UUID")
+    bare = text.rstrip("=")
+    for letter in bare:
+        if not (letter.isascii() and letter.isalnum()) and letter not in "-_":
+            raise ValueError(f"Illegal base64 character {ord(letter):x}")
+    if len(bare) % 4 == 1:
+        raise ValueError("Last unit does not have enough valid bits")
+    decoded = urlsafe_b64decode(bare + "=" * (-len(bare) % 4))
+    if len(decoded) != 16:
+        not_equal = "which is not equal to the expected 16 bytes of a base64-encoded UUID"
+        raise ValueError(f"Input string `{text}` decoded as {len(decoded)} bytes, {not_equal}")
+    return Uuid(decoded)

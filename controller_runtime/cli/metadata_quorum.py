@@ -1,7 +1,8 @@
-"""`kafka-metadata-quorum`: who leads, who votes, and how far everybody is."""
+"""`kafka-metadata-quorum`: who leads, who votes, how far everybody is; and changing who votes (`cli.voter_changes`)."""
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import sys
 import time
@@ -27,9 +28,10 @@ Tells about the quorum of controllers, and changes who belongs to it.
 
   --bootstrap-server      host:port,... of brokers to ask
   --bootstrap-controller  host:port,... of controllers to ask
-  --command-config        a properties file for the client
+  --command-config        a properties file for the client; for add-controller that of the controller to add
   describe                --status: a summary; --replication: every replica
-  add-controller, remove-controller    not supported yet
+  add-controller          make a controller that follows already a voter
+  remove-controller       take a controller out of the voter set
 """
 _DESCRIBE_USAGE: Final = """\
 usage: kafka-metadata-quorum (--bootstrap-server BOOTSTRAP_SERVER |
@@ -42,6 +44,27 @@ _DESCRIBE_HELP: Final = """
   --replication     one line for each replica, with its lag
   --human-readable  times as "... ms ago" (with --replication)
 """
+_ADD_USAGE: Final = """\
+usage: kafka-metadata-quorum (--bootstrap-server BOOTSTRAP_SERVER |
+                             --bootstrap-controller BOOTSTRAP_CONTROLLER)
+                             add-controller [-h] [--dry-run]
+"""
+_ADD_HELP: Final = """
+  --dry-run  say what would be added, but do not add it
+"""
+_REMOVE_USAGE: Final = """\
+usage: kafka-metadata-quorum (--bootstrap-server BOOTSTRAP_SERVER |
+                             --bootstrap-controller BOOTSTRAP_CONTROLLER)
+                             remove-controller [-h]
+                             --controller-id CONTROLLER_ID
+                             --controller-directory-id CONTROLLER_DIRECTORY_ID
+                             [--dry-run]
+"""
+_REMOVE_HELP: Final = """
+  -i, --controller-id            the node id of the voter to remove
+  -d, --controller-directory-id  the directory id of that voter, as `describe --status` tells it
+  --dry-run                      say what would be removed, but do not remove it
+"""
 _COLUMNS: Final = (
     "NodeId", "DirectoryId", "LogEndOffset", "Lag", "LastFetchTimestamp", "LastCaughtUpTimestamp", "Status",
 )  # fmt: skip
@@ -51,21 +74,13 @@ def main(argv: Sequence[str]) -> int:
     arguments = _parser().parse_args(argv)
     try:
         bootstrap = choose(arguments.bootstrap_server, arguments.bootstrap_controller, arguments.command_config)
-        if arguments.command != "describe":
-            raise BadCommand(f"{arguments.command} is not supported yet")
-        if arguments.status == arguments.replication:
-            few, many = "One of --status or --replication must", "Only one of --status or --replication should"
-            raise BadCommand(f"{many if arguments.status else few} be specified with describe sub-command")
-        if arguments.human_readable and arguments.status:
-            raise BadCommand("The option --human-readable is only supported along with --replication")
-        cluster_id, quorum = asyncio.run(_ask(bootstrap))
-        now_ms = time.time_ns() // 1_000_000
-        lines = (
-            status(cluster_id, quorum)
-            if arguments.status
-            else replication(quorum, now_ms if arguments.human_readable else None)
-        )
-        print("\n".join(lines))
+        match arguments.command:
+            case "describe":
+                print("\n".join(_describe(bootstrap, arguments)))
+            case "add-controller":
+                print(_add(bootstrap, arguments))
+            case _:
+                print(_remove(bootstrap, arguments))
     except BadCommand as error:
         print(error, file=sys.stderr)
         return 1
@@ -76,6 +91,35 @@ def main(argv: Sequence[str]) -> int:
         print(timeout_text(str(error)), file=sys.stderr)
         return 1
     return 0
+
+
+def _describe(bootstrap: Bootstrap, arguments: argparse.Namespace) -> Iterator[str]:
+    if arguments.status == arguments.replication:
+        few, many = "One of --status or --replication must", "Only one of --status or --replication should"
+        raise BadCommand(f"{many if arguments.status else few} be specified with describe sub-command")
+    if arguments.human_readable and arguments.status:
+        raise BadCommand("The option --human-readable is only supported along with --replication")
+    cluster_id, quorum = asyncio.run(_ask(bootstrap))
+    if arguments.status:
+        return status(cluster_id, quorum)
+    return replication(quorum, time.time_ns() // 1_000_000 if arguments.human_readable else None)
+
+
+def _add(bootstrap: Bootstrap, arguments: argparse.Namespace) -> str:
+    if arguments.command_config is None:
+        raise BadCommand(
+            "You must supply the configuration file of the controller you are adding when using add-controller."
+        )
+    from controller_runtime.cli import voter_changes
+
+    return asyncio.run(voter_changes.add(bootstrap, dry_run=arguments.dry_run))
+
+
+def _remove(bootstrap: Bootstrap, arguments: argparse.Namespace) -> str:
+    from controller_runtime.cli import voter_changes
+
+    node_id, directory_id = arguments.controller_id, arguments.controller_directory_id
+    return asyncio.run(voter_changes.remove(bootstrap, node_id, directory_id, dry_run=arguments.dry_run))
 
 
 async def _ask(bootstrap: Bootstrap) -> tuple[str, QuorumDescription]:
@@ -171,9 +215,10 @@ def _parser() -> Parser:
     describe.add_argument("--status", action="store_true")
     describe.add_argument("--replication", action="store_true")
     describe.add_argument("--human-readable", action="store_true")
-    for name in ("add-controller", "remove-controller"):
-        later = commands.add_parser(name, usage_text=_USAGE, help_text=_HELP)
-        later.add_argument("--controller-id", "-i")
-        later.add_argument("--controller-directory-id", "-d")
-        later.add_argument("--dry-run", action="store_true")
+    add = commands.add_parser("add-controller", usage_text=_ADD_USAGE, help_text=_ADD_HELP)
+    add.add_argument("--dry-run", action="store_true")
+    remove = commands.add_parser("remove-controller", usage_text=_REMOVE_USAGE, help_text=_REMOVE_HELP)
+    remove.add_argument("--controller-directory-id", "-d", required=True)
+    remove.add_argument("--controller-id", "-i", type=int, required=True)
+    remove.add_argument("--dry-run", action="store_true")
     return parser

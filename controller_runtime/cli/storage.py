@@ -10,7 +10,7 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 from uuid import uuid4
 
@@ -60,9 +60,10 @@ def main(argv: Sequence[str]) -> int:
             case "format":
                 _format(arguments, load(arguments.config))
             case "version-mapping":
-                _version_mapping(arguments.release_version)
+                print("\n".join(version_mapping(arguments.release_version)))
             case "feature-dependencies":
-                _feature_dependencies(arguments.feature or [])
+                for name, level in _feature_levels(arguments.feature or []).items():
+                    print("\n".join(feature_dependencies(name, level)))
             case _:
                 print(random_uuid())
     except (Refused, BadScram, StorageError, ConfigError, features.FeatureError, OSError) as error:
@@ -322,27 +323,30 @@ def _print_list(title: str, endings: tuple[str, str], items: Sequence[str]) -> N
         print(f"{title}{endings[len(items) > 1]}:", *(f"  {item}" for item in items), "", sep="\n")
 
 
-def _version_mapping(release: str | None) -> None:
+def version_mapping(release: str | None, *, unstable: bool = False) -> Iterator[str]:
+    """The levels that a release brings; the latest stable one by default. `kafka-features` prints the same."""
     version = (
-        features.parse_release(release) if release else features.metadata_version(features.LATEST_PRODUCTION_LEVEL)
+        features.parse_release(release, unstable=unstable)
+        if release
+        else features.metadata_version(features.LATEST_PRODUCTION_LEVEL)
     )
-    print(f"metadata.version={version.level} ({release or version.name})")
+    yield f"metadata.version={version.level} ({release or version.name})"
     for name in _MAPPING_ORDER:
-        print(f"{name}={features.FEATURES[name].default_level(version.level)}")
+        yield f"{name}={features.FEATURES[name].default_level(version.level)}"
 
 
-def _feature_dependencies(arguments: Sequence[str]) -> None:
-    for name, level in _feature_levels(arguments).items():
-        if name not in features.FEATURES:
-            raise Refused(f"Unknown feature: {name}")
-        feature = features.FEATURES[name]
-        if not 0 <= level <= feature.latest_production_level:
-            raise Refused(f"No feature:{name} with feature level {level}")
-        needs = feature.needs.get(level, {})
-        print(f"{name}={level} requires:" if needs else f"{name}={level} has no dependencies.")
-        for other, least in needs.items():
-            suffix = f" ({features.metadata_version(least).name})" if other == features.METADATA_VERSION else ""
-            print(f"    {other}={least}{suffix}")
+def feature_dependencies(name: str, level: int) -> Iterator[str]:
+    """What a level of a feature needs. Raises Refused."""
+    if name not in features.FEATURES:
+        raise Refused(f"Unknown feature: {name}")
+    feature = features.FEATURES[name]
+    if not 0 <= level <= feature.latest_production_level:
+        raise Refused(f"No feature:{name} with feature level {level}")
+    needs = feature.needs.get(level, {})
+    yield f"{name}={level} requires:" if needs else f"{name}={level} has no dependencies."
+    for other, least in needs.items():
+        suffix = f" ({features.metadata_version(least).name})" if other == features.METADATA_VERSION else ""
+        yield f"    {other}={least}{suffix}"
 
 
 def _parser() -> argparse.ArgumentParser:

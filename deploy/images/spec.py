@@ -19,6 +19,7 @@ BASE_PACKAGES = (f"{PYTHON}-minimal", f"lib{PYTHON}-stdlib", "ca-certificates", 
 KAFKA_TOOLS = (
     "kafka-cluster",
     "kafka-dump-log",
+    "kafka-features",
     "kafka-metadata-quorum",
     "kafka-server-start",
     "kafka-storage",

@@ -19,7 +19,7 @@ CALLS = [
     json.loads(line)
     for line in (Path(__file__).parent / "testdata" / "tool-calls-4.3.1.jsonl").read_text().splitlines()
 ]
-LATER = ("add-controller", "remove-controller", "--alter")
+LATER = ("--alter",)
 
 
 def refused_on_the_command_line(call: dict[str, object]) -> bool:
