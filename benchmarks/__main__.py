@@ -1,10 +1,12 @@
-"""`python -m benchmarks [area ...]`: every measurement beside its peer in the same run, as a table of ratios and as JSON.
+"""`python -m benchmarks [area ...]`: every measurement beside its peers in the same run, as a table of ratios and as JSON.
 
-    python -m benchmarks                 wire, quorum and image
-    python -m benchmarks quorum --rounds 5 --json results.json
-    python -m benchmarks operator        on the single-machine Kubernetes (root, Go)
+    python -m benchmarks                         wire, quorum and image
+    python -m benchmarks quorum --pairs 5        the whole table of the quorum: Apache Kafka and etcd beside it (about 40 minutes)
+    python -m benchmarks quorum --pairs 1 --only load kill --kinds quorate etcd
+    python -m benchmarks soak --minutes 60       full load, and no election without a fault
+    python -m benchmarks operator                on the single-machine Kubernetes (root, Go)
 
-Apache Kafka's part needs Java and Maven; the areas take about one, three and two minutes.
+Groups of the quorum: load, append, start, kill, freeze, cut, memory. Apache Kafka's part needs Java and Maven; etcd's, and the load generator, Go.
 """
 
 from __future__ import annotations
@@ -19,47 +21,70 @@ from typing import Final
 ROOT: Final = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "tests"))  # the peers are started by the code that the tests use
 
-AREAS: Final = ("wire", "quorum", "image", "operator")
+AREAS: Final = ("wire", "quorum", "image", "operator", "soak")
 BY_DEFAULT: Final = ("wire", "quorum", "image")
 
 
-def main(arguments: list[str] | None = None) -> int:
-    from benchmarks import quorum, wire
-    from benchmarks.report import Figure, table, write_json
-
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("areas", nargs="*", default=BY_DEFAULT, metavar="area", help=f"one of {', '.join(AREAS)}")
-    parser.add_argument("--rounds", type=int, default=3, help="rounds of the quorum benchmark")
-    parser.add_argument("--seconds", type=float, default=5.0, help="seconds of load in each round")
+    parser.add_argument("--pairs", type=int, default=5, help="runs of each kind, interleaved (quorum, operator)")
+    parser.add_argument("--seconds", type=float, default=5.0, help="seconds of load in each run")
+    parser.add_argument("--faults", type=int, default=4, help="faults of each sort in each run")
+    parser.add_argument("--only", nargs="+", default=(), metavar="group", help="groups of the quorum's rows")
+    parser.add_argument("--kinds", nargs="+", default=None, metavar="kind", help="quorate, apache-kafka, etcd")
+    parser.add_argument("--minutes", type=float, default=60.0, help="how long the soak lasts")
     parser.add_argument("--json", type=Path, default=ROOT / "benchmarks" / "results" / "latest.json")
+    return parser
+
+
+def say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    from benchmarks.report import Figure, Row, markdown, table, table_of_rows, write_json
+
+    parser = _parser()
     options = parser.parse_args(arguments)
     if unknown := set(options.areas) - set(AREAS):
         parser.error(f"no such area: {', '.join(sorted(unknown))}")
     figures: list[Figure] = []
+    rows: list[Row] = []
     if "wire" in options.areas:
-        print("wire: codecs and record batches beside kafka-python", file=sys.stderr, flush=True)
+        from benchmarks import wire
+
+        say("wire: codecs and record batches beside kafka-python")
         figures += wire.measure()
     if "quorum" in options.areas:
-        figures += quorum.run(
-            lambda text: print(text, file=sys.stderr, flush=True), rounds=options.rounds, seconds=options.seconds
-        )
+        from benchmarks import quorum
+        from benchmarks.clusters import KINDS
+
+        kinds = tuple(options.kinds or KINDS)
+        asked = quorum.Options(options.pairs, options.seconds, options.faults, tuple(options.only), kinds)
+        rows = quorum.run(say, asked)
     if "operator" in options.areas:
         from benchmarks import kubernetes
 
-        figures += kubernetes.run(lambda text: print(text, file=sys.stderr, flush=True), rounds=options.rounds)
+        figures += kubernetes.run(say, rounds=options.pairs)
     print(f"load of the machine: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
-    if figures:
-        print(table(figures))
-        write_json(figures, options.json)
+    for shown in (table(figures) if figures else "", table_of_rows(rows) if rows else ""):
+        if shown:
+            print(shown)
+    if figures or rows:
+        write_json(figures, options.json, rows, {"command": " ".join(sys.argv[1:])})
         print(f"written to {options.json}")
+    if rows:
+        options.json.with_suffix(".md").write_text(markdown(rows) + "\n")
     if "image" in options.areas:
-        print(
-            "image: memory and replay time of 100,000 and a million partitions (no peer: figures of ours only)",
-            flush=True,
-        )
+        say("image: memory and replay time of 100,000 and a million partitions (no peer: figures of ours only)")
         subprocess.run([sys.executable, str(ROOT / "benchmarks" / "image.py")], check=True, cwd=ROOT)
+    if "soak" in options.areas:
+        from benchmarks import soak
+
+        return soak.run(say, options.minutes)
     return 0
 
 

@@ -1,27 +1,32 @@
-"""Quorums of three controllers to measure: ours and Apache Kafka's, formatted and started the same way.
+"""Quorums of three to measure: ours, Apache Kafka's and etcd's, prepared and started the same way.
 
-Both are processes on loopback with their own directories and durable syncs. Apache Kafka is tuned as its own start-up allows: a small heap,
-the serial collector, the first compiler only (the fastest on two cores), a class-data archive, no linger.
+All are processes with their own directories and durable syncs. Apache Kafka is tuned as its own start-up allows: a small heap, the
+serial collector, the first compiler only (the fastest on two cores), a class-data archive, no linger. etcd runs with its defaults.
 """
 
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal
 
+from benchmarks import etcd_gateway, programs
+from benchmarks.network import Network
 from benchmarks.wire_client import Connection, ask_api_versions
 from support import java_kafka
 
-Kind = Literal["quorate", "apache-kafka"]
-KINDS: Final[tuple[Kind, ...]] = ("quorate", "apache-kafka")
+Kind = Literal["quorate", "apache-kafka", "etcd"]
+KINDS: Final[tuple[Kind, ...]] = ("quorate", "apache-kafka", "etcd")
 CLUSTER_ID: Final = "QuorateBenchmark00000Q"
 START_TIMEOUT_S: Final = 60.0
+LINES_OF_A_LOG: Final = 2000
 
 
 class BenchmarkError(Exception):
@@ -42,11 +47,20 @@ def free_ports(count: int) -> list[int]:
 
 
 @dataclass(slots=True)
-class Controller:
+class Member:
+    """One node of a quorum: where it is, and its process while it runs."""
+
     node_id: int
     port: int
+    peer_port: int
+    """etcd's second port; Kafka's nodes speak to each other on the first."""
     directory: Path
+    host: str = "127.0.0.1"
     process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def address(self) -> str:
+        return f"{self.host}:{self.port}"
 
     @property
     def properties(self) -> Path:
@@ -56,11 +70,25 @@ class Controller:
     def log(self) -> Path:
         return self.directory / "log.txt"
 
-    def rss_bytes(self) -> int:
-        """Resident memory of the running process, shared pages counted by proportion."""
+    @property
+    def pid(self) -> int:
         assert self.process is not None
-        rollup = Path(f"/proc/{self.process.pid}/smaps_rollup").read_text()
-        return next(int(line.split()[1]) * 1024 for line in rollup.splitlines() if line.startswith("Pss:"))
+        return self.process.pid
+
+    @property
+    def is_running(self) -> bool:
+        return self.process is not None and self.process.poll() is None
+
+    def rss_bytes(self) -> int:
+        status = Path(f"/proc/{self.pid}/status").read_text()
+        return next(int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmRSS:"))
+
+    def cpu_s(self) -> float:
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def signal(self, number: signal.Signals) -> None:
+        os.kill(self.pid, number)
 
     def kill(self) -> None:
         if self.process is not None and self.process.poll() is None:
@@ -78,32 +106,44 @@ class Controller:
 
 @dataclass(slots=True)
 class Quorum:
-    """`count` controllers of one kind with static configuration and dynamic voters; nothing runs until `start`."""
+    """`count` members of one kind; nothing runs until `start`. In a `network` each has a namespace of its own."""
 
     kind: Kind
     directory: Path
     count: int = 3
-    controllers: list[Controller] = field(default_factory=list)
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """Further properties of Kafka's nodes and ours, or further flags of etcd, by kind's own names."""
+    network: Network | None = None
+    count_syncs: bool = False
+    members: list[Member] = field(default_factory=list)
 
     def format(self) -> None:
-        ports = free_ports(self.count)
-        self.controllers = [
-            Controller(i + 1, port, self.directory / f"{self.kind}-{i + 1}") for i, port in enumerate(ports)
-        ]
+        ports = free_ports(2 * self.count)
+        for i in range(self.count):
+            host = self.network.address(i + 1) if self.network else "127.0.0.1"
+            member = Member(i + 1, ports[i], ports[self.count + i], self.directory / f"{self.kind}-{i + 1}", host)
+            member.directory.mkdir(parents=True)
+            self.members.append(member)
+        if self.kind != "etcd":
+            self._format_kafka()
+
+    def _format_kafka(self) -> None:
         directory_ids = [f"QuorateBenchmarkDir{n:02d}A"[:21] + "A" for n in range(1, self.count + 1)]
-        voters = ",".join(
-            f"{c.node_id}@127.0.0.1:{c.port}:{d}" for c, d in zip(self.controllers, directory_ids, strict=True)
-        )
-        bootstrap = ",".join(f"127.0.0.1:{port}" for port in ports)
-        for controller in self.controllers:
-            controller.directory.mkdir(parents=True)
-            controller.properties.write_text(
-                f"process.roles=controller\nnode.id={controller.node_id}\n"
-                f"controller.quorum.bootstrap.servers={bootstrap}\ncontroller.listener.names=CONTROLLER\n"
-                f"listeners=CONTROLLER://127.0.0.1:{controller.port}\nlog.dirs={controller.directory / 'data'}\n"
-                "controller.quorum.append.linger.ms=0\n"
-            )
-            arguments = ["format", "-c", str(controller.properties), "-t", CLUSTER_ID, "--initial-controllers", voters]
+        voters = ",".join(f"{m.node_id}@{m.address}:{d}" for m, d in zip(self.members, directory_ids, strict=True))
+        bootstrap = ",".join(member.address for member in self.members)
+        for member in self.members:
+            lines = {
+                "process.roles": "controller",
+                "node.id": str(member.node_id),
+                "controller.quorum.bootstrap.servers": bootstrap,
+                "controller.listener.names": "CONTROLLER",
+                "listeners": f"CONTROLLER://{member.address}",
+                "log.dirs": str(member.directory / "data"),
+                "controller.quorum.append.linger.ms": "0",
+                **self.settings,
+            }
+            member.properties.write_text("".join(f"{name}={value}\n" for name, value in lines.items()))
+            arguments = ["format", "-c", str(member.properties), "-t", CLUSTER_ID, "--initial-controllers", voters]
             done = subprocess.run(
                 self._tool("kafka-storage", arguments), capture_output=True, text=True, check=False, env=environment()
             )
@@ -111,32 +151,78 @@ class Quorum:
                 raise BenchmarkError(f"{self.kind}: kafka-storage format: {done.stdout}{done.stderr}")
 
     def start(self) -> None:
-        for controller in self.controllers:
-            self.start_one(controller)
+        for member in self.members:
+            self.start_one(member)
 
-    def start_one(self, controller: Controller) -> None:
-        with controller.log.open("ab") as output:
-            controller.process = subprocess.Popen(
-                self._tool("kafka-server-start", [str(controller.properties)]),
-                stdout=output, stderr=output, env=environment())  # fmt: skip
+    def start_one(self, member: Member) -> None:
+        enter = self.network.enter(member.node_id) if self.network else []
+        with member.log.open("ab") as output:
+            member.process = subprocess.Popen(
+                [*enter, *self._server(member)], stdout=output, stderr=output, env=self._environment(member)
+            )
+
+    def _environment(self, member: Member) -> dict[str, str]:
+        found = environment()
+        if self.count_syncs and self.kind != "etcd":
+            found |= {
+                "LD_PRELOAD": str(programs.sync_counter()),
+                "QUORATE_SYNC_COUNT": str(member.directory / "syncs"),
+            }
+        return found
+
+    def syncs(self, member: Member) -> int:
+        """Calls of fsync and fdatasync so far (`count_syncs`); etcd counts its own."""
+        if self.kind == "etcd":
+            return etcd_gateway.syncs(member.address)
+        return int.from_bytes((member.directory / "syncs").read_bytes(), sys.byteorder)
 
     def stop(self) -> None:
-        for controller in self.controllers:
-            controller.kill()
+        for member in self.members:
+            member.kill()
 
-    def wait_until_answering(self, controller: Controller) -> None:
-        """Until the port answers ApiVersions."""
+    @property
+    def running(self) -> list[Member]:
+        return [member for member in self.members if member.is_running]
+
+    def at(self, port: int) -> Member:
+        return next(member for member in self.members if member.port == port)
+
+    def wait_until_answering(self, member: Member) -> None:
+        """Until the port answers: ApiVersions, or for etcd its version."""
         deadline = time.monotonic() + START_TIMEOUT_S
-        while time.monotonic() < deadline:
-            if controller.process is not None and controller.process.poll() is not None:
-                break
+        while time.monotonic() < deadline and member.is_running:
             try:
-                with Connection(controller.port, timeout_s=2.0) as connection:
-                    ask_api_versions(connection)
-                    return
+                if self.kind == "etcd":
+                    etcd_gateway.version(member.address)
+                else:
+                    with Connection(member.port, host=member.host, timeout_s=2.0) as connection:
+                        ask_api_versions(connection)
+                return
             except OSError:
                 time.sleep(0.002)
-        raise BenchmarkError(f"{self.kind}: controller {controller.node_id}: {controller.log.read_text()[-2000:]}")
+        raise BenchmarkError(f"{self.kind}: member {member.node_id}: {member.log.read_text()[-LINES_OF_A_LOG:]}")
+
+    def _server(self, member: Member) -> list[str]:
+        if self.kind == "etcd":
+            return [str(programs.go_program("etcd")), *self._etcd_flags(member)]
+        return self._tool("kafka-server-start", [str(member.properties)])
+
+    def _etcd_flags(self, member: Member) -> list[str]:
+        peers = ",".join(f"m{m.node_id}=http://{m.host}:{m.peer_port}" for m in self.members)
+        client, peer = f"http://{member.address}", f"http://{member.host}:{member.peer_port}"
+        flags = {
+            "name": f"m{member.node_id}",
+            "data-dir": str(member.directory / "data"),
+            "listen-client-urls": client,
+            "advertise-client-urls": client,
+            "listen-peer-urls": peer,
+            "initial-advertise-peer-urls": peer,
+            "initial-cluster": peers,
+            "initial-cluster-state": "new",
+            "log-level": "error",
+            **self.settings,
+        }
+        return [f"--{name}={value}" for name, value in flags.items()]
 
     def _tool(self, name: str, arguments: list[str]) -> list[str]:
         if self.kind == "quorate":
@@ -157,11 +243,11 @@ def prepare_class_data_archive(directory: Path) -> None:
         return
     quorum = Quorum("apache-kafka", directory / "archive", count=1)
     quorum.format()
-    controller = quorum.controllers[0]
-    command = quorum._tool("kafka-server-start", [str(controller.properties)])
+    member = quorum.members[0]
+    command = quorum._tool("kafka-server-start", [str(member.properties)])
     command.insert(1, f"-XX:ArchiveClassesAtExit={archive}")
-    with controller.log.open("ab") as output:
-        controller.process = subprocess.Popen(command, stdout=output, stderr=output)
-    quorum.wait_until_answering(controller)
+    with member.log.open("ab") as output:
+        member.process = subprocess.Popen(command, stdout=output, stderr=output)
+    quorum.wait_until_answering(member)
     time.sleep(3)
-    controller.terminate()
+    member.terminate()

@@ -1,18 +1,22 @@
 """Metadata changes as load: one commit is one IncrementalAlterConfigs of one topic with a value of 256 bytes, answered after commit.
 
-A stand-in broker registers by the wire, so that a topic can be created without one that serves data. Each connection has one
-request in flight, because Apache Kafka serves one request per connection at a time.
+For etcd it is one Put of a value of 256 bytes. Stand-in brokers register by the wire, so that topics can be created without one that serves data.
+The load itself comes from one generator for all peers (`go/load`), with one request in flight on each connection, because Apache Kafka serves one request per
+connection at a time.
 """
 
 from __future__ import annotations
 
-import selectors
-import struct
+import json
+import subprocess
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from types import TracebackType
+from typing import Final, Self
 
-from benchmarks.clusters import CLUSTER_ID, BenchmarkError, Quorum
+from benchmarks import etcd_gateway, programs
+from benchmarks.clusters import CLUSTER_ID, BenchmarkError, Member, Quorum
 from benchmarks.wire_client import Connection, frame
 from controller_runtime.identifiers import Uuid
 from controller_runtime.protocol.codec import decode
@@ -36,27 +40,27 @@ from controller_runtime.protocol.messages.incremental_alter_configs_response imp
 TOPIC: Final = "load"
 BROKER_ID: Final = 101
 CONFIG: Final = "follower.replication.throttled.replicas"
-NOT_CONTROLLER: Final = 41
-VALUES: Final = tuple(",".join(f"{p}:{b}" for p in range(64))[:255].rpartition(",")[0] for b in (1, 2))
+VALUE_BYTES: Final = 256
+VALUES: Final = tuple(",".join(f"{p}:{b}" for p in range(100))[:VALUE_BYTES].rpartition(",")[0] for b in (1, 2))
 FEATURES: Final = (("metadata.version", 7, 30), ("kraft.version", 0, 1), ("group.version", 0, 1), ("transaction.version", 0, 2),
                    ("eligible.leader.replicas.version", 0, 1), ("share.version", 0, 1), ("streams.version", 0, 1))  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class LoadResult:
-    """What `seconds` of load gave; latencies in seconds, sorted."""
+    """What `seconds` of load gave; seconds everywhere."""
 
     commits: int
     seconds: float
-    latencies: tuple[float, ...]
-    client_cpu_s: float
+    p50: float
+    p99: float
+    max: float
+    cpu: float
+    """Of the load generator."""
 
     @property
     def per_second(self) -> float:
         return self.commits / self.seconds
-
-    def quantile(self, q: float) -> float:
-        return self.latencies[min(len(self.latencies) - 1, int(q * len(self.latencies)))]
 
 
 def change(number: int) -> bytes:
@@ -69,109 +73,166 @@ def error_of(answer: bytes) -> int:
     return decode(IncrementalAlterConfigsResponse, answer[5:], 1).responses[0].error_code
 
 
-def first_commit(quorum: Quorum, *, timeout_s: float = 60.0, step_s: float = 0.002) -> int:
-    """The port of the controller that first commits a change; tries every living one in turn."""
-    deadline = time.monotonic() + timeout_s
-    while time.monotonic() < deadline:
-        for controller in quorum.controllers:
-            if controller.process is None or controller.process.poll() is not None:
-                continue
-            try:
-                with Connection(controller.port, timeout_s=1.0) as connection:
-                    if error_of(connection.exchange(change(time.monotonic_ns()))) == 0:
-                        return controller.port
-            except OSError:
-                continue
-        time.sleep(step_s)
-    raise BenchmarkError(f"{quorum.kind}: nothing was committed in {timeout_s} s")
+# The generator.
 
 
-def prepare_topic(quorum: Quorum, *, timeout_s: float = 60.0) -> None:
-    """Register and unfence the stand-in broker, create the topic."""
+def _generator(quorum: Quorum, addresses: list[str], *more: str) -> list[str]:
+    requests = quorum.directory / f"{quorum.kind}-requests"
+    if not requests.exists():
+        requests.parent.mkdir(parents=True, exist_ok=True)
+        requests.write_bytes(change(0) + change(1))
+    target = "etcd" if quorum.kind == "etcd" else "kafka"
+    return [str(programs.go_program("load")), "-target", target, "-addresses", ",".join(addresses), "-request",
+            str(requests), "-value-bytes", str(VALUE_BYTES), *more]  # fmt: skip
+
+
+def run(quorum: Quorum, member: Member, seconds: float, connections: int = 64) -> LoadResult:
+    """`connections` connections to one member, each asks again when it is answered."""
+    command = _generator(quorum, [member.address], "-connections", str(connections), "-seconds", str(seconds))
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=seconds + 60)
+    if done.returncode != 0:
+        raise BenchmarkError(f"{quorum.kind}: the load ended: {done.stderr}")
+    return LoadResult(**json.loads(done.stdout))
+
+
+class Watch:
+    """Commits on every member all the time, one in flight on each, and tells how long an interruption lasts."""
+
+    def __init__(self, quorum: Quorum) -> None:
+        self.quorum = quorum
+        command = _generator(quorum, [member.address for member in quorum.members], "-watch")
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def __enter__(self) -> Self:
+        self.tell("wait")
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.process.kill()
+        self.process.communicate()
+
+    def tell(self, words: str) -> float:
+        """`kill PID SIGNAL VICTIM`, `run VICTIM COMMAND...` or `wait`: seconds to the next commit at another member than the victim."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write(words + "\n")
+        self.process.stdin.flush()
+        answer = json.loads(self.process.stdout.readline())
+        if "gap" not in answer:
+            raise BenchmarkError(f"{self.quorum.kind}: {answer.get('error')}")
+        return float(answer["gap"])
+
+
+# One thing after another.
+
+
+def _in_turn(
+    quorum: Quorum, what: str, attempt: Callable[[Member], str], *, timeout_s: float = 60.0, pause_s: float = 0.002
+) -> Member:
+    """Try every running member until one succeeds; `attempt` returns "" or what went wrong."""
     deadline = time.monotonic() + timeout_s
-    last = "no controller answered"
+    last = "nobody answered"
     while time.monotonic() < deadline:
-        for controller in quorum.controllers:
+        for member in quorum.running:
             try:
-                with Connection(controller.port, timeout_s=5.0) as connection:
-                    last = _create(connection)
-                    if not last:
-                        return
-            except OSError as error:
+                last = attempt(member)
+            except (OSError, TimeoutError) as error:
                 last = str(error)
-        time.sleep(0.05)
-    raise BenchmarkError(f"{quorum.kind}: the topic could not be created: {last}")
+            if not last:
+                return member
+        time.sleep(pause_s)
+    logs = "".join(member.log.read_text()[-1000:] for member in quorum.members)
+    raise BenchmarkError(f"{quorum.kind}: {what} did not succeed in {timeout_s:g} s: {last}\n{logs}")
 
 
-def _create(connection: Connection) -> str:
-    directory = Uuid(bytes(15) + b"\xff")
-    features = tuple(
-        Feature(name=n, min_supported_version=low, max_supported_version=high) for n, low, high in FEATURES
-    )
-    registration = BrokerRegistrationRequest(
-        broker_id=BROKER_ID, cluster_id=CLUSTER_ID, incarnation_id=Uuid(time.time_ns().to_bytes(16, "big")),
-        listeners=(Listener(name="PLAINTEXT", host="127.0.0.1", port=1, security_protocol=0),), features=features,
-        rack=None, is_migrating_zk_broker=False, log_dirs=(directory,), previous_broker_epoch=-1)  # fmt: skip
-    registered = connection.ask(62, 4, registration, BrokerRegistrationResponse)
-    if registered.error_code not in {0, 101}:
-        return f"registration: error {registered.error_code}"
-    for _ in range(100):
+def first_commit(quorum: Quorum) -> Member:
+    """The first thing that a fresh quorum commits: a broker's registration, a Put."""
+    if quorum.kind == "etcd":
+        return _in_turn(quorum, "a first Put", _put)
+    return _in_turn(quorum, "a first registration", lambda member: _register(member, BROKER_ID))
+
+
+def _put(member: Member) -> str:
+    etcd_gateway.put(member.address, "first", "a" * VALUE_BYTES)
+    return ""
+
+
+def prepare(quorum: Quorum) -> Member:
+    """What the load needs (a topic); returns the leader."""
+    if quorum.kind != "etcd":
+        first_commit(quorum)
+        _in_turn(quorum, "the topic", lambda member: create_topics(member, [(TOPIC, 1)]), pause_s=0.05)
+    return leader(quorum)
+
+
+def leader(quorum: Quorum) -> Member:
+    if quorum.kind == "etcd":
+        return _in_turn(quorum, "a leader", lambda m: "" if etcd_gateway.is_leader(m.address) else "no leader")
+    return _in_turn(quorum, "a change", _change)
+
+
+def _change(member: Member) -> str:
+    with Connection(member.port, host=member.host, timeout_s=1.0) as connection:
+        code = error_of(connection.exchange(change(time.monotonic_ns())))
+    return f"error {code}" if code else ""
+
+
+# Brokers that are only registered, and topics.
+
+
+def _register(member: Member, broker_id: int) -> str:
+    with Connection(member.port, host=member.host, timeout_s=5.0) as connection:
+        directory = Uuid(bytes(14) + broker_id.to_bytes(2, "big"))
+        features = tuple(
+            Feature(name=n, min_supported_version=low, max_supported_version=high) for n, low, high in FEATURES
+        )
+        registration = BrokerRegistrationRequest(
+            broker_id=broker_id, cluster_id=CLUSTER_ID, incarnation_id=directory,
+            listeners=(Listener(name="PLAINTEXT", host="127.0.0.1", port=1, security_protocol=0),), features=features,
+            rack=None, is_migrating_zk_broker=False, log_dirs=(directory,), previous_broker_epoch=-1)  # fmt: skip
+        answer = connection.ask(62, 4, registration, BrokerRegistrationResponse)
+        if answer.error_code == 0:
+            _epochs[(member.port, broker_id)] = answer.broker_epoch
+        return f"registration: error {answer.error_code}" if answer.error_code else ""
+
+
+_epochs: dict[tuple[int, int], int] = {}
+"""Broker epochs by the leader's port and the broker's id."""
+
+
+def heartbeat(member: Member, broker_id: int) -> bool:
+    """True when the broker is unfenced."""
+    with Connection(member.port, host=member.host, timeout_s=30.0) as connection:
         beat = BrokerHeartbeatRequest(
-            broker_id=BROKER_ID, broker_epoch=registered.broker_epoch, current_metadata_offset=2**40, want_fence=False,
-            want_shut_down=False)  # fmt: skip
+            broker_id=broker_id, broker_epoch=_epochs[(member.port, broker_id)], current_metadata_offset=2**40,
+            want_fence=False, want_shut_down=False)  # fmt: skip
         answer = connection.ask(63, 1, beat, BrokerHeartbeatResponse)
-        if answer.error_code == 0 and not answer.is_fenced:
-            break
+        return answer.error_code == 0 and not answer.is_fenced
+
+
+def unfence(member: Member, broker_id: int) -> str:
+    """Registers it first if need be. Returns what went wrong."""
+    if (member.port, broker_id) not in _epochs and (problem := _register(member, broker_id)):
+        return problem
+    for _ in range(500):
+        if heartbeat(member, broker_id):
+            return ""
         time.sleep(0.01)
-    topic = CreatableTopic(name=TOPIC, num_partitions=1, replication_factor=1, assignments=(), configs=())
-    created = connection.ask(19, 7, CreateTopicsRequest(topics=(topic,), timeout_ms=5000), CreateTopicsResponse)
-    code = created.topics[0].error_code
-    return "" if code in {0, 36} else f"create topic: error {code} {created.topics[0].error_message}"
+    return f"broker {broker_id} stays fenced"
 
 
-def one_in_flight(port: int, seconds: float) -> LoadResult:
-    """Commit after commit on one connection."""
-    requests = (change(0), change(1))
-    latencies: list[float] = []
-    with Connection(port) as connection:
-        cpu, started = time.process_time(), time.perf_counter()
-        end = started + seconds
-        while (before := time.perf_counter()) < end:
-            answer = connection.exchange(requests[len(latencies) % 2])
-            latencies.append(time.perf_counter() - before)
-            if (code := error_of(answer)) != 0:
-                raise BenchmarkError(f"a change was refused with error {code}")
-        took = time.perf_counter() - started
-    return LoadResult(len(latencies), took, tuple(sorted(latencies)), time.process_time() - cpu)
-
-
-def many_in_flight(port: int, seconds: float, connections: int = 64) -> LoadResult:
-    """`connections` connections, each sends its next change when the last is answered."""
-    requests = (change(0), change(1))
-    selector = selectors.DefaultSelector()
-    opened = [Connection(port) for _ in range(connections)]
-    sent: dict[int, float] = {}
-    latencies: list[float] = []
-    cpu, started = time.process_time(), time.perf_counter()
-    end = started + seconds
-    for connection in opened:
-        selector.register(connection.socket, selectors.EVENT_READ, connection)
-        connection.socket.sendall(requests[0])
-        sent[connection.socket.fileno()] = time.perf_counter()
-    try:
-        while (now := time.perf_counter()) < end:
-            for key, _ in selector.select(1.0):
-                answer = key.data.socket.recv(4096)
-                if len(answer) < 4 or struct.unpack_from(">i", answer)[0] != len(answer) - 4:
-                    raise BenchmarkError("an answer came in pieces or the connection ended")
-                now = time.perf_counter()
-                latencies.append(now - sent[key.fd])
-                if len(latencies) % 100 == 0 and (code := error_of(answer[4:])) != 0:
-                    raise BenchmarkError(f"a change was refused with error {code}")
-                key.data.socket.sendall(requests[len(latencies) % 2])
-                sent[key.fd] = now
-        took = time.perf_counter() - started
-    finally:
-        for connection in opened:
-            connection.socket.close()
-    return LoadResult(len(latencies), took, tuple(sorted(latencies)), time.process_time() - cpu)
+def create_topics(member: Member, topics: list[tuple[str, int]], replication: int = 1) -> str:
+    """Names and partitions. Brokers are registered as needed. Returns what went wrong."""
+    for broker_id in range(BROKER_ID, BROKER_ID + replication):
+        if problem := unfence(member, broker_id):
+            return problem
+    wanted = tuple(
+        CreatableTopic(name=name, num_partitions=partitions, replication_factor=replication, assignments=(), configs=())
+        for name, partitions in topics
+    )
+    with Connection(member.port, host=member.host, timeout_s=60.0) as connection:
+        created = connection.ask(19, 7, CreateTopicsRequest(topics=wanted, timeout_ms=50_000), CreateTopicsResponse)
+    wrong = [topic for topic in created.topics if topic.error_code not in {0, 36}]
+    return f"create topic: error {wrong[0].error_code} {wrong[0].error_message}" if wrong else ""

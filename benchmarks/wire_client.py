@@ -30,10 +30,10 @@ def frame(api_key: int, version: int, body: Message, *, header_version: int = 2)
 
 
 class Connection:
-    """A blocking socket to 127.0.0.1. Errors are OSError; a closed connection is ConnectionError."""
+    """A blocking socket. Errors are OSError; a closed connection is ConnectionError."""
 
-    def __init__(self, port: int, *, timeout_s: float = 10.0) -> None:
-        self.socket = socket.create_connection(("127.0.0.1", port), timeout_s)
+    def __init__(self, port: int, *, host: str = "127.0.0.1", timeout_s: float = 10.0) -> None:
+        self.socket = socket.create_connection((host, port), timeout_s)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def __enter__(self) -> Self:
