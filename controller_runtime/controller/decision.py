@@ -27,6 +27,8 @@ class RequestContext:
     """The leader of the quorum as this node knows it; -1 unknown."""
     kraft_version: int = 0
     """The finalized kraft.version, which lives in the raft log and not in the image."""
+    kraft_upgrade_fault: str | None = "Upgrade kraft version failed because the replica is not the current leader"
+    """Why consensus cannot raise kraft.version now, in Kafka's words; None if it can."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +36,10 @@ class Decision:
     """Records to append, and the response that leaves once they are committed.
 
     `atomic`: the records are visible together or not at all, so they go into one batch. Others may be split, in order.
+    `kraft_version`: consensus is to raise it to this, before the records.
     """
 
     response: Message
     records: tuple[VersionedRecord, ...] = ()
     atomic: bool = True
+    kraft_version: int | None = None

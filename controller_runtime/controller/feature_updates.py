@@ -1,7 +1,8 @@
 """Raising and lowering finalized feature levels (UpdateFeatures): all of a request or nothing.
 
 A level is granted when this controller knows it, every registered broker and controller supports it, what it depends on is there, and,
-for metadata.version going down, no level in between changed a record. kraft.version is raft's and is refused here until it is built.
+for metadata.version going down, no level in between changed a record. kraft.version is raft's: the decision names the level, consensus says
+beforehand whether it can, and a NoOp record after its own gives the reply an offset to wait for.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from controller_runtime.controller.decision import Decision
+from controller_runtime.controller.decision import Decision, RequestContext
 from controller_runtime.controller.errors import Refused
 from controller_runtime.identifiers import NodeId
 from controller_runtime.metadata.cluster import VersionRange
@@ -28,6 +29,7 @@ from controller_runtime.metadata.features import (
 from controller_runtime.metadata.image import MetadataImage
 from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.protocol.messages.feature_level_record import FeatureLevelRecord
+from controller_runtime.protocol.messages.no_op_record import NoOpRecord
 from controller_runtime.protocol.messages.update_features_request import FeatureUpdateKey, UpdateFeaturesRequest
 from controller_runtime.protocol.messages.update_features_response import UpdatableFeatureResult, UpdateFeaturesResponse
 
@@ -44,8 +46,10 @@ SUPPORTED: Final[Mapping[str, VersionRange]] = {
 
 
 def update_features(
-    image: MetadataImage, request: UpdateFeaturesRequest, api_version: int, node_id: NodeId, kraft_version: int
+    image: MetadataImage, request: UpdateFeaturesRequest, context: RequestContext, node_id: NodeId
 ) -> Decision:
+    api_version, kraft_version = context.api_version, context.kraft_version
+    raised: int | None = None
     proposed = {**image.features.levels}
     records: list[VersionedRecord] = []
     for update in request.feature_updates:
@@ -55,7 +59,10 @@ def update_features(
         except Refused as error:
             all_fail = "The update failed for all features since the following feature had an error: "
             raise Refused(error.code, f"{all_fail}{error.message}") from error
-        if update.feature == KRAFT_VERSION or image.features.level(update.feature) == update.max_version_level:
+        if update.feature == KRAFT_VERSION:
+            raised = None if update.max_version_level == kraft_version else update.max_version_level
+            continue
+        if image.features.level(update.feature) == update.max_version_level:
             continue  # asked for what is there
         proposed[update.feature] = update.max_version_level
         records.append((FeatureLevelRecord(name=update.feature, feature_level=update.max_version_level), 0))
@@ -68,9 +75,15 @@ def update_features(
         if api_version >= FIRST_VERSION_WITHOUT_RESULTS
         else tuple(UpdatableFeatureResult(feature=it.feature, error_message=None) for it in request.feature_updates)
     )
+    if raised is not None and context.kraft_upgrade_fault is not None:
+        raise Refused(ErrorCode.INVALID_UPDATE_VERSION, context.kraft_upgrade_fault)
     response = UpdateFeaturesResponse(error_message=None, results=results)
+    if request.validate_only:
+        return Decision(response)
     records.sort(key=_metadata_version_first)
-    return Decision(response, () if request.validate_only else tuple(records))
+    if raised is not None:
+        records.append((NoOpRecord(), 0))
+    return Decision(response, tuple(records), kraft_version=raised)
 
 
 def _metadata_version_first(versioned: VersionedRecord) -> bool:
@@ -93,12 +106,8 @@ def _check(
     fault = _fault_of_type(current, level, upgrade_type) or _unsupported(image, name, level, node_id)
     if fault is None and name == METADATA_VERSION and level < current:
         _check_metadata_downgrade(current, level, upgrade_type)
-    if fault is None and name == KRAFT_VERSION and level != current:
-        fault = (
-            "Can't downgrade the version of this feature."
-            if level < current
-            else "Upgrading kraft.version is not supported yet by this runtime."
-        )
+    if fault is None and name == KRAFT_VERSION and level < current:
+        fault = "Can't downgrade the version of this feature."
     if fault is not None:
         why = f"Invalid update version {level} for feature {name}. {fault}"
         raise Refused(ErrorCode.INVALID_UPDATE_VERSION, why)

@@ -169,7 +169,7 @@ class ControllerService:
             case AssignReplicasToDirsRequest():
                 return assign_replicas(image, request)
             case UpdateFeaturesRequest():
-                return update_features(image, request, context.api_version, config.node_id, context.kraft_version)
+                return update_features(image, request, context, config.node_id)
             case ListPartitionReassignmentsRequest():
                 return Decision(list_reassignments(image, request))
             case _:

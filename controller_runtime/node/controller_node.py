@@ -49,7 +49,7 @@ from controller_runtime.node.metadata_replica import RAFT_KEYS, VOTER_KEYS, Call
 from controller_runtime.node.pending import Asker, PendingReplies
 from controller_runtime.node.ports import MetadataLogReader, SnapshotReader
 from controller_runtime.node.snapshots import SnapshotConfig, SnapshotKeeper
-from controller_runtime.protocol.api_keys import Role
+from controller_runtime.protocol.api_keys import ApiKey, Role
 from controller_runtime.protocol.errors import ErrorCode, ProtocolError
 from controller_runtime.protocol.messages.api_versions_request import ApiVersionsRequest
 from controller_runtime.protocol.messages.api_versions_response import ApiVersionsResponse
@@ -58,6 +58,7 @@ from controller_runtime.protocol.messages.envelope_request import EnvelopeReques
 from controller_runtime.protocol.schema import Message
 from controller_runtime.raft.config import RaftConfig
 from controller_runtime.raft.election_state import ElectionState
+from controller_runtime.raft.upgrading import LATEST_KRAFT_VERSION
 from controller_runtime.raft.voter_set import EMPTY, VoterSet
 from controller_runtime.values import dataclass
 
@@ -273,11 +274,22 @@ class ControllerNode:
         if writer is None or self._pending.is_full:
             return [self._refuse(asker)]
         context = self._context(event, version, principal, writer.next_offset, wall)
+        if key == ApiKey.UPDATE_FEATURES:
+            fault = self.meta.replica.upgrade_fault(LATEST_KRAFT_VERSION)
+            context = replace(context, kraft_upgrade_fault=fault)
         decision = self._service.handle(writer.image, asker.request, context, now)
+        out = self._upgrade(writer, decision.kraft_version, now, wall) if decision.kraft_version is not None else []
         if decision.records:
             writer.write(decision.records, now, wall)
         self._pending.add(writer.next_offset, asker, decision.response)
-        return []
+        return out
+
+    def _upgrade(self, writer: LogWriter, level: int, now: Instant, wall: WallClock) -> list[NodeEffect]:
+        """Consensus writes its records; those of the decision get the offsets after them."""
+        ahead = self._flush_writer(now, wall)
+        out = ahead + self.meta.upgrade_kraft_version(writer.epoch, level, now, wall)
+        writer.skip_to(self.meta.end_offset)
+        return out
 
     def _context(
         self, event: RequestReceived, version: int, principal: str, next_offset: Offset, wall: WallClock
@@ -305,6 +317,7 @@ class ControllerNode:
     def _finish(self, out: list[NodeEffect], now: Instant, wall: WallClock) -> list[NodeEffect]:
         out += self._lead_or_follow(now, wall)
         if self._writer is not None:
+            self._follow_log(self._writer)
             self._write_periodic(self._writer, now, wall)
             out += self._write_if_due(self._writer, now, wall)
             out += self._release(self._writer)
@@ -356,6 +369,11 @@ class ControllerNode:
         refused = [self._refuse(reply.asker) for reply in self._pending.take_all()]
         return [*refused, Log("info", f"no longer the active controller of epoch {writer.epoch}")]
 
+    def _follow_log(self, writer: LogWriter) -> None:
+        """Consensus may have written control records: offsets continue after them."""
+        if not writer.has_work and writer.next_offset != self.meta.end_offset:
+            writer.skip_to(self.meta.end_offset)
+
     def _write_periodic(self, writer: LogWriter, now: Instant, wall: WallClock) -> None:
         due = self._service.next_deadline()
         if due is not None and due <= now:
@@ -377,11 +395,10 @@ class ControllerNode:
         return self.meta.append(writer.epoch, writer.take_batches(), now, wall)
 
     def _release(self, writer: LogWriter) -> list[NodeEffect]:
-        """Let go what is committed. Consensus may have written since: offsets continue after its records."""
+        """Let go what is committed."""
         if self.meta.leading is None:
             return []
-        if not writer.has_work and writer.next_offset != self.meta.end_offset:
-            writer.skip_to(self.meta.end_offset)
+        self._follow_log(writer)
         writer.commit(self.meta.high_watermark)
         return [self._reply(each.asker, each.response) for each in self._pending.release(self.meta.high_watermark)]
 

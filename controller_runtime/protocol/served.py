@@ -48,7 +48,7 @@ CONTROLLER: Final[Mapping[ApiKey, Served]] = {
     ApiKey.DESCRIBE_QUORUM: Served(),
     ApiKey.DESCRIBE_CONFIGS: Served(Status.PARTIAL, "topics whole; of nodes what is set, not the defaults"),
     ApiKey.INCREMENTAL_ALTER_CONFIGS: Served(Status.PARTIAL, "topics and nodes, not groups or client metrics"),
-    ApiKey.UPDATE_FEATURES: Served(Status.PARTIAL, "all but kraft.version"),
+    ApiKey.UPDATE_FEATURES: Served(),
     ApiKey.ENVELOPE: Served(),
     ApiKey.FETCH_SNAPSHOT: Served(),
     ApiKey.DESCRIBE_CLUSTER: Served(),

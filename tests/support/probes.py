@@ -75,8 +75,8 @@ def probes() -> list[Probe]:
 class Quorum(World):
     """A simulated world that can be asked one request at a given version, and tells the answer as Kafka's JSON."""
 
-    def __init__(self, seed: int) -> None:
-        super().__init__(seed, Fleet(voters=NODES, observers=(), dynamic=True))
+    def __init__(self, seed: int, fleet: Fleet = Fleet(voters=NODES, observers=(), dynamic=True)) -> None:
+        super().__init__(seed, fleet)
         self._answers: dict[RequestId, Message | None] = {}
         self._next_probe = 1_000_000
 

@@ -223,6 +223,14 @@ class Script:
             self._step(self.nodes[n], Tick())
         self.now = until
 
+    def do_run(self, ms: str) -> None:
+        """Time passes and everything arrives; only what is written, led and answered is shown."""
+        until = Instant(self.now + int(ms) / 1000)
+        while self.now < until:
+            self._deliver(list(self.wire))
+            self.do_elapse("10")
+        self.lines = [line for line in self.lines if "->" not in line or "->client" in line or "Voter" in line]
+
     def do_deliver(self, *links: str) -> None:
         """What is on the wire now arrives; what that causes waits. `deliver all` goes on until nothing is on its way."""
         if links == ("all",):

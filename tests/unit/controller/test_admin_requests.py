@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 from controller_runtime.controller.activation import activation_records
+from controller_runtime.controller.decision import Decision, RequestContext
 from controller_runtime.controller.errors import Refused
 from controller_runtime.controller.refusals import not_controller_message, refusal
 from controller_runtime.controller.service import SERVED, SERVED_BY_ACTIVE
 from controller_runtime.controller.topics import TopicIds
-from controller_runtime.identifiers import Uuid
+from controller_runtime.identifiers import Offset, Uuid, WallClock
 from controller_runtime.metadata.features import bootstrap_records
 from controller_runtime.metadata.image import MetadataImage
 from controller_runtime.metadata.replay import replay
@@ -46,6 +47,7 @@ from controller_runtime.protocol.messages.list_partition_reassignments_request i
 from controller_runtime.protocol.messages.list_partition_reassignments_response import (
     ListPartitionReassignmentsResponse,
 )
+from controller_runtime.protocol.messages.no_op_record import NoOpRecord
 from controller_runtime.protocol.messages.partition_change_record import PartitionChangeRecord
 from controller_runtime.protocol.messages.update_features_request import FeatureUpdateKey, UpdateFeaturesRequest
 from controller_runtime.protocol.messages.update_features_response import UpdateFeaturesResponse
@@ -126,6 +128,30 @@ def test_kraft_version_is_left_to_raft() -> None:
     assert "Can't downgrade the version of this feature." in str(
         update(World(), ("kraft.version", 0, SAFE)).error_message
     )
+
+
+UPGRADE_KRAFT = FeatureUpdateKey(feature="kraft.version", max_version_level=1, upgrade_type=UPGRADE)
+
+
+def upgrade_kraft(fault: str | None, validate_only: bool = False) -> Decision:
+    world = World()
+    context = RequestContext(2, Offset(world.offset), WallClock(0), kraft_version=0, kraft_upgrade_fault=fault)
+    request = UpdateFeaturesRequest(feature_updates=(UPGRADE_KRAFT,), validate_only=validate_only)
+    return world.service.handle(world.image, request, context, world.now)
+
+
+def test_consensus_raises_kraft_version_and_a_no_op_gives_the_reply_its_offset() -> None:
+    """RCF-10."""
+    decision = upgrade_kraft(fault=None)
+    assert (decision.kraft_version, decision.records) == (1, ((NoOpRecord(), 0),))
+    assert upgrade_kraft(fault=None, validate_only=True).kraft_version is None
+
+
+def test_what_consensus_cannot_do_is_refused_with_its_words() -> None:
+    """RCF-10."""
+    decision = upgrade_kraft(fault="not all of the voters support it")
+    assert decision.response == UpdateFeaturesResponse(error_code=95, error_message="not all of the voters support it")
+    assert (decision.kraft_version, decision.records) == (None, ())
 
 
 def delete(world: World, *states: DeleteTopicState, version: int = 6) -> list[tuple[str | None, int]]:
