@@ -8,6 +8,7 @@ What is met is what every node of the quorum meets: a record that cannot be repl
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Final
 
 from controller_runtime.identifiers import Offset, OffsetAndEpoch
@@ -20,10 +21,13 @@ from controller_runtime.node.ports import SnapshotReader
 from controller_runtime.node.snapshot_content import SnapshotBatches, last_contained_timestamp
 from controller_runtime.protocol.record_batch import RecordBatch
 
-_PIECE_BYTES: Final = 128 << 10
+PIECE_BYTES: Final = 128 << 10
+"""How much of the log is replayed at once; a batch is the least."""
+PIECE_RECORDS: Final = 500
+"""How many records of a snapshot are replayed at once: a few milliseconds."""
 
 
-class _Loading:
+class Loading:
     """A snapshot on its way into an image."""
 
     def __init__(self, snapshots: SnapshotReader, snapshot_id: OffsetAndEpoch) -> None:
@@ -31,28 +35,30 @@ class _Loading:
         self.snapshot_id = snapshot_id
         self.builder: MetadataBuilder = MetadataImage.empty().builder()
         self.timestamp = -1
-        self._batches: Iterator[RecordBatch] = iter(SnapshotBatches(snapshots, snapshot_id))
+        self._batches = SnapshotBatches(snapshots, snapshot_id)
+        self._values = self._read()
 
-    def advance(self, max_bytes: int | None) -> bool:
-        """Replay some of it. True when it is done."""
-        size = 0
+    def _read(self) -> Iterator[bytes]:
         for batch in self._batches:
             if not batch.header.is_control:
-                for record in batch.records:
-                    replay(self.builder, decode_record(record.value or b"")[0])
+                yield from (record.value or b"" for record in batch.records)
             elif self.timestamp < 0:
                 self.timestamp = last_contained_timestamp(batch)
-            size += len(batch.data)
-            if max_bytes is not None and size >= max_bytes:
-                return False
-        return True
+
+    def advance(self, max_records: int | None) -> bool:
+        """Replay some of it. True when it is done."""
+        replayed = 0
+        for value in islice(self._values, max_records):
+            replay(self.builder, decode_record(value)[0])
+            replayed += 1
+        return max_records is None or replayed < max_records
 
 
 class ImageFeed:
     def __init__(self, meta: MetadataReplica, snapshots: SnapshotReader) -> None:
         self._meta = meta
         self._snapshots = snapshots
-        self._loading: _Loading | None = None
+        self._loading: Loading | None = None
         self.image = MetadataImage.empty()
         self.position = meta.replica.log.start_offset
         """Everything below is in the image."""
@@ -64,7 +70,7 @@ class ImageFeed:
         """Kafka's HandleLoadSnapshotCount."""
         latest = meta.replica.log.latest_snapshot
         if latest is not None:
-            loading = _Loading(snapshots, latest)
+            loading = Loading(snapshots, latest)
             loading.advance(None)
             self._replace(loading)
 
@@ -73,16 +79,16 @@ class ImageFeed:
         arrived = self._meta.arrived_snapshot
         if arrived is not None:
             self._meta.arrived_snapshot = None
-            self._loading = _Loading(self._snapshots, arrived)
+            self._loading = Loading(self._snapshots, arrived)
         if self._loading is not None:
-            if not self._loading.advance(_PIECE_BYTES):
+            if not self._loading.advance(PIECE_RECORDS):
                 return True
             self._replace(self._loading)
-        for batch in self._meta.next_committed(self.position, _PIECE_BYTES):
+        for batch in self._meta.next_committed(self.position, PIECE_BYTES):
             self._replay(batch)
         return self.position < self._meta.high_watermark
 
-    def _replace(self, loading: _Loading) -> None:
+    def _replace(self, loading: Loading) -> None:
         self._loading = None
         self.image = loading.builder.freeze()
         self.position = loading.snapshot_id.offset

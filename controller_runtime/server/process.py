@@ -48,7 +48,7 @@ _GC_THRESHOLDS: Final = (10_000, 20, 20)
 
 def run(config: ServerConfig) -> int:
     """Run a node until it stops; the exit code."""
-    sys.setswitchinterval(_SWITCH_INTERVAL_SECONDS)
+    allow_short_turns()
     _allow_many_files()
     for notice in config.notices:
         log.warning("%s", notice)
@@ -59,6 +59,11 @@ def run(config: ServerConfig) -> int:
         return 1
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         return runner.run(_Process(config, disk).run())
+
+
+def allow_short_turns() -> None:
+    """Threads of this process hand the interpreter over after half a millisecond."""
+    sys.setswitchinterval(_SWITCH_INTERVAL_SECONDS)
 
 
 def _allow_many_files() -> None:
