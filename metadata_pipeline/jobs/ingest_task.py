@@ -1,0 +1,158 @@
+"""What one task of an ingest does: read its parts, write one Parquet file of batches and one of records, say what is in them.
+
+Runs in a worker (or in the caller's process) and needs no Spark. Memory is bounded by the source's chunk and Parquet's row group. A part ends where the source
+has no whole batch any more: that end is what the lake remembers, and the next ingest goes on there.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from metadata_pipeline.copies import CopyKey, Run, VoterSet
+from metadata_pipeline.jobs.epochs import add_runs, voters_in
+from metadata_pipeline.jobs.plan import Part
+from metadata_pipeline.lake.entries import LakeFile, SourceRange, Trouble, range_from
+from metadata_pipeline.lake.files import ParquetFile, file_path
+from metadata_pipeline.problems import PipelineError
+from metadata_pipeline.redaction import Redactor, load_key
+from metadata_pipeline.schemas import Level, arrow_schema
+from metadata_pipeline.sources.options import ReadOptions
+from metadata_pipeline.sources.reading import FileRange, read_range
+from metadata_pipeline.sources.segments import Segment
+
+LEVELS: Final[tuple[Level, ...]] = ("batches", "records")
+DECODER: Final = 1
+"""Part of every file's name: a decoder that gives other rows writes other files."""
+_NOT_CONSUMED: Final = frozenset(("torn", "zeros", "shrunk", "empty", "length", "unreadable"))
+
+
+@dataclass(frozen=True, slots=True)
+class TaskResult:
+    files: tuple[LakeFile, ...]
+    troubles: tuple[Trouble, ...]
+
+    def to_json(self) -> str:
+        return json.dumps(
+            {"files": [asdict(it) for it in self.files], "troubles": [asdict(it) for it in self.troubles]}
+        )
+
+    @classmethod
+    def from_json(cls, text: str) -> TaskResult:
+        told = json.loads(text)
+        files = tuple(
+            LakeFile(it["path"], it["table"], it["rows"], it["size"], tuple(map(range_from, it["ranges"])))
+            for it in told["files"]
+        )
+        return cls(files, tuple(trouble_from(it) for it in told["troubles"]))
+
+
+def trouble_from(told: Mapping[str, Any]) -> Trouble:
+    copy = told["copy"]
+    return Trouble(**{**told, "copy": None if copy is None else CopyKey(**copy)})
+
+
+def part_to_json(part: Part) -> dict[str, Any]:
+    return asdict(part)
+
+
+def part_from_json(told: Mapping[str, Any]) -> Part:
+    return Part(CopyKey(**told["copy"]), Segment(**told["segment"]), told["start"], told["end"])
+
+
+@dataclass(slots=True)
+class _Seen:
+    """What the batches of one part said."""
+
+    part: Part
+    end: int
+    tail: tuple[int, int, int, int] | None = None
+    troubles: list[Trouble] = field(default_factory=list)
+    runs: list[Run] = field(default_factory=list)
+    voters: list[VoterSet] = field(default_factory=list)
+    damaged: bool = False
+
+    def take(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """Look at rows of batches; give those that stay."""
+        lost = pc.is_in(rows["fault"], pa.array(sorted(_NOT_CONSUMED)))
+        for row in rows.filter(lost).select(["position", "size", "fault", "detail"]).to_pylist():
+            place = row["position"] or 0, row["size"] or 0
+            self.troubles.append(
+                Trouble(self.part.segment.file, row["fault"], row["detail"] or "", *place, self.part.copy)
+            )
+            self.end = min(self.end, place[0])
+        whole = rows.filter(pc.invert(lost))
+        if whole.num_rows:
+            last = whole.slice(whole.num_rows - 1).to_pylist()[0]
+            if last["crc"] is not None:
+                self.tail = last["position"], last["base_offset"], last["epoch"], last["crc"]
+            valid = whole.filter(pc.fill_null(whole["valid"], False))
+            self.damaged = self.damaged or valid.num_rows < whole.num_rows
+            add_runs(self.runs, valid)
+        return whole
+
+    def look_for_voters(self, rows: pa.RecordBatch) -> None:
+        """Control records are few: leader changes and voter sets."""
+        control = rows.filter(pc.fill_null(rows["is_control"], False))
+        if control.num_rows:
+            for row in control.select(["type", "offset", "epoch", "extra"]).to_pylist():
+                if (found := voters_in(row, self.part.segment)) is not None:
+                    self.voters.append(found)
+
+    def range(self) -> SourceRange | None:
+        """None when nothing whole was read."""
+        part = self.part
+        if self.end <= part.start:
+            return None
+        where = part.copy, part.segment.name, part.start, self.end
+        if part.segment.kind != "log":
+            return SourceRange(*where, -1, -1, None, (), tuple(self.voters), self.damaged)
+        start, end = (self.runs[0].start, max(run.end for run in self.runs)) if self.runs else (-1, -1)
+        return SourceRange(*where, start, end, self.tail, tuple(self.runs), tuple(self.voters), self.damaged)
+
+
+def run_task(lake: Path, parts: Sequence[Part], key_file: str | None) -> TaskResult:
+    """Read the parts and write their files. Running it again writes the same files."""
+    options = ReadOptions(redactor=Redactor(load_key(key_file)))
+    cluster = parts[0].copy.cluster
+    made_from = [DECODER, *((it.copy, it.segment.file, it.start, it.end) for it in parts)]
+    seen: list[_Seen] = []
+    with ExitStack() as stack:
+        written = {
+            level: stack.enter_context(ParquetFile(lake, file_path(level, cluster, *made_from), arrow_schema(level)))
+            for level in LEVELS
+        }
+        try:
+            for part in parts:
+                seen.append(_read_part(part, written, options))
+            ranges = tuple(found for it in seen if (found := it.range()) is not None)
+            files = tuple(
+                LakeFile(file.path, level, file.rows, file.commit(), ranges)
+                for level, file in written.items()
+                if ranges
+            )
+        except OSError as error:
+            raise PipelineError(
+                f"cannot write to the lake {lake}: {error.strerror or error}",
+                "free space or rights, then run the same command again",
+            ) from error
+    return TaskResult(files, tuple(trouble for it in seen for trouble in it.troubles))
+
+
+def _read_part(part: Part, written: Mapping[Level, ParquetFile], options: ReadOptions) -> _Seen:
+    """Batches first: they tell where the whole ones end, and records are read up to there, so both tables hold the same."""
+    seen = _Seen(part, part.end)
+    for rows in read_range("batches", FileRange(part.segment, part.start, part.end), options):
+        written["batches"].write(seen.take(rows))
+    if seen.end > part.start:
+        for rows in read_range("records", FileRange(part.segment, part.start, seen.end), options):
+            seen.look_for_voters(rows)
+            written["records"].write(rows)
+    return seen

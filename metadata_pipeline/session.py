@@ -1,0 +1,108 @@
+"""A Spark session that works with nothing but `pip install quorate[pipeline]` and a Java: found here, or its absence explained.
+
+Workers run the interpreter that runs the driver (a virtual environment need not be active), logs are quiet, times are UTC, and a lake's files
+are decoded by Python workers, so the Java side needs little memory. Everything set here gives way to what the caller sets (`--conf`).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from metadata_pipeline.problems import PipelineError
+
+OLDEST_JAVA: Final = 17
+LOCAL: Final = "local[*]"
+_LOGGING: Final = Path(__file__).with_name("log4j2.properties")
+_USUAL_PLACES: Final = ("/usr/lib/jvm", "/opt/java", "/Library/Java/JavaVirtualMachines")
+
+Session = Any
+"""A pyspark session, classic or of Spark Connect; pyspark is imported when a session is made."""
+
+
+def find_java(environment: Mapping[str, str] | None = None) -> tuple[Path, int]:
+    """The home of a Java that Spark can run on, and its version: JAVA_HOME, then PATH, then where systems install it."""
+    seen: list[str] = []
+    for program in _javas(os.environ if environment is None else environment):
+        version = _java_version(program)
+        if version >= OLDEST_JAVA:
+            return program.resolve().parent.parent, version
+        seen.append(f"{program} is Java {version}" if version else f"{program} does not run")
+    found = f" ({'; '.join(seen)})" if seen else ""
+    raise PipelineError(
+        f"Spark needs Java {OLDEST_JAVA} or newer, and there is none in JAVA_HOME, on PATH or in {_USUAL_PLACES[0]}{found}",
+        "install one (Debian: apt-get install openjdk-17-jre-headless) or set JAVA_HOME; `kraft-pipeline dump` needs no Java",
+    )
+
+
+def _javas(environment: Mapping[str, str]) -> Iterator[Path]:
+    if home := environment.get("JAVA_HOME"):
+        yield Path(home) / "bin" / "java"
+    if on_path := shutil.which("java", path=environment.get("PATH", "")):
+        yield Path(on_path)
+    for place in map(Path, _USUAL_PLACES):
+        yield from sorted(place.glob("*/bin/java")) if place.is_dir() else ()
+
+
+def _java_version(program: Path) -> int:
+    """The feature release, or 0 when the program does not tell it."""
+    try:
+        told = subprocess.run([program, "-version"], capture_output=True, text=True, timeout=60, check=False)
+    except OSError:
+        return 0
+    match = re.search(r'version "(?:1\.)?(\d+)', told.stderr + told.stdout)
+    return int(match[1]) if match else 0
+
+
+def settings(master: str, conf: Mapping[str, str]) -> dict[str, str]:
+    """Spark's configuration: what a lake needs, under what the caller says."""
+    ours = {
+        "spark.app.name": "kraft-pipeline",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.log.level": "ERROR",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
+        "spark.sql.adaptive.enabled": "true",
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile=file:{_LOGGING}",
+    }
+    if master.startswith("local"):
+        ours |= {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1", "spark.driver.memory": "2g"}
+    return ours | dict(conf)
+
+
+def open_session(master: str | None = None, conf: Mapping[str, str] | None = None) -> Session:
+    """A session on `master` (`local[*]` when none is given; `sc://...` is a Spark Connect server, which needs no Java here)."""
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError as missing:
+        raise PipelineError(f"pyspark is not installed ({missing})", "pip install 'quorate[pipeline]'") from missing
+    builder: Any = SparkSession.builder
+    if master is not None and master.startswith("sc://"):
+        return _with_source(_configured(builder.remote(master), conf or {}).getOrCreate())
+    home, _ = find_java()
+    os.environ["JAVA_HOME"] = str(home)
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    master = master or LOCAL
+    return _with_source(_configured(builder.master(master), settings(master, conf or {})).getOrCreate())
+
+
+def _configured(builder: Any, conf: Mapping[str, str]) -> Any:
+    for name, value in conf.items():
+        builder = builder.config(name, value)
+    return builder
+
+
+def _with_source(spark: Session) -> Session:
+    """Where the module `pyspark_kraft` is not installed on a cluster's nodes, the explicit registration ships the source."""
+    from pyspark_kraft import DefaultSource
+
+    spark.dataSource.register(DefaultSource)
+    return spark
