@@ -19,10 +19,11 @@ from controller_runtime.node.effects import Call, CancelCall, NodeEffect, Respon
 from controller_runtime.node.events import CallFailure, CallId, RequestId, RequestReceived
 from controller_runtime.node.log_reading import READ_BYTES, StepLog, recover, snapshot_voters
 from controller_runtime.node.ports import MetadataLogReader, SnapshotReader
+from controller_runtime.node.raft_meter import RaftMeter, request_name
 from controller_runtime.node.raft_rpc import Border
 from controller_runtime.node.snapshot_content import ArrivingSnapshot
 from controller_runtime.protocol.api_keys import ApiKey
-from controller_runtime.protocol.errors import ProtocolError
+from controller_runtime.protocol.errors import ErrorCode, ProtocolError
 from controller_runtime.protocol.messages.add_raft_voter_request import AddRaftVoterRequest
 from controller_runtime.protocol.messages.add_raft_voter_response import AddRaftVoterResponse
 from controller_runtime.protocol.messages.api_versions_response import ApiVersionsResponse
@@ -145,6 +146,8 @@ class MetadataReplica:
         self.arrived_snapshot: OffsetAndEpoch | None = None
         """A fetched snapshot that the application has not loaded yet."""
         self.ready_to_stop = False
+        self.meter = RaftMeter()
+        """For metrics: what happened so far."""
         self._cluster_id = cluster_id
         self._log = StepLog(log)
         self._snapshots = snapshots
@@ -162,7 +165,9 @@ class MetadataReplica:
         self._log.begin_step()
 
     def start(self, now: Instant, wall: WallClock) -> list[NodeEffect]:
-        return self._translate(self.replica.start(now), wall)
+        out = self._translate(self.replica.start(now), wall)
+        self.meter.stepped(self.replica, now)
+        return out
 
     def tick(self, now: Instant, wall: WallClock) -> list[NodeEffect]:
         return self._step(Tick(), now, wall)
@@ -184,6 +189,7 @@ class MetadataReplica:
         """Write as the leader of `epoch`. The batches continue the log and carry its epoch."""
         for batch in batches:
             self._append(batch.base_offset, batch.end_offset, batch.data)
+        self.meter.appended(batches[-1].end_offset - batches[0].base_offset, batches[-1].end_offset, now)
         return self._step(LeaderAppend(epoch, tuple(batches)), now, wall)
 
     def request(
@@ -193,6 +199,7 @@ class MetadataReplica:
         waiting = _Waiting(event.request_id, event.api_version, event.connection.listener, envelope)
         asked = self._from_wire(event)
         if isinstance(asked, Message):
+            self.meter.refuse(request_name(asked), ErrorCode(getattr(asked, "error_code", -1) or -1).name)
             return [_respond(waiting, asked)]
         token, self._next_token = self._next_token, self._next_token + 1
         self._waiting[token] = waiting
@@ -206,10 +213,21 @@ class MetadataReplica:
         try:
             answer = self._answer_from_wire(asked, body)
         except ProtocolError:
+            self.meter.bad_answer(request_name(body), "malformed")
             return self._step(CallEnded(number, Failure.INVALID), now, wall)
+        if isinstance(asked, messages.FetchRequest) and isinstance(answer, messages.FetchResponse):
+            self._judge(asked, answer, body)
         if isinstance(asked, messages.FetchSnapshotRequest) and isinstance(answer, messages.FetchSnapshotResponse):
             answer = self._checked(asked, answer)
         return self._step(ResponseArrived(number, answer), now, wall)
+
+    def _judge(self, asked: messages.FetchRequest, answer: messages.FetchResponse, body: Message) -> None:
+        """Count what a leader sends and nobody will append."""
+        if answer.batches:
+            self.meter.answered(asked, answer)
+        if isinstance(body, FetchResponse) and (fault := raft_fetch_rpc.fault_of_records(body, answer.batches)):
+            self.meter.bad_answer("Fetch", "corrupt batch")
+            self._out.append(shell.Log("error", f"leader {answer.leader_id} sends records that are none: {fault}"))
 
     def _checked(
         self, asked: messages.FetchSnapshotRequest, answer: messages.FetchSnapshotResponse
@@ -226,12 +244,15 @@ class MetadataReplica:
             if self._arriving.position >= answer.size:
                 self._arriving.finish()
         except ProtocolError as error:
+            self.meter.bad_answer("FetchSnapshot", "corrupt snapshot")
             self._out.append(shell.Log("error", f"leader {answer.leader_id} sends a snapshot that is none: {error}"))
             return replace(answer, error=RaftError.UNKNOWN_SERVER_ERROR, data=b"")
         return answer
 
     def failed(self, call_id: CallId, why: CallFailure, now: Instant, wall: WallClock) -> list[NodeEffect]:
-        number, _ = self._end_call(call_id)
+        number, asked = self._end_call(call_id)
+        if why is CallFailure.MALFORMED:
+            self.meter.bad_answer(type(asked).__name__.removesuffix("Request"), "malformed")
         return self._step(CallEnded(number, _FAILURES[why]), now, wall)
 
     def snapshot_flushed(self, snapshot_id: OffsetAndEpoch, now: Instant, wall: WallClock) -> list[NodeEffect]:
@@ -279,7 +300,9 @@ class MetadataReplica:
     # Translation.
 
     def _step(self, event: RaftEvent, now: Instant, wall: WallClock) -> list[NodeEffect]:
-        return self._translate(self.replica.step(event, now), wall)
+        out = self._translate(self.replica.step(event, now), wall)
+        self.meter.stepped(self.replica, now)
+        return out
 
     def _append(self, base: Offset, end: Offset, data: bytes) -> None:
         self._log.append(base, end, data)
@@ -329,6 +352,7 @@ class MetadataReplica:
             ):
                 self._out.append(effect)
             case raft.Append(batches):
+                self.meter.fetched_records += batches[-1].end_offset - batches[0].base_offset
                 data = b"".join([batch.data for batch in batches])
                 self._append(batches[0].base_offset, batches[-1].end_offset, data)
             case raft.AppendControl(base, epoch, records):
@@ -393,6 +417,8 @@ class MetadataReplica:
             records = b"" if at_end else self._log.read(effect.offset, effect.max_bytes)
             return raft_fetch_rpc.fetch_response_to_wire(effect.response, waiting.version, border, records)
         response = self._slice(effect) if isinstance(effect, raft.ReplySnapshot) else effect.response
+        if response.error is not RaftError.NONE:
+            self.meter.refuse(request_name(response), response.error.name)
         match response:
             case messages.FetchResponse():
                 return raft_fetch_rpc.fetch_response_to_wire(response, waiting.version, border)

@@ -230,6 +230,22 @@ def checked_batches(data: bytes) -> tuple[LogBatch, ...]:
     return tuple(batches)
 
 
+def fault_of_records(body: fetch_r.FetchResponse, taken: tuple[LogBatch, ...]) -> str:
+    """What is wrong with the first batch behind those that were taken; "" if nothing is: all were, or the tail is cut."""
+    data = body.responses[0].partitions[0].records or b"" if body.responses and body.responses[0].partitions else b""
+    rest = data[sum(len(batch.data) for batch in taken) :]
+    try:
+        for header in batch_headers(rest, partial_tail=True):
+            verify_crc(rest, header)
+            if header.last_offset_delta + 1 != header.record_count:
+                return f"a batch of {header.record_count} records that ends {header.last_offset_delta} after its first"
+            if header.is_control:
+                decode_control_batch(RecordBatch(header, rest[header.position : header.end_position]))
+    except ProtocolError as error:
+        return str(error)
+    return ""
+
+
 def snapshot_response_from_wire(
     body: snap_r.FetchSnapshotResponse, asked: raft.FetchSnapshotRequest
 ) -> raft.FetchSnapshotResponse:
