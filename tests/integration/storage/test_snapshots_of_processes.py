@@ -45,7 +45,7 @@ def test_every_controller_and_broker_writes_snapshots_that_say_what_the_log_says
         create_topics(cluster, [f"topic-{number}" for number in range(12)])
         for node in cluster.nodes.values():
             eventually(f"node {node.node_id} writes two", lambda one=node: len(snapshots_in(directory_of(one))) > 1)  # type: ignore[misc]
-        for node in cluster.nodes.values():
+        for node in (*cluster.broker_nodes, *cluster.controller_nodes):
             assert node.stop() == 0
         for node in cluster.nodes.values():
             directory = directory_of(node)
