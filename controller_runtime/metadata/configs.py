@@ -48,10 +48,11 @@ class ConfigsImage:
 class ConfigsBuilder:
     """Collects changes; a resource whose last value is deleted disappears."""
 
-    __slots__ = ("_base", "_builders")
+    __slots__ = ("_base", "_builders", "_view")
 
     def __init__(self, base: ConfigsImage) -> None:
         self._base = base
+        self._view: ConfigsImage | None = None
         self._builders: dict[int, ShardedMapBuilder[str, Values]] = {}
 
     def of(self, resource_type: int, name: str) -> Values:
@@ -74,7 +75,15 @@ class ConfigsBuilder:
         """Forget the whole resource."""
         self._of_type(resource_type).pop(name)
 
+    def view(self) -> ConfigsImage:
+        """What `freeze` would give; it changes with the next write."""
+        views = {resource_type: builder.view() for resource_type, builder in self._builders.items()}
+        if self._view is None:
+            self._view = ConfigsImage({**self._base.by_type, **views})
+        return self._view
+
     def freeze(self) -> ConfigsImage:
+        self._view = None
         frozen = {resource_type: builder.freeze() for resource_type, builder in self._builders.items()}
         by_type = {key: value for key, value in {**self._base.by_type, **frozen}.items() if value}
         self._base = ConfigsImage(by_type)
@@ -85,4 +94,5 @@ class ConfigsBuilder:
         if found is None:
             base: ShardedMap[str, Values] = self._base.by_type.get(resource_type) or ShardedMap()
             found = self._builders[resource_type] = base.builder()
+            self._view = None
         return found

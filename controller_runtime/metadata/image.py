@@ -18,7 +18,7 @@ from controller_runtime.metadata.configs import ConfigsBuilder, ConfigsImage
 from controller_runtime.metadata.features import METADATA_VERSION
 from controller_runtime.metadata.security import AccessControlEntry, DelegationToken, QuotaEntity, ScramCredential
 from controller_runtime.metadata.topics import TopicsBuilder, TopicsImage
-from controller_runtime.values import dataclass, field
+from controller_runtime.values import dataclass, field, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +85,7 @@ class MetadataBuilder:
         "_controllers",
         "_features",
         "_maps",
+        "_peeked",
         "_topics",
         "next_producer_id",
         "transaction",
@@ -100,7 +101,8 @@ class MetadataBuilder:
         self._controllers: dict[NodeId, ControllerRegistration] | None = None
         self._topics: TopicsBuilder | None = None
         self._configs: ConfigsBuilder | None = None
-        self._maps: _OwnedMaps = _OwnedMaps()
+        self._maps: _OwnedMaps | None = None
+        self._peeked: MetadataImage | None = None
         self.next_producer_id = base.next_producer_id
         self.transaction = base.transaction
 
@@ -135,28 +137,38 @@ class MetadataBuilder:
         return self._configs
 
     @property
+    def _own(self) -> _OwnedMaps:
+        if self._maps is None:
+            self._maps = _OwnedMaps()
+        return self._maps
+
+    @property
     def client_quotas(self) -> dict[QuotaEntity, Mapping[str, float]]:
-        if self._maps.client_quotas is None:
-            self._maps.client_quotas = dict(self._base.client_quotas)
-        return self._maps.client_quotas
+        own = self._own
+        if own.client_quotas is None:
+            own.client_quotas = dict(self._base.client_quotas)
+        return own.client_quotas
 
     @property
     def acls(self) -> dict[Uuid, AccessControlEntry]:
-        if self._maps.acls is None:
-            self._maps.acls = dict(self._base.acls)
-        return self._maps.acls
+        own = self._own
+        if own.acls is None:
+            own.acls = dict(self._base.acls)
+        return own.acls
 
     @property
     def scram(self) -> dict[tuple[int, str], ScramCredential]:
-        if self._maps.scram is None:
-            self._maps.scram = dict(self._base.scram)
-        return self._maps.scram
+        own = self._own
+        if own.scram is None:
+            own.scram = dict(self._base.scram)
+        return own.scram
 
     @property
     def delegation_tokens(self) -> dict[str, DelegationToken]:
-        if self._maps.delegation_tokens is None:
-            self._maps.delegation_tokens = dict(self._base.delegation_tokens)
-        return self._maps.delegation_tokens
+        own = self._own
+        if own.delegation_tokens is None:
+            own.delegation_tokens = dict(self._base.delegation_tokens)
+        return own.delegation_tokens
 
     def begin_transaction(self, name: str | None) -> None:
         self.transaction = OpenTransaction(name, self.freeze())
@@ -169,9 +181,27 @@ class MetadataBuilder:
         assert self.transaction is not None, "there is no transaction to abort"
         self._reset(self.transaction.before)
 
+    def peek(self) -> MetadataImage:
+        """What `freeze` would give, to decide on and let go: it may change with the next record. Changes of values cost no copy."""
+        if self._configs is None or not self._only_configs_changed():
+            return self.freeze()
+        configs, base = self._configs.view(), self._base
+        if self._peeked is None or self._peeked.configs is not configs:
+            self._peeked = replace(base, configs=configs)
+        return self._peeked
+
+    def _only_configs_changed(self) -> bool:
+        base = self._base
+        untouched = (self._maps, self._features, self._brokers, self._controllers, self._topics)
+        return (
+            not any(part is not None for part in untouched)
+            and self.transaction is base.transaction
+            and self.next_producer_id == base.next_producer_id
+        )
+
     def freeze(self) -> MetadataImage:
         """The image with everything replayed so far. The builder may go on from there."""
-        base, maps = self._base, self._maps
+        base, maps = self._base, self._own
         changed = MetadataImage(
             features=base.features if self._features is None else FeaturesImage(self._features),
             cluster=self._frozen_cluster(),

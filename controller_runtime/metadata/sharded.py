@@ -8,7 +8,7 @@ iteration - insertion order within ascending shards - must be the same everywher
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, Generic, TypeVar
 from zlib import crc32
 
@@ -28,8 +28,8 @@ class ShardedMap(Mapping[Key, Value], Generic[Key, Value]):
 
     __slots__ = ("_shards", "_size")
 
-    def __init__(self, shards: tuple[dict[Key, Value], ...] | None = None, size: int = 0) -> None:
-        self._shards = ({},) * SHARDS if shards is None else shards
+    def __init__(self, shards: Sequence[dict[Key, Value]] | None = None, size: int = 0) -> None:
+        self._shards: Sequence[dict[Key, Value]] = ({},) * SHARDS if shards is None else shards
         self._size = size
 
     def __getitem__(self, key: Key) -> Value:
@@ -68,10 +68,11 @@ class ShardedMap(Mapping[Key, Value], Generic[Key, Value]):
 class ShardedMapBuilder(Generic[Key, Value]):
     """Write side: starts as a map, copies a shard when it is first written."""
 
-    __slots__ = ("_base", "_owned", "_shards", "_size")
+    __slots__ = ("_base", "_owned", "_shards", "_size", "_view")
 
     def __init__(self, base: ShardedMap[Key, Value]) -> None:
         self._base = base
+        self._view: ShardedMap[Key, Value] | None = None
         self._shards = list(base._shards)
         self._owned: set[int] = set()
         self._size = len(base)
@@ -98,7 +99,15 @@ class ShardedMapBuilder(Generic[Key, Value]):
             del self[key]
         return found
 
+    def view(self) -> ShardedMap[Key, Value]:
+        """The map as it is now; it changes with the next write, and nobody may hold it beyond the next `freeze`."""
+        if self._view is None:
+            self._view = ShardedMap(self._shards)
+        self._view._size = self._size
+        return self._view
+
     def freeze(self) -> ShardedMap[Key, Value]:
+        self._view = None
         if not self._owned:
             return self._base
         self._owned = set()

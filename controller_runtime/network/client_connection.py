@@ -13,7 +13,7 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Final, cast
 
-from controller_runtime.network.frames import BadFrame, FrameBuffer
+from controller_runtime.network.frames import BadFrame, FrameBuffer, whole_frame
 from controller_runtime.protocol.errors import ErrorCode, InvalidValue, ProtocolError, UnsupportedField
 from controller_runtime.protocol.framing import correlation_id_of, decode_response, encode_request
 from controller_runtime.protocol.messages.api_versions_request import ApiVersionsRequest
@@ -94,6 +94,7 @@ class ClientConnection(asyncio.Protocol):
         self._software_version = software_version
         self._ready = ready
         self._lost = lost
+        self._max_frame_bytes = max_frame_bytes
         self._frames = FrameBuffer(max_frame_bytes)
         self._unanswered: deque[Call] = deque()
         self._next_correlation_id = 0
@@ -136,8 +137,14 @@ class ClientConnection(asyncio.Protocol):
         return not self._unanswered
 
     def data_received(self, data: bytes) -> None:
-        self._frames.feed(data)
+        frame = None if len(self._frames) else whole_frame(data, self._max_frame_bytes)
+        if frame is None:
+            self._frames.feed(data)
         try:
+            if frame is not None:
+                if self._cause is None:
+                    self._answered(frame)
+                return
             while (frame := self._frames.next_frame()) is not None and self._cause is None:
                 self._answered(frame)
         except (BadFrame, ProtocolError) as bad:

@@ -16,6 +16,14 @@ class BadFrame(Exception):
     """The peer does not speak Kafka's framing; the connection is of no further use."""
 
 
+def whole_frame(data: bytes, max_frame_bytes: int) -> bytes | None:
+    """The frame, if these bytes are exactly one: what a peer that waits for its answers sends."""
+    size = len(data) - 4
+    if 0 <= size <= max_frame_bytes and int.from_bytes(data[:4], "big", signed=True) == size:
+        return data[4:]
+    return None
+
+
 class FrameBuffer:
     """Collects what arrives and gives out whole frames, in order."""
 

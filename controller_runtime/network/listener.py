@@ -14,7 +14,7 @@ import logging
 import socket
 from typing import Final, Protocol, cast
 
-from controller_runtime.network.frames import BadFrame, FrameBuffer
+from controller_runtime.network.frames import BadFrame, FrameBuffer, whole_frame
 from controller_runtime.values import dataclass
 
 log = logging.getLogger(__name__)
@@ -93,7 +93,14 @@ class ServerConnection(asyncio.Protocol):
             self._transport.abort()
 
     def data_received(self, data: bytes) -> None:
-        self.last_activity = self._listener.now()
+        listener = self._listener
+        self.last_activity = listener.now()
+        if not (self.busy or self._writing_paused or self._advance_scheduled or len(self._frames)):
+            frame = whole_frame(data, listener.limits.max_frame_bytes)
+            if frame is not None and self._transport is not None and not self._transport.is_closing():
+                self.busy = True
+                listener.handler.frame_received(self, frame)
+                return
         self._frames.feed(data)
         if not self.busy and not self._advance_scheduled:
             self._advance()

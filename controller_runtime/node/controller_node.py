@@ -7,8 +7,7 @@ what is committed. One step handles one event wholly; long logs are replayed in 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from typing import assert_never
 
 from controller_runtime.controller.decision import RequestContext
@@ -44,7 +43,7 @@ from controller_runtime.node.events import (
     TimePassed,
 )
 from controller_runtime.node.image_feed import ImageFeed
-from controller_runtime.node.log_writer import LogWriter
+from controller_runtime.node.log_writer import LINGER_S, LogWriter
 from controller_runtime.node.metadata_replica import RAFT_KEYS, VOTER_KEYS, CallIds, MetadataReplica
 from controller_runtime.node.pending import Asker, PendingReplies
 from controller_runtime.node.ports import MetadataLogReader, SnapshotReader
@@ -60,7 +59,7 @@ from controller_runtime.raft.config import RaftConfig
 from controller_runtime.raft.election_state import ElectionState
 from controller_runtime.raft.upgrading import LATEST_KRAFT_VERSION
 from controller_runtime.raft.voter_set import EMPTY, VoterSet
-from controller_runtime.values import dataclass
+from controller_runtime.values import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +71,7 @@ class NodeConfig:
     identity: ControllerIdentity
     static_voters: VoterSet = EMPTY
     snapshots: SnapshotConfig = SnapshotConfig()
+    append_linger_s: float = LINGER_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +159,17 @@ class ControllerNode:
         self.meta.begin_step()
         try:
             return self._finish(self._on_event(event, now, wall), now, wall)
+        except (ReplayError, ProtocolError) as error:
+            return [Stop(f"the metadata log cannot be replayed: {error}", fault=True)]
+
+    def step_requests(self, requests: Sequence[RequestReceived], now: Instant, wall: WallClock) -> list[NodeEffect]:
+        """One step for requests that came at the same moment: decided one after another, written and released together."""
+        self.meta.begin_step()
+        out: list[NodeEffect] = []
+        try:
+            for request in requests:
+                out += self._on_request(request, now, wall)
+            return self._finish(out, now, wall)
         except (ReplayError, ProtocolError) as error:
             return [Stop(f"the metadata log cannot be replayed: {error}", fault=True)]
 
@@ -280,7 +291,7 @@ class ControllerNode:
         decision = self._service.handle(writer.image, asker.request, context, now)
         out = self._upgrade(writer, decision.kraft_version, now, wall) if decision.kraft_version is not None else []
         if decision.records:
-            writer.write(decision.records, now, wall)
+            writer.write(decision.records, now, wall, atomic=decision.atomic)
         self._pending.add(writer.next_offset, asker, decision.response)
         return out
 
@@ -295,9 +306,17 @@ class ControllerNode:
         self, event: RequestReceived, version: int, principal: str, next_offset: Offset, wall: WallClock
     ) -> RequestContext:
         replica = self.meta.replica
-        leader = NO_NODE if replica.leader_id is None else replica.leader_id
+        leader = replica.leader_id
         level = replica.voter_history.kraft_version
-        return RequestContext(version, next_offset, wall, event.connection.listener, principal, leader, level)
+        return RequestContext(
+            version,
+            next_offset,
+            wall,
+            event.connection.listener,
+            principal,
+            NO_NODE if leader is None else leader,
+            level,
+        )
 
     def _reply(self, asker: Asker, response: Message) -> NodeEffect:
         if asker.envelope is None:
@@ -352,7 +371,14 @@ class ControllerNode:
         leading = self.meta.leading
         assert leading is not None, "only a leader becomes active"
         feed = self._feed
-        self._writer = LogWriter(leading.epoch, feed.image, feed.position, feed.last_timestamp, feed.replayed_bytes)
+        self._writer = LogWriter(
+            leading.epoch,
+            feed.image,
+            feed.position,
+            feed.last_timestamp,
+            feed.replayed_bytes,
+            self.config.append_linger_s,
+        )
         self._writer.skip_to(self.meta.end_offset)
         records = self._service.activate(self._feed.image, now)
         if records:

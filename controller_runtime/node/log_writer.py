@@ -12,25 +12,29 @@ from typing import Final
 
 from controller_runtime.identifiers import Epoch, Instant, Offset, WallClock
 from controller_runtime.metadata.features import VersionedRecord
-from controller_runtime.metadata.image import MetadataImage
+from controller_runtime.metadata.image import MetadataBuilder, MetadataImage
 from controller_runtime.metadata.records import encode_record
 from controller_runtime.metadata.replay import replay
-from controller_runtime.protocol.record_batch import Record, encode_batch
+from controller_runtime.protocol.record_batch import encode_values
 from controller_runtime.raft.messages import LogBatch
 
 MAX_BATCH_BYTES: Final = 512 * 1024
 LINGER_S: Final = 0.005
-"""How long a decision waits for company at most, while earlier ones are on their way."""
+"""How long a decision waits for company at most, while earlier ones are on their way, unless configured."""
 
 
 class LogWriter:
     def __init__(
-        self, epoch: Epoch, image: MetadataImage, end_offset: Offset, timestamp: int = -1, replayed_bytes: int = 0
+        self,
+        epoch: Epoch,
+        image: MetadataImage,
+        end_offset: Offset,
+        timestamp: int = -1,
+        replayed_bytes: int = 0,
+        linger_s: float = LINGER_S,
     ) -> None:
         """Begin to write in `epoch` with the image of a log that ends, wholly committed, at `end_offset`."""
         self.epoch = epoch
-        self.image = image
-        """The newest image, uncommitted decisions included."""
         self.committed_image = image
         self.committed_offset = end_offset
         """Where `committed_image` ends."""
@@ -38,12 +42,25 @@ class LogWriter:
         """Of the newest committed batch, in ms."""
         self.committed_bytes = replayed_bytes
         """How much of the log is in it, counted on from what the feed had replayed."""
+        self._linger_s = linger_s
+        self._image = image
+        """At the end of the last closed batch."""
+        self._builder: MetadataBuilder | None = None
+        """What the open batch made of it."""
         self._next_offset = end_offset
-        self._records: list[Record] = []
+        self._base_offset = end_offset
+        self._wall = WallClock(0)
+        self._values: list[bytes] = []
+        """The records of the open batch: one moment, consecutive offsets."""
         self._size = 0
         self._linger_until: Instant | None = None
         self._done: list[LogBatch] = []
         self._images: deque[tuple[Offset, MetadataImage, int, int]] = deque()
+
+    @property
+    def image(self) -> MetadataImage:
+        """The newest image, uncommitted decisions included; to decide on, not to keep: it may change with the next `write`."""
+        return self._image if self._builder is None else self._builder.peek()
 
     @property
     def next_offset(self) -> Offset:
@@ -52,7 +69,7 @@ class LogWriter:
 
     @property
     def has_work(self) -> bool:
-        return bool(self._records or self._done)
+        return bool(self._values or self._done)
 
     @property
     def is_full(self) -> bool:
@@ -68,23 +85,33 @@ class LogWriter:
         assert not self.has_work, "decisions that have their offsets must be written first"
         self._next_offset = end_offset
 
-    def write(self, records: tuple[VersionedRecord, ...], now: Instant, wall: WallClock) -> Offset:
-        """Replay and queue the records of one decision, together in one batch. Returns the offset after them."""
-        builder = self.image.builder()
-        values: list[bytes] = []
-        for record, version in records:
-            replay(builder, record)
-            values.append(encode_record(record, version))
-        if self._records and self._size + sum(map(len, values)) > MAX_BATCH_BYTES:
+    def write(
+        self, records: tuple[VersionedRecord, ...], now: Instant, wall: WallClock, *, atomic: bool = True
+    ) -> Offset:
+        """Replay and queue the records of one decision; `atomic`: together in one batch. Returns the offset after them."""
+        values = [encode_record(record, version) for record, version in records]
+        if atomic and self._values and self._size + sum(map(len, values)) > MAX_BATCH_BYTES:
             self._close_batch()
-        for value in values:
-            self._records.append(Record(self._next_offset, wall, None, value))
-            self._next_offset = Offset(self._next_offset + 1)
-            self._size += len(value)
-        self.image = builder.freeze()
+        for (record, _), value in zip(records, values, strict=True):
+            if not atomic and self._values and self._size + len(value) > MAX_BATCH_BYTES:
+                self._close_batch()
+            self._add(value, wall)
+            replay(self._open_builder(), record)
         if self._linger_until is None:
-            self._linger_until = Instant(now + LINGER_S)
+            self._linger_until = Instant(now + self._linger_s)
         return self._next_offset
+
+    def _add(self, value: bytes, wall: WallClock) -> None:
+        if not self._values:
+            self._base_offset, self._wall = self._next_offset, wall
+        self._values.append(value)
+        self._size += len(value)
+        self._next_offset = Offset(self._next_offset + 1)
+
+    def _open_builder(self) -> MetadataBuilder:
+        if self._builder is None:
+            self._builder = self._image.builder()
+        return self._builder
 
     def take_batches(self) -> list[LogBatch]:
         """Everything written so far, as batches to append now."""
@@ -94,16 +121,15 @@ class LogWriter:
         return done
 
     def _close_batch(self) -> None:
-        """Records of one batch share one timestamp, as Kafka's do: later ones are stamped with the first one's."""
-        if not self._records:
+        """Records of one batch share one timestamp, as Kafka's do: that of the first."""
+        if not self._values:
             return
-        base, wall = self._records[0].offset, self._records[0].timestamp
-        stamped = [record._replace(timestamp=wall) for record in self._records]
-        data = encode_batch(stamped, base_offset=base, partition_leader_epoch=self.epoch)
-        end = Offset(self._records[-1].offset + 1)
-        self._done.append(LogBatch(Offset(base), end, self.epoch, data))
-        self._images.append((end, self.image, wall, len(data)))
-        self._records, self._size = [], 0
+        assert self._builder is not None, "every record was replayed"
+        data = encode_values(self._values, self._base_offset, self.epoch, self._wall)
+        self._done.append(LogBatch(self._base_offset, self._next_offset, self.epoch, data))
+        self._image, self._builder = self._builder.freeze(), None
+        self._images.append((self._next_offset, self._image, self._wall, len(data)))
+        self._values, self._size = [], 0
 
     def commit(self, committed: Offset) -> None:
         """Batches below `committed` are for ever; so is the image at their end."""

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from controller_runtime.protocol.checksum import crc32c
 from controller_runtime.protocol.compression import DEFAULT_LIMIT, Compression, compress, decompress
 from controller_runtime.protocol.errors import ProtocolError
-from controller_runtime.protocol.records import Record, read_records, write_records
+from controller_runtime.protocol.records import Record, read_records, write_records, write_values
 from controller_runtime.values import dataclass, field
 
 if TYPE_CHECKING:
@@ -267,6 +267,18 @@ def encode_batch(
     offset = first if base_offset is None else base_offset
     head = _before_crc.pack(offset, CRC_START - LENGTH_END + len(tail), partition_leader_epoch, MAGIC, crc32c(tail))
     return head + tail
+
+
+def encode_values(values: Sequence[bytes], base_offset: int, partition_leader_epoch: int, timestamp: int) -> bytes:
+    """The batch that `encode_batch` would make of records of one moment that have only values: the form of the metadata log."""
+    if not values:
+        raise ValueError("a batch has at least one record")
+    count = len(values)
+    tail = _after_crc.pack(
+        0, count - 1, timestamp, timestamp, NO_PRODUCER_ID, NO_PRODUCER_EPOCH, NO_SEQUENCE, count
+    ) + write_values(values)
+    length = CRC_START - LENGTH_END + len(tail)
+    return _before_crc.pack(base_offset, length, partition_leader_epoch, MAGIC, crc32c(tail)) + tail
 
 
 def restamp(batch: bytearray, base_offset: int, partition_leader_epoch: int, position: int = 0) -> None:

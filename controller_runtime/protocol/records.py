@@ -164,6 +164,17 @@ def write_records(records: Sequence[Record], base_offset: int, base_timestamp: i
     return join(parts)
 
 
+def write_values(values: Sequence[bytes]) -> bytes:
+    """The uncompressed bytes of records that have nothing but a value, at consecutive offsets and one time."""
+    parts: list[bytes] = []
+    varints = _varints
+    for delta, value in enumerate(values):
+        offset, size = varints[delta], varints[len(value)]
+        # Beside them: attributes, timestamp delta 0, no key, no headers; a byte each.
+        parts += (varints[4 + len(offset) + len(size) + len(value)], b"\0\0", offset, b"\1", size, value, b"\0")
+    return b"".join(parts)
+
+
 def _write_headers(headers: tuple[Header, ...]) -> bytes:
     parts = [varint(len(headers))]
     for key, value in headers:

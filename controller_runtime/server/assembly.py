@@ -17,6 +17,7 @@ from controller_runtime.metadata.features import VersionedRecord
 from controller_runtime.metadata.records import decode_record
 from controller_runtime.node.controller_node import ControllerNode, NodeConfig
 from controller_runtime.node.controller_registration import ControllerIdentity
+from controller_runtime.node.log_writer import LINGER_S
 from controller_runtime.node.metadata_replica import CallIds
 from controller_runtime.node.snapshots import SnapshotConfig
 from controller_runtime.raft.config import RaftConfig
@@ -30,6 +31,7 @@ from controller_runtime.storage.metadata_log import LogConfig, MetadataLog
 from controller_runtime.storage.quorum_state import QuorumState, load_quorum_state, save_quorum_state
 from controller_runtime.values import dataclass
 
+APPEND_LINGER: Final = "controller.quorum.append.linger.ms"
 _PLAINTEXT: Final = 0
 
 
@@ -105,6 +107,7 @@ def build_controller(
         identity=identity,
         static_voters=static_voters(config),
         snapshots=snapshot_config(config),
+        append_linger_s=settings.integer(APPEND_LINGER) / 1000 if settings.has(APPEND_LINGER) else LINGER_S,
     )
     chance = Chance(new_uuid=random_uuid, below=below)
     return ControllerNode(node_config, disk.metadata_log, disk.metadata_log, disk.stored, chance, jitter, now, calls)

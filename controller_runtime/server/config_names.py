@@ -45,6 +45,7 @@ broker.session.timeout.ms int 9000
 compression.type string producer
 connections.max.idle.ms long 600000
 controller.listener.names list REQUIRED
+controller.quorum.append.linger.ms int 25
 controller.quorum.auto.join.enable boolean false
 controller.quorum.bootstrap.servers list
 controller.quorum.election.backoff.max.ms int 1000
@@ -241,8 +242,7 @@ compression.zstd.level int 3
 connection.failed.authentication.delay.ms int 100
 # a stop is always under control
 controlled.shutdown.enable boolean true
-# a decision waits at most 5 ms for company
-controller.quorum.append.linger.ms int 25
+# there are no such coordinators
 group.coordinator.append.linger.ms int -1
 share.coordinator.append.linger.ms int -1
 # requests to controllers use controller.quorum.request.timeout.ms

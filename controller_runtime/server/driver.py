@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final, Protocol, assert_never
 
 from controller_runtime.identifiers import Endpoint, Instant, WallClock
@@ -44,6 +44,7 @@ from controller_runtime.node.events import (
     NodeEvent,
     PeerDisconnected,
     RequestId,
+    RequestReceived,
     ResponseReceived,
     SnapshotFlushed,
     TimePassed,
@@ -59,6 +60,8 @@ from controller_runtime.values import dataclass
 
 log = logging.getLogger(__name__)
 
+MAX_TOGETHER: Final = 128
+"""Requests that are decided in one step at most, so that consensus is never kept waiting long."""
 _LEVELS: Final = {"info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 
 
@@ -86,6 +89,10 @@ class Clock:
     wall_ms: Callable[[], int]
 
 
+StepRequests = Callable[[Sequence[RequestReceived], Instant, WallClock], list[NodeEffect]]
+"""`ControllerNode.step_requests`: one step for requests that came in the same turn of the loop."""
+
+
 class Driver:
     def __init__(
         self,
@@ -97,8 +104,11 @@ class Driver:
         responder: Responder,
         clock: Clock,
         data_plane: DataPlane | None = None,
+        step_requests: StepRequests | None = None,
     ) -> None:
         self._node = node
+        self._step_requests = step_requests
+        self._pump_due = False
         self._log = metadata_log
         self._save_election = save_election
         self._pool = pool
@@ -133,9 +143,14 @@ class Driver:
         self._pump()
 
     def feed(self, event: NodeEvent) -> None:
-        """Give the node an event, now if it is its turn."""
+        """Give the node an event: now if it is its turn, requests at the end of this turn of the loop, with their like."""
         self._events.append(event)
-        if not self._pumping:
+        if self._pumping or self._pump_due:
+            return
+        if self._step_requests is not None and event.__class__ is RequestReceived:
+            self._pump_due = True
+            self._loop.call_soon(self._pump)
+        else:
             self._pump()
 
     def close(self) -> None:
@@ -156,14 +171,13 @@ class Driver:
 
     def _pump(self) -> None:
         self._pumping = True
+        self._pump_due = False
         try:
             while not self._saving and not self.stopped.done():
                 event = self._next_event()
                 if event is None:
                     break
-                if self._tracing:
-                    log.debug("<- %s", render_event(event))
-                self._take(self._node.step(event, *self._now()))
+                self._take(self._effects_of(event))
         except Exception as error:
             self._fault(error)
         finally:
@@ -172,6 +186,19 @@ class Driver:
             self._write_log()
             if not self._saving:
                 self._arm_timer()
+
+    def _effects_of(self, event: NodeEvent) -> list[NodeEffect]:
+        if self._tracing:
+            log.debug("<- %s", render_event(event))
+        if self._step_requests is None or not isinstance(event, RequestReceived):
+            return self._node.step(event, *self._now())
+        together, events = [event], self._events
+        while events and isinstance(following := events[0], RequestReceived) and len(together) < MAX_TOGETHER:
+            if self._tracing:
+                log.debug("<- %s", render_event(following))
+            together.append(following)
+            events.popleft()
+        return self._step_requests(together, *self._now())
 
     def _next_event(self) -> NodeEvent | None:
         if self._log_flushed:

@@ -122,6 +122,7 @@ class _Process:
             responder=requests,
             clock=Clock(loop.time, lambda: time.time_ns() // 1_000_000),
             data_plane=node.data_plane,
+            step_requests=node.step_requests,
         )
         node.attach(driver.feed)
         requests.attach(driver.feed)

@@ -24,7 +24,7 @@ from controller_runtime.protocol.errors import ProtocolError
 from controller_runtime.protocol.framing import UnsupportedApiVersion, decode_request, encode_response
 from controller_runtime.protocol.messages.api_versions_request import ApiVersionsRequest
 from controller_runtime.protocol.messages.request_header import RequestHeader
-from controller_runtime.protocol.schema import Message
+from controller_runtime.protocol.schema import Message, Versions
 from controller_runtime.protocol.served import served
 
 log = logging.getLogger(__name__)
@@ -35,10 +35,13 @@ class Requests:
 
     def __init__(self, roles: Mapping[str, Role], feed: Callable[[NodeEvent], None]) -> None:
         """`feed` collects events until the node exists (see `attach`)."""
-        self._served = {listener: served(role) for listener, role in roles.items()}
+        self._served: dict[str, Mapping[int, Versions]] = {
+            listener: {int(key): versions for key, versions in served(role).items()} for listener, role in roles.items()
+        }
         self._feed = feed
         self._waiting: dict[RequestId, tuple[ServerConnection, RequestHeader]] = {}
         self._connections: dict[ConnectionId, ServerConnection] = {}
+        self._infos: dict[ServerConnection, ConnectionInfo] = {}
         self._asked: dict[ServerConnection, RequestId] = {}
         self._next_connection = 0
         self._next_request = 0
@@ -51,8 +54,10 @@ class Requests:
 
     def connection_opened(self, connection: ServerConnection) -> None:
         self._next_connection += 1
-        connection.connection_id = self._next_connection
-        self._connections[ConnectionId(self._next_connection)] = connection
+        connection_id = ConnectionId(self._next_connection)
+        connection.connection_id = connection_id
+        self._connections[connection_id] = connection
+        self._infos[connection] = ConnectionInfo(connection_id, connection.listener_name, connection.peer_address)
 
     def frame_received(self, connection: ServerConnection, frame: bytes) -> None:
         try:
@@ -67,7 +72,7 @@ class Requests:
             connection.close(str(error))
             return
         key, version = header.request_api_key, header.request_api_version
-        versions = self._served[connection.listener_name].get(ApiKey(key))
+        versions = self._served[connection.listener_name].get(key)
         if key != ApiKey.API_VERSIONS and (versions is None or version not in versions):
             connection.close(f"{ApiKey(key).name} v{version} is not served on {connection.listener_name}")
             return
@@ -76,6 +81,7 @@ class Requests:
     def connection_closed(self, connection: ServerConnection) -> None:
         connection_id = ConnectionId(connection.connection_id)
         self._connections.pop(connection_id, None)
+        self._infos.pop(connection, None)
         request_id = self._asked.pop(connection, None)
         if request_id is not None:
             del self._waiting[request_id]
@@ -123,9 +129,14 @@ class Requests:
             )
         self._waiting[request_id] = (connection, answered_as)
         self._asked[connection] = request_id
-        info = ConnectionInfo(ConnectionId(connection.connection_id), connection.listener_name, connection.peer_address)
         self._feed(
             RequestReceived(
-                request_id, info, header.request_api_key, version, header.client_id, body, header.correlation_id
+                request_id,
+                self._infos[connection],
+                header.request_api_key,
+                version,
+                header.client_id,
+                body,
+                header.correlation_id,
             )
         )

@@ -11,7 +11,7 @@ from controller_runtime.node.events import NodeEvent
 from controller_runtime.node.ports import Node
 from controller_runtime.server.assembly import Disk, build_controller
 from controller_runtime.server.config import ServerConfig
-from controller_runtime.server.driver import DataPlane
+from controller_runtime.server.driver import DataPlane, StepRequests
 from controller_runtime.server.facts import image_facts, raft_facts, resident_bytes
 from controller_runtime.server.health import Readiness
 from controller_runtime.server.metrics import NodeFacts
@@ -21,6 +21,11 @@ from controller_runtime.server.requests import Requests
 class RunningNode(Protocol):
     @property
     def node(self) -> Node: ...
+
+    @property
+    def step_requests(self) -> StepRequests | None:
+        """How the node decides requests together; None if it takes them one by one."""
+        ...
 
     @property
     def data_plane(self) -> DataPlane | None: ...
@@ -65,6 +70,10 @@ class RunningController:
     @property
     def node(self) -> Node:
         return self._controller
+
+    @property
+    def step_requests(self) -> StepRequests | None:
+        return self._controller.step_requests
 
     def attach(self, feed: Callable[[NodeEvent], None]) -> None:
         """A controller has no data plane."""

@@ -15,7 +15,7 @@ from controller_runtime.server.assembly import Disk
 from controller_runtime.server.broker_assembly import build_broker, build_combined, log_directories
 from controller_runtime.server.config import ServerConfig
 from controller_runtime.server.data_plane import BrokerDataPlane
-from controller_runtime.server.driver import DataPlane
+from controller_runtime.server.driver import DataPlane, StepRequests
 from controller_runtime.server.facts import image_facts, raft_facts, resident_bytes
 from controller_runtime.server.health import Readiness
 from controller_runtime.server.metrics import NodeFacts
@@ -24,6 +24,9 @@ from controller_runtime.server.requests import Requests
 
 class RunningBroker:
     """Implements `running.RunningNode`."""
+
+    step_requests: StepRequests | None = None
+    """A request may need what an earlier one asked of the data plane: one by one."""
 
     def __init__(
         self,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -21,9 +21,11 @@ from controller_runtime.node.events import (
     CallFailure,
     CallId,
     ConnectionId,
+    ConnectionInfo,
     LogFlushed,
     NodeEvent,
     RequestId,
+    RequestReceived,
     ResponseReceived,
     ShutdownRequested,
     TimePassed,
@@ -34,7 +36,7 @@ from controller_runtime.protocol.messages.describe_cluster_response import Descr
 from controller_runtime.protocol.record_batch import Record, encode_batch
 from controller_runtime.protocol.schema import Message
 from controller_runtime.raft.election_state import ElectionState
-from controller_runtime.server.driver import Clock, Driver
+from controller_runtime.server.driver import MAX_TOGETHER, Clock, Driver, StepRequests
 from controller_runtime.storage.errors import DiskFailed
 from controller_runtime.storage.filesystem import OsFileSystem
 from controller_runtime.storage.metadata_log import MetadataLog
@@ -82,7 +84,13 @@ class Answers:
 class Stand:
     """A driver with all its real parts around a script."""
 
-    def __init__(self, path: Path, script: Script, save: Callable[[ElectionState], None]) -> None:
+    def __init__(
+        self,
+        path: Path,
+        script: Script,
+        save: Callable[[ElectionState], None],
+        step_requests: StepRequests | None,
+    ) -> None:
         loop = asyncio.get_running_loop()
         self.log = MetadataLog.open(OsFileSystem(), str(path / "__cluster_metadata-0"))
         self.answers = Answers()
@@ -94,6 +102,7 @@ class Stand:
             pool=self.pool,
             responder=self.answers,
             clock=Clock(loop.time, lambda: time.time_ns() // 1_000_000),
+            step_requests=step_requests,
         )
 
     async def end(self) -> None:
@@ -106,8 +115,12 @@ class Stand:
 async def stands(tmp_path: Path) -> AsyncIterator[Callable[..., Stand]]:
     made: list[Stand] = []
 
-    def stand(script: Script, save: Callable[[ElectionState], None] = lambda _: None) -> Stand:
-        made.append(Stand(tmp_path, script, save))
+    def stand(
+        script: Script,
+        save: Callable[[ElectionState], None] = lambda _: None,
+        step_requests: StepRequests | None = None,
+    ) -> Stand:
+        made.append(Stand(tmp_path, script, save, step_requests))
         return made[-1]
 
     yield stand
@@ -186,6 +199,37 @@ async def test_a_disk_that_refuses_ends_the_driver_and_nothing_is_said_afterward
     assert stop == Stop("DiskFailed: cannot sync quorum-state: Input/output error", fault=True)
     assert (stand.answers.given, script.seen) == ([], [])
     assert "cannot sync quorum-state" in caplog.text
+
+
+def asked(number: int) -> RequestReceived:
+    return RequestReceived(
+        RequestId(number), ConnectionInfo(ConnectionId(number), "C"), 60, 0, None, DescribeClusterRequest()
+    )
+
+
+async def test_requests_of_one_turn_of_the_loop_are_stepped_together_and_in_order_with_the_rest(
+    stands: Callable[..., Stand],
+) -> None:
+    script, together = Script(), list[list[int]]()
+
+    def step_requests(requests: Sequence[RequestReceived], now: Instant, wall: WallClock) -> list[NodeEffect]:
+        assert script.seen == ([] if not together else [ShutdownRequested()])
+        together.append([request.request_id for request in requests])
+        return [respond(request.request_id) for request in requests]
+
+    stand = stands(script, step_requests=step_requests)
+    stand.driver.start()
+    stand.driver.feed(asked(1))
+    stand.driver.feed(asked(2))
+    assert together == []
+    stand.driver.feed(ShutdownRequested())
+    stand.driver.feed(asked(3))
+    await until(lambda: len(stand.answers.given) == 3)
+    assert (together, stand.answers.given) == ([[1, 2], [3]], [1, 2, 3])
+    for number in range(MAX_TOGETHER + 1):
+        stand.driver.feed(asked(number))
+    await until(lambda: len(together) == 4)
+    assert [len(group) for group in together[2:]] == [MAX_TOGETHER, 1]
 
 
 async def test_a_bug_in_the_node_is_a_fault_with_its_name(stands: Callable[..., Stand]) -> None:

@@ -214,6 +214,29 @@ def test_freezing_anywhere_changes_nothing(records: list[Message], cuts: list[in
 
 
 @settings(max_examples=60, deadline=None)
+@given(histories())
+def test_peeking_shows_what_freezing_would_give(records: list[Message]) -> None:
+    """A builder that is looked into after each record gives the images of one that freezes each time, and keeps no frozen one from staying."""
+    peeked = MetadataImage.empty().builder()
+    frozen = MetadataImage.empty()
+    for record in records:
+        builder = frozen.builder()
+        try:
+            replay(builder, record)
+        except ReplayError:
+            continue
+        before, said = frozen, list(snapshot_records(frozen))
+        frozen = builder.freeze()
+        replay(peeked, record)
+        image = peeked.peek()
+        assert list(snapshot_records(image)) == list(snapshot_records(frozen))
+        assert image.configs.of(2, "topic-1") == frozen.configs.of(2, "topic-1")
+        assert len(image.configs.by_type.get(2, ())) == len(frozen.configs.by_type.get(2, ()))
+        assert list(snapshot_records(before)) == said
+    assert peeked.freeze() == frozen
+
+
+@settings(max_examples=60, deadline=None)
 @given(histories(), st.integers(0, 40))
 def test_what_changed_between_two_images_is_found(records: list[Message], cut: int) -> None:
     builder = MetadataImage.empty().builder()

@@ -17,6 +17,7 @@ from controller_runtime.protocol.record_batch import (
     batch_headers,
     decode_batches,
     encode_batch,
+    encode_values,
     restamp,
 )
 
@@ -53,6 +54,18 @@ def test_records_survive_the_round_trip(records: list[Record], codec: Compressio
         max(r.timestamp for r in records),
     )
     assert batch.header.size_in_bytes == len(data)
+
+
+@SETTINGS
+@given(
+    values=st.lists(st.binary(max_size=200) | st.binary(min_size=60, max_size=70), min_size=1, max_size=300),
+    base=st.integers(0, 1 << 40),
+    epoch=st.integers(0, 1 << 30),
+    now=st.integers(0, 1 << 45),
+)
+def test_the_short_way_for_values_makes_the_same_batch(values: list[bytes], base: int, epoch: int, now: int) -> None:
+    records = [Record(base + delta, now, None, value) for delta, value in enumerate(values)]
+    assert encode_values(values, base, epoch, now) == encode_batch(records, partition_leader_epoch=epoch)
 
 
 @SETTINGS

@@ -61,6 +61,19 @@ def test_a_value_is_accepted(name: str, text: str) -> None:
     check_value(name, text)
 
 
+@pytest.mark.parametrize(
+    "text", ["1", "1:", ":1", "1:2,", ",1:2", "1:2,,3:4", "1:2:3", "1:2,3", "1,2:3", "1 2:3", "1:2,:3", "1:,2:3", ":,:", ":", "a:1", "1:-2"]
+)  # fmt: skip
+def test_a_flawed_list_of_throttled_replicas_is_refused(text: str) -> None:
+    with pytest.raises(InvalidConfig, match="must be the literal"):
+        check_value("leader.replication.throttled.replicas", text)
+
+
+@pytest.mark.parametrize("text", ["", "*", " * ", "1:2", "10:20,3:4", " 1:2 , 3:4 ", "\u0661:2"])
+def test_a_list_of_throttled_replicas_is_accepted_however_it_is_spaced(text: str) -> None:
+    check_value("leader.replication.throttled.replicas", text)
+
+
 def test_values_must_agree_with_each_other() -> None:
     with pytest.raises(InvalidConfig, match="conflict topic config setting"):
         check_values({"min.compaction.lag.ms": "10", "max.compaction.lag.ms": "5"})

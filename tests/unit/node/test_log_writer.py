@@ -10,6 +10,7 @@ from controller_runtime.metadata.image import MetadataImage
 from controller_runtime.metadata.records import decode_record
 from controller_runtime.node import log_writer
 from controller_runtime.node.log_writer import LogWriter
+from controller_runtime.protocol.messages.config_record import ConfigRecord
 from controller_runtime.protocol.messages.topic_record import TopicRecord
 from controller_runtime.protocol.record_batch import decode_batches
 
@@ -20,6 +21,10 @@ NOW = Instant(5.0)
 
 def topic(n: int) -> tuple[VersionedRecord, ...]:
     return ((TopicRecord(name=f"topic-{n}", topic_id=Uuid.of(9, n)), 0),)
+
+
+def setting(value: str) -> tuple[VersionedRecord, ...]:
+    return ((ConfigRecord(resource_type=2, resource_name="t", name="retention.ms", value=value), 0),)
 
 
 def writer() -> LogWriter:
@@ -82,3 +87,41 @@ def test_offsets_go_on_after_records_of_consensus_itself() -> None:
     assert pen.write(topic(1), NOW, WallClock(0)) == 14
     with pytest.raises(AssertionError, match="written first"):
         pen.skip_to(Offset(20))
+
+
+def test_a_decision_that_need_not_be_whole_is_split_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    """KIP-868: only atomic decisions are bound to one batch."""
+    monkeypatch.setattr(log_writer, "MAX_BATCH_BYTES", 100)
+    pen = writer()
+    pen.write(tuple(record for n in range(8) for record in topic(n)), NOW, WallClock(0), atomic=False)
+    batches = pen.take_batches()
+    assert len(batches) > 2
+    assert [b.base_offset for b in batches[1:]] == [b.end_offset for b in batches[:-1]]
+    names = [decode_record(r.value or b"")[0].name for b in batches for d in decode_batches(b.data) for r in d.records]  # type: ignore[attr-defined]
+    assert names == [f"topic-{n}" for n in range(8)]
+    pen.commit(batches[0].end_offset)
+    assert pen.committed_image.topics.named("topic-0") is not None
+    assert pen.committed_image.topics.named("topic-7") is None
+
+
+def test_decisions_of_an_open_batch_see_each_other_and_frozen_images_do_not_see_them() -> None:
+    pen = writer()
+    pen.write(setting("a"), NOW, WallClock(0))
+    pen.take_batches()
+    pen.commit(Offset(11))
+    for value in ("b", "c"):
+        pen.write(setting(value), NOW, WallClock(0))
+        assert pen.image.configs.of(2, "t")["retention.ms"] == value
+        assert pen.committed_image.configs.of(2, "t")["retention.ms"] == "a"
+    pen.take_batches()
+    pen.commit(Offset(13))
+    assert pen.committed_image.configs.of(2, "t")["retention.ms"] == "c"
+
+
+def test_the_linger_is_counted_from_the_first_decision_that_waits() -> None:
+    pen = LogWriter(Epoch(3), MetadataImage.empty(), Offset(10), linger_s=0.25)
+    pen.write(topic(1), NOW, WallClock(0))
+    pen.write(topic(2), Instant(NOW + 0.1), WallClock(0))
+    assert pen.linger_until == NOW + 0.25
+    pen.take_batches()
+    assert pen.linger_until is None
