@@ -7,7 +7,6 @@ that nobody new can help to reach.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 
 from controller_runtime.identifiers import Instant, ReplicaKey
@@ -33,6 +32,7 @@ from controller_runtime.raft.reconfiguration import (
 from controller_runtime.raft.replication import check_epoch
 from controller_runtime.raft.roles import Adding, Leader
 from controller_runtime.raft.voter_set import Listeners, Voter, VoterSet
+from controller_runtime.values import replace
 
 RECENT_FETCH_MS: Final = 3_600_000
 

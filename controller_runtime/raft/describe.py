@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from controller_runtime.identifiers import Epoch, Instant, NodeId, Offset, ReplicaKey
+from controller_runtime.raft.counters import Counters
 from controller_runtime.raft.quorum import Quorum
-from controller_runtime.raft.roles import Leader, Progress
+from controller_runtime.raft.replication import OBSERVER_SESSION_MS
+from controller_runtime.raft.roles import Follower, Leader, Progress, Prospective, Resigned, Unattached
 from controller_runtime.raft.voter_set import Listeners
 from controller_runtime.values import dataclass
 
@@ -29,6 +31,68 @@ class QuorumDescription:
     observers: tuple[ReplicaDescription, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class ReplicaStatus:
+    """One replica at one moment, in the words of Kafka's raft-metrics."""
+
+    state: str
+    """leader, candidate, prospective, prospective-voted, follower, observer, unattached, unattached-voted."""
+    epoch: Epoch
+    leader_id: NodeId | None
+    voted: ReplicaKey | None
+    high_watermark: Offset | None
+    log_end_offset: Offset
+    log_end_epoch: Epoch
+    voters: int
+    observers: int | None
+    """Replicas that fetch and are no voters; known to the leader only."""
+    uncommitted_voter_change: bool | None
+    """The leader has written or is about to write a voter set that is not committed."""
+    ignores_static_voters: bool
+    """`controller.quorum.voters` is set, but the log says who votes."""
+    counters: Counters
+
+
+def status(q: Quorum, now: Instant) -> ReplicaStatus:
+    leader = q.role if isinstance(q.role, Leader) else None
+    return ReplicaStatus(
+        _state(q),
+        q.epoch,
+        q.leader_id,
+        q.vote_in(q.epoch),
+        q.high_watermark,
+        q.log.end_offset,
+        q.log.last_epoch,
+        len(q.voters),
+        None if leader is None else len(live_observers(q, leader, now)),
+        None if leader is None else _has_uncommitted_change(q, leader),
+        bool(q.history.static) and q.history.kraft_version > 0,
+        q.counters,
+    )
+
+
+def _state(q: Quorum) -> str:
+    match q.role:
+        case Unattached(voted=voted) | Prospective(voted=voted) if voted is not None:
+            return f"{type(q.role).__name__.lower()}-voted"
+        case Follower() if not q.is_voter:
+            return "observer"
+        case Resigned():
+            return "unattached"
+        case role:
+            return type(role).__name__.lower()
+
+
+def _has_uncommitted_change(q: Quorum, leader: Leader) -> bool:
+    hw, changed_at = leader.high_watermark, q.history.latest_offset
+    return leader.change is not None or (changed_at is not None and (hw is None or changed_at >= hw))
+
+
+def live_observers(q: Quorum, leader: Leader, now: Instant) -> list[Progress]:
+    """Those that fetched within the last five minutes."""
+    return [p for _, p in sorted(leader.observers.items()) if q.after(p.last_contact, OBSERVER_SESSION_MS) > now]
+
+
 def describe(q: Quorum, now: Instant) -> QuorumDescription | None:
     leader = q.role
     if not isinstance(leader, Leader):
@@ -40,7 +104,7 @@ def describe(q: Quorum, now: Instant) -> QuorumDescription | None:
             voters.append(ReplicaDescription(key, q.log.end_offset, now, now, voter.listeners))
         else:
             voters.append(_of(leader.voters[voter.key.node_id]))
-    observers = [_of(progress) for _, progress in sorted(leader.observers.items())]
+    observers = [_of(progress) for progress in live_observers(q, leader, now)]
     hw = Offset(-1) if leader.high_watermark is None else leader.high_watermark
     return QuorumDescription(q.config.node_id, leader.epoch, hw, tuple(voters), tuple(observers))
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import Final, assert_never
 
 from controller_runtime.identifiers import NO_DIRECTORY, Epoch, Instant, NodeId, ReplicaKey
-from controller_runtime.raft.effects import Lane, Reply
+from controller_runtime.raft.effects import Fault, Lane, Reply
+from controller_runtime.raft.hearsay import LAST_EPOCH, is_believed, note_impostor
 from controller_runtime.raft.messages import RaftError, VoteRequest, VoteResponse
 from controller_runtime.raft.quorum import Quorum
 from controller_runtime.raft.roles import Ballot, Candidate, Follower, Leader, Prospective, Resigned, Unattached
@@ -23,7 +24,11 @@ def on_vote_request(q: Quorum, token: int, request: VoteRequest, now: Instant) -
         return _answer(q, token, RaftError.INVALID_REQUEST)
     if request.epoch < q.epoch:
         return _answer(q, token, RaftError.FENCED_LEADER_EPOCH)
+    if request.candidate.node_id == q.config.node_id:
+        note_impostor(q, request.candidate)
     if request.epoch > q.epoch:
+        if not is_believed(q, request.epoch, request.candidate, now):
+            return _answer(q, token, RaftError.UNKNOWN_LEADER_EPOCH)
         q.become_unattached(request.epoch, now)
     if not is_addressed_to(q, request.receiver):
         return _answer(q, token, RaftError.INVALID_VOTER_KEY)
@@ -48,8 +53,8 @@ def is_addressed_to(q: Quorum, receiver: ReplicaKey | None) -> bool:
 
 
 def _may_grant(q: Quorum, request: VoteRequest) -> bool:
-    if request.last.log_key < q.log.last.log_key:
-        return False
+    if request.last.log_key < q.log.last.log_key or request.candidate.node_id == q.config.node_id:
+        return False  # A second process with this node's id gets nothing: this one may have voted for itself.
     match q.role:
         case Unattached(leader_id=leader, voted=voted) | Prospective(leader_id=leader, voted=voted):
             return request.pre_vote or (is_same_vote(voted, request.candidate) if voted is not None else leader is None)
@@ -101,6 +106,9 @@ def become_candidate(q: Quorum, now: Instant) -> None:
     """Vote for itself in the next epoch: on disk before the first request leaves."""
     role = q.role
     assert isinstance(role, Prospective), f"{type(role).__name__} does not become a candidate"
+    if q.epoch >= LAST_EPOCH - 1:
+        q.out.append(Fault(f"the epochs are used up: {q.epoch} is the last but one"))
+        return
     ballot = Ballot(granted={q.config.node_id})
     q.enter(Candidate(Epoch(q.epoch + 1), q.random_election_deadline(now), ballot, role.losses))
 

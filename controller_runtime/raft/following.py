@@ -17,6 +17,7 @@ from controller_runtime.raft.messages import HIGH_WATERMARK_UNKNOWN, FetchReques
 from controller_runtime.raft.quorum import Quorum
 from controller_runtime.raft.roles import FetchingSnapshot, Follower, Unattached
 from controller_runtime.raft.snapshot_transfer import next_chunk
+from controller_runtime.raft.voter_set import BOOTSTRAP_OFFSET, VoterSet
 
 MAX_DOUBLINGS: Final = 7
 """A suspicion that proved wrong doubles the time until the next one, up to the fetch timeout."""
@@ -140,10 +141,24 @@ def _take(q: Quorum, batches: tuple[LogBatch, ...]) -> None:
     for batch in batches:
         if batch.epoch > q.epoch or batch.epoch < q.log.last_epoch or batch.base_offset != q.log.end_offset:
             break
+        if not _voters_may_follow(q, batch):
+            q.note_once(f"the leader sent voters that share no majority with those before them, at {batch.base_offset}")
+            break
         q.note_batch(batch)
         taken.append(batch)
     if taken:
         q.out.append(Append(tuple(taken)))
+
+
+def _voters_may_follow(q: Quorum, batch: LogBatch) -> bool:
+    """Consecutive sets of the log share a majority (RCF-12). Those of a bootstrap snapshot or a configuration may be any."""
+    before = q.voters if q.history.latest_offset not in (None, BOOTSTRAP_OFFSET) else None
+    for _, record in batch.control:
+        if isinstance(record, VoterSet):
+            if not record.ids or (before is not None and not record.overlaps(before)):
+                return False
+            before = record
+    return True
 
 
 def _follow_high_watermark(q: Quorum, response: FetchResponse) -> None:

@@ -8,10 +8,12 @@ Effects are collected in `out`, in order. Nothing here reads a clock: `now` come
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
 from controller_runtime.identifiers import Endpoint, Epoch, Instant, NodeId, Offset, ReplicaKey
 from controller_runtime.raft.calls import Call, Calls
 from controller_runtime.raft.config import RaftConfig
+from controller_runtime.raft.counters import Allowance, Counters
 from controller_runtime.raft.effects import (
     Abandon,
     AdvanceHighWatermark,
@@ -51,13 +53,22 @@ from controller_runtime.raft.roles import (
 )
 from controller_runtime.raft.voter_set import Listeners, Voter, VoterHistory, VoterSet
 
+TOLD_EPOCHS: Final = 1000
+TOLD_EPOCHS_PER_SECOND: Final = 10.0
+"""How far requests may raise the epoch (`hearsay`): using up 2^31 epochs would take seven years."""
+ANSWERED_EPOCHS: Final = 1 << 20
+ANSWERED_EPOCHS_PER_SECOND: Final = 100.0
+"""How far answers may: from a fresh disk into any quorum that had less than a million elections, at once."""
+
 
 class Quorum:
     """One mutable object per replica."""
 
     __slots__ = (
+        "answered_epochs",
         "calls",
         "config",
+        "counters",
         "high_watermark",
         "history",
         "jitter",
@@ -69,6 +80,7 @@ class Quorum:
         "stop_deadline",
         "stopped",
         "told",
+        "told_epochs",
         "wake_at",
     )
 
@@ -89,6 +101,9 @@ class Quorum:
         self.stop_deadline: Instant | None = None
         self.stopped = False
         self.told: set[str] = set()
+        self.counters = Counters()
+        self.told_epochs = Allowance(most=TOLD_EPOCHS, per_second=TOLD_EPOCHS_PER_SECOND, left=TOLD_EPOCHS)
+        self.answered_epochs = Allowance(ANSWERED_EPOCHS, ANSWERED_EPOCHS_PER_SECOND, ANSWERED_EPOCHS)
         self.wake_at: Instant | None = None
 
     # What is known.
@@ -279,16 +294,25 @@ class Quorum:
     def note_control(self, offset: Offset, record: ControlRecord) -> None:
         match record:
             case VoterSet():
+                known = self.leader_listeners()
                 self.history.add_voters(offset, record)
+                self.keep_reaching_leader(known)
             case KRaftVersion(level):
                 self.history.add_version(offset, level)
             case _:
                 pass
 
     def truncate(self, end_offset: Offset) -> None:
+        known = self.leader_listeners()
         self.log.truncate(end_offset)
         self.history.truncate(end_offset)
+        self.keep_reaching_leader(known)
         self.out.append(Truncate(end_offset))
+
+    def keep_reaching_leader(self, known: Listeners) -> None:
+        """The voters changed: a leader that removes itself is not among them, but it still has to be fetched from."""
+        if isinstance(self.role, Follower) and self.voters.by_id(self.role.leader_id) is None:
+            self.role.leader_listeners = known
 
     def raise_high_watermark(self, offset: Offset) -> None:
         if self.high_watermark is None or offset > self.high_watermark:

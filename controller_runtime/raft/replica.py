@@ -15,6 +15,7 @@ from controller_runtime.raft import (
     adding,
     election,
     following,
+    hearsay,
     joining,
     leadership,
     reconfiguration,
@@ -26,7 +27,7 @@ from controller_runtime.raft import (
 )
 from controller_runtime.raft.calls import Call
 from controller_runtime.raft.config import RaftConfig
-from controller_runtime.raft.describe import QuorumDescription, describe
+from controller_runtime.raft.describe import QuorumDescription, ReplicaStatus, describe, status
 from controller_runtime.raft.effects import Fault, Lane, RaftEffect, ReadyToStop, SaveElection
 from controller_runtime.raft.election_state import ElectionState
 from controller_runtime.raft.events import (
@@ -158,6 +159,10 @@ class Replica:
         """Why kraft.version cannot become `level` now; None if it can, or is that already."""
         return upgrading.upgrade_fault(self._q, level)
 
+    def status(self, now: Instant) -> ReplicaStatus:
+        """What metrics tell; cheap enough for every scrape."""
+        return status(self._q, now)
+
     def describe(self, now: Instant) -> QuorumDescription | None:
         """Everything a leader knows of its replicas; None from any other role."""
         return describe(self._q, now)
@@ -270,6 +275,8 @@ class Replica:
         """Follow a newer epoch or a leader we did not know. True if the answer has nothing more to say."""
         q = self._q
         if response.epoch > q.epoch:
+            if not hearsay.is_answer_believed(q, response.epoch, now):
+                return True
             q.learn(response.epoch, response.leader_id, response.leader_endpoint, now)
             return True
         if response.epoch < q.epoch:

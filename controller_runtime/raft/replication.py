@@ -11,6 +11,7 @@ from typing import Final, assert_never
 
 from controller_runtime.identifiers import Epoch, Instant, NodeId, Offset, OffsetAndEpoch
 from controller_runtime.raft.effects import Reply, ReplyRecords, StartLeading
+from controller_runtime.raft.hearsay import note_impostor
 from controller_runtime.raft.log_view import Diverging, NeedsSnapshot, Valid
 from controller_runtime.raft.messages import (
     HIGH_WATERMARK_UNKNOWN,
@@ -126,7 +127,10 @@ def _answer(q: Quorum, leader: Leader, waiting: Parked) -> None:
 def _note_contact(q: Quorum, leader: Leader, request: FetchRequest, now: Instant) -> Progress | None:
     """Whoever fetches is alive; None if it is no replica. A voter's id with another directory id is an observer's."""
     key = request.replica
-    if key.node_id < 0 or key.node_id == q.config.node_id:
+    if key.node_id < 0:
+        return None
+    if key.node_id == q.config.node_id:
+        note_impostor(q, key)
         return None
     progress = leader.voters.get(key.node_id)
     if progress is None or q.voters.match(key) is None:

@@ -69,7 +69,9 @@ def on_snapshot_loaded(q: Quorum, kraft_version: int, voters: VoterSet | None) -
     if snapshot_id.offset <= (q.high_watermark or 0):
         return
     q.log.reset(snapshot_id)
+    known = q.leader_listeners()
     q.history.reset(Offset(snapshot_id.offset - 1), kraft_version, voters)
+    q.keep_reaching_leader(known)
     q.out.append(ResetLog(snapshot_id))
     q.out.append(LoadSnapshot(snapshot_id))
     q.raise_high_watermark(snapshot_id.offset)
