@@ -8,7 +8,6 @@ crash leaves the snapshot or nothing of it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Final
 
 from controller_runtime.identifiers import OffsetAndEpoch
@@ -16,6 +15,7 @@ from controller_runtime.storage import file_names
 from controller_runtime.storage.disk_work import remove_files
 from controller_runtime.storage.errors import DiskFailed, DiskFull
 from controller_runtime.storage.filesystem import FileSystem, join
+from controller_runtime.values import dataclass
 
 _SYNC_BYTES: Final = 1 << 20
 
