@@ -89,13 +89,18 @@ def texts(source: Bytes, starts: Ints, lengths: Ints, valid: Bools | None = None
 
 
 def uuid_letters(source: Bytes, starts: Ints) -> Bytes:
-    """The 22 letters of each uuid, one after another: 16 bytes and two zeros are twelve 12-bit numbers, each two letters."""
-    raw = np.zeros((len(starts), 18), np.uint16)
-    raw[:, :UUID_BYTES] = source[starts[:, None] + np.arange(UUID_BYTES)]
-    letters = np.empty((len(starts), 12), np.uint16)
-    letters[:, 0::2] = _PAIRS[(raw[:, 0::3] << 4) | (raw[:, 1::3] >> 4)]
-    letters[:, 1::2] = _PAIRS[((raw[:, 1::3] & 15) << 8) | raw[:, 2::3]]
-    return np.ascontiguousarray(letters[:, :11]).view(np.uint8).reshape(-1)
+    """The 22 letters of each uuid, one after another: 128 bits and four zeros are eleven 12-bit numbers, each two letters."""
+    unaligned = np.ndarray((max(0, len(source) - UUID_BYTES + 1),), f"V{UUID_BYTES}", source, strides=(1,))
+    halves = unaligned[starts].view(">i8").astype(np.int64).reshape(-1, 2)
+    high, low = halves[:, 0].copy(), halves[:, 1].copy()
+    letters = np.empty((len(starts), UUID_LETTERS // 2), np.uint16)
+    for index, shift in enumerate((52, 40, 28, 16, 4)):
+        letters[:, index] = _PAIRS[(high >> shift) & 4095]
+    letters[:, 5] = _PAIRS[((high << 8) | ((low >> 56) & 255)) & 4095]
+    for index, shift in enumerate((44, 32, 20, 8), start=6):
+        letters[:, index] = _PAIRS[(low >> shift) & 4095]
+    letters[:, 10] = _PAIRS[(low << 4) & 4095]
+    return letters.view(np.uint8).reshape(-1)
 
 
 def uuids(source: Bytes, starts: Ints, valid: Bools | None = None) -> pa.Array:

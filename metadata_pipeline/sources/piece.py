@@ -9,15 +9,15 @@ import numpy as np
 import numpy.typing as npt
 
 from metadata_pipeline.sources.faults import Fault
-from metadata_pipeline.sources.headers import Bytes, Ints
+from metadata_pipeline.sources.headers import Ints
 
 
 @dataclass(frozen=True, slots=True)
 class Batches:
-    """Columns over the batches of a piece. `data` holds their bytes and some zeros behind them, `position` is where it lies in the file."""
+    """Columns over the batches of a piece. `raw` holds their bytes and some zeros behind them, `position` is where it lies in the file."""
 
     position: int
-    data: Bytes
+    raw: bytes
     headers: Any
     starts: Ints
     sizes: Ints
@@ -34,6 +34,14 @@ class Batches:
         if keep.all():
             return self
         return Batches(
-            self.position, self.data, self.headers[keep], self.starts[keep], self.sizes[keep], self.crcs[keep],
+            self.position, self.raw, self.headers[keep], self.starts[keep], self.sizes[keep], self.crcs[keep],
             self.expected[keep], [fault for fault, kept in zip(self.faults, keep.tolist(), strict=True) if kept],
+        )  # fmt: skip
+
+    def part(self, first: int, last: int) -> Batches:
+        """The batches from one to before another."""
+        span = slice(first, last)
+        return Batches(
+            self.position, self.raw, self.headers[span], self.starts[span], self.sizes[span], self.crcs[span],
+            self.expected[span], self.faults[span],
         )  # fmt: skip

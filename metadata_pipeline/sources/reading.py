@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from controller_runtime.protocol.record_batch import HEADER_BYTES
 from metadata_pipeline.schemas import Level
 from metadata_pipeline.sources.batch_rows import batch_table, flaw_table
 from metadata_pipeline.sources.chunks import Flaw, Piece, pieces
@@ -29,6 +28,7 @@ from metadata_pipeline.sources.options import ReadOptions, bounds
 from metadata_pipeline.sources.piece import Batches
 from metadata_pipeline.sources.record_rows import record_tables
 from metadata_pipeline.sources.segments import Listing, Problem, Segment, list_segments
+from metadata_pipeline.sources.store import BEHIND
 
 Opener = Callable[[str], OpenFile]
 
@@ -147,8 +147,8 @@ def _piece_tables(
 def _judge(piece: Piece, check: OffsetCheck) -> Batches:
     """All that headers, checksums and the order of offsets tell."""
     starts = np.array(piece.starts, np.int64)
-    data = np.frombuffer(piece.data + bytes(HEADER_BYTES), np.uint8)
-    headers = read_headers(data, starts)
+    raw = piece.data + bytes(BEHIND)
+    headers = read_headers(np.frombuffer(raw, np.uint8), starts)
     sizes = np.diff(np.append(starts, piece.end))
     crcs = checksums(piece.data, starts, sizes)
     faults = faults_of(headers, crcs)
@@ -160,7 +160,7 @@ def _judge(piece: Piece, check: OffsetCheck) -> Batches:
                 Fault.OFFSET,
                 f"base offset {base}, {int(expected[index])} is where the batch before it ended",
             )
-    return Batches(piece.position, data, headers, starts, sizes, crcs, expected, faults)
+    return Batches(piece.position, raw, headers, starts, sizes, crcs, expected, faults)
 
 
 def _wanted(batches: Batches, lowest: int | None, below: int | None, from_time_ms: int | None) -> Any:

@@ -1,88 +1,280 @@
-"""Rows of the table `records`. (First form: one record at a time.)"""
+"""Rows of the table `records`: records grouped by type and version, each group decoded as columns, the rest one by one.
+
+Rows come out in the order of the file. A batch whose records cannot be read is one row that says so, in its place. Blocks are bounded in
+rows, so memory does not depend on how many records a chunk unpacks to.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from functools import partial
+from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
 
-from controller_runtime.identifiers import Uuid
-from controller_runtime.protocol.record_batch import CorruptBatch, RecordBatch, read_header
-from metadata_pipeline.schemas import RECORDS, arrow_schema
-from metadata_pipeline.sources.describe import describe
+from controller_runtime.metadata.records import FRAME_VERSION, RECORD_NAMES
+from controller_runtime.protocol.record_batch import CONTROL_BIT
+from metadata_pipeline.redaction import is_secret_config
+from metadata_pipeline.schemas import columns_of
+from metadata_pipeline.sources.batch_rows import Maker, assemble, where
+from metadata_pipeline.sources.columns import numbers, timestamps, words
+from metadata_pipeline.sources.describe import Described, describe
 from metadata_pipeline.sources.faults import Fault
-from metadata_pipeline.sources.options import ReadOptions
+from metadata_pipeline.sources.headers import Ints
+from metadata_pipeline.sources.layouts import Values, program
+from metadata_pipeline.sources.lockstep import Bools
+from metadata_pipeline.sources.options import TYPE_NAMES, ReadOptions, bounds
+from metadata_pipeline.sources.payload import Payload, payloads
 from metadata_pipeline.sources.piece import Batches
 from metadata_pipeline.sources.segments import Segment
+from metadata_pipeline.sources.store import Store
 
-_TIME_LIMITS = (-62_135_596_800_000, 253_402_300_800_000)
+BLOCK_ROWS: Final = 1 << 17
+_CONFIG_KEY: Final = 4
+_SLOW: Final = -1
+_NAMES: Final[list[str | None]] = [None, *sorted(TYPE_NAMES)]
+_CODES: Final = {name: code for code, name in enumerate(_NAMES)}
+_KEYS: Final = {name: key for key, name in RECORD_NAMES.items()}
+_FAULTS: Final[list[str | None]] = [None, *(str(fault) for fault in Fault)]
+_FAULT_CODES: Final = {fault: code for code, fault in enumerate(Fault, start=1)}
 
 
 def record_tables(segment: Segment, batches: Batches, options: ReadOptions) -> Iterator[pa.RecordBatch]:
-    rows = [row for index in range(len(batches)) for row in _rows(segment, batches, index, options)]
-    if rows:
-        yield pa.RecordBatch.from_pylist(rows, arrow_schema("records", options.columns))
+    """The records of these batches, and a row for each batch whose records cannot be had."""
+    for payload in payloads(batches):
+        chosen = _chosen(segment, payload, options)
+        lost = _lost(payload)
+        if len(lost):
+            rows = np.concatenate((chosen, -1 - lost))
+            places = np.concatenate((payload.batch[chosen], lost))
+            chosen = rows[np.argsort(places, kind="stable")]
+        for first in range(0, len(chosen), BLOCK_ROWS):
+            block = _Block(segment, payload, chosen[first : first + BLOCK_ROWS], options)
+            yield block.table()
 
 
-def _rows(segment: Segment, batches: Batches, index: int, options: ReadOptions) -> Iterator[dict[str, Any]]:
-    start, size = int(batches.starts[index]), int(batches.sizes[index])
-    row: dict[str, Any] = dict.fromkeys(column.name for column in RECORDS)
-    for name in (
-        "cluster_id",
-        "node_id",
-        "directory_id",
-        "partition",
-        "file",
-        "kind",
-        "snapshot_offset",
-        "snapshot_epoch",
-    ):
-        row[name] = getattr(segment, name)
-    row["position"] = start + batches.position
-    row["batch_offset"] = int(batches.headers[index]["base_offset"])
-    fault = batches.faults[index]
-    if fault is not None:
-        row["fault"], row["detail"] = str(fault[0]), fault[1]
-        if fault[0] is not Fault.OFFSET:
-            yield row | {"offset": row["batch_offset"]}
+def _lost(payload: Payload) -> Ints:
+    faults = payload.batches.faults
+    return np.array(
+        [i for i, fault in enumerate(faults) if fault is not None and fault[0] is not Fault.OFFSET], np.int64
+    )
+
+
+def _chosen(segment: Segment, payload: Payload, options: ReadOptions) -> Ints:
+    """The records that were asked for, as far as offset, time and the first bytes tell."""
+    keep: Any = None
+    lowest, below = bounds(options, log=segment.kind == "log")
+    if lowest is not None:
+        keep = payload.offset >= lowest
+    if below is not None:
+        keep = _and(keep, payload.offset < below)
+    if options.from_time_ms is not None:
+        keep = _and(keep, payload.timestamp >= options.from_time_ms)
+    if options.types is not None:
+        wanted = np.zeros(128 + 1, np.bool_)
+        wanted[[_KEYS[name] for name in options.types if name in _KEYS]] = True
+        wanted[_SLOW] = True  # decided when it is decoded
+        keys, _ = _kinds(payload, np.arange(len(payload.offset)))
+        known = np.isin(keys, [_SLOW, *RECORD_NAMES])
+        keep = _and(keep, wanted[keys] | ~known)
+    return np.arange(len(payload.offset)) if keep is None else np.flatnonzero(keep)
+
+
+def _and(keep: Any, more: Bools) -> Bools:
+    return more if keep is None else keep & more
+
+
+def _kinds(payload: Payload, rows: Ints) -> tuple[Ints, Ints]:
+    """Record key and version of metadata records in the usual frame; -1 for all others."""
+    data, at = payload.data, payload.value_start[rows]
+    key, version = data[at + 1].astype(np.int64), data[at + 2].astype(np.int64)
+    control = (payload.batches.headers["attributes"] & CONTROL_BIT) != 0
+    usual = (payload.value_size[rows] >= 3) & (data[at] == FRAME_VERSION) & (key < 128) & (version < 128)
+    usual &= ~control[payload.batch[rows]]
+    return np.where(usual, key, _SLOW), np.where(usual, version, _SLOW)
+
+
+class _Block:
+    """Some rows on their way into columns. A row that is negative is the batch -1 - row, which was lost."""
+
+    def __init__(self, segment: Segment, payload: Payload, rows: Ints, options: ReadOptions) -> None:
+        self.segment, self.payload, self.options = segment, payload, options
+        self.wanted = frozenset(column.name for column in columns_of("records", options.columns))
+        self.rows = rows
+        self.is_lost = rows < 0
+        self.some_lost = bool(self.is_lost.any())
+        self.present = None if not self.some_lost else ~self.is_lost
+        self.batch = self._of_records(payload.batch, -1 - rows)
+        self.store = Store(payload.data, len(rows), self.wanted)
+        self.types = np.zeros(len(rows), np.int8)
+        self.ids = np.zeros(len(rows), np.int32)
+        self.versions = np.zeros(len(rows), np.int32)
+        self.numbered = np.ones(len(rows), np.bool_)
+        self.versioned = np.ones(len(rows), np.bool_)
+        self.fault_codes: Any = None
+        self.redacted = np.zeros(len(rows), np.bool_)
+        self.unwanted: list[int] = []
+
+    def _of_records(self, values: Ints, otherwise: Any) -> Ints:
+        """A column over records as a column over rows; lost batches have the other value."""
+        if self.present is None:
+            return values[self.rows]
+        otherwise[self.present] = values[self.rows[self.present]]
+        return otherwise  # type: ignore[no-any-return]
+
+    def table(self) -> pa.RecordBatch:
+        self._decode()
+        self._faults()
+        made = self._table()
+        if self.unwanted:
+            keep = np.ones(len(self.rows), np.bool_)
+            keep[self.unwanted] = False
+            made = made.filter(pa.array(keep))
+        return made
+
+    def _decode(self) -> None:
+        records = np.flatnonzero(self.present) if self.present is not None else np.arange(len(self.rows))
+        keys, versions = _kinds(self.payload, self.rows[records])
+        codes = np.where(keys < 0, 0, keys * 128 + versions + 1)
+        slow: list[Ints] = []
+        for code in np.flatnonzero(np.bincount(codes, minlength=1)).tolist():
+            group = records[codes == code]
+            decoder = program((code - 1) // 128, (code - 1) % 128) if code else None
+            if decoder is None:
+                slow.append(group)
+                continue
+            slow.append(self._group(decoder, (code - 1) // 128, group))
+        if self.some_lost:
+            self.numbered[self.is_lost] = self.versioned[self.is_lost] = False
+        for row in np.concatenate(slow).tolist() if slow else ():
+            self._single(row)
+
+    def _group(self, decoder: Any, key: int, group: Ints) -> Ints:
+        """Decode records of one type and version as columns; returns those that have to be looked at one by one."""
+        payload = self.payload
+        records = self.rows[group]
+        start, size = payload.value_start[records], payload.value_size[records]
+        needed = (
+            self.wanted | {"resource_type", "resource_name", "name", "value"} if key == _CONFIG_KEY else self.wanted
+        )
+        columns, bad = decoder.run(payload.data, start + 3, start + size, needed)
+        chosen = None
+        if bad.any():
+            chosen = np.flatnonzero(~bad)
+        good = group if chosen is None else group[chosen]
+        for name, values in columns.items():
+            if name in self.wanted:
+                self.store.put(name, good, values, chosen)
+        self.types[good] = _CODES[decoder.name]
+        self.ids[good] = key
+        self.versions[good] = decoder.version
+        if key == _CONFIG_KEY and not self.options.redactor.include_secrets:
+            self._hide(good, columns, chosen)
+        left: Ints = group[bad]
+        return left
+
+    def _hide(self, rows: Ints, columns: dict[str, Values], chosen: Any) -> None:
+        """Replace the values of secret configurations."""
+        raw, picked = self.payload.raw, slice(None) if chosen is None else chosen
+        kinds = columns["resource_type"].data[picked].tolist()
+        names, sizes = columns["name"].data[picked].tolist(), columns["name"].size[picked].tolist()
+        value = columns["value"]
+        known: dict[tuple[int, bytes], bool] = {}
+        for index, (kind, start, size) in enumerate(zip(kinds, names, sizes, strict=True)):
+            name = raw[start : start + size]
+            secret = known.get((kind, name))
+            if secret is None:
+                secret = known[kind, name] = is_secret_config(kind, name.decode())
+            if not secret:
+                continue
+            record = index if chosen is None else int(chosen[index])
+            if value.valid is not None and not value.valid[record]:
+                continue
+            row, at = int(rows[index]), int(value.data[record])
+            self.store.set("value", row, self.options.redactor.fingerprint(raw[at : at + int(value.size[record])]))
+            self.redacted[row] = True
+
+    def _single(self, row: int) -> None:
+        payload, record = self.payload, int(self.rows[row])
+        control = bool(payload.batches.headers[int(self.batch[row])]["attributes"] & CONTROL_BIT)
+        key = _slice(payload.raw, int(payload.key_start[record]), int(payload.key_size[record]))
+        value = _slice(payload.raw, int(payload.value_start[record]), int(payload.value_size[record]))
+        found = describe(key, value, control=control, redactor=self.options.redactor)
+        if self.options.types is not None and found.fault is None and found.type not in self.options.types:
+            self.unwanted.append(row)
             return
-    data = batches.data[start : start + size].tobytes()
-    header = read_header(data)
-    row |= {"epoch": header.partition_leader_epoch, "is_control": header.is_control}
-    try:
-        records = RecordBatch(header, data, 64 << 20).records
-    except CorruptBatch as error:
-        compressed = bool(header.attributes & 7) and "records" not in error.reason and "claimed" not in error.reason
-        kind = Fault.COMPRESSION if compressed else Fault.RECORDS
-        yield row | {"offset": row["batch_offset"], "fault": str(kind), "detail": "the bytes are not so many records"}
-        return
-    for record in records:
-        if segment.kind == "log":
-            if options.from_offset is not None and record.offset < options.from_offset:
-                continue
-            if options.to_offset is not None and record.offset >= options.to_offset:
-                continue
-        if options.from_time_ms is not None and record.timestamp < options.from_time_ms:
-            continue
-        found = describe(record.key, record.value, control=header.is_control, redactor=options.redactor)
-        if options.types is not None and found.fault is None and found.type not in options.types:
-            continue
-        made = row | {name: _plain(value) for name, value in found.values.items()}
-        made |= {
-            "offset": record.offset, "timestamp_ms": record.timestamp, "type": found.type, "type_id": found.type_id,
-            "version": found.version, "extra": found.extra, "raw": found.raw, "redacted": found.redacted,
-        }  # fmt: skip
-        if _TIME_LIMITS[0] <= record.timestamp < _TIME_LIMITS[1]:
-            made["timestamp"] = record.timestamp * 1000
+        self._fill(row, found)
+
+    def _fill(self, row: int, found: Described) -> None:
+        self.types[row] = _CODES[found.type]
+        if found.type_id is None:
+            self.numbered[row] = False
+        else:
+            self.ids[row] = found.type_id
+        if found.version is None:
+            self.versioned[row] = False
+        else:
+            self.versions[row] = found.version
+        self.store.set("extra", row, found.extra)
+        for name, value in found.values.items():
+            self.store.set(name, row, value)
+        if found.raw is not None:
+            self.store.set("raw", row, found.raw)
+        self.redacted[row] = found.redacted
         if found.fault is not None:
-            made |= {"fault": str(found.fault), "detail": found.detail}
-        yield made
+            self._fault(row, found.fault, found.detail or "")
+
+    def _fault(self, row: int, fault: Fault, detail: str) -> None:
+        if self.fault_codes is None:
+            self.fault_codes = np.zeros(len(self.rows), np.int8)
+        self.fault_codes[row] = _FAULT_CODES[fault]
+        self.store.set("detail", row, detail)
+
+    def _faults(self) -> None:
+        """What is wrong with whole batches, on every row of theirs that has no fault of its own."""
+        faults = self.payload.batches.faults
+        marked = [index for index, fault in enumerate(faults) if fault is not None]
+        for index in marked:
+            fault = faults[index]
+            assert fault is not None, "only those with a fault"
+            for row in np.flatnonzero(self.batch == index).tolist():
+                if self.fault_codes is None or not self.fault_codes[row]:
+                    self._fault(row, *fault)
+
+    def _table(self) -> pa.RecordBatch:
+        payload, count, headers = self.payload, len(self.rows), self.payload.batches.headers
+        base = headers["base_offset"].astype(np.int64)
+        offset = self._of_records(payload.offset, base[self.batch] if self.some_lost else None)
+        stamp = self._of_records(payload.timestamp, np.zeros(count, np.int64) if self.some_lost else None)
+        present = self.present
+        control = (headers["attributes"] & CONTROL_BIT) != 0
+        numbered = None if self.numbered.all() else self.numbered
+        versioned = None if self.versioned.all() else self.versioned
+        decoded = self.store.arrays()
+        makers: dict[str, Maker] = where(self.segment, count) | {
+            "position": lambda: numbers((payload.batches.starts + payload.batches.position)[self.batch], pa.int64()),
+            "batch_offset": lambda: numbers(base[self.batch], pa.int64()),
+            "offset": lambda: numbers(offset, pa.int64()),
+            "epoch": lambda: numbers(headers["epoch"].astype(np.int32)[self.batch], pa.int32(), present),
+            "timestamp": lambda: timestamps(stamp, present),
+            "timestamp_ms": lambda: numbers(stamp, pa.int64(), present),
+            "is_control": lambda: numbers(control[self.batch], pa.bool_(), present),
+            "type": lambda: words(self.types, _NAMES),
+            "type_id": lambda: numbers(self.ids, pa.int32(), numbered),
+            "version": lambda: numbers(self.versions, pa.int32(), versioned),
+            "redacted": lambda: numbers(self.redacted, pa.bool_(), present),
+            "fault": lambda: (
+                words(self.fault_codes, _FAULTS) if self.fault_codes is not None else pa.nulls(count, pa.string())
+            ),
+        }
+        makers |= {name: partial(_same, array) for name, array in decoded.items()}
+        return assemble("records", self.options, count, makers)
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, Uuid):
-        return str(value)
-    if isinstance(value, tuple):
-        return [str(each) if isinstance(each, Uuid) else each for each in value]
-    return value
+def _same(array: pa.Array) -> pa.Array:
+    return array
+
+
+def _slice(raw: bytes, start: int, size: int) -> bytes | None:
+    return None if size < 0 else raw[start : start + size]
