@@ -13,7 +13,7 @@ from support.simulation.schedule import Outcome
 
 pytestmark = pytest.mark.simulation
 
-SCHEDULES = int(os.environ.get("QUORATE_SCHEDULES", "20000" if os.environ.get("QUORATE_SOAK") else "2000"))
+SCHEDULES = int(os.environ.get("QUORATE_SCHEDULES", "1000000" if os.environ.get("QUORATE_SOAK") else "20000"))
 REGRESSIONS = Path(__file__).parent / "regressions.txt"
 
 

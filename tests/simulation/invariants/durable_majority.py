@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from controller_runtime.identifiers import NodeId, Offset
+from controller_runtime.identifiers import NO_DIRECTORY, NodeId, Offset, ReplicaKey
 from controller_runtime.protocol.schema import Message
 from controller_runtime.raft.roles import Leader
 from support.simulation.machine import Machine
 from support.simulation.world import Violation, World
+
+
+def held(machine: Machine, voter: ReplicaKey) -> Offset:
+    """What this voter has on disk, or had when it lost its disk for ever."""
+    if voter.directory_id in (NO_DIRECTORY, machine.key.directory_id):
+        return machine.flushed_offset
+    return machine.lost_at.get(voter, Offset(0))
 
 
 class DurableMajority:
@@ -23,7 +30,8 @@ class DurableMajority:
         if self.checked.get(machine.id) == claim:
             return
         self.checked[machine.id] = claim
-        holders = [v for v in replica.voters.ids if world.machines[v].flushed_offset >= role.high_watermark]
+        wanted = role.high_watermark
+        holders = [v.key.node_id for v in replica.voters.voters if held(world.machines[v.key.node_id], v.key) >= wanted]
         if len(holders) < replica.voters.majority:
             raise Violation(
                 f"n{machine.id} commits {role.high_watermark} in epoch {role.epoch}, on disk at {holders} only"

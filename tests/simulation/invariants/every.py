@@ -11,8 +11,11 @@ from simulation.invariants.leader_completeness import LeaderCompleteness
 from simulation.invariants.log_agreement import LogAgreement
 from simulation.invariants.own_epoch_first import OwnEpochFirst
 from simulation.invariants.persisted_epoch import PersistedEpoch
+from simulation.invariants.roles_fit import RolesFit
+from simulation.invariants.snapshot_agreement import SnapshotAgreement
 from simulation.invariants.snapshots import Snapshots
 from simulation.invariants.vote_promise import VotePromise
+from simulation.invariants.voter_changes import VoterChanges
 from support.simulation.world import Invariant
 
 
@@ -26,6 +29,9 @@ def every_invariant() -> list[Invariant]:
         OwnEpochFirst(),
         LogAgreement(),
         Snapshots(),
+        SnapshotAgreement(),
+        RolesFit(),
+        VoterChanges(),
         VotePromise(),
         AnswersAreCommitted(),
         Convergence(),

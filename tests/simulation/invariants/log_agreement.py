@@ -22,7 +22,7 @@ class LogAgreement:
         assert machine.log is not None
         high_watermark = machine.node.meta.high_watermark
         key = (machine.id, machine.boots)
-        at = self.position.get(key, machine.log.start_offset)
+        at = max(self.position.get(key, Offset(0)), machine.log.start_offset)
         # Effects that a running save holds back are not in the log yet.
         bound = min(high_watermark, machine.log.end_offset)
         while at < bound:

@@ -11,8 +11,8 @@ from support.simulation.world import Violation, World
 
 class PersistedEpoch:
     def __init__(self) -> None:
-        self.epochs: dict[NodeId, int] = {}
-        self.votes: dict[tuple[NodeId, int], NodeId] = {}
+        self.epochs: dict[tuple[NodeId, int], int] = {}
+        self.votes: dict[tuple[NodeId, int, int], NodeId] = {}
 
     def after_step(self, world: World, machine: Machine) -> None:
         """The step's effects were performed, so unless a save is under way the disk has the epoch of the memory."""
@@ -27,11 +27,12 @@ class PersistedEpoch:
     def after_save(self, world: World, machine: Machine) -> None:
         state = machine.persisted
         assert state is not None
-        if state.epoch < self.epochs.get(machine.id, 0):
-            raise Violation(f"n{machine.id} persists epoch {state.epoch} after {self.epochs[machine.id]}")
-        self.epochs[machine.id] = state.epoch
+        before = self.epochs.get(machine.content_key, 0)
+        if state.epoch < before:
+            raise Violation(f"n{machine.id} persists epoch {state.epoch} after {before}")
+        self.epochs[machine.content_key] = state.epoch
         if state.voted_key is not None:
-            known = self.votes.setdefault((machine.id, state.epoch), state.voted_key.node_id)
+            known = self.votes.setdefault((*machine.content_key, state.epoch), state.voted_key.node_id)
             if known != state.voted_key.node_id:
                 raise Violation(f"n{machine.id} votes for {known} and {state.voted_key.node_id} in epoch {state.epoch}")
 

@@ -12,7 +12,7 @@ from support.simulation.world import Violation, World
 
 class VotePromise:
     def __init__(self) -> None:
-        self.votes: dict[tuple[NodeId, int], int] = {}
+        self.votes: dict[tuple[NodeId, int, int], int] = {}
 
     def on_answer(self, world: World, machine: Machine, asked: Message, answer: Message) -> None:
         if not isinstance(asked, VoteRequest) or not isinstance(answer, VoteResponse) or not answer.topics:
@@ -24,10 +24,9 @@ class VotePromise:
         state = machine.persisted
         if state is None or state.epoch != epoch or state.voted_key is None or state.voted_key.node_id != candidate:
             raise Violation(f"n{machine.id} tells its vote for {candidate} in epoch {epoch}, its disk says {state}")
-        if self.votes.setdefault((machine.id, epoch), candidate) != candidate:
-            raise Violation(
-                f"n{machine.id} votes for {candidate} in epoch {epoch}, and for {self.votes[machine.id, epoch]}"
-            )
+        other = self.votes.setdefault((*machine.content_key, epoch), candidate)
+        if other != candidate:
+            raise Violation(f"n{machine.id} votes for {candidate} in epoch {epoch}, and for {other}")
 
     def after_step(self, world: World, machine: Machine) -> None: ...
 

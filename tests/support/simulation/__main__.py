@@ -8,7 +8,10 @@ import time
 import traceback
 
 from simulation.invariants.every import every_invariant
+from support.simulation.campaign import run_campaign
+from support.simulation.plan import plan_of
 from support.simulation.schedule import Schedule
+from support.simulation.shrink import shrink
 
 
 def main() -> int:
@@ -16,24 +19,34 @@ def main() -> int:
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--count", type=int, default=1, help="try this many seeds, from --seed on")
     parser.add_argument("--trace", action="store_true", help="print every event and effect")
+    parser.add_argument("--without", type=int, nargs="*", default=[], help="leave out these faults, by number")
+    parser.add_argument("--shrink", action="store_true", help="find which faults are needed for the failure")
+    parser.add_argument("--processes", type=int, default=None)
     arguments = parser.parse_args()
+    if arguments.count > 1:
+        return many(range(arguments.seed, arguments.seed + arguments.count), arguments.processes)
+    plan = plan_of(arguments.seed).without(set(arguments.without))
+    if arguments.shrink:
+        print(shrink(plan, print))
+        return 1
+    if not arguments.trace:
+        print(plan)
+    try:
+        print(Schedule(plan, every_invariant(), print if arguments.trace else None).run())
+    except Exception:
+        traceback.print_exc()
+        return 1
+    return 0
+
+
+def many(seeds: range, processes: int | None) -> int:
     began = time.perf_counter()
-    failed: list[int] = []
-    steps = 0
-    for seed in range(arguments.seed, arguments.seed + arguments.count):
-        try:
-            outcome = Schedule(seed, every_invariant(), print if arguments.trace else None).run()
-            steps += outcome.steps
-            if arguments.count == 1:
-                print(outcome)
-        except Exception as error:
-            failed.append(seed)
-            print(f"seed {seed}: {type(error).__name__}: {error}")
-            if arguments.count == 1:
-                traceback.print_exc()
-    spent = time.perf_counter() - began
-    print(f"{arguments.count} schedules, {steps} steps, {spent:.1f} s, failed: {failed}")
-    return 1 if failed else 0
+    campaign = run_campaign(seeds, processes)
+    print(campaign.summary())
+    print(f"{time.perf_counter() - began:.1f} s")
+    if campaign.failures:
+        print(campaign.complaint())
+    return 1 if campaign.failures else 0
 
 
 sys.exit(main())

@@ -1,16 +1,18 @@
-"""A broker and its administrator, as one client: it registers, stays unfenced, and creates topics one after another through any controller.
+"""Clients: a broker that registers and stays unfenced, and administrators that change topics as fast as they are answered.
 
-What is acknowledged is remembered with its topic id: it must be there at the end. A creation without a clear answer may or may not have
-happened, and is never repeated under the same name, so that an answer is never about somebody else's topic.
+Every operation and its answer goes into the history; an operation without a clear answer may or may not have happened. A name is given up after a
+few operations, so that the question whether one order explains them stays small. A client does not repeat a request: that would be another one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from random import Random
+from typing import Final
 
 from controller_runtime.identifiers import NodeId, Uuid
+from controller_runtime.metadata.image import MetadataImage
 from controller_runtime.node.api_versions import SUPPORTED_LEVELS
 from controller_runtime.node.events import CallFailure
 from controller_runtime.protocol.errors import ErrorCode
@@ -24,59 +26,70 @@ from controller_runtime.protocol.messages.broker_registration_request import (
 from controller_runtime.protocol.messages.broker_registration_response import BrokerRegistrationResponse
 from controller_runtime.protocol.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
 from controller_runtime.protocol.messages.create_topics_response import CreateTopicsResponse
+from controller_runtime.protocol.messages.delete_topics_request import DeleteTopicsRequest, DeleteTopicState
+from controller_runtime.protocol.messages.delete_topics_response import DeleteTopicsResponse
+from controller_runtime.protocol.messages.incremental_alter_configs_request import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
+from controller_runtime.protocol.messages.incremental_alter_configs_response import IncrementalAlterConfigsResponse
 from controller_runtime.protocol.schema import Message
-from support.simulation.machine import CLUSTER_ID, endpoint_of
-from support.simulation.world import CLIENT, World
+from support.simulation.fleet import CLUSTER_ID, endpoint_of
+from support.simulation.history import History, Kind, Operation, State, Told
+from support.simulation.world import CLIENT, Exchange, World
 
-BROKER_ID = 1000
-RETRY_S = 0.05
-TIMEOUT_S = 3.0
-HEARTBEAT_S = 1.0
+BROKER_ID: Final = 1000
+RETRY_S: Final = 0.05
+TIMEOUT_S: Final = 3.0
+HEARTBEAT_S: Final = 1.0
+CONFIG: Final = "retention.ms"
+OPERATIONS_PER_NAME: Final = 10
+NAMES: Final = 3
+"""How many names are in use at a time."""
+
+REFUSALS: Final = (ErrorCode.NOT_CONTROLLER, ErrorCode.REQUEST_TIMED_OUT)
 
 
-@dataclass
-class Client:
-    world: World
-    rng: Random
-    think_s: float = 0.2
-    acknowledged: dict[str, Uuid] = field(default_factory=dict)
-    doubtful: set[str] = field(default_factory=set)
-    """Names whose creation had no clear answer."""
+class Asker:
+    """Sends to the node that it believes to lead, and looks for another when that one refuses."""
 
-    def __post_init__(self) -> None:
-        self._incarnation = Uuid(self.rng.randbytes(16))
-        self._directory = Uuid(self.rng.randbytes(16))
-        self._epoch: int | None = None
-        self._fenced = True
-        self._created = 0
-        self._nodes = list(self.world.fleet.voters)
-        self._target = self.rng.choice(self._nodes)
+    def __init__(self, world: World, rng: Random, number: int) -> None:
+        self.world = world
+        self.rng = rng
+        self.id = NodeId(CLIENT - number)
+        self.nodes = list(world.fleet.nodes)
+        self.target = rng.choice(self.nodes)
 
-    def start(self) -> None:
-        self.world.later(0.01, self._register)
+    def send(self, body: Message, answer: Callable[[Message], None], fail: Callable[[CallFailure], None]) -> Exchange:
+        target = self.target
 
-    # Sending.
+        def failed(why: CallFailure) -> None:
+            self.go_on(target)
+            fail(why)
 
-    def _send(self, body: Message, answer: Callable[[Message], None], fail: Callable[[], None]) -> None:
-        target = self._target
+        return self.world.ask(self.id, endpoint_of(target), body, TIMEOUT_S, lambda _, reply: answer(reply), failed)
 
-        def failed(_: CallFailure) -> None:
-            self._go_on(target)
-            fail()
-
-        self.world.ask(CLIENT, endpoint_of(target), body, TIMEOUT_S, lambda _, reply: answer(reply), failed)
-
-    def _go_on(self, asked: NodeId) -> None:
+    def go_on(self, asked: NodeId) -> None:
         """That one does not lead: try another, unless a later answer changed it already."""
-        if asked == self._target:
-            self._target = self.rng.choice(self._nodes)
+        if asked == self.target:
+            self.target = self.rng.choice(self.nodes)
 
-    def _again(self, action: Callable[[], None]) -> None:
+    def again(self, action: Callable[[], None]) -> None:
         self.world.later(RETRY_S * (1 + self.rng.random()), action)
 
-    # Being a broker.
 
-    def _register(self) -> None:
+class Broker(Asker):
+    """One broker, so that topics can be created."""
+
+    def __init__(self, world: World, rng: Random) -> None:
+        super().__init__(world, rng, 0)
+        self._incarnation = Uuid(rng.randbytes(16))
+        self._directory = Uuid(rng.randbytes(16))
+        self._epoch: int | None = None
+        self.fenced = True
+
+    def register(self) -> None:
         request = BrokerRegistrationRequest(
             broker_id=BROKER_ID,
             cluster_id=CLUSTER_ID,
@@ -88,74 +101,182 @@ class Client:
             ),
             log_dirs=(self._directory,),
         )
-        target = self._target
+        target = self.target
 
         def answer(reply: Message) -> None:
             assert isinstance(reply, BrokerRegistrationResponse)
             if reply.error_code != ErrorCode.NONE:
-                self._go_on(target)
-                self._again(self._register)
+                self.go_on(target)
+                self.again(self.register)
                 return
             self._epoch = reply.broker_epoch
             self._heartbeat()
-            self._create()
 
-        self._send(request, answer, lambda: self._again(self._register))
+        self.send(request, answer, lambda _: self.again(self.register))
 
     def _heartbeat(self) -> None:
         assert self._epoch is not None
         request = BrokerHeartbeatRequest(
             broker_id=BROKER_ID, broker_epoch=self._epoch, current_metadata_offset=self._epoch + 1, want_fence=False
         )
-        target = self._target
+        target = self.target
 
         def answer(reply: Message) -> None:
             assert isinstance(reply, BrokerHeartbeatResponse)
             if reply.error_code != ErrorCode.NONE:
-                self._go_on(target)
-                self._again(self._heartbeat)
+                self.go_on(target)
+                self.again(self._heartbeat)
                 return
-            self._fenced = reply.is_fenced
-            self.world.later(HEARTBEAT_S, self._heartbeat)
+            self.fenced = reply.is_fenced
+            self.world.later(RETRY_S if self.fenced else HEARTBEAT_S, self._heartbeat)
 
-        self._send(request, answer, lambda: self._again(self._heartbeat))
+        self.send(request, answer, lambda _: self.again(self._heartbeat))
 
-    # Creating topics.
 
-    def _create(self) -> None:
-        if self._fenced:
-            self._again(self._create)
+@dataclass
+class Names:
+    """The names that all administrators work on."""
+
+    used: dict[str, int] = field(default_factory=dict)
+    last: int = 0
+
+    def pick(self, rng: Random) -> str:
+        while len(self.used) < NAMES:
+            self.last += 1
+            self.used[f"topic-{self.last}"] = 0
+        name = rng.choice(list(self.used))
+        self.used[name] += 1
+        if self.used[name] >= OPERATIONS_PER_NAME:
+            del self.used[name]
+        return name
+
+
+class Administrator(Asker):
+    """Creates, deletes and configures, one operation at a time."""
+
+    def __init__(self, client: Client, number: int) -> None:
+        super().__init__(client.world, Random(client.rng.random()), number)
+        self.client = client
+        self.number = number
+        self._values = 0
+
+    def act(self) -> None:
+        if self.client.broker.fenced:
+            self.again(self.act)
             return
-        self._created += 1
-        name = f"topic-{self._created}"
-        topic = CreatableTopic(name=name, num_partitions=1, replication_factor=1)
-        request = CreateTopicsRequest(topics=(topic,), timeout_ms=int(TIMEOUT_S * 1000))
-        target = self._target
+        name = self.client.names.pick(self.rng)
+        # A name's first operation creates it, so that most others have something to change.
+        known = name in self.client.history.topics
+        kind = self.rng.choice((Kind.CREATE, Kind.DELETE, Kind.SET, Kind.SET)) if known else Kind.CREATE
+        operation = Operation(kind, self.world.time, self.number)
+        if kind is Kind.SET:
+            self._values += 1
+            operation.value = str(self.number * 1_000_000 + self._values)
+        self.client.history.call(name, operation)
+        self._ask(name, operation)
+
+    def _ask(self, name: str, operation: Operation) -> None:
+        target = self.target
 
         def answer(reply: Message) -> None:
-            assert isinstance(reply, CreateTopicsResponse)
-            result = reply.topics[0]
-            match result.error_code:
-                case ErrorCode.NONE:
-                    self.acknowledged[name] = result.topic_id
-                    self.world.trace(f"client: {name} is acknowledged by n{target}")
-                case ErrorCode.TOPIC_ALREADY_EXISTS:
-                    self.doubtful.add(name)  # The network delivered the request twice.
-                case ErrorCode.NOT_CONTROLLER:
-                    self.doubtful.add(name)
-                    self._go_on(target)
-                case ErrorCode.INVALID_REPLICATION_FACTOR | ErrorCode.REQUEST_TIMED_OUT:
-                    self._fenced = True  # The broker's session ended: wait for the next heartbeat.
-                    self.world.later(RETRY_S, self._look_again)
-                case other:
-                    self.world.violation(f"create {name}: error {other} {result.error_message}")
-            self.world.later(self.rng.uniform(0, 2 * self.think_s), self._create)
+            code, topic_id = _result(reply)
+            told = _told(operation.kind, code)
+            if told is not Told.NOTHING:
+                operation.returned, operation.told, operation.topic_id = self.world.time, told, topic_id
+                self.client.answered(name, operation)
+            elif code in REFUSALS or code == ErrorCode.INVALID_REPLICATION_FACTOR:
+                self._refused(name, operation, code, was_active=exchange.was_active)
+                self.go_on(target)
+            else:
+                self.world.violation(f"{operation.kind.value} {name}: error {code} from n{target}")
+            self.world.later(self.rng.uniform(0, 2 * self.client.think_s), self.act)
 
-        def fail() -> None:
-            self.doubtful.add(name)
-            self._again(self._create)
+        def fail(why: CallFailure) -> None:
+            if why is CallFailure.REFUSED and not exchange.delivered:
+                self.client.history.drop(name, operation)
+            self.again(self.act)
 
-        self._send(request, answer, fail)
+        exchange = self.send(_request(name, operation), answer, fail)
 
-    def _look_again(self) -> None:
-        self._fenced = False
+    def _refused(self, name: str, operation: Operation, code: int, *, was_active: bool) -> None:
+        """Only who was active when it was asked may have written something before it refused."""
+        if code == ErrorCode.INVALID_REPLICATION_FACTOR or not was_active:
+            self.client.history.drop(name, operation)
+
+
+def _request(name: str, operation: Operation) -> Message:
+    timeout_ms = int(TIMEOUT_S * 1000)
+    match operation.kind:
+        case Kind.CREATE:
+            topic = CreatableTopic(name=name, num_partitions=1, replication_factor=1)
+            return CreateTopicsRequest(topics=(topic,), timeout_ms=timeout_ms)
+        case Kind.DELETE:
+            return DeleteTopicsRequest(topics=(DeleteTopicState(name=name),), timeout_ms=timeout_ms)
+        case _:
+            config = AlterableConfig(name=CONFIG, config_operation=0, value=operation.value)
+            resource = AlterConfigsResource(resource_type=2, resource_name=name, configs=(config,))
+            return IncrementalAlterConfigsRequest(resources=(resource,))
+
+
+def _result(reply: Message) -> tuple[int, Uuid | None]:
+    match reply:
+        case CreateTopicsResponse():
+            return reply.topics[0].error_code, reply.topics[0].topic_id
+        case DeleteTopicsResponse():
+            return reply.responses[0].error_code, None
+        case IncrementalAlterConfigsResponse():
+            return reply.responses[0].error_code, None
+        case _:
+            raise AssertionError(f"nobody asked for {reply!r}")
+
+
+def _told(kind: Kind, code: int) -> Told:
+    match code:
+        case ErrorCode.NONE:
+            return Told.DONE
+        case ErrorCode.TOPIC_ALREADY_EXISTS if kind is Kind.CREATE:
+            return Told.EXISTS
+        case ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if kind is not Kind.CREATE:
+            return Told.ABSENT
+        case _:
+            return Told.NOTHING
+
+
+class Client:
+    """The broker, its administrators, and what they were told."""
+
+    def __init__(self, world: World, rng: Random, think_s: float = 0.2, administrators: int = 2) -> None:
+        self.world = world
+        self.rng = rng
+        self.think_s = think_s
+        self.history = History()
+        self.names = Names()
+        self.broker = Broker(world, Random(rng.random()))
+        self.administrators = [Administrator(self, number) for number in range(1, administrators + 1)]
+        self.acknowledged = 0
+        """How many changes were acknowledged."""
+
+    def start(self) -> None:
+        self.world.later(0.01, self.broker.register)
+        for each in self.administrators:
+            self.world.later(0.02, each.act)
+
+    def answered(self, name: str, operation: Operation) -> None:
+        if operation.told is Told.DONE:
+            self.acknowledged += 1
+        self.world.trace(f"client {operation.client}: {operation.kind.value} {name}: {operation.told.value}")
+
+    def read(self) -> None:
+        """What the newest image that any node ever called committed says of the names in use."""
+        self._read(self.names.used, self.world.newest[1])
+
+    def read_all(self, image: MetadataImage) -> None:
+        """Every name that was ever used, at the end."""
+        self._read(self.history.topics, image)
+
+    def _read(self, names: Iterable[str], image: MetadataImage) -> None:
+        now = self.world.time
+        for name in list(names):
+            topic = image.topics.named(name)
+            seen = None if topic is None else State(topic.id, image.configs.of(2, name).get(CONFIG))
+            self.history.call(name, Operation(Kind.READ, now, 0, returned=now, seen=seen))

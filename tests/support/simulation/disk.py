@@ -2,15 +2,16 @@
 
 `kill` is the end of a process: the kernel keeps what was written. `power_loss` is the end of the machine: of each file the synced content
 survives, and of the writes since then an arbitrary part, the last one perhaps torn; of each directory the synced names, and a prefix of the
-changes since. Chance comes from the schedule's generator, so a seed decides what is lost.
+changes since. Chance comes from the schedule's generator, so a seed decides what is lost. A disk may also be full, or fail a sync.
 """
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import dataclass, field
 from random import Random
 
-from controller_runtime.storage.errors import DirectoryLocked
+from controller_runtime.storage.errors import DirectoryLocked, DiskFailed, DiskFull
 from controller_runtime.storage.filesystem import parent
 
 
@@ -21,7 +22,7 @@ class Crashed(BaseException):
 @dataclass(slots=True)
 class Inode:
     data: bytearray = field(default_factory=bytearray)
-    durable: bytes = b""
+    durable: bytearray = field(default_factory=bytearray)
     unsynced: list[tuple[int, bytes | None]] = field(default_factory=list)
     """Writes (position, bytes) and truncations (size, None) since the last sync."""
 
@@ -34,22 +35,23 @@ class Inode:
         _apply(self.data, size, None)
 
     def sync(self) -> None:
-        self.durable = bytes(self.data)
+        """Only what is dirty is written: a page that was lost by a failed sync is not written by the next one."""
+        for position, data in self.unsynced:
+            _apply(self.durable, position, data)
         self.unsynced.clear()
 
     def lose(self, rng: Random) -> None:
-        """What the platter holds after a power loss."""
-        after = bytearray(self.durable)
+        """What the platter holds after a power loss, or after a sync that failed."""
         for position, data in self.unsynced:
             match rng.randrange(4):
                 case 0:
                     continue
                 case 1 if data:
-                    _apply(after, position, data[: rng.randrange(len(data))])
+                    _apply(self.durable, position, data[: rng.randrange(len(data))])
                 case _:
-                    _apply(after, position, data)
-        self.data = after
-        self.sync()
+                    _apply(self.durable, position, data)
+        self.unsynced.clear()
+        self.data = bytearray(self.durable)
 
 
 def _apply(data: bytearray, position: int, written: bytes | None) -> None:
@@ -62,16 +64,18 @@ def _apply(data: bytearray, position: int, written: bytes | None) -> None:
 
 
 class SimFile:
-    __slots__ = ("_disk", "_inode")
+    __slots__ = ("_disk", "_inode", "_path")
 
-    def __init__(self, disk: SimDisk, inode: Inode) -> None:
-        self._disk, self._inode = disk, inode
+    def __init__(self, disk: SimDisk, inode: Inode, path: str) -> None:
+        self._disk, self._inode, self._path = disk, inode, path
 
     def read_at(self, position: int, size: int) -> bytes:
         return bytes(self._inode.data[position : position + size])
 
     def write_at(self, position: int, data: bytes) -> None:
         self._disk.spend()
+        if self._disk.is_full:
+            raise DiskFull(f"{self._path}: No space left on device")
         self._inode.write(position, data)
 
     def truncate(self, size: int) -> None:
@@ -83,6 +87,9 @@ class SimFile:
 
     def fdatasync(self) -> None:
         self._disk.spend()
+        if self._disk.sync_fails():
+            self._inode.lose(self._disk.rng)
+            raise DiskFailed(f"{self._path}: Input/output error")
         self._inode.sync()
 
     def close(self) -> None: ...
@@ -99,7 +106,8 @@ class SimLock:
 class SimDisk:
     """A `FileSystem`. Directories are durable when made."""
 
-    def __init__(self) -> None:
+    def __init__(self, rng: Random | None = None) -> None:
+        self.rng = rng or Random(0)
         self._names: dict[str, Inode] = {}
         self._durable_names: dict[str, Inode] = {}
         self._changes: list[tuple[str, Inode | None]] = []
@@ -107,6 +115,18 @@ class SimDisk:
         self._locks: set[str] = set()
         self.operations_left: int | None = None
         """After this many more changes the machine stops; None: never."""
+        self.failing_sync: int | None = None
+        """The sync after this many fails, once, and loses what was not synced (Linux marks such pages clean: "fsyncgate", 2018)."""
+        self.is_full = False
+
+    def sync_fails(self) -> bool:
+        if self.failing_sync is None:
+            return False
+        self.failing_sync -= 1
+        if self.failing_sync >= 0:
+            return False
+        self.failing_sync = None
+        return True
 
     def spend(self) -> None:
         if self.operations_left is not None:
@@ -117,7 +137,8 @@ class SimDisk:
     # The end of a process, or of the machine.
 
     def kill(self) -> None:
-        self.operations_left = None
+        self.operations_left = self.failing_sync = None
+        self.is_full = False
         self._locks.clear()
 
     def power_loss(self, rng: Random) -> None:
@@ -139,6 +160,15 @@ class SimDisk:
         self._names, self._durable_names, self._changes = {}, {}, []
         self._directories = {"/"}
 
+    def copy(self) -> SimDisk:
+        """A backup of what is readable now."""
+        copy = deepcopy(self)
+        copy._locks.clear()
+        for inode in copy._names.values():
+            inode.sync()
+        copy._durable_names, copy._changes = dict(copy._names), []
+        return copy
+
     # FileSystem.
 
     def open(self, path: str, *, create: bool = False, write: bool = True) -> SimFile:
@@ -149,7 +179,7 @@ class SimDisk:
             self.spend()
             inode = self._names[path] = Inode()
             self._changes.append((path, inode))
-        return SimFile(self, inode)
+        return SimFile(self, inode, path)
 
     def exists(self, path: str) -> bool:
         return path in self._names or path in self._directories
@@ -184,10 +214,17 @@ class SimDisk:
 
     def sync_directory(self, path: str) -> None:
         self.spend()
-        for name in [name for name in self._durable_names if parent(name) == path]:
-            del self._durable_names[name]
-        self._durable_names.update({name: inode for name, inode in self._names.items() if parent(name) == path})
-        self._changes = [change for change in self._changes if parent(change[0]) != path]
+        if self.sync_fails():
+            raise DiskFailed(f"{path}: Input/output error")
+        left: list[tuple[str, Inode | None]] = []
+        for name, inode in self._changes:
+            if parent(name) != path:
+                left.append((name, inode))
+            elif inode is None:
+                self._durable_names.pop(name, None)
+            else:
+                self._durable_names[name] = inode
+        self._changes = left
 
     def make_read_only(self, path: str) -> None: ...
 

@@ -1,21 +1,20 @@
 """One simulated machine: a production ControllerNode on a production MetadataLog, driven as `server.driver` drives it.
 
 Effects are performed in order, `SaveElection` holds back what follows it and every later event, log writes are performed later by a virtual disk and
-complete as `LogFlushed`. What the world decides (when a write completes, when the process ends) comes in as calls; this class decides nothing.
+complete as `LogFlushed`. A disk that fails ends the process. What the world decides (when a write completes, when the process ends) comes in as
+calls; this class decides nothing.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING
 
 from controller_runtime.controller.service import Chance, ControllerConfig
-from controller_runtime.identifiers import DirectoryId, Endpoint, Instant, NodeId, Offset, ReplicaKey, Uuid, WallClock
-from controller_runtime.metadata.features import bootstrap_records
-from controller_runtime.metadata.records import decode_record, encode_record
+from controller_runtime.identifiers import DirectoryId, Instant, NodeId, Offset, ReplicaKey, Uuid, WallClock
+from controller_runtime.metadata.records import decode_record
 from controller_runtime.node.controller_node import ControllerNode, NodeConfig
 from controller_runtime.node.controller_registration import ControllerIdentity
 from controller_runtime.node.effects import (
@@ -29,55 +28,39 @@ from controller_runtime.node.effects import (
     ResetLog,
     Respond,
     SaveElection,
+    ShortenLog,
     Stop,
+    TakeSnapshot,
     Truncate,
     WriteSnapshot,
 )
-from controller_runtime.node.events import LogFlushed, NodeEvent, SnapshotFlushed, TimePassed
+from controller_runtime.node.events import (
+    LogFlushed,
+    NodeEvent,
+    RequestReceived,
+    SnapshotFlushed,
+    SnapshotGivenUp,
+    SnapshotWritten,
+    TimePassed,
+)
+from controller_runtime.node.snapshot_content import content
+from controller_runtime.node.snapshots import SnapshotConfig
 from controller_runtime.raft.config import RaftConfig
 from controller_runtime.raft.election_state import ElectionState
-from controller_runtime.raft.voter_set import EMPTY, VoterSet
-from controller_runtime.storage.formatting import FormatRequest, InitialVoter, format_directory, load_bootstrap_values
-from controller_runtime.storage.metadata_log import METADATA_DIRECTORY, LogConfig, MetadataLog, PendingWrite
+from controller_runtime.raft.voter_set import VoterSet
+from controller_runtime.storage import snapshot_writer
+from controller_runtime.storage.errors import DiskFailed
+from controller_runtime.storage.formatting import load_bootstrap_values
+from controller_runtime.storage.metadata_log import LogConfig, MetadataLog, PendingWrite
 from controller_runtime.storage.quorum_state import QuorumState, load_quorum_state, save_quorum_state
+from controller_runtime.storage.snapshot_writer import SnapshotWrite
 from support.simulation.disk import Crashed, SimDisk
+from support.simulation.fleet import CLUSTER_ID, DATA, LISTENER, LOG, Fleet, directory_of, endpoint_of
 
 if TYPE_CHECKING:
     from support.simulation.world import World
 
-CLUSTER_ID = "c2ltdWxhdGVkLWNsdXN0ZXI"
-DATA = "/data"
-LOG = f"{DATA}/{METADATA_DIRECTORY}"
-LISTENER = "CONTROLLER"
-
-
-def endpoint_of(node_id: NodeId) -> Endpoint:
-    return Endpoint(f"controller-{node_id}", 9093)
-
-
-def directory_of(node_id: NodeId, generation: int = 0) -> DirectoryId:
-    return DirectoryId(Uuid.of(0x5EED_0000_0000_4000 + generation, 0x8000_0000_0000_0000 + node_id))
-
-
-@dataclass(frozen=True)
-class Fleet:
-    """What all machines of a schedule have in common."""
-
-    voters: tuple[NodeId, ...]
-    observers: tuple[NodeId, ...]
-    dynamic: bool
-    segment_bytes: int = 1 << 14
-
-    @property
-    def nodes(self) -> tuple[NodeId, ...]:
-        return self.voters + self.observers
-
-    def static_voters(self) -> VoterSet:
-        from controller_runtime.raft.voter_set import static_voters
-
-        if self.dynamic:
-            return EMPTY
-        return static_voters(LISTENER, [(node, endpoint_of(node)) for node in self.voters])
+__all__ = ["CLUSTER_ID", "DATA", "LISTENER", "LOG", "Fleet", "Machine", "directory_of", "endpoint_of"]
 
 
 class Machine:
@@ -86,46 +69,72 @@ class Machine:
         self.fleet = fleet
         self.world = world
         self.rng = rng
-        self.disk = SimDisk()
+        self.disk = SimDisk(rng)
+        self.generation = 0
+        """Which of this node's disks: a new disk has a new directory id."""
+        self.contents = 0
+        """Grows when the disk's content is replaced by another, older one: promises of before are not on it."""
         self.node: ControllerNode | None = None
         self.log: MetadataLog | None = None
         self.boots = 0
+        self.rate = 1.0
         self.skew = rng.uniform(0, 1000)
         self.wall_skew = rng.randrange(-5000, 5000)
         self.paused_until = 0.0
         self.persisted: ElectionState | None = None
         self.flushed_at_stop = Offset(0)
+        self.known_voters: list[VoterSet] = []
+        """Every voter set that this node acted by, the newest last; also while it is down."""
+        self.lost_at: dict[ReplicaKey, Offset] = {}
+        """What its lost disks had held."""
         self._events: deque[NodeEvent] = deque()
         self._held: deque[NodeEffect] = deque()
         self._saving: SaveElection | None = None
         self._writing: PendingWrite | None = None
+        self._snapshot: tuple[SnapshotWrite, TakeSnapshot] | None = None
         self._stepping = False
         self.format()
 
     # The machine's life.
 
+    @property
+    def directory(self) -> DirectoryId:
+        return directory_of(self.id, self.generation)
+
+    @property
+    def key(self) -> ReplicaKey:
+        return ReplicaKey(self.id, self.directory)
+
+    @property
+    def content_key(self) -> tuple[NodeId, int]:
+        """Names what this node may be held to: one content of one disk."""
+        return self.id, self.contents
+
     def wipe(self) -> None:
         """A new disk, formatted anew with the same directory id."""
         self.disk.wipe()
         self.format()
+        self.forget()
+
+    def replace_disk(self) -> None:
+        """The old disk is gone; the new one has another directory id, and knows no voters."""
+        self.lost_at[self.key] = self.flushed_at_stop
+        self.generation += 1
+        self.wipe()
+        self.known_voters = []
+
+    def restore(self, backup: SimDisk) -> None:
+        """The right directory, as it was some time ago."""
+        self.disk = backup.copy()
+        self.disk.rng = self.rng
+        self.forget()
+
+    def forget(self) -> None:
+        self.contents += 1
         self.flushed_at_stop = Offset(0)
 
     def format(self) -> None:
-        voters = (
-            [InitialVoter(v, directory_of(v), endpoint_of(v)) for v in self.fleet.voters] if self.fleet.dynamic else []
-        )
-        listed = voters if any(v.node_id == self.id for v in voters) else []
-        request = FormatRequest(
-            CLUSTER_ID,
-            self.id,
-            [DATA],
-            DATA,
-            [encode_record(*record) for record in bootstrap_records("4.3")],
-            listed,
-            LISTENER,
-        )
-        format_directory(self.disk, DATA, request, now=0, date="Sat", new_directory_id=lambda: directory_of(self.id))
-        self.disk.make_directories(LOG)
+        self.fleet.format(self.disk, self.id, self.generation)
 
     @property
     def is_up(self) -> bool:
@@ -133,7 +142,15 @@ class Machine:
 
     @property
     def now(self) -> Instant:
-        return Instant(self.world.time + self.skew)
+        return Instant(self.world.time * self.rate + self.skew)
+
+    def world_time(self, at: Instant) -> float:
+        """When this machine's clock will show `at`."""
+        return (at - self.skew) / self.rate
+
+    def set_clock(self, now: float, rate: float) -> None:
+        self.rate = rate
+        self.skew = now - self.world.time * rate
 
     @property
     def wall(self) -> WallClock:
@@ -147,6 +164,7 @@ class Machine:
     def boot(self) -> None:
         assert self.node is None, f"machine {self.id} is up"
         self.boots += 1
+        self.paused_until = 0.0
         self.log = MetadataLog.open(self.disk, LOG, LogConfig(segment_bytes=self.fleet.segment_bytes, tail_bytes=4096))
         if self.log.end_offset < self.flushed_at_stop:
             self.world.violation(
@@ -162,18 +180,31 @@ class Machine:
 
     def _config(self) -> NodeConfig:
         values = load_bootstrap_values(self.disk, DATA) or ()
-        listeners = ((LISTENER, endpoint_of(self.id)),)
+        timings = self.fleet.timings
         raft = RaftConfig(
             self.id,
-            directory_of(self.id),
+            self.directory,
             LISTENER,
-            listeners,
+            ((LISTENER, endpoint_of(self.id)),),
             bootstrap=tuple(endpoint_of(voter) for voter in self.fleet.voters),
+            election_timeout_ms=timings.election_timeout_ms,
+            first_election_timeout_ms=timings.first_election_timeout_ms,
+            fetch_timeout_ms=timings.fetch_timeout_ms,
+            request_timeout_ms=timings.request_timeout_ms,
+            retry_backoff_ms=timings.retry_backoff_ms,
+            fetch_max_wait_ms=timings.fetch_max_wait_ms,
+            fetch_max_bytes=self.fleet.fetch_bytes,
+            snapshot_max_bytes=self.fleet.fetch_bytes,
+            auto_join=self.fleet.auto_join,
         )
-        controller = ControllerConfig(self.id, CLUSTER_ID, tuple(decode_record(value) for value in values))
+        records = tuple(decode_record(value) for value in values)
+        controller = ControllerConfig(self.id, CLUSTER_ID, records, no_op_interval_s=timings.no_op_interval_s)
         incarnation = Uuid(self.rng.randbytes(16))
         identity = ControllerIdentity(self.id, incarnation, ((LISTENER, endpoint_of(self.id), 0),))
-        return NodeConfig(raft, controller, identity, self.fleet.static_voters())
+        snapshots = SnapshotConfig()
+        if self.fleet.snapshot_bytes:
+            snapshots = SnapshotConfig(self.fleet.snapshot_bytes, retention_bytes=2 * self.fleet.snapshot_bytes)
+        return NodeConfig(raft, controller, identity, self.fleet.static_voters(), snapshots)
 
     def _chance(self) -> Chance:
         return Chance(lambda: Uuid(self.rng.randbytes(16)), self.rng.randrange)
@@ -187,10 +218,20 @@ class Machine:
             self.disk.power_loss(self.rng)
         else:
             self.disk.kill()
+        self._end()
+
+    def fail(self) -> None:
+        """The process ends because its disk refused a write or a sync; nothing is tried again."""
+        if self.node is not None and self.log is not None:
+            self.flushed_at_stop = self.log.flushed_offset
+        self.disk.kill()
+        self._end()
+
+    def _end(self) -> None:
         self.node = self.log = None
         self._events.clear()
         self._held.clear()
-        self._saving = self._writing = None
+        self._saving = self._writing = self._snapshot = None
 
     def _interrupted_work(self) -> None:
         """What was under way got an arbitrary number of operations further."""
@@ -200,22 +241,24 @@ class Machine:
                 save_quorum_state(self.disk, LOG, _to_file(self._saving.state))
             if self._writing is not None:
                 self._writing.perform()
-        except Crashed:
+            if self._snapshot is not None:
+                self._snapshot[0].perform(content(self._snapshot[1]))
+        except (Crashed, DiskFailed, snapshot_writer.SnapshotGivenUp):
             pass
 
     def stop(self) -> None:
         """The process ended by itself, after a clean shutdown."""
         assert self.log is not None
-        if self._writing is not None:
-            self._writing.perform()
-            self.log.complete(self._writing)
-        self.log.close()
+        try:
+            if self._writing is not None:
+                self._writing.perform()
+                self.log.complete(self._writing)
+            self.log.close()
+        except DiskFailed as error:
+            self.world.trace(f"n{self.id}: its last write failed: {error}")
         self.flushed_at_stop = self.log.flushed_offset
         self.disk.kill()
-        self.node = self.log = None
-        self._events.clear()
-        self._held.clear()
-        self._saving = self._writing = None
+        self._end()
 
     # The driver.
 
@@ -228,19 +271,34 @@ class Machine:
 
     def _settle(self) -> None:
         """Step while there is something to step; then let the disk and the timer know."""
-        if self._stepping or self.world.time < self.paused_until:
+        world = self.world
+        if self._stepping or world.time < self.paused_until:
             return
         self._stepping = True
         while self.node is not None and self._events and self._saving is None:
             event = self._events.popleft()
-            self.world.trace_event(self, event)
-            self._take(self.node.step(event, self.now, self.wall))
-            self.world.after_step(self)
+            if world.tracer is not None:
+                world.trace_event(self, event)
+            self._take(self._step(event))
+            world.after_step(self)
         self._stepping = False
         if self.node is not None:
             self._write_log()
             if self._saving is None:
-                self.world.set_timer(self, self.node.next_deadline())
+                world.set_timer(self, self.node.next_deadline())
+
+    def _step(self, event: NodeEvent) -> list[NodeEffect]:
+        """As the driver: requests that wait one after another are stepped together."""
+        assert self.node is not None
+        if not isinstance(event, RequestReceived):
+            return self.node.step(event, self.now, self.wall)
+        together = [event]
+        while self._events and isinstance(following := self._events[0], RequestReceived):
+            together.append(following)
+            self._events.popleft()
+            if self.world.tracer is not None:
+                self.world.trace_event(self, following)
+        return self.node.step_requests(together, self.now, self.wall)
 
     def resume(self) -> None:
         self._settle()
@@ -258,7 +316,8 @@ class Machine:
         self._held.extend(effects)
         while self._held and self._saving is None and self.node is not None:
             effect = self._held.popleft()
-            self.world.trace_effect(self, effect)
+            if self.world.tracer is not None:
+                self.world.trace_effect(self, effect)
             self._perform(effect)
 
     def _perform(self, effect: NodeEffect) -> None:
@@ -266,6 +325,15 @@ class Machine:
         match effect:
             case Append(_, end_offset, batches):
                 assert self.log.append(batches) == end_offset
+            case Respond(request_id, body):
+                self.world.respond(self, request_id, body)
+            case Call():
+                self.world.call(self, effect)
+            case CancelCall(call_id):
+                self.world.cancel(self, call_id)
+            case SaveElection():
+                self._saving = effect
+                self.world.later(self.world.disk_delay(self), self.while_up(self._saved))
             case Truncate(end_offset):
                 self.log.truncate(end_offset)
             case ResetLog(snapshot_id):
@@ -274,15 +342,10 @@ class Machine:
                 self.log.write_snapshot(snapshot_id, position, data, last=last)
             case DropSnapshotPart(snapshot_id):
                 self.log.drop_snapshot_part(snapshot_id)
-            case SaveElection():
-                self._saving = effect
-                self.world.later(self.world.disk_delay(), self._while_up(self._saved))
-            case Respond(request_id, body):
-                self.world.respond(self, request_id, body)
-            case Call():
-                self.world.call(self, effect)
-            case CancelCall(call_id):
-                self.world.cancel(self, call_id)
+            case TakeSnapshot():
+                self._take_snapshot(effect)
+            case ShortenLog(snapshot_id):
+                self.log.delete_before(snapshot_id)
             case CloseConnection():
                 self.world.violation(f"machine {self.id} closed a connection")
             case Log():
@@ -290,7 +353,7 @@ class Machine:
             case Stop(reason, fault):
                 self.world.stopped(self, reason, fault=fault)
 
-    def _while_up(self, action: Callable[[], None]) -> Callable[[], None]:
+    def while_up(self, action: Callable[[], None]) -> Callable[[], None]:
         """An action of this boot only."""
         boot = self.boots
 
@@ -302,7 +365,11 @@ class Machine:
 
     def _saved(self) -> None:
         assert self._saving is not None
-        save_quorum_state(self.disk, LOG, _to_file(self._saving.state))
+        try:
+            save_quorum_state(self.disk, LOG, _to_file(self._saving.state))
+        except DiskFailed as error:
+            self.world.disk_failed(self, error)
+            return
         self.persisted = self._saving.state
         self.world.persisted(self)
         self._saving = None
@@ -314,13 +381,45 @@ class Machine:
         if self._writing is None:
             self._writing = self.log.take_pending_write()
             if self._writing is not None:
-                self.world.later(self.world.disk_delay(), self._while_up(self._written))
+                self.world.later(self.world.disk_delay(self), self.while_up(self._written))
+
+    def _take_snapshot(self, asked: TakeSnapshot) -> None:
+        """Beside the log, on a thread of its own (`server.snapshot_work`)."""
+        assert self.log is not None
+        write = self.log.begin_snapshot(asked.snapshot_id)
+        if write is None:
+            given_up = SnapshotGivenUp(asked.snapshot_id, "there is one, or the log begins later")
+            self.world.later(0.0, self.while_up(lambda: self.feed(given_up)))
+            return
+        self._snapshot = write, asked
+        delay = self.world.disk_delay(self) + self.world.disk_delay(self)
+        self.world.later(delay, self.while_up(self._snapshot_written))
+
+    def _snapshot_written(self) -> None:
+        assert self.log is not None
+        assert self._snapshot is not None
+        (write, asked), self._snapshot = self._snapshot, None
+        try:
+            size = write.perform(content(asked))
+        except snapshot_writer.SnapshotGivenUp as error:
+            self.feed(SnapshotGivenUp(asked.snapshot_id, str(error)))
+            return
+        except DiskFailed as error:
+            self.world.disk_failed(self, error)
+            return
+        self.log.snapshot_written(write, size)
+        self.feed(SnapshotWritten(asked.snapshot_id, size))
 
     def _written(self) -> None:
         assert self.log is not None
         assert self._writing is not None
-        pending, self._writing = self._writing, None
-        pending.perform()
+        pending = self._writing
+        try:
+            pending.perform()
+        except DiskFailed as error:
+            self.world.disk_failed(self, error)
+            return
+        self._writing = None
         completed = self.log.complete(pending)
         for snapshot_id in completed.frozen_snapshots:
             self.feed(SnapshotFlushed(snapshot_id))

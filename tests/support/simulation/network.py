@@ -1,18 +1,41 @@
-"""What lies between machines: links that lose, delay, duplicate and reorder, in either direction on their own.
+"""What lies between machines: links that lose, delay, duplicate and reorder, in either direction on their own, and remember.
 
 A call is a request on a connection. Lost, it times out; its peer dead but its machine alive, it is refused or disconnected; each message has its
-own delay, so calls overtake each other. With `encoding` every message goes through the real codec at the highest version.
+own delay, so calls overtake each other. What nodes said to each other may be said again, minutes later (`Memory`). With `encoding` every message
+goes through the real codec at the highest version.
 """
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
+from typing import Final
 
 from controller_runtime.identifiers import NodeId
 from controller_runtime.protocol.api_keys import api, request_class, response_class
 from controller_runtime.protocol.codec import decode, encode
 from controller_runtime.protocol.schema import Message
+
+REMEMBERED: Final = 64
+
+
+@dataclass
+class Memory:
+    """Some of what was sent, the oldest forgotten first: each entry sends its message again."""
+
+    rng: Random
+    share: float = 0.0
+    sent: deque[Callable[[], None]] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
+
+    def keep(self, again: Callable[[], None]) -> None:
+        if self.share and self.rng.random() < self.share:
+            self.sent.append(again)
+
+    def replay(self, count: int) -> None:
+        for again in self.rng.sample(list(self.sent), min(count, len(self.sent))):
+            again()
 
 
 @dataclass
@@ -24,6 +47,9 @@ class Network:
     encoding: bool = False
     cut: set[tuple[NodeId, NodeId]] = field(default_factory=set)
     """Directed links that carry nothing."""
+
+    def __post_init__(self) -> None:
+        self.memory = Memory(self.rng)
 
     def heal(self) -> None:
         self.cut.clear()
@@ -42,12 +68,12 @@ class Network:
 
     def carries(self, source: NodeId, target: NodeId) -> bool:
         """Whether this message arrives."""
-        return not self.is_cut(source, target) and self.rng.random() >= self.loss
+        return (source, target) not in self.cut and (not self.loss or self.rng.random() >= self.loss)
 
     def delay(self) -> float:
         if self.slow and self.rng.random() < self.slow:
-            return self.rng.uniform(0.05, 1.5)
-        return self.rng.uniform(0.0002, 0.004)
+            return 0.05 + 1.45 * self.rng.random()
+        return 0.0002 + 0.0038 * self.rng.random()
 
     def copies(self) -> int:
         return 2 if self.duplication and self.rng.random() < self.duplication else 1

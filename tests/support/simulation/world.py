@@ -9,10 +9,12 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from random import Random
 from typing import Protocol
 
-from controller_runtime.identifiers import Endpoint, Instant, NodeId
+from controller_runtime.identifiers import Endpoint, Instant, NodeId, Offset
+from controller_runtime.metadata.image import MetadataImage
 from controller_runtime.node.effects import Call, NodeEffect
 from controller_runtime.node.events import (
     CallFailed,
@@ -21,12 +23,15 @@ from controller_runtime.node.events import (
     ConnectionId,
     ConnectionInfo,
     NodeEvent,
+    PeerDisconnected,
     RequestId,
     RequestReceived,
     ResponseReceived,
 )
 from controller_runtime.protocol.schema import Message
-from support.simulation.machine import LISTENER, Fleet, Machine, endpoint_of
+from controller_runtime.storage.errors import DiskFailed
+from support.simulation.fleet import LISTENER, Fleet, endpoint_of
+from support.simulation.machine import Machine
 from support.simulation.network import Network
 from support.simulation.trace import render_effect, render_event, render_state
 
@@ -62,10 +67,15 @@ class Exchange:
     key: int = 0
     version: int = 0
     over: bool = False
+    delivered: bool = False
+    call_id: CallId | None = None
+    was_active: bool = False
+    """The node that got it was the active controller: its refusal may come after it wrote something."""
 
 
 Asker = Callable[[Message], None]
 CLIENT = NodeId(-100)
+"""Clients have this number and those below. TCP delivers their requests once: twice would be another change."""
 MAX_STEPS_PER_MOMENT = 1000
 """A node that wants a turn again and again without time passing would burn a processor for ever."""
 
@@ -85,14 +95,18 @@ class World:
         self.rng = Random(self.seed)
         self.network = Network(Random(self.rng.random()))
         self.invariants = list(self.invariants)
+        self._looks = [invariant.after_step for invariant in self.invariants]
         self._queue: list[tuple[float, int, Callable[[], None]]] = []
         self._sequence = 0
         self._timers: dict[NodeId, float] = {}
         self._requests: dict[RequestId, Exchange] = {}
         self._calls: dict[tuple[NodeId, int, CallId], Exchange] = {}
         self._next_request = 1
-        self.slow_disk = 0.0
+        self.slow_disk: dict[NodeId, float] = {}
+        """How many of its writes are slow."""
         self._same_moment, self._last_moment = 0, -1.0
+        self.newest = (Offset(0), MetadataImage.empty())
+        """The newest image that any node ever called committed, and where it ends."""
         self.machines = {node: Machine(node, self.fleet, self, Random(self.rng.random())) for node in self.fleet.nodes}
         self._by_endpoint = {endpoint_of(node): node for node in self.fleet.nodes}
 
@@ -117,7 +131,7 @@ class World:
         """One timer per machine; only the earliest one counts."""
         if deadline is None:
             return
-        at = max(self.time, deadline - machine.skew + 1e-6)  # Never a rounding error too early.
+        at = max(self.time, machine.world_time(deadline) + 1e-6)  # Never a rounding error too early.
         if self._timers.get(machine.id, float("inf")) <= at + 1e-9:
             return
         self._timers[machine.id] = at
@@ -129,10 +143,11 @@ class World:
 
         self.later(at - self.time, fire)
 
-    def disk_delay(self) -> float:
-        if self.slow_disk and self.rng.random() < self.slow_disk:
-            return self.rng.uniform(0.05, 3.0)
-        return self.rng.uniform(0.0005, 0.006)
+    def disk_delay(self, machine: Machine) -> float:
+        share = self.slow_disk.get(machine.id)
+        if share is not None and self.rng.random() < share:
+            return 0.05 + 2.95 * self.rng.random()
+        return 0.0005 + 0.0055 * self.rng.random()
 
     # Machines.
 
@@ -145,7 +160,13 @@ class World:
         self.trace(f"n{node} starts")
         self._timers.pop(node, None)
         self.ended.discard(node)
-        machine.boot()
+        try:
+            machine.boot()
+        except DiskFailed as error:  # Recovery writes too.
+            self.trace(f"n{node} does not start: {error}")
+            machine.fail()
+            self.ended.add(node)
+            return
         self.after_step(machine)
 
     def kill(self, node: NodeId, *, power_loss: bool) -> None:
@@ -165,9 +186,19 @@ class World:
         """The monotonic clock leaps forward, the wall clock anywhere."""
         machine = self.machines[node]
         self.trace(f"n{node}: clock jumps by {seconds:.2f} s")
-        machine.skew += seconds
+        machine.set_clock(machine.now + seconds, machine.rate)
         machine.wall_skew += self.rng.randrange(-100_000, 100_000)
-        self._timers.pop(node, None)
+        self._restart_timer(machine)
+
+    def drift_clock(self, node: NodeId, rate: float) -> None:
+        """The monotonic clock runs faster or slower than the others' from now on."""
+        machine = self.machines[node]
+        self.trace(f"n{node}: clock runs at {rate:.2f}")
+        machine.set_clock(machine.now, rate)
+        self._restart_timer(machine)
+
+    def _restart_timer(self, machine: Machine) -> None:
+        self._timers.pop(machine.id, None)
         if machine.node is not None:
             self.set_timer(machine, machine.node.next_deadline())
 
@@ -179,8 +210,18 @@ class World:
         self.ended.add(machine.id)
         self._connections_end(machine.id, silent=False)
 
+    def disk_failed(self, machine: Machine, error: Exception) -> None:
+        """The driver ends a process whose disk fails; somebody has to start it again."""
+        self.trace(f"n{machine.id} ends, its disk failed: {error}")
+        machine.fail()
+        self.ended.add(machine.id)
+        self._connections_end(machine.id, silent=False)
+
     def _connections_end(self, node: NodeId, *, silent: bool) -> None:
         """Whoever waits for the dead process learns it from its connection, unless the whole machine fell silent."""
+        for peer in self.up:
+            if not silent and self.rng.random() < 0.5 and not self.network.is_cut(node, peer.id):
+                self.later(self.network.delay(), peer.while_up(partial(peer.feed, PeerDisconnected(endpoint_of(node)))))
         for request_id, exchange in list(self._requests.items()):
             if exchange.target == node:
                 del self._requests[request_id]
@@ -201,7 +242,9 @@ class World:
             if self._calls.pop(key, None) is not None and machine.boots == boot:
                 machine.feed(CallFailed(call.call_id, why))
 
-        self._calls[key] = self.ask(machine.id, call.endpoint, call.body, call.timeout_ms / 1000, answer, fail, boot)
+        timeout = call.timeout_ms / 1000 / machine.rate
+        exchange = self._calls[key] = self.ask(machine.id, call.endpoint, call.body, timeout, answer, fail, boot)
+        exchange.call_id = call.call_id
 
     def cancel(self, machine: Machine, call_id: CallId) -> None:
         exchange = self._calls.pop((machine.id, machine.boots, call_id), None)
@@ -221,9 +264,12 @@ class World:
         """Send a request; exactly one of `answer` and `fail` is called, unless nobody is alive to hear it."""
         exchange = Exchange(source, boot, answer, fail, self._by_endpoint[endpoint], body)
         self.later(timeout, lambda: self._end(exchange, lambda: fail(CallFailure.TIMED_OUT)))
-        for _ in range(self.network.copies()):
+        is_client = source <= CLIENT
+        for _ in range(1 if is_client else self.network.copies()):
             if self.network.carries(source, exchange.target):
                 self.later(self.network.delay(), lambda: self._deliver(exchange))
+        if not is_client:
+            self.network.memory.keep(lambda: self._deliver(exchange))
         return exchange
 
     def _end(self, exchange: Exchange, action: Callable[[], None]) -> None:
@@ -241,6 +287,8 @@ class World:
                 self._fail(exchange, CallFailure.REFUSED)
             return
         exchange.key, exchange.version, arrived = self.network.request(exchange.body)
+        exchange.delivered = True
+        exchange.was_active = exchange.was_active or (machine.node is not None and machine.node.is_active)
         request_id = RequestId(self._next_request)
         self._next_request += 1
         self._requests[request_id] = exchange
@@ -259,6 +307,11 @@ class World:
             arrived = self.network.response(exchange.key, exchange.version, body)
             delay = self.network.delay()
             self.later(delay, lambda: self._end(exchange, lambda: exchange.answer(exchange.version, arrived)))
+            if exchange.call_id is not None:
+                again = ResponseReceived(exchange.call_id, exchange.version, arrived)
+                asker = self.machines[exchange.source]
+                if asker.boots == exchange.boot:
+                    self.network.memory.keep(asker.while_up(lambda: asker.feed(again)))
 
     # Looking.
 
@@ -270,8 +323,14 @@ class World:
             raise Violation(f"n{machine.id} spins: {self._same_moment} steps without any time passing")
         if machine.node is None:
             return
-        for invariant in self.invariants:
-            invariant.after_step(self, machine)
+        voters = machine.node.meta.replica.voters
+        if not machine.known_voters or machine.known_voters[-1] is not voters:
+            machine.known_voters.append(voters)
+        offset = machine.node.image_offset
+        if offset > self.newest[0]:
+            self.newest = (offset, machine.node.image)
+        for look in self._looks:
+            look(self, machine)
 
     def persisted(self, machine: Machine) -> None:
         for invariant in self.invariants:

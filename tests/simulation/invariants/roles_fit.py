@@ -1,0 +1,37 @@
+"""NoIllegalState and StatesMatchRoles (KRaft.tla, KRaftWithReconfig.tla): what a node is fits what it says of itself.
+
+Nobody follows itself (kraft-facts 3.2); who leads or led names itself as the leader of the epoch and nobody else does; who stands is a voter by the set that
+it had when it stood; who leads was a voter then (RFT-08, RFT-09). Kafka 4.x does allow Unattached with a leader's id, which the specification
+forbids.
+"""
+
+from __future__ import annotations
+
+from controller_runtime.protocol.schema import Message
+from controller_runtime.raft.roles import Candidate, Follower, Leader, Prospective
+from support.simulation.machine import Machine
+from support.simulation.world import Violation, World
+
+
+class RolesFit:
+    def after_step(self, world: World, machine: Machine) -> None:
+        assert machine.node is not None
+        replica = machine.node.meta.replica
+        role = replica.role
+        match role:
+            case Follower(leader_id=leader) if leader == machine.id:
+                raise Violation(f"n{machine.id} follows itself in epoch {role.epoch}")
+            case Leader() if replica.leader_id != machine.id:
+                raise Violation(f"n{machine.id} leads epoch {role.epoch} and names {replica.leader_id}")
+            case Prospective() | Candidate() if not replica.is_voter:
+                raise Violation(f"n{machine.id} stands in epoch {role.epoch} and is no voter: {replica.voters.ids}")
+            case _:
+                pass
+        if machine.node.is_active and not isinstance(role, Leader):
+            raise Violation(f"n{machine.id} is the active controller as {type(role).__name__}")
+
+    def after_save(self, world: World, machine: Machine) -> None: ...
+
+    def on_answer(self, world: World, machine: Machine, asked: Message, answer: Message) -> None: ...
+
+    def at_end(self, world: World) -> None: ...

@@ -1,0 +1,218 @@
+"""What may go wrong, one function per kind: it gets the running schedule and its own dice, and hits mostly the leader, where damage is greatest.
+
+What would break the protocol's own assumptions is left out, and says why: a voter's disk is replaced only while every voter set that any node knows keeps
+a majority of its disks, and an older copy is restored only to a node that never voted (nothing in Raft survives a voter that forgets).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+from typing import TYPE_CHECKING, Final
+
+from controller_runtime.node.events import ShutdownRequested
+
+if TYPE_CHECKING:
+    from support.simulation.machine import Machine
+    from support.simulation.schedule import Schedule
+
+Fault = Callable[["Schedule", Random], None]
+
+
+def any_up(schedule: Schedule, rng: Random) -> Machine | None:
+    up = schedule.world.up
+    leaders = [machine for machine in up if machine.node is not None and machine.node.is_active]
+    if not up:
+        return None
+    return rng.choice(leaders) if leaders and rng.random() < 0.5 else rng.choice(up)
+
+
+# Processes.
+
+
+def kill(schedule: Schedule, rng: Random, *, power_loss: bool = False) -> None:
+    machine = any_up(schedule, rng)
+    if machine is not None:
+        schedule.world.kill(machine.id, power_loss=power_loss)
+        schedule.boot_later(machine.id, rng.choice((0.001, 0.1, 1.0, 4.0)) * rng.random())
+
+
+def lose_power(schedule: Schedule, rng: Random) -> None:
+    kill(schedule, rng, power_loss=True)
+
+
+def kill_all(schedule: Schedule, rng: Random) -> None:
+    for machine in schedule.world.up:
+        schedule.world.kill(machine.id, power_loss=rng.random() < 0.7)
+        schedule.boot_later(machine.id, rng.uniform(0, 2.0))
+
+
+def pause(schedule: Schedule, rng: Random) -> None:
+    machine = any_up(schedule, rng)
+    if machine is not None:
+        schedule.world.pause(machine.id, rng.choice((0.1, 1.0, 5.0)) * rng.random())
+
+
+def shut_down(schedule: Schedule, rng: Random) -> None:
+    machine = any_up(schedule, rng)
+    if machine is not None:
+        schedule.world.trace(f"n{machine.id} is asked to stop")
+        machine.feed(ShutdownRequested())
+        schedule.boot_later(machine.id, rng.uniform(0.2, 4.0))
+
+
+# Clocks.
+
+
+def jump_clock(schedule: Schedule, rng: Random) -> None:
+    machine = any_up(schedule, rng)
+    if machine is not None:
+        schedule.world.jump_clock(machine.id, rng.choice((0.5, 3.0, 60.0)) * rng.random())
+
+
+def drift_clock(schedule: Schedule, rng: Random) -> None:
+    machine = any_up(schedule, rng)
+    if machine is not None:
+        schedule.world.drift_clock(machine.id, rng.choice((0.5, 0.8, 1.3, 2.0)))
+
+
+# The network.
+
+
+def partition(schedule: Schedule, rng: Random) -> None:
+    """A random set of directed links is cut for a while; often one node entirely."""
+    nodes = schedule.world.fleet.nodes
+    network = schedule.world.network
+    network.cut.clear()
+    match rng.randrange(4):
+        case 0:
+            victim = any_up(schedule, rng)
+            network.isolate(victim.id if victim else rng.choice(nodes), nodes)
+        case 1:
+            side = {node for node in nodes if rng.random() < 0.5}
+            network.cut |= {(a, b) for a in nodes for b in nodes if (a in side) != (b in side)}
+        case 2:
+            network.cut |= {(a, b) for a in nodes for b in nodes if a != b and rng.random() < 0.3}
+        case _:
+            deaf = rng.choice(nodes)
+            network.cut |= {(a, deaf) for a in nodes} if rng.random() < 0.5 else {(deaf, a) for a in nodes}
+    if schedule.world.tracer is not None:
+        schedule.world.trace(f"links cut: {sorted(network.cut)}")
+    schedule.world.later(rng.choice((0.3, 1.0, 4.0)) * rng.random(), network.cut.clear)
+
+
+def lose_messages(schedule: Schedule, rng: Random) -> None:
+    schedule.world.network.loss = rng.choice((0.0, 0.02, 0.1, 0.3))
+
+
+def double_messages(schedule: Schedule, rng: Random) -> None:
+    schedule.world.network.duplication = rng.choice((0.0, 0.1, 0.5))
+
+
+def delay_messages(schedule: Schedule, rng: Random) -> None:
+    schedule.world.network.slow = rng.choice((0.0, 0.05, 0.3))
+
+
+def replay_messages(schedule: Schedule, rng: Random) -> None:
+    """Some of what nodes asked and answered earlier in this schedule arrives again."""
+    schedule.world.network.memory.replay(rng.choice((1, 5, 20)))
+
+
+# Disks.
+
+
+def slow_disk(schedule: Schedule, rng: Random) -> None:
+    """From now on some writes and syncs of this machine, or of all, take up to three seconds."""
+    world = schedule.world
+    nodes = [rng.choice(world.fleet.nodes)] if rng.random() < 0.7 else list(world.fleet.nodes)
+    for node in nodes:
+        world.slow_disk[node] = rng.choice((0.0, 0.1, 0.5))
+
+
+def fail_sync(schedule: Schedule, rng: Random) -> None:
+    """One of the next syncs fails and loses what it should have kept: the process must end."""
+    machine = any_up(schedule, rng)
+    if machine is not None:
+        machine.disk.failing_sync = rng.randrange(4)
+
+
+def fill_disk(schedule: Schedule, rng: Random) -> None:
+    machine = any_up(schedule, rng)
+    if machine is not None:
+        machine.disk.is_full = True
+
+
+def lose_disk(schedule: Schedule, rng: Random) -> None:
+    """A machine ends for ever, and comes back with a new disk and a new directory id: it must be removed and added."""
+    machine = any_up(schedule, rng)
+    if machine is None or not schedule.may_lose(machine):
+        return
+    schedule.world.kill(machine.id, power_loss=True)
+    schedule.world.trace(f"n{machine.id} gets a new disk")
+    machine.replace_disk()
+    schedule.boot_later(machine.id, rng.choice((0.05, 0.5, 2.0)) * rng.random())
+
+
+def back_up(schedule: Schedule, rng: Random) -> None:
+    """Copy the disk of a node that never voted; when there is a copy already, restore it."""
+    for node in schedule.world.fleet.observers:
+        machine = schedule.world.machines[node]
+        if node in schedule.ever_voters:
+            continue
+        found = schedule.backups.get(node)
+        if found is None or found[0] != machine.generation:
+            schedule.backups[node] = (machine.generation, machine.disk.copy())
+            continue
+        if machine.is_up:
+            schedule.world.kill(node, power_loss=False)
+        schedule.world.trace(f"n{node} gets an older copy of its disk")
+        machine.restore(found[1])
+        schedule.boot_later(node, rng.random())
+
+
+# The quorum's voters.
+
+
+def change_voters(schedule: Schedule, rng: Random) -> None:
+    """Whoever runs the quorum asks for a change now: add an observer, remove a voter, replace a lost disk."""
+    schedule.operator.act(rng)
+
+
+FAULTS: Final[dict[str, Fault]] = {
+    "kill": kill,
+    "power loss": lose_power,
+    "all killed": kill_all,
+    "pause": pause,
+    "shutdown": shut_down,
+    "clock jump": jump_clock,
+    "clock drift": drift_clock,
+    "partition": partition,
+    "loss": lose_messages,
+    "doubles": double_messages,
+    "delays": delay_messages,
+    "replay": replay_messages,
+    "slow disk": slow_disk,
+    "failing sync": fail_sync,
+    "full disk": fill_disk,
+    "lost disk": lose_disk,
+    "older copy": back_up,
+    "voters": change_voters,
+}
+
+LATE_FAULTS: Final = frozenset({"replay", "older copy", "voters", "lost disk"})
+"""There is nothing to do for them in the first moments."""
+
+
+def heal(schedule: Schedule) -> None:
+    """All faults end; what was lost stays lost."""
+    world = schedule.world
+    world.network.heal()
+    world.network.memory.share = 0.0
+    world.slow_disk.clear()
+    for machine in world.machines.values():
+        machine.disk.failing_sync = None
+        machine.disk.is_full = False
+        machine.paused_until = min(machine.paused_until, world.time)
+        if machine.rate != 1.0:
+            world.drift_clock(machine.id, 1.0)
+        machine.resume()

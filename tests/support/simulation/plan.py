@@ -1,0 +1,139 @@
+"""What a seed decides before anything runs: the fleet, its timers, the network's habits, and every fault with its moment and its own dice.
+
+Swarm testing (Groce et al. 2012): each seed switches a random subset of the kinds of faults on, because a fault that always happens hides what needs
+its absence. Faults are listed up front, so that a failing plan can be made smaller by leaving some out (`shrink`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from random import Random
+from typing import Final
+
+from controller_runtime.identifiers import NodeId
+from support.simulation.faults import FAULTS, LATE_FAULTS
+from support.simulation.fleet import Fleet, Timings
+
+
+@dataclass(frozen=True)
+class Fault:
+    at: float
+    kind: str
+    seed: int
+    """Of the dice that decide whom and how it hits."""
+
+    def __str__(self) -> str:
+        return f"{self.at:.3f} s {self.kind}"
+
+
+@dataclass(frozen=True)
+class Size:
+    """How long a schedule's safety phase is, in virtual seconds, and how close its faults are."""
+
+    name: str
+    weight: float
+    seconds: tuple[float, float]
+    pace_s: tuple[float, ...]
+
+
+SIZES: Final = (
+    Size("short", 0.885, (0.1, 0.6), (0.03, 0.06, 0.1)),
+    Size("medium", 0.1, (1.0, 3.0), (0.1, 0.3, 0.6)),
+    Size("long", 0.014, (6.0, 16.0), (0.3, 1.0, 2.0)),
+    Size("minutes", 0.001, (120.0, 240.0), (2.0, 5.0, 10.0)),
+)
+
+
+@dataclass(frozen=True)
+class Plan:
+    seed: int
+    size: str
+    fleet: Fleet
+    duration_s: float
+    think_s: float
+    administrators: int
+    encoding: bool
+    remembers: float
+    """Which share of what nodes say to each other may be said again later."""
+    settled: bool
+    """Faults wait until a first change is acknowledged; otherwise they hit the quorum while it comes up."""
+    faults: tuple[Fault, ...]
+
+    def without(self, dropped: set[int]) -> Plan:
+        """The same plan but for these faults, by their place in the list."""
+        return replace(self, faults=tuple(f for n, f in enumerate(self.faults) if n not in dropped))
+
+    def __str__(self) -> str:
+        fleet = self.fleet
+        start = "settled" if self.settled else "coming up"
+        kind = "dynamic" if fleet.dynamic else "static"
+        lines = [f"seed {self.seed}: {self.size}, {self.duration_s:.2f} s, {start}, codec {self.encoding}"]
+        lines.append(f"  voters {list(fleet.voters)} {kind}, observers {list(fleet.observers)}, join {fleet.auto_join}")
+        lines.append(f"  snapshot after {fleet.snapshot_bytes} bytes, fetch {fleet.fetch_bytes}, {fleet.timings}")
+        lines += [f"  fault {number}: {fault}" for number, fault in enumerate(self.faults)]
+        return "\n".join(lines)
+
+
+def plan_of(seed: int) -> Plan:
+    rng = Random(seed ^ 0x5EED)
+    size = rng.choices(SIZES, [each.weight for each in SIZES])[0]
+    duration = rng.uniform(*size.seconds)
+    fleet = random_fleet(rng)
+    return Plan(
+        seed,
+        size.name,
+        fleet,
+        duration,
+        think_s=rng.choice((0.01, 0.04, 0.1) if size.name != "minutes" else (0.5, 1.0)),
+        administrators=rng.choice((1, 2, 2, 3)),
+        encoding=rng.random() < 0.1,
+        remembers=rng.choice((0.0, 0.05, 0.3)),
+        settled=rng.random() < 0.8,
+        faults=random_faults(rng, fleet, duration, rng.choice(size.pace_s)),
+    )
+
+
+def random_fleet(rng: Random) -> Fleet:
+    count = rng.choice((1, 2, 3, 3, 3, 3, 3, 3, 4, 5))
+    voters = tuple(NodeId(n) for n in range(1, count + 1))
+    observers = tuple(NodeId(100 + n) for n in range(rng.choice((0, 0, 0, 0, 1, 1, 2))))
+    return Fleet(
+        voters,
+        observers,
+        dynamic=rng.random() < 0.7,
+        segment_bytes=rng.choice((1 << 10, 1 << 14)),
+        timings=random_timings(rng),
+        auto_join=rng.random() < 0.2,
+        snapshot_bytes=rng.choice((0, 0, 600, 2000, 8000)),
+        metadata_version=rng.choice(("4.3", "3.6", "3.6")),
+        fetch_bytes=rng.choice((300, 2000, 1 << 20, 1 << 20)),
+    )
+
+
+def random_timings(rng: Random) -> Timings:
+    """Kafka's defaults, or all of them shorter, so that more elections fit into a schedule."""
+    scale = rng.choice((0.1, 0.2, 0.3, 1.0))
+    return Timings(
+        election_timeout_ms=round(1000 * scale),
+        first_election_timeout_ms=rng.choice((50, 150)),
+        fetch_timeout_ms=round(2000 * scale),
+        request_timeout_ms=round(2000 * scale),
+        retry_backoff_ms=rng.choice((20, 200, 200)),
+        fetch_max_wait_ms=rng.choice((100, 500, 500, 500)),
+        no_op_interval_s=rng.choice((0.5, 2.0, 2.0)),
+    )
+
+
+def random_faults(rng: Random, fleet: Fleet, duration_s: float, pace_s: float) -> tuple[Fault, ...]:
+    """Some kinds, each with its own weight, at random moments."""
+    possible = sorted(FAULTS)
+    kinds = rng.sample(possible, rng.randint(1, len(possible)))
+    weights = [rng.choice((0.2, 1.0, 3.0)) for _ in kinds]
+    faults: list[Fault] = []
+    at = rng.expovariate(1 / pace_s)
+    while at < duration_s:
+        kind = rng.choices(kinds, weights)[0]
+        if at > 0.15 or kind not in LATE_FAULTS:
+            faults.append(Fault(at, kind, rng.getrandbits(32)))
+        at += rng.expovariate(1 / pace_s)
+    return tuple(faults)
