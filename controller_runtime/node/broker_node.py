@@ -9,16 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import cast
 
-from controller_runtime.identifiers import Instant, WallClock
+from controller_runtime.identifiers import Instant, Offset, WallClock
 from controller_runtime.metadata.image import MetadataImage
 from controller_runtime.metadata.replay import ReplayError
 from controller_runtime.node.broker_effects import BrokerEffect, BrokerEvent
 from controller_runtime.node.broker_service import BrokerConfig, BrokerService, Effects
+from controller_runtime.node.damage import DamageWatch
 from controller_runtime.node.effects import NodeEffect, Stop
 from controller_runtime.node.events import (
     CallFailed,
     ConnectionClosed,
     LogFlushed,
+    LogScrubbed,
     NodeEvent,
     PeerDisconnected,
     RequestReceived,
@@ -69,6 +71,7 @@ class BrokerNode:
         self.service = BrokerService(config.broker, calls, now)
         self._feed = ImageFeed(self.meta, snapshots)
         self.keeper = SnapshotKeeper(config.snapshots, self.meta, log, snapshots, now)
+        self.damage = DamageWatch(config.snapshots.scrub_interval_ms, self.meta, self.keeper, now)
         self._wants_turn = False
         self._leaving = False
         self._stopped = False
@@ -76,6 +79,19 @@ class BrokerNode:
     @property
     def image(self) -> MetadataImage:
         return self._feed.image.stable
+
+    @property
+    def image_offset(self) -> Offset:
+        return self._feed.position
+
+    @property
+    def applied_timestamp(self) -> int:
+        """The wall clock of the newest batch in the image, ms; -1: none."""
+        return self._feed.last_timestamp
+
+    @property
+    def loaded_snapshots(self) -> int:
+        return self._feed.loaded_snapshots
 
     def start(self, now: Instant, wall: WallClock) -> list[NodeEffect]:
         self.meta.begin_step()
@@ -91,7 +107,12 @@ class BrokerNode:
     def next_deadline(self) -> Instant | None:
         if self._wants_turn:
             return Instant(0.0)
-        wanted = (self.meta.next_deadline(), self.service.next_deadline(), self.keeper.next_deadline())
+        wanted = (
+            self.meta.next_deadline(),
+            self.service.next_deadline(),
+            self.keeper.next_deadline(),
+            self.damage.next_deadline(),
+        )
         return min((at for at in wanted if at is not None), default=None)
 
     def _on_event(self, event: NodeEvent | BrokerEvent, now: Instant, wall: WallClock) -> Effects:
@@ -116,6 +137,8 @@ class BrokerNode:
                 return [*self.keeper.written(snapshot_id, size_bytes, now, wall)]
             case SnapshotGivenUp(snapshot_id, reason):
                 return [*self.keeper.given_up(snapshot_id, reason)]
+            case LogScrubbed(damage):
+                return [*self.damage.scrubbed(damage, now)]
             case TimePassed():
                 return [*self.meta.tick(now, wall)]
             case ShutdownRequested():
@@ -130,6 +153,7 @@ class BrokerNode:
     def _finish(self, out: Effects, now: Instant, wall: WallClock) -> list[NodeEffect]:
         feed = self._feed
         self._wants_turn = feed.advance()
+        out += self.damage.poll(now)
         out += self.keeper.poll(feed.image, feed.position, feed.last_timestamp, feed.replayed_bytes, now, wall)
         replica = self.meta.replica
         controller = replica.leader_endpoint(self.config.raft.listener)

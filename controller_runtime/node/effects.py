@@ -31,7 +31,9 @@ __all__ = [
     "NodeEffect",
     "ResetLog",
     "Respond",
+    "RollLog",
     "SaveElection",
+    "ScrubLog",
     "ShortenLog",
     "Stop",
     "TakeSnapshot",
@@ -111,6 +113,18 @@ class ShortenLog:
 
 
 @dataclass(frozen=True, slots=True)
+class RollLog:
+    """Close the active segment of the metadata log."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScrubLog:
+    """Read the next slice of what lies closed on the disk again, beside everything else. `LogScrubbed` follows."""
+
+    max_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class Log:
     """A line for the operator's eyes, at `level` info, warning or error. Everything else is logged by rendering events and effects."""
 
@@ -139,6 +153,8 @@ NodeEffect = (
     | DropSnapshotPart
     | TakeSnapshot
     | ShortenLog
+    | RollLog
+    | ScrubLog
     | Log
     | Stop
 )

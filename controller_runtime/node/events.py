@@ -123,6 +123,13 @@ class SnapshotGivenUp:
 
 
 @dataclass(frozen=True, slots=True)
+class LogScrubbed:
+    """`ScrubLog` is done. `damage` names the file, the place and the reason, if what is there is not what was written."""
+
+    damage: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class TimePassed:
     """The deadline that `next_deadline()` named has come; feeding it early or late is harmless."""
 
@@ -142,6 +149,7 @@ NodeEvent = (
     | SnapshotFlushed
     | SnapshotWritten
     | SnapshotGivenUp
+    | LogScrubbed
     | TimePassed
     | ShutdownRequested
 )

@@ -60,6 +60,7 @@ from controller_runtime.raft.events import (
 from controller_runtime.raft.messages import LogBatch, RaftError
 from controller_runtime.raft.replica import Replica
 from controller_runtime.raft.voter_set import VoterSet
+from controller_runtime.storage.errors import CorruptFile
 from controller_runtime.values import dataclass, replace
 
 RAFT_KEYS: Final = frozenset(
@@ -145,6 +146,8 @@ class MetadataReplica:
         """Set while this node leads and may write."""
         self.arrived_snapshot: OffsetAndEpoch | None = None
         """A fetched snapshot that the application has not loaded yet."""
+        self.unreadable: list[str] = []
+        """Places that the disk gave back changed, found while serving; see `damage`."""
         self.ready_to_stop = False
         self.meter = RaftMeter()
         """For metrics: what happened so far."""
@@ -413,9 +416,8 @@ class MetadataReplica:
     def _reply_body(self, effect: raft.Reply | raft.ReplyRecords | raft.ReplySnapshot, waiting: _Waiting) -> Message:
         border = self._border(waiting.listener)
         if isinstance(effect, raft.ReplyRecords):
-            at_end = effect.offset >= self.end_offset
-            records = b"" if at_end else self._log.read(effect.offset, effect.max_bytes)
-            return raft_fetch_rpc.fetch_response_to_wire(effect.response, waiting.version, border, records)
+            served, records = self._read(effect)
+            return raft_fetch_rpc.fetch_response_to_wire(served, waiting.version, border, records)
         response = self._slice(effect) if isinstance(effect, raft.ReplySnapshot) else effect.response
         if response.error is not RaftError.NONE:
             self.meter.refuse(request_name(response), response.error.name)
@@ -431,6 +433,20 @@ class MetadataReplica:
             case _:
                 return raft_rpc.response_to_wire(response, waiting.version, border)
 
+    def _read(self, asked: raft.ReplyRecords) -> tuple[messages.FetchResponse, bytes]:
+        """What the disk gives back changed is not served; what may not be committed yet must be readable."""
+        if asked.offset >= self.end_offset:
+            return asked.response, b""
+        try:
+            return asked.response, self._log.read(asked.offset, asked.max_bytes)
+        except CorruptFile as error:
+            if asked.offset >= self.high_watermark:
+                raise
+            self.unreadable.append(str(error))
+        return messages.FetchResponse(
+            RaftError.UNKNOWN_SERVER_ERROR, asked.response.epoch, asked.response.leader_id
+        ), b""
+
     def _slice(self, asked: raft.ReplySnapshot) -> messages.FetchSnapshotResponse:
         size = self._snapshots.snapshot_size(asked.snapshot_id)
         error = RaftError.NONE
@@ -440,7 +456,12 @@ class MetadataReplica:
             error = RaftError.POSITION_OUT_OF_RANGE
         if error is not RaftError.NONE or size is None:
             return messages.FetchSnapshotResponse(error, asked.epoch, asked.leader_id, asked.snapshot_id)
-        data = self._snapshots.read_snapshot(asked.snapshot_id, asked.position, asked.max_bytes)
+        try:
+            data = self._snapshots.read_snapshot(asked.snapshot_id, asked.position, asked.max_bytes)
+        except CorruptFile as failure:
+            self.unreadable.append(str(failure))
+            missing = RaftError.SNAPSHOT_NOT_FOUND
+            return messages.FetchSnapshotResponse(missing, asked.epoch, asked.leader_id, asked.snapshot_id)
         return messages.FetchSnapshotResponse(
             RaftError.NONE, asked.epoch, asked.leader_id, asked.snapshot_id, size, asked.position, data
         )

@@ -34,6 +34,8 @@ class SnapshotConfig:
     max_interval_ms: int = 3_600_000
     retention_bytes: int = 100 << 20
     retention_ms: int = 7 * 24 * 3_600_000
+    scrub_interval_ms: int = 10_000
+    """See `damage`; a name of ours, not Kafka's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +79,14 @@ class SnapshotKeeper:
         """Of the newest snapshot that this node wrote; Kafka's LatestSnapshotGeneratedBytes."""
         self.latest_at: Instant = now
         """When it was written, or this node started."""
+        self.failures = 0
+        """Snapshots that could not be written."""
         self._meta = meta
         self._log = log
         self._snapshots = snapshots
         self._latest = meta.replica.log.latest_snapshot
         self._busy: OffsetAndEpoch | None = None
+        self._renew_from: Offset | None = None
         self._bytes_before = 0
         self._due_by_age = self._age_limit(now)
         self._something_new = False
@@ -108,10 +113,16 @@ class SnapshotKeeper:
             self._start_anew(replayed_bytes, now)
         enough = replayed_bytes - self._bytes_before >= self.config.max_new_bytes
         self._something_new = self._busy is None and image.transaction is None and replayed_bytes > self._bytes_before
+        if self._renew_from is not None:
+            enough = enough or offset >= self._renew_from
         if self._something_new and (enough or now >= self._due_by_age):
             self._start_anew(replayed_bytes, now)
             out += self._take(image, offset, timestamp, wall)
         return out
+
+    def renew(self, end_offset: Offset) -> None:
+        """What lies on the disk below `end_offset` is to be replaced by a snapshot as soon as the image has come so far."""
+        self._renew_from = end_offset
 
     def _start_anew(self, replayed_bytes: int, now: Instant) -> None:
         self._bytes_before = replayed_bytes
@@ -138,10 +149,14 @@ class SnapshotKeeper:
         self.latest_size_bytes, self.latest_at = size_bytes, now
         self._latest = snapshot_id
         out = self._meta.snapshot_taken(snapshot_id, now, wall)
+        if self._renew_from is not None and snapshot_id.offset >= self._renew_from:
+            self._renew_from = None
+            out += self._shorten(snapshot_id, now, wall)
         return [*out, Log("info", f"wrote snapshot {snapshot_id}, {size_bytes} bytes"), *self._tidy(now, wall)]
 
     def given_up(self, snapshot_id: OffsetAndEpoch, reason: str) -> list[NodeEffect]:
         self._busy = None
+        self.failures += 1
         return [Log("error", f"no snapshot {snapshot_id}: {reason}")]
 
     # Tidying.
@@ -157,7 +172,10 @@ class SnapshotKeeper:
         first = first_needed(kept, self._log.size_bytes, self.config, wall)
         if first is None or first.offset <= self._meta.replica.log.start_offset:
             return out
-        out += self._meta.log_shortened(first, now, wall)
+        return [*out, *self._shorten(first, now, wall)]
+
+    def _shorten(self, first: OffsetAndEpoch, now: Instant, wall: WallClock) -> list[NodeEffect]:
+        out = self._meta.log_shortened(first, now, wall)
         return [*out, ShortenLog(first), Log("info", f"the log begins at snapshot {first} now")]
 
     def _timestamp(self, snapshot_id: OffsetAndEpoch, out: list[NodeEffect]) -> int:

@@ -142,6 +142,7 @@ def snapshot_config(config: ServerConfig) -> SnapshotConfig:
         max_interval_ms=settings.integer("metadata.log.max.snapshot.interval.ms"),
         retention_bytes=settings.integer("metadata.max.retention.bytes"),
         retention_ms=settings.integer("metadata.max.retention.ms"),
+        scrub_interval_ms=config.scrub_interval_ms,
     )
 
 

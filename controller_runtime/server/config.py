@@ -32,6 +32,7 @@ _ENVIRONMENT: Final = {
     "quorate.http.listener": "QUORATE_HTTP_LISTENER",
     "quorate.log.format": "QUORATE_LOG_FORMAT",
     "quorate.log.level": "QUORATE_LOG_LEVEL",
+    "quorate.scrub.interval.ms": "QUORATE_SCRUB_INTERVAL_MS",
 }
 
 
@@ -62,6 +63,7 @@ class ServerConfig:
     http_listener: tuple[str, int] | None
     log_format: str
     log_level: str
+    scrub_interval_ms: int
     settings: Settings
     """Everything else, by Kafka's name."""
     notices: tuple[str, ...]
@@ -165,6 +167,7 @@ class _Reading:
             http_listener=http,
             log_format=self._own("quorate.log.format", "text", ("text", "json")),
             log_level=self._own("quorate.log.level", "info", ("debug", "info", "warning", "error")),
+            scrub_interval_ms=self._scrub_interval_ms(),
             settings=settings,
             notices=tuple(notices(settings.properties)),
         )
@@ -271,6 +274,13 @@ class _Reading:
             self._problem("quorate.http.listener", str(error))
             return None
         return host, port
+
+    def _scrub_interval_ms(self) -> int:
+        text = self._own("quorate.scrub.interval.ms", "10000", None)
+        if not text.isascii() or not text.isdigit():
+            self._problem("quorate.scrub.interval.ms", f"{text!r} is not a number of milliseconds (0: never)")
+            return 0
+        return int(text)
 
     def _own(self, name: str, default: str, allowed: tuple[str, ...] | None) -> str:
         assert name in OWN_NAMES, name

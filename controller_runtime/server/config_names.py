@@ -452,5 +452,6 @@ OWN_NAMES: Final = {
     "quorate.http.listener": "HOST:PORT of /livez, /readyz and /metrics; without it there is no HTTP port",
     "quorate.log.format": "text or json",
     "quorate.log.level": "debug, info, warning or error",
+    "quorate.scrub.interval.ms": "between two slices (1 MiB) of the metadata directory that are read again, to find bit rot; 0: never",
 }
-"""Names of ours. The environment variables QUORATE_HTTP_LISTENER, QUORATE_LOG_FORMAT and QUORATE_LOG_LEVEL give their defaults."""
+"""Names of ours. The environment variables QUORATE_HTTP_LISTENER, QUORATE_LOG_FORMAT and so on give their defaults."""

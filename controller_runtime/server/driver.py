@@ -28,7 +28,9 @@ from controller_runtime.node.effects import (
     NodeEffect,
     ResetLog,
     Respond,
+    RollLog,
     SaveElection,
+    ScrubLog,
     ShortenLog,
     Stop,
     TakeSnapshot,
@@ -241,6 +243,10 @@ class Driver:
                 self._snapshots.take(effect)
             case ShortenLog(snapshot_id):
                 self._log.delete_before(snapshot_id)
+            case RollLog():
+                self._log.roll()
+            case ScrubLog(max_bytes):
+                self._snapshots.scrub(max_bytes)
             case CancelCall(call_id):
                 if (call := self._calls.pop(call_id, None)) is not None:
                     call.cancel()

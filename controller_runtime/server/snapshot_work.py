@@ -9,20 +9,24 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import time
 from collections.abc import Callable
 from typing import Final
 
 from controller_runtime.node.effects import TakeSnapshot
-from controller_runtime.node.events import NodeEvent, SnapshotGivenUp, SnapshotWritten
+from controller_runtime.node.events import LogScrubbed, NodeEvent, SnapshotGivenUp, SnapshotWritten
 from controller_runtime.server.disk_thread import DiskThread
 from controller_runtime.storage import snapshot_writer
+from controller_runtime.storage.errors import CorruptFile
 from controller_runtime.storage.metadata_log import MetadataLog
 from controller_runtime.storage.snapshot_writer import SnapshotWrite
 
 log = logging.getLogger(__name__)
 
 _LONGEST_REST_SECONDS: Final = 0.02
+_BEYOND: Final = 1 << 62
+"""Past the end of any file: the rest of a damaged one is not read again in this round."""
 
 
 class SnapshotWork:
@@ -69,6 +73,31 @@ class SnapshotWork:
             case _:
                 self._fault(failure)
 
+    def scrub(self, max_bytes: int) -> None:
+        """Read a slice again from the platter: what the page cache holds of it is dropped first."""
+        found = self._log.begin_scrub(max_bytes)
+        reached: list[int] = []
+
+        def read() -> None:
+            if found is not None:
+                drop_from_cache(found.path, found.position, found.max_bytes)
+                reached.append(found.perform())
+
+        def done(failure: BaseException | None) -> None:
+            match failure:
+                case None:
+                    if found is not None:
+                        self._log.scrubbed(found, reached[0])
+                    self._feed(LogScrubbed(None))
+                case CorruptFile():
+                    if found is not None:
+                        self._log.scrubbed(found, _BEYOND)
+                    self._feed(LogScrubbed(str(failure)))
+                case _:
+                    self._fault(failure)
+
+        self._thread.submit(read, done)
+
     @property
     def is_closing(self) -> bool:
         return self._closing
@@ -77,6 +106,18 @@ class SnapshotWork:
         """Give up what is being written, and let go of the thread."""
         self._closing = True
         self._thread.close()
+
+
+def drop_from_cache(path: str, position: int, size: int) -> None:
+    """Let the next read of these bytes come from the disk; as far as the system takes the advice."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return
+    try:
+        os.posix_fadvise(descriptor, position, size, os.POSIX_FADV_DONTNEED)
+    finally:
+        os.close(descriptor)
 
 
 class _Rests:

@@ -13,7 +13,7 @@ class StorageError(Exception):
 
 
 class CorruptFile(StorageError):
-    """A file holds bytes that no crash of ours can explain."""
+    """A file holds bytes that no crash of ours can explain, or that cannot be read at all."""
 
     def __init__(self, path: str, reason: str, offset: int | None = None) -> None:
         where = path if offset is None else f"{path} at byte {offset}"

@@ -19,7 +19,7 @@ import os
 import stat
 from typing import Final, Protocol
 
-from controller_runtime.storage.errors import DirectoryLocked, DiskFailed, DiskFull
+from controller_runtime.storage.errors import CorruptFile, DirectoryLocked, DiskFailed, DiskFull
 
 _READ_ONLY_MODE: Final = 0o400
 
@@ -28,7 +28,7 @@ class File(Protocol):
     """An open file. Reads and writes carry their position: there is no shared cursor, so a thread may write while another reads."""
 
     def read_at(self, position: int, size: int) -> bytes:
-        """Up to `size` bytes; fewer only at the end of the file."""
+        """Up to `size` bytes; fewer only at the end of the file. Raises `CorruptFile` when the disk cannot give them."""
 
     def write_at(self, position: int, data: bytes) -> None:
         """Write all of it, or raise. Writing past the end extends the file."""
@@ -119,6 +119,12 @@ class OsFile:
         self._path = path
 
     def read_at(self, position: int, size: int) -> bytes:
+        try:
+            return self._read_at(position, size)
+        except OSError as error:
+            raise CorruptFile(self._path, f"cannot be read: {error.strerror}", position) from error
+
+    def _read_at(self, position: int, size: int) -> bytes:
         data = os.pread(self._descriptor, size, position)
         if len(data) == size or not data:
             return data

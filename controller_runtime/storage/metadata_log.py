@@ -22,6 +22,7 @@ from controller_runtime.storage.disk_work import Step
 from controller_runtime.storage.errors import DiskFailed, InvalidOffset
 from controller_runtime.storage.filesystem import FileSystem, join, read_whole
 from controller_runtime.storage.indexes import DEFAULT_INTERVAL_BYTES
+from controller_runtime.storage.scrub import ScrubCursor, ScrubSlice
 from controller_runtime.storage.segment import Segment
 from controller_runtime.storage.small_files import (
     LEADER_EPOCH_CHECKPOINT,
@@ -84,6 +85,7 @@ class MetadataLog:
         self._epoch_starts: list[tuple[Epoch, Offset]] = []
         self._snapshots: list[OffsetAndEpoch] = []
         self._snapshot_sizes: dict[OffsetAndEpoch, int] = {}
+        self._scrub = ScrubCursor()
         self._tail = Tail()
         self._steps: list[Step] = []
         self._start = Offset(0)
@@ -93,6 +95,8 @@ class MetadataLog:
         self._cut_since_taken: int | None = None
         self._epochs_changed = False
         self.torn_bytes = 0
+        self.syncs = 0
+        """Writes of this process that were made durable."""
 
     @classmethod
     def open(cls, filesystem: FileSystem, directory: str, config: LogConfig = LogConfig()) -> MetadataLog:
@@ -177,7 +181,10 @@ class MetadataLog:
         return tuple(self._epoch_starts)
 
     def read(self, offset: Offset, max_bytes: int) -> bytes:
-        """Whole batches, from the one that contains `offset`, up to `max_bytes` in all but at least one; b"" at the log's end."""
+        """Whole batches, from the one that contains `offset`, up to `max_bytes` in all but at least one; b"" at the log's end.
+
+        Raises `CorruptFile` if the disk does not give back what was written (SNP-17).
+        """
         if offset < self._start or offset > self.end_offset:
             raise InvalidOffset(f"offset {offset} is outside of the log {self._start}..{self.end_offset}")
         if offset == self.end_offset:
@@ -185,7 +192,7 @@ class MetadataLog:
         if (at := self._tail.index_of(offset)) is not None:
             return self._tail.read(at, max_bytes)
         segment = self._segments[self._segment_index(offset)]
-        return segment.read(offset, max_bytes, self._written(segment))
+        return segment.read(offset, max_bytes, self._written(segment), checked=True)
 
     def _segment_index(self, offset: Offset) -> int:
         return bisect_right(self._segments, int(offset), key=lambda segment: segment.base_offset) - 1
@@ -312,6 +319,22 @@ class MetadataLog:
             raise InvalidOffset(f"offset {offset} of {self.directory} is not the start of a batch")
         return place.position
 
+    def roll(self) -> None:
+        """Close the active segment, so that all that is written until now can be removed once a snapshot holds it."""
+        if self._segments[-1].size:
+            self._roll(self.end_offset)
+
+    def begin_scrub(self, max_bytes: int) -> ScrubSlice | None:
+        """The next slice of what is flushed, for a thread to read again; None when there is nothing. Goes round and round."""
+        slices = [(segment.path, segment.size) for segment in self._segments[:-1]]
+        slices += [(self._snapshot_path(one), self._snapshot_sizes[one]) for one in self._snapshots]
+        found = self._scrub.next_slice(slices, max_bytes)
+        return None if found is None else ScrubSlice(self._filesystem, *found)
+
+    def scrubbed(self, done: ScrubSlice, position: int) -> None:
+        """The slice was read up to `position`, a batch boundary."""
+        self._scrub.move(done.path, position)
+
     def reset(self, snapshot_id: OffsetAndEpoch) -> None:
         """Drop the whole log; it continues, empty, at the end of this snapshot. Older snapshots go too."""
         while self._segments:
@@ -415,6 +438,7 @@ class MetadataLog:
         """The write was performed: what it wrote and nobody cut since is durable."""
         assert pending is self._in_flight, "a pending write is completed once, in order"
         self._in_flight = None
+        self.syncs += 1
         cut = self._cut_since_taken
         if cut is None:
             self._flushed = pending.end_offset

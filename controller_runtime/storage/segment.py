@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from controller_runtime.storage import file_names
-from controller_runtime.storage.batch_scan import HEADER_SIZE, BatchPlace, parse_batch
+from controller_runtime.storage.batch_scan import HEADER_SIZE, BatchPlace, checksum_holds, parse_batch
 from controller_runtime.storage.errors import CorruptFile
 from controller_runtime.storage.filesystem import File, FileSystem, join
 from controller_runtime.storage.indexes import DEFAULT_INTERVAL_BYTES, SegmentIndexes
@@ -71,15 +71,21 @@ class Segment:
             position = place.end
         return None
 
-    def read(self, offset: int, max_bytes: int, written: int) -> bytes:
-        """Whole batches from the one that holds `offset`: at least one, else no more than `max_bytes`."""
+    def read(self, offset: int, max_bytes: int, written: int, *, checked: bool = False) -> bytes:
+        """Whole batches from the one that holds `offset`: at least one, else no more than `max_bytes`.
+
+        `checked`: each is verified, for whoever must not pass on what the disk has made of it since it was written.
+        """
         assert self.file is not None, f"{self.path} is not open"
         first = self.find(offset, written)
         if first is None:
             return b""
         wanted = min(max(max_bytes, first.size), written - first.position)
         data = self.file.read_at(first.position, wanted)
-        return data[: whole_batches(data)]
+        data = data[: whole_batches(data)]
+        if checked:
+            verify(data, self.path, first.position)
+        return data
 
     def truncate(self, size: int, end_offset: int) -> None:
         """Forget what lies at byte `size` and after; `end_offset` is the offset there."""
@@ -109,6 +115,16 @@ class Segment:
         ]
         self.offset_entries_written, self.time_entries_written = len(offset.offsets), len(time.offsets)
         return [write for write in writes if write[2] or anew]
+
+
+def verify(data: bytes, path: str, position: int) -> None:
+    """Raise `CorruptFile` unless these whole batches, read at `position`, are what their checksums were made of."""
+    at, view = 0, memoryview(data)
+    while at < len(data):
+        size = int.from_bytes(data[at + 8 : at + 12], "big") + 12
+        if size < HEADER_SIZE or not checksum_holds(view[at : at + size]):
+            raise CorruptFile(path, "the checksum of a batch does not hold", position + at)
+        at += size
 
 
 def whole_batches(data: bytes) -> int:
