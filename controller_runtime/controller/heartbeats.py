@@ -84,6 +84,10 @@ class Heartbeats:
         contact = self._contacts.get(broker.id)
         return contact.at if contact is not None and contact.epoch == broker.epoch else float("-inf")
 
+    def silences(self, now: Instant) -> dict[NodeId, float]:
+        """Seconds since the last heartbeat, by broker."""
+        return {broker_id: max(0.0, now - contact.at) for broker_id, contact in self._contacts.items()}
+
     def begin_shutdown(self, broker_id: NodeId, offset: Offset) -> None:
         """Remember where the log ended when the broker entered controlled shutdown; only the first time counts (CLU-08)."""
         self._shutdown_offsets.setdefault(broker_id, offset)

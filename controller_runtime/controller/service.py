@@ -118,6 +118,10 @@ class ControllerService:
     def is_active(self) -> bool:
         return self._leadership is not None
 
+    def silences(self, now: Instant) -> dict[NodeId, float]:
+        """Seconds since each broker's last heartbeat; nothing when another controller is active."""
+        return self._leadership.heartbeats.silences(now) if self._leadership else {}
+
     def activate(self, image: MetadataImage, now: Instant) -> tuple[VersionedRecord, ...]:
         """Begin to lead with the whole log replayed into `image`. The records, if any, become one atomic batch, before all others."""
         assert self._leadership is None, "this controller is active already"

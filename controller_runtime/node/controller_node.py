@@ -26,12 +26,14 @@ from controller_runtime.metadata.replay import ReplayError
 from controller_runtime.node import envelope as envelopes
 from controller_runtime.node.api_versions import api_versions
 from controller_runtime.node.controller_registration import ControllerIdentity, ControllerRegistrar
+from controller_runtime.node.damage import DamageWatch
 from controller_runtime.node.describe_quorum import describe_quorum
 from controller_runtime.node.effects import CloseConnection, Log, NodeEffect, Respond, Stop
 from controller_runtime.node.events import (
     CallFailed,
     ConnectionClosed,
     LogFlushed,
+    LogScrubbed,
     NodeEvent,
     PeerDisconnected,
     RequestReceived,
@@ -52,6 +54,7 @@ from controller_runtime.protocol.api_keys import ApiKey, Role
 from controller_runtime.protocol.errors import ErrorCode, ProtocolError
 from controller_runtime.protocol.messages.api_versions_request import ApiVersionsRequest
 from controller_runtime.protocol.messages.api_versions_response import ApiVersionsResponse
+from controller_runtime.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
 from controller_runtime.protocol.messages.describe_quorum_request import DescribeQuorumRequest
 from controller_runtime.protocol.messages.envelope_request import EnvelopeRequest
 from controller_runtime.protocol.schema import Message
@@ -90,6 +93,22 @@ class ControllerStatus:
     voters: tuple[NodeId, ...]
 
 
+@dataclass(slots=True)
+class OperationCounters:
+    """For metrics: what was asked of the active controller."""
+
+    operations: int = 0
+    """Requests that were decided."""
+    refused_operations: int = 0
+    """Refused because too many wait for their commit."""
+    refused_heartbeats: int = 0
+
+    def refused(self, request: Message, *, overloaded: bool) -> None:
+        if overloaded:
+            self.refused_operations += 1
+            self.refused_heartbeats += isinstance(request, BrokerHeartbeatRequest)
+
+
 class ControllerNode:
     """Implements `ports.Node`."""
 
@@ -111,12 +130,14 @@ class ControllerNode:
         )
         self._feed = ImageFeed(self.meta, snapshots)
         self.keeper = SnapshotKeeper(config.snapshots, self.meta, log, snapshots, now)
+        self.damage = DamageWatch(config.snapshots.scrub_interval_ms, self.meta, self.keeper, now)
         self._service = ControllerService(config.controller, chance)
         self._registrar = ControllerRegistrar(config.identity, self.meta.calls)
         self._writer: LogWriter | None = None
         self._pending = PendingReplies()
         self._stopped = False
         self._wants_turn = False
+        self.counters = OperationCounters()
 
     # What others may know.
 
@@ -133,6 +154,19 @@ class ControllerNode:
     @property
     def is_active(self) -> bool:
         return self._writer is not None
+
+    @property
+    def applied_timestamp(self) -> int:
+        """The wall clock of the newest batch in the image, ms; -1: none."""
+        return self._writer.committed_timestamp if self._writer else self._feed.last_timestamp
+
+    @property
+    def loaded_snapshots(self) -> int:
+        return self._feed.loaded_snapshots
+
+    def silences(self, now: Instant) -> dict[NodeId, float]:
+        """Seconds since each broker's last heartbeat, if this controller is active."""
+        return self._service.silences(now)
 
     def status(self) -> ControllerStatus:
         replica = self.meta.replica
@@ -176,7 +210,12 @@ class ControllerNode:
     def next_deadline(self) -> Instant | None:
         if self._wants_turn:
             return Instant(0.0)
-        wanted = [self.meta.next_deadline(), self._registrar.next_deadline(), self.keeper.next_deadline()]
+        wanted = [
+            self.meta.next_deadline(),
+            self._registrar.next_deadline(),
+            self.keeper.next_deadline(),
+            self.damage.next_deadline(),
+        ]
         if self._writer is not None:
             wanted += [self._service.next_deadline(), self._writer.linger_until]
         return min((at for at in wanted if at is not None), default=None)
@@ -207,6 +246,8 @@ class ControllerNode:
                 return self.keeper.written(snapshot_id, size_bytes, now, wall)
             case SnapshotGivenUp(snapshot_id, reason):
                 return self.keeper.given_up(snapshot_id, reason)
+            case LogScrubbed(damage):
+                return self.damage.scrubbed(damage, now)
             case TimePassed():
                 return self.meta.tick(now, wall)
             case ShutdownRequested():
@@ -283,7 +324,9 @@ class ControllerNode:
             return [CloseConnection(event.connection.connection_id)]
         writer = self._writer
         if writer is None or self._pending.is_full:
+            self.counters.refused(asker.request, overloaded=writer is not None)
             return [self._refuse(asker)]
+        self.counters.operations += 1
         context = self._context(event, version, principal, writer.next_offset, wall)
         if key == ApiKey.UPDATE_FEATURES:
             fault = self.meta.replica.upgrade_fault(LATEST_KRAFT_VERSION)
@@ -343,7 +386,7 @@ class ControllerNode:
         out += self._register(now, wall)
         if self._writer is not None and self.meta.leading is None:
             out += self._lead_or_follow(now, wall)  # Writing may be what makes it notice that it leads no more.
-        out += self._keep_snapshots(now, wall)
+        out += self.damage.poll(now) + self._keep_snapshots(now, wall)
         if self.meta.ready_to_stop and not self._stopped:
             self._stopped = True
             out.append(Stop("shut down"))
