@@ -1,6 +1,6 @@
 """The state of one replica, and the only ways to change its role.
 
-`enter` checks the transition against the table, abandons the calls of the old role, and writes the election state before anything that
+`enter` checks the change against the table of `transitions`, abandons the calls of the old role, and writes the election state before anything that
 follows can leave. The other modules of this package are functions over a `Quorum`: each is one conversation (votes, fetches, …).
 Effects are collected in `out`, in order. Nothing here reads a clock: `now` comes with every call.
 """
@@ -40,7 +40,6 @@ from controller_runtime.raft.messages import (
     Request,
 )
 from controller_runtime.raft.roles import (
-    TRANSITIONS,
     Adding,
     Candidate,
     Follower,
@@ -51,6 +50,7 @@ from controller_runtime.raft.roles import (
     Unattached,
     known_endpoint,
 )
+from controller_runtime.raft.transitions import check_transition
 from controller_runtime.raft.voter_set import Listeners, Voter, VoterHistory, VoterSet
 
 TOLD_EPOCHS: Final = 1000
@@ -183,8 +183,7 @@ class Quorum:
     # Changing role.
 
     def enter(self, role: Role) -> None:
-        assert type(role) in TRANSITIONS[type(self.role)], f"{type(self.role).__name__} -> {type(role).__name__}"
-        assert role.epoch >= self.epoch, f"epochs must not fall: {self.epoch} -> {role.epoch}"
+        check_transition(self.role, role, self.vote_in(role.epoch), is_voter=self.is_voter)
         left = self.role
         self.role = role
         self.out += [Abandon(number) for number in self.calls.abandon_all()]

@@ -27,6 +27,7 @@ from controller_runtime.raft import (
 )
 from controller_runtime.raft.calls import Call
 from controller_runtime.raft.config import RaftConfig
+from controller_runtime.raft.counters import Counters
 from controller_runtime.raft.describe import QuorumDescription, ReplicaStatus, describe, status
 from controller_runtime.raft.effects import Fault, Lane, RaftEffect, ReadyToStop, SaveElection
 from controller_runtime.raft.election_state import ElectionState
@@ -75,6 +76,7 @@ from controller_runtime.raft.messages import (
 from controller_runtime.raft.quorum import Quorum
 from controller_runtime.raft.restart import restore
 from controller_runtime.raft.roles import Candidate, Follower, Leader, Prospective, Resigned, Role, Unattached
+from controller_runtime.raft.transitions import IllegalTransition
 from controller_runtime.raft.voter_set import Listeners, VoterHistory, VoterSet
 
 MAX_TURNS = 8
@@ -101,8 +103,12 @@ class Replica:
         return self._finish(now)
 
     def step(self, event: RaftEvent, now: Instant) -> list[RaftEffect]:
-        self._dispatch(event, now)
-        return self._finish(now)
+        try:
+            self._dispatch(event, now)
+            return self._finish(now)
+        except IllegalTransition as illegal:
+            self._q.out.clear()  # Nothing of a step that went wrong may leave.
+            return [Fault(str(illegal))]
 
     def next_deadline(self) -> Instant | None:
         return self._q.wake_at
@@ -162,6 +168,11 @@ class Replica:
     def status(self, now: Instant) -> ReplicaStatus:
         """What metrics tell; cheap enough for every scrape."""
         return status(self._q, now)
+
+    @property
+    def counters(self) -> Counters:
+        """To look at, not to change."""
+        return self._q.counters
 
     def describe(self, now: Instant) -> QuorumDescription | None:
         """Everything a leader knows of its replicas; None from any other role."""

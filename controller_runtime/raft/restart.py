@@ -13,6 +13,7 @@ from controller_runtime.raft.election_state import ElectionState
 from controller_runtime.raft.log_view import LogView
 from controller_runtime.raft.quorum import Quorum
 from controller_runtime.raft.roles import Ballot, Candidate, Follower, Resigned, Unattached
+from controller_runtime.raft.transitions import INITIAL
 from controller_runtime.raft.voter_set import VoterHistory
 
 
@@ -43,6 +44,7 @@ def restore(
     elif state.leader_id is not None and quorum.reachable(state.leader_id, ()):
         fetch_deadline = quorum.after(now, config.fetch_timeout_ms)
         quorum.role = Follower(state.epoch, state.leader_id, (), fetch_deadline, state.voted_key)
+    assert type(quorum.role) in INITIAL, f"no restart begins as {type(quorum.role).__name__}"
     quorum.save()
     return quorum
 

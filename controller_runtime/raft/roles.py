@@ -1,13 +1,10 @@
-"""The six roles of a replica, what each remembers, and which may follow which.
+"""The six roles of a replica, and what each remembers. Which may follow which is said in `transitions`.
 
-`TRANSITIONS` is the authority: `Quorum.enter` refuses what it does not list, and the diagram in `docs/design/raft-roles.md` is drawn from
-it. The names and rules are Kafka 4.x's: only a Prospective becomes a Candidate, only a Candidate becomes a Leader, and a
-replica that led an epoch before a restart only ever resigns from it.
+A role lasts as long as its epoch and its way of taking part. The log and the voters outlive it in `Quorum`, the vote is carried over while the
+epoch lasts; entering a role forgets everything else that belonged to the last one.
 """
 
 from __future__ import annotations
-
-from typing import Final
 
 from controller_runtime.identifiers import Endpoint, Epoch, Instant, NodeId, Offset, OffsetAndEpoch, ReplicaKey
 from controller_runtime.raft.voter_set import Listeners, Voter
@@ -178,27 +175,6 @@ class Resigned:
 
 Role = Unattached | Prospective | Candidate | Leader | Follower | Resigned
 
-TRANSITIONS: Final[dict[type[Role], frozenset[type[Role]]]] = {
-    Unattached: frozenset({Unattached, Prospective, Follower}),
-    Prospective: frozenset({Unattached, Candidate, Follower}),
-    Candidate: frozenset({Unattached, Prospective, Leader, Follower}),
-    Leader: frozenset({Unattached, Follower, Resigned}),
-    Follower: frozenset({Unattached, Prospective, Follower}),
-    Resigned: frozenset({Unattached, Follower}),
-}
-
-INITIAL: Final[frozenset[type[Role]]] = frozenset({Unattached, Candidate, Follower, Resigned})
-"""Where a restart may begin (kraft-facts 3.2): never as Leader, and never as Prospective."""
-
 
 def known_endpoint(listeners: Listeners, listener: str) -> Endpoint | None:
     return next((endpoint for name, endpoint in listeners if name == listener), None)
-
-
-def diagram() -> str:
-    """The transitions as a Mermaid state diagram."""
-    lines = ["stateDiagram-v2"]
-    lines += [f"    [*] --> {role.__name__}" for role in TRANSITIONS if role in INITIAL]
-    for source, targets in TRANSITIONS.items():
-        lines += [f"    {source.__name__} --> {target.__name__}" for target in TRANSITIONS if target in targets]
-    return "\n".join(lines)
