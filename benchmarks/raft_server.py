@@ -34,8 +34,8 @@ from controller_runtime.protocol.record_batch import Record, encode_batch
 from controller_runtime.raft.messages import LogBatch
 from controller_runtime.raft.voter_set import EMPTY
 from controller_runtime.server import assembly, config, process
+from controller_runtime.server.facts import NodeFacts
 from controller_runtime.server.health import Readiness
-from controller_runtime.server.metrics import NodeFacts
 from controller_runtime.server.requests import Requests
 
 if TYPE_CHECKING:
@@ -113,18 +113,28 @@ class AppendingNode:
 class RunningAppender:
     """Implements `running.RunningNode`."""
 
-    data_plane: DataPlane | None = None
-
     def __init__(self, node: AppendingNode) -> None:
-        self.node = node
+        self._node = node
+
+    @property
+    def node(self) -> AppendingNode:
+        return self._node
+
+    @property
+    def step_requests(self) -> None:
+        """Requests are taken one by one."""
+
+    @property
+    def data_plane(self) -> DataPlane | None:
+        return None
 
     def attach(self, feed: Callable[[NodeEvent], None]) -> None:
         """Nothing comes from anywhere else."""
 
     def readiness(self) -> Readiness:
-        return Readiness(leader_known=self.node.meta.replica.leader_id is not None, unfenced=None)
+        return Readiness(leader_known=self._node.meta.replica.leader_id is not None, unfenced=None)
 
-    def facts(self, connections: Mapping[str, int]) -> NodeFacts:
+    async def facts(self, connections: Mapping[str, int]) -> NodeFacts:
         raise NotImplementedError("this process has no HTTP port")
 
     def close(self) -> None:

@@ -1,29 +1,249 @@
-"""What a running node tells its probes and metrics, read from the node when somebody asks."""
+"""What a running node tells its probes and metrics, read from the node when somebody asks.
+
+`NodeFacts` are values of one moment; `metrics` gives them their names. `Observer` is what a process keeps between two looks, to turn counters into rates.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import os
+import time
+from collections.abc import Mapping
 from typing import Final
 
+from controller_runtime.identifiers import NO_DIRECTORY, Instant, ReplicaKey
 from controller_runtime.metadata.image import MetadataImage
 from controller_runtime.node.metadata_replica import MetadataReplica
-from controller_runtime.server.metrics import ImageFacts, RaftFacts
+from controller_runtime.node.ports import Node
+from controller_runtime.node.snapshots import SnapshotKeeper
+from controller_runtime.raft.replica import Replica
+from controller_runtime.raft.roles import Candidate, Follower, Leader, Prospective, Resigned, Unattached
+from controller_runtime.server.image_facts import ImageCounter, ImageFacts
+from controller_runtime.server.measuring import Distribution, IdleShare, Rate, WatchedNode
+from controller_runtime.values import dataclass, field
 
 _PAGE_BYTES: Final = os.sysconf("SC_PAGE_SIZE")
 
 
-def raft_facts(meta: MetadataReplica, observers: int | None) -> RaftFacts:
-    replica = meta.replica
-    return RaftFacts(
-        state=type(replica.role).__name__.lower(),
-        epoch=replica.epoch,
-        leader_id=replica.leader_id,
-        voted_id=None,
-        high_watermark=replica.high_watermark,
-        log_end_offset=replica.log.end_offset,
-        log_end_epoch=replica.log.last_epoch,
-        voters=len(replica.voters),
-        observers=observers,
+@dataclass(frozen=True, slots=True)
+class ReplicaFacts:
+    """What a leader knows of another replica. None: it has not fetched yet."""
+
+    node_id: int
+    directory_id: str
+    is_voter: bool
+    lag: int | None
+    since_caught_up_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class RaftFacts:
+    """The attributes of raft-metrics. None: unknown, shown as -1; an average of nothing is shown as NaN."""
+
+    state: str
+    epoch: int
+    leader_id: int | None
+    voted_id: int | None
+    voted_directory: str | None
+    high_watermark: int | None
+    log_end_offset: int
+    log_end_epoch: int
+    voters: int
+    log_start_offset: int = 0
+    voters_without_address: int = 0
+    observers: int | None = None
+    """Known to the leader only, as in Kafka; so are the next two."""
+    uncommitted_voter_change: bool | None = None
+    replicas: tuple[ReplicaFacts, ...] = ()
+    commit_latency_ms: tuple[float, float] | None = None
+    election_latency_ms: tuple[float, float] | None = None
+    append_rate: float = 0.0
+    fetch_rate: float = 0.0
+    idle_ratio: float = 1.0
+    ignored_static_voters: bool = False
+    new_leaders: int = 0
+    refused: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    bad_answers: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    refused_epochs: int = 0
+    impostors: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class LogFacts:
+    """What the image was made of, and what was made of it."""
+
+    applied_offset: int
+    """-1: nothing yet."""
+    applied_timestamp_ms: int
+    loaded_snapshots: int
+    latest_snapshot_bytes: int
+    latest_snapshot_age_ms: int
+    failed_snapshots: int = 0
+    syncs: int = 0
+    now_ms: int = 0
+
+    @property
+    def lag_ms(self) -> int:
+        return max(0, self.now_ms - self.applied_timestamp_ms) if self.applied_timestamp_ms > 0 else 0
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerFacts:
+    """What only a controller counts."""
+
+    is_active: bool
+    operations: int
+    refused_operations: int
+    refused_heartbeats: int
+    since_heartbeat_ms: Mapping[int, int]
+    """Known to the active controller only."""
+    processing: Distribution
+    waiting: Distribution
+
+
+@dataclass(frozen=True, slots=True)
+class NodeFacts:
+    node_id: int
+    cluster_id: str
+    raft: RaftFacts
+    log: LogFacts
+    image: ImageFacts
+    controller: ControllerFacts | None
+    is_broker: bool
+    connections: Mapping[str, int]
+    """Open connections by listener."""
+    resident_bytes: int
+    started_at_ms: int
+    broker_state: int | None = None
+    """BrokerState's number: 0 not running, 1 starting, 2 recovery, 3 running, 6 pending controlled shutdown, 7 shutting down."""
+    leaders: int = 0
+    replicas: int = 0
+    counters: Mapping[str, float] = field(default_factory=dict)
+
+
+class Observer:
+    """What is kept between two looks at one process."""
+
+    def __init__(self, node: Node) -> None:
+        self.node = WatchedNode(node)
+        self.images = ImageCounter()
+        now = time.monotonic()
+        self._appended, self._fetched = Rate(now), Rate(now)
+        self._idle = IdleShare()
+        self._counting = asyncio.Lock()
+
+    @staticmethod
+    def now() -> Instant:
+        """The clock of the event loop, which drives the node."""
+        return Instant(asyncio.get_running_loop().time())
+
+    async def count(self, image: MetadataImage) -> ImageFacts:
+        """Off the loop when it takes long; two at once would be in each other's way."""
+        async with self._counting:
+            if self.images.is_quick(image):
+                return self.images.count(image)
+            return await asyncio.to_thread(self.images.count, image)
+
+    def raft(self, meta: MetadataReplica, static_configured: bool) -> RaftFacts:
+        replica, meter, now = meta.replica, meta.meter, self.now()
+        voted = voted_key(replica, meta.config.key)
+        described = replica.describe(now)
+        return RaftFacts(
+            state=state_name(replica),
+            epoch=replica.epoch,
+            leader_id=replica.leader_id,
+            voted_id=None if voted is None else voted.node_id,
+            voted_directory=None if voted is None or voted.directory_id == NO_DIRECTORY else str(voted.directory_id),
+            high_watermark=replica.high_watermark,
+            log_end_offset=replica.log.end_offset,
+            log_end_epoch=replica.log.last_epoch,
+            log_start_offset=replica.log.start_offset,
+            voters=len(replica.voters),
+            voters_without_address=sum(v.endpoint(meta.config.listener) is None for v in replica.voters.voters),
+            observers=None if described is None else len(described.observers),
+            uncommitted_voter_change=None if described is None else has_uncommitted_voters(replica),
+            replicas=() if described is None else replica_facts(meta, now),
+            commit_latency_ms=_in_ms(meter.commits.average_and_maximum(now)),
+            election_latency_ms=_in_ms(meter.elections.average_and_maximum(now)),
+            append_rate=self._appended.per_second(meter.appended_records, now),
+            fetch_rate=self._fetched.per_second(meter.fetched_records, now),
+            idle_ratio=self._idle.read(),
+            ignored_static_voters=static_configured and replica.voter_history.latest_offset is not None,
+            new_leaders=meter.new_leaders,
+            refused=dict(meter.refused),
+            bad_answers=dict(meter.bad_answers),
+            refused_epochs=replica.counters.refused_epochs,
+            impostors=replica.counters.impostors,
+        )
+
+
+def _in_ms(seconds: tuple[float, float] | None) -> tuple[float, float] | None:
+    return None if seconds is None else (seconds[0] * 1000, seconds[1] * 1000)
+
+
+def voted_key(replica: Replica, own: ReplicaKey) -> ReplicaKey | None:
+    """Whom this node voted for in its epoch."""
+    match replica.role:
+        case Unattached(voted=voted) | Prospective(voted=voted) | Follower(voted=voted) | Resigned(voted=voted):
+            return voted
+        case Candidate() | Leader():
+            return own
+
+
+def has_uncommitted_voters(replica: Replica) -> bool:
+    written = replica.voter_history.latest_offset
+    return written is not None and written >= (replica.high_watermark or 0)
+
+
+def state_name(replica: Replica) -> str:
+    """Kafka's current-state."""
+    match replica.role:
+        case Leader():
+            return "leader"
+        case Candidate():
+            return "candidate"
+        case Resigned():
+            return "resigned"
+        case Follower():
+            return "follower" if replica.is_voter else "observer"
+        case Prospective(voted=voted):
+            return "prospective" if voted is None else "prospective-voted"
+        case Unattached(voted=voted):
+            if not replica.is_voter:
+                return "observer"
+            return "unattached" if voted is None else "unattached-voted"
+
+
+def replica_facts(meta: MetadataReplica, now: Instant) -> tuple[ReplicaFacts, ...]:
+    seen = meta.replica.describe(now)
+    if seen is None:
+        return ()
+    end = meta.replica.log.end_offset
+    return tuple(
+        ReplicaFacts(
+            one.key.node_id,
+            str(one.key.directory_id),
+            is_voter,
+            None if one.end_offset < 0 else max(0, end - one.end_offset),
+            None if one.last_caught_up is None else max(0.0, now - one.last_caught_up),
+        )
+        for is_voter, group in ((True, seen.voters), (False, seen.observers))
+        for one in group
+        if one.key.node_id != meta.config.node_id or not is_voter
+    )
+
+
+def log_facts(keeper: SnapshotKeeper, offset: int, timestamp_ms: int, loaded: int, syncs: int) -> LogFacts:
+    """`offset`: where the image ends."""
+    return LogFacts(
+        applied_offset=offset - 1,
+        applied_timestamp_ms=timestamp_ms,
+        loaded_snapshots=loaded,
+        latest_snapshot_bytes=keeper.latest_size_bytes,
+        latest_snapshot_age_ms=int((Observer.now() - keeper.latest_at) * 1000),
+        failed_snapshots=keeper.failures,
+        syncs=syncs,
+        now_ms=time.time_ns() // 1_000_000,
     )
 
 
@@ -31,17 +251,3 @@ def resident_bytes() -> int:
     """RSS, as /proc tells it."""
     with open("/proc/self/statm", "rb") as file:
         return int(file.read().split()[1]) * _PAGE_BYTES
-
-
-def image_facts(image: MetadataImage) -> ImageFacts:
-    brokers = tuple(image.cluster.brokers.values())
-    leaders = [topic.leader(index) for topic in image.topics for index in range(topic.partition_count)]
-    return ImageFacts(
-        active_brokers=sum(not broker.fenced for broker in brokers),
-        fenced_brokers=sum(broker.fenced for broker in brokers),
-        topics=len(image.topics),
-        partitions=len(leaders),
-        offline_partitions=sum(leader is not None and leader < 0 for leader in leaders),
-        metadata_version=image.features.metadata_version,
-        finalized=dict(image.features.levels),
-    )

@@ -7,10 +7,11 @@ majority resigns, so "known" means "recently heard of".
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
+from controller_runtime.server.facts import NodeFacts
 from controller_runtime.server.http import Answer, Route
-from controller_runtime.server.metrics import NodeFacts, render, samples
+from controller_runtime.server.metrics import render, samples
 from controller_runtime.values import dataclass
 
 
@@ -31,7 +32,7 @@ class Readiness:
         return tuple(missing)
 
 
-def routes(readiness: Callable[[], Readiness], facts: Callable[[], NodeFacts]) -> dict[str, Route]:
+def routes(readiness: Callable[[], Readiness], facts: Callable[[], Awaitable[NodeFacts]]) -> dict[str, Route]:
     def livez() -> Answer:
         return Answer(200, "ok\n")
 
@@ -39,7 +40,7 @@ def routes(readiness: Callable[[], Readiness], facts: Callable[[], NodeFacts]) -
         reasons = readiness().reasons
         return Answer(503, "".join(f"{reason}\n" for reason in reasons)) if reasons else Answer(200, "ok\n")
 
-    def metrics() -> Answer:
-        return Answer(200, render(samples(facts())), "text/plain; version=0.0.4; charset=utf-8")
+    async def metrics() -> Answer:
+        return Answer(200, render(samples(await facts())), "text/plain; version=0.0.4; charset=utf-8")
 
     return {"/livez": livez, "/readyz": readyz, "/metrics": metrics}

@@ -1,13 +1,13 @@
 """A small HTTP/1.1 responder for probes and metrics: GET and HEAD, one answer per connection.
 
 Not a web server: a request head is at most 8 KiB, must arrive within ten seconds, has no body, and at most 64 connections are open.
-Routes are functions that return at once, so what this port answers is also the event loop's heartbeat.
+Routes are functions that return at once, so what this port answers is also the event loop's heartbeat; one that has much to count may be a coroutine.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Final, cast
 
 from controller_runtime.values import dataclass
@@ -34,7 +34,7 @@ class Answer:
     content_type: str = "text/plain; charset=utf-8"
 
 
-Route = Callable[[], Answer]
+Route = Callable[[], Answer | Coroutine[None, None, Answer]]
 
 
 class HttpPort:
@@ -55,7 +55,7 @@ class HttpPort:
         if self._server is not None:
             self._server.close()
 
-    def answer(self, head: bytes) -> tuple[Answer, bool]:
+    async def answer(self, head: bytes) -> tuple[Answer, bool]:
         """The answer to a request head, and whether its body is wanted."""
         words = head.split(b"\r\n", 1)[0].split(b" ")
         if len(words) != 3 or not words[2].startswith(b"HTTP/1."):
@@ -66,7 +66,8 @@ class HttpPort:
         if route is None:
             return Answer(404, f"there are {', '.join(sorted(self.routes))}\n"), words[0] == b"GET"
         try:
-            return route(), words[0] == b"GET"
+            found = route()
+            return found if isinstance(found, Answer) else await found, words[0] == b"GET"
         except Exception as error:
             return Answer(500, f"{type(error).__name__}: {error}\n"), True
 
@@ -77,6 +78,7 @@ class _Connection(asyncio.Protocol):
         self._head = bytearray()
         self._transport: asyncio.Transport | None = None
         self._timer: asyncio.TimerHandle | None = None
+        self._answering: asyncio.Task[None] | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
@@ -94,10 +96,15 @@ class _Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self._head += data
+        if self._answering is not None:
+            return  # one question per connection
         if b"\r\n\r\n" in self._head:
-            self._reply(*self._port.answer(bytes(self._head)))
+            self._answering = asyncio.ensure_future(self._answer())
         elif len(self._head) > MAX_HEAD_BYTES:
             self._reply(Answer(431, "the request head is too large\n"), body_wanted=True)
+
+    async def _answer(self) -> None:
+        self._reply(*await self._port.answer(bytes(self._head)))
 
     def _reply(self, answer: Answer, body_wanted: bool) -> None:
         assert self._transport is not None

@@ -2,62 +2,21 @@
 
 `kafka.controller:type=KafkaController,name=ActiveControllerCount` becomes `kafka_controller_kafkacontroller_activecontrollercount`, and an
 attribute of `kafka.server:type=raft-metrics` becomes `kafka_server_raftmetrics_current_epoch`: lower case, dots and dashes to
-underscores. So dashboards and alerts made for Apache Kafka work. The facts come in as values; nothing is kept here.
+underscores. So dashboards and alerts made for Apache Kafka work. What Kafka has no name for begins with `quorate_`. The facts come in as values;
+nothing is kept here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
+from math import isnan, nan
 
-from controller_runtime.values import dataclass, field
-
-
-@dataclass(frozen=True, slots=True)
-class RaftFacts:
-    """The attributes of raft-metrics. None: unknown, shown as -1."""
-
-    state: str
-    epoch: int
-    leader_id: int | None
-    voted_id: int | None
-    high_watermark: int | None
-    log_end_offset: int
-    log_end_epoch: int
-    voters: int
-    observers: int | None
-    """Known to the leader only, as in Kafka."""
-
-
-@dataclass(frozen=True, slots=True)
-class ImageFacts:
-    """What the committed image of the cluster holds."""
-
-    active_brokers: int
-    fenced_brokers: int
-    topics: int
-    partitions: int
-    offline_partitions: int
-    metadata_version: int
-    finalized: Mapping[str, int]
-
-
-@dataclass(frozen=True, slots=True)
-class NodeFacts:
-    node_id: int
-    cluster_id: str
-    raft: RaftFacts
-    image: ImageFacts
-    is_controller: bool
-    is_broker: bool
-    connections: Mapping[str, int]
-    """Open connections by listener."""
-    resident_bytes: int
-    started_at_ms: int
-    broker_state: int | None = None
-    """BrokerState's number: 0 not running, 1 starting, 2 recovery, 3 running, 6 pending controlled shutdown, 7 shutting down."""
-    leaders: int = 0
-    replicas: int = 0
-    counters: Mapping[str, float] = field(default_factory=dict)
+from controller_runtime.identifiers import METADATA_TOPIC_NAME
+from controller_runtime.node.api_versions import SUPPORTED_LEVELS
+from controller_runtime.server.facts import ControllerFacts, LogFacts, NodeFacts, RaftFacts
+from controller_runtime.server.image_facts import ACTIVE, CONTROLLED_SHUTDOWN, FENCED, ImageFacts
+from controller_runtime.server.measuring import Distribution
+from controller_runtime.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,15 +35,13 @@ def jmx_name(domain: str, kind: str, name: str) -> str:
 
 def samples(facts: NodeFacts) -> Iterable[Sample]:
     yield from _raft(facts.raft)
-    if facts.is_controller:
-        yield from _controller(facts)
+    yield from _peers(facts.raft)
+    if facts.controller is not None:
+        yield from _controller(facts, facts.controller)
     if facts.is_broker:
         yield from _broker(facts)
-    loader = "MetadataLoader"
-    yield Sample(jmx_name("kafka.server", loader, "CurrentMetadataVersion"), facts.image.metadata_version)
-    yield Sample(jmx_name("kafka.server", loader, "CurrentControllerId"), _known(facts.raft.leader_id))
-    for feature, level in sorted(facts.image.finalized.items()):
-        yield Sample(jmx_name("kafka.server", loader, "FinalizedLevel"), level, (("featurename", feature),))
+    yield from _metadata(facts)
+    yield from _log(facts.raft, facts.log)
     for listener, count in sorted(facts.connections.items()):
         yield Sample(
             jmx_name("kafka.server", "socket-server-metrics", "connection-count"), count, (("listener", listener),)
@@ -103,26 +60,88 @@ def _raft(raft: RaftFacts) -> Iterable[Sample]:
     yield Sample(named("current-epoch"), raft.epoch)
     yield Sample(named("current-leader"), _known(raft.leader_id))
     yield Sample(named("current-vote"), _known(raft.voted_id))
+    if raft.voted_directory is not None:
+        yield Sample(named("current-vote-directory-id"), 1, (("directory_id", raft.voted_directory),))
     yield Sample(named("high-watermark"), _known(raft.high_watermark))
     yield Sample(named("log-end-offset"), raft.log_end_offset)
     yield Sample(named("log-end-epoch"), raft.log_end_epoch)
     yield Sample(named("number-of-voters"), raft.voters)
+    yield Sample(named("number-unknown-voter-connections"), raft.voters_without_address)
     if raft.observers is not None:
         yield Sample(named("number-of-observers"), raft.observers)
+    if raft.uncommitted_voter_change is not None:
+        yield Sample(named("uncommitted-voter-change"), int(raft.uncommitted_voter_change))
+    for what, measured in (("commit-latency", raft.commit_latency_ms), ("election-latency", raft.election_latency_ms)):
+        average, most = (nan, nan) if measured is None else measured
+        yield Sample(named(f"{what}-avg"), average)
+        yield Sample(named(f"{what}-max"), most)
+    yield Sample(named("append-records-rate"), raft.append_rate)
+    yield Sample(named("fetch-records-rate"), raft.fetch_rate)
+    yield Sample(named("poll-idle-ratio-avg"), raft.idle_ratio)
 
 
-def _controller(facts: NodeFacts) -> Iterable[Sample]:
+def _peers(raft: RaftFacts) -> Iterable[Sample]:
+    """What other nodes did: Kafka's ErrorsPerSec for what was refused; and what it has no name for."""
+    errors = jmx_name("kafka.network", "RequestMetrics", "ErrorsPerSec") + "_count"
+    for (request, error), count in sorted(raft.refused.items()):
+        yield Sample(errors, count, (("request", request), ("error", error)), "counter")
+    for (request, reason), count in sorted(raft.bad_answers.items()):
+        labels = (("request", request), ("reason", reason))
+        yield Sample("quorate_raft_bad_answers_total", count, labels, "counter")
+    yield Sample("quorate_raft_refused_epochs_total", raft.refused_epochs, kind="counter")
+    yield Sample("quorate_raft_impostors_total", raft.impostors, kind="counter")
+    for replica in raft.replicas:
+        who = (
+            ("replica_id", str(replica.node_id)),
+            ("directory_id", replica.directory_id),
+            ("role", "voter" if replica.is_voter else "observer"),
+        )
+        yield Sample("quorate_raft_replica_lag", _known(replica.lag), who)
+    for replica in raft.replicas:
+        if replica.since_caught_up_s is not None:
+            whose = (("replica_id", str(replica.node_id)), ("directory_id", replica.directory_id))
+            yield Sample("quorate_raft_replica_seconds_since_caught_up", replica.since_caught_up_s, whose)
+
+
+def _controller(facts: NodeFacts, controller: ControllerFacts) -> Iterable[Sample]:
     def named(name: str) -> str:
         return jmx_name("kafka.controller", "KafkaController", name)
 
-    is_active = facts.raft.leader_id == facts.node_id
-    yield Sample(named("ActiveControllerCount"), int(is_active))
-    yield Sample(named("ActiveBrokerCount"), facts.image.active_brokers)
-    yield Sample(named("FencedBrokerCount"), facts.image.fenced_brokers)
-    yield Sample(named("GlobalTopicCount"), facts.image.topics)
-    yield Sample(named("GlobalPartitionCount"), facts.image.partitions)
-    yield Sample(named("OfflinePartitionsCount"), facts.image.offline_partitions)
+    image, log = facts.image, facts.log
+    yield Sample(named("ActiveControllerCount"), int(controller.is_active))
+    yield Sample(named("ActiveBrokerCount"), image.brokers_in(ACTIVE) + image.brokers_in(CONTROLLED_SHUTDOWN))
+    yield Sample(named("FencedBrokerCount"), image.brokers_in(FENCED))
+    yield Sample(named("ControlledShutdownBrokerCount"), image.brokers_in(CONTROLLED_SHUTDOWN))
+    for broker_id, state in sorted(image.brokers.items()):
+        yield Sample(named("BrokerRegistrationState"), state, (("broker", str(broker_id)),))
+    for broker_id, silence in sorted(controller.since_heartbeat_ms.items()):
+        yield Sample(named("TimeSinceLastHeartbeatReceivedMs"), silence, (("broker", str(broker_id)),))
+    yield Sample(named("GlobalTopicCount"), image.topics)
+    yield Sample(named("GlobalPartitionCount"), image.partitions)
+    yield Sample(named("OfflinePartitionsCount"), image.offline_partitions)
+    yield Sample(named("PreferredReplicaImbalanceCount"), image.imbalanced_partitions)
+    yield Sample(named("MetadataErrorCount"), log.failed_snapshots)
+    yield Sample(named("IgnoredStaticVoters"), int(facts.raft.ignored_static_voters))
     yield Sample(named("LastCommittedRecordOffset"), _known(facts.raft.high_watermark, less=1))
+    yield Sample(named("LastAppliedRecordOffset"), log.applied_offset)
+    yield Sample(named("LastAppliedRecordTimestamp"), log.applied_timestamp_ms)
+    yield Sample(named("LastAppliedRecordLagMs"), 0 if controller.is_active else log.lag_ms)
+    yield Sample(named("NewActiveControllersCount"), facts.raft.new_leaders)
+    yield Sample(named("EventQueueOperationsStartedCount"), controller.operations)
+    yield Sample(named("EventQueueOperationsTimedOutCount"), controller.refused_operations)
+    yield Sample(named("TimedOutBrokerHeartbeatCount"), controller.refused_heartbeats)
+    manager = "ControllerEventManager"
+    yield Sample(jmx_name("kafka.controller", manager, "AvgIdleRatio"), facts.raft.idle_ratio)
+    yield from _distribution(jmx_name("kafka.controller", manager, "EventQueueTimeMs"), controller.waiting)
+    yield from _distribution(jmx_name("kafka.controller", manager, "EventQueueProcessingTimeMs"), controller.processing)
+
+
+def _distribution(name: str, measured: Distribution) -> Iterable[Sample]:
+    for quantile, value in measured.quantiles:
+        yield Sample(name, value, (("quantile", f"{quantile:g}"),))
+    yield Sample(f"{name}_count", measured.count, kind="counter")
+    yield Sample(f"{name}_mean", measured.mean)
+    yield Sample(f"{name}_max", measured.maximum)
 
 
 def _broker(facts: NodeFacts) -> Iterable[Sample]:
@@ -130,6 +149,41 @@ def _broker(facts: NodeFacts) -> Iterable[Sample]:
         yield Sample(jmx_name("kafka.server", "KafkaServer", "BrokerState"), facts.broker_state)
     yield Sample(jmx_name("kafka.server", "ReplicaManager", "LeaderCount"), facts.leaders)
     yield Sample(jmx_name("kafka.server", "ReplicaManager", "PartitionCount"), facts.replicas)
+
+    def named(attribute: str) -> str:
+        return jmx_name("kafka.server", "broker-metadata-metrics", attribute)
+
+    yield Sample(named("last-applied-record-offset"), facts.log.applied_offset)
+    yield Sample(named("last-applied-record-timestamp"), facts.log.applied_timestamp_ms)
+    yield Sample(named("last-applied-record-lag-ms"), facts.log.lag_ms)
+    yield Sample(named("metadata-load-error-count"), 0)
+    yield Sample(named("metadata-apply-error-count"), facts.log.failed_snapshots)
+    yield Sample(named("ignored-static-voters"), int(facts.raft.ignored_static_voters))
+
+
+def _metadata(facts: NodeFacts) -> Iterable[Sample]:
+    image: ImageFacts = facts.image
+    loader, emitter = "MetadataLoader", "SnapshotEmitter"
+    yield Sample(jmx_name("kafka.server", loader, "AvgIdleRatio"), facts.raft.idle_ratio)
+    yield Sample(jmx_name("kafka.server", loader, "CurrentMetadataVersion"), image.metadata_version)
+    yield Sample(jmx_name("kafka.server", loader, "CurrentControllerId"), _known(facts.raft.leader_id))
+    yield Sample(jmx_name("kafka.server", loader, "HandleLoadSnapshotCount"), facts.log.loaded_snapshots)
+    for feature, level in sorted(image.finalized.items()):
+        yield Sample(jmx_name("kafka.server", loader, "FinalizedLevel"), level, (("featurename", feature),))
+    yield Sample(jmx_name("kafka.server", emitter, "LatestSnapshotGeneratedBytes"), facts.log.latest_snapshot_bytes)
+    yield Sample(jmx_name("kafka.server", emitter, "LatestSnapshotGeneratedAgeMs"), facts.log.latest_snapshot_age_ms)
+    for position, end in enumerate(("minimum", "maximum")):
+        name = jmx_name("kafka.server", "node-metrics", f"{end}-supported-level")
+        for feature, levels in sorted(SUPPORTED_LEVELS.items()):
+            yield Sample(name, levels[position], (("feature_name", feature),))
+
+
+def _log(raft: RaftFacts, log: LogFacts) -> Iterable[Sample]:
+    labels = (("topic", METADATA_TOPIC_NAME), ("partition", "0"))
+    yield Sample(jmx_name("kafka.log", "Log", "LogStartOffset"), raft.log_start_offset, labels)
+    yield Sample(jmx_name("kafka.log", "Log", "LogEndOffset"), raft.log_end_offset, labels)
+    flushes = jmx_name("kafka.log", "LogFlushStats", "LogFlushRateAndTimeMs")
+    yield Sample(f"{flushes}_count", log.syncs, kind="counter")
 
 
 def _known(value: int | None, less: int = 0) -> int:
@@ -145,9 +199,15 @@ def render(every: Iterable[Sample]) -> str:
             lines.append(f"# TYPE {sample.name} {sample.kind}")
             before = sample.name
         labels = ",".join(f'{name}="{_escape(value)}"' for name, value in sample.labels)
-        value = int(sample.value) if sample.value == int(sample.value) else sample.value
-        lines.append(f"{sample.name}{{{labels}}} {value}" if labels else f"{sample.name} {value}")
+        shown = _number(sample.value)
+        lines.append(f"{sample.name}{{{labels}}} {shown}" if labels else f"{sample.name} {shown}")
     return "\n".join(lines) + "\n"
+
+
+def _number(value: float) -> str:
+    if isnan(value):
+        return "NaN"
+    return str(int(value)) if value == int(value) else str(value)
 
 
 def _escape(value: str) -> str:

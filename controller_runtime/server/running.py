@@ -12,9 +12,8 @@ from controller_runtime.node.ports import Node
 from controller_runtime.server.assembly import Disk, build_controller
 from controller_runtime.server.config import ServerConfig
 from controller_runtime.server.driver import DataPlane, StepRequests
-from controller_runtime.server.facts import image_facts, raft_facts, resident_bytes
+from controller_runtime.server.facts import ControllerFacts, LogFacts, NodeFacts, Observer, log_facts, resident_bytes
 from controller_runtime.server.health import Readiness
-from controller_runtime.server.metrics import NodeFacts
 from controller_runtime.server.requests import Requests
 
 
@@ -36,7 +35,7 @@ class RunningNode(Protocol):
 
     def readiness(self) -> Readiness: ...
 
-    def facts(self, connections: Mapping[str, int]) -> NodeFacts: ...
+    async def facts(self, connections: Mapping[str, int]) -> NodeFacts: ...
 
     def close(self) -> None: ...
 
@@ -65,11 +64,12 @@ class RunningController:
         self._config = config
         self._disk = disk
         self._controller = node
+        self._observer = Observer(node)
         self._started_at_ms = started_at_ms
 
     @property
     def node(self) -> Node:
-        return self._controller
+        return self._observer.node
 
     @property
     def step_requests(self) -> StepRequests | None:
@@ -81,13 +81,17 @@ class RunningController:
     def readiness(self) -> Readiness:
         return Readiness(leader_known=self._controller.meta.replica.leader_id is not None, unfenced=None)
 
-    def facts(self, connections: Mapping[str, int]) -> NodeFacts:
+    async def facts(self, connections: Mapping[str, int]) -> NodeFacts:
+        node, observer = self._controller, self._observer
+        observer.node.watch()
+        image = await observer.count(node.image)
         return NodeFacts(
             node_id=self._config.node_id,
             cluster_id=self._disk.directories.cluster_id,
-            raft=raft_facts(self._controller.meta, None),
-            image=image_facts(self._controller.image),
-            is_controller=True,
+            raft=observer.raft(node.meta, bool(self._config.quorum_voters)),
+            log=controller_log_facts(node, self._disk),
+            image=image,
+            controller=controller_facts(node, observer),
             is_broker=False,
             connections=connections,
             resident_bytes=resident_bytes(),
@@ -96,3 +100,22 @@ class RunningController:
 
     def close(self) -> None:
         """Nothing beyond what the process closes."""
+
+
+def controller_log_facts(node: ControllerNode, disk: Disk) -> LogFacts:
+    return log_facts(
+        node.keeper, node.image_offset, node.applied_timestamp, node.loaded_snapshots, disk.metadata_log.syncs
+    )
+
+
+def controller_facts(node: ControllerNode, observer: Observer) -> ControllerFacts:
+    counters, silences = node.counters, node.silences(observer.now())
+    return ControllerFacts(
+        is_active=node.is_active,
+        operations=counters.operations,
+        refused_operations=counters.refused_operations,
+        refused_heartbeats=counters.refused_heartbeats,
+        since_heartbeat_ms={broker_id: int(seconds * 1000) for broker_id, seconds in silences.items()},
+        processing=observer.node.processing.distribution(),
+        waiting=observer.node.waiting.distribution(),
+    )

@@ -16,9 +16,8 @@ from controller_runtime.server.broker_assembly import build_broker, build_combin
 from controller_runtime.server.config import ServerConfig
 from controller_runtime.server.data_plane import BrokerDataPlane
 from controller_runtime.server.driver import DataPlane, StepRequests
-from controller_runtime.server.facts import image_facts, raft_facts, resident_bytes
+from controller_runtime.server.facts import LogFacts, NodeFacts, Observer, log_facts, resident_bytes
 from controller_runtime.server.health import Readiness
-from controller_runtime.server.metrics import NodeFacts
 from controller_runtime.server.requests import Requests
 
 
@@ -43,10 +42,11 @@ class RunningBroker:
         self._data = BrokerDataPlane(disk.filesystem, log_directories(config, disk), requests.finish_without_reply)
         build = build_combined if config.is_controller else build_broker
         self._broker: BrokerNode | CombinedNode = build(config, disk, advertised, now, self._data.previous_broker_epoch)
+        self._observer = Observer(self._broker)
 
     @property
     def node(self) -> Node:
-        return self._broker
+        return self._observer.node
 
     @property
     def data_plane(self) -> DataPlane | None:
@@ -68,14 +68,19 @@ class RunningBroker:
     def readiness(self) -> Readiness:
         return Readiness(self._meta.replica.leader_id is not None, self._broker.service.is_serving)
 
-    def facts(self, connections: Mapping[str, int]) -> NodeFacts:
-        service = self._broker.service
+    async def facts(self, connections: Mapping[str, int]) -> NodeFacts:
+        from controller_runtime.server.running import controller_facts
+
+        node, observer, service = self._broker, self._observer, self._broker.service
+        observer.node.watch()
+        image = await observer.count(self._image)
         return NodeFacts(
             node_id=self._config.node_id,
             cluster_id=self._disk.directories.cluster_id,
-            raft=raft_facts(self._meta, None),
-            image=image_facts(self._image),
-            is_controller=self._config.is_controller,
+            raft=observer.raft(self._meta, bool(self._config.quorum_voters)),
+            log=self._log_facts(),
+            image=image,
+            controller=controller_facts(node.controller, observer) if isinstance(node, CombinedNode) else None,
             is_broker=True,
             connections=connections,
             resident_bytes=resident_bytes(),
@@ -84,6 +89,11 @@ class RunningBroker:
             leaders=service.partitions.leader_count,
             replicas=service.partitions.replica_count,
         )
+
+    def _log_facts(self) -> LogFacts:
+        node = self._broker.controller if isinstance(self._broker, CombinedNode) else self._broker
+        syncs = self._disk.metadata_log.syncs
+        return log_facts(node.keeper, node.image_offset, node.applied_timestamp, node.loaded_snapshots, syncs)
 
     def close(self) -> None:
         """After a clean stop: flush and close every partition, and leave the mark that says so."""

@@ -49,3 +49,20 @@ async def test_head_has_no_body() -> None:
     number = await port.open("127.0.0.1", 0)
     assert (await ask(number, b"HEAD /livez HTTP/1.1\r\n\r\n")).endswith(b"\r\n\r\n")
     port.close()
+
+
+async def test_a_route_that_has_much_to_count_does_not_hold_up_the_others() -> None:
+    counted = asyncio.Event()
+
+    async def slow() -> Answer:
+        await counted.wait()
+        return Answer(200, "counted\n")
+
+    port = HttpPort({"/metrics": slow, "/livez": lambda: Answer(200, "ok\n")})
+    number = await port.open("127.0.0.1", 0)
+    waiting = asyncio.create_task(ask(number, b"GET /metrics HTTP/1.1\r\n\r\n"))
+    assert (await ask(number, b"GET /livez HTTP/1.1\r\n\r\n")).endswith(b"ok\n")
+    assert not waiting.done()
+    counted.set()
+    assert (await waiting).endswith(b"counted\n")
+    port.close()

@@ -6,19 +6,44 @@ from pathlib import Path
 
 import pytest
 
-from controller_runtime.server.metrics import ImageFacts, NodeFacts, RaftFacts, Sample, jmx_name, render, samples
+from controller_runtime.server.facts import ControllerFacts, LogFacts, NodeFacts, RaftFacts, ReplicaFacts
+from controller_runtime.server.image_facts import ACTIVE, CONTROLLED_SHUTDOWN, FENCED, ImageFacts
+from controller_runtime.server.measuring import Durations
+from controller_runtime.server.metrics import Sample, jmx_name, render, samples
 
 pytestmark = pytest.mark.unit
 
-RAFT = RaftFacts("leader", 7, 1, 1, 100, 103, 7, 3, 2)
+DIRECTORY = "VucBj5VPQqWvCFTwdZDVRg"
+RAFT = RaftFacts(
+    state="leader", epoch=7, leader_id=1, voted_id=1, voted_directory=DIRECTORY, high_watermark=100, log_end_offset=103,
+    log_end_epoch=7, voters=3, observers=2, uncommitted_voter_change=True,
+    replicas=(ReplicaFacts(2, DIRECTORY, True, 5, 0.5), ReplicaFacts(3, DIRECTORY, True, None, None)),
+    commit_latency_ms=(1.5, 4.0), refused={("Vote", "INVALID_REQUEST"): 3}, bad_answers={("Fetch", "gap"): 2},
+)  # fmt: skip
+LOG = LogFacts(
+    applied_offset=99, applied_timestamp_ms=1_795_220_000_000, loaded_snapshots=1, latest_snapshot_bytes=4096,
+    latest_snapshot_age_ms=60_000, failed_snapshots=1, syncs=12, now_ms=1_795_220_000_250,
+)  # fmt: skip
 IMAGE = ImageFacts(
-    active_brokers=3, fenced_brokers=1, topics=2, partitions=8, offline_partitions=1, metadata_version=30,
-    finalized={"metadata.version": 30},
+    brokers={11: ACTIVE, 12: ACTIVE, 13: FENCED, 14: CONTROLLED_SHUTDOWN}, topics=2, partitions=8, offline_partitions=1,
+    metadata_version=30, finalized={"metadata.version": 30}, imbalanced_partitions=2,
+)  # fmt: skip
+CONTROLLER = ControllerFacts(
+    is_active=True, operations=9, refused_operations=2, refused_heartbeats=1, since_heartbeat_ms={11: 250},
+    processing=Durations().distribution(), waiting=Durations().distribution(),
 )  # fmt: skip
 FACTS = NodeFacts(
-    node_id=1, cluster_id="c", raft=RAFT, image=IMAGE, is_controller=True, is_broker=True, connections={"CONTROLLER": 4},
-    resident_bytes=35_000_000, started_at_ms=1_795_220_000_500, broker_state=3, leaders=5, replicas=6,
+    node_id=1, cluster_id="c", raft=RAFT, log=LOG, image=IMAGE, controller=CONTROLLER, is_broker=True,
+    connections={"CONTROLLER": 4}, resident_bytes=35_000_000, started_at_ms=1_795_220_000_500, broker_state=3, leaders=5,
+    replicas=6,
 )  # fmt: skip
+BESIDE_A_VALUE = ("_count", "_mean", "_max")
+"""What the exporter adds to the name of a meter or a histogram."""
+
+
+def value(facts: NodeFacts, domain: str, kind: str, name: str, **labels: str) -> float:
+    wanted = jmx_name(domain, kind, name)
+    return next(s.value for s in samples(facts) if s.name == wanted and dict(s.labels) == labels)
 
 
 def names_of_kafka() -> set[str]:
@@ -40,8 +65,18 @@ def names_of_kafka() -> set[str]:
 
 def test_every_metric_of_kafka_that_we_show_has_the_name_of_kafka() -> None:
     ours = {sample.name for sample in samples(FACTS) if sample.name.startswith("kafka_")}
-    assert len(ours) > 15
-    assert ours - names_of_kafka() == set()
+    kafka = names_of_kafka()
+    assert len(ours) > 60
+    assert ours - kafka - {f"{name}{suffix}" for name in kafka for suffix in BESIDE_A_VALUE} == set()
+
+
+def test_no_name_of_the_quorums_kips_is_missing() -> None:
+    """KIP-595 (raft-metrics), KIP-631 and KIP-835 (KafkaController, MetadataLoader, SnapshotEmitter, broker-metadata-metrics), KIP-853."""
+    beans = [*("raftmetrics", "kafkacontroller", "controllereventmanager"), *("metadataloader", "snapshotemitter")]
+    beans += ["brokermetadatametrics", "nodemetrics"]
+    kafka = {name for name in names_of_kafka() if any(f"_{bean}_" in name for bean in beans)}
+    assert kafka - {sample.name for sample in samples(FACTS)} == set()
+    assert len(kafka) > 45
 
 
 def test_names_are_translated_as_the_exporter_does() -> None:
@@ -53,26 +88,56 @@ def test_names_are_translated_as_the_exporter_does() -> None:
 
 
 def test_the_active_controller_says_so_and_the_others_do_not() -> None:
-    def active(facts: NodeFacts) -> float:
-        name = "kafka_controller_kafkacontroller_activecontrollercount"
-        return next(sample.value for sample in samples(facts) if sample.name == name)
+    standby = replace(FACTS, controller=replace(CONTROLLER, is_active=False))
+    bean = ("kafka.controller", "KafkaController")
+    assert value(FACTS, *bean, "ActiveControllerCount") == 1
+    assert value(standby, *bean, "ActiveControllerCount") == 0
+    assert value(FACTS, *bean, "LastAppliedRecordLagMs") == 0, "the active controller is never behind itself"
+    assert value(standby, *bean, "LastAppliedRecordLagMs") == 250
 
-    assert active(FACTS) == 1
-    assert active(replace(FACTS, raft=replace(RAFT, leader_id=2, state="follower"))) == 0
+
+def test_brokers_are_counted_by_what_they_do() -> None:
+    bean = ("kafka.controller", "KafkaController")
+    counts = {
+        n: value(FACTS, *bean, n) for n in ("ActiveBrokerCount", "FencedBrokerCount", "ControlledShutdownBrokerCount")
+    }
+    assert counts == {"ActiveBrokerCount": 3, "FencedBrokerCount": 1, "ControlledShutdownBrokerCount": 1}
+    assert value(FACTS, *bean, "BrokerRegistrationState", broker="14") == 20
+    assert value(FACTS, *bean, "TimeSinceLastHeartbeatReceivedMs", broker="11") == 250
+
+
+def test_what_only_a_leader_knows_vanishes_with_the_leadership() -> None:
+    """RCF-14."""
+    names = {sample.name for sample in samples(FACTS)}
+    lost = replace(RAFT, state="follower", observers=None, uncommitted_voter_change=None, replicas=())
+    gone = names - {sample.name for sample in samples(replace(FACTS, raft=lost))}
+    raft = {jmx_name("kafka.server", "raft-metrics", n) for n in ("number-of-observers", "uncommitted-voter-change")}
+    assert gone == raft | {"quorate_raft_replica_lag", "quorate_raft_replica_seconds_since_caught_up"}
+
+
+def test_what_peers_did_wrong_is_counted_by_kind() -> None:
+    text = render(samples(FACTS))
+    assert 'kafka_network_requestmetrics_errorspersec_count{request="Vote",error="INVALID_REQUEST"} 3\n' in text
+    assert 'quorate_raft_bad_answers_total{request="Fetch",reason="gap"} 2\n' in text
 
 
 def test_a_controller_shows_nothing_of_a_broker_and_the_reverse() -> None:
     controller = {sample.name for sample in samples(replace(FACTS, is_broker=False))}
-    broker = {sample.name for sample in samples(replace(FACTS, is_controller=False))}
-    assert not [name for name in controller if "replicamanager" in name]
+    broker = {sample.name for sample in samples(replace(FACTS, controller=None))}
+    assert not [name for name in controller if "replicamanager" in name or "brokermetadata" in name]
     assert not [name for name in broker if "kafkacontroller_" in name]
 
 
-def test_what_is_unknown_is_minus_one() -> None:
-    facts = replace(FACTS, raft=RaftFacts("unattached", 0, None, None, None, 0, 0, 3, None))
-    text = render(samples(facts))
+def test_what_is_unknown_is_minus_one_and_an_average_of_nothing_no_number() -> None:
+    raft = RaftFacts(
+        state="unattached", epoch=0, leader_id=None, voted_id=None, voted_directory=None, high_watermark=None,
+        log_end_offset=0, log_end_epoch=0, voters=3,
+    )  # fmt: skip
+    text = render(samples(replace(FACTS, raft=raft)))
     assert "kafka_server_raftmetrics_current_leader -1\n" in text
+    assert "kafka_server_raftmetrics_current_vote -1\n" in text
     assert "kafka_server_raftmetrics_high_watermark -1\n" in text
+    assert "kafka_server_raftmetrics_commit_latency_avg NaN\n" in text
     assert "number_of_observers" not in text
 
 
