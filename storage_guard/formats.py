@@ -8,6 +8,7 @@ Nothing here touches a disk.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -370,3 +371,10 @@ class _Reader:
             return kind(text)
         except ValueError as error:
             raise BadFormat(f"{self.what}.{name}: {text!r} is none of {', '.join(kind)}") from error
+
+
+def config_hash(text: str) -> str:
+    """Names a server.properties on the pod that waits for it. Where to look for the quorum is left out: any of its controllers will
+    do for a node that runs, so a changed list of them is no reason to restart it."""
+    counted = [line for line in text.splitlines() if not line.startswith("controller.quorum.bootstrap.servers=")]
+    return hashlib.sha256("\n".join(counted).encode()).hexdigest()[:16]

@@ -6,7 +6,6 @@ one that cannot be understood becomes a problem that holds the pod.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self
@@ -14,7 +13,7 @@ from typing import Self
 from controller_runtime.storage.filesystem import FileSystem, join, read_whole
 from controller_runtime.storage.small_files import write_atomically
 from storage_guard.facts import Journal, LedgerFacts, PodFacts
-from storage_guard.formats import NO_RACK, BadFormat, Grant, Identity
+from storage_guard.formats import NO_RACK, BadFormat, Grant, Identity, config_hash
 
 _JOURNAL: str = "journal.json"
 
@@ -135,8 +134,3 @@ class Pod:
             return ""
         except UnicodeDecodeError as error:
             raise BadFormat(f"{path}: {error}") from error
-
-
-def config_hash(text: str) -> str:
-    """The same as the operator's, which wrote it on the pod."""
-    return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from controller_runtime.storage.errors import StorageError
 from controller_runtime.storage.filesystem import FileSystem
 from storage_guard.facts import LedgerFacts, Passage, PodFacts, Way
-from storage_guard.formats import BadFormat, Report, Step, Verdict
+from storage_guard.formats import BadFormat, Report, Step, Verdict, config_hash
 from storage_guard.judge import Judgement, judge
 from storage_guard.passage import Hold, Sealed, decide, granted_marker, seal
-from storage_guard.pod import Environment, Pod, config_hash
+from storage_guard.pod import Environment, Pod
 from storage_guard.volume import Volume
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from kraft_operator.ledger import Ledger, Step
 from storage_guard.formats import Grant
@@ -87,7 +87,69 @@ class UnregisterBroker:
     reason: str
 
 
-Action = WriteLedger | ApplyChild | DeleteChild | DeliverGrant | AnnotateClaim | TellRack | NudgePod | UnregisterBroker
+@dataclass(frozen=True, slots=True)
+class RemoveVoter:
+    """Fenced by `step`. A voter that is not there (any more) is success."""
+
+    node_id: int
+    directory_id: str
+    step: Step
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class AddVoter:
+    """Fenced by `step`. `host` and `port` are of the voters' default listener. The very same voter being there is success."""
+
+    node_id: int
+    directory_id: str
+    listener: str
+    host: str
+    port: int
+    step: Step
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class DiscardClaim:
+    """Delete a written-off disk's claim and the pod that waits on it, so that the node gets a new volume. Fenced by `step`."""
+
+    claim: str
+    claim_uid: str
+    pod: str
+    pod_uid: str
+    step: Step
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class RestartPod:
+    """Delete exactly this pod; its StatefulSet makes it anew from the newest revision. Fenced by `step`."""
+
+    pod: str
+    uid: str
+    step: Step
+    reason: str
+
+
+Action = (
+    WriteLedger
+    | ApplyChild
+    | DeleteChild
+    | DeliverGrant
+    | AnnotateClaim
+    | TellRack
+    | NudgePod
+    | UnregisterBroker
+    | RemoveVoter
+    | AddVoter
+    | DiscardClaim
+    | RestartPod
+)
+VOTERS_FEEL: Final = (RemoveVoter, AddVoter, DiscardClaim, RestartPod)
+"""A plan has at most one of these."""
+DISRUPTIVE: Final = (UnregisterBroker, *VOTERS_FEEL)
+"""They come last in a plan."""
 
 
 def target(action: Action) -> str:
@@ -101,7 +163,11 @@ def target(action: Action) -> str:
             return f"{action.kind}/{action.name}"
         case DeliverGrant() | TellRack() | NudgePod():
             return f"Pod/{action.pod}"
-        case AnnotateClaim():
+        case AnnotateClaim() | DiscardClaim():
             return f"PersistentVolumeClaim/{action.claim}"
+        case RestartPod():
+            return f"Pod/{action.pod}"
         case UnregisterBroker():
             return f"broker {action.node_id}"
+        case RemoveVoter() | AddVoter():
+            return f"voter {action.node_id} {action.directory_id}"

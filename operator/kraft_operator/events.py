@@ -12,13 +12,23 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any, Final
 
-from kraft_operator.actions import Action, DeliverGrant, UnregisterBroker
+from kraft_operator.actions import (
+    Action,
+    AddVoter,
+    DeliverGrant,
+    DiscardClaim,
+    RemoveVoter,
+    RestartPod,
+    UnregisterBroker,
+)
 from kraft_operator.kube import EVENT, Conflict, Gateway, KubeError
 from kraft_operator.ledger import Formation, Ledger
 from kraft_operator.settings import REPORTING_CONTROLLER
 
 MAX_NOTE: Final = 1000
-WARNED: Final = ("SpecValid", "StorageHealthy", "MembershipSynced", "PodsHealthy", "QuorumAvailable")
+WARNED: Final = ("SpecValid", "StorageHealthy", "MembershipSynced", "PodsHealthy", "QuorumAvailable", "QuorumRedundant")
+EXPECTED: Final = frozenset({"AddingVoter", "RemovingVoter", "RemovingBroker", "WaitingForFormation"})
+"""Reasons of what the operator is doing by itself: a condition, no warning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +50,14 @@ def _learned(before: Ledger | None, after: Ledger | None) -> list[Note]:
     if after is None:
         return []
     found = []
-    known = {entry.node_id for entry in before.entries if entry.directory_id} if before else set()
+    known = {(entry.node_id, entry.directory_id) for entry in before.entries} if before else set()
     for entry in after.entries:
-        if entry.directory_id and entry.node_id not in known:
+        if entry.directory_id and (entry.node_id, entry.directory_id) not in known:
             text = f"node {entry.node_id} has directory {entry.directory_id} on claim {entry.pvc_name}"
             found.append(Note("Normal", "StorageFormatted" if before else "StorageAdopted", "Learn", text))
+    for gone in after.written_off[len(before.written_off) if before else 0 :]:
+        text = f"directory {gone.directory_id} of controller {gone.node_id} is lost; the node gets a new one"
+        found.append(Note("Warning", "DiskWrittenOff", "WriteOff", text))
     if after.formation is Formation.FORMED and before is not None and before.formation is not Formation.FORMED:
         found.append(
             Note("Normal", "QuorumFormed", "Form", f"the first quorum of cluster {after.cluster_id} has a leader")
@@ -62,6 +75,17 @@ def _acted(done: Sequence[Action]) -> list[Note]:
             case UnregisterBroker():
                 text = f"broker {action.node_id} was unregistered: {action.reason}"
                 found.append(Note("Normal", "BrokerUnregistered", "Unregister", text))
+            case RemoveVoter():
+                text = f"voter {action.node_id} with directory {action.directory_id} was removed: {action.reason}"
+                found.append(Note("Normal", "VoterRemoved", "RemoveVoter", text))
+            case AddVoter():
+                text = f"voter {action.node_id} with directory {action.directory_id} was added: {action.reason}"
+                found.append(Note("Normal", "VoterAdded", "AddVoter", text))
+            case DiscardClaim():
+                text = f"claim {action.claim} was discarded: {action.reason}"
+                found.append(Note("Normal", "VolumeDiscarded", "Discard", text))
+            case RestartPod():
+                found.append(Note("Normal", "RestartStarted", "Restart", f"{action.pod}: {action.reason}"))
             case _:
                 pass
     return found
@@ -72,7 +96,7 @@ def _warnings(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Note]:
     found = []
     for each in new.get("conditions") or ():
         was = before.get(each["type"], {})
-        if each["type"] not in WARNED or each["status"] != "False":
+        if each["type"] not in WARNED or each["status"] != "False" or each["reason"] in EXPECTED:
             continue
         if (was.get("status"), was.get("reason"), was.get("message")) != (
             each["status"],

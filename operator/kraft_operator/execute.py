@@ -13,13 +13,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, assert_never
 
+from controller_runtime.identifiers import Endpoint
 from kraft_operator.actions import (
     Action,
+    AddVoter,
     AnnotateClaim,
     ApplyChild,
     DeleteChild,
     DeliverGrant,
+    DiscardClaim,
     NudgePod,
+    RemoveVoter,
+    RestartPod,
     TellRack,
     UnregisterBroker,
     WriteLedger,
@@ -33,6 +38,7 @@ from kraft_operator.ledger import Ledger, Step, render
 from kraft_operator.manifests.context import labels, owner_reference
 from kraft_operator.plan.children import fingerprint
 from kraft_operator.pod_facts import NUDGE_ANNOTATION
+from kraft_operator.quorum import QuorumChanges
 from kraft_operator.settings import Failpoints
 from storage_guard.formats import FORMAT_MODE_ANNOTATION, GRANT_ANNOTATION, RACK_ANNOTATION
 
@@ -58,8 +64,7 @@ class Execution:
     cluster: KRaftCluster
     kube: Gateway
     holder: Holder
-    unregister: Callable[[int, float], None]
-    """Takes a node id and a deadline in seconds."""
+    quorum: QuorumChanges
     failpoints: Failpoints
     call_timeout: float
     ledger_object: Object | None
@@ -108,6 +113,14 @@ class Execution:
                 self.kube.annotate(POD, self.cluster.namespace, action.pod, mark, uid=action.uid)
             case UnregisterBroker():
                 self._fenced("unregister", action.step, lambda: self._unregister(action))
+            case RemoveVoter():
+                self._fenced("remove_voter", action.step, lambda: self._change_voters("remove_voter", action))
+            case AddVoter():
+                self._fenced("add_voter", action.step, lambda: self._change_voters("add_voter", action))
+            case DiscardClaim():
+                self._fenced("discard", action.step, lambda: self._discard(action))
+            case RestartPod():
+                self._fenced("restart", action.step, lambda: self._restart(action))
             case _ as unknown:
                 assert_never(unknown)
 
@@ -150,7 +163,30 @@ class Execution:
     def _unregister(self, action: UnregisterBroker) -> None:
         self._still_holds(action.step)
         self.failpoints.hit("before_call.unregister")
-        self.unregister(action.node_id, self.call_timeout)
+        self.quorum.unregister(action.node_id, self.call_timeout)
+
+    def _change_voters(self, place: str, action: RemoveVoter | AddVoter) -> None:
+        self._still_holds(action.step)
+        self.failpoints.hit(f"before_call.{place}")
+        if isinstance(action, RemoveVoter):
+            self.quorum.remove(action.node_id, action.directory_id, self.call_timeout)
+        else:
+            endpoint = Endpoint(action.host, action.port)
+            self.quorum.add(action.node_id, action.directory_id, action.listener, endpoint, self.call_timeout)
+
+    def _discard(self, action: DiscardClaim) -> None:
+        """The claim first: it stays until no pod uses it, and the next pod must not find it."""
+        namespace = self.cluster.namespace
+        self._still_holds(action.step)
+        self.failpoints.hit("before_call.discard")
+        self.kube.delete(CLAIM, namespace, action.claim, uid=action.claim_uid, timeout=self.call_timeout)
+        self.failpoints.hit("between_calls.discard")
+        self.kube.delete(POD, namespace, action.pod, uid=action.pod_uid, timeout=self.call_timeout)
+
+    def _restart(self, action: RestartPod) -> None:
+        self._still_holds(action.step)
+        self.failpoints.hit("before_call.restart")
+        self.kube.delete(POD, self.cluster.namespace, action.pod, uid=action.uid, timeout=self.call_timeout)
 
     def _apply(self, manifest: Mapping[str, Any]) -> None:
         intent = dict(manifest)

@@ -2,15 +2,20 @@
 
 Every controller is asked for the leader and epoch it believes in (a Fetch as no replica, which each answers for itself); the leader so named
 is asked for the quorum. The quorum is Available only if a majority of the voters that the leader reports answered, in the same round, with
-that very leader and epoch. Silence proves nothing: without enough answers the state is Unknown, never Unavailable.
+that very leader and epoch. What is said of a voter compares two such rounds: offsets and fetch times that moved. Silence proves
+nothing: without enough answers the state is Unknown, never Unavailable.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
-from kraft_operator.observed import Quorum, QuorumState, Voter
+from kraft_operator.observed import Observer, Quorum, QuorumState, Voter, VoterState
+
+NEVER: Final = 1 << 62
+"""A log end that no high watermark reaches: of a leader that is no voter (it removed itself)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +31,8 @@ class Replica:
     node_id: int
     directory_id: str
     log_end_offset: int
+    last_fetch: int = -1
+    """Milliseconds by the leader's clock; -1 when it never fetched from this leader."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +52,40 @@ def agreed_leader(beliefs: Mapping[int, Belief | None]) -> Belief | None:
     return max(named, key=lambda belief: (belief.epoch, -belief.leader_id), default=None)
 
 
+@dataclass(frozen=True, slots=True)
+class Round:
+    """What is kept of an earlier look at an available quorum, to see whether things move."""
+
+    leader_id: int
+    epoch: int
+    high_watermark: int
+    log_end_offset: int
+    """Of the leader."""
+    voters: frozenset[tuple[int, str]]
+    fetched: Mapping[tuple[int, str], int]
+    """(node id, directory id) to the leader's time of its last fetch."""
+
+
+def round_of(quorum: Quorum) -> Round | None:
+    """None unless the quorum is available: only such a round is something to compare with."""
+    if quorum.state is not QuorumState.AVAILABLE:
+        return None
+    fetched = {each.key: each.last_fetch for each in quorum.voters}
+    fetched |= {(each.node_id, each.directory_id): each.last_fetch for each in quorum.observers}
+    leader = quorum.voter(quorum.leader_id)
+    end = leader.log_end_offset if leader is not None else NEVER
+    voters = frozenset(each.key for each in quorum.voters)
+    return Round(quorum.leader_id, quorum.epoch, quorum.high_watermark, end, voters, fetched)
+
+
 def judge(
-    beliefs: Mapping[int, Belief | None], described: Described | None, directories: Mapping[int, str | None]
+    beliefs: Mapping[int, Belief | None],
+    described: Described | None,
+    directories: Mapping[int, str | None],
+    before: Round | None = None,
 ) -> Quorum:
-    """`directories` are the ledger's directory ids; a voter under another one is not the node we know."""
+    """`directories` are the ledger's directory ids; a voter under another one is not the node we know. `before` is void if
+    the leadership has changed since."""
     answered = {node_id: belief for node_id, belief in beliefs.items() if belief is not None}
     leader = agreed_leader(answered)
     if (
@@ -57,12 +94,12 @@ def judge(
         or (described.leader_id, described.epoch) != (leader.leader_id, leader.epoch)
     ):
         return _without_leader(answered, beliefs)
-    voters = tuple(
-        Voter(each.node_id, each.directory_id, each.log_end_offset, _live(each, answered, leader, directories))
-        for each in described.voters
-    )
     following = sum(answered.get(each.node_id) == leader for each in described.voters)
-    majority = len(voters) // 2 + 1
+    majority = len(described.voters) // 2 + 1
+    if before is not None and (before.leader_id, before.epoch) != (leader.leader_id, leader.epoch):
+        before = None
+    look = _Look(answered, leader, directories, before)
+    voters = tuple(look.voter(each) for each in described.voters)
     if following < majority:
         silent = sorted(each.node_id for each in voters if each.node_id not in answered)
         detail = f"{following} of {len(voters)} voters follow leader {leader.leader_id} in epoch {leader.epoch}"
@@ -76,15 +113,53 @@ def judge(
         leader.epoch,
         described.high_watermark,
         voters,
-        tuple((each.node_id, each.directory_id) for each in described.observers),
+        tuple(look.observer(each) for each in described.observers),
+        proven=before is not None,
+        advanced=before is not None and described.high_watermark > before.high_watermark,
+        settled=before is not None
+        and before.voters == {each.key for each in voters}
+        and described.high_watermark >= before.log_end_offset,
     )
 
 
-def _live(
-    replica: Replica, answered: Mapping[int, Belief], leader: Belief, directories: Mapping[int, str | None]
-) -> bool:
-    known = directories.get(replica.node_id)
-    return answered.get(replica.node_id) == leader and known == replica.directory_id and replica.log_end_offset >= 0
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """One round of answers beside an earlier one."""
+
+    answered: Mapping[int, Belief]
+    leader: Belief
+    directories: Mapping[int, str | None]
+    before: Round | None
+
+    def voter(self, replica: Replica) -> Voter:
+        return Voter(
+            replica.node_id, replica.directory_id, replica.log_end_offset, self._state(replica), replica.last_fetch
+        )
+
+    def observer(self, replica: Replica) -> Observer:
+        caught_up = self.before is not None and self._heard_since(replica) and self._holds_the_committed(replica)
+        return Observer(replica.node_id, replica.directory_id, caught_up, replica.last_fetch)
+
+    def _state(self, replica: Replica) -> VoterState:
+        if self.directories.get(replica.node_id) != replica.directory_id:
+            return VoterState.UNKNOWN
+        follows = self.answered.get(replica.node_id) == self.leader
+        if self.before is None:
+            return VoterState.LIVE if follows and self._holds_the_committed(replica) else VoterState.UNKNOWN
+        heard = self._heard_since(replica)
+        if follows and heard:
+            return VoterState.LIVE if self._holds_the_committed(replica) else VoterState.LAGGING
+        silent = replica.node_id not in self.answered and not heard
+        return VoterState.DEAD if silent else VoterState.UNKNOWN
+
+    def _heard_since(self, replica: Replica) -> bool:
+        if self.before is None or replica.node_id == self.leader.leader_id:
+            return True
+        last = self.before.fetched.get((replica.node_id, replica.directory_id))
+        return replica.last_fetch > (last if last is not None else -1)
+
+    def _holds_the_committed(self, replica: Replica) -> bool:
+        return replica.log_end_offset >= (self.before.high_watermark if self.before is not None else 0)
 
 
 def _without_leader(answered: Mapping[int, Belief], beliefs: Mapping[int, Belief | None]) -> Quorum:

@@ -61,6 +61,8 @@ class Entry:
     grant: Grant | None = None
     grant_used: bool = False
     """The gate was seen open for it: from then on a disk that is empty again has lost something."""
+    replaces: str | None = None
+    """The directory id that was written off and whose successor this node waits for or has."""
 
     def identity(self, cluster_id: str) -> Identity | None:
         if self.directory_id is None:
@@ -70,9 +72,26 @@ class Entry:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class WrittenOff:
+    """A directory that was lost and replaced. It is refused for ever: its votes and its log were given up."""
+
+    node_id: int
+    directory_id: str
+    pvc_uid: str | None = None
+    nonce: str | None = None
+
+
 class StepKind(StrEnum):
     GRANT = "Grant"
     UNREGISTER = "Unregister"
+    REMOVE_VOTER = "RemoveVoter"
+    ADD_VOTER = "AddVoter"
+    DISCARD_CLAIM = "DiscardClaim"
+    RESTART = "Restart"
+
+
+VOTER_STEPS: Final = (StepKind.REMOVE_VOTER, StepKind.ADD_VOTER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +120,9 @@ class Ledger:
     each of them was seen to be empty."""
     entries: tuple[Entry, ...] = ()
     journal: tuple[Step, ...] = ()
+    controllers: tuple[int, ...] = ()
+    """The controllers that have a node, voters or on their way in or out; empty until the quorum is formed."""
+    written_off: tuple[WrittenOff, ...] = ()
 
     def entry(self, node_id: int) -> Entry | None:
         return next((entry for entry in self.entries if entry.node_id == node_id), None)
@@ -117,6 +139,12 @@ class Ledger:
     def without_steps(self, done: Iterable[Step]) -> Ledger:
         gone = tuple(done)
         return replace(self, journal=tuple(step for step in self.journal if step not in gone))
+
+    def is_written_off(self, node_id: int, directory_id: str | None) -> bool:
+        return any((each.node_id, each.directory_id) == (node_id, directory_id) for each in self.written_off)
+
+    def step(self, kind: StepKind, node_id: int) -> Step | None:
+        return next((step for step in self.journal if (step.kind, step.node_id) == (kind, node_id)), None)
 
     def knows_a_disk(self) -> bool:
         return any(entry.directory_id for entry in self.entries)
@@ -153,6 +181,8 @@ def _ledger(ledger: Ledger) -> dict[str, Any]:
         "formation": ledger.formation.value,
         "generation": ledger.generation,
         "initialControllers": list(ledger.initial_controllers),
+        "controllers": list(ledger.controllers),
+        "writtenOff": [_written_off(each) for each in ledger.written_off],
         "unprovenClaims": list(ledger.unproven_claims),
         "nodes": [_entry(entry) for entry in ledger.entries],
         "journal": [_step(step) for step in ledger.journal],
@@ -176,6 +206,17 @@ def _entry(entry: Entry) -> dict[str, Any]:
         "retired": entry.retired or None,
         "grant": json.loads(entry.grant.to_json()) if entry.grant else None,
         "grantUsed": entry.grant_used or None,
+        "replaces": entry.replaces,
+    }
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def _written_off(lost: WrittenOff) -> dict[str, Any]:
+    values = {
+        "nodeID": lost.node_id,
+        "directoryID": lost.directory_id,
+        "pvcUID": lost.pvc_uid,
+        "nonce": lost.nonce,
     }
     return {key: value for key, value in values.items() if value is not None}
 
@@ -201,6 +242,8 @@ def _parsed(values: Mapping[str, Any]) -> Ledger:
         formation=Formation(values["formation"]),
         generation=int(values["generation"]),
         initial_controllers=tuple(int(each) for each in values["initialControllers"]),
+        controllers=tuple(int(each) for each in values.get("controllers", ())),
+        written_off=tuple(_parsed_written_off(each) for each in values.get("writtenOff", ())),
         unproven_claims=tuple(_text(each) for each in values["unprovenClaims"]),
         entries=tuple(sorted(entries, key=lambda entry: entry.node_id)),
         journal=tuple(_parsed_step(each) for each in values["journal"]),
@@ -225,7 +268,12 @@ def _parsed_entry(values: Mapping[str, Any]) -> Entry:
         retired=bool(values.get("retired")),
         grant=Grant.from_json(json.dumps(grant)) if grant else None,
         grant_used=bool(values.get("grantUsed")),
+        replaces=values.get("replaces"),
     )
+
+
+def _parsed_written_off(values: Mapping[str, Any]) -> WrittenOff:
+    return WrittenOff(int(values["nodeID"]), _text(values["directoryID"]), values.get("pvcUID"), values.get("nonce"))
 
 
 def _parsed_step(values: Mapping[str, Any]) -> Step:

@@ -20,6 +20,7 @@ HELP: Final[dict[str, tuple[str, str]]] = {
     "kraft_operator_quorum_leader": ("gauge", "Node id of the quorum's leader, -1 when unknown."),
     "kraft_operator_quorum_live_voters": ("gauge", "Voters that answered for themselves and follow the leader."),
     "kraft_operator_quorum_high_watermark": ("gauge", "High watermark that the leader reported."),
+    "kraft_operator_quorum_headroom": ("gauge", "Voters that may still be lost; below 0 there is no live majority."),
     "kraft_operator_grant_seconds_sum": (
         "counter",
         "Seconds from the sight of an inspected disk to its delivered grant.",

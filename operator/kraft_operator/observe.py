@@ -14,9 +14,10 @@ from controller_runtime.identifiers import Endpoint
 from kraft_operator import pod_facts
 from kraft_operator.api import names
 from kraft_operator.api.spec import KRaftCluster, Role
-from kraft_operator.kube import CHILDREN, CLAIM, CONFIG_MAP, NODE, POD, STATEFUL_SET, Gateway, Object
+from kraft_operator.judgement import Round
+from kraft_operator.kube import CHILDREN, CLAIM, CONFIG_MAP, NODE, POD, STATEFUL_SET, VOLUME, Gateway, Object
 from kraft_operator.ledger import Ledger, parse
-from kraft_operator.observed import Child, NodeSet, Observed, Pod
+from kraft_operator.observed import Child, Claim, NodeSet, Observed, Pod
 from kraft_operator.quorum import Addresses, QuorumProbe
 from storage_guard.formats import NO_RACK
 
@@ -30,7 +31,7 @@ class Sight:
     ledger_object: Object | None
 
 
-def observe(cluster: KRaftCluster, kube: Gateway, probe: QuorumProbe) -> Sight:
+def observe(cluster: KRaftCluster, kube: Gateway, probe: QuorumProbe, before: Round | None = None) -> Sight:
     """Raises CorruptLedger, KubeError."""
     namespace, selector = cluster.namespace, f"{names.LABEL_CLUSTER}={cluster.name}"
     ledger_object = kube.find(CONFIG_MAP, namespace, names.ledger_name(cluster.name))
@@ -45,25 +46,31 @@ def observe(cluster: KRaftCluster, kube: Gateway, probe: QuorumProbe) -> Sight:
         for item in items
         if _ours(item, cluster)
     )
-    quorum, brokers = probe.look(addresses(cluster, ledger, pods, sets))
+    seen_claims = tuple(_each(pod_facts.claim, claims))
+    quorum, brokers = probe.look(addresses(cluster, ledger, pods, sets, before))
     observed = Observed(
-        tuple(_each(pod_facts.claim, claims)),
+        seen_claims,
         pods,
         sets,
         children,
         quorum,
         brokers,
         _racks(cluster, pods, kube),
+        _orphaned_volumes(ledger, seen_claims, kube),
         _owners(ledger_object),
     )
     return Sight(observed, ledger, ledger_object)
 
 
 def addresses(
-    cluster: KRaftCluster, ledger: Ledger | None, pods: tuple[Pod, ...], sets: tuple[NodeSet, ...]
+    cluster: KRaftCluster,
+    ledger: Ledger | None,
+    pods: tuple[Pod, ...],
+    sets: tuple[NodeSet, ...],
+    before: Round | None = None,
 ) -> Addresses:
     """Controllers by the DNS names that the voter set has, brokers that run."""
-    voters = ledger.initial_controllers if ledger else ()
+    voters = (ledger.controllers or ledger.initial_controllers) if ledger else ()
     running = {pod.node_id for pod in pods if pod.main_started}
     port = cluster.spec.controller_listeners[0].port
     controllers = {
@@ -71,7 +78,8 @@ def addresses(
     }
     entries = {entry.node_id: entry.directory_id for entry in ledger.entries} if ledger else {}
     directories = {node_id: entries.get(node_id) for node_id in voters}
-    return Addresses(controllers, directories, _brokers(cluster, pods), _surplus(cluster, ledger, sets))
+    with_replicas = _surplus(cluster, ledger, sets) or _brokers_outdated(pods, sets)
+    return Addresses(controllers, directories, _brokers(cluster, pods), with_replicas, before)
 
 
 def controllers_of(cluster: KRaftCluster, observed: Observed, ledger: Ledger | None) -> tuple[Endpoint, ...]:
@@ -87,6 +95,22 @@ def _brokers(cluster: KRaftCluster, pods: tuple[Pod, ...]) -> tuple[Endpoint, ..
         if pod.role == Role.BROKER.value and group is not None and pod.main_started and not pod.terminating:
             found.append(Endpoint(cluster.host(group, pod.node_id), port))
     return tuple(found)
+
+
+def _brokers_outdated(pods: tuple[Pod, ...], sets: tuple[NodeSet, ...]) -> bool:
+    revisions = {each.node_id: each.revision for each in sets if each.revision}
+    return any(
+        pod.role == Role.BROKER.value and pod.revision != revisions.get(pod.node_id, pod.revision) for pod in pods
+    )
+
+
+def _orphaned_volumes(ledger: Ledger | None, claims: tuple[Claim, ...], kube: Gateway) -> frozenset[str]:
+    """The volumes of controllers whose claim is gone, as far as they exist: only these are asked for."""
+    if ledger is None:
+        return frozenset()
+    alive = {claim.uid for claim in claims}
+    names = {each.pv_name for each in ledger.entries if each.pv_name and each.pvc_uid and each.pvc_uid not in alive}
+    return frozenset(name for name in names if kube.find(VOLUME, None, name) is not None)
 
 
 def _surplus(cluster: KRaftCluster, ledger: Ledger | None, sets: tuple[NodeSet, ...]) -> bool:

@@ -100,13 +100,45 @@ class QuorumState(StrEnum):
     UNKNOWN = "Unknown"
 
 
+class VoterState(StrEnum):
+    LIVE = "Live"
+    """It answered for itself, follows the majority's leader, holds what was committed a round ago, and that leader knows it by the
+    ledger's directory and heard from it since."""
+    LAGGING = "Lagging"
+    """It follows, but its log ends before what was committed a round ago."""
+    DEAD = "Dead"
+    """It does not answer, and the leader has not heard from it since the round before."""
+    UNKNOWN = "Unknown"
+    """Its own answer and the leader's do not go together, or it is there under another directory."""
+
+
 @dataclass(frozen=True, slots=True)
 class Voter:
     node_id: int
     directory_id: str
     log_end_offset: int
-    live: bool
-    """It answered for itself, follows the majority's leader, and that leader knows it by this very directory."""
+    state: VoterState
+    last_fetch: int = -1
+    """When the leader heard from it last, in milliseconds by the leader's clock."""
+
+    @property
+    def live(self) -> bool:
+        return self.state is VoterState.LIVE
+
+    @property
+    def key(self) -> tuple[int, str]:
+        return self.node_id, self.directory_id
+
+
+@dataclass(frozen=True, slots=True)
+class Observer:
+    """A replica that is no voter."""
+
+    node_id: int
+    directory_id: str
+    caught_up: bool
+    """It holds what was committed a round ago, and the leader heard from it since."""
+    last_fetch: int = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,11 +149,29 @@ class Quorum:
     epoch: int = -1
     high_watermark: int = -1
     voters: tuple[Voter, ...] = ()
-    observers: tuple[tuple[int, str], ...] = ()
+    observers: tuple[Observer, ...] = ()
+    proven: bool = False
+    """A majority named the same leader in the same epoch a round ago too, so what is said of voters compares two rounds."""
+    advanced: bool = False
+    """Something was committed since that round."""
+    settled: bool = False
+    """The voters are the same as in that round, and all that the leader's log held then is committed: so is this voter set."""
 
     @property
     def live(self) -> int:
         return sum(voter.live for voter in self.voters)
+
+    @property
+    def majority(self) -> int:
+        return len(self.voters) // 2 + 1
+
+    @property
+    def headroom(self) -> int:
+        """How many more voters may be lost: below 0 there is no majority of live ones."""
+        return self.live - self.majority
+
+    def voter(self, node_id: int) -> Voter | None:
+        return next((each for each in self.voters if each.node_id == node_id), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +182,8 @@ class Brokers:
     fenced: frozenset[int] | None = None
     replicas: Mapping[int, tuple[str, ...]] | None = None
     """Broker id to topics (a few, for the message) that have a replica there."""
+    at_risk: Mapping[int, tuple[str, ...]] | None = None
+    """Broker id to replicated partitions (a few) that would be left with too few replicas in sync if it stopped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +196,8 @@ class Observed:
     brokers: Brokers = Brokers()
     racks: Mapping[int, str] = field(default_factory=dict)
     """Node id to the value of the pool's rack label on the Kubernetes node where its pod is."""
+    volumes: frozenset[str] = frozenset()
+    """Names of the PersistentVolumes that the ledger knows and that exist, bound or not."""
     ledger_owners: tuple[str, ...] = ()
     """UIDs of the resources that the ledger's ConfigMap goes with; empty when it outlives them."""
 

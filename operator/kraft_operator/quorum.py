@@ -6,15 +6,15 @@ Every voter is asked directly and in parallel; each question has a deadline, and
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Coroutine, Mapping
+from collections.abc import Callable, Collection, Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, TypeVar
 
 from controller_runtime.admin.client import AdminClient, AdminError, ApiError
 from controller_runtime.admin.results import QuorumDescription, ReplicaDescription, TopicDescription
-from controller_runtime.identifiers import Endpoint, NodeId
+from controller_runtime.identifiers import DirectoryId, Endpoint, NodeId, Uuid
 from controller_runtime.protocol.errors import ErrorCode
-from kraft_operator.judgement import Belief, Described, Replica, agreed_leader, judge
+from kraft_operator.judgement import Belief, Described, Replica, Round, agreed_leader, judge
 from kraft_operator.observed import Brokers, Quorum
 
 T = TypeVar("T")
@@ -35,13 +35,25 @@ class Addresses:
     """What the ledger knows of the controllers."""
     brokers: tuple[Endpoint, ...] = ()
     with_replicas: bool = False
-    """Ask the brokers also who holds what: a long answer, wanted only when one is to leave."""
+    """Ask the brokers also who holds what: a long answer, wanted only when one is to leave or to restart."""
+    before: Round | None = None
+    """The round to compare with: long enough ago for every live replica to have fetched since."""
+
+
+class QuorumChanges(Protocol):
+    """What is asked of the quorum itself. Each raises AdminFailed when it is not known to have happened."""
+
+    def unregister(self, node_id: int, timeout: float) -> None: ...
+
+    def remove(self, node_id: int, directory_id: str, timeout: float) -> None: ...
+
+    def add(self, node_id: int, directory_id: str, listener: str, endpoint: Endpoint, timeout: float) -> None: ...
 
 
 class QuorumProbe(Protocol):
     def look(self, addresses: Addresses) -> tuple[Quorum, Brokers]: ...
 
-    def unregister(self, controllers: Collection[Endpoint], node_id: int, timeout: float) -> None: ...
+    def changes(self, controllers: Collection[Endpoint]) -> QuorumChanges: ...
 
 
 class KafkaProbe:
@@ -50,9 +62,51 @@ class KafkaProbe:
     def look(self, addresses: Addresses) -> tuple[Quorum, Brokers]:
         return asyncio.run(_look(addresses))
 
-    def unregister(self, controllers: Collection[Endpoint], node_id: int, timeout: float) -> None:
-        """Forget a broker; one that is not registered is success. Raises AdminFailed."""
-        asyncio.run(_unregister(tuple(controllers), node_id, timeout))
+    def changes(self, controllers: Collection[Endpoint]) -> QuorumChanges:
+        return KafkaChanges(tuple(controllers))
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaChanges:
+    """What is asked of the active controller. That a change is there already is success; whatever leaves it open is AdminFailed."""
+
+    controllers: tuple[Endpoint, ...]
+
+    def unregister(self, node_id: int, timeout: float) -> None:
+        self._ask(
+            f"broker {node_id} was not unregistered",
+            lambda admin: admin.unregister_broker(NodeId(node_id)),
+            ErrorCode.BROKER_ID_NOT_REGISTERED,
+            timeout,
+        )
+
+    def remove(self, node_id: int, directory_id: str, timeout: float) -> None:
+        self._ask(
+            f"voter {node_id} was not removed",
+            lambda admin: admin.remove_voter(NodeId(node_id), DirectoryId(Uuid.parse(directory_id))),
+            ErrorCode.VOTER_NOT_FOUND,
+            timeout,
+        )
+
+    def add(self, node_id: int, directory_id: str, listener: str, endpoint: Endpoint, timeout: float) -> None:
+        """DUPLICATE_VOTER is no success: the id may be there under another directory. The next look tells."""
+        self._ask(
+            f"voter {node_id} was not added",
+            lambda admin: admin.add_voter(NodeId(node_id), DirectoryId(Uuid.parse(directory_id)), {listener: endpoint}),
+            None,
+            timeout,
+        )
+
+    def _ask(
+        self,
+        failed: str,
+        change: Callable[[AdminClient], Coroutine[Any, Any, None]],
+        done_already: ErrorCode | None,
+        timeout: float,
+    ) -> None:
+        if not self.controllers:
+            raise AdminFailed(f"{failed}: no controller runs")
+        asyncio.run(_changed(self.controllers, failed, change, done_already, timeout))
 
 
 async def _look(addresses: Addresses) -> tuple[Quorum, Brokers]:
@@ -72,7 +126,7 @@ async def _quorum(addresses: Addresses) -> Quorum:
         beliefs |= dict(zip(asked, answers, strict=True))
         leader = agreed_leader(beliefs)
         described = await _answered(admin.describe_quorum()) if leader is not None else None
-    return judge(beliefs, _described(described) if described else None, addresses.directories)
+    return judge(beliefs, _described(described) if described else None, addresses.directories, addresses.before)
 
 
 async def _belief(admin: AdminClient, endpoint: Endpoint) -> Belief | None:
@@ -90,7 +144,9 @@ async def _brokers(addresses: Addresses) -> Brokers:
         return Brokers()
     registered = frozenset(int(node.node_id) for node in cluster.nodes)
     fenced = frozenset(int(node.node_id) for node in cluster.nodes if node.is_fenced)
-    return Brokers(registered, fenced, None if topics is None else _replicas(topics))
+    if topics is None:
+        return Brokers(registered, fenced)
+    return Brokers(registered, fenced, _replicas(topics), _at_risk(topics))
 
 
 def _replicas(topics: Mapping[str, TopicDescription | ApiError]) -> dict[int, tuple[str, ...]] | None:
@@ -107,18 +163,40 @@ def _replicas(topics: Mapping[str, TopicDescription | ApiError]) -> dict[int, tu
     return {broker: tuple(names) for broker, names in found.items()}
 
 
-async def _unregister(controllers: tuple[Endpoint, ...], node_id: int, timeout: float) -> None:
-    if not controllers:
-        raise AdminFailed(f"broker {node_id} cannot be unregistered: no controller runs")
+def _at_risk(topics: Mapping[str, TopicDescription | ApiError]) -> dict[int, tuple[str, ...]] | None:
+    """Per broker a few replicated partitions whose other replicas are not all in sync; None when a topic could not be read."""
+    found: dict[int, list[str]] = {}
+    for name in sorted(topics):
+        topic = topics[name]
+        if isinstance(topic, ApiError):
+            return None
+        for partition in topic.partitions:
+            if len(partition.replicas) < 2:
+                continue  # nothing keeps it available while its broker restarts
+            for broker in partition.isr:
+                others = set(partition.replicas) - {broker}
+                held = found.setdefault(broker, [])
+                if not others <= set(partition.isr) and len(held) < TOPICS_SHOWN:
+                    held.append(f"{name}-{partition.index}")
+    return {broker: tuple(names) for broker, names in found.items() if names}
+
+
+async def _changed(
+    controllers: tuple[Endpoint, ...],
+    failed: str,
+    change: Callable[[AdminClient], Coroutine[Any, Any, None]],
+    done_already: ErrorCode | None,
+    timeout: float,
+) -> None:
     async with AdminClient(bootstrap_controllers=controllers, timeout_seconds=timeout) as admin:
         try:
             async with asyncio.timeout(timeout):
-                await admin.unregister_broker(NodeId(node_id))
+                await change(admin)
         except ApiError as error:
-            if error.code is not ErrorCode.BROKER_ID_NOT_REGISTERED:
-                raise AdminFailed(f"broker {node_id} was not unregistered: {error}") from error
+            if error.code is not done_already:
+                raise AdminFailed(f"{failed}: {error}") from error
         except (AdminError, OSError, TimeoutError) as error:
-            raise AdminFailed(f"broker {node_id} may not be unregistered: {error}") from error
+            raise AdminFailed(f"{failed}, or its answer was lost: {error!r}") from error
 
 
 async def _answered(question: Coroutine[Any, Any, T]) -> T | None:
@@ -141,4 +219,6 @@ def _described(found: QuorumDescription) -> Described:
 
 
 def _replica(found: ReplicaDescription) -> Replica:
-    return Replica(int(found.replica_id), str(found.directory_id), int(found.log_end_offset))
+    return Replica(
+        int(found.replica_id), str(found.directory_id), int(found.log_end_offset), found.last_fetch_timestamp
+    )

@@ -7,6 +7,7 @@ reach (raises the ledger's minimums). A pass blocks its worker thread; every cal
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -18,6 +19,7 @@ from kraft_operator.api.parse import parse_cluster
 from kraft_operator.api.reader import InvalidSpec
 from kraft_operator.api.spec import KRaftCluster
 from kraft_operator.execute import Execution, FenceLost, Holder
+from kraft_operator.judgement import Round, round_of
 from kraft_operator.keys import Key
 from kraft_operator.kube import CLUSTER, Gateway, NotFound, Object
 from kraft_operator.lease import LeaseLost
@@ -33,6 +35,8 @@ from kraft_operator.settings import Settings
 
 BUSY_SECONDS: Final = 1.0
 """How soon to look again while something is on its way that sends no event (an election, a registration)."""
+ROUND_SECONDS: Final = 2.0
+"""How long before a look its round of comparison must be: four times the wait of a follower's fetch."""
 NUDGE_SECONDS: Final = 3.0
 """How long a gate may take to see an annotation before the pod is touched again."""
 
@@ -46,6 +50,10 @@ class Memory:
     progress: dict[tuple[int, str], tuple[int, int]] = field(default_factory=dict)
     inspected: dict[str, float] = field(default_factory=dict)
     """Pod UID to when its inspected disk was first seen."""
+    suspected: dict[str, float] = field(default_factory=dict)
+    """What the last plan suspected, to when it was suspected first."""
+    rounds: deque[tuple[float, Round]] = field(default_factory=lambda: deque(maxlen=16))
+    """When the quorum was looked at, and what of it is compared with later looks."""
     touched: dict[str, float] = field(default_factory=dict)
     """Pod UID to when we last wrote something on it that its gate waits for."""
 
@@ -71,7 +79,7 @@ class Reconciler:
             return None
         try:
             cluster = parse_cluster(resource)
-            sight = observe(cluster, self.kube, self.probe)
+            sight = observe(cluster, self.kube, self.probe, self._before(self._memory(key, cluster)))
         except InvalidSpec as error:
             return self._refuse(resource, "SpecInvalid", f"{error.path}: {error.problem}")
         except CorruptLedger as error:
@@ -86,15 +94,14 @@ class Reconciler:
             Situation(
                 cluster, sight.observed, sight.ledger, Fence(term.holder, term.transitions), self.draw,
                 Images(self.settings.operator_image, self.settings.lease_namespace), memory.settled, memory.progress,
-                self._overdue(memory),
+                self._overdue(memory), self._waited(memory),
             )
         )  # fmt: skip
+        self._remember_suspects(memory, decision)
         self._time_inspections(memory, sight)
         execution = Execution(
             cluster, self.kube, self.holder,
-            lambda node_id, timeout: self.probe.unregister(
-                controllers_of(cluster, sight.observed, decision.ledger), node_id, timeout
-            ),
+            self.probe.changes(controllers_of(cluster, sight.observed, decision.ledger)),
             self.settings.failpoints, self.settings.call_timeout, sight.ledger_object, memory.settled,
         )  # fmt: skip
         try:
@@ -165,6 +172,9 @@ class Reconciler:
         self.metrics.set("kraft_operator_quorum_leader", quorum.leader_id, **labels)
         self.metrics.set("kraft_operator_quorum_live_voters", quorum.live, **labels)
         self.metrics.set("kraft_operator_quorum_high_watermark", quorum.high_watermark, **labels)
+        self.metrics.set("kraft_operator_quorum_headroom", quorum.headroom if quorum.voters else -1, **labels)
+        if (seen := round_of(quorum)) is not None:
+            memory.rounds.append((self.clock(), seen))
         if quorum.state is not QuorumState.AVAILABLE or quorum.high_watermark < 0:
             return
         for voter in quorum.voters:
@@ -172,6 +182,20 @@ class Reconciler:
             # No further than it: what is not committed may be truncated.
             if voter.live and voter.log_end_offset >= quorum.high_watermark:
                 memory.progress[voter.node_id, voter.directory_id] = (quorum.epoch, quorum.high_watermark)
+
+    def _before(self, memory: Memory) -> Round | None:
+        """The newest round that is old enough."""
+        now = self.clock()
+        return next((seen for at, seen in reversed(memory.rounds) if now - at >= ROUND_SECONDS), None)
+
+    def _waited(self, memory: Memory) -> dict[str, float]:
+        now = self.clock()
+        return {suspicion: now - since for suspicion, since in memory.suspected.items()}
+
+    def _remember_suspects(self, memory: Memory, decision: Decision) -> None:
+        """A suspicion that was not repeated is forgotten: evidence has to stand without a break."""
+        now = self.clock()
+        memory.suspected = {each: memory.suspected.get(each, now) for each in decision.suspects}
 
     def _overdue(self, memory: Memory) -> frozenset[str]:
         now = self.clock()

@@ -13,7 +13,7 @@ from kraft_operator.actions import Action, target
 from kraft_operator.api import names
 from kraft_operator.api.spec import KRaftCluster, Role
 from kraft_operator.ledger import Formation, Ledger
-from kraft_operator.observed import Observed, Pod, QuorumState
+from kraft_operator.observed import Observed, Pod, Quorum, QuorumState
 from kraft_operator.plan.situation import Decision, Finding, Topic
 from storage_guard.formats import Verdict as Disk
 
@@ -95,7 +95,13 @@ def _conditions(cluster: KRaftCluster, observed: Observed, decision: Decision) -
         if stalled
         else _condition("Stalled", "False", "Progressing", "nothing waits for a person"),
         quorum,
+        _redundant(observed, decision.ledger),
         *topics,
+        _condition(
+            "ManualInterventionRequired", "True", by_topic[Topic.MANUAL][0].reason, _joined(by_topic[Topic.MANUAL])
+        )
+        if by_topic[Topic.MANUAL]
+        else _condition("ManualInterventionRequired", "False", "None", "the operator can do what is to be done"),
         _condition("Suspended", "True", "Suspended", suspended[0].message)
         if suspended
         else _condition("Suspended", "False", "Running", "the operator acts on this cluster"),
@@ -166,6 +172,21 @@ def _quorum_condition(observed: Observed, ledger: Ledger | None) -> Condition:
             return _condition("QuorumAvailable", "Unknown", "NotReached", quorum.detail)
 
 
+def _redundant(observed: Observed, ledger: Ledger | None) -> Condition:
+    """Whether one more voter may be lost. A quorum of one never is redundant, by its owner's choice: no fault is told."""
+    quorum = observed.quorum
+    if ledger is None or ledger.formation is not Formation.FORMED or quorum.state is not QuorumState.AVAILABLE:
+        return _condition("QuorumRedundant", "Unknown", "NotReached", "the voters are not known")
+    if len(quorum.voters) == 1:
+        return _condition("QuorumRedundant", "True", "SingleController", "one controller, as the resource asks")
+    if quorum.headroom >= 1:
+        return _condition("QuorumRedundant", "True", "Redundant", "one more voter may be lost")
+    away = ", ".join(f"{each.node_id} ({each.state.value})" for each in quorum.voters if not each.live)
+    return _condition(
+        "QuorumRedundant", "False", "VoterDown", f"no further voter may be lost; not live: {away or 'none'}"
+    )
+
+
 def _condition(kind: str, value: str, reason: str, message: str) -> Condition:
     return {"type": kind, "status": value, "reason": reason, "message": message}
 
@@ -193,8 +214,22 @@ def _quorum(observed: Observed, ledger: Ledger | None) -> Status:
     quorum = observed.quorum
     formed = ledger is not None and ledger.formation is Formation.FORMED
     known: Status = {"leaderID": quorum.leader_id, "epoch": quorum.epoch} if quorum.epoch >= 0 else {"leaderID": -1}
-    sizes: Status = {"size": len(quorum.voters), "live": quorum.live} if quorum.voters else {}
+    sizes: Status = {}
+    if quorum.voters:
+        sizes = {
+            "size": len(quorum.voters),
+            "live": quorum.live,
+            "headroom": quorum.headroom,
+            "voters": _voters(quorum),
+        }
     return {"state": quorum.state.value, "formed": "Formed" if formed else "NotFormed", **known, **sizes}
+
+
+def _voters(quorum: Quorum) -> list[Status]:
+    return [
+        {"nodeID": each.node_id, "directoryID": each.directory_id, "state": each.state.value}
+        for each in sorted(quorum.voters, key=lambda each: each.key)
+    ]
 
 
 def _counts(cluster: KRaftCluster, observed: Observed) -> Status:

@@ -107,7 +107,7 @@ WRONG_EDITS: list[tuple[str, Any, str]] = [
     ("spec.clusterID", "5L6g3nShT-eMCtK--X86sw", "clusterID is immutable"),
     ("spec.clusterID", None, "clusterID cannot be removed once set"),
     ("spec.clusterDomain", "other.local", "clusterDomain is immutable"),
-    ("spec.controllers.replicas", 5, "controllers.replicas cannot change in this version"),
+    ("spec.controllers.replicas", 4, "controllers.replicas must be 1, 3, 5 or 7"),
     ("spec.controllers.nodeIdRange", {"start": 1, "end": 9}, "nodeIdRange.start is immutable"),
     ("spec.controllers.nodeIdRange", {"start": 0, "end": 8}, "nodeIdRange.end can only grow"),
     ("spec.brokerPools.0.nodeIdRange", {"start": 101, "end": 199}, "nodeIdRange.start is immutable"),

@@ -8,8 +8,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from storage_guard.formats import Grant, Identity, Report
-from storage_guard.pod import config_hash
+from storage_guard.formats import Grant, Identity, Report, config_hash
 
 CLUSTER_ID = "b7XFcyEkSgSBsv7c2XVvyg"
 ROOT = Path(__file__).parents[2]

@@ -22,10 +22,11 @@ from storage_guard.formats import (
     Identity,
     Report,
     Verdict,
+    config_hash,
     format_argument,
 )
 from storage_guard.passage import Hold
-from storage_guard.pod import Environment, Pod, config_hash
+from storage_guard.pod import Environment, Pod
 from storage_guard.steps import Guard
 from storage_guard.volume import Volume
 from support.memory_disk import Crashed, MemoryDisk, Node, Policy

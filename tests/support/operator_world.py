@@ -7,17 +7,23 @@ those that the first formatting named is up. It is no proof of how Kubernetes be
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
 
 from controller_runtime.identifiers import Uuid
 from kraft_operator.actions import (
     Action,
+    AddVoter,
     AnnotateClaim,
     ApplyChild,
     DeleteChild,
     DeliverGrant,
+    DiscardClaim,
     NudgePod,
+    RemoveVoter,
+    RestartPod,
     TellRack,
     UnregisterBroker,
     WriteLedger,
@@ -25,9 +31,11 @@ from kraft_operator.actions import (
 from kraft_operator.api import names
 from kraft_operator.api.parse import parse_cluster
 from kraft_operator.api.spec import KRaftCluster, VolumePolicy
+from kraft_operator.judgement import Belief, Described, Replica, Round, round_of
+from kraft_operator.judgement import judge as judge_quorum
 from kraft_operator.ledger import Ledger, parse, render
 from kraft_operator.manifests.context import Images
-from kraft_operator.observed import Brokers, Child, Claim, NodeSet, Observed, Pod, Quorum, QuorumState, Trouble, Voter
+from kraft_operator.observed import Brokers, Child, Claim, NodeSet, Observed, Pod, Quorum, Trouble
 from kraft_operator.plan.rules import plan
 from kraft_operator.plan.situation import Decision, Fence, Situation
 from storage_guard.facts import DirectoryIdentity, Journal, LedgerFacts, LogEnd, Passage, PodFacts, VolumeFacts, Way
@@ -46,6 +54,9 @@ from storage_guard.judge import Judgement, judge
 from storage_guard.passage import Hold, Sealed, decide, granted_marker, seal
 
 IMAGES = Images("operator:test", "operators")
+DEBOUNCE = 10.0
+PASS_SECONDS = 4.0
+"""How long a pass takes in this world: three passes outlast the debounce of 10 s."""
 STAGES = ("inspect", "gate", "format", "seal", "running")
 
 
@@ -87,6 +98,7 @@ class LivePod:
     passage: Passage | None = None
     trouble: Trouble | None = None
     hold: str = ""
+    revision: str = ""
 
 
 @dataclass(slots=True)
@@ -108,16 +120,28 @@ class World:
         self.children: dict[tuple[str, str], Child] = {}
         self.registered: set[int] = set()
         self.replicas: dict[int, tuple[str, ...]] = {}
+        self.at_risk: dict[int, tuple[str, ...]] = {}
         self.fence = Fence("operator-a", 1)
         self.clock = 0
+        self.chosen = -1
+        self.frozen: set[int] = set()
+        """Nodes whose process hangs: it neither answers nor fetches."""
         self.formats: list[tuple[str, str, int, str]] = []
         """(mode, disk, node id, directory id) of every formatting that happened."""
         self.voters: dict[int, str] = {}
-        """The voter set that the first formatting wrote."""
+        """The voter set: what the first formatting wrote, as it was changed since."""
         self.acknowledged = 0
+        self.waited: dict[str, float] = {}
+        self.lost_answers = 0
+        """How many coming changes of voters happen without their answer reaching the operator."""
+        self.before: Round | None = None
+        self.fetched: dict[int, int] = {}
+        self.ends: dict[int, int] = {}
         self.writes: list[Action] = []
         self.lost: set[str] = set()
         """Directory ids whose node has run and whose disk is gone: none of them may ever be made again."""
+        self.restarts: list[int] = []
+        """Node ids of pods that the operator restarted, in order."""
         self.broken: list[str] = []
         """Promises that were seen to be broken."""
 
@@ -131,7 +155,17 @@ class World:
         self.cluster = parse_cluster(resource(**changes))
 
     def plan(self) -> Decision:
-        return plan(Situation(self.cluster, self.observed(), self.ledger, self.fence, self.draw, IMAGES))
+        """A look at the quorum, then a second one for the plan: time passes between passes, far more than a follower's fetch takes."""
+        observed = self.observed()
+        decision = plan(
+            Situation(self.cluster, observed, self.ledger, self.fence, self.draw, IMAGES, waited=dict(self.waited))
+        )
+        seen = round_of(observed.quorum)
+        self.before = (
+            replace(seen, high_watermark=seen.high_watermark - 1) if seen else None
+        )  # a NoOpRecord was committed since
+        self.waited = {each: self.waited.get(each, 0.0) + PASS_SECONDS for each in decision.suspects}
+        return decision
 
     def reconcile(self, stop_after: int | None = None) -> Decision:
         """One pass; the operator dies after `stop_after` actions."""
@@ -154,6 +188,7 @@ class World:
             case DeleteChild():
                 self.children.pop((action.kind, action.name), None)
                 self.sets = {node: each for node, each in self.sets.items() if each.name != action.name}
+                self.pods = {node: pod for node, pod in self.pods.items() if node in self.sets}
             case DeliverGrant():
                 pod = next((each for each in self.pods.values() if each.uid == action.grant.pod_uid), None)
                 if pod is not None:
@@ -166,6 +201,50 @@ class World:
                 pass
             case UnregisterBroker():
                 self.registered.discard(action.node_id)
+            case RemoveVoter():
+                self._remove_voter(action)
+            case AddVoter():
+                self._add_voter(action)
+            case DiscardClaim():
+                self._discard(action)
+            case RestartPod():
+                node_id = next((each for each, pod in self.pods.items() if pod.uid == action.uid), None)
+                if node_id is not None:
+                    del self.pods[node_id]
+                    self.restarts.append(node_id)
+
+    def _remove_voter(self, action: RemoveVoter) -> None:
+        """The active controller's answer: a majority of the new set commits, or nothing happens."""
+        if self.leader() < 0 or self.voters.get(action.node_id) != action.directory_id:
+            return
+        left = {node: directory for node, directory in self.voters.items() if node != action.node_id}
+        if len(self.running_voters(left)) <= len(left) // 2:
+            self.broken.append(f"voter {action.node_id} was removed though no majority of the others runs")
+            return
+        self.voters = left
+        self._commit()
+
+    def _add_voter(self, action: AddVoter) -> None:
+        if self.leader() < 0 or action.node_id in self.voters:
+            return
+        more = {**self.voters, action.node_id: action.directory_id}
+        if len(self.running_voters(more)) <= len(more) // 2:
+            self.broken.append(f"voter {action.node_id} was added though it makes the quorum unavailable")
+            return
+        self.voters = more
+        self._commit()
+
+    def _discard(self, action: DiscardClaim) -> None:
+        claim = self.claims.get(action.claim)
+        if claim is None or claim.uid != action.claim_uid:
+            return
+        del self.claims[action.claim]
+        disk = self.disks.pop(claim.volume)
+        self.lost |= disk.ran
+        live = set(self.voters.values())
+        if disk.facts.identity is not None and disk.facts.identity.directory_id in live:
+            self.broken.append(f"the disk of voter {disk.facts.identity} was discarded")
+        self.pods = {node: pod for node, pod in self.pods.items() if pod.uid != action.pod_uid}
 
     def _apply(self, manifest: object) -> None:
         assert isinstance(manifest, dict)
@@ -176,7 +255,8 @@ class World:
             node_id = int(labels[names.LABEL_NODE_ID])
             role, group = labels[names.LABEL_ROLE], labels[names.LABEL_POOL]
             replicas = manifest["spec"]["replicas"]
-            self.sets[node_id] = NodeSet(meta["name"], "uid", node_id, role, group, replicas, "r1")
+            revision = sha256(json.dumps(manifest["spec"]["template"], sort_keys=True).encode()).hexdigest()[:8]
+            self.sets[node_id] = NodeSet(meta["name"], "uid", node_id, role, group, replicas, revision)
 
     # Kubernetes
 
@@ -220,7 +300,7 @@ class World:
             self.disks[volume] = Disk(volume)
             self.claims[name] = LiveClaim(self.fresh("pvc"), volume)
         mode = NO_INITIAL_CONTROLLERS if node_set.role == "controller" else ""
-        self.pods[node_id] = LivePod(self.fresh("pod"), name, format_mode=mode)
+        self.pods[node_id] = LivePod(self.fresh("pod"), name, format_mode=mode, revision=node_set.revision)
 
     def _judged(self, node_id: int, pod: LivePod) -> tuple[Judgement, PodFacts]:
         facts = self._pod_facts(node_id, pod)
@@ -289,34 +369,68 @@ class World:
         assert disk.facts.identity is not None
         assert disk.facts.identity.directory_id is not None
         disk.ran.add(disk.facts.identity.directory_id)
-        if self.sets[node_id].role == "broker" and self.leader() >= 0:
+        if self.leader() < 0 or node_id in self.frozen:
+            return
+        if self.sets[node_id].role == "broker":
             self.registered.add(node_id)
+        else:
+            self._catch_up(node_id, self.acknowledged)
 
     def write_metadata(self) -> None:
-        """The quorum commits an entry on every running voter."""
-        if self.leader() < 0:
-            return
+        """A client's change is acknowledged."""
+        if self.leader() >= 0:
+            self._commit()
+
+    def _commit(self) -> None:
+        """An entry, on every running voter. Observers copy the leader's log when they take their next step."""
         self.acknowledged += 1
         for node_id in self.running_voters():
-            disk = self._disk(self.pods[node_id])
-            end = disk.facts.log_end or LogEnd(1, 0)
-            disk.facts = replace(disk.facts, log_end=LogEnd(end.epoch, max(end.offset + 1, self.acknowledged)))
+            self._catch_up(node_id, self.acknowledged)
+
+    def _catch_up(self, node_id: int, offset: int) -> None:
+        disk = self._disk(self.pods[node_id])
+        if self.end_of(node_id) < offset:
+            disk.facts = replace(disk.facts, log_end=LogEnd(1, offset))
+
+    def end_of(self, node_id: int) -> int:
+        """The log end offset of a running controller."""
+        end = self._disk(self.pods[node_id]).facts.log_end
+        return end.offset if end else 0
 
     # the quorum
 
-    def running_voters(self) -> list[int]:
-        return [
-            node_id
-            for node_id, directory in self.voters.items()
-            if (pod := self.pods.get(node_id)) is not None
-            and pod.stage == "running"
-            and (identity := self._disk(pod).facts.identity) is not None
-            and identity.directory_id == directory
-        ]
+    def running_controllers(self) -> dict[int, str]:
+        """Node id to the directory it runs on."""
+        found = {}
+        for node_id, pod in self.pods.items():
+            if pod.stage != "running" or node_id in self.frozen or self.sets[node_id].role != "controller":
+                continue
+            identity = self._disk(pod).facts.identity
+            assert identity is not None
+            assert identity.directory_id is not None
+            found[node_id] = identity.directory_id
+        return found
+
+    def running_voters(self, voters: dict[int, str] | None = None) -> list[int]:
+        running = self.running_controllers()
+        voters = self.voters if voters is None else voters
+        return [node_id for node_id, directory in voters.items() if running.get(node_id) == directory]
 
     def leader(self) -> int:
+        """Of a majority that runs, the voter with the longest log: of several the one that was chosen, else the lowest."""
         running = self.running_voters()
-        return min(running) if self.voters and len(running) > len(self.voters) // 2 else -1
+        if not self.voters or len(running) <= len(self.voters) // 2:
+            return -1
+        longest = max(map(self.end_of, running))
+        able = [each for each in running if self.end_of(each) == longest]
+        if longest < self.acknowledged:
+            self.broken.append(
+                f"no voter that runs holds acknowledged offset {self.acknowledged}, yet they are a majority"
+            )
+        return self.chosen if self.chosen in able else min(able)
+
+    def lead(self, node_id: int) -> None:
+        self.chosen = node_id
 
     # faults
 
@@ -325,11 +439,23 @@ class World:
 
     def delete_claim(self, node_id: int) -> None:
         """The claim, its volume and the pod that used them are lost."""
+        self.frozen.discard(node_id)
         pod = self.pods.pop(node_id, None)
         name = pod.claim if pod else f"data-{self.sets[node_id].name}-0"
         claim = self.claims.pop(name, None)
         if claim is not None:
             self.lost |= self.disks.pop(claim.volume).ran
+
+    def retain_claim(self, node_id: int) -> None:
+        """The claim and the pod are lost; the volume stays, released."""
+        pod = self.pods.pop(node_id)
+        del self.claims[pod.claim]
+
+    def freeze(self, node_id: int) -> None:
+        self.frozen.add(node_id)
+
+    def thaw(self, node_id: int) -> None:
+        self.frozen.discard(node_id)
 
     def wipe(self, node_id: int) -> None:
         """Emptied in place, marker and all, while the pod restarts."""
@@ -369,6 +495,7 @@ class World:
             children=tuple(self.children.values()),
             quorum=self._quorum(),
             brokers=self._brokers(),
+            volumes=frozenset(self.disks) - {claim.volume for claim in self.claims.values()},
             ledger_owners=self.ledger_owners,
         )
 
@@ -384,21 +511,45 @@ class World:
             stage = STAGES.index(pod.stage)
             yield Pod(
                 name=f"{node_set.name}-0", uid=pod.uid, node_id=node_id, role=node_set.role, pool=node_set.pool,
-                claim=pod.claim, node="k1", ready=stage == 4, revision="r1", gate_waits=stage == 1, gate_passed=stage > 1,
+                claim=pod.claim, node="k1", ready=stage == 4 and node_id not in self.frozen, revision=pod.revision, gate_waits=stage == 1, gate_passed=stage > 1,
                 main_started=stage == 4, inspect=pod.report, seal=pod.sealed,
                 grant_nonce=pod.grant.nonce if pod.grant else None, trouble=pod.trouble,
             )  # fmt: skip
 
     def _quorum(self) -> Quorum:
-        leader = self.leader()
+        """As `judgement` makes it of what controllers answer: those that do not run are silent."""
+        leader, running = self.leader(), self.running_controllers()
+        ledger = self.ledger
+        asked = (ledger.controllers or ledger.initial_controllers) if ledger else ()
+        beliefs = {each: Belief(leader, 1) if each in running else None for each in asked}
         if leader < 0:
-            return Quorum(QuorumState.UNKNOWN, "no answer")
-        voters = tuple(Voter(each, self.voters[each], self.acknowledged, True) for each in self.running_voters())
-        return Quorum(QuorumState.AVAILABLE, "ok", leader, 1, self.acknowledged, voters)
+            return judge_quorum(beliefs, None, {})
+        self.clock += 1
+        fetched = dict.fromkeys(running, self.clock)
+        self.fetched |= fetched
+        end = self.acknowledged
+        self.ends |= {node: self.end_of(node) for node in running}
+        voters = tuple(
+            Replica(each, name, self.ends.get(each, -1), self.fetched.get(each, -1))
+            for each, name in self.voters.items()
+        )
+        observers = tuple(
+            Replica(each, name, self.ends[each], self.clock)
+            for each, name in running.items()
+            if self.voters.get(each) != name
+        )
+        directories = (
+            {each: entry.directory_id if (entry := ledger.entry(each)) else None for each in asked} if ledger else {}
+        )
+        return judge_quorum(beliefs, Described(leader, 1, end, voters, observers), directories, self.before)
 
     def _brokers(self) -> Brokers:
         up = any(self.sets[each].role == "broker" and pod.stage == "running" for each, pod in self.pods.items())
-        return Brokers(frozenset(self.registered), frozenset(), dict(self.replicas)) if up else Brokers()
+        return (
+            Brokers(frozenset(self.registered), frozenset(), dict(self.replicas), dict(self.at_risk))
+            if up
+            else Brokers()
+        )
 
     def _disk(self, pod: LivePod) -> Disk:
         return self.disks[self.claims[pod.claim].volume]
@@ -413,13 +564,18 @@ class World:
         self.clock += 1
         return f"{what}-{self.clock}"
 
+    def waiting(self, decision: Decision) -> bool:
+        """Time alone will change the plan: a suspicion has not stood long enough yet."""
+        return any(self.waited.get(each, 0.0) < DEBOUNCE + PASS_SECONDS for each in decision.suspects)
+
     def settle(self, rounds: int = 40) -> Decision:
         """Reconcile and let the kubelet work until nothing moves."""
-        decision = self.reconcile()
+        decision, quiet = self.reconcile(), 0
         for _ in range(rounds):
             moved = self.kubelet()
             decision = self.reconcile()
-            if not moved and not decision.actions:
+            quiet = 0 if moved or decision.actions or self.waiting(decision) else quiet + 1
+            if quiet == 2:  # one look compares with the one before
                 return decision
         raise AssertionError(f"still moving after {rounds} rounds: {decision.actions}")
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 from controller_runtime.identifiers import Uuid
 from kraft_operator.api import names
 from kraft_operator.api.config_keys import owner_of
-from kraft_operator.api.reader import InvalidSpec, Reader, quantity
+from kraft_operator.api.reader import InvalidSpec, Reader, duration, quantity
 from kraft_operator.api.spec import (
     BootstrapPolicy,
     ClusterSpec,
@@ -23,11 +23,14 @@ from kraft_operator.api.spec import (
     KRaftCluster,
     LifecycleState,
     Listener,
+    LostDisk,
     NodeIdRange,
     Pod,
     Probes,
     PullPolicy,
+    RecoveryPolicy,
     Role,
+    RolloutStrategy,
     Storage,
     VolumePolicy,
 )
@@ -77,6 +80,8 @@ def parse_spec(spec: Reader) -> ClusterSpec:
         volume_policy=spec.child("deletionPolicy").choice("volumes", VolumePolicy, VolumePolicy.RETAIN),
         lifecycle=spec.child("lifecycle").choice("state", LifecycleState, LifecycleState.RUNNING),
         probes=spec.choice("probes", Probes, Probes.HTTP),
+        recovery=_recovery(spec.child("recoveryPolicy")),
+        rollout=spec.child("rollout").choice("strategy", RolloutStrategy, RolloutStrategy.QUORUM_AWARE),
     )
     for path, problem in check(parsed):
         raise InvalidSpec(f"{spec.path}.{path}", problem)
@@ -116,6 +121,11 @@ def _check_listeners(spec: ClusterSpec) -> Iterator[tuple[str, str]]:
 
 def _path(spec: ClusterSpec, group: Group) -> str:
     return "controllers" if group is spec.controllers else f"brokerPools[{spec.broker_pools.index(group)}]"
+
+
+def _recovery(policy: Reader) -> RecoveryPolicy:
+    text = policy.text("debounce", "10s")
+    return RecoveryPolicy(policy.choice("lostDisk", LostDisk, LostDisk.REPLACE), duration(text, policy.at("debounce")))
 
 
 def _image(image: Reader) -> Image:

@@ -18,6 +18,9 @@ _FACTORS: Final = {
     "": 1, "m": 1e-3, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15, "E": 10**18,
     "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50, "Ei": 2**60,
 }  # fmt: skip
+_DURATION: Final = re.compile(r"([0-9]{1,6}h)?([0-9]{1,6}m)?([0-9]{1,6}s)?")
+_PART: Final = re.compile(r"([0-9]+)([hms])")
+_SECONDS: Final = {"h": 3600, "m": 60, "s": 1}
 
 
 class InvalidSpec(ValueError):
@@ -38,6 +41,13 @@ def quantity(text: str, path: str) -> float:
     if suffix[:1] in ("e", "E") and suffix[1:]:
         return float(digits + suffix)
     return float(digits) * _FACTORS[suffix]
+
+
+def duration(text: str, path: str) -> float:
+    """`10s`, `5m`, `1h30m` in seconds."""
+    if not text or not _DURATION.fullmatch(text):
+        raise InvalidSpec(path, f"{text!r} is not a duration such as 30s or 5m")
+    return float(sum(int(number) * _SECONDS[unit] for number, unit in _PART.findall(text)))
 
 
 @dataclass(frozen=True, slots=True)

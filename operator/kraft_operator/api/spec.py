@@ -35,6 +35,16 @@ class LifecycleState(StrEnum):
     SUSPENDED = "Suspended"
 
 
+class LostDisk(StrEnum):
+    REPLACE = "Replace"
+    REPORT = "Report"
+
+
+class RolloutStrategy(StrEnum):
+    QUORUM_AWARE = "QuorumAware"
+    ON_DELETE = "OnDelete"
+
+
 class Probes(StrEnum):
     HTTP = "HTTP"
     TCP = "TCP"
@@ -129,6 +139,14 @@ class Config:
 
 
 @dataclass(frozen=True, slots=True)
+class RecoveryPolicy:
+    """What the operator does by itself when a voter's disk is lost, and how long the evidence must stand before."""
+
+    lost_disk: LostDisk = LostDisk.REPLACE
+    debounce_seconds: float = 10.0
+
+
+@dataclass(frozen=True, slots=True)
 class ClusterSpec:
     image: Image
     controllers: Group
@@ -144,6 +162,8 @@ class ClusterSpec:
     volume_policy: VolumePolicy = VolumePolicy.RETAIN
     lifecycle: LifecycleState = LifecycleState.RUNNING
     probes: Probes = Probes.HTTP
+    recovery: RecoveryPolicy = RecoveryPolicy()
+    rollout: RolloutStrategy = RolloutStrategy.QUORUM_AWARE
 
     @property
     def groups(self) -> tuple[Group, ...]:

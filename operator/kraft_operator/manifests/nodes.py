@@ -28,9 +28,9 @@ from kraft_operator.manifests.guards import (
     init_containers,
     volumes,
 )
-from kraft_operator.manifests.properties import DATA_PATH, config_hash, server_properties
+from kraft_operator.manifests.properties import DATA_PATH, server_properties
 from kraft_operator.manifests.services import port_name
-from storage_guard.formats import FORMAT_MODE_ANNOTATION, NO_INITIAL_CONTROLLERS
+from storage_guard.formats import FORMAT_MODE_ANNOTATION, NO_INITIAL_CONTROLLERS, config_hash
 
 USER_ID: Final = 65532
 CLAIM: Final = "data"

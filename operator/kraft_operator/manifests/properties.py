@@ -6,7 +6,6 @@ pod. The hash is an annotation of the pod template: a change makes a new revisio
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping
 from typing import Final
 
@@ -27,10 +26,6 @@ def server_properties(context: Context, node: NodePlan) -> str:
     return f"# Written by kraft-operator for node {node.node_id}.\n{own}" + (
         f"# From spec.config.\n{user}" if user else ""
     )
-
-
-def config_hash(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def config_map(context: Context, node: NodePlan) -> Manifest:

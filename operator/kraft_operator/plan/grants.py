@@ -64,6 +64,8 @@ def grant_disks(now: Situation) -> Verdict:
     for asking in _asking(now):
         if asking.pod.node_id not in planned:
             continue
+        if asking.pod.node_id in now.replacing and _has_directory(ledger, asking.pod.node_id):
+            continue  # the rule about losses speaks for it
         entry = ledger.entry(asking.pod.node_id) or Entry(asking.pod.node_id, asking.pod.role, asking.pod.pool)
         answer = _answer(entry, asking, ledger, now)
         if not isinstance(answer, Grant):
@@ -119,7 +121,7 @@ def _answer(entry: Entry, asking: _Asking, ledger: Ledger, now: Situation) -> Gr
     }.get(mode)
     return Grant(
         asking.pod.uid, asking.claim.uid, asking.claim.volume, entry.node_id, ledger.cluster_id, mode, now.draw(),
-        asking.report.seen(), chosen,
+        asking.report.seen(), chosen, entry.replaces if mode is GrantMode.NO_INITIAL_CONTROLLERS else None,
     )  # fmt: skip
 
 
@@ -140,7 +142,8 @@ def _format_mode(entry: Entry, asking: _Asking, ledger: Ledger) -> GrantMode | F
             f"the disk of node {entry.node_id} is {asking.report.verdict.value}, but the ledger knows directory "
             f"{entry.directory_id} (claim {entry.pvc_name}, UID {entry.pvc_uid}); nothing is formatted: put the volume back",
         )  # fmt: skip
-    if asking.report.verdict is Disk.EMPTY and asking.report.nonce is not None:
+    emptied = asking.report.verdict is Disk.EMPTY and asking.report.nonce is not None
+    if emptied and not _was_written_off(entry, asking, ledger):
         return _finding(
             asking, "FormatRefused",
             f"the disk of node {entry.node_id} is empty, but its marker says that a node ran on it ({asking.report.message}); "
@@ -158,6 +161,19 @@ def _format_mode(entry: Entry, asking: _Asking, ledger: Ledger) -> GrantMode | F
     )  # fmt: skip
 
 
+def _has_directory(ledger: Ledger, node_id: int) -> bool:
+    """Its old directory is still the one the ledger knows: it has to be no voter before anything may be formatted."""
+    entry = ledger.entry(node_id)
+    return entry is not None and entry.directory_id is not None
+
+
+def _was_written_off(entry: Entry, asking: _Asking, ledger: Ledger) -> bool:
+    """The marker is of a directory that is known to be lost and was replaced."""
+    return any(
+        (gone.node_id, gone.nonce) == (entry.node_id, asking.report.nonce) for gone in ledger.written_off if gone.nonce
+    )
+
+
 def _same_disk(entry: Entry, asking: _Asking) -> bool:
     """No grant before this one, or one that provably led to no node: an unfinished format, or a gate never seen open."""
     before = entry.grant
@@ -172,6 +188,12 @@ def _same_disk(entry: Entry, asking: _Asking) -> bool:
 
 def _adopt_mode(entry: Entry, asking: _Asking, ledger: Ledger) -> GrantMode | Finding | None:
     """A whole disk of this cluster and node. If the mounted ledger knows it, the gate opens without us."""
+    if ledger.is_written_off(entry.node_id, asking.report.directory_id):
+        return _finding(
+            asking, "WrittenOffVolume",
+            f"the disk of node {entry.node_id} holds directory {asking.report.directory_id}, which was lost and replaced; "
+            "it is refused for ever", stalled=entry.directory_id is not None,
+        )  # fmt: skip
     if asking.report.reason == KNOWN:
         return None
     if entry.directory_id == asking.report.directory_id:

@@ -1,4 +1,4 @@
-"""What pods tell by themselves: why one does not start, and which ones still run an older revision."""
+"""What pods tell by themselves: why one does not start."""
 
 from __future__ import annotations
 
@@ -24,20 +24,6 @@ REMEDIES: Final = {
 
 def report_pods(now: Situation) -> Verdict:
     return Verdict(findings=tuple(_troubled(pod) for pod in now.observed.pods if pod.trouble and not pod.ready))
-
-
-def report_revisions(now: Situation) -> Verdict:
-    """Rolling restarts are a later step; until then a person deletes the pods, one at a time."""
-    revisions = {each.node_id: each.revision for each in now.observed.sets if each.revision}
-    outdated = sorted(
-        pod.name
-        for pod in now.observed.pods
-        if pod.revision and not pod.terminating and revisions.get(pod.node_id, pod.revision) != pod.revision
-    )
-    if not outdated:
-        return Verdict()
-    message = f"{', '.join(outdated)} still run an older revision; delete one pod at a time, the next when the one before is Ready"
-    return Verdict(findings=(Finding(Topic.ROLLOUT, "RestartPending", message),))
 
 
 def _troubled(pod: Pod) -> Finding:

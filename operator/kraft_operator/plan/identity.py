@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from kraft_operator.actions import AnnotateClaim, TellRack
-from kraft_operator.ledger import Entry, Formation, Ledger, StepKind
+from kraft_operator.ledger import Entry, Formation, Ledger, StepKind, WrittenOff
 from kraft_operator.observed import Pod, Quorum, QuorumState
 from kraft_operator.plan.situation import NOTHING, Progress, Situation, Verdict
 from storage_guard.formats import Report
@@ -32,6 +32,7 @@ def learn_identities(now: Situation) -> Verdict:
             _with_rack(_learned(entry, pod, ledger, now.observed.quorum), now.observed.racks), pod, now.progress
         )
         ledger = ledger if learned == ledger.entry(pod.node_id) else ledger.with_entry(learned)
+        ledger = _without_a_place_never_taken(ledger, learned)
     return Verdict(ledger=ledger)
 
 
@@ -66,17 +67,23 @@ def note_the_formed_quorum(now: Situation) -> Verdict:
 
 
 def settle_the_journal(now: Situation) -> Verdict:
-    """Strike out grants that arrived, or whose pod is gone and took them along."""
+    """Strike out grants that arrived, or whose pod is gone and took them along; and every step about voters and pods: whether
+    it happened is seen in the quorum and the pods, and a rule that still wants it writes it down again."""
     if now.ledger is None:
         return NOTHING
     alive = {pod.uid: pod for pod in now.observed.pods}
     done = []
     for step in now.ledger.journal:
-        if step.kind is StepKind.GRANT:
-            pod_uid, nonce = step.preconditions[0], step.preconditions[-1]
-            pod = alive.get(pod_uid)
-            if pod is None or pod.grant_nonce == nonce:
+        match step.kind:
+            case StepKind.GRANT:
+                pod_uid, nonce = step.preconditions[0], step.preconditions[-1]
+                pod = alive.get(pod_uid)
+                if pod is None or pod.grant_nonce == nonce:
+                    done.append(step)
+            case StepKind.REMOVE_VOTER | StepKind.ADD_VOTER | StepKind.DISCARD_CLAIM | StepKind.RESTART:
                 done.append(step)
+            case StepKind.UNREGISTER:
+                pass
     return Verdict(ledger=now.ledger.without_steps(done)) if done else NOTHING
 
 
@@ -105,6 +112,18 @@ def _learned(entry: Entry, pod: Pod, ledger: Ledger, quorum: Quorum) -> Entry:
         pvc_uid=entry.grant.pvc_uid, pv_name=entry.grant.pv_name,
     )  # fmt: skip
     return _with_minimum(known, report, quorum)
+
+
+def _without_a_place_never_taken(ledger: Ledger, entry: Entry) -> Ledger:
+    """The first quorum has a voter for this node whose directory never came to be: the node was formatted after the quorum was
+    formed without it, under another id. That place is given up like a lost disk."""
+    chosen = entry.chosen_directory_id
+    if chosen is None or entry.directory_id in (None, chosen) or ledger.formation is not Formation.FORMED:
+        return ledger
+    return replace(
+        ledger.with_entry(replace(entry, chosen_directory_id=None, replaces=chosen)),
+        written_off=(*ledger.written_off, WrittenOff(entry.node_id, chosen)),
+    )
 
 
 def _ours(entry: Entry, report: Report) -> bool:

@@ -1,4 +1,4 @@
-"""Which nodes exist, and taking the highest broker of a pool away.
+"""Which nodes exist, and taking the highest broker of a pool away (voters come and go in `voters`).
 
 A broker leaves in three steps that each can be repeated: while it holds no replica it is held (its pod shuts down under control), then it is
 unregistered, then its StatefulSet goes; its volume stays. The decision is journaled before it is held, and asked again before it is
@@ -15,23 +15,30 @@ from kraft_operator.ledger import Entry, Formation, Ledger, Step, StepKind
 from kraft_operator.manifests.context import NodePlan
 from kraft_operator.observed import Observed, QuorumState
 from kraft_operator.plan.situation import Finding, Situation, Topic, Verdict
+from kraft_operator.plan.voters import still_controller
 
 
 def choose_controllers(now: Situation) -> Verdict:
-    """The spec's until formation begins; from then on the quorum's own, whatever the spec says."""
+    """The spec's, and those that are still voters; while the first quorum forms, exactly its own."""
     group, ledger = now.cluster.spec.controllers, now.ledger
     assert ledger is not None
     wanted = group.node_ids
-    chosen = wanted if ledger.formation is Formation.NOT_STARTED else ledger.initial_controllers
-    findings: tuple[Finding, ...] = ()
-    if set(chosen) != set(wanted):
-        message = (
-            f"controllers {_ids(chosen)} are the quorum, the resource asks for {_ids(wanted)}; this version does not change "
-            "the voters: set spec.controllers.replicas back"
-        )
-        findings = (Finding(Topic.MEMBERSHIP, "MembershipChangeUnsupported", message, stalled=True),)
-    nodes = tuple(NodePlan(node_id, group.name) for node_id in chosen)
-    return Verdict(nodes=(*now.nodes, *nodes), findings=findings)
+    if ledger.formation is not Formation.FORMED:
+        chosen = wanted if ledger.formation is Formation.NOT_STARTED else ledger.initial_controllers
+        message = f"controllers {_ids(chosen)} form the quorum first, the resource asks for {_ids(wanted)}"
+        waiting = Finding(Topic.MEMBERSHIP, "WaitingForFormation", message)
+        return Verdict(nodes=_planned(now, chosen, group), findings=(waiting,) if set(chosen) != set(wanted) else ())
+    present = ledger.controllers or ledger.initial_controllers
+    kept = {node_id for node_id in present if node_id not in wanted and still_controller(now, node_id)}
+    chosen = tuple(sorted(kept | set(wanted)))
+    for entry in ledger.entries:
+        if entry.role == Role.CONTROLLER.value and entry.retired == (entry.node_id in chosen):
+            ledger = ledger.with_entry(replace(entry, retired=not entry.retired))
+    return Verdict(ledger=replace(ledger, controllers=chosen), nodes=_planned(now, chosen, group))
+
+
+def _planned(now: Situation, chosen: tuple[int, ...], group: Group) -> tuple[NodePlan, ...]:
+    return (*now.nodes, *(NodePlan(node_id, group.name) for node_id in chosen))
 
 
 def choose_brokers(now: Situation) -> Verdict:

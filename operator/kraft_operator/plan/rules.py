@@ -1,6 +1,7 @@
 """The policy: an ordered tuple of rules, and the one function that runs them.
 
-First who the cluster is, then what its disks are, then which nodes exist, then permission for disks, then the children. Rules edit the ledger
+First who the cluster is, then what its disks are and which of them are lost, then which nodes exist, then the children and permission for
+disks, then the voters, then restarts. At most one step a pass disturbs the voters. Rules edit the ledger
 as a value; whatever they changed is written once, before the first action, so that every step is journaled before it is taken.
 """
 
@@ -9,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from kraft_operator.actions import Action, UnregisterBroker, WriteLedger
+from kraft_operator.actions import DISRUPTIVE, VOTERS_FEEL, Action, UnregisterBroker, WriteLedger
 from kraft_operator.api.spec import LifecycleState, VolumePolicy
 from kraft_operator.ledger import Ledger
 from kraft_operator.plan.adoption import (
@@ -21,7 +22,7 @@ from kraft_operator.plan.adoption import (
 )
 from kraft_operator.plan.children import sync_children
 from kraft_operator.plan.grants import grant_disks, nudge_gates, start_formation
-from kraft_operator.plan.health import report_pods, report_revisions
+from kraft_operator.plan.health import report_pods
 from kraft_operator.plan.identity import (
     annotate_claims,
     learn_identities,
@@ -30,7 +31,14 @@ from kraft_operator.plan.identity import (
     tell_racks,
 )
 from kraft_operator.plan.nodes import choose_brokers, choose_controllers, retired
-from kraft_operator.plan.situation import Decision, Finding, Rule, Situation
+from kraft_operator.plan.rolling import roll_pods
+from kraft_operator.plan.situation import Decision, Finding, Rule, Situation, Verdict
+from kraft_operator.plan.voters import (
+    add_caught_up_voters,
+    discard_old_copies,
+    remove_surplus_voters,
+    replace_lost_voters,
+)
 
 RULES: Final[tuple[Rule, ...]] = (
     report_pods,
@@ -43,6 +51,7 @@ RULES: Final[tuple[Rule, ...]] = (
     note_the_formed_quorum,
     settle_the_journal,
     start_formation,
+    replace_lost_voters,
     choose_controllers,
     choose_brokers,
     sync_children,
@@ -50,7 +59,10 @@ RULES: Final[tuple[Rule, ...]] = (
     grant_disks,
     nudge_gates,
     annotate_claims,
-    report_revisions,
+    discard_old_copies,
+    add_caught_up_voters,
+    remove_surplus_voters,
+    roll_pods,
 )
 
 
@@ -58,16 +70,27 @@ def plan(now: Situation) -> Decision:
     before = now.ledger
     actions: list[Action] = []
     findings: list[Finding] = []
+    suspects: frozenset[str] = frozenset()
     for rule in RULES:
         verdict = rule(now)
         actions += verdict.actions
         findings += verdict.findings
-        nodes = now.nodes if verdict.nodes is None else verdict.nodes
-        now = replace(now, ledger=verdict.ledger or now.ledger, nodes=nodes)
+        suspects |= verdict.suspects
+        now = _after(now, verdict)
         if verdict.stop:
             break
     ordered = _in_order(before, now.ledger, actions, rewrite=_owner_changed(now))
-    return Decision(ordered, tuple(findings), now.ledger, now.nodes)
+    return Decision(ordered, tuple(findings), now.ledger, now.nodes, suspects)
+
+
+def _after(now: Situation, verdict: Verdict) -> Situation:
+    return replace(
+        now,
+        ledger=verdict.ledger or now.ledger,
+        nodes=now.nodes if verdict.nodes is None else verdict.nodes,
+        replacing=now.replacing | verdict.replacing,
+        stepped=now.stepped or any(isinstance(action, VOTERS_FEEL) for action in verdict.actions),
+    )
 
 
 def _owner_changed(now: Situation) -> bool:
@@ -86,14 +109,15 @@ def _in_order(
     if ledger is None:
         assert not actions, f"nothing may be done without a ledger, not {actions[0]}"
         return ()
-    final = [action for action in actions if isinstance(action, UnregisterBroker)]
-    others = [action for action in actions if not isinstance(action, UnregisterBroker)]
+    final = [action for action in actions if isinstance(action, DISRUPTIVE)]
+    others = [action for action in actions if not isinstance(action, DISRUPTIVE)]
     ordered: list[Action] = [*others, *final]
     if ledger != before or rewrite:
         ordered.insert(0, WriteLedger(ledger, "it is new" if before is None else "it learned or permitted something"))
     done = ledger
     for action in final:
-        done = retired(done, action.step)
+        if isinstance(action, UnregisterBroker):
+            done = retired(done, action.step)
     if done != ledger:
         ordered.append(WriteLedger(done, "the step is done"))
     return tuple(ordered)

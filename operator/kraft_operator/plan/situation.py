@@ -40,6 +40,7 @@ class Topic(StrEnum):
     ROLLOUT = "RolloutComplete"
     PODS = "PodsHealthy"
     SUSPENDED = "Suspended"
+    MANUAL = "ManualInterventionRequired"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +68,14 @@ class Situation:
     progress: Progress = field(default_factory=dict)
     overdue: frozenset[str] = frozenset()
     """UIDs of pods that did not react for a while to what was written on them."""
+    waited: Mapping[str, float] = field(default_factory=dict)
+    """For how many seconds each suspicion of earlier plans has stood without a break."""
     nodes: tuple[NodePlan, ...] = ()
     """Filled in by the rules about nodes, in the order of ids."""
+    replacing: frozenset[int] = frozenset()
+    """Nodes of whose lost disk the rule about losses speaks; filled in by it."""
+    stepped: bool = False
+    """A rule before this one has planned a disruptive step: the voters change or restart one at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +86,9 @@ class Verdict:
     nodes: tuple[NodePlan, ...] | None = None
     actions: tuple[Action, ...] = ()
     findings: tuple[Finding, ...] = ()
+    suspects: frozenset[str] = frozenset()
+    """What is suspected now; it has to stand for a while before anything follows from it."""
+    replacing: frozenset[int] = frozenset()
     stop: bool = False
     """No rule behind this one is asked."""
 
@@ -94,3 +104,4 @@ class Decision:
     ledger: Ledger | None = None
     """The ledger as it is once the plan is done."""
     nodes: tuple[NodePlan, ...] = ()
+    suspects: frozenset[str] = frozenset()

@@ -14,11 +14,12 @@ from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
 from kraft_operator.ledger import StepKind
+from storage_guard.facts import VolumeFacts
 from support.operator_world import World, pool
 
 pytestmark = pytest.mark.properties
 
-EXAMPLES = 1000 if os.environ.get("QUORATE_SOAK") else 40
+EXAMPLES = 1000 if os.environ.get("QUORATE_SOAK") else 30
 FAULTS = (
     "delete pod", "delete claim", "wipe", "swap", "die", "take over", "delete cluster", "lose ledger", "shrink", "grow", "commit", "unmark",
 )  # fmt: skip
@@ -97,6 +98,85 @@ def test_no_history_makes_a_lost_directory_again_or_a_second_cluster(history: li
         assert {broker for broker in world.registered if broker != 101} == {100}
         assert world.ledger is not None
         assert not [step for step in world.ledger.journal if step.kind is StepKind.GRANT]
+
+
+VOTER_FAULTS = (
+    "freeze",
+    "thaw",
+    "lose",
+    "wipe",
+    "restore",
+    "scale",
+    "roll",
+    "delete pod",
+    "die",
+    "take over",
+    "commit",
+    "commit",
+)
+
+
+def strike_voters(world: World, fault: str, number: int, copies: dict[int, VolumeFacts]) -> None:
+    """One fault to the controllers. A disk is lost only while the other voters that hold everything are a majority: what is lost beyond
+    that is lost by the fault, not by the operator."""
+    running = world.running_voters()
+    node_id = running[number % len(running)] if running else -1
+    whole = [each for each in running if each != node_id and world.end_of(each) >= world.acknowledged]
+    bearable = len(whole) > len(world.voters) // 2 and node_id >= 0 and _known(world, node_id)
+    match fault:
+        case "freeze" if node_id >= 0:
+            world.freeze(node_id)
+        case "thaw":
+            world.frozen.clear()
+        case "lose" if bearable:
+            world.delete_claim(node_id)
+        case "wipe" if bearable:
+            world.wipe(node_id)
+        case "restore" if bearable and _same_directory(world.copy_of(node_id), copies.get(node_id)):
+            world.restore(node_id, copies[node_id])
+        case "scale":
+            counts = {
+                "replicas": (1, 3, 5)[number % 3],
+                "nodeIdRange": {"start": 0, "end": 9},
+                "storage": {"size": "1Gi"},
+            }
+            world.edit(controllers=counts)
+        case "roll":
+            world.edit(image={"repository": "kafka", "tag": str(number)})
+        case "delete pod" | "die" | "take over" | "commit":
+            strike(world, fault, number)
+        case _:
+            pass
+    if node_id in world.pods and world.pods[node_id].stage == "running":
+        copies[node_id] = world.copy_of(node_id)
+
+
+def _same_directory(one: VolumeFacts, other: VolumeFacts | None) -> bool:
+    """An old copy of what is there now; one of a directory that was written off is refused for ever, and somebody has to take it away."""
+    return other is not None and one.identity == other.identity
+
+
+@given(st.lists(st.tuples(st.sampled_from(VOTER_FAULTS), st.integers(0, 30), st.integers(0, 6)), max_size=16))
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
+def test_no_history_of_lost_voters_scaling_and_rolls_loses_what_was_acknowledged(
+    history: list[tuple[str, int, int]],
+) -> None:
+    world, copies = World(), dict[int, VolumeFacts]()
+    world.settle()
+    world.write_metadata()
+    for fault, number, moves in history:
+        note(f"{fault} {number}: voters {world.voters}, running {world.running_voters()}")
+        strike_voters(world, fault, number, copies)
+        for _ in range(moves):
+            world.reconcile()
+            world.kubelet()
+            assert not world.broken, world.broken
+    world.frozen.clear()
+    world.settle(200)
+    assert not world.broken, world.broken
+    wanted = set(world.cluster.spec.controllers.node_ids)
+    assert set(world.voters) == wanted
+    assert set(world.running_voters()) == wanted
 
 
 @given(st.integers(0, 40), st.integers(0, 6))

@@ -26,8 +26,8 @@ def condition(found: dict[str, Any], kind: str) -> tuple[str, str]:
     return each["status"], each["reason"]
 
 
-def formed() -> World:
-    world = World()
+def formed(**changes: object) -> World:
+    world = World(**changes)
     world.settle()
     return world
 
@@ -58,7 +58,7 @@ def test_growing_numbers_of_the_log_do_not_change_the_status() -> None:
 
 
 def test_only_a_condition_that_changed_gets_a_new_date() -> None:
-    world = formed()
+    world = formed(recoveryPolicy={"lostDisk": "Report"})
     first = written(world)
     world.wipe(1)
     world.settle()
@@ -127,14 +127,15 @@ def test_an_invalid_resource_keeps_what_was_known_and_says_what_to_correct() -> 
 
 
 def test_events_are_told_once_per_transition() -> None:
-    world = formed()
+    world = formed(recoveryPolicy={"lostDisk": "Report"})
     first, before = written(world), world.ledger
     assert notes(first, first, before, before, ()) == ()
     world.wipe(1)
     world.settle()
     second = written(world, first, "t2")
     assert [(note.type, note.reason) for note in notes(first, second, before, world.ledger, ())] == [
-        ("Warning", "FormatRefused")
+        ("Warning", "VoterDown"),
+        ("Warning", "DiskLost"),
     ]
     assert notes(second, second, world.ledger, world.ledger, ()) == ()
 

@@ -1,9 +1,10 @@
 """The operator's plans as dialogues: what is done, in which order and why; what is refused, in the words of the conditions.
 
-Commands, one a line: `cluster` (a new resource), `edit brokers=N | clusterID=ID | suspended | plain`, `reconcile` (plan and perform), `plan` (only
-show), `kubelet [NODE]` (every pod, or one, takes a step), `settle` (until nothing moves), `delete-pod | delete-claim | wipe NODE`, `swap A B`,
-`delete-cluster`, `lose-ledger`, `unmark` (claims forget), `holds NODE TOPIC`, `take-over`, `half-a-pass`
-(dies after its first action). Directory ids and nonces are numbered as drawn.
+Commands, one a line: `cluster` (a new resource), `edit CHANGE ...` (see `change`; what is not named goes back to the default), `reconcile` (plan and
+perform), `plan` (only show), `kubelet [NODE]` (every pod, or one, takes a step), `settle` (until nothing moves), `watch` (the same, telling every
+step that the voters or a disk feel), `delete-pod | delete-claim | retain-claim | wipe | freeze | thaw NODE`, `swap A B`, `copy NODE`, `restore NODE`, `write` (a
+client's change), `delete-cluster`, `lose-ledger`, `unmark` (claims forget), `holds NODE TOPIC`, `take-over`, `half-a-pass` (dies after its first
+action), `who` (the voters). Directory ids and nonces are numbered as drawn.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from kraft_operator.actions import Action, ApplyChild, DeliverGrant, WriteLedger, target
+from kraft_operator.actions import DISRUPTIVE, Action, ApplyChild, DeliverGrant, WriteLedger, target
 from kraft_operator.plan.situation import Decision
+from storage_guard.facts import VolumeFacts
 from support.datadriven import check
 from support.operator_world import World, pool
 
@@ -27,6 +29,7 @@ class Script:
     def __init__(self) -> None:
         self.world = World()
         self.names: dict[str, str] = {}
+        self.copies: dict[int, VolumeFacts] = {}
 
     def run(self, commands: str) -> str:
         lines = [line for command in commands.splitlines() for line in self.one(command.split())]
@@ -50,6 +53,19 @@ class Script:
                 return self.pods()
             case ["settle"]:
                 return [*self.told(world.settle()), *self.pods()]
+            case ["watch"]:
+                return self.watched()
+            case ["write"]:
+                world.write_metadata()
+                return []
+            case ["copy", node]:
+                self.copies[int(node)] = world.copy_of(int(node))
+                return []
+            case ["restore", node]:
+                world.restore(int(node), self.copies[int(node)])
+                return []
+            case ["who"]:
+                return [" ".join(f"{each}:{name}" for each, name in sorted(world.voters.items()))]
             case ["half-a-pass"]:
                 world.reconcile(stop_after=1)
                 return []
@@ -81,8 +97,35 @@ class Script:
                 return "lifecycle", {"state": "Suspended"}
             case "plain":
                 return "probes", "HTTP"
+            case "controllers":
+                return "controllers", {
+                    "replicas": int(value),
+                    "nodeIdRange": {"start": 0, "end": 9},
+                    "storage": {"size": "1Gi"},
+                }
+            case "image":
+                return "image", {"repository": "kafka", "tag": value}
+            case "ondelete":
+                return "rollout", {"strategy": "OnDelete"}
+            case "report":
+                return "recoveryPolicy", {"lostDisk": "Report"}
             case _:
                 raise AssertionError(text)
+
+    def watched(self) -> list[str]:
+        """Until nothing moves: each step once, and the reasons of findings when they change."""
+        lines: list[str] = []
+        reasons: list[str] = []
+        decision = self.world.plan()
+        for _ in range(60):
+            decision = self.world.reconcile()
+            now = sorted({f"{each.topic.value}={each.reason}" for each in decision.findings})
+            lines += [f"! {' '.join(now) or 'nothing to tell'}"] if now != reasons else []
+            reasons = now
+            lines += [self.action(each) for each in decision.actions if isinstance(each, (DeliverGrant, *DISRUPTIVE))]
+            if not self.world.kubelet() and not decision.actions and not self.world.waiting(decision):
+                return [*lines, *self.pods()]
+        raise AssertionError(f"still moving: {decision.actions}")
 
     def told(self, decision: Decision) -> list[str]:
         """Actions in order (equal neighbours of the children counted), then findings."""

@@ -16,7 +16,7 @@ from kraft_operator.kube import CLUSTER, CONFIG_MAP, Conflict, Kind, NotFound, O
 from kraft_operator.lease import LeaseLost, Term
 from kraft_operator.metrics import Metrics
 from kraft_operator.observed import Brokers, Quorum
-from kraft_operator.quorum import Addresses
+from kraft_operator.quorum import Addresses, KafkaChanges
 from kraft_operator.reconcile import Reconciler
 from kraft_operator.settings import Settings
 from support.operator_world import resource
@@ -65,8 +65,8 @@ class Silence:
     def look(self, addresses: Addresses) -> tuple[Quorum, Brokers]:
         return Quorum(), Brokers()
 
-    def unregister(self, controllers: Collection[Endpoint], node_id: int, timeout: float) -> None:
-        raise AssertionError(node_id)
+    def changes(self, controllers: Collection[Endpoint]) -> KafkaChanges:
+        return KafkaChanges(tuple(controllers))
 
 
 class Held:

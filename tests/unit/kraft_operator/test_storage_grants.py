@@ -16,6 +16,10 @@ from support.operator_world import IMAGES, World, pool, refused
 pytestmark = pytest.mark.unit
 
 
+REPORT = {"recoveryPolicy": {"lostDisk": "Report"}}
+"""A lost disk is told and left alone."""
+
+
 def formed(**changes: object) -> World:
     world = World(**changes)
     world.settle()
@@ -69,19 +73,19 @@ def test_the_operator_writes_nothing_for_a_pod_that_returns_with_a_known_disk() 
 
 @pytest.mark.parametrize("node_id", [0, 2, 100])
 def test_a_lost_disk_is_refused_and_never_formatted_again(node_id: int) -> None:
-    world = formed()
+    world = formed(**REPORT)
     before = list(world.formats)
     world.delete_claim(node_id)
     decision = world.settle()
-    assert refused(decision) == ["FormatRefused"]
+    assert refused(decision) == ([] if node_id == 100 else ["DiskLost"]) + ["FormatRefused"]
     assert world.pods[node_id].stage == "gate"
     assert world.formats == before
 
 
 def test_a_disk_emptied_in_place_is_refused() -> None:
-    world = formed()
+    world = formed(**REPORT)
     world.wipe(1)
-    assert refused(world.settle()) == ["FormatRefused"]
+    assert refused(world.settle()) == ["DiskLost", "FormatRefused"]
     assert world.pods[1].hold == "FormatRefused"
 
 
@@ -93,14 +97,14 @@ def test_swapped_disks_are_foreign() -> None:
 
 
 def test_an_old_copy_is_regressed() -> None:
-    world = formed()
+    world = formed(**REPORT)
     old = world.copy_of(2)
     for _ in range(5):
         world.write_metadata()
     world.delete_pod(2)
     world.settle()  # inspect tells how far the log had come, the ledger remembers
     world.restore(2, old)
-    assert refused(world.settle()) == ["RegressedVolume"]
+    assert refused(world.settle()) == ["DiskLost", "RegressedVolume"]
 
 
 @pytest.mark.parametrize("is_old", [True, False])

@@ -14,10 +14,8 @@ from kraft_operator.api.parse import parse_cluster
 from kraft_operator.api.spec import KRaftCluster
 from kraft_operator.manifests.cluster import NodePlan, cluster_objects, desired_nodes, initial_controllers
 from kraft_operator.manifests.properties import LOG_PATH, escape
-from kraft_operator.manifests.properties import config_hash as operators_hash
-from storage_guard.formats import FORMAT_MODE_ANNOTATION, identity_key
+from storage_guard.formats import FORMAT_MODE_ANNOTATION, config_hash, identity_key
 from storage_guard.pod import Environment
-from storage_guard.pod import config_hash as guards_hash
 from support.rendering import CLUSTER_ID, GOLDEN, IMAGES
 
 pytestmark = pytest.mark.unit
@@ -131,12 +129,13 @@ def test_the_guard_sees_its_nodes_line_of_the_ledger_only_and_starts_without_one
         assert ledger["items"] == [{"key": identity_key(node_id), "path": "identity.json"}]
 
 
-def test_operator_and_guard_hash_a_configuration_alike() -> None:
-    assert operators_hash("a=ä\n") == guards_hash("a=ä\n")
+def test_a_pod_waits_for_its_configuration_and_not_for_a_newer_list_of_controllers() -> None:
+    servers = "controller.quorum.bootstrap.servers"
+    assert config_hash(f"a=1\n{servers}=c:1\n") == config_hash(f"a=1\n{servers}=c:1,d:1\n") != config_hash("a=2\n")
     objects = render(cluster())
     for each in of_kind(objects, "StatefulSet"):
         text = properties_of(objects, each["metadata"]["name"])
-        assert each["spec"]["template"]["metadata"]["annotations"]["kraft.quorate.dev/config-hash"] == guards_hash(text)
+        assert each["spec"]["template"]["metadata"]["annotations"]["kraft.quorate.dev/config-hash"] == config_hash(text)
 
 
 def test_a_groups_config_wins_over_its_roles_and_that_over_the_common_one() -> None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from storage_guard.formats import Identity, Report
+from storage_guard.formats import Identity, Report, config_hash
 from storage_guard.passage import Hold
-from storage_guard.pod import config_hash
 from support.guarded_world import CLUSTER_ID, World
 
 pytestmark = pytest.mark.unit

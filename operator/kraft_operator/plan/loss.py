@@ -1,0 +1,78 @@
+"""Whether a voter's disk is lost: evidence, never absence.
+
+A pod that does not run, a node that is silent, a volume that cannot be reached prove nothing. What counts: the claim that the ledger knows
+is gone and its volume too; or the guard in the pod looked into the volume and found it empty, or an old copy of what it was. A volume that
+still exists anywhere may hold the disk, and its owner is asked to put it back or to delete it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kraft_operator.ledger import Entry
+from kraft_operator.observed import Observed, Pod
+from storage_guard.formats import Report
+from storage_guard.formats import Verdict as Disk
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """`text` is the evidence. `blocked` names what has to go before it is proof."""
+
+    text: str
+    blocked: str | None = None
+    old_copy: bool = False
+
+    def key(self, entry: Entry) -> str:
+        """The same suspicion as long as it is about the same directory and the same evidence."""
+        return f"lost {entry.node_id} {entry.directory_id} {self.text}"
+
+
+def loss_of(entry: Entry, observed: Observed) -> Loss | None:
+    """None as long as nothing speaks for a loss. `entry` has a directory."""
+    pod = observed.pod(entry.node_id)
+    report = _report(pod)
+    found = _found_in(entry, pod, report, observed) if pod is not None and report is not None else None
+    return found or _vanished(entry, pod, observed)
+
+
+def _report(pod: Pod | None) -> Report | None:
+    """What the guard saw on the volume of a pod that waits at its gate."""
+    if pod is None or pod.terminating or not pod.gate_waits or pod.inspect is None:
+        return None
+    return pod.inspect if pod.inspect.pod_uid == pod.uid else None
+
+
+def _found_in(entry: Entry, pod: Pod, report: Report, observed: Observed) -> Loss | None:
+    claim = observed.claim(pod.claim)
+    if claim is None or not claim.volume:
+        return None
+    if report.verdict is Disk.REGRESSED:
+        return Loss(
+            f"claim {claim.name} holds an old copy of directory {entry.directory_id}: {report.message}", None, True
+        )
+    if report.verdict is not Disk.EMPTY:
+        return None
+    if claim.uid == entry.pvc_uid:
+        return Loss(f"claim {claim.name} is empty, it held directory {entry.directory_id}")
+    text = f"claim {claim.name} is a new one (UID {claim.uid}) and empty, directory {entry.directory_id} was on {entry.pvc_uid}"
+    return Loss(text, _still_there(entry, observed))
+
+
+def _vanished(entry: Entry, pod: Pod | None, observed: Observed) -> Loss | None:
+    """The claim is gone and no pod uses another one yet."""
+    if entry.pvc_uid is None or any(claim.uid == entry.pvc_uid for claim in observed.claims):
+        return None
+    if pod is not None and (pod.main_started or pod.inspect is not None):
+        return None
+    text = f"claim {entry.pvc_name} (UID {entry.pvc_uid}) with directory {entry.directory_id} is gone"
+    return Loss(text, _still_there(entry, observed))
+
+
+def _still_there(entry: Entry, observed: Observed) -> str | None:
+    if entry.pv_name is None or entry.pv_name not in observed.volumes:
+        return None
+    return (
+        f"its volume {entry.pv_name} still exists and may hold the disk: bind it to the claim again, or delete the "
+        "PersistentVolume to have the voter replaced"
+    )

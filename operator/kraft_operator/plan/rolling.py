@@ -1,0 +1,104 @@
+"""Restarts: one pod at a time, and only while the quorum or the partitions bear it.
+
+A pod of an older revision than its node's set is deleted, and its StatefulSet makes it anew. What is broken anyway goes first, because its
+restart costs nothing: so a roll never waits for what is dead, and a revision that does not run stops at the first node it touches. Controllers come
+before brokers, the leader last. A controller is restarted only if the others that are live are a majority (L4) on a proven observation; a broker only
+while every other broker serves and no partition of it would lose its last replica in sync.
+"""
+
+from __future__ import annotations
+
+from kraft_operator.actions import RestartPod
+from kraft_operator.api.spec import Role, RolloutStrategy
+from kraft_operator.ledger import Formation, Step, StepKind
+from kraft_operator.observed import Pod, QuorumState
+from kraft_operator.plan import headroom
+from kraft_operator.plan.situation import NOTHING, Finding, Situation, Topic, Verdict
+
+
+def roll_pods(now: Situation) -> Verdict:
+    outdated = outdated_pods(now.observed.pods, _revisions(now))
+    if now.ledger is None or not outdated:
+        return NOTHING
+    names = ", ".join(sorted(pod.name for pod in outdated))
+    if now.cluster.spec.rollout is RolloutStrategy.ON_DELETE:
+        message = f"{names} still run an older revision; spec.rollout.strategy is OnDelete: delete one pod at a time"
+        return _held("RestartPending", message)
+    if now.ledger.formation is not Formation.FORMED or now.stepped:
+        return _held("RolloutInProgress", f"{names} still run an older revision; another step comes first")
+    chosen = min(outdated, key=lambda pod: _order(pod, now.observed.quorum.leader_id))
+    gate = _gate(now, chosen)
+    if not gate.open:
+        return _held("RestartDeferred", f"{chosen.name} waits for its restart: {gate.text}; outdated: {names}")
+    step = Step(StepKind.RESTART, chosen.node_id, now.fence.holder, now.fence.transitions, (chosen.uid,))
+    action = RestartPod(chosen.name, chosen.uid, step, f"it runs an older revision: {gate.text}")
+    return Verdict(
+        ledger=now.ledger.with_step(step),
+        actions=(action,),
+        findings=(Finding(Topic.ROLLOUT, "RolloutInProgress", f"{chosen.name} is restarted; outdated: {names}"),),
+    )
+
+
+def outdated_pods(pods: tuple[Pod, ...], revisions: dict[int, str]) -> list[Pod]:
+    return [
+        pod
+        for pod in pods
+        if pod.revision and not pod.terminating and revisions.get(pod.node_id, pod.revision) != pod.revision
+    ]
+
+
+def _revisions(now: Situation) -> dict[int, str]:
+    return {each.node_id: each.revision for each in now.observed.sets if each.revision and not each.terminating}
+
+
+def _order(pod: Pod, leader_id: int) -> tuple[bool, bool, bool, int]:
+    return pod.role != Role.CONTROLLER.value, pod.ready, pod.node_id == leader_id, pod.node_id
+
+
+def _gate(now: Situation, pod: Pod) -> headroom.Gate:
+    leaving = [each.name for each in now.observed.pods if each.terminating and each.role == pod.role]
+    if leaving:
+        return headroom.Gate(False, f"{', '.join(leaving)} is still shutting down")
+    if pod.role == Role.CONTROLLER.value:
+        return _controller_gate(now, pod)
+    return _broker_gate(now, pod)
+
+
+def _controller_gate(now: Situation, pod: Pod) -> headroom.Gate:
+    """A quorum of one has nothing to fall back on: it is restarted when it is proven to run, and is away meanwhile."""
+    quorum = now.observed.quorum
+    voter = quorum.voter(pod.node_id)
+    if not pod.ready and not pod.main_started:
+        return headroom.Gate(True, "its node does not run")
+    if len(quorum.voters) == 1 and voter is not None:
+        return headroom.Gate(quorum.proven, "it is the only voter, the quorum pauses meanwhile")
+    others = [each for each in quorum.voters if each.node_id != pod.node_id and not each.live]
+    gate = headroom.restart(quorum, pod.node_id)
+    if gate.open and others and voter is not None and voter.live:
+        return headroom.Gate(gate.open, f"{gate.text}; not live: {', '.join(str(each.node_id) for each in others)}")
+    return gate
+
+
+def _broker_gate(now: Situation, pod: Pod) -> headroom.Gate:
+    brokers, quorum = now.observed.brokers, now.observed.quorum
+    if not pod.ready:
+        return headroom.Gate(True, "it is not ready")
+    if quorum.state is not QuorumState.AVAILABLE or quorum.live < len(quorum.voters):
+        return headroom.Gate(False, "every voter has to be live again first")
+    idle = sorted(each.name for each in now.observed.pods if each.role == pod.role and not each.ready)
+    if idle:
+        return headroom.Gate(False, f"{', '.join(idle)} is not ready yet")
+    if brokers.registered is None or brokers.at_risk is None:
+        return headroom.Gate(False, "no broker could be asked")
+    wanted = {node_id for pool in now.cluster.spec.broker_pools for node_id in pool.node_ids}
+    away = sorted((wanted - (brokers.registered - (brokers.fenced or frozenset()))) - {pod.node_id})
+    if away:
+        return headroom.Gate(False, f"brokers {', '.join(map(str, away))} do not serve")
+    risk = brokers.at_risk.get(pod.node_id, ())
+    if risk:
+        return headroom.Gate(False, f"{', '.join(risk)} would have too few replicas in sync")
+    return headroom.Gate(True, "every other broker serves, and its partitions have enough replicas in sync")
+
+
+def _held(reason: str, message: str) -> Verdict:
+    return Verdict(findings=(Finding(Topic.ROLLOUT, reason, message),))

@@ -1,0 +1,250 @@
+"""Who the voters are, changed one at a time: lost ones replaced, new ones added, surplus ones removed.
+
+A lost voter comes back under its node id with a new directory id, and AddRaftVoter refuses an id that is still a voter: so it is removed first,
+then its disk is granted a format, then it is added once it has caught up. Scaling adds before it removes, dead voters leave first, the leader last.
+Every pass looks at the quorum anew; a step that may or may not have happened is decided by what is seen, never by what was sent. A
+removal counts when the voter set without the voter is itself committed (`Quorum.settled`); only then is a directory written off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from kraft_operator.actions import AddVoter, DiscardClaim, RemoveVoter
+from kraft_operator.api.spec import LostDisk, Role
+from kraft_operator.ledger import Entry, Formation, Ledger, Step, StepKind, WrittenOff
+from kraft_operator.observed import Pod, QuorumState, Voter
+from kraft_operator.plan import headroom
+from kraft_operator.plan.loss import Loss, loss_of
+from kraft_operator.plan.situation import NOTHING, Finding, Situation, Topic, Verdict
+from storage_guard.formats import Verdict as Disk
+
+
+def replace_lost_voters(now: Situation) -> Verdict:
+    """One lost disk at a time; what is suspected of the others is said."""
+    ledger = now.ledger
+    if ledger is None or ledger.formation is not Formation.FORMED:
+        return NOTHING
+    losses = {
+        entry: loss
+        for entry in ledger.entries
+        if entry.role == Role.CONTROLLER.value and entry.directory_id is not None and not entry.retired
+        if (loss := loss_of(entry, now.observed)) is not None
+    }
+    size = len(ledger.controllers or ledger.initial_controllers)
+    if size - len(losses) < size // 2 + 1 and losses:
+        return _too_many(losses, size)
+    verdict = Verdict(ledger=ledger)
+    for entry, loss in losses.items():
+        verdict = _with_loss(now, verdict, entry, loss)
+    return verdict
+
+
+def discard_old_copies(now: Situation) -> Verdict:
+    """A written-off disk that came back takes the place of the new one: its claim goes, the node gets another."""
+    if now.ledger is None or now.stepped:
+        return NOTHING
+    for entry in now.ledger.entries:
+        pod = now.observed.pod(entry.node_id)
+        claim = now.observed.claim(pod.claim) if pod is not None else None
+        if pod is None or claim is None or entry.directory_id is not None or not _holds_written_off(pod, now.ledger):
+            continue
+        if claim.terminating or pod.terminating or claim.uid not in {each.pvc_uid for each in now.ledger.written_off}:
+            continue
+        step = _step(now, StepKind.DISCARD_CLAIM, entry.node_id, claim.uid, pod.uid)
+        reason = f"directory {pod.inspect.directory_id if pod.inspect else '?'} on it was written off"
+        action = DiscardClaim(claim.name, claim.uid, pod.name, pod.uid, step, reason)
+        return Verdict(ledger=now.ledger.with_step(step), actions=(action,))
+    return NOTHING
+
+
+def add_caught_up_voters(now: Situation) -> Verdict:
+    ledger, quorum = now.ledger, now.observed.quorum
+    if ledger is None or ledger.formation is not Formation.FORMED:
+        return NOTHING
+    findings = []
+    for node_id in now.cluster.spec.controllers.node_ids:
+        entry = ledger.entry(node_id)
+        if quorum.voter(node_id) is not None or not quorum.voters:
+            continue
+        if entry is None or entry.directory_id is None:
+            findings.append(_note("AddingVoter", node_id, "its disk is not formatted yet"))
+            continue
+        seen = next((each for each in quorum.observers if each.node_id == node_id), None)
+        if seen is None or seen.directory_id != entry.directory_id:
+            findings.append(
+                _note("AddingVoter", node_id, f"directory {entry.directory_id} does not follow the leader yet")
+            )
+            continue
+        gate = headroom.add(quorum, caught_up=seen.caught_up)
+        if not gate.open or now.stepped:
+            findings.append(_note("AddingVoter", node_id, gate.text))
+            continue
+        return _adding(now, ledger, entry, gate, findings)
+    return Verdict(findings=tuple(findings))
+
+
+def remove_surplus_voters(now: Situation) -> Verdict:
+    """Written-off ones, then those that the resource does not ask for, after those it asks for are live voters."""
+    ledger, quorum = now.ledger, now.observed.quorum
+    if ledger is None or ledger.formation is not Formation.FORMED or not quorum.voters:
+        return NOTHING
+    wanted = set(now.cluster.spec.controllers.node_ids)
+    surplus = [each for each in quorum.voters if each.node_id not in wanted or ledger.is_written_off(*each.key)]
+    if not surplus:
+        return NOTHING
+    voter = min(surplus, key=lambda each: _order(each, ledger, quorum.leader_id))
+    missing = sorted(wanted - {each.node_id for each in quorum.voters if each.live})
+    if missing and voter.live:
+        waiting = f"controllers {', '.join(map(str, missing))} have to be live voters first"
+        return Verdict(findings=(_note("RemovingVoter", voter.node_id, waiting),))
+    gate = headroom.remove(quorum, voter)
+    if not gate.open or now.stepped:
+        return Verdict(findings=(_note("RemovingVoter", voter.node_id, gate.text),))
+    why = "it was written off" if ledger.is_written_off(*voter.key) else "the resource asks for fewer controllers"
+    return _removing(now, ledger, voter, f"{why}: {gate.text}")
+
+
+def still_controller(now: Situation, node_id: int) -> bool:
+    """Whether a controller that nobody asks for any more must keep running: while it is, or may be, a voter."""
+    quorum = now.observed.quorum
+    return not quorum.settled or quorum.voter(node_id) is not None
+
+
+def _too_many(losses: Mapping[Entry, Loss], size: int) -> Verdict:
+    """No majority has its disk any more: nothing may be removed, and nothing is formatted."""
+    text = "; ".join(f"controller {entry.node_id}: {loss.text}" for entry, loss in losses.items())
+    message = (
+        f"{len(losses)} of {size} controllers lost their disks, so no majority is left to change the voters ({text}). Put the "
+        "volumes back; nothing is formatted until then"
+    )
+    return Verdict(findings=(Finding(Topic.MANUAL, "QuorumLost", message, stalled=True),))
+
+
+def _with_loss(now: Situation, so_far: Verdict, entry: Entry, loss: Loss) -> Verdict:
+    """What follows from one loss, added to what followed from those before it."""
+    assert so_far.ledger is not None
+    key, node_id, ledger = loss.key(entry), entry.node_id, so_far.ledger
+    policy, spoken = now.cluster.spec.recovery, frozenset((entry.node_id,))
+    others = {*_between_directories(ledger, now), *so_far.replacing} - {node_id}
+    if loss.blocked is not None:
+        answer, spoken = _told("DiskSuspect", node_id, f"{loss.text}, but {loss.blocked}", stalled=True), frozenset()
+    elif policy.lost_disk is LostDisk.REPORT:
+        remedy = "spec.recoveryPolicy.lostDisk is Report: set it to Replace to have the voter replaced"
+        answer, spoken = _told("DiskLost", node_id, f"{loss.text}; {remedy}", stalled=True), frozenset()
+    elif now.waited.get(key, 0.0) < policy.debounce_seconds:
+        answer = _told("DiskSuspect", node_id, f"{loss.text}; it has to stay so for {policy.debounce_seconds:g} s")
+    elif others:
+        first = ", ".join(map(str, sorted(others)))
+        answer = _told("DiskLost", node_id, f"{loss.text}; controller {first} is dealt with first")
+    else:
+        answer = _give_up(now, ledger, entry, loss)
+    return replace(
+        so_far,
+        ledger=answer.ledger or ledger,
+        actions=so_far.actions + answer.actions,
+        findings=so_far.findings + answer.findings,
+        suspects=so_far.suspects | {key},
+        replacing=so_far.replacing | spoken,
+    )
+
+
+def _give_up(now: Situation, ledger: Ledger, entry: Entry, loss: Loss) -> Verdict:
+    """Remove the lost voter; once that is committed, write its directory off."""
+    quorum = now.observed.quorum
+    voter = quorum.voter(entry.node_id)
+    if quorum.settled and voter is None:
+        told = _told("ReplacingVoter", entry.node_id, f"{loss.text}; it is no voter any more and gets a new directory")
+        return replace(told, ledger=_written_off(ledger, entry))
+    if voter is not None and voter.directory_id != entry.directory_id:
+        stranger = f"the quorum knows node {entry.node_id} by directory {voter.directory_id}, which this operator never granted"
+        return _told("DiskLost", entry.node_id, f"{loss.text}; {stranger}", stalled=True)
+    if voter is None and quorum.state is QuorumState.AVAILABLE:
+        return _told("ReplacingVoter", entry.node_id, f"{loss.text}; {headroom.unsettled(quorum).text}")
+    if voter is None:
+        return _told("DiskLost", entry.node_id, f"{loss.text}; {headroom.unsettled(quorum).text}", stalled=_lost(now))
+    gate = headroom.remove(quorum, voter)
+    if voter.live or voter.node_id == quorum.leader_id:
+        gate = headroom.Gate(False, "its process still takes part in the quorum")
+    elif gate.open and not quorum.advanced:
+        gate = headroom.Gate(False, "nothing was committed since the last look")
+    if not gate.open:
+        return _told("DiskLost", entry.node_id, f"{loss.text}; {gate.text}", stalled=_lost(now))
+    removing = _removing(now, ledger, voter, f"{loss.text}: {gate.text}")
+    told = _told("ReplacingVoter", entry.node_id, f"{loss.text}; it is removed from the voters")
+    return replace(removing, findings=told.findings)
+
+
+def _lost(now: Situation) -> bool:
+    """No majority is left: nothing the operator may do brings it back."""
+    quorum = now.observed.quorum
+    return bool(quorum.voters) and quorum.proven and quorum.headroom < 0
+
+
+def _written_off(ledger: Ledger, entry: Entry) -> Ledger:
+    """The node has no disk from here on; its next one gets another directory id."""
+    assert entry.directory_id is not None
+    gone = WrittenOff(entry.node_id, entry.directory_id, entry.pvc_uid, entry.nonce)
+    fresh = Entry(entry.node_id, entry.role, entry.pool, rack=entry.rack, replaces=entry.directory_id)
+    return replace(ledger.with_entry(fresh), written_off=(*ledger.written_off, gone))
+
+
+def _between_directories(ledger: Ledger, now: Situation) -> list[int]:
+    """Nodes between the removal of their old directory and the addition of their new one."""
+    quorum = now.observed.quorum
+    return [
+        entry.node_id
+        for entry in ledger.entries
+        if entry.replaces is not None and entry.role == Role.CONTROLLER.value and quorum.voter(entry.node_id) is None
+    ]
+
+
+def _holds_written_off(pod: Pod, ledger: Ledger) -> bool:
+    report = pod.inspect
+    if report is None or not pod.gate_waits or report.pod_uid != pod.uid or report.verdict is Disk.EMPTY:
+        return False
+    return ledger.is_written_off(pod.node_id, report.directory_id)
+
+
+def _adding(now: Situation, ledger: Ledger, entry: Entry, gate: headroom.Gate, findings: list[Finding]) -> Verdict:
+    assert entry.directory_id is not None
+    listener = now.cluster.spec.controller_listeners[0]
+    step = _step(now, StepKind.ADD_VOTER, entry.node_id, entry.directory_id)
+    host = now.cluster.voter_host(entry.node_id)
+    action = AddVoter(
+        entry.node_id, entry.directory_id, listener.name, host, listener.port, step, f"it has caught up: {gate.text}"
+    )
+    findings.append(_note("AddingVoter", entry.node_id, "it is added to the voters"))
+    return Verdict(ledger=ledger.with_step(step), actions=(action,), findings=tuple(findings))
+
+
+def _removing(now: Situation, ledger: Ledger, voter: Voter, reason: str) -> Verdict:
+    step = _step(now, StepKind.REMOVE_VOTER, voter.node_id, voter.directory_id)
+    action = RemoveVoter(voter.node_id, voter.directory_id, step, reason)
+    finding = _note("RemovingVoter", voter.node_id, reason)
+    return Verdict(ledger=ledger.with_step(step), actions=(action,), findings=(finding,))
+
+
+def _order(voter: Voter, ledger: Ledger, leader_id: int) -> tuple[bool, bool, bool, int]:
+    """Written-off ones first, then those that are not live; the leader last; of equals the highest id."""
+    return (
+        not ledger.is_written_off(*voter.key),
+        voter.live,
+        voter.node_id == leader_id,
+        -voter.node_id,
+    )
+
+
+def _step(now: Situation, kind: StepKind, node_id: int, *preconditions: str) -> Step:
+    return Step(kind, node_id, now.fence.holder, now.fence.transitions, preconditions)
+
+
+def _note(reason: str, node_id: int, text: str) -> Finding:
+    return Finding(Topic.MEMBERSHIP, reason, f"controller {node_id}: {text}", f"controller {node_id}")
+
+
+def _told(reason: str, node_id: int, text: str, *, stalled: bool = False) -> Verdict:
+    return Verdict(
+        findings=(Finding(Topic.STORAGE, reason, f"controller {node_id}: {text}", f"node {node_id}", stalled),)
+    )
