@@ -201,19 +201,62 @@ def test_the_highest_broker_leaves_only_when_it_holds_no_replica(story: Story, r
     assert story.events("BrokerUnregistered")
 
 
-def test_an_empty_disk_of_a_known_controller_is_never_formatted(story: Story, running: OperatorProcess) -> None:
-    before = story.directories()
+def voters(story: Story) -> dict[int, tuple[str, str]]:
+    """Node id to directory id and state, as the status has them."""
+    found = story.resource()["status"]["quorum"].get("voters") or []
+    return {each["nodeID"]: (each["directoryID"], each["state"]) for each in found}
+
+
+def test_a_voter_that_lost_its_volume_is_replaced_under_a_new_identity(
+    story: Story, running: OperatorProcess, sampled: Callable[[str], None]
+) -> None:
+    before, began = story.directories(), time.monotonic()
     story.delete_claim(f"data-{story.name}-controller-2-0")
-    gone = story.delete_pod(f"{story.name}-controller-2-0")
-    pod = story.await_pod(f"{story.name}-controller-2-0", other_than=gone)
-    found = story.await_condition("StorageHealthy", "False", "FormatRefused", 180)
-    assert before[2] in found["message"]
-    time.sleep(5)
-    again = story.pods()[f"{story.name}-controller-2-0"]
-    assert again["metadata"]["uid"] == pod["metadata"]["uid"]
-    states = {each["name"]: each["state"] for each in again["status"]["initContainerStatuses"]}
-    assert "running" in states["gate"]
-    assert "kraft.quorate.dev/grant" not in again["metadata"].get("annotations", {})
-    assert story.directories() == before
-    assert story.resource()["status"]["quorum"]["state"] == "Available"
-    assert len(story.events("FormatRefused")) == 1
+    story.delete_pod(f"{story.name}-controller-2-0")
+
+    def redundant() -> bool:
+        now = voters(story)
+        return len(now) == 3 and now[2][0] != before[2] and all(state == "Live" for _, state in now.values())
+
+    eventually("three live voters, the third with a new directory", redundant, 240)
+    sampled(f"lost voter redundant again after {time.monotonic() - began:.0f} s ({story.image})")
+    story.await_ready()
+    assert {each: story.directories()[each] for each in (0, 1)} == {each: before[each] for each in (0, 1)}
+    lost = story.ledger()["writtenOff"]
+    assert [(each["nodeID"], each["directoryID"]) for each in lost] == [(2, before[2])]
+    for reason in ("VoterRemoved", "DiskWrittenOff", "VoterAdded"):
+        assert len(story.events(reason)) == 1, reason
+
+
+def test_controllers_scale_up_and_down_by_one_voter_at_a_time(story: Story, running: OperatorProcess) -> None:
+    before = {each: directory for each, (directory, _) in voters(story).items()}
+    story.apply(controllers={**story.spec["controllers"], "replicas": 5})
+    eventually("five live voters", lambda: [each for _, each in voters(story).values()] == ["Live"] * 5)
+    story.await_ready()
+    story.apply(controllers={**story.spec["controllers"], "replicas": 3})
+    eventually("three voters", lambda: set(voters(story)) == {0, 1, 2})
+    eventually("the others' pods are gone", lambda: f"{story.name}-controller-4-0" not in story.pods())
+    story.await_ready()
+    assert {each: directory for each, (directory, _) in voters(story).items()} == before
+
+
+def test_a_changed_configuration_is_rolled_one_pod_at_a_time(story: Story, running: OperatorProcess) -> None:
+    before = {name: pod["metadata"]["uid"] for name, pod in story.pods().items()}
+    story.apply(config={"common": {"num.io.threads": "4"}})
+
+    def replaced() -> bool:
+        now = {name: pod["metadata"]["uid"] for name, pod in story.pods().items()}
+        away = [name for name in before if name not in now]
+        ready = story.resource()["status"]["quorum"]["live"]
+        assert ready >= 2, f"the roll cost the majority: {ready} live"
+        assert len(away) <= 1, f"several pods are away at once: {away}"
+        return set(now) == set(before) and not set(now.values()) & set(before.values())
+
+    eventually("every pod is a new one", replaced)
+    story.await_ready()
+    order = [
+        each["note"].split(":")[0]
+        for each in sorted(story.events("RestartStarted"), key=lambda each: each["eventTime"])
+    ]
+    kinds = ["controller" if "-controller-" in name else "broker" for name in order]
+    assert kinds == ["controller"] * 3 + ["broker"] * len(kinds[3:])

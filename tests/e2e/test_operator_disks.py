@@ -34,7 +34,7 @@ def story(kubernetes: Kubernetes, resource_definition: None, images: Images) -> 
 @pytest.fixture(scope="module")
 def running(story: Story, images: Images, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OperatorProcess]:
     with operator(story.namespace, Path(tmp_path_factory.mktemp("operator")), images, port=19531) as process:
-        story.apply(brokerPools=[])
+        story.apply(brokerPools=[], recoveryPolicy={"lostDisk": "Report"})
         story.await_ready()
         yield process
 
@@ -84,7 +84,8 @@ def test_an_old_copy_of_a_disk_is_refused_and_the_others_go_on(story: Story, run
     stop(story)
     exchange(disk(story, 0), old)
     start(story)
-    found = story.await_condition("StorageHealthy", "False", "RegressedVolume")
+    found = story.await_condition("StorageHealthy", "False", "DiskLost")
+    assert "an old copy" in found["message"]
     assert f"{story.name}-controller-0-0" in found["message"]
     eventually("a quorum of the others", lambda: story.resource()["status"]["quorum"]["state"] == "Available")
     assert ungranted(story, 0)
@@ -125,7 +126,7 @@ def test_a_disk_emptied_in_place_is_not_formatted_again(story: Story, running: O
     for path in here.iterdir():
         shutil.rmtree(path) if path.is_dir() else path.unlink()
     start(story)
-    found = story.await_condition("StorageHealthy", "False", "FormatRefused")
+    found = story.await_condition("StorageHealthy", "False", "DiskLost")
     assert before[2] in found["message"]
     eventually("a quorum of the others", lambda: story.resource()["status"]["quorum"]["state"] == "Available")
     assert list(here.iterdir()) == []
