@@ -382,7 +382,7 @@ class ControllerNode:
             self._follow_log(self._writer)
             self._write_periodic(self._writer, now, wall)
             out += self._write_if_due(self._writer, now, wall)
-            out += self._release(self._writer)
+            out[:0] = self._release(self._writer)  # those who waited for the commit go first
         out += self._register(now, wall)
         if self._writer is not None and self.meta.leading is None:
             out += self._lead_or_follow(now, wall)  # Writing may be what makes it notice that it leads no more.

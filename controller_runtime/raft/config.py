@@ -34,6 +34,8 @@ class RaftConfig:
     request_timeout_ms: int = 2000
     retry_backoff_ms: int = 20
     fetch_max_wait_ms: int = 500
+    high_watermark_linger_ms: int = 0
+    """How long a leader keeps a new high watermark to itself, because the next records will carry it to everybody who waits."""
     fetch_max_bytes: int = 1 << 20
     snapshot_max_bytes: int = 1 << 20
     shutdown_timeout_ms: int = 3000

@@ -129,6 +129,10 @@ class Leader:
     parked: dict[int, Parked] = field(default_factory=dict)
     first_expiry: Instant | None = None
     """No parked Fetch expires before."""
+    has_untold: bool = False
+    """The high watermark moved, or somebody asked who does not know it, and `tell_at` is not set yet."""
+    tell_at: Instant | None = None
+    """When those who wait are told the high watermark, if no records carry it to them before."""
     announced: bool = False
     """The application was told to lead."""
     change: VoterChange | None = None

@@ -193,6 +193,7 @@ class Machine:
             request_timeout_ms=timings.request_timeout_ms,
             retry_backoff_ms=timings.retry_backoff_ms,
             fetch_max_wait_ms=timings.fetch_max_wait_ms,
+            high_watermark_linger_ms=(0, 5)[self.id % 2],
             fetch_max_bytes=self.fleet.fetch_bytes,
             snapshot_max_bytes=self.fleet.fetch_bytes,
             auto_join=self.fleet.auto_join,
