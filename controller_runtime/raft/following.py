@@ -110,14 +110,11 @@ def on_fetch_response(
 def _cut(q: Quorum, response: FetchResponse) -> None:
     assert response.diverging is not None
     point = q.log.truncation_point(response.diverging)
-    if q.high_watermark is not None and point < q.high_watermark:
-        reason = (
-            f"leader {response.leader_id} wants the log cut to {point}, below the high watermark {q.high_watermark}"
+    committed = q.committed_offset
+    if point < committed:
+        q.out.append(
+            Fault(f"leader {response.leader_id} wants the log cut to {point}, below {committed}: that is committed")
         )
-        q.out.append(Fault(reason))
-        return
-    if point < q.log.start_offset:
-        q.note(f"the log starts at {q.log.start_offset}: it cannot be cut to {point}")
         return
     if point < q.log.end_offset:
         q.truncate(point)

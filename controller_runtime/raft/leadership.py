@@ -121,8 +121,6 @@ def _take_leader(q: Quorum, request: BeginQuorumEpochRequest, now: Instant) -> R
         return RaftError.FENCED_LEADER_EPOCH
     if request.leader_id < 0 or request.epoch < 0:
         return RaftError.INVALID_REQUEST
-    if not is_addressed_to(q, request.receiver):
-        return RaftError.INVALID_VOTER_KEY
     if request.leader_id == q.config.node_id:
         note_impostor(q, ReplicaKey(request.leader_id))
         return RaftError.FENCED_LEADER_EPOCH
@@ -144,7 +142,8 @@ def _take_leader(q: Quorum, request: BeginQuorumEpochRequest, now: Instant) -> R
         q.become_follower(request.epoch, request.leader_id, request.listeners, now)
     elif request.epoch > q.epoch or q.leader_id is None:
         q.become_unattached(request.epoch, now, request.leader_id)
-    return RaftError.NONE
+    # Who leads is true whomever the request was meant for: a node with a new disk learns it too.
+    return RaftError.NONE if is_addressed_to(q, request.receiver) else RaftError.INVALID_VOTER_KEY
 
 
 # Handing over.

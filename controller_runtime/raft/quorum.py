@@ -113,6 +113,13 @@ class Quorum:
         return self.role.epoch
 
     @property
+    def committed_offset(self) -> Offset:
+        """What is known to be committed, also after a restart: snapshots, and with them the log's start, never run ahead of it."""
+        latest = self.log.latest_snapshot
+        snapshot = Offset(0) if latest is None else latest.offset
+        return max(self.log.start_offset, snapshot, self.high_watermark or Offset(0))
+
+    @property
     def voters(self) -> VoterSet:
         """The latest set, committed or not: a set takes effect when it is appended."""
         return self.history.latest

@@ -32,12 +32,7 @@ MAX_PARKED: Final = 10_000
 
 def on_fetch_request(q: Quorum, token: int, request: FetchRequest, now: Instant) -> None:
     error = check_epoch(q, request.epoch)
-    if (
-        request.offset < 0
-        or request.last_epoch < 0
-        or request.max_wait_ms < 0
-        or request.last_epoch > request.epoch >= 0
-    ):
+    if min(request.offset, request.last_epoch, request.max_wait_ms) < 0 or request.last_epoch > request.epoch:
         error = RaftError.INVALID_REQUEST
     leader = q.role
     if error is not RaftError.NONE or not isinstance(leader, Leader):
