@@ -14,6 +14,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any, Final
 
+from controller_runtime.cli.dump_indexes import CorruptIndex, Faults, How, dump_offset_index, dump_time_index
 from controller_runtime.metadata.records import MalformedRecord, decode_record
 from controller_runtime.protocol.compression import Compression
 from controller_runtime.protocol.control_records import MARKERS, ControlType, decode_control
@@ -23,8 +24,7 @@ from controller_runtime.protocol.messages.end_txn_marker import EndTxnMarker
 from controller_runtime.protocol.record_batch import Record, RecordBatch, read_header, verify_crc
 from controller_runtime.storage import file_names
 from controller_runtime.storage.batch_scan import BatchPlace, scan
-from controller_runtime.storage.filesystem import OsFileSystem, read_whole
-from controller_runtime.storage.indexes import OffsetIndex, TimeIndex
+from controller_runtime.storage.filesystem import OsFileSystem
 from controller_runtime.values import dataclass, field
 
 _CONTROL_LABELS: Final = {
@@ -53,21 +53,26 @@ def main(argv: Sequence[str]) -> int:
     """Run the tool; returns the exit code."""
     options = _parser().parse_args(argv)
     failed: list[Dump] = []
+    how, faults = How(sanity=options.index_sanity_check, silent=options.verify_index_only), Faults()
     for path in options.files.split(","):
         print(f"Dumping {path}")
         try:
             dump = Dump(
                 path, options.cluster_metadata_decoder, options.skip_record_metadata, _deep(options), _data(options)
             )
-            _dump_file(dump)
+            _dump_file(dump, how, faults)
             if dump.gaps:
                 failed.append(dump)
         except FileNotFoundError:
             print(f'Exception in thread "main" java.nio.file.NoSuchFileException: {path}', file=sys.stderr)
             return 1
+        except CorruptIndex as error:
+            print(error, file=sys.stderr)
+            return 1
         except ValueError as error:
             print(f"{path}: {error}", file=sys.stderr)
             return 1
+    faults.tell()
     for dump in failed:
         print(f"Non-consecutive offsets in {dump.path}", file=sys.stderr)
         for first, second in dump.gaps:
@@ -83,15 +88,15 @@ def _data(options: argparse.Namespace) -> bool:
     return bool(options.print_data_log or options.cluster_metadata_decoder)
 
 
-def _dump_file(dump: Dump) -> None:
+def _dump_file(dump: Dump, how: How, faults: Faults) -> None:
     suffix = dump.path[dump.path.rfind(".") :]
     match suffix:
         case file_names.LOG | file_names.SNAPSHOT:
             _dump_batches(dump)
         case file_names.OFFSET_INDEX:
-            _dump_offset_index(dump.path)
+            dump_offset_index(dump.path, how, faults)
         case file_names.TIME_INDEX:
-            _dump_time_index(dump.path)
+            dump_time_index(dump.path, how, faults)
         case _:
             print(f"Ignoring unknown file {dump.path}", file=sys.stderr)
 
@@ -185,22 +190,6 @@ def _plain_payload(record: Record) -> str:
     return key + ("" if record.value is None else f"payload: {record.value.decode(errors='replace')}")
 
 
-def _dump_offset_index(path: str) -> None:
-    base = int(os.path.basename(path).partition(".")[0])
-    index = OffsetIndex.decode(base, read_whole(OsFileSystem(), path))
-    if not index.offsets:
-        print(f"{path} is empty.")
-    for offset, position in zip(index.offsets, index.positions, strict=True):
-        print(f"offset: {offset + base} position: {position}")
-
-
-def _dump_time_index(path: str) -> None:
-    base = int(os.path.basename(path).partition(".")[0])
-    index = TimeIndex.decode(base, read_whole(OsFileSystem(), path))
-    for timestamp, offset in zip(index.timestamps, index.offsets, strict=True):
-        print(f"timestamp: {timestamp} offset: {offset + base}")
-
-
 def _time_label(batch: RecordBatch) -> str:
     return "LogAppendTime" if batch.header.is_log_append_time else "CreateTime"
 
@@ -233,5 +222,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--print-data-log", action="store_true", help="Print the messages' content.")
     parser.add_argument("--deep-iteration", action="store_true", help="Iterate over the records of each batch.")
     parser.add_argument("--cluster-metadata-decoder", action="store_true", help="Decode records of the metadata log.")
+    parser.add_argument(
+        "--index-sanity-check", action="store_true", help="Only check whether an index would be rebuilt."
+    )
+    parser.add_argument("--verify-index-only", action="store_true", help="Verify indexes without printing them.")
     parser.add_argument("--skip-record-metadata", action="store_true", help="Skip metadata when printing records.")
     return parser

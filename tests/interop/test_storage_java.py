@@ -84,7 +84,7 @@ def test_java_dumps_our_metadata_log_as_we_do(tmp_path: Path, capsys: pytest.Cap
     assert said.out.count("isvalid: true") == 31 + 3
 
 
-def test_java_finds_our_indexes_sane(tmp_path: Path) -> None:
+def test_java_finds_our_indexes_sane_and_true(tmp_path: Path) -> None:
     directory = metadata_log(tmp_path)
     indexes = [str(path) for path in [*directory.glob("*.index"), *directory.glob("*.timeindex")]]
     assert len(indexes) >= 6
@@ -92,6 +92,42 @@ def test_java_finds_our_indexes_sane(tmp_path: Path) -> None:
     for index in indexes:
         verdict = "passed sanity check." if Path(index).stat().st_size else "is empty."
         assert f"{index} {verdict}" in said.out, said
+    said = run_tool("kafka-dump-log", "--verify-index-only", "--files", ",".join(indexes))
+    assert (said.rc, said.err) == (0, "")
+
+
+def corrupt(path: Path, how: str) -> None:
+    """Change a first entry, leave a torn one, preallocate, or exchange the first two entries."""
+    size = 8 if path.suffix == ".index" else 12
+    data = path.read_bytes()
+    first, second, rest = data[:size], data[size : 2 * size], data[2 * size :]
+    number = size - 4 if how == "other offset" and size == 12 else 0
+    path.write_bytes(
+        {
+            "other value": first[:3] + bytes([first[3] ^ 1]) + first[4:] + second + rest,
+            "other offset": first[: number + 3] + bytes([first[number + 3] ^ 1]) + first[number + 4 :] + second + rest,
+            "torn": data + b"abc",
+            "preallocated": data + bytes(2 * size),
+            "exchanged": second + first + rest,
+        }[how]
+    )
+
+
+@pytest.mark.parametrize("how", ["other value", "other offset", "torn", "preallocated", "exchanged"])
+def test_what_is_wrong_with_an_index_is_told_as_java_tells_it(
+    how: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    directory = metadata_log(tmp_path)
+    for suffix in ("index", "timeindex"):
+        path = next(one for one in sorted(directory.glob(f"*.{suffix}")) if one.stat().st_size >= 16)
+        corrupt(path, how)
+        for options in ([], ["--verify-index-only"], ["--index-sanity-check"]):
+            arguments = [*options, "--files", str(path)]
+            said = run_tool("kafka-dump-log", *arguments)
+            code = dump_log.main(arguments)
+            ours = capsys.readouterr()
+            theirs = [line for line in said.err.splitlines() if not line.startswith("\tat ")]
+            assert (code, ours.out, ours.err.splitlines()) == (said.rc, said.out, theirs)
 
 
 def test_java_dumps_our_topic_logs_as_we_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
