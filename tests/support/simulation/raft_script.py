@@ -95,6 +95,8 @@ class Node:
     generation: int = 0
     """How often its disk was replaced."""
     auto_join: bool = False
+    bootstrap: VoterSet | None = None
+    """The voters of its bootstrap snapshot, if they are not those of all."""
     formatted: bool = True
     """With the initial voters, if it is one."""
     levels: tuple[int, int] | None = (0, 1)
@@ -133,6 +135,21 @@ class Script:
         self.voters = VoterSet.of(self._voter(n) for n in range(1, count + 1))
         for n, text in enumerate(ends, start=1):
             self.nodes[n] = self._made(n, text)
+
+    def do_bootstrap(self, node: str, voters: str) -> None:
+        """`bootstrap 3 1,3`: the bootstrap snapshot of node 3 names other voters than those of the others."""
+        self.nodes[int(node)].bootstrap = VoterSet.of(self._voter(int(v)) for v in voters.split(","))
+
+    def do_status(self, node: str) -> None:
+        """What metrics tell of it."""
+        replica = self.nodes[int(node)].replica
+        assert replica is not None
+        s = replica.status(self.now)
+        voted = "-" if s.voted is None else s.voted.node_id
+        self.lines.append(
+            f"{node} {s.state} voted={voted} voters={s.voters} observers={s.observers} "
+            f"uncommitted-voter-change={s.uncommitted_voter_change} ignores-static={s.ignores_static_voters}"
+        )
 
     def do_observer(self, node: str, *words: str) -> None:
         """`observer 4`, `observer 4 joins` (KIP-1186), `observer 4 levels=0-0`."""
@@ -349,7 +366,7 @@ class Script:
         end = Offset(len(node.log))
         history = VoterHistory() if self.dynamic else VoterHistory(self.voters)
         if self.dynamic and node.id in self.voters.ids and node.formatted:
-            history.reset(BOOTSTRAP_OFFSET, 1, self.voters)
+            history.reset(BOOTSTRAP_OFFSET, 1, node.bootstrap or self.voters)
         for base, control in sorted(node.controls.items()):
             if base < end:
                 for index, record in enumerate(control.records):
