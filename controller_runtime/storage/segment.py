@@ -84,7 +84,7 @@ class Segment:
         data = self.file.read_at(first.position, wanted)
         data = data[: whole_batches(data)]
         if checked:
-            verify(data, self.path, first.position)
+            verify(data, self.path, first.position, offset)
         return data
 
     def truncate(self, size: int, end_offset: int) -> None:
@@ -117,14 +117,24 @@ class Segment:
         return [write for write in writes if write[2] or anew]
 
 
-def verify(data: bytes, path: str, position: int) -> None:
-    """Raise `CorruptFile` unless these whole batches, read at `position`, are what their checksums were made of."""
-    at, view = 0, memoryview(data)
+def verify(data: bytes, path: str, position: int, offset: int) -> None:
+    """Raise `CorruptFile` unless these bytes, read at `position`, are batches as they were written, the first with `offset` in it.
+
+    Offsets are not under the checksum, but those of a metadata log have no gaps.
+    """
+    if not data:
+        raise CorruptFile(path, f"no whole batch where offset {offset} should be", position)
+    view, at, expected = memoryview(data), 0, None
     while at < len(data):
-        size = int.from_bytes(data[at + 8 : at + 12], "big") + 12
-        if size < HEADER_SIZE or not checksum_holds(view[at : at + size]):
-            raise CorruptFile(path, "the checksum of a batch does not hold", position + at)
-        at += size
+        batch = parse_batch(data, at, position + at)
+        if isinstance(batch, str):
+            raise CorruptFile(path, batch, position + at)
+        in_order = batch.base_offset == expected if expected else batch.base_offset <= offset <= batch.last_offset
+        if not in_order:
+            raise CorruptFile(path, f"a batch of offsets {batch.base_offset}..{batch.last_offset}", position + at)
+        if not checksum_holds(view[at : at + batch.size]):
+            raise CorruptFile(path, f"checksum of the batch at offset {batch.base_offset} does not hold", position + at)
+        at, expected = at + batch.size, batch.last_offset + 1
 
 
 def whole_batches(data: bytes) -> int:

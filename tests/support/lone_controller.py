@@ -1,0 +1,254 @@
+"""A controller that is the only voter, on a disk in memory, driven by hand: production node, production log, time that a test moves.
+
+Effects are performed at once and remembered in `seen`; only snapshots and scrubs can be held back, as a slow thread would.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from random import Random
+
+from controller_runtime.controller.service import Chance, ControllerConfig
+from controller_runtime.identifiers import DirectoryId, Endpoint, Instant, NodeId, Uuid, WallClock
+from controller_runtime.metadata.features import bootstrap_records
+from controller_runtime.node import effects as e
+from controller_runtime.node.controller_node import ControllerNode, NodeConfig
+from controller_runtime.node.controller_registration import ControllerIdentity
+from controller_runtime.node.events import (
+    CallFailed,
+    CallFailure,
+    CallId,
+    ConnectionId,
+    ConnectionInfo,
+    LogFlushed,
+    LogScrubbed,
+    NodeEvent,
+    RequestId,
+    RequestReceived,
+    ResponseReceived,
+    SnapshotFlushed,
+    SnapshotGivenUp,
+    SnapshotWritten,
+    TimePassed,
+)
+from controller_runtime.node.snapshot_content import content
+from controller_runtime.node.snapshots import SnapshotConfig
+from controller_runtime.protocol.schema import Message
+from controller_runtime.raft.config import RaftConfig
+from controller_runtime.raft.voter_set import EMPTY, static_voters
+from controller_runtime.storage.errors import CorruptFile
+from controller_runtime.storage.formatting import FormatRequest, InitialVoter, format_directory
+from controller_runtime.storage.metadata_log import METADATA_DIRECTORY, LogConfig, MetadataLog
+from support.memory_disk import MemoryDisk
+
+CLUSTER_ID = "bG9uZS1jb250cm9sbGVyLTE"
+DATA = "/data"
+LOG = f"{DATA}/{METADATA_DIRECTORY}"
+ME = NodeId(1)
+AT = Endpoint("controller-1", 9093)
+SMALL_SEGMENTS = LogConfig(segment_bytes=2000, tail_bytes=500)
+
+
+def directory_of(node_id: NodeId) -> DirectoryId:
+    return DirectoryId(Uuid.of(0x4000, 0x8000_0000_0000_0000 + node_id))
+
+
+def endpoint_of(node_id: NodeId) -> Endpoint:
+    return Endpoint(f"controller-{node_id}", 9093)
+
+
+def formatted_disk(*, dynamic: bool = True, me: NodeId = ME) -> MemoryDisk:
+    disk = MemoryDisk()
+    voters = [InitialVoter(ME, directory_of(ME), AT)] if dynamic and me == ME else []
+    request = FormatRequest(CLUSTER_ID, me, [DATA], DATA, [], voters, "CONTROLLER")
+    format_directory(disk, DATA, request, now=0, date="Sat", new_directory_id=lambda: directory_of(me))
+    disk.make_directories(LOG)
+    return disk
+
+
+class LoneController:
+    def __init__(
+        self,
+        disk: MemoryDisk | None = None,
+        snapshots: SnapshotConfig = SnapshotConfig(),
+        *,
+        dynamic: bool = True,
+        log_config: LogConfig = SMALL_SEGMENTS,
+        started_at: float = 1000.0,
+        me: NodeId = ME,
+    ) -> None:
+        """`me` other than the only voter: a controller that follows it as an observer (see `Pair`)."""
+        self.me = me
+        self.disk = disk or formatted_disk(dynamic=dynamic, me=me)
+        self.log = MetadataLog.open(self.disk, LOG, log_config)
+        self.now = Instant(started_at)
+        self.seen: list[e.NodeEffect] = []
+        self.held: list[e.TakeSnapshot] = []
+        self.holds_snapshots = False
+        self.no_room = False
+        self.outgoing: deque[e.Call | e.Respond | e.CancelCall] = deque()
+        self._events: deque[NodeEvent] = deque()
+        rng = Random(7)
+        at = endpoint_of(me)
+        raft = RaftConfig(me, directory_of(me), "CONTROLLER", (("CONTROLLER", at),), bootstrap=(AT,))
+        controller = ControllerConfig(me, CLUSTER_ID, tuple(bootstrap_records("4.3")))
+        identity = ControllerIdentity(me, Uuid(rng.randbytes(16)), (("CONTROLLER", at, 0),))
+        fixed = EMPTY if dynamic else static_voters("CONTROLLER", [(ME, AT)])
+        config = NodeConfig(raft, controller, identity, fixed, snapshots)
+        chance = Chance(lambda: Uuid(rng.randbytes(16)), rng.randrange)
+        self.node = ControllerNode(config, self.log, self.log, None, chance, rng.random, self.now)
+        self._perform(self.node.start(self.now, self.wall))
+        self._settle()
+
+    @property
+    def wall(self) -> WallClock:
+        return WallClock(1_795_000_000_000 + round(self.now * 1000))
+
+    def feed(self, event: NodeEvent) -> None:
+        self._events.append(event)
+        self._settle()
+
+    def run(self, seconds: float) -> None:
+        """Let time pass, timer by timer."""
+        end = Instant(self.now + seconds)
+        while (due := self.node.next_deadline()) is not None and due <= end:
+            self.now = max(self.now, due)
+            self.feed(TimePassed())
+        self.now = end
+        self.feed(TimePassed())
+
+    def effects(self, kind: type) -> list[e.NodeEffect]:
+        return [effect for effect in self.seen if isinstance(effect, kind)]
+
+    def said(self, text: str) -> bool:
+        return any(isinstance(effect, e.Log) and text in effect.text for effect in self.seen)
+
+    def finish_snapshot(self) -> None:
+        """The thread that writes snapshots is done with the oldest one."""
+        asked = self.held.pop(0)
+        write = self.log.begin_snapshot(asked.snapshot_id)
+        assert write is not None
+        size = write.perform(content(asked))
+        self.log.snapshot_written(write, size)
+        self.feed(SnapshotWritten(asked.snapshot_id, size))
+
+    def flush(self) -> None:
+        while (pending := self.log.take_pending_write()) is not None:
+            pending.perform()
+            for snapshot_id in self.log.complete(pending).frozen_snapshots:
+                self._events.append(SnapshotFlushed(snapshot_id))
+
+    def _settle(self) -> None:
+        while self._events:
+            self._perform(self.node.step(self._events.popleft(), self.now, self.wall))
+
+    def _perform(self, effects: list[e.NodeEffect]) -> None:
+        self.seen += effects
+        for effect in effects:
+            self._perform_one(effect)
+        if (flushed := self.log.flushed_offset) is not None:
+            self.flush()
+            if self.log.flushed_offset != flushed:
+                self._events.append(LogFlushed(self.log.flushed_offset))
+
+    def _perform_one(self, effect: e.NodeEffect) -> None:
+        match effect:
+            case e.Append(_, _, batches):
+                self.log.append(batches)
+            case e.ShortenLog(snapshot_id):
+                self.log.delete_before(snapshot_id)
+            case e.RollLog():
+                self.log.roll()
+            case e.TakeSnapshot() if self.no_room:
+                self._events.append(SnapshotGivenUp(effect.snapshot_id, "no room"))
+            case e.TakeSnapshot():
+                self.held.append(effect)
+                if not self.holds_snapshots:
+                    self.finish_snapshot()
+            case e.ScrubLog(max_bytes):
+                self._scrub(max_bytes)
+            case e.ResetLog(snapshot_id):
+                self.log.reset(snapshot_id)
+            case e.WriteSnapshot(snapshot_id, position, data, last):
+                self.log.write_snapshot(snapshot_id, position, data, last=last)
+            case e.DropSnapshotPart(snapshot_id):
+                self.log.drop_snapshot_part(snapshot_id)
+            case e.Truncate(end_offset):
+                self.log.truncate(end_offset)
+            case e.Call() | e.Respond() | e.CancelCall():
+                self.outgoing.append(effect)
+            case e.Stop(reason):
+                raise AssertionError(reason)
+            case _:
+                pass
+
+    def _scrub(self, max_bytes: int) -> None:
+        found = self.log.begin_scrub(max_bytes)
+        damage: str | None = None
+        if found is not None:
+            try:
+                self.log.scrubbed(found, found.perform())
+            except CorruptFile as error:
+                damage = str(error)
+                self.log.scrubbed(found, 1 << 62)
+        self._events.append(LogScrubbed(damage))
+
+
+FOLLOWER = NodeId(2)
+VERSIONS = {1: 18, 59: 1, 70: 0, 80: 0, 81: 0, 82: 0}
+"""What two of ours agree on, by API key; others at 0."""
+
+
+class Pair:
+    """The voter and an observer that follows it; their messages pass through `tamper`, which may change or drop an answer."""
+
+    def __init__(self, leader: LoneController, follower: LoneController) -> None:
+        self.leader = leader
+        self.follower = follower
+        self.tamper: Callable[[e.Call, Message], Message | None] = lambda _, answer: answer
+        self.asked: list[Message] = []
+        """What the follower asked, in order."""
+        self._calls: dict[RequestId, e.Call] = {}
+        self._next = 1
+
+    def run(self, seconds: float, until: Callable[[], bool] = lambda: False) -> None:
+        end = self.follower.now + seconds
+        while self.follower.now < end and not until():
+            self.deliver(until)
+            self.leader.run(0.02)
+            self.follower.run(0.02)
+
+    def deliver(self, until: Callable[[], bool] = lambda: False) -> None:
+        """Everything that is under way, and what follows from it."""
+        while (self.follower.outgoing or self.leader.outgoing) and not until():
+            while self.follower.outgoing:
+                self._ask(self.follower.outgoing.popleft())
+            while self.leader.outgoing:
+                self._answer(self.leader.outgoing.popleft())
+
+    def _ask(self, effect: e.Call | e.Respond | e.CancelCall) -> None:
+        match effect:
+            case e.Call(_, _, endpoint, body) if endpoint == AT:
+                number = RequestId(self._next)
+                self._next += 1
+                self._calls[number] = effect
+                self.asked.append(body)
+                connection = ConnectionInfo(ConnectionId(1), "CONTROLLER")
+                key = body.KEY or 0
+                request = RequestReceived(number, connection, key, VERSIONS.get(key, 0), "follower", body)
+                self.leader.feed(request)
+            case e.CancelCall(call_id):
+                self._calls = {number: call for number, call in self._calls.items() if call.call_id != call_id}
+            case _:
+                pass
+
+    def _answer(self, effect: e.Call | e.Respond | e.CancelCall) -> None:
+        if not isinstance(effect, e.Respond) or effect.request_id not in self._calls:
+            return
+        call = self._calls.pop(effect.request_id)
+        answer = self.tamper(call, effect.body)
+        if answer is None:
+            self.follower.feed(CallFailed(CallId(call.call_id), CallFailure.DISCONNECTED))
+        else:
+            self.follower.feed(ResponseReceived(call.call_id, VERSIONS.get(call.body.KEY or 0, 0), answer))
