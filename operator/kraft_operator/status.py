@@ -82,10 +82,10 @@ def _conditions(cluster: KRaftCluster, observed: Observed, decision: Decision) -
     by_topic = {topic: [each for each in decision.findings if each.topic is topic] for topic in Topic}
     topics = [_topic(topic, by_topic[topic]) for topic in HEALTHY]
     quorum = _quorum_condition(observed, decision.ledger)
-    suspended = by_topic[Topic.SUSPENDED]
+    suspended, asleep = by_topic[Topic.SUSPENDED], by_topic[Topic.HIBERNATED]
     stalled = [each for each in decision.findings if each.stalled]
     ready = _ready(cluster, observed, decision, quorum, topics)
-    working = ready["status"] != "True" and not stalled and not suspended
+    working = ready["status"] != "True" and not stalled and not suspended and ready["reason"] != "Hibernated"
     return [
         ready,
         _condition("Reconciling", "True", ready["reason"], ready["message"])
@@ -105,6 +105,9 @@ def _conditions(cluster: KRaftCluster, observed: Observed, decision: Decision) -
         _condition("Suspended", "True", "Suspended", suspended[0].message)
         if suspended
         else _condition("Suspended", "False", "Running", "the operator acts on this cluster"),
+        _condition("Hibernated", "True", asleep[0].reason, asleep[0].message)
+        if asleep
+        else _condition("Hibernated", "False", "Awake", "nodes are kept running"),
     ]
 
 
@@ -114,6 +117,9 @@ def _ready(
     bad = next((each for each in topics if each["status"] != "True"), None)
     if any(each.topic is Topic.SUSPENDED for each in decision.findings):
         return _condition("Ready", "False", "Suspended", "the cluster is watched, nothing is changed")
+    asleep = next((each for each in decision.findings if each.topic is Topic.HIBERNATED), None)
+    if asleep is not None:
+        return _condition("Ready", "False", asleep.reason, asleep.message)
     if bad is not None:
         return _condition("Ready", "False", bad["reason"], bad["message"])
     if decision.ledger is None or decision.ledger.formation is not Formation.FORMED:
@@ -195,6 +201,8 @@ def _phase(ready: Condition, conditions: Sequence[Condition]) -> str:
     value = {each["type"]: each["status"] for each in conditions}
     if value["Suspended"] == "True":
         return "Suspended"
+    if value["Hibernated"] == "True":
+        return "Hibernated"
     if value["Stalled"] == "True":
         return "Stalled"
     if ready["status"] == "True":

@@ -124,6 +124,7 @@ class World:
         self.fence = Fence("operator-a", 1)
         self.clock = 0
         self.chosen = -1
+        self.lagging: set[int] = set()
         self.frozen: set[int] = set()
         """Nodes whose process hangs: it neither answers nor fetches."""
         self.formats: list[tuple[str, str, int, str]] = []
@@ -389,7 +390,7 @@ class World:
 
     def _catch_up(self, node_id: int, offset: int) -> None:
         disk = self._disk(self.pods[node_id])
-        if self.end_of(node_id) < offset:
+        if self.end_of(node_id) < offset and node_id not in self.lagging:
             disk.facts = replace(disk.facts, log_end=LogEnd(1, offset))
 
     def end_of(self, node_id: int) -> int:
@@ -453,6 +454,12 @@ class World:
 
     def freeze(self, node_id: int) -> None:
         self.frozen.add(node_id)
+
+    def lag(self, node_id: int) -> None:
+        """It runs, answers and fetches, and its log stands still while others go on."""
+        self.lagging.add(node_id)
+        for _ in range(3):
+            self.write_metadata()
 
     def thaw(self, node_id: int) -> None:
         self.frozen.discard(node_id)

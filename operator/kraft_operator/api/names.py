@@ -30,6 +30,8 @@ LABEL_POOL: Final = f"{GROUP}/pool"
 LABEL_NODE_ID: Final = f"{GROUP}/node-id"
 
 ANNOTATION_CONFIG_HASH: Final = f"{GROUP}/config-hash"
+ANNOTATION_RESTART: Final = f"{GROUP}/restart"
+"""On the resource, any value: a new one restarts every pod, one at a time."""
 ANNOTATION_CLUSTER_ID: Final = f"{GROUP}/cluster-id"
 ANNOTATION_DIRECTORY_ID: Final = f"{GROUP}/directory-id"
 ANNOTATION_NONCE: Final = f"{GROUP}/nonce"

@@ -62,6 +62,7 @@ def parse_cluster(resource: Mapping[str, Any]) -> KRaftCluster:
         uid=metadata.text("uid", ""),
         generation=metadata.number("generation", 0),
         spec=spec,
+        restart=metadata.texts("annotations").get(names.ANNOTATION_RESTART, ""),
     )
 
 

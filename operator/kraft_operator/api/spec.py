@@ -33,6 +33,7 @@ class VolumePolicy(StrEnum):
 class LifecycleState(StrEnum):
     RUNNING = "Running"
     SUSPENDED = "Suspended"
+    HIBERNATED = "Hibernated"
 
 
 class LostDisk(StrEnum):
@@ -183,6 +184,8 @@ class KRaftCluster:
     uid: str
     generation: int
     spec: ClusterSpec
+    restart: str = ""
+    """What the restart annotation says; a new value makes a new revision of every pod."""
 
     def host(self, group: Group, node_id: int) -> str:
         """The DNS name of a node, for ever."""

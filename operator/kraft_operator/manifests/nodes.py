@@ -64,6 +64,8 @@ def _pod_template(context: Context, node: NodePlan) -> Manifest:
     cluster, group = context.cluster, context.group(node)
     digest = config_hash(server_properties(context, node))
     annotations = {**group.pod.annotations, names.ANNOTATION_CONFIG_HASH: digest}
+    if cluster.restart:
+        annotations[names.ANNOTATION_RESTART] = cluster.restart
     if group.role is Role.CONTROLLER:
         annotations[FORMAT_MODE_ANNOTATION] = NO_INITIAL_CONTROLLERS
     return {

@@ -16,8 +16,9 @@ from typing import Any, Final
 from kraft_operator.actions import Action, ApplyChild, DeleteChild
 from kraft_operator.api import names
 from kraft_operator.api.reader import InvalidSpec, quantity
+from kraft_operator.api.spec import Role
 from kraft_operator.manifests.cluster import cluster_objects
-from kraft_operator.observed import Child
+from kraft_operator.observed import Child, QuorumState
 from kraft_operator.plan.situation import NOTHING, Settled, Situation, Verdict
 
 INTENT_ANNOTATION: Final = f"{names.GROUP}/intent"
@@ -27,9 +28,8 @@ NOT_OURS_TO_DELETE: Final = ("PersistentVolumeClaim", "Pod")
 def sync_children(now: Situation) -> Verdict:
     if now.ledger is None:
         return NOTHING
-    intents = [
-        stamped(manifest) for manifest in cluster_objects(now.cluster, now.ledger.cluster_id, now.nodes, now.images)
-    ]
+    objects = cluster_objects(now.cluster, now.ledger.cluster_id, now.nodes, now.images, voters_needed(now))
+    intents = [stamped(manifest) for manifest in objects]
     live = {(child.kind, child.name): child for child in now.observed.children}
     actions: list[Action] = []
     for intent in intents:
@@ -45,6 +45,24 @@ def sync_children(now: Situation) -> Verdict:
         if _unwanted(child, now, pools)
     ]
     return Verdict(actions=tuple(actions))
+
+
+def voters_needed(now: Situation) -> int | None:
+    """How many controller pods an eviction has to leave Ready, so that exactly as many may go as the quorum can lose. What is
+    Ready without being a live voter is kept too: which pod an eviction takes is not ours to choose. As long as the quorum is not
+    known, what was said last stays."""
+    quorum = now.observed.quorum
+    if quorum.state is QuorumState.AVAILABLE and quorum.proven:
+        ready = sum(
+            pod.ready and not pod.terminating and pod.role == Role.CONTROLLER.value for pod in now.observed.pods
+        )
+        return max(quorum.majority, ready - max(0, quorum.headroom))
+    name = f"{now.cluster.name}-{now.cluster.spec.controllers.name}"
+    for child in now.observed.children:
+        if (child.kind, child.name) == ("PodDisruptionBudget", name):
+            said = (child.live.get("spec") or {}).get("minAvailable")
+            return said if isinstance(said, int) else None
+    return None
 
 
 def stamped(manifest: Mapping[str, Any]) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from kraft_operator.plan.adoption import (
 from kraft_operator.plan.children import sync_children
 from kraft_operator.plan.grants import grant_disks, nudge_gates, start_formation
 from kraft_operator.plan.health import report_pods
+from kraft_operator.plan.hibernation import put_to_sleep
 from kraft_operator.plan.identity import (
     annotate_claims,
     learn_identities,
@@ -54,6 +55,7 @@ RULES: Final[tuple[Rule, ...]] = (
     replace_lost_voters,
     choose_controllers,
     choose_brokers,
+    put_to_sleep,
     sync_children,
     tell_racks,
     grant_disks,

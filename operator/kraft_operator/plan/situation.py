@@ -40,6 +40,7 @@ class Topic(StrEnum):
     ROLLOUT = "RolloutComplete"
     PODS = "PodsHealthy"
     SUSPENDED = "Suspended"
+    HIBERNATED = "Hibernated"
     MANUAL = "ManualInterventionRequired"
 
 

@@ -9,7 +9,17 @@ import pytest
 from kraft_operator.api import names
 from kraft_operator.api.parse import parse_cluster
 from kraft_operator.api.reader import InvalidSpec, quantity
-from kraft_operator.api.spec import KRaftCluster, Listener, NodeIdRange, Probes, PullPolicy, Role, VolumePolicy
+from kraft_operator.api.spec import (
+    KRaftCluster,
+    Listener,
+    LostDisk,
+    NodeIdRange,
+    Probes,
+    PullPolicy,
+    Role,
+    RolloutStrategy,
+    VolumePolicy,
+)
 
 pytestmark = pytest.mark.unit
 
@@ -125,3 +135,15 @@ def test_names_are_those_that_the_metadata_log_will_hold_for_ever() -> None:
     assert cluster.voter_host(2) == "demo-controller-2-0.demo-nodes.kafka.svc.kube.example.org"
     assert names.claim_name("demo", "main", 100) == "data-demo-main-100-0"
     assert (names.bootstrap_service("demo"), names.ledger_name("demo")) == ("demo-bootstrap", "demo-ledger")
+
+
+def test_a_restart_is_asked_for_by_an_annotation_and_a_loss_is_dealt_with_by_policy() -> None:
+    policy = {"recoveryPolicy": {"lostDisk": "Report", "debounce": "1m30s"}, "rollout": {"strategy": "OnDelete"}}
+    annotations = {"kraft.quorate.dev/restart": "2026-11-21"}
+    metadata = {"name": "demo", "namespace": "kafka", "uid": "u", "generation": 3, "annotations": annotations}
+    found = parse_cluster({"metadata": metadata, "spec": {"image": {"reference": "a:1"}, **policy}})
+    assert found.restart == "2026-11-21"
+    assert (found.spec.recovery.lost_disk, found.spec.recovery.debounce_seconds) == (LostDisk.REPORT, 90.0)
+    assert found.spec.rollout is RolloutStrategy.ON_DELETE
+    with pytest.raises(InvalidSpec, match="debounce"):
+        parse(recoveryPolicy={"debounce": "soon"})

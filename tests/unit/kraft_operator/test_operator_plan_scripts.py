@@ -10,6 +10,7 @@ action), `who` (the voters). Directory ids and nonces are numbered as drawn.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,12 @@ class Script:
             case ["restore", node]:
                 world.restore(int(node), self.copies[int(node)])
                 return []
+            case ["restart", value]:
+                world.cluster = replace(world.cluster, restart=value)
+                return []
+            case ["budget"]:
+                budget = world.children["PodDisruptionBudget", "c-controller"].live["spec"]["minAvailable"]
+                return [f"{budget} controllers have to stay"]
             case ["who"]:
                 return [" ".join(f"{each}:{name}" for each, name in sorted(world.voters.items()))]
             case ["half-a-pass"]:
@@ -95,6 +102,8 @@ class Script:
                 return "clusterID", value
             case "suspended":
                 return "lifecycle", {"state": "Suspended"}
+            case "hibernated":
+                return "lifecycle", {"state": "Hibernated"}
             case "plain":
                 return "probes", "HTTP"
             case "controllers":
