@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from math import isnan, nan
+from typing import Final
 
 from controller_runtime.identifiers import METADATA_TOPIC_NAME
 from controller_runtime.node.api_versions import SUPPORTED_LEVELS
@@ -17,6 +18,16 @@ from controller_runtime.server.facts import ControllerFacts, LogFacts, NodeFacts
 from controller_runtime.server.image_facts import ACTIVE, CONTROLLED_SHUTDOWN, FENCED, ImageFacts
 from controller_runtime.server.measuring import Distribution
 from controller_runtime.values import dataclass
+
+BAD_ANSWERS: Final = dict.fromkeys(
+    (
+        *(("Fetch", reason) for reason in ("gap", "epoch", "corrupt batch", "malformed")),
+        *(("FetchSnapshot", reason) for reason in ("corrupt snapshot", "malformed")),
+        *((request, "malformed") for request in ("Vote", "BeginQuorumEpoch", "EndQuorumEpoch")),
+    ),
+    0,
+)
+"""Shown from the start, because an increase is only seen by who saw the 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +96,7 @@ def _peers(raft: RaftFacts) -> Iterable[Sample]:
     errors = jmx_name("kafka.network", "RequestMetrics", "ErrorsPerSec") + "_count"
     for (request, error), count in sorted(raft.refused.items()):
         yield Sample(errors, count, (("request", request), ("error", error)), "counter")
-    for (request, reason), count in sorted(raft.bad_answers.items()):
+    for (request, reason), count in sorted({**BAD_ANSWERS, **raft.bad_answers}.items()):
         labels = (("request", request), ("reason", reason))
         yield Sample("quorate_raft_bad_answers_total", count, labels, "counter")
     yield Sample("quorate_raft_refused_epochs_total", raft.refused_epochs, kind="counter")

@@ -73,7 +73,7 @@ class RunningController:
 
     @property
     def step_requests(self) -> StepRequests | None:
-        return self._controller.step_requests
+        return self._observer.node.requests_together(self._controller.step_requests)
 
     def attach(self, feed: Callable[[NodeEvent], None]) -> None:
         """A controller has no data plane."""
