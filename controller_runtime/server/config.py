@@ -259,6 +259,11 @@ class _Reading:
                 "either controller.quorum.bootstrap.servers must contain the set of bootstrap controllers "
                 "or controller.quorum.voters must contain a parseable set of controllers",
             )
+        if "controller" not in roles and self.settings.boolean("controller.quorum.auto.join.enable"):
+            self._problem(
+                "controller.quorum.auto.join.enable",
+                "is only supported when process.roles contains the 'controller' role.",
+            )
         if voters and "controller" in roles and node_id not in voters:
             self._problem("controller.quorum.voters", f"must contain the node id {node_id} of this controller")
         if voters and "controller" not in roles and node_id in voters:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TypeVar
 
 import pytest
@@ -21,7 +22,7 @@ from controller_runtime.protocol.messages.update_features_request import Feature
 from controller_runtime.protocol.messages.update_features_response import UpdateFeaturesResponse
 from controller_runtime.protocol.schema import Message
 from support.probes import Quorum
-from support.simulation.machine import LISTENER, Fleet, directory_of, endpoint_of
+from support.simulation.fleet import CLUSTER_ID, LISTENER, Fleet, directory_of, endpoint_of
 
 pytestmark = pytest.mark.unit
 
@@ -83,6 +84,23 @@ def test_a_client_adds_a_voter_and_removes_another() -> None:
     quorum.run(quorum.time + 1.0)
     left = tuple(node for node in (*THREE, NodeId(4)) if node != other)
     assert {voters(quorum, node) for node in (*THREE, NodeId(4))} == {left}
+
+
+def test_a_controller_is_removed_and_comes_back() -> None:
+    """RCF-15: asked with another cluster's id nothing happens, with the right one or none it does."""
+    quorum = started()
+    leader = leader_of(quorum)
+    other = next(node for node in THREE if node != leader)
+    removal = RemoveRaftVoterRequest(cluster_id="other", voter_id=other, voter_directory_id=directory_of(other))
+    for cluster, code, left in (("other", 104, THREE), (CLUSTER_ID, 0, tuple(n for n in THREE if n != other))):
+        asked = replace(removal, cluster_id=cluster)
+        assert ask(quorum, leader, ApiKey.REMOVE_RAFT_VOTER, 0, asked, RemoveRaftVoterResponse).error_code == code
+        assert voters(quorum, leader) == left
+    quorum.run(quorum.time + 1.0)
+    for cluster, code in (("other", 104), (CLUSTER_ID, 0), (CLUSTER_ID, 126)):
+        again = replace(addition(other), cluster_id=cluster)
+        assert ask(quorum, leader, ApiKey.ADD_RAFT_VOTER, 1, again, AddRaftVoterResponse).error_code == code
+    assert voters(quorum, leader) == THREE
 
 
 def test_a_record_that_is_due_in_the_step_of_a_change_comes_after_it() -> None:

@@ -183,6 +183,14 @@ def test_a_broker_without_any_controller_address_is_refused() -> None:
     assert "either controller.quorum.bootstrap.servers must contain" in problem
 
 
+def test_only_a_controller_may_join_by_itself() -> None:
+    """RCF-13."""
+    wanted = "controller.quorum.auto.join.enable=true"
+    assert read(CONTROLLER + wanted).settings.boolean("controller.quorum.auto.join.enable")
+    (problem,) = problems(BROKER + wanted)
+    assert "controller.quorum.auto.join.enable is only supported when process.roles contains" in problem.replace(":", "")
+
+
 def test_a_broker_must_not_be_a_voter_nor_listen_for_controllers() -> None:
     assert "must not contain the node id 11" in problems(BROKER + "controller.quorum.voters=11@c1:9093")[0]
     assert "must not listen on" in problems(BROKER + "listeners=PLAINTEXT://:1,CONTROLLER://:2")[0]
