@@ -14,10 +14,17 @@ from metadata_pipeline.sources.segments import Segment
 _NO_DIRECTORY = "AAAAAAAAAAAAAAAAAAAAAA"
 
 
-def add_runs(runs: list[Run], batches: pa.RecordBatch) -> None:
-    """Append the runs of these undamaged batches, in the order of the file, to those of the batches before them."""
+def add_runs(runs: list[Run], batches: pa.RecordBatch) -> int:
+    """Append the runs of these undamaged batches, in the order of the file, to those of the batches before them.
+
+    Every epoch begins with its leader's control batch, so an epoch that begins otherwise, in the middle of a log, is a damaged number (no
+    checksum covers it): such a batch is left out, and the audit names it. Gives how many batches were taken.
+    """
     if not batches.num_rows:
-        return
+        return 0
+    batches = batches.filter(pa.array(_credible(runs[-1].epoch if runs else None, batches)))
+    if not batches.num_rows:
+        return 0
     starts = batches["base_offset"].to_numpy(zero_copy_only=False)
     ends = batches["last_offset"].to_numpy(zero_copy_only=False) + 1
     epochs = batches["epoch"].to_numpy(zero_copy_only=False)
@@ -29,6 +36,22 @@ def add_runs(runs: list[Run], batches: pa.RecordBatch) -> None:
             runs[-1] = Run(runs[-1].start, run.end, run.epoch)
         else:
             runs.append(run)
+    return int(batches.num_rows)
+
+
+def _credible(before: int | None, batches: pa.RecordBatch) -> Any:
+    epochs = batches["epoch"].to_numpy(zero_copy_only=False)
+    control = batches["is_control"].to_numpy(zero_copy_only=False).astype(bool)
+    keep = np.ones(len(epochs), bool)
+    if (epochs == epochs[0]).all() and before in (None, epochs[0]):
+        return keep
+    current = before
+    for index, (epoch, is_control) in enumerate(zip(epochs.tolist(), control.tolist(), strict=True)):
+        if current is None or epoch == current or (epoch > current and is_control):
+            current = epoch
+        else:
+            keep[index] = False
+    return keep
 
 
 def voters_in(row: dict[str, Any], segment: Segment) -> VoterSet | None:

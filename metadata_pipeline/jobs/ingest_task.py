@@ -94,8 +94,8 @@ class _Seen:
             if last["crc"] is not None:
                 self.tail = last["position"], last["base_offset"], last["epoch"], last["crc"]
             valid = whole.filter(pc.fill_null(whole["valid"], False))
-            self.damaged = self.damaged or valid.num_rows < whole.num_rows
-            add_runs(self.runs, valid)
+            credible = add_runs(self.runs, valid)
+            self.damaged = self.damaged or credible < whole.num_rows
         return whole
 
     def look_for_voters(self, rows: pa.RecordBatch) -> None:

@@ -1,0 +1,102 @@
+"""Batches of all disks side by side: what a checksum tells of one, and what only a comparison tells of several.
+
+Base offset and leader epoch are covered by no checksum: Kafka's own tools call a batch with a damaged one valid. Here it is found because it is not where the
+batch before it ended, because no leader began that epoch, or because the other disks have the same bytes with another number.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from metadata_pipeline.audit.findings import Finding
+
+MOST: Final = 1000
+"""Findings of one kind that are listed for one cluster; a log that is wrong throughout needs no million rows."""
+
+_DAMAGED: Final = """
+SELECT cluster_id, CASE WHEN kind = 'snapshot' THEN 'damaged snapshot' WHEN fault = 'offset' THEN 'damaged offset' ELSE 'bit rot' END AS found,
+       node_id, directory_id, file, position, base_offset AS offset, concat(fault, ': ', coalesce(detail, '')) AS detail
+FROM audit_batches WHERE fault IS NOT NULL
+"""
+
+_EPOCHS: Final = """
+SELECT cluster_id, 'damaged epoch' AS found, node_id, directory_id, file, position, base_offset AS offset,
+       concat('epoch ', epoch, ' after epoch ', before, CASE WHEN epoch > before THEN ', and no leader begins it here' ELSE '' END) AS detail
+FROM (SELECT *, lag(epoch) OVER (PARTITION BY cluster_id, node_id, directory_id, file ORDER BY position) AS before
+      FROM audit_batches WHERE kind = 'log' AND crc IS NOT NULL)
+WHERE epoch < before OR (epoch > before AND NOT is_control)
+"""
+
+_UNEQUAL: Final = """
+SELECT b.cluster_id, b.node_id, b.directory_id, b.file, b.position, b.base_offset AS offset, b.epoch, b.crc, b.last_offset, g.crcs, g.epochs
+FROM audit_batches b
+JOIN (SELECT cluster_id, base_offset, collect_set(crc) AS crcs, collect_set(epoch) AS epochs
+      FROM audit_batches WHERE kind = 'log' AND crc_ok AND crc IS NOT NULL
+      GROUP BY cluster_id, base_offset HAVING size(crcs) > 1 OR size(epochs) > 1) g
+  ON b.cluster_id = g.cluster_id AND b.base_offset = g.base_offset
+WHERE b.kind = 'log' AND b.crc_ok
+ORDER BY b.cluster_id, b.base_offset, b.node_id
+"""
+
+
+def compare(spark: Any, batches: Any) -> list[Finding]:
+    """`batches` is the lake's table; findings of at most MOST of a kind."""
+    batches.createOrReplaceTempView("audit_batches")
+    rows = spark.sql(f"SELECT * FROM ({_DAMAGED} UNION ALL {_EPOCHS})").limit(20 * MOST).collect()
+    findings = [
+        Finding(
+            row["cluster_id"],
+            row["found"],
+            row["node_id"],
+            row["directory_id"],
+            row["file"],
+            row["position"],
+            row["offset"],
+            row["detail"],
+        )
+        for row in rows
+    ]
+    return findings + _unequal(spark.sql(_UNEQUAL).limit(20 * MOST).collect())
+
+
+def _unequal(rows: list[Any]) -> list[Finding]:
+    """Batches of one offset that are not the same on all disks, judged by what most of them say."""
+    groups: dict[tuple[str, int], list[Any]] = {}
+    for row in rows:
+        groups.setdefault((row["cluster_id"], row["offset"]), []).append(row)
+    findings = []
+    for group in groups.values():
+        for row in group:
+            found = _odd_one(row, group)
+            if found is not None:
+                kind, detail = found
+                findings.append(
+                    Finding(
+                        row["cluster_id"],
+                        kind,
+                        row["node_id"],
+                        row["directory_id"],
+                        row["file"],
+                        row["position"],
+                        row["offset"],
+                        detail,
+                    )
+                )
+    return findings
+
+
+def _odd_one(row: Any, group: list[Any]) -> tuple[str, str] | None:
+    """Different epochs alone are no fault: uncommitted suffixes differ. The same bytes with two epochs are, and so is one epoch with two contents."""
+    same_bytes = [other for other in group if other["crc"] == row["crc"] and other["epoch"] != row["epoch"]]
+    if same_bytes:
+        votes = sum(other["epoch"] == row["epoch"] and other["crc"] == row["crc"] for other in group)
+        if votes <= len(same_bytes):
+            others = ", ".join(f"node {other['node_id']} has {other['epoch']}" for other in same_bytes)
+            return "damaged epoch", f"epoch {row['epoch']} with bytes for which {others}"
+    same_epoch = [other for other in group if other["epoch"] == row["epoch"] and other["crc"] != row["crc"]]
+    if same_epoch:
+        votes = sum(other["epoch"] == row["epoch"] and other["crc"] == row["crc"] for other in group)
+        if votes <= len(same_epoch):
+            others = ", ".join(f"node {other['node_id']} has CRC {other['crc']}" for other in same_epoch)
+            return "divergence", f"CRC {row['crc']} at epoch {row['epoch']}, where {others}"
+    return None

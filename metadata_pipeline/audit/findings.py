@@ -1,0 +1,67 @@
+"""What an audit found: what is wrong, where exactly, how bad.
+
+`error`: bytes or promises are broken. `warning`: something is missing that should be there. `note`: a fact worth knowing that healthy clusters show too,
+such as a follower that lags or a batch that was being written. An audit of healthy logs has no errors and no warnings.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+Severity = Literal["error", "warning", "note"]
+
+KINDS: Final[dict[str, tuple[Severity, str]]] = {
+    "bit rot": ("error", "a batch's bytes are not those its checksum was made of, or cannot be read"),
+    "damaged offset": ("error", "a base offset is not where the batch before it ended; no checksum covers it"),
+    "damaged epoch": ("error", "an epoch that no leader began, or that falls; no checksum covers it"),
+    "divergence": ("error", "two disks hold different batches at one offset and epoch: Raft rules that out"),
+    "gap": ("error", "offsets are missing inside of a log"),
+    "wrong file": ("error", "a file's name is not the offset of its first batch: files were exchanged or renamed"),
+    "lost suffix": ("error", "a disk threw away records that are committed"),
+    "lost records": ("error", "committed records that no disk has whole"),
+    "conflict": ("error", "records of another epoch inside of a committed log"),
+    "unreadable": ("error", "the rest of a file cannot be read"),
+    "snapshot differs": ("error", "a snapshot does not say what the log it replaces says"),
+    "broken promise": ("error", "the committed history contradicts itself"),
+    "nobody's log": ("warning", "no meta.properties says whose log a directory is"),
+    "unknown record": ("warning", "a committed record that Apache Kafka 4.3 does not have"),
+    "damaged snapshot": ("error", "a batch of a snapshot is damaged"),
+    "torn tail": ("note", "the file ends inside a batch: a crash, or a copy in the middle of a write"),
+    "behind": ("note", "the disk does not hold all that is committed: it lags, or lost its tail"),
+    "uncommitted": ("note", "the disk ends with records that were never committed"),
+    "read twice": ("note", "the same file of the same disk lies in two places"),
+}
+"""Severity and meaning of each kind."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Finding:
+    cluster: str
+    kind: str
+    node: int | None
+    directory: str | None
+    file: str | None
+    position: int | None
+    offset: int | None
+    detail: str
+
+    @property
+    def severity(self) -> Severity:
+        return KINDS[self.kind][0]
+
+
+FINDINGS_DDL: Final = "cluster_id string, severity string, kind string, node_id int, directory_id string, file string, position bigint, offset bigint, detail string"
+
+
+def row_of(finding: Finding) -> tuple[object, ...]:
+    return (
+        finding.cluster, finding.severity, finding.kind, finding.node, finding.directory, finding.file, finding.position, finding.offset,
+        finding.detail,
+    )  # fmt: skip
+
+
+def sort_key(finding: Finding) -> tuple[object, ...]:
+    """Errors first, then by place."""
+    order = ("error", "warning", "note").index(finding.severity)
+    return order, finding.cluster, finding.kind, finding.node or -1, finding.offset or -1, finding.file or ""

@@ -1,0 +1,72 @@
+"""The job `audit`: everything that is wrong with a fleet's logs, as the table `findings`."""
+
+from __future__ import annotations
+
+import os
+import time
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from metadata_pipeline.audit import batches, copies, history, snapshots
+from metadata_pipeline.audit.findings import FINDINGS_DDL, Finding, row_of, sort_key
+from metadata_pipeline.lake.commits import CommitConflict, write_commit
+from metadata_pipeline.lake.entries import Commit
+from metadata_pipeline.lake.state import LakeState
+from metadata_pipeline.problems import PipelineError
+from metadata_pipeline.progress import tracked
+from metadata_pipeline.tables.as_of import open_views
+from metadata_pipeline.tables.build import write_frame
+from metadata_pipeline.tables.committed import clusters
+
+
+@dataclass(frozen=True, slots=True)
+class Audited:
+    commit: int
+    findings: tuple[Finding, ...]
+    seconds: float
+
+    @property
+    def errors(self) -> int:
+        return sum(it.severity == "error" for it in self.findings)
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        kinds = [it.kind for it in self.findings]
+        return {kind: kinds.count(kind) for kind in dict.fromkeys(kinds)}
+
+
+def audit(lake: str | os.PathLike[str], spark: Any) -> Audited:
+    """Look for everything in `findings.KINDS`. The tables must be of the last ingest."""
+    started = time.monotonic()
+    home = Path(lake).absolute()
+    with tracked(spark, "audit"):
+        state = open_views(spark, home)
+        _require_tables(home, state)
+        found = [
+            *copies.judge(state, clusters(state)),
+            *batches.compare(spark, spark.table("batches")),
+            *history.check(spark),
+            *snapshots.compare(spark),
+        ]
+        findings = tuple(sorted(set(found), key=sort_key))
+        frame = spark.createDataFrame([row_of(it) for it in findings], FINDINGS_DDL).coalesce(1)
+        files = write_frame(home, "findings", uuid.uuid4().hex, frame)
+    replaced = tuple(live.file.path for live in state.of("findings"))
+    number = state.version + 1
+    done = Audited(number, findings, time.monotonic() - started)
+    commit = Commit(
+        number, "audit", round(time.time() * 1000), tuple(files), replaced, summary={"counts": dict(done.counts)}
+    )
+    try:
+        write_commit(home, commit)
+    except CommitConflict as conflict:
+        raise PipelineError(f"another job committed to {home} meanwhile", "run the same command again") from conflict
+    return done
+
+
+def _require_tables(lake: Path, state: LakeState) -> None:
+    if not state.of("partitions"):
+        raise PipelineError(f"{lake} has no tables yet", f"kraft-pipeline tables --output {lake}")

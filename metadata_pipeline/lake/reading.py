@@ -1,0 +1,58 @@
+"""A table of the lake as a Spark DataFrame: the files that the log names, without the rows that truncations killed.
+
+Files of equal fate are read together, so a lake without truncations is one scan. The schema is given, not read: a column that older files lack is
+null in their rows.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+from metadata_pipeline.copies import CopyKey
+from metadata_pipeline.lake.state import LakeState
+from metadata_pipeline.problems import PipelineError
+from metadata_pipeline.schemas import Level, spark_ddl
+
+
+def read_level(spark: Any, lake: Path, state: LakeState, level: Level) -> Any:
+    """`batches` or `records`: everything that was ingested and still counts, of every copy."""
+    groups: dict[tuple[tuple[CopyKey, int], ...], list[str]] = defaultdict(list)
+    for path, live in state.files.items():
+        if live.file.table == level:
+            groups[tuple(sorted(live.dead_from.items()))].append(str(lake / path))
+    if not groups:
+        raise PipelineError(f"{lake} holds nothing yet", f"kraft-pipeline ingest PATH --output {lake}")
+    scans = [
+        _without(spark.read.schema(spark_ddl(level)).parquet(*sorted(paths)), dead, level)
+        for dead, paths in sorted(groups.items())
+    ]
+    return reduce(lambda one, other: one.unionByName(other), scans)
+
+
+def _without(frame: Any, dead: tuple[tuple[CopyKey, int], ...], level: Level) -> Any:
+    """The rows of a copy's log at or above an offset do not count any more."""
+    if not dead:
+        return frame
+    offset = "batch_offset" if level == "records" else "base_offset"
+    of_dead = " OR ".join(
+        f"(cluster_id = {quoted(key.cluster)} AND node_id = {key.node} AND coalesce(directory_id, '') = {quoted(key.directory)}"
+        f" AND {offset} >= {cut})"
+        for key, cut in dead
+    )
+    return frame.where(f"kind <> 'log' OR NOT coalesce({of_dead}, false)")
+
+
+def read_table(spark: Any, lake: Path, state: LakeState, table: str) -> Any:
+    """A table that the job `tables` or `audit` made."""
+    paths = sorted(str(lake / live.file.path) for live in state.of(table))
+    if not paths:
+        raise PipelineError(f"{lake} has no table {table}", f"kraft-pipeline tables --output {lake}")
+    return spark.read.parquet(*paths)
+
+
+def quoted(text: str) -> str:
+    """A string literal of Spark SQL."""
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

@@ -1,0 +1,67 @@
+"""The state of a cluster after any record or at any time, from the history tables: what was valid then.
+
+"As of offset N" is the state after the record at N. "As of a time" is the state after the last record that was appended until then. Outside of what
+is known (before a stretch, in a gap) nothing is valid, and `known` says so.
+"""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from metadata_pipeline.lake.commits import read_commits
+from metadata_pipeline.lake.reading import quoted, read_table
+from metadata_pipeline.lake.state import LakeState, replay
+from metadata_pipeline.problems import PipelineError
+from metadata_pipeline.tables.build import TABLES
+
+
+def as_of(
+    spark: Any,
+    lake: str | os.PathLike[str],
+    table: str,
+    *,
+    cluster: str | None = None,
+    offset: int | None = None,
+    time: datetime | None = None,
+) -> Any:
+    """The rows of a history table that were valid then, in one cluster or in all. Give an offset, a time, or nothing (now)."""
+    if table not in TABLES:
+        raise PipelineError(f"there is no table {table}", f"choose among {', '.join(TABLES)}")
+    home = Path(lake).absolute()
+    frame = read_table(spark, home, replay(read_commits(home)), table)
+    return frame.where(condition(cluster, offset, time))
+
+
+def condition(cluster: str | None, offset: int | None, time: datetime | None, prefix: str = "") -> str:
+    """The same as SQL, for queries of one's own."""
+    if offset is not None and time is not None:
+        raise PipelineError("both an offset and a time are given", "give one of them")
+    parts = [] if cluster is None else [f"{prefix}cluster_id = {quoted(cluster)}"]
+    if offset is not None:
+        parts.append(f"{prefix}valid_from <= {offset} AND ({prefix}valid_to IS NULL OR {prefix}valid_to > {offset})")
+    elif time is not None:
+        at = f"timestamp '{(time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC).isoformat()}'"
+        parts.append(
+            f"{prefix}valid_from_time <= {at} AND ({prefix}valid_to_time IS NULL OR {prefix}valid_to_time > {at})"
+        )
+    else:
+        parts.append(f"{prefix}valid_to IS NULL")
+    return " AND ".join(parts)
+
+
+def open_views(spark: Any, lake: str | os.PathLike[str]) -> LakeState:
+    """Every table of the lake as a temporary view of its name, and `committed`, `batches`: for SQL of one's own."""
+    from metadata_pipeline.lake.reading import read_level
+    from metadata_pipeline.tables.build import prepare
+
+    home = Path(lake).absolute()
+    state = replay(read_commits(home))
+    prepare(spark, home, state)
+    read_level(spark, home, state, "batches").createOrReplaceTempView("batches")
+    for table in state.tables:
+        if table not in ("records", "batches"):
+            read_table(spark, home, state, table).createOrReplaceTempView(table)
+    return state

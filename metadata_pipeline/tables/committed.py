@@ -1,0 +1,152 @@
+"""The committed records of every cluster, each offset once, without those of aborted metadata transactions: the input of every table.
+
+What is committed and who provides it was decided from the lake's commits (`canon`); here it is joined to the records: small tables of parts and
+stretches, broadcast. A stretch that begins with a snapshot gets the snapshot's records first, at the offset before its end. The records of a metadata
+transaction count when it has ended; what is between a begin and its abort, or a begin that has no end yet, does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from metadata_pipeline.canon.from_lake import Evidence, SnapshotFile, evidence
+from metadata_pipeline.canon.model import Canon, Proof
+from metadata_pipeline.canon.stretches import Stretch, stretches
+from metadata_pipeline.lake.state import LakeState
+
+PARTS: Final = "cluster_id string, node_id int, directory_id string, stretch int, start bigint, end bigint"
+BASES: Final = "cluster_id string, node_id int, directory_id string, stretch int, base_end bigint, base_epoch int"
+DROPPED: Final = "cluster_id string, stretch int, start bigint, end bigint"
+ENDS: Final = "cluster_id string, stretch int, end_offset bigint, end_time timestamp"
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """What is known of one cluster at one state of the lake."""
+
+    cluster: str
+    evidence: Evidence
+    canon: Canon
+    stretches: tuple[Stretch, ...]
+
+
+def clusters(state: LakeState) -> list[Cluster]:
+    """The committed logs as the lake proves them now, or did before."""
+    return [_cluster(state, name) for name in state.clusters]
+
+
+def _cluster(state: LakeState, name: str) -> Cluster:
+    known = evidence(state, name)
+    canon = known.canon(earlier_proofs(state, name))
+    return Cluster(name, known, canon, tuple(stretches(canon, known.snapshots)))
+
+
+def earlier_proofs(state: LakeState, cluster: str) -> list[Proof]:
+    told = state.summaries.get("tables", {}).get("proven", {}).get(cluster)
+    return [] if told is None else [Proof(told["end"], told["epoch"], "proven before")]
+
+
+def parts_of(cluster: Cluster) -> list[tuple[Any, ...]]:
+    """Who provides which offsets of which stretch."""
+    return [
+        (part.copy.cluster, part.copy.node, part.copy.directory, stretch.number, max(part.start, stretch.start), min(part.end, stretch.end))
+        for stretch in cluster.stretches
+        for part in cluster.canon.parts
+        if max(part.start, stretch.start) < min(part.end, stretch.end)
+    ]  # fmt: skip
+
+
+def bases_of(cluster: Cluster) -> list[tuple[Any, ...]]:
+    return [
+        (cluster.cluster, base.copy.node, base.copy.directory, stretch.number, base.end, base.epoch)
+        for stretch in cluster.stretches
+        if (base := stretch.base) is not None
+    ]
+
+
+def register(spark: Any, records: Any, known: Sequence[Cluster]) -> None:
+    """Make the views `committed` (log records by offset) and `events` (with what snapshots give) of these clusters."""
+    parts = spark.createDataFrame([row for it in known for row in parts_of(it)], PARTS)
+    bases = spark.createDataFrame([row for it in known for row in bases_of(it)], BASES)
+    records.createOrReplaceTempView("lake_records")
+    parts.createOrReplaceTempView("canon_parts")
+    bases.createOrReplaceTempView("canon_bases")
+    spark.sql(_LOG_RECORDS).createOrReplaceTempView("log_records")
+    dropped = spark.createDataFrame(_dropped(spark), DROPPED)
+    dropped.createOrReplaceTempView("dropped")
+    spark.sql(_COMMITTED).createOrReplaceTempView("committed")
+    committed = spark.table("committed").selectExpr("*", "0L AS sub")
+    has_bases = any(bases_of(it) for it in known)
+    events = committed.unionByName(spark.sql(_BASE_RECORDS)) if has_bases else committed
+    events.createOrReplaceTempView("events")
+    several = any(len(it.stretches) > 1 for it in known)
+    ends = spark.sql(_ENDS) if several else spark.createDataFrame([], ENDS)
+    ends.createOrReplaceTempView("stretch_ends")
+
+
+def _dropped(spark: Any) -> list[tuple[str, int, int, int]]:
+    """The offsets that no table shows: those of transactions that were aborted or have not ended. Few rows."""
+    rows = spark.sql(
+        "SELECT cluster_id, stretch, offset, type FROM log_records WHERE type IN "
+        "('BeginTransactionRecord', 'EndTransactionRecord', 'AbortTransactionRecord') ORDER BY cluster_id, stretch, offset"
+    ).collect()
+    return dropped_ranges((row["cluster_id"], row["stretch"], row["offset"], row["type"]) for row in rows)
+
+
+NEVER: Final = (1 << 63) - 1
+
+
+def dropped_ranges(markers: Iterable[tuple[str, int, int, str]]) -> list[tuple[str, int, int, int]]:
+    """(cluster, stretch, first, end) of transactions that do not count, from their markers in order."""
+    found: list[tuple[str, int, int, int]] = []
+    begun: tuple[str, int, int] | None = None
+    for cluster, stretch, offset, kind in markers:
+        if begun is not None and begun[:2] != (cluster, stretch):
+            found.append((*begun, NEVER))
+            begun = None
+        if kind == "BeginTransactionRecord":
+            begun = cluster, stretch, offset
+        elif begun is not None:
+            if kind == "AbortTransactionRecord":
+                found.append((*begun, offset + 1))
+            begun = None
+    return [*found, (*begun, NEVER)] if begun is not None else found
+
+
+_LOG_RECORDS: Final = """
+SELECT r.*, p.stretch
+FROM lake_records r JOIN canon_parts p
+  ON r.cluster_id = p.cluster_id AND r.node_id = p.node_id AND coalesce(r.directory_id, '') = p.directory_id
+ AND r.offset >= p.start AND r.offset < p.end
+WHERE r.kind = 'log' AND r.type IS NOT NULL AND r.fault IS NULL
+"""
+
+_COMMITTED: Final = """
+SELECT /*+ BROADCAST(d) */ r.* FROM log_records r LEFT ANTI JOIN dropped d
+  ON r.cluster_id = d.cluster_id AND r.stretch = d.stretch AND r.offset >= d.start AND r.offset < d.end AND NOT r.is_control
+"""
+
+_BASE_RECORDS: Final = """
+SELECT r.* EXCEPT (offset, epoch, timestamp),
+       b.stretch, b.base_end - 1 AS offset, b.base_epoch AS epoch, h.at AS timestamp, r.offset AS sub
+FROM lake_records r JOIN canon_bases b
+  ON r.cluster_id = b.cluster_id AND r.node_id = b.node_id AND coalesce(r.directory_id, '') = b.directory_id
+ AND r.snapshot_offset = b.base_end AND r.snapshot_epoch = b.base_epoch
+JOIN (SELECT cluster_id, node_id, directory_id, snapshot_offset, snapshot_epoch,
+             timestamp_millis(CAST(get_json_object(extra, '$.lastContainedLogTimestamp') AS BIGINT)) AS at
+      FROM lake_records WHERE kind = 'snapshot' AND type = 'SnapshotHeaderRecord') h
+  ON r.cluster_id = h.cluster_id AND r.node_id = h.node_id AND r.directory_id <=> h.directory_id
+ AND r.snapshot_offset = h.snapshot_offset AND r.snapshot_epoch = h.snapshot_epoch
+WHERE r.kind = 'snapshot' AND r.type IS NOT NULL AND r.fault IS NULL
+"""
+
+_ENDS: Final = """
+SELECT c.cluster_id, c.stretch, max(c.offset) + 1 AS end_offset, max(c.timestamp) AS end_time
+FROM events c JOIN (SELECT cluster_id, max(stretch) AS last FROM events GROUP BY cluster_id) l
+  ON c.cluster_id = l.cluster_id AND c.stretch < l.last
+GROUP BY c.cluster_id, c.stretch
+"""
+
+__all__ = ["Cluster", "Proof", "SnapshotFile", "clusters", "dropped_ranges", "register"]

@@ -1,0 +1,84 @@
+"""Partitions over time: who leads, who is in sync, who may lead after that.
+
+A PartitionRecord says everything, a PartitionChangeRecord what it changes; the partition epoch grows by one with every change, the leader epoch with
+every change that names a leader (as `metadata.replay.merge`). Removing a topic ends all its partitions; ClearElrRecord changes those that have
+an ELR, of one topic or of all.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from metadata_pipeline.tables.entities import TOPIC_ENDINGS
+from metadata_pipeline.tables.intervals import bounded
+
+MIGRATING: Final = "AAAAAAAAAAAAAAAAAAAAAA"
+_MERGED: Final = (
+    "replicas", "isr", "leader", "leader_recovery_state", "removing_replicas", "adding_replicas", "elr", "last_known_elr",
+)  # fmt: skip
+_LISTS: Final = ("isr", "removing_replicas", "adding_replicas", "elr", "last_known_elr")
+_OF: Final = "PARTITION BY cluster_id, stretch, topic_id, partition_id"
+_POINT: Final = "struct(offset, timestamp)"
+
+_COLUMNS: Final = (
+    "replicas", "directories", "leader", "leader_epoch", "partition_epoch", "leader_recovery_state", *_LISTS,
+)  # fmt: skip
+
+
+def _whole(name: str) -> str:
+    """A created partition has every list; a change that does not name one leaves it."""
+    return f"CASE WHEN type = 'PartitionRecord' THEN coalesce({name}, array()) ELSE {name} END AS {name}"
+
+
+_CHANGES: Final = f"""
+SELECT cluster_id, stretch, offset, sub, timestamp, epoch, topic_id, partition_id, type = 'PartitionRecord' AS created, false AS clears,
+       {", ".join(_whole(name) if name in _LISTS else name for name in _COLUMNS)}
+FROM events WHERE type IN ('PartitionRecord', 'PartitionChangeRecord')
+"""
+
+_CLEARS: Final = f"""
+SELECT c.cluster_id, c.stretch, c.offset, c.sub, c.timestamp, c.epoch, p.topic_id, p.partition_id, false AS created, true AS clears,
+       {", ".join("array()" if name in ("elr", "last_known_elr") else "NULL" for name in _COLUMNS)}
+FROM events c
+JOIN (SELECT DISTINCT cluster_id, stretch, topic_id, partition_id FROM events WHERE type = 'PartitionRecord') p
+  ON c.cluster_id = p.cluster_id AND c.stretch = p.stretch
+JOIN (SELECT cluster_id, stretch, topic_id, first(name) AS name FROM events WHERE type = 'TopicRecord' GROUP BY cluster_id, stretch, topic_id) t
+  ON t.cluster_id = p.cluster_id AND t.stretch = p.stretch AND t.topic_id = p.topic_id AND c.name IN ('', t.name)
+WHERE c.type = 'ClearElrRecord'
+"""
+
+
+def partitions_sql(*, with_clears: bool) -> str:
+    """`with_clears`: whether there is a ClearElrRecord at all, since it is joined with every partition."""
+    rows = f"{_CHANGES} UNION ALL {_CLEARS}" if with_clears else _CHANGES
+    lives = f"""
+SELECT *, count_if(created) OVER ({_OF} ORDER BY offset, sub ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS life FROM ({rows})
+"""
+    before = f"({_OF}, life ORDER BY offset, sub ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)"
+    effective = f"""
+SELECT * FROM (
+  SELECT *, last(elr, true) OVER {before} AS elr_before, last(last_known_elr, true) OVER {before} AS known_before
+  FROM ({lives}) WHERE life > 0)
+WHERE NOT clears OR size(elr_before) > 0 OR size(known_before) > 0
+"""
+    merged = ", ".join(f"last({name}, true) OVER so_far AS {name}" for name in _MERGED)
+    states = f"""
+SELECT cluster_id, stretch, offset, sub, timestamp, epoch, topic_id, partition_id, {merged},
+       last(directories, true) OVER so_far AS assigned,
+       last(partition_epoch, true) OVER so_far + count(*) OVER so_far - 1 AS partition_epoch,
+       last(leader_epoch, true) OVER so_far + count_if(NOT created AND leader IS NOT NULL) OVER so_far AS leader_epoch,
+       lead({_POINT}) OVER ({_OF} ORDER BY offset, sub) AS later
+FROM ({effective})
+WINDOW so_far AS ({_OF}, life ORDER BY offset, sub ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
+"""
+    ended = f"""
+SELECT s.*, t.name AS topic, CASE WHEN size(s.assigned) > 0 THEN s.assigned ELSE array_repeat('{MIGRATING}', size(s.replicas)) END AS directories,
+       least(s.later, r.point) AS next
+FROM ({states}) s
+LEFT JOIN (SELECT cluster_id, stretch, topic_id, {_POINT} AS point FROM ({TOPIC_ENDINGS})) r
+  ON s.cluster_id = r.cluster_id AND s.stretch = r.stretch AND s.topic_id = r.topic_id
+LEFT JOIN (SELECT cluster_id, stretch, topic_id, first(name) AS name FROM events WHERE type = 'TopicRecord' GROUP BY cluster_id, stretch, topic_id) t
+  ON s.cluster_id = t.cluster_id AND s.stretch = t.stretch AND s.topic_id = t.topic_id
+"""
+    columns = ("topic_id", "topic", "partition_id", *_MERGED, "directories", "leader_epoch", "partition_epoch")
+    return bounded(ended, columns)
