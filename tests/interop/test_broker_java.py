@@ -14,18 +14,13 @@ from support.kafka_python import (
     KafkaProducer,
     NewTopic,
     TopicPartition,
-    forget_sockets,
 )
 from support.processes import Cluster, eventually
-
-__all__ = ["forget_sockets"]
 
 pytestmark = [
     pytest.mark.interop,
     pytest.mark.slow,
     pytest.mark.filterwarnings("ignore:read_text is deprecated:DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-    pytest.mark.usefixtures("forget_sockets"),
 ]
 
 BROKER = 11
