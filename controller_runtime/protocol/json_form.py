@@ -33,11 +33,12 @@ def to_json(message: Struct, version: int) -> dict[str, Any]:
         if spec.kind == "records" and value is not None:
             shown[f"{spec.json_name}SizeInBytes"] = len(value)
         else:
-            shown[spec.json_name] = _shown(spec, value, version)
+            shown[spec.json_name] = shown_field(spec, value, version)
     return shown
 
 
-def _shown(spec: FieldSpec, value: Any, version: int) -> Any:
+def shown_field(spec: FieldSpec, value: Any, version: int) -> Any:
+    """One field's value in that form."""
     if value is None:
         return None
     if spec.array:

@@ -6,6 +6,7 @@ value. Positions and counts of rows that are not valid are ignored, so they may 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -22,6 +23,12 @@ _YEAR_10000_MS: Final = 253_402_300_800_000
 _LETTERS: Final = np.frombuffer(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_", np.uint8)
 _PAIRS: Final = np.stack((np.repeat(_LETTERS, 64), np.tile(_LETTERS, 64)), axis=1).copy().view(np.uint16).reshape(4096)
 """The two characters of 12 bits of base64."""
+_CONSTANTS: Final[dict[tuple[Any, str], pa.Array]] = {}
+_MOST_CONSTANTS: Final = 32
+_LARGE: Final = 9
+_WORTH_SHARING: Final = 256
+_SLOTS: Final = 4096
+_MULTIPLIER: Final = np.int64(-7046029254386353131)
 UUID_BYTES: Final = 16
 UUID_LETTERS: Final = 22
 
@@ -50,9 +57,15 @@ def timestamps(milliseconds: Ints, valid: Bools | None = None) -> pa.Array:
 
 
 def constant(value: Any, count: int, kind: pa.DataType) -> pa.Array:
+    """The same value in every row. What was made for one block is cut for the next."""
     if value is None:
         return pa.nulls(count, kind)
-    return pa.repeat(pa.scalar(value, kind), count)
+    made = _CONSTANTS.get((value, str(kind)))
+    if made is None or len(made) < count:
+        if len(_CONSTANTS) > _MOST_CONSTANTS:
+            _CONSTANTS.clear()
+        made = _CONSTANTS[value, str(kind)] = pa.repeat(pa.scalar(value, kind), count)
+    return made[:count]
 
 
 def words(codes: npt.NDArray[Any], names: list[str | None]) -> pa.Array:
@@ -62,38 +75,93 @@ def words(codes: npt.NDArray[Any], names: list[str | None]) -> pa.Array:
     return pa.array(names, pa.string()).take(pa.array(codes))
 
 
-def _offsets(lengths: Ints, valid: Bools | None) -> tuple[Ints, Ints]:
+@dataclass(frozen=True, slots=True)
+class _Places:
+    """Where the elements of some rows lie, and the Arrow offsets that follow."""
+
+    offsets: pa.Buffer
+    starts: Ints
+    sizes: Ints
+    total: int
+
+    def each(self, step: int = 1) -> Ints:
+        """The position of every element, one row after another."""
+        if not self.total:
+            return np.zeros(0, np.int64)
+        before = np.cumsum(self.sizes) - self.sizes
+        places: Ints = np.repeat(self.starts - before * step, self.sizes)
+        places += np.arange(0, self.total * step, step)
+        return places
+
+    def gathered(self, source: Bytes, step: int) -> Bytes:
+        """The bytes of all elements, row after row. Rows of the same small size are moved as wholes."""
+        data = np.empty(self.total * step, np.uint8)
+        before = np.cumsum(self.sizes) - self.sizes
+        seen = np.bincount(np.minimum(self.sizes, _LARGE), minlength=_LARGE + 1)
+        for size in (np.flatnonzero(seen[1:_LARGE]) + 1).tolist():
+            rows: Any = slice(None) if seen[size] == len(self.sizes) else np.flatnonzero(self.sizes == size)
+            kind = f"V{size * step}"
+            blocks = np.ndarray((max(0, len(source) - size * step + 1),), kind, source, strides=(1,))
+            target = np.ndarray((self.total - size + 1,), kind, data, strides=(step,))
+            target[before[rows]] = blocks[self.starts[rows]]
+        for row in np.flatnonzero(self.sizes >= _LARGE).tolist() if seen[_LARGE] else ():
+            start, first, size = int(self.starts[row]), int(before[row]) * step, int(self.sizes[row]) * step
+            data[first : first + size] = source[start : start + size]
+        return data
+
+
+def _places(starts: Ints, sizes: Ints, valid: Bools | None) -> _Places:
+    """Only rows that have a value are looked at: most columns are mostly null."""
+    count = len(starts)
+    offsets = np.zeros(count + 1, np.int32)
     if valid is not None:
-        lengths = np.where(valid, lengths, 0)
-    offsets = np.zeros(len(lengths) + 1, np.int64)
-    np.cumsum(lengths, out=offsets[1:])
-    return lengths, offsets
+        rows = np.flatnonzero(valid)
+        starts, sizes = starts[rows], sizes[rows]
+        offsets[rows + 1] = sizes
+        np.cumsum(offsets, out=offsets)
+    else:
+        np.cumsum(sizes, out=offsets[1:])
+    return _Places(pa.py_buffer(offsets), starts, sizes, int(offsets[-1]))
 
 
-def spread(starts: Ints, lengths: Ints, offsets: Ints, step: int = 1) -> Ints:
-    """The positions of all elements of all rows, one after another."""
-    if len(starts) == 0 or offsets[-1] == 0:
-        return np.zeros(0, np.int64)
-    places: Ints = np.repeat(starts - offsets[:-1] * step, lengths)
-    places += np.arange(offsets[-1], dtype=np.int64) * step
-    return places
-
-
-def texts(source: Bytes, starts: Ints, lengths: Ints, valid: Bools | None = None) -> pa.Array:
+def texts(source: Bytes, starts: Ints, sizes: Ints, valid: Bools | None = None) -> pa.Array:
     """UTF-8 that somebody has checked."""
-    lengths, offsets = _offsets(lengths, valid)
-    data = source[spread(starts, lengths, offsets)]
-    return pa.Array.from_buffers(
-        pa.string(), len(starts), [bitmap(valid), pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(data)]
-    )
+    places = _places(starts, sizes, valid)
+    data = source[places.each()]
+    return pa.Array.from_buffers(pa.string(), len(starts), [bitmap(valid), places.offsets, pa.py_buffer(data)])
 
 
 def uuid_letters(source: Bytes, starts: Ints) -> Bytes:
-    """The 22 letters of each uuid, one after another: 128 bits and four zeros are eleven 12-bit numbers, each two letters."""
+    """The 22 letters of each uuid, one after another. Equal neighbours, and few different ones, are turned into letters once."""
     unaligned = np.ndarray((max(0, len(source) - UUID_BYTES + 1),), f"V{UUID_BYTES}", source, strides=(1,))
-    halves = unaligned[starts].view(">i8").astype(np.int64).reshape(-1, 2)
+    halves = unaligned[starts].view("<i8").reshape(-1, 2)
     high, low = halves[:, 0].copy(), halves[:, 1].copy()
-    letters = np.empty((len(starts), UUID_LETTERS // 2), np.uint16)
+    if len(starts) < _WORTH_SHARING:
+        return _letters(high, low)
+    new = np.empty(len(starts), np.bool_)
+    new[0] = True
+    np.not_equal(high[1:], high[:-1], out=new[1:])
+    new[1:] |= low[1:] != low[:-1]
+    runs = np.flatnonzero(new)
+    if len(runs) * 2 < len(starts):
+        return _shared(_letters(high[runs], low[runs]), np.cumsum(new) - 1)
+    slot = ((high ^ low) * _MULTIPLIER >> 52) & (_SLOTS - 1)
+    holder = np.zeros(_SLOTS, np.int64)
+    holder[slot] = np.arange(len(slot))
+    held = holder[slot]
+    if not ((high[held] == high).all() and (low[held] == low).all()):
+        return _letters(high, low)
+    return _shared(_letters(high[holder], low[holder]), slot)
+
+
+def _shared(letters: Bytes, which: Ints) -> Bytes:
+    return letters.view(f"V{UUID_LETTERS}")[which].view(np.uint8)
+
+
+def _letters(high: Ints, low: Ints) -> Bytes:
+    """128 bits and four zeros are eleven 12-bit numbers, each two letters. The halves are as they lie in memory."""
+    high, low = high.byteswap(), low.byteswap()
+    letters = np.empty((len(high), UUID_LETTERS // 2), np.uint16)
     for index, shift in enumerate((52, 40, 28, 16, 4)):
         letters[:, index] = _PAIRS[(high >> shift) & 4095]
     letters[:, 5] = _PAIRS[((high << 8) | ((low >> 56) & 255)) & 4095]
@@ -106,30 +174,27 @@ def uuid_letters(source: Bytes, starts: Ints) -> Bytes:
 def uuids(source: Bytes, starts: Ints, valid: Bools | None = None) -> pa.Array:
     """Ids as Kafka prints them."""
     places = starts if valid is None else starts[valid]
-    lengths = np.full(len(starts), UUID_LETTERS, np.int64)
-    _, offsets = _offsets(lengths, valid)
+    offsets = np.zeros(len(starts) + 1, np.int32)
+    if valid is None:
+        offsets[:] = np.arange(len(offsets), dtype=np.int32) * UUID_LETTERS
+    else:
+        np.cumsum(valid, out=offsets[1:])
+        offsets *= UUID_LETTERS
     data = uuid_letters(source, places)
-    return pa.Array.from_buffers(
-        pa.string(), len(starts), [bitmap(valid), pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(data)]
-    )
+    return pa.Array.from_buffers(pa.string(), len(starts), [bitmap(valid), pa.py_buffer(offsets), pa.py_buffer(data)])
 
 
-def int_lists(source: Bytes, starts: Ints, counts: Ints, valid: Bools | None = None) -> pa.Array:
+def int_lists(source: Bytes, starts: Ints, sizes: Ints, valid: Bools | None = None) -> pa.Array:
     """Lists of big-endian 32-bit numbers."""
-    counts, offsets = _offsets(counts, valid)
-    places = spread(starts, counts, offsets, 4)
-    unaligned = np.ndarray((max(0, len(source) - 3),), ">i4", source, strides=(1,))
-    elements = numbers(unaligned[places], pa.int32())
-    kind = ARROW_TYPES["ints"]
-    return pa.Array.from_buffers(
-        kind, len(starts), [bitmap(valid), pa.py_buffer(offsets.astype(np.int32))], children=[elements]
-    )
+    places = _places(starts, sizes, valid)
+    elements = numbers(places.gathered(source, 4).view("<i4").byteswap(), pa.int32())
+    return pa.Array.from_buffers(ARROW_TYPES["ints"], len(starts), [bitmap(valid), places.offsets], children=[elements])
 
 
-def uuid_lists(source: Bytes, starts: Ints, counts: Ints, valid: Bools | None = None) -> pa.Array:
-    counts, offsets = _offsets(counts, valid)
-    elements = uuids(source, spread(starts, counts, offsets, UUID_BYTES))
-    kind = ARROW_TYPES["strings"]
+def uuid_lists(source: Bytes, starts: Ints, sizes: Ints, valid: Bools | None = None) -> pa.Array:
+    places = _places(starts, sizes, valid)
+    data = places.gathered(source, UUID_BYTES)
+    elements = uuids(data, np.arange(places.total) * UUID_BYTES)
     return pa.Array.from_buffers(
-        kind, len(starts), [bitmap(valid), pa.py_buffer(offsets.astype(np.int32))], children=[elements]
+        ARROW_TYPES["strings"], len(starts), [bitmap(valid), places.offsets], children=[elements]
     )

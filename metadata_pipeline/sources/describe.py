@@ -16,7 +16,7 @@ from controller_runtime.metadata.records import FRAME_VERSION, RECORD_NAMES, Mal
 from controller_runtime.protocol.codec import decode_prefix
 from controller_runtime.protocol.control_records import MESSAGES, ControlType, UnknownControlRecord, control_type
 from controller_runtime.protocol.errors import MalformedMessage, ProtocolError
-from controller_runtime.protocol.json_form import to_json
+from controller_runtime.protocol.json_form import shown_field, to_json
 from controller_runtime.protocol.messages import message_class
 from controller_runtime.protocol.primitives import Invalid, read_uvarint
 from controller_runtime.protocol.schema import Message, spec_of
@@ -106,24 +106,22 @@ def _describe_control(key: bytes | None, value: bytes | None, redactor: Redactor
 
 def _filled(found: Described, record: Message, version: int, redactor: Redactor) -> Described:
     name = type(record).__name__
-    record, changes = redactor.hidden(record)
-    shown = to_json(record, version)
+    changes = redactor.changes(record)
+    shown: dict[str, Any] = {}
     columns = FIELD_COLUMNS.get(name, {})
     for spec in record.FIELDS:
         if version not in spec.versions:
             continue
         value = changes.get(spec.name, getattr(record, spec.name))
         column = columns.get(spec.name)
-        if column is None:
-            if spec.name in changes:
-                shown[spec.json_name] = value
-            continue
-        if name == FLAG_CHANGES[0] and spec.name in FLAG_CHANGES[1]:
-            if value not in _FLAGS:
-                continue
-            value = _FLAGS[value]
-        shown.pop(spec.json_name, None)
-        found.values[column] = None if NO_CHANGE.get((name, spec.name)) == value else value
+        if column is not None and (name != FLAG_CHANGES[0] or spec.name not in FLAG_CHANGES[1] or value in _FLAGS):
+            if name == FLAG_CHANGES[0] and spec.name in FLAG_CHANGES[1]:
+                value = _FLAGS[value]
+            found.values[column] = None if NO_CHANGE.get((name, spec.name)) == value else value
+        elif spec.name in changes:
+            shown[spec.json_name] = value
+        elif not (spec.is_tagged(version) and value == spec.default):
+            shown[spec.json_name] = shown_field(spec, value, version)
     if record.unknown_tagged_fields:
         shown["unknownTaggedFields"] = [_tagged(tag, data, redactor) for tag, data in record.unknown_tagged_fields]
     found.redacted = bool(changes) or (bool(record.unknown_tagged_fields) and not redactor.include_secrets)

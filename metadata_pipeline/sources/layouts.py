@@ -21,9 +21,10 @@ from controller_runtime.protocol.schema import FIXED_SIZES, FieldSpec, Message
 from metadata_pipeline.redaction import SECRET_FIELDS
 from metadata_pipeline.schemas import FIELD_COLUMNS, FLAG_CHANGES, NO_CHANGE
 from metadata_pipeline.sources.headers import Bytes, Ints
-from metadata_pipeline.sources.lockstep import Bools, uvarints
+from metadata_pipeline.sources.lockstep import Bools, pairs_of, uvarints
 
 _FORMATS: Final = {"int8": "i1", "int16": ">i2", "int32": ">i4", "int64": ">i8", "bool": "u1"}
+_HIGHEST_TAG: Final = 255
 _ELEMENTS: Final = {"int32": 4, "uuid": 16}
 
 
@@ -44,7 +45,7 @@ class Step:
     kind: str
     array: bool
     nullable: bool
-    column: str | None
+    column: str
     default: Any
     unchanged: int | None
     flag: bool
@@ -91,16 +92,14 @@ class Step:
             _check_text(data, start, count, bad)
         return Values(start, count, valid), after
 
-    def absent(self, count: int) -> Values:
-        """The column of a tagged field before any record has shown it."""
+    def absent(self, count: int) -> Values | None:
+        """The column of a tagged field in records that do not show it; None when that is null."""
         if self.array or self.kind in ("string", "bytes", "uuid"):
-            present = self.default is not None
             zeros = np.zeros(count, np.int64)
-            return Values(zeros, np.zeros(count, np.int64), None if present else np.zeros(count, np.bool_))
-        if self.flag:
-            return Values(np.zeros(count, np.bool_), valid=np.zeros(count, np.bool_))
-        values = np.full(count, self.default, np.dtype(_FORMATS[self.kind]).newbyteorder("="))
-        return Values(values, valid=None if self.unchanged is None else values != self.unchanged)
+            return None if self.default is None else Values(zeros, zeros)
+        if self.flag or self.default == self.unchanged:
+            return None
+        return Values(np.full(count, self.default, np.dtype(_FORMATS[self.kind]).newbyteorder("=")))
 
 
 def fixed(data: Bytes, at: Ints, form: str) -> Any:
@@ -130,6 +129,15 @@ def _check_text(data: Bytes, start: Ints, count: Ints, bad: Bools) -> None:
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """Values of a column for some records of a group, or (`rows` None) for all of them. Later parts win over earlier ones."""
+
+    column: str
+    rows: Ints | None
+    values: Values
+
+
+@dataclass(frozen=True, slots=True)
 class Program:
     """The decoder of one record type and version."""
 
@@ -138,47 +146,45 @@ class Program:
     steps: tuple[Step, ...]
     tagged: dict[int, Step]
 
-    def run(self, data: Bytes, at: Ints, end: Ints, wanted: frozenset[str]) -> tuple[dict[str, Values], Bools]:
-        """The columns asked for, and which records are left to the slow way."""
+    def run(self, data: Bytes, at: Ints, end: Ints, wanted: frozenset[str]) -> tuple[list[Part], Bools]:
+        """The columns asked for, and which records are left to the slow way. A column without a part is null."""
         bad = np.zeros(len(at), np.bool_)
-        columns: dict[str, Values] = {}
+        parts: list[Part] = []
         for step in self.steps:
             values, at = step.read(data, at, end, bad)
             if step.column in wanted:
-                columns[step.column] = values
-        at = self._tags(data, at, end, wanted, columns, bad)
+                parts.append(Part(step.column, None, values))
+        at = self._tags(data, at, end, wanted, parts, bad)
         bad |= at != end
-        return columns, bad
+        return parts, bad
 
-    def _tags(
-        self, data: Bytes, at: Ints, end: Ints, wanted: frozenset[str], columns: dict[str, Values], bad: Bools
-    ) -> Ints:
+    def _tags(self, data: Bytes, at: Ints, end: Ints, wanted: frozenset[str], parts: list[Part], bad: Bools) -> Ints:
         counts, at, long = uvarints(data, np.minimum(at, end))
         if long is not None:
             bad |= long
         for step in self.tagged.values():
-            if step.column in wanted:
-                columns[step.column] = step.absent(len(at))
+            if step.column in wanted and (values := step.absent(len(at))) is not None:
+                parts.append(Part(step.column, None, values))
         too_many = counts > len(self.tagged)
         if too_many.any():
             bad |= too_many
             counts = np.where(too_many, 0, counts)
-        before = np.full(len(at), -1, np.int64)
+        before: Any = -1
+        rows = np.arange(len(at))
         for round_ in range(int(counts.max(initial=0))):
-            rows = np.flatnonzero((counts > round_) & ~bad)
-            if not len(rows):
-                break
-            tags, here, long = uvarints(data, np.minimum(at[rows], end[rows]))
-            sizes, here, longer = uvarints(data, np.minimum(here, end[rows]))
+            mine = (counts[rows] > round_) & ~bad[rows]
+            if not mine.all():
+                rows = rows[mine]
+                before = before if round_ == 0 else before[mine]
+            here, limit = at[rows], end[rows]
+            tags, sizes, here, wrong = _tag_heads(data, here, limit)
             stops = here + sizes
-            wrong = (tags <= before[rows]) | (stops > end[rows])
-            for more in (long, longer):
-                if more is not None:
-                    wrong |= more
-            before[rows] = tags
-            at[rows] = np.minimum(stops, end[rows])
-            wrong |= self._tag(data, rows, (tags, here, stops), wrong, wanted, columns)
-            bad[rows[wrong]] = True
+            wrong |= (tags <= before) | (stops > limit)
+            before = tags
+            at[rows] = np.minimum(stops, limit)
+            self._tag(data, rows, (tags, here, stops), wrong, wanted, parts)
+            if wrong.any():
+                bad[rows[wrong]] = True
         return at
 
     def _tag(
@@ -188,36 +194,39 @@ class Program:
         found: tuple[Ints, Ints, Ints],
         wrong: Bools,
         wanted: frozenset[str],
-        columns: dict[str, Values],
-    ) -> Bools:
-        """One tag of each of these records; returns which are unknown or do not fit their size."""
+        parts: list[Part],
+    ) -> None:
+        """One tag of each of these records. Those that are unknown or do not fit their size become wrong."""
         tags, here, stops = found
-        wrong = wrong.copy()
-        known = np.zeros(len(rows), np.bool_)
+        seen = np.bincount(np.where(wrong, 0, np.minimum(tags, _HIGHEST_TAG)), minlength=1)
+        unknown = [tag for tag in np.flatnonzero(seen).tolist() if tag not in self.tagged]
+        if unknown:
+            wrong |= np.isin(np.minimum(tags, _HIGHEST_TAG), unknown)
         for tag, step in self.tagged.items():
-            mine = tags == tag
-            if not mine.any():
+            if tag >= len(seen) or not seen[tag]:
                 continue
-            known |= mine
-            chosen = np.flatnonzero(mine & ~wrong)
+            chosen = np.flatnonzero((tags == tag) & ~wrong)
             bad = np.zeros(len(chosen), np.bool_)
             values, after = step.read(data, here[chosen], stops[chosen], bad)
             bad |= after != stops[chosen]
-            wrong[chosen[bad]] = True
+            if bad.any():
+                wrong[chosen[bad]] = True
             if step.column in wanted:
-                _put(columns[step.column], rows[chosen], values)
-        return wrong | ~known
+                parts.append(Part(step.column, rows[chosen], values))
 
 
-def _put(column: Values, rows: Ints, values: Values) -> None:
-    column.data[rows] = values.data
-    if column.size is not None and values.size is not None:
-        column.size[rows] = values.size
-    if column.valid is not None:
-        column.valid[rows] = True if values.valid is None else values.valid
-    elif values.valid is not None:
-        column.valid = np.ones(len(column.data), np.bool_)
-        column.valid[rows] = values.valid
+def _tag_heads(data: Bytes, at: Ints, limit: Ints) -> tuple[Ints, Ints, Ints, Bools]:
+    """Tag and size of a tagged field, where its bytes begin, and which of them cannot be. Nearly always both are one byte."""
+    pairs = pairs_of(data)[at]
+    if not (pairs & 0x8080).any():
+        return (pairs & 0x7F).astype(np.int64), (pairs >> 8).astype(np.int64), at + 2, np.zeros(len(at), np.bool_)
+    tags, here, long = uvarints(data, at)
+    sizes, here, longer = uvarints(data, np.minimum(here, limit))
+    wrong = np.zeros(len(at), np.bool_)
+    for more in (long, longer):
+        if more is not None:
+            wrong |= more
+    return tags, sizes, here, wrong
 
 
 @lru_cache(maxsize=256)

@@ -22,7 +22,7 @@ from metadata_pipeline.sources.columns import numbers, timestamps, words
 from metadata_pipeline.sources.describe import Described, describe
 from metadata_pipeline.sources.faults import Fault
 from metadata_pipeline.sources.headers import Ints
-from metadata_pipeline.sources.layouts import Values, program
+from metadata_pipeline.sources.layouts import Part, Values, fixed, program
 from metadata_pipeline.sources.lockstep import Bools
 from metadata_pipeline.sources.options import TYPE_NAMES, ReadOptions, bounds
 from metadata_pipeline.sources.payload import Payload, payloads
@@ -87,12 +87,13 @@ def _and(keep: Any, more: Bools) -> Bools:
 
 def _kinds(payload: Payload, rows: Ints) -> tuple[Ints, Ints]:
     """Record key and version of metadata records in the usual frame; -1 for all others."""
-    data, at = payload.data, payload.value_start[rows]
-    key, version = data[at + 1].astype(np.int64), data[at + 2].astype(np.int64)
+    head = fixed(payload.data, payload.value_start[rows], "<u4").astype(np.int64)
+    usual = ((head & 0x8080FF) == FRAME_VERSION) & (payload.value_size[rows] >= 3)
     control = (payload.batches.headers["attributes"] & CONTROL_BIT) != 0
-    usual = (payload.value_size[rows] >= 3) & (data[at] == FRAME_VERSION) & (key < 128) & (version < 128)
-    usual &= ~control[payload.batch[rows]]
-    return np.where(usual, key, _SLOW), np.where(usual, version, _SLOW)
+    if control.any():
+        usual &= ~control[payload.batch[rows]]
+    key, version = (head >> 8) & 0xFF, (head >> 16) & 0xFF
+    return (key, version) if usual.all() else (np.where(usual, key, _SLOW), np.where(usual, version, _SLOW))
 
 
 class _Block:
@@ -158,41 +159,47 @@ class _Block:
         needed = (
             self.wanted | {"resource_type", "resource_name", "name", "value"} if key == _CONFIG_KEY else self.wanted
         )
-        columns, bad = decoder.run(payload.data, start + 3, start + size, needed)
-        chosen = None
-        if bad.any():
-            chosen = np.flatnonzero(~bad)
-        good = group if chosen is None else group[chosen]
-        for name, values in columns.items():
-            if name in self.wanted:
-                self.store.put(name, good, values, chosen)
+        parts, bad = decoder.run(payload.data, start + 3, start + size, needed)
+        clean = not bad.any()
+        for part in parts:
+            if part.column in self.wanted:
+                self._put(group, part, None if clean else bad)
+        good = group if clean else group[~bad]
         self.types[good] = _CODES[decoder.name]
         self.ids[good] = key
         self.versions[good] = decoder.version
         if key == _CONFIG_KEY and not self.options.redactor.include_secrets:
-            self._hide(good, columns, chosen)
+            self._hide(group, {part.column: part.values for part in parts}, bad)
         left: Ints = group[bad]
         return left
 
-    def _hide(self, rows: Ints, columns: dict[str, Values], chosen: Any) -> None:
+    def _put(self, group: Ints, part: Part, bad: Any) -> None:
+        """Values into rows, but not into the rows of records that were bad elsewhere."""
+        if bad is None:
+            self.store.put(part.column, group if part.rows is None else group[part.rows], part.values)
+            return
+        of = np.arange(len(group)) if part.rows is None else part.rows
+        chosen = np.flatnonzero(~bad[of])
+        self.store.put(part.column, group[of[chosen]], part.values, chosen)
+
+    def _hide(self, rows: Ints, columns: dict[str, Values], bad: Bools) -> None:
         """Replace the values of secret configurations."""
-        raw, picked = self.payload.raw, slice(None) if chosen is None else chosen
-        kinds = columns["resource_type"].data[picked].tolist()
-        names, sizes = columns["name"].data[picked].tolist(), columns["name"].size[picked].tolist()
+        raw = self.payload.raw
+        kinds = columns["resource_type"].data.tolist()
+        names, sizes = columns["name"].data.tolist(), columns["name"].size.tolist()
         value = columns["value"]
         known: dict[tuple[int, bytes], bool] = {}
-        for index, (kind, start, size) in enumerate(zip(kinds, names, sizes, strict=True)):
+        for index, (kind, start, size, skip) in enumerate(zip(kinds, names, sizes, bad.tolist(), strict=True)):
+            if skip:
+                continue
             name = raw[start : start + size]
             secret = known.get((kind, name))
             if secret is None:
                 secret = known[kind, name] = is_secret_config(kind, name.decode())
-            if not secret:
+            if not secret or (value.valid is not None and not value.valid[index]):
                 continue
-            record = index if chosen is None else int(chosen[index])
-            if value.valid is not None and not value.valid[record]:
-                continue
-            row, at = int(rows[index]), int(value.data[record])
-            self.store.set("value", row, self.options.redactor.fingerprint(raw[at : at + int(value.size[record])]))
+            row, at = int(rows[index]), int(value.data[index])
+            self.store.set("value", row, self.options.redactor.fingerprint(raw[at : at + int(value.size[index])]))
             self.redacted[row] = True
 
     def _single(self, row: int) -> None:
