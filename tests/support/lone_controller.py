@@ -37,9 +37,11 @@ from controller_runtime.node.snapshots import SnapshotConfig
 from controller_runtime.protocol.schema import Message
 from controller_runtime.raft.config import RaftConfig
 from controller_runtime.raft.voter_set import EMPTY, static_voters
+from controller_runtime.server.assembly import _from_file, _to_file
 from controller_runtime.storage.errors import CorruptFile
 from controller_runtime.storage.formatting import FormatRequest, InitialVoter, format_directory
 from controller_runtime.storage.metadata_log import METADATA_DIRECTORY, LogConfig, MetadataLog
+from controller_runtime.storage.quorum_state import load_quorum_state, save_quorum_state
 from support.memory_disk import MemoryDisk
 
 CLUSTER_ID = "bG9uZS1jb250cm9sbGVyLTE"
@@ -97,7 +99,9 @@ class LoneController:
         fixed = EMPTY if dynamic else static_voters("CONTROLLER", [(ME, AT)])
         config = NodeConfig(raft, controller, identity, fixed, snapshots)
         chance = Chance(lambda: Uuid(rng.randbytes(16)), rng.randrange)
-        self.node = ControllerNode(config, self.log, self.log, None, chance, rng.random, self.now)
+        found = load_quorum_state(self.disk, LOG)
+        stored = None if found is None else _from_file(found)
+        self.node = ControllerNode(config, self.log, self.log, stored, chance, rng.random, self.now)
         self._perform(self.node.start(self.now, self.wall))
         self._settle()
 
@@ -168,6 +172,8 @@ class LoneController:
                     self.finish_snapshot()
             case e.ScrubLog(max_bytes):
                 self._scrub(max_bytes)
+            case e.SaveElection(state):
+                save_quorum_state(self.disk, LOG, _to_file(state))
             case e.ResetLog(snapshot_id):
                 self.log.reset(snapshot_id)
             case e.WriteSnapshot(snapshot_id, position, data, last):

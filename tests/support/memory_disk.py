@@ -12,7 +12,11 @@ from typing import Literal
 from controller_runtime.storage.errors import DirectoryLocked, DiskFailed
 from controller_runtime.storage.filesystem import parent
 
-Policy = Literal["synced only", "everything", "half of unsynced"]
+Policy = Literal["synced only", "everything", "half of unsynced", "names without bytes", "bytes without names"]
+POLICIES: tuple[Policy, ...] = (
+    "synced only", "everything", "half of unsynced", "names without bytes", "bytes without names",
+)  # fmt: skip
+"""What a crash may leave of names and of bytes that were not synced: none, all, or one of the two."""
 
 
 class Crashed(BaseException):
@@ -90,14 +94,27 @@ class MemoryDisk:
         """The disk as the next start finds it."""
         after = MemoryDisk()
         after.directories = set(self.directories)
-        names = self.names if policy == "everything" else self.durable_names
+        names = self.names if policy in ("everything", "names without bytes") else self.durable_names
+        all_bytes = policy in ("everything", "bytes without names")
         for path, node in names.items():
-            data = {"synced only": node.durable, "everything": bytes(node.data), "half of unsynced": _half(node)}[
-                policy
-            ]
+            data = _half(node) if policy == "half of unsynced" else bytes(node.data) if all_bytes else node.durable
             after.names[path] = Node(bytearray(data), data)
         after.durable_names = dict(after.names)
         return after
+
+    def torn(self, kept_bytes: int) -> MemoryDisk:
+        """All names survive; of what was added to a file since its last sync, the first `kept_bytes`."""
+        after = self.survivors("everything")
+        for path, node in self.names.items():
+            if bytes(node.data).startswith(node.durable):
+                data = bytes(node.data[: len(node.durable) + kept_bytes])
+                after.names[path] = after.durable_names[path] = Node(bytearray(data), data)
+        return after
+
+    @property
+    def most_unsynced_bytes(self) -> int:
+        """Of one file."""
+        return max((len(node.data) - len(node.durable) for node in self.names.values()), default=0)
 
     def open(self, path: str, *, create: bool = False, write: bool = True) -> MemoryFile:
         if path not in self.names:
