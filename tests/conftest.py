@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import zlib
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-LAYERS = ("unit", "properties", "conformance", "simulation", "integration", "interop", "e2e")
+from support import sampling
+
+LAYERS = ("unit", "properties", "conformance", "simulation", "integration", "interop", "spark", "e2e")
 TESTS = Path(__file__).parent
-SAMPLED = pytest.StashKey[list[str]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -28,7 +26,7 @@ def rewrite(request: pytest.FixtureRequest) -> bool:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.stash[SAMPLED] = []
+    config.stash[sampling.ACCOUNT] = []
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -39,21 +37,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    for line in config.stash[SAMPLED]:
+    for line in config.stash[sampling.ACCOUNT]:
         terminalreporter.write_line(f"sampled: {line}")
 
 
 @pytest.fixture
 def sampled(request: pytest.FixtureRequest) -> Callable[[str], None]:
     """Say what a test chose by chance (seeds, failpoints, mutants): printed at the end of the run."""
-    return request.config.stash[SAMPLED].append
+    return request.config.stash[sampling.ACCOUNT].append
 
 
 @pytest.fixture(scope="session")
 def run_seed() -> int:
     """The seed of this run: QUORATE_SEED, or one that changes with every commit."""
-    given = os.environ.get("QUORATE_SEED")
-    if given is not None:
-        return int(given, 0)
-    head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=TESTS, capture_output=True, check=False).stdout
-    return zlib.crc32(head)
+    return sampling.run_seed()

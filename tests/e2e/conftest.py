@@ -13,9 +13,40 @@ import pytest
 import yaml
 
 from deploy.images import build
+from support import sampling
 from support.devcluster import why_no_kubernetes, why_not_here
 from support.java_kafka import class_path
 from support.kubernetes import CUSTOM_RESOURCE, ROOT, Kubernetes, kubernetes_under_test
+
+STORIES = (
+    ("test_operator_cluster.py", "[runtime]"),
+    ("test_operator_cluster.py", "[apache-kafka]"),
+)
+"""The long story is told with one of the images in `make test`, with both in `make soak`."""
+DISKS = ("test_operator_disks.py", "test_storage_identity.py", "test_operator_fence.py")
+"""Of the stories about disks and fences, `make test` runs one."""
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """`make test` has ten minutes for this layer: of the long stories the run's seed chooses. A story that was asked for by name is run."""
+    asked = any(name in argument for argument in config.args for name in (*DISKS, STORIES[0][0]))
+    if os.environ.get("QUORATE_SOAK") or asked:
+        return
+    seed = sampling.run_seed()
+    image, disk = STORIES[seed % len(STORIES)][1], DISKS[seed % len(DISKS)]
+    left_out = [item for item in items if _is_left_out(item, image, disk)]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
+        config.stash[sampling.ACCOUNT].append(
+            f"the operator's story with image {image}, {disk} of {len(DISKS)} (seed {seed})"
+        )
+
+
+def _is_left_out(item: pytest.Item, image: str, disk: str) -> bool:
+    if item.path.name == STORIES[0][0]:
+        return image not in item.name
+    return item.path.name in DISKS and item.path.name != disk
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
