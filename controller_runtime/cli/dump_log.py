@@ -7,33 +7,18 @@ counted as invalid bytes at the end; neither is an error, as in Kafka.
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import re
 import sys
 from collections.abc import Sequence
-from typing import Any, Final
 
 from controller_runtime.cli.dump_indexes import CorruptIndex, Faults, How, dump_offset_index, dump_time_index
-from controller_runtime.metadata.records import MalformedRecord, decode_record
-from controller_runtime.protocol.compression import Compression
-from controller_runtime.protocol.control_records import MARKERS, ControlType, decode_control
+from controller_runtime.metadata.dump_lines import batch_line, control_text, metadata_payload, record_line
 from controller_runtime.protocol.errors import ProtocolError
-from controller_runtime.protocol.json_form import to_json
-from controller_runtime.protocol.messages.end_txn_marker import EndTxnMarker
 from controller_runtime.protocol.record_batch import Record, RecordBatch, read_header, verify_crc
 from controller_runtime.storage import file_names
 from controller_runtime.storage.batch_scan import BatchPlace, scan
 from controller_runtime.storage.filesystem import OsFileSystem
 from controller_runtime.values import dataclass, field
-
-_CONTROL_LABELS: Final = {
-    ControlType.LEADER_CHANGE: "LeaderChange: ",
-    ControlType.SNAPSHOT_HEADER: "SnapshotHeader ",
-    ControlType.SNAPSHOT_FOOTER: "SnapshotFooter ",
-    ControlType.KRAFT_VERSION: "KRaftVersion ",
-    ControlType.KRAFT_VOTERS: "KRaftVoters ",
-}
 
 
 @dataclass(slots=True)
@@ -126,19 +111,10 @@ def _print_batch(dump: Dump, batch: RecordBatch, position: int) -> None:
     header = batch.header
     try:
         verify_crc(batch.data, header)
-        valid = "true"
+        valid = True
     except ProtocolError:
-        valid = "false"
-    horizon = f"OptionalLong[{header.base_timestamp}]" if header.has_delete_horizon else "OptionalLong.empty"
-    print(
-        f"baseOffset: {header.base_offset} lastOffset: {header.last_offset} count: {header.record_count} "
-        f"baseSequence: {header.base_sequence} lastSequence: {header.last_sequence} producerId: {header.producer_id} "
-        f"producerEpoch: {header.producer_epoch} partitionLeaderEpoch: {header.partition_leader_epoch} "
-        f"isTransactional: {_java(header.is_transactional)} isControl: {_java(header.is_control)} "
-        f"deleteHorizonMs: {horizon} position: {position} {_time_label(batch)}: {header.max_timestamp} "
-        f"size: {header.size_in_bytes} magic: {header.magic} compresscodec: {_codec(header.compression)} "
-        f"crc: {header.crc} isvalid: {valid}"
-    )
+        valid = False
+    print(batch_line(header, position, valid=valid))
     if dump.deep:
         for record in batch.records:
             if record.offset != dump.last_offset + 1:
@@ -148,66 +124,21 @@ def _print_batch(dump: Dump, batch: RecordBatch, position: int) -> None:
 
 
 def _record_line(dump: Dump, batch: RecordBatch, record: Record) -> str:
-    header = batch.header
+    is_control = batch.header.is_control
     parts: list[str] = []
     if not dump.skip_record_metadata:
-        sequence = -1 if header.base_sequence < 0 else header.base_sequence + record.offset - header.base_offset
-        keys = ",".join(name for name, _ in record.headers)
-        parts.append(
-            f"| offset: {record.offset} {_time_label(batch)}: {record.timestamp} "
-            f"keySize: {_size(record.key)} valueSize: {_size(record.value)} sequence: {sequence} headerKeys: [{keys}]"
-        )
-        if header.is_control:
-            parts.append(_control(record))
-    if dump.print_data and not header.is_control:
+        parts.append(record_line(batch.header, record))
+        if is_control:
+            parts.append(control_text(record))
+    if dump.print_data and not is_control:
         prefix = "| " if dump.skip_record_metadata else ""
-        parts.append(prefix + (_metadata_payload(record) if dump.metadata else _plain_payload(record)))
+        parts.append(prefix + (metadata_payload(record) if dump.metadata else _plain_payload(record)))
     return " ".join(parts)
-
-
-def _control(record: Record) -> str:
-    control = decode_control(record)
-    if control.type in MARKERS:
-        marker: Any = control.message
-        assert isinstance(marker, EndTxnMarker), "markers are EndTxnMarkers"
-        return f"endTxnMarker: {control.type.name} coordinatorEpoch: {marker.coordinator_epoch}"
-    return _CONTROL_LABELS[control.type] + _json(to_json(control.message, 0))
-
-
-def _metadata_payload(record: Record) -> str:
-    try:
-        if record.value is None:
-            raise MalformedRecord("the record has no value")
-        message, version = decode_record(record.value)
-    except ProtocolError as error:
-        return f"payload: Error at {record.offset}, skipping. {error}"
-    name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type(message).__name__).upper()
-    return "payload: " + _json({"type": name, "version": version, "data": to_json(message, version)})
 
 
 def _plain_payload(record: Record) -> str:
     key = "" if record.key is None else f"key: {record.key.decode(errors='replace')} "
     return key + ("" if record.value is None else f"payload: {record.value.decode(errors='replace')}")
-
-
-def _time_label(batch: RecordBatch) -> str:
-    return "LogAppendTime" if batch.header.is_log_append_time else "CreateTime"
-
-
-def _codec(compression: Compression) -> str:
-    return compression.name.lower()
-
-
-def _size(value: bytes | None) -> int:
-    return -1 if value is None else len(value)
-
-
-def _java(value: bool) -> str:
-    return "true" if value else "false"
-
-
-def _json(value: object) -> str:
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
 def _parser() -> argparse.ArgumentParser:
