@@ -11,10 +11,9 @@ import shutil
 import signal
 import subprocess
 import time
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import pytest
 
@@ -42,8 +41,7 @@ MAIN_CLASSES: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class ToolResult:
+class ToolResult(NamedTuple):
     """What one call of a tool said. `out` is stdout, `err` is stderr, `rc` the exit status."""
 
     rc: int

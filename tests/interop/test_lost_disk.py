@@ -1,0 +1,93 @@
+"""A voter loses its disk while clients write, and is replaced by the tools alone: removed, formatted anew, caught up, added (KIP-853).
+
+Ours and Java's stand in each of the three places: the one that is lost, the leader, the follower that remains. The longest time without a commit is
+printed beside that of one failover of the same quorum; nothing is asserted about a clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from support.config_load import ConfigLoad, now
+from support.mixed_quorum import JAVA, OURS, MixedQuorum
+from support.mixed_story import SOAK, assert_nothing_is_lost, chosen
+
+pytestmark = [pytest.mark.interop, pytest.mark.slow, pytest.mark.usefixtures("java")]
+
+
+@dataclass(frozen=True)
+class Case:
+    """Node 1 leads. `kinds` are those of nodes 1 to 3."""
+
+    kinds: str
+    lost: int
+
+    def __str__(self) -> str:
+        who = "the leader" if self.lost == 1 else f"follower {self.lost}"
+        return f"{self.kinds} loses {who}"
+
+
+CASES = tuple(Case(kinds, lost) for kinds in ("OOO", "JOO", "OJO", "JJO", "OJJ") for lost in (1, 2))
+
+
+@pytest.mark.timeout(3600)
+def test_a_lost_disk_is_replaced_by_the_tools_and_nothing_acknowledged_is_lost(
+    tmp_path: Path, run_seed: int, sampled: Callable[[str], None]
+) -> None:
+    """RCF: remove and add under load; commits go on meanwhile."""
+    mixed = [case for case in CASES if JAVA in case.kinds]
+    followers = [case for case in mixed if case.lost != 1]
+    leaders = [case for case in CASES if case.lost == 1]
+    for case in CASES if SOAK else [*chosen(run_seed, followers, 1), *chosen(run_seed, leaders, 1)]:
+        sampled(f"{case}: {replace_disk(tmp_path / str(case), case)}")
+
+
+def replace_disk(directory: Path, case: Case) -> str:
+    with MixedQuorum(directory, case.kinds) as quorum:
+        quorum.start()
+        quorum.make_lead(1)
+        with ConfigLoad(quorum.bootstrap) as load:
+            load.wait_for(30)
+            started = now()
+            old = quorum.directory_id(case.lost)
+            quorum.lose_disk(case.lost)
+            load.wait_for(5)
+            said = quorum.remove(case.lost, old)
+            assert said == (0, f"Removed  KRaft controller {case.lost} with directory id {old}\n", ""), quorum.tail(1)
+            assert quorum.voters() == {1, 2, 3} - {case.lost}
+            new = bring_back(quorum, case)
+            load.wait_for(10)
+            pause = load.longest_pause_s(started, now())
+            assert {str(one.directory_id) for one in quorum.quorum().voters if one.replica_id == case.lost} == {new}
+            failover = pause_of_one_failover(quorum, load)
+        assert new != old
+        assert_nothing_is_lost(quorum, load)
+        return f"{len(load.names)} changes, longest pause {pause:.2f} s, one failover {failover:.2f} s"
+
+
+def bring_back(quorum: MixedQuorum, case: Case) -> str:
+    """Format, start as an observer, wait until it has caught up, add; the new directory id."""
+    quorum.format_anew(case.lost)
+    new = quorum.directory_id(case.lost)
+    quorum.boot(case.lost)
+    quorum.wait_until_following([case.lost])
+    said = quorum.add(case.lost, tool=OURS)
+    where = f"CONTROLLER://{quorum.node(case.lost).endpoint}"
+    told = f"Added controller {case.lost} with directory id {new} and endpoints: {where}\n"
+    assert said == (0, told, ""), quorum.tail(quorum.leader())
+    quorum.wait_for_voters({1, 2, 3})
+    return new
+
+
+def pause_of_one_failover(quorum: MixedQuorum, load: ConfigLoad) -> float:
+    leader, started = quorum.leader(), now()
+    quorum.kill(leader)
+    load.wait_for(10)
+    pause = load.longest_pause_s(started, now())
+    quorum.boot(leader)
+    load.wait_for(10)
+    return pause

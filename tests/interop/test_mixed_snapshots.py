@@ -1,0 +1,103 @@
+"""Voters of both kinds with small snapshots: fresh voters begin at another kind's snapshot, and directories change hands.
+
+`tests/interop/test_snapshots_java.py` looks at single snapshots of observers; here voters live from them, and nothing acknowledged may be missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from support.config_load import ConfigLoad
+from support.metadata_disk import image_of_log, image_of_snapshot, snapshots_in
+from support.mixed_quorum import JAVA, OURS, MixedQuorum
+from support.mixed_story import SOAK, assert_nothing_is_lost, chosen
+from support.processes import eventually
+from support.voter_logs import batches_in
+
+pytestmark = [pytest.mark.interop, pytest.mark.slow, pytest.mark.usefixtures("java")]
+
+OFTEN = {"metadata.log.max.record.bytes.between.snapshots": "3000", "metadata.max.idle.interval.ms": "100"}
+HANDOVERS = 8 if SOAK else 3
+
+
+def log_start(directory: Path) -> int:
+    return min(batches_in(directory))
+
+
+def wait_for_snapshots(quorum: MixedQuorum, node_id: int, count: int = 2) -> None:
+    eventually(f"node {node_id} writes snapshots", lambda: len(snapshots_in(quorum.metadata(node_id))) >= count)
+
+
+@pytest.mark.timeout(1200)
+def test_fresh_voters_begin_at_the_other_kinds_snapshot(
+    tmp_path: Path, run_seed: int, sampled: Callable[[str], None]
+) -> None:
+    """SNP: FetchSnapshot from a Java leader by our fresh voter, and from ours by Java's; each snapshot says what the log says."""
+    for leader, fresh in chosen(run_seed, ((2, 4), (1, 5)), 1):
+        with MixedQuorum(tmp_path / str(leader), "OJO", spares="OJ", extra=OFTEN) as quorum:
+            quorum.start()
+            with ConfigLoad(quorum.bootstrap) as load:
+                load.wait_for(60)
+                quorum.make_lead(leader)
+                wait_for_snapshots(quorum, leader)
+                quorum.boot(fresh)
+                quorum.wait_until_following([fresh])
+                assert quorum.add(fresh).rc == 0, quorum.tail(leader)
+                quorum.wait_for_voters({1, 2, 3, fresh})
+                start = log_start(quorum.metadata(fresh))
+                assert start > 0, "it fetched the log from its beginning"
+                assert quorum.remove(3).rc == 0
+                load.wait_for(20)
+                quorum.make_lead(fresh)
+                load.wait_for(20)
+                for voter in (1, 2):
+                    wait_for_snapshots(quorum, voter)
+            compared = assert_nothing_is_lost(quorum, load)
+            same = snapshots_tell_the_truth(quorum)
+        sampled(f"node {fresh} began at {start} beside {leader}: {compared} batches and {same} snapshots alike")
+
+
+def snapshots_tell_the_truth(quorum: MixedQuorum) -> int:
+    """Every snapshot of every voter holds what one whole log says up to its end; how many there were."""
+    whole = next(quorum.metadata(n) for n in quorum.voters() if log_start(quorum.metadata(n)) == 0)
+    end = max(batches_in(whole))
+    count = 0
+    for voter in quorum.voters():
+        directory = quorum.metadata(voter)
+        for snapshot_id in (one for one in snapshots_in(directory)[-4:] if one.offset <= end):
+            assert image_of_snapshot(directory, snapshot_id) == image_of_log(whole, snapshot_id.offset), (
+                voter,
+                snapshot_id,
+            )
+            count += 1
+    assert count > len(quorum.voters())
+    return count
+
+
+@pytest.mark.timeout(1200)
+def test_a_directory_is_taken_over_by_java_and_back_again_and_again(
+    tmp_path: Path, sampled: Callable[[str], None]
+) -> None:
+    """A voter with a whole log, and one whose log begins at a snapshot, change implementation without formatting, under load."""
+    with MixedQuorum(tmp_path, "OJO", spares="O", extra=OFTEN) as quorum:
+        quorum.start()
+        with ConfigLoad(quorum.bootstrap) as load:
+            load.wait_for(60)
+            wait_for_snapshots(quorum, quorum.leader())
+            quorum.boot(4)
+            quorum.wait_until_following([4])
+            assert quorum.add(4).rc == 0
+            assert log_start(quorum.metadata(4)) > 0
+            for number in range(HANDOVERS):
+                kind = JAVA if number % 2 == 0 else OURS
+                for node_id in (1, 4):
+                    (quorum.kill if number % 3 == 2 else quorum.stop)(node_id)
+                    load.wait_for(3)
+                    quorum.boot(node_id, kind)
+                    quorum.wait_until_following()
+                    load.wait_for(10)
+        compared = assert_nothing_is_lost(quorum, load)
+        sampled(f"{HANDOVERS} handovers of two directories: {len(load.names)} changes, {compared} batches alike")

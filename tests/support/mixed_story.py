@@ -1,0 +1,36 @@
+"""What every story of a mixed quorum shares: how much of it runs, and what must hold at its end."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Sequence
+from typing import Final, TypeVar
+
+from support.config_load import PREFIX, ConfigLoad, read_back
+from support.mixed_quorum import MixedQuorum
+from support.voter_logs import compare, names_on_disk
+
+SOAK: Final = bool(os.environ.get("QUORATE_SOAK"))
+T = TypeVar("T")
+
+
+def chosen(run_seed: int, things: Sequence[T], few: int) -> list[T]:
+    """All of them in a soak, else a few that the seed of the run chooses."""
+    return list(things) if SOAK else random.Random(run_seed).sample(list(things), few)
+
+
+def assert_nothing_is_lost(quorum: MixedQuorum, load: ConfigLoad) -> int:
+    """Every acknowledged change is known to the quorum and lies on every voter's disk, all logs are byte for byte one, and no
+    Java node complained. The number of batches that were compared."""
+    assert load.names
+    agreed = quorum.wait_until_following()
+    assert load.names <= read_back(quorum.bootstrap)
+    directories = {voter: quorum.metadata(voter) for voter in sorted(quorum.voters())}
+    compared = compare(directories, agreed)
+    assert compared > 0
+    for voter, directory in directories.items():
+        missing = load.names - names_on_disk(directory, agreed, PREFIX)
+        assert not missing, f"node {voter} does not have {sorted(missing)[:5]}"
+    assert quorum.java_faults() == []
+    return compared
