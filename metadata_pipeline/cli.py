@@ -1,0 +1,278 @@
+"""`kraft-pipeline`: the jobs on a command line.
+
+    kraft-pipeline ingest /var/lib/kafka/metadata --output lake
+    kraft-pipeline tables --output lake
+    kraft-pipeline audit  --output lake           (exit status 1 when something is wrong)
+    kraft-pipeline report --output lake --page report.html
+
+Results go to standard output, the bar and Spark's words to standard error. Exit status: 0 done, 1 the audit found errors, 2 the
+command or its input is wrong; then the last line says what to do next.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from metadata_pipeline.problems import PipelineError
+
+DEFAULT_LAKE: Final = "kraft-lake"
+NO_SPARK: Final = "none"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    given = list(sys.argv[1:] if argv is None else argv)
+    if given[:1] == ["dump"]:
+        from metadata_pipeline.dump import main as dump
+
+        return int(dump(given[1:]))
+    options = parser().parse_args(given)
+    try:
+        run: Callable[[argparse.Namespace], int] = options.run
+        return run(options)
+    except PipelineError as error:
+        print(f"kraft-pipeline {options.job}: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print(f"kraft-pipeline {options.job}: interrupted; the lake is as it was before", file=sys.stderr)
+        return 130
+
+
+def parser() -> argparse.ArgumentParser:
+    top = argparse.ArgumentParser(
+        prog="kraft-pipeline", description="A fleet's KRaft metadata logs as tables, audits and a report."
+    )
+    jobs = top.add_subparsers(dest="job", required=True, metavar="job")
+    one = _job(jobs, "ingest", _ingest, "read what is new in metadata logs into a lake")
+    one.add_argument(
+        "paths",
+        nargs="+",
+        metavar="PATH",
+        help="log directories, or directories above them; also s3://, gs://, hdfs://",
+    )
+    _job(jobs, "tables", _tables, "make the history tables from the committed records")
+    one = _job(jobs, "audit", _audit, "compare the copies of each log and check what the history promises")
+    one.add_argument("--json", action="store_true", help="findings as JSON lines")
+    one = _job(jobs, "report", _report, "write the report, one HTML page, and its numbers as JSON")
+    one.add_argument("--page", metavar="FILE", help="where (LAKE/report.html)")
+    one.add_argument("--title", default="KRaft metadata report")
+    one = _job(jobs, "diff", _diff, "what differs between two points in time, or between two clusters")
+    one.add_argument(
+        "before", metavar="CLUSTER[@POINT]", help="POINT is an offset or an ISO time (UTC); without it: now"
+    )
+    one.add_argument("after", metavar="CLUSTER[@POINT]")
+    one = _job(jobs, "as-of", _as_of, "print a table as it was")
+    one.add_argument("table")
+    one.add_argument("point", metavar="CLUSTER[@POINT]")
+    one = _job(jobs, "sql", _sql, "ask the tables (views: committed, batches, and every table)")
+    one.add_argument("query")
+    one.add_argument("--limit", type=int, default=100, help="rows to print (100)")
+    one = _job(jobs, "vacuum", _vacuum, "remove files that no commit names", spark=False)
+    one.add_argument("--older-than", type=float, default=24.0, metavar="HOURS", help="only files older than this (24)")
+    one.add_argument("--dry-run", action="store_true")
+    jobs.add_parser(
+        "dump", help="print one log or snapshot, or write it as Parquet; needs no Spark and no Java", add_help=False
+    )
+    return top
+
+
+def _job(
+    jobs: Any, name: str, run: Callable[[argparse.Namespace], int], told: str, *, spark: bool = True
+) -> argparse.ArgumentParser:
+    made: argparse.ArgumentParser = jobs.add_parser(name, help=told, description=told)
+    made.add_argument("--output", default=DEFAULT_LAKE, metavar="LAKE", help=f"the lake's directory ({DEFAULT_LAKE})")
+    if spark:
+        also = f"; {NO_SPARK}: in this process" if name == "ingest" else ""
+        made.add_argument(
+            "--master", metavar="URL", help=f"local[*], k8s://..., spark://..., or sc://... for Spark Connect{also}"
+        )
+        made.add_argument(
+            "--conf", action="append", default=[], metavar="NAME=VALUE", help="a setting of Spark; may be repeated"
+        )
+    made.set_defaults(run=run)
+    return made
+
+
+@contextmanager
+def _session(options: argparse.Namespace) -> Any:
+    from metadata_pipeline.session import open_session
+
+    if options.job == "ingest" and options.master == NO_SPARK:
+        yield None
+        return
+    conf = {}
+    for one in options.conf:
+        name, equals, value = one.partition("=")
+        if not equals:
+            raise PipelineError(f"--conf {one} is not NAME=VALUE", "for example --conf spark.executor.memory=2g")
+        conf[name] = value
+    spark = open_session(options.master, conf)
+    try:
+        yield spark
+    finally:
+        spark.stop()
+
+
+def _ingest(options: argparse.Namespace) -> int:
+    from metadata_pipeline.jobs.ingest import ingest
+
+    with _session(options) as spark:
+        done = ingest(options.paths, options.output, spark)
+    for trouble in done.troubles:
+        print(f"{trouble.path}: {trouble.fault} at {trouble.position}: {trouble.detail}", file=sys.stderr)
+    for cut in done.truncations:
+        print(f"{cut.copy}: truncated from offset {cut.offset} on", file=sys.stderr)
+    if done.commit is None:
+        print(f"nothing new in {', '.join(options.paths)}")
+    else:
+        print(
+            f"commit {done.commit} of {options.output}: {done.rows['records']} records in {done.rows['batches']} batches"
+            f" from {done.files_read} files, {done.bytes_read / 1e6:.1f} MB, {done.seconds:.1f} s"
+        )
+    return 0
+
+
+def _tables(options: argparse.Namespace) -> int:
+    from metadata_pipeline.tables.build import build_tables
+
+    with _session(options) as spark:
+        done = build_tables(options.output, spark)
+    for cluster, end in done.committed.items():
+        print(f"{cluster}: committed up to offset {end}")
+    for name, rows in sorted(done.rows.items()):
+        print(f"{rows:>9} {name}")
+    if done.provisional or done.retracted:
+        print(f"provisional: {done.provisional} ranges open, {done.retracted} retracted (table provisional)")
+    return 0
+
+
+def _audit(options: argparse.Namespace) -> int:
+    from metadata_pipeline.audit.job import audit
+
+    with _session(options) as spark:
+        done = audit(options.output, spark)
+    for it in done.findings:
+        if options.json:
+            print(json.dumps({**asdict(it), "severity": it.severity}))
+        else:
+            where = ", ".join(
+                f"{name} {value}"
+                for name, value in (
+                    ("node", it.node),
+                    ("file", it.file),
+                    ("position", it.position),
+                    ("offset", it.offset),
+                )
+                if value is not None
+            )
+            print(f"{it.severity:<8} {it.kind:<16} {it.cluster} {where}: {it.detail}")
+    print(f"{len(done.findings)} findings, {done.errors} of them errors", file=sys.stderr)
+    return 1 if done.errors else 0
+
+
+def _report(options: argparse.Namespace) -> int:
+    from metadata_pipeline.report.job import report
+
+    with _session(options) as spark:
+        done = report(options.output, spark, options.page, options.title)
+    print(f"{done.page}: {done.clusters} clusters, {done.findings} findings; the numbers are in {done.numbers}")
+    return 0
+
+
+def _diff(options: argparse.Namespace) -> int:
+    from metadata_pipeline.diff import Point, diff
+
+    before, after = (Point(*parse_point(text)) for text in (options.before, options.after))
+    with _session(options) as spark:
+        found = diff(options.output, spark, before, after)
+    for it in found:
+        print(it)
+    print(f"{before} -> {after}: {len(found)} differences", file=sys.stderr)
+    return 0
+
+
+def _as_of(options: argparse.Namespace) -> int:
+    from metadata_pipeline.tables.as_of import as_of
+
+    cluster, offset, at = parse_point(options.point)
+    with _session(options) as spark:
+        frame = as_of(spark, options.output, options.table, cluster=cluster, offset=offset, time=at)
+        for row in frame.toJSON().collect():
+            print(row)
+    return 0
+
+
+def _sql(options: argparse.Namespace) -> int:
+    from metadata_pipeline.tables.as_of import open_views
+
+    with _session(options) as spark:
+        open_views(spark, options.output)
+        try:
+            rows = spark.sql(options.query).limit(options.limit).collect()
+        except Exception as error:
+            why = (str(error).splitlines() or [""])[0]
+            raise PipelineError(f"the query fails: {why}", "see docs/pipeline.md for tables and columns") from error
+        print(render_rows(rows))
+    return 0
+
+
+def _vacuum(options: argparse.Namespace) -> int:
+    from metadata_pipeline.lake.commits import is_lake
+    from metadata_pipeline.lake.vacuum import vacuum
+
+    if not is_lake(Path(options.output)):
+        raise PipelineError(f"{options.output} is no lake", "name the lake's directory with --output")
+    done = vacuum(Path(options.output), options.older_than * 3600, dry_run=options.dry_run)
+    word = "would remove" if options.dry_run else "removed"
+    print(f"{word} {len(done.removed)} files, {done.size / 1e6:.1f} MB; {done.kept_young} younger orphans stay")
+    return 0
+
+
+def parse_point(text: str) -> tuple[str, int | None, datetime | None]:
+    """CLUSTER, CLUSTER@OFFSET or CLUSTER@TIME."""
+    cluster, at, point = text.rpartition("@")
+    if not at:
+        return text, None, None
+    if point.isdecimal():
+        return cluster, int(point), None
+    try:
+        time = datetime.fromisoformat(point)
+    except ValueError as error:
+        raise PipelineError(
+            f"{point!r} is neither an offset nor an ISO time", "for example mycluster@2026-11-01T03:00:00"
+        ) from error
+    return cluster, None, time if time.tzinfo else time.replace(tzinfo=UTC)
+
+
+def render_rows(rows: Sequence[Any]) -> str:
+    """Rows of Spark as a text table."""
+    if not rows:
+        return "(no rows)"
+    names = list(rows[0].asDict())
+    cells = [[_cell(row[name]) for name in names] for row in rows]
+    widths = [max(len(name), *(len(line[at]) for line in cells)) for at, name in enumerate(names)]
+    lines = [names, ["-" * width for width in widths], *cells]
+    return "\n".join(
+        "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip() for line in lines
+    )
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, datetime):
+        return value.strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]
+    if isinstance(value, list):
+        return json.dumps(value)
+    return str(value)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
