@@ -200,6 +200,8 @@ def fetch_response_from_wire(body: fetch_r.FetchResponse) -> raft.FetchResponse:
         raise PeerProtocolError("a Fetch response of the metadata log has one partition")
     told = body.responses[0].partitions[0]
     leader, diverging, snapshot = told.current_leader, told.diverging_epoch, told.snapshot_id
+    records = told.records or b""
+    batches = checked_batches(records)
     return raft.FetchResponse(
         raft_error(told.error_code),
         Epoch(leader.leader_epoch),
@@ -208,8 +210,9 @@ def fetch_response_from_wire(body: fetch_r.FetchResponse) -> raft.FetchResponse:
         Offset(told.log_start_offset),
         OffsetAndEpoch(Offset(diverging.end_offset), Epoch(diverging.epoch)) if diverging.epoch >= 0 else None,
         OffsetAndEpoch(Offset(snapshot.end_offset), Epoch(snapshot.epoch)) if snapshot.end_offset >= 0 else None,
-        checked_batches(told.records or b""),
+        batches,
         next((Endpoint(at.host, at.port) for at in body.node_endpoints if at.node_id == leader.leader_id), None),
+        damaged=bool(records) and not batches,
     )
 
 

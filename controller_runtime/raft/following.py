@@ -49,10 +49,7 @@ def poll_follower(q: Quorum, role: Follower, now: Instant) -> None:
     assert endpoint is not None, "a follower can reach its leader"
     if q.calls.is_busy(endpoint, Lane.FETCH):
         return
-    if role.snapshot is not None:
-        q.try_send(now, Lane.FETCH, role.leader_id, endpoint, next_chunk(q, role.snapshot), q.config.request_timeout_ms)
-        return
-    request = _next_fetch(q, q.config.fetch_max_wait_ms)
+    request = _next_fetch(q, q.config.fetch_max_wait_ms) if role.snapshot is None else next_chunk(q, role.snapshot)
     if not q.try_send(now, Lane.FETCH, role.leader_id, endpoint, request, q.config.request_timeout_ms):
         ask_anybody(q, now, but=endpoint)
 
@@ -90,21 +87,26 @@ def _next_fetch(q: Quorum, max_wait_ms: int) -> FetchRequest:
 
 def on_fetch_response(
     q: Quorum, asked: FetchRequest, sender: NodeId | None, response: FetchResponse, now: Instant
-) -> None:
-    """The common part of the answer was handled; it is of our epoch and without error."""
+) -> bool:
+    """The common part of the answer was handled; it is of our epoch and without error. False: it brought nothing.
+
+    What cannot be taken is no sign of life: who gets nothing else stands in the end, and pre-vote decides who is mad.
+    """
     role = q.role
     if not isinstance(role, Follower) or sender != role.leader_id:
-        return
-    role.fetch_deadline = q.after(now, q.config.fetch_timeout_ms)
-    role.has_fetched = True
-    role.losses = 0
+        return False
     if response.diverging is not None:
         _cut(q, response)
     elif response.snapshot_id is not None:
         _start_snapshot(q, role, response)
-    elif asked.offset == q.log.end_offset:
-        _take(q, response.batches)
+    elif asked.offset != q.log.end_offset or response.damaged or (response.batches and not _take(q, response.batches)):
+        return False
+    else:
         _follow_high_watermark(q, response)
+    role.fetch_deadline = q.after(now, q.config.fetch_timeout_ms)
+    role.has_fetched = True
+    role.losses = 0
+    return True
 
 
 def _cut(q: Quorum, response: FetchResponse) -> None:
@@ -112,9 +114,8 @@ def _cut(q: Quorum, response: FetchResponse) -> None:
     point = q.log.truncation_point(response.diverging)
     committed = q.committed_offset
     if point < committed:
-        q.out.append(
-            Fault(f"leader {response.leader_id} wants the log cut to {point}, below {committed}: that is committed")
-        )
+        known = "the high watermark" if q.high_watermark == committed else "the snapshot that ends at"
+        q.out.append(Fault(f"leader {response.leader_id} wants the log cut to {point}, below {known} {committed}"))
         return
     if point < q.log.end_offset:
         q.truncate(point)
@@ -132,8 +133,8 @@ def _start_snapshot(q: Quorum, role: Follower, response: FetchResponse) -> None:
     role.snapshot = FetchingSnapshot(snapshot_id)
 
 
-def _take(q: Quorum, batches: tuple[LogBatch, ...]) -> None:
-    """Append what fits: batches of a later epoch than ours wait until we know its leader."""
+def _take(q: Quorum, batches: tuple[LogBatch, ...]) -> bool:
+    """Append what fits, if anything does: batches of a later epoch than ours wait until we know its leader."""
     taken: list[LogBatch] = []
     for batch in batches:
         if batch.epoch > q.epoch or batch.epoch < q.log.last_epoch or batch.base_offset != q.log.end_offset:
@@ -145,6 +146,7 @@ def _take(q: Quorum, batches: tuple[LogBatch, ...]) -> None:
         taken.append(batch)
     if taken:
         q.out.append(Append(tuple(taken)))
+    return bool(taken)
 
 
 def _voters_may_follow(q: Quorum, batch: LogBatch) -> bool:

@@ -26,7 +26,8 @@ def is_believed(q: Quorum, epoch: Epoch, sender: ReplicaKey, now: Instant) -> bo
         if q.told_epochs.take(epoch - q.epoch, now):
             return True
     q.counters.refused_epochs += 1
-    q.note_once(f"node {sender} claims epoch {_magnitude(epoch)}, this node is in {_magnitude(q.epoch)}: not believed")
+    who = f"voter {sender.node_id}" if _is_voter(q, sender) else "a node that is no voter"
+    q.note_once(f"{who} claims epoch {_magnitude(epoch)}, this node is in {_magnitude(q.epoch)}: not believed")
     return False
 
 

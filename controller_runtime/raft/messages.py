@@ -147,6 +147,8 @@ class FetchResponse:
     snapshot_id: OffsetAndEpoch | None = None
     batches: tuple[LogBatch, ...] = ()
     leader_endpoint: Endpoint | None = None
+    damaged: bool = False
+    """On the follower's side: there were bytes, and not one whole batch in them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -267,8 +267,7 @@ class Replica:
             case VoteResponse() if isinstance(asked, VoteRequest) and response.error is RaftError.NONE:
                 election.on_vote_response(q, call.to, asked, response, now)
             case FetchResponse() if isinstance(asked, FetchRequest) and response.error is RaftError.NONE:
-                following.on_fetch_response(q, asked, call.to, response, now)
-                if not isinstance(q.role, Follower):
+                if not following.on_fetch_response(q, asked, call.to, response, now):
                     self._back_off(call, response, now)
             case FetchSnapshotResponse():
                 if not snapshot_transfer.on_snapshot_response(q, call.to, response, now):

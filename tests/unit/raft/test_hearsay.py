@@ -4,215 +4,152 @@ from __future__ import annotations
 
 import pytest
 
-from controller_runtime.identifiers import (
-    DirectoryId,
-    Endpoint,
-    Epoch,
-    Instant,
-    NodeId,
-    Offset,
-    OffsetAndEpoch,
-    ReplicaKey,
-    Uuid,
-)
-from controller_runtime.raft.config import RaftConfig
+from controller_runtime.identifiers import Epoch, Instant, NodeId, Offset, ReplicaKey
+from controller_runtime.raft import messages as m
 from controller_runtime.raft.counters import Allowance
-from controller_runtime.raft.effects import Append, Fault, RaftEffect, Reply, SaveElection, Send
+from controller_runtime.raft.effects import Append, Fault, Note, SaveElection
 from controller_runtime.raft.election_state import ElectionState
-from controller_runtime.raft.events import Flushed, RequestArrived, ResponseArrived, Tick
 from controller_runtime.raft.hearsay import LAST_EPOCH
-from controller_runtime.raft.log_view import LogView
-from controller_runtime.raft.messages import (
-    BeginQuorumEpochRequest,
-    EndQuorumEpochRequest,
-    FetchRequest,
-    FetchResponse,
-    LogBatch,
-    RaftError,
-    Request,
-    VoteRequest,
-    VoteResponse,
-)
-from controller_runtime.raft.replica import Replica
-from controller_runtime.raft.roles import Follower, Leader, Unattached
-from controller_runtime.raft.voter_set import BOOTSTRAP_OFFSET, Voter, VoterHistory, VoterSet
+from controller_runtime.raft.messages import LogBatch, RaftError
+from controller_runtime.raft.roles import Unattached
+from controller_runtime.raft.voter_set import VoterSet
+from support.one_replica import One, at, endpoint, key, listeners, voter
 
 pytestmark = pytest.mark.unit
 
-
-def key(node: int, directory: int = 3) -> ReplicaKey:
-    return ReplicaKey(NodeId(node), DirectoryId(Uuid.of(directory, node)))
-
-
-def endpoint(node: int) -> Endpoint:
-    return Endpoint(f"n{node}", 9093)
+REFUSED = RaftError.UNKNOWN_LEADER_EPOCH
+VOTER, STRANGER, OTHER_DISK = key(2), key(9), key(2, other_disk=True)
 
 
-def voter_set(*nodes: int) -> VoterSet:
-    return VoterSet.of(Voter(key(node), (("CONTROLLER", endpoint(node)),), 0, 1) for node in nodes)
+def in_epoch_5() -> One:
+    return One(log=((4, 5),), saved=ElectionState(Epoch(5), kraft_version=1))
 
 
-class Node1:
-    """Node 1 of three, alone with a test."""
-
-    def __init__(self, epoch: int = 5, voters: VoterSet | None = None) -> None:
-        self.now = Instant(100.0)
-        history = VoterHistory()
-        history.reset(BOOTSTRAP_OFFSET, 1, voters or voter_set(1, 2, 3))
-        config = RaftConfig(NodeId(1), key(1).directory_id, listeners=(("CONTROLLER", endpoint(1)),))
-        saved = ElectionState(Epoch(epoch), kraft_version=1)
-        log = LogView(Offset(0), Offset(4), Offset(4), [(Epoch(epoch), Offset(0))])
-        self.replica = Replica(config, saved, log, history, self.now, lambda: 0.0)
-        self.sent: dict[int, Send] = {}
-        self.effects = self.note(self.replica.start(self.now))
-        self._token = 0
-
-    def note(self, effects: list[RaftEffect]) -> list[RaftEffect]:
-        self.sent |= {effect.call: effect for effect in effects if isinstance(effect, Send)}
-        return effects
-
-    def ask(self, request: Request) -> RaftError:
-        self._token += 1
-        self.effects = self.note(self.replica.step(RequestArrived(self._token, request), self.now))
-        (answer,) = [effect for effect in self.effects if isinstance(effect, Reply)]
-        return answer.response.error
-
-    def vote(self, candidate: ReplicaKey, epoch: int, *, pre_vote: bool = False) -> RaftError:
-        last = OffsetAndEpoch(Offset(9), Epoch(min(epoch - 1, self.replica.epoch)))
-        return self.ask(VoteRequest(candidate, Epoch(epoch), last, pre_vote, key(1)))
-
-    def follow(self, leader: int = 2) -> None:
-        """BeginQuorumEpoch of this epoch, and a Fetch that the leader answers."""
-        request = BeginQuorumEpochRequest(
-            NodeId(leader), self.replica.epoch, (("CONTROLLER", endpoint(leader)),), key(1)
-        )
-        assert self.ask(request) is RaftError.NONE
-        self.answer_fetch(FetchResponse(RaftError.NONE, self.replica.epoch, NodeId(leader), Offset(4)))
-        assert isinstance(self.replica.role, Follower)
-
-    def answer_fetch(self, response: FetchResponse) -> list[RaftEffect]:
-        call = max(call for call, send in self.sent.items() if isinstance(send.request, FetchRequest))
-        del self.sent[call]
-        return self.note(self.replica.step(ResponseArrived(call, response), self.now))
-
-    def lead(self) -> None:
-        self.pass_time(1.1)
-        for pre_vote in (True, False):
-            call, send = next((c, s) for c, s in self.sent.items() if _is_vote(s.request, pre_vote=pre_vote))
-            del self.sent[call]
-            assert send.to is not None
-            granted = VoteResponse(RaftError.NONE, self.replica.epoch, None, granted=True)
-            self.note(self.replica.step(ResponseArrived(call, granted), self.now))
-        self.replica.step(Flushed(self.replica.log.end_offset), self.now)
-        assert isinstance(self.replica.role, Leader)
-
-    def pass_time(self, seconds: float) -> None:
-        self.now = Instant(self.now + seconds)
-        self.note(self.replica.step(Tick(), self.now))
+def following() -> One:
+    one = in_epoch_5()
+    one.follow(2, 5)
+    one.fetched(hw=4)
+    return one
 
 
-def _is_vote(request: Request, *, pre_vote: bool) -> bool:
-    return isinstance(request, VoteRequest) and request.pre_vote is pre_vote
+def leading() -> One:
+    one = in_epoch_5()
+    one.become_leader()
+    return one
+
+
+def vote(one: One, candidate: ReplicaKey, epoch: int, *, pre_vote: bool = False) -> RaftError:
+    answer = one.ask(m.VoteRequest(candidate, Epoch(epoch), at(9, 5), pre_vote, key(1)))
+    assert isinstance(answer, m.VoteResponse)
+    return answer.error
+
+
+def begin(one: One, leader: int, epoch: int) -> RaftError:
+    answer = one.ask(m.BeginQuorumEpochRequest(NodeId(leader), Epoch(epoch), listeners(leader), key(1)))
+    assert isinstance(answer, m.BeginQuorumEpochResponse)
+    return answer.error
+
+
+def end(one: One, leader: int, epoch: int) -> RaftError:
+    answer = one.ask(m.EndQuorumEpochRequest(NodeId(leader), Epoch(epoch), ()))
+    assert isinstance(answer, m.EndQuorumEpochResponse)
+    return answer.error
+
+
+def is_told(one: One, epoch: int, leader: int = 2) -> None:
+    """The answer to its next Fetch says this."""
+    if not one.asked(m.FetchRequest):
+        one.elapse(50)
+    send = one.asked(m.FetchRequest)[0]
+    one.answer(
+        send,
+        m.FetchResponse(RaftError.FENCED_LEADER_EPOCH, Epoch(epoch), NodeId(leader), leader_endpoint=endpoint(leader)),
+    )
 
 
 @pytest.mark.parametrize("pre_vote", [True, False])
-@pytest.mark.parametrize("sender", [key(2), key(9)], ids=["a voter", "a stranger"])
-@pytest.mark.parametrize("leader", ["none", "followed", "itself"])
-def test_the_last_epoch_is_refused_and_the_node_lives(sender: ReplicaKey, pre_vote: bool, leader: str) -> None:
+@pytest.mark.parametrize("sender", [VOTER, STRANGER], ids=["a voter", "a stranger"])
+@pytest.mark.parametrize("start", [in_epoch_5, following, leading])
+def test_the_last_epoch_is_refused_and_the_node_lives(start: type[One], sender: ReplicaKey, pre_vote: bool) -> None:
     """Apache Kafka 4.3.1 ends on this request."""
-    node = Node1()
-    if leader == "followed":
-        node.follow()
-    if leader == "itself":
-        node.lead()
-    before = (node.replica.epoch, node.replica.role)
-    assert node.vote(sender, LAST_EPOCH, pre_vote=pre_vote) is RaftError.UNKNOWN_LEADER_EPOCH
-    assert (node.replica.epoch, node.replica.role) == before
-    assert not any(isinstance(effect, SaveElection | Fault) for effect in node.effects)
-    assert node.replica.status(node.now).counters.refused_epochs == 1
+    one = start()
+    before, saved = (one.epoch, one.role), len(one.seen(SaveElection))
+    assert vote(one, sender, LAST_EPOCH, pre_vote=pre_vote) is REFUSED
+    assert ((one.epoch, one.role), len(one.seen(SaveElection))) == (before, saved)
+    assert one.replica.counters.refused_epochs == 1
+    assert not one.seen(Fault)
 
 
 def test_nobody_uses_the_epochs_up() -> None:
     """Whoever asks as fast as it can, claiming to be a voter, gains a thousand epochs and then ten in a second."""
-    node = Node1()
+    one = in_epoch_5()
     for _ in range(3000):
-        node.vote(key(2), node.replica.epoch + 1)
-    assert node.replica.epoch == 5 + 1000
+        vote(one, VOTER, one.epoch + 1)
+    assert one.epoch == 5 + 1000
     for _ in range(100):
-        node.now = Instant(node.now + 0.1)
-        node.vote(key(2), node.replica.epoch + 1)
-        node.vote(key(2), node.replica.epoch + 1)
-    assert node.replica.epoch <= 5 + 1000 + 101
+        one.now = Instant(one.now + 0.1)
+        vote(one, VOTER, one.epoch + 1)
+        vote(one, VOTER, one.epoch + 1)
+    assert one.epoch <= 5 + 1000 + 101
 
 
-@pytest.mark.parametrize("leads", [True, False], ids=["leader", "follower"])
-def test_who_is_no_voter_cannot_depose_a_leader_that_is_heard(leads: bool) -> None:
+@pytest.mark.parametrize("start", [following, leading])
+def test_who_is_no_voter_cannot_depose_a_leader_that_is_heard(start: type[One]) -> None:
     """A removed voter that does not know it yet, a stranger, and a voter's id with another disk."""
-    node = Node1()
-    if leads:
-        node.lead()
-    else:
-        node.follow()
-    epoch, role = node.replica.epoch, node.replica.role
-    for stranger in (key(9), key(2, directory=8)):
-        assert node.vote(stranger, epoch + 1) is RaftError.UNKNOWN_LEADER_EPOCH
-        assert node.vote(stranger, epoch + 1, pre_vote=True) is RaftError.UNKNOWN_LEADER_EPOCH
-    begin = BeginQuorumEpochRequest(NodeId(9), Epoch(epoch + 1), (("CONTROLLER", endpoint(9)),), key(1))
-    assert node.ask(begin) is RaftError.UNKNOWN_LEADER_EPOCH
-    assert node.ask(EndQuorumEpochRequest(NodeId(9), Epoch(epoch + 1), ())) is RaftError.UNKNOWN_LEADER_EPOCH
-    assert (node.replica.epoch, node.replica.role) == (epoch, role)
+    one = start()
+    epoch, role = one.epoch, one.role
+    for stranger in (STRANGER, OTHER_DISK):
+        assert vote(one, stranger, epoch + 1) is REFUSED
+        assert vote(one, stranger, epoch + 1, pre_vote=True) is REFUSED
+    assert begin(one, 9, epoch + 1) is REFUSED
+    assert end(one, 9, epoch + 1) is REFUSED
+    assert (one.epoch, one.role) == (epoch, role)
 
 
 def test_a_voter_that_a_majority_encouraged_is_believed() -> None:
     """PV-08, RFT-20: within the voter set epochs are as in Kafka."""
-    node = Node1()
-    node.follow()
-    assert node.vote(key(3), 6) is RaftError.NONE
-    assert node.replica.epoch == 6
-    leader = Node1()
-    leader.lead()
-    assert leader.vote(key(3), leader.replica.epoch + 1, pre_vote=True) is RaftError.NONE
-    assert isinstance(leader.replica.role, Unattached)
+    one = following()
+    assert vote(one, key(3), 6) is RaftError.NONE
+    assert one.epoch == 6
+    leader = leading()
+    assert vote(leader, key(3), leader.epoch + 1, pre_vote=True) is RaftError.NONE
+    assert isinstance(leader.role, Unattached)
 
 
 def test_without_a_leader_a_stranger_may_know_a_newer_voter_set() -> None:
     """RFT-21: refusing it could leave the quorum without a leader for ever."""
-    node = Node1()
-    assert node.vote(key(9), 6) is RaftError.NONE
-    assert [effect.state.voted_key for effect in node.effects if isinstance(effect, SaveElection)] == [key(9)]
+    one = in_epoch_5()
+    assert vote(one, STRANGER, 6) is RaftError.NONE
+    assert one.seen(SaveElection)[-1].state.voted_key == STRANGER
 
 
 def test_a_follower_whose_leader_falls_silent_believes_strangers_again() -> None:
-    node = Node1()
-    node.follow()
-    node.now = Instant(node.now + 2.5)
-    assert node.vote(key(9), 6) is RaftError.NONE
+    one = following()
+    one.now = Instant(one.now + 2.5)
+    assert vote(one, STRANGER, 6) is RaftError.NONE
 
 
 def test_who_is_far_behind_learns_the_epoch_from_an_answer() -> None:
     """A request from far ahead is refused; the node's own next question brings the truth."""
-    node = Node1()
-    begin = BeginQuorumEpochRequest(NodeId(2), Epoch(90_000), (("CONTROLLER", endpoint(2)),), key(1))
-    assert node.ask(begin) is RaftError.UNKNOWN_LEADER_EPOCH
-    node.answer_fetch(FetchResponse(RaftError.FENCED_LEADER_EPOCH, Epoch(90_000), NodeId(2)))
-    assert (node.replica.epoch, node.replica.leader_id) == (90_000, 2)
+    one = in_epoch_5()
+    assert begin(one, 2, 90_000) is REFUSED
+    is_told(one, 90_000)
+    assert (one.epoch, one.replica.leader_id) == (90_000, 2)
 
 
 def test_an_answer_from_beyond_all_epochs_is_not_believed() -> None:
-    node = Node1()
-    for claimed in (LAST_EPOCH, Epoch(2**31 - 2), Epoch(5 + (1 << 20) + 1)):
-        node.answer_fetch(FetchResponse(RaftError.FENCED_LEADER_EPOCH, claimed, NodeId(2)))
-        assert node.replica.epoch == 5
-        node.pass_time(0.05)
+    one = in_epoch_5()
+    for claimed in (LAST_EPOCH, 2**31 - 2, 5 + (1 << 20) + 1):
+        is_told(one, claimed)
+        assert one.epoch == 5
+    assert one.replica.counters.refused_epochs == 3
 
 
 def test_a_node_in_the_last_epoch_but_one_stops_with_a_name_for_it() -> None:
-    node = Node1(epoch=2**31 - 2)
-    node.pass_time(1.1)
-    call, _ = next((c, s) for c, s in node.sent.items() if _is_vote(s.request, pre_vote=True))
-    granted = VoteResponse(RaftError.NONE, node.replica.epoch, None, granted=True)
-    effects = node.replica.step(ResponseArrived(call, granted), node.now)
-    assert any(isinstance(effect, Fault) and "used up" in effect.reason for effect in effects)
+    one = One(saved=ElectionState(Epoch(2**31 - 2), kraft_version=1))
+    one.stand()
+    one.grant(2)
+    assert any("used up" in fault.reason for fault in one.seen(Fault))
 
 
 def test_an_allowance_refills_up_to_its_size() -> None:
@@ -224,33 +161,48 @@ def test_an_allowance_refills_up_to_its_size() -> None:
     assert allowance.take(10, Instant(1000.0))
 
 
-@pytest.mark.parametrize("directory", [3, 8], ids=["the same disk", "another disk"])
-def test_a_second_process_with_the_leaders_id_is_noticed(directory: int) -> None:
+@pytest.mark.parametrize("other_disk", [False, True], ids=["the same disk", "another disk"])
+def test_a_second_process_with_the_leaders_id_is_noticed(other_disk: bool) -> None:
     """It is served, and counts for nothing."""
-    node = Node1()
-    node.lead()
-    fetch = FetchRequest(key(1, directory), node.replica.epoch, Offset(0), Epoch(0))
-    node._token += 1
-    notes = [str(effect) for effect in node.replica.step(RequestArrived(node._token, fetch), node.now)]
-    assert any("node ids must differ" in note for note in notes)
-    seen = node.replica.status(node.now)
+    one, impostor = leading(), key(1, other_disk=other_disk)
+    one.ask(m.FetchRequest(impostor, one.epoch, Offset(0), Epoch(0)))
+    assert [note for note in one.seen(Note) if "node ids must differ" in note.text]
+    seen = one.replica.status(one.now)
     assert (seen.counters.impostors, seen.observers) == (1, 0)
-    assert node.vote(key(1, directory), node.replica.epoch) is RaftError.NONE
-    assert node.ask(BeginQuorumEpochRequest(NodeId(1), node.replica.epoch)) is RaftError.FENCED_LEADER_EPOCH
-    assert node.replica.status(node.now).counters.impostors == 3
+    answer = one.ask(m.VoteRequest(impostor, one.epoch, at(9, 5), False, key(1)))
+    assert isinstance(answer, m.VoteResponse)
+    assert not answer.granted
+    assert begin(one, 1, one.epoch) is RaftError.FENCED_LEADER_EPOCH
+    assert one.replica.counters.impostors == 3
+
+
+def test_nobody_gets_a_vote_under_this_nodes_own_id() -> None:
+    """It may have voted for itself, and at kraft.version 0 the two could not be told apart."""
+    one = in_epoch_5()
+    answer = one.ask(m.VoteRequest(key(1, other_disk=True), Epoch(6), at(9, 5), False, key(1)))
+    assert isinstance(answer, m.VoteResponse)
+    assert (answer.error, answer.granted) == (RaftError.NONE, False)
+
+
+def test_the_notes_about_strangers_do_not_crowd_out_all_others() -> None:
+    """A note is told once, and there is room for a hundred: ten thousand strangers share one."""
+    one = following()
+    for node in range(10, 200):
+        vote(one, key(node), 6)
+    assert len([note for note in one.seen(Note) if "not believed" in note.text]) == 1
+
+
+def with_voters(base: int, *nodes: int) -> LogBatch:
+    voters = VoterSet.of(voter(node) for node in nodes)
+    return LogBatch(Offset(base), Offset(base + 1), Epoch(5), b"", ((Offset(base), voters),))
 
 
 def test_voters_that_share_no_majority_with_those_before_are_not_taken() -> None:
     """RCF-12: a lying leader's set is not appended; the first set of the log may differ from the bootstrap snapshot's (RCF-02)."""
-    node = Node1()
-    node.follow()
-    first = LogBatch(Offset(4), Offset(5), Epoch(5), b"", ((Offset(4), voter_set(1, 2, 3, 4, 5)),))
-    worse = LogBatch(Offset(5), Offset(6), Epoch(5), b"", ((Offset(5), voter_set(4, 5)),))
-    empty = LogBatch(Offset(5), Offset(6), Epoch(5), b"", ((Offset(5), voter_set()),))
-    for bad in (worse, empty):
-        answer = FetchResponse(RaftError.NONE, Epoch(5), NodeId(2), Offset(4), batches=(first, bad))
-        effects = node.answer_fetch(answer)
-        appended = [batch for effect in effects if isinstance(effect, Append) for batch in effect.batches]
-        assert bad not in appended
-        assert node.replica.voters == voter_set(1, 2, 3, 4, 5)
-        node.note(node.replica.step(Flushed(node.replica.log.end_offset), node.now))
+    one = following()
+    first = with_voters(4, 1, 2, 3, 4, 5)
+    for bad in (with_voters(5, 4, 5), with_voters(5)):
+        one.fetched(first, bad, hw=4)
+        one.elapse(30)
+        assert bad not in [batch for effect in one.seen(Append) for batch in effect.batches]
+        assert one.replica.voters.ids == (1, 2, 3, 4, 5)
