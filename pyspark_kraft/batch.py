@@ -9,6 +9,9 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
+from metadata_pipeline.schemas import Level
+from metadata_pipeline.sources.batch_rows import flaw_table
+from metadata_pipeline.sources.following import Event
 from metadata_pipeline.sources.options import ReadOptions, parse_level, parse_options
 from metadata_pipeline.sources.packing import pack
 from metadata_pipeline.sources.reading import FileRange, chosen, problem_rows, read_range
@@ -18,10 +21,11 @@ from pyspark_kraft.paths import number_of, paths_of
 
 @dataclass
 class LogPartition(InputPartition):
-    """The work of one task: ranges of files, and paths that could not be listed."""
+    """The work of one task: ranges of files, paths that could not be listed, what happened to files while a stream looked away."""
 
     ranges: tuple[FileRange, ...] = ()
     problems: tuple[Problem, ...] = ()
+    events: tuple[Event, ...] = ()
 
 
 class LogReader(DataSourceReader):
@@ -43,7 +47,14 @@ class LogReader(DataSourceReader):
         return tasks or [LogPartition()]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        assert isinstance(partition, LogPartition), f"a partition of ours, not {type(partition).__name__}"
-        yield from problem_rows(self.level, partition.problems, self.options)
-        for part in partition.ranges:
-            yield from read_range(self.level, part, self.options)
+        yield from rows_of(partition, self.level, self.options)
+
+
+def rows_of(partition: InputPartition, level: Level, options: ReadOptions) -> Iterator[pa.RecordBatch]:
+    """The rows of one task."""
+    assert isinstance(partition, LogPartition), f"a partition of ours, not {type(partition).__name__}"
+    yield from problem_rows(level, partition.problems, options)
+    for segment, flaw in partition.events:
+        yield flaw_table(level, segment, flaw, options)
+    for part in partition.ranges:
+        yield from read_range(level, part, options)

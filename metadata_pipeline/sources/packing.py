@@ -8,7 +8,7 @@ it is missing or wrong, the file stays whole.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any, Final
 
@@ -34,6 +34,11 @@ Task = tuple[FileRange, ...]
 def pack(segments: Iterable[Segment], *, task_bytes: int | None = None, filesystem: Any = None) -> list[Task]:
     """Every byte of every segment in exactly one task."""
     ranges = [part for segment in segments for part in split(segment, filesystem=filesystem)]
+    return pack_ranges(ranges, task_bytes=task_bytes)
+
+
+def pack_ranges(ranges: Sequence[FileRange], *, task_bytes: int | None = None) -> list[Task]:
+    """The ranges in their order, as few tasks as fill well."""
     total = sum(_cost(part) for part in ranges)
     target = task_bytes or min(TASK_BYTES, max(SMALLEST_TASK, total // TASKS_WANTED))
     tasks: list[Task] = []
