@@ -327,6 +327,7 @@ class ControllerNode:
             self.counters.refused(asker.request, overloaded=writer is not None)
             return [self._refuse(asker)]
         self.counters.operations += 1
+        self._follow_log(writer)  # A request of the same turn may have changed the voters.
         context = self._context(event, version, principal, writer.next_offset, wall)
         if key == ApiKey.UPDATE_FEATURES:
             fault = self.meta.replica.upgrade_fault(LATEST_KRAFT_VERSION)

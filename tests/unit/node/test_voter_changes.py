@@ -8,6 +8,7 @@ from typing import TypeVar
 import pytest
 
 from controller_runtime.identifiers import NodeId
+from controller_runtime.node.events import ConnectionId, ConnectionInfo, RequestId, RequestReceived
 from controller_runtime.protocol.api_keys import ApiKey
 from controller_runtime.protocol.codec import encode
 from controller_runtime.protocol.framing import decode_response, encode_request
@@ -16,6 +17,11 @@ from controller_runtime.protocol.messages.add_raft_voter_response import AddRaft
 from controller_runtime.protocol.messages.default_principal_data import DefaultPrincipalData
 from controller_runtime.protocol.messages.envelope_request import EnvelopeRequest
 from controller_runtime.protocol.messages.envelope_response import EnvelopeResponse
+from controller_runtime.protocol.messages.incremental_alter_configs_request import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
 from controller_runtime.protocol.messages.remove_raft_voter_request import RemoveRaftVoterRequest
 from controller_runtime.protocol.messages.remove_raft_voter_response import RemoveRaftVoterResponse
 from controller_runtime.protocol.messages.update_features_request import FeatureUpdateKey, UpdateFeaturesRequest
@@ -190,3 +196,33 @@ def test_kraft_version_is_not_raised_while_a_voter_is_silent() -> None:
     refused = raise_kraft_version(quorum, 1)
     words = "Invalid upgrade of kraft.version to KRAFT_VERSION_1 because not all of the voters support it"
     assert (refused.error_code, refused.error_message) == (95, words)
+
+
+def test_what_is_decided_in_the_turn_of_a_change_comes_after_it() -> None:
+    """Requests of one turn: the change of voters takes an offset in the log that the next decision must not take too."""
+    quorum = started()
+    leader = leader_of(quorum)
+    other = next(node for node in THREE if node != leader)
+    removal = RemoveRaftVoterRequest(cluster_id=None, voter_id=other, voter_directory_id=directory_of(other))
+    config = AlterableConfig(name="log.cleanup.policy", config_operation=2, value="compact")
+    change = IncrementalAlterConfigsRequest(
+        resources=(AlterConfigsResource(resource_type=4, resource_name="", configs=(config,)),)
+    )
+    node, machine = quorum.machines[leader].node, quorum.machines[leader]
+    assert node is not None
+    quorum.run(quorum.time + 2.0, lambda: node.meta.high_watermark == node.meta.end_offset)
+    connection, before = ConnectionInfo(ConnectionId(-7), LISTENER), node.meta.end_offset
+    machine._take(
+        node.step_requests(
+            [
+                RequestReceived(RequestId(1_900_000), connection, ApiKey.REMOVE_RAFT_VOTER, 0, "turn", removal),
+                RequestReceived(RequestId(1_900_001), connection, ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, "turn", change),
+            ],
+            machine.now,
+            machine.wall,
+        )
+    )
+    quorum.run(quorum.time + 2.0)
+    assert node.meta.end_offset >= before + 2
+    assert voters(quorum, leader) == tuple(each for each in THREE if each != other)
+    assert node.image.configs.of(4, "")["log.cleanup.policy"] == "compact"
