@@ -64,11 +64,15 @@ def decode_quorum_state(data: bytes, path: str) -> QuorumState:
         version = fields["data_version"]
         if version not in (0, 1):
             raise CorruptFile(path, f"data_version {version} is not known")
+        voted_id = _node(fields, "votedId")
+        voted_directory = DirectoryId(Uuid.parse(fields.get("votedDirectoryId", str(NO_DIRECTORY))))
+        if voted_id is None and voted_directory != NO_DIRECTORY:
+            raise CorruptFile(path, f"a vote for directory {voted_directory} of no node")
         return QuorumState(
             epoch=Epoch(_integer(fields, "leaderEpoch")),
             leader_id=_node(fields, "leaderId"),
-            voted_id=_node(fields, "votedId"),
-            voted_directory=DirectoryId(Uuid.parse(fields.get("votedDirectoryId", str(NO_DIRECTORY)))),
+            voted_id=voted_id,
+            voted_directory=voted_directory,
             static_voters=tuple(NodeId(_integer(voter, "voterId")) for voter in fields.get("currentVoters") or ()),
             version=version,
         )
@@ -98,4 +102,6 @@ def _integer(fields: dict[str, Any], name: str) -> int:
 
 def _node(fields: dict[str, Any], name: str) -> NodeId | None:
     value = _integer(fields, name)
+    if value < _NOBODY:
+        raise ValueError(f"{name} is {value}, no node has such an id")
     return None if value == _NOBODY else NodeId(value)

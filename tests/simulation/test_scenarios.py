@@ -110,7 +110,7 @@ def test_only_the_majority_side_goes_on_and_all_converge_when_healed(seed: int) 
 
 
 @SEEDS
-def test_a_partial_partition_does_not_move_an_established_leader(seed: int) -> None:  # SIM-07, KIP-996
+def test_a_partial_partition_does_not_move_an_established_leader(seed: int) -> None:  # SIM-07, INV-07, KIP-996
     stage = Stage(seed, 3)
     stage.wait_for_progress()
     leader = stage.wait_for_leader()
@@ -123,7 +123,7 @@ def test_a_partial_partition_does_not_move_an_established_leader(seed: int) -> N
 
 
 @SEEDS
-def test_one_leadership_emerges_in_a_partial_partition(seed: int) -> None:  # SIM-06
+def test_one_leadership_emerges_in_a_partial_partition(seed: int) -> None:  # SIM-06, INV-07
     stage = Stage(seed, 5)
     stage.world.network.cut_both(NodeId(1), NodeId(2))
     stage.world.network.cut_both(NodeId(1), NodeId(3))

@@ -119,6 +119,7 @@ def test_decisions_of_an_open_batch_see_each_other_and_frozen_images_do_not_see_
 
 
 def test_the_linger_is_counted_from_the_first_decision_that_waits() -> None:
+    """FET-19: and with nothing that waits there is nothing to wake up for."""
     pen = LogWriter(Epoch(3), MetadataImage.empty(), Offset(10), linger_s=0.25)
     pen.write(topic(1), NOW, WallClock(0))
     pen.write(topic(2), Instant(NOW + 0.1), WallClock(0))
