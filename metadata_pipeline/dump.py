@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 from controller_runtime.metadata.dump_lines import batch_line, control_text, metadata_payload, record_line
 from controller_runtime.protocol.errors import ProtocolError
 from controller_runtime.protocol.record_batch import BatchHeader, CorruptBatch, Record, RecordBatch, crc_of, read_header
-from metadata_pipeline.redaction import InvalidKey, Redactor, load_key
+from metadata_pipeline.redaction import REDACTED, InvalidKey, Redactor, load_key
 from metadata_pipeline.schemas import Level, arrow_schema
 from metadata_pipeline.sources.chunks import Flaw, Piece, pieces
 from metadata_pipeline.sources.describe import json_of
@@ -225,6 +225,10 @@ class _TextDump:
         if record.offset != self._last_offset + 1:
             self.gaps.append((self._last_offset, record.offset))
         self._last_offset = record.offset
+        if record.headers and not self._redactor.include_secrets:
+            record = record._replace(
+                headers=((REDACTED, None),)
+            )  # the metadata log has none: nobody knows what they say
         text = record_line(header, record)
         explained = _explained(self._redactor)
         if not header.is_control:
