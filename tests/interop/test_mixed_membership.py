@@ -10,6 +10,7 @@ import pytest
 from support.config_load import ConfigLoad
 from support.mixed_quorum import JAVA, OURS, MixedQuorum
 from support.mixed_story import SOAK, assert_nothing_is_lost, chosen
+from support.processes import eventually
 
 pytestmark = [pytest.mark.interop, pytest.mark.slow, pytest.mark.usefixtures("java")]
 
@@ -87,8 +88,6 @@ def test_a_controller_joins_by_itself_whatever_its_kind_and_the_leaders(
 
 
 def wait_for_directory(quorum: MixedQuorum, node_id: int, directory_id: str) -> None:
-    from support.processes import eventually
-
     def there() -> bool:
         return any(
             one.replica_id == node_id and str(one.directory_id) == directory_id for one in quorum.quorum().voters
@@ -111,8 +110,7 @@ def test_a_static_quorum_becomes_dynamic_by_the_features_tool(
                 assert level(quorum) == 0
                 refused = quorum.remove(3)
                 assert (refused.rc, "UnsupportedVersionException" in refused.err) == (1, True), refused
-                said = quorum.features("upgrade", "--feature", "kraft.version=1", tool=OURS if leader == 2 else JAVA)
-                assert said == (0, "kraft.version was upgraded to 1.\n", ""), quorum.tail(leader)
+                upgrade(quorum, tool=OURS if leader == 2 else JAVA)
                 assert level(quorum) == 1
                 assert {str(one.directory_id) for one in quorum.quorum().voters} == {
                     quorum.directory_id(n) for n in (1, 2, 3)
@@ -132,6 +130,20 @@ def test_a_static_quorum_becomes_dynamic_by_the_features_tool(
                 assert level(quorum) == 1
             compared = assert_nothing_is_lost(quorum, load)
             sampled(f"kraft.version 0 to 1, node {leader} leads: {len(load.names)} changes, {compared} batches alike")
+
+
+def upgrade(quorum: MixedQuorum, tool: str) -> None:
+    """Refused until every voter has told this leader what it supports, which each does within a fetch timeout."""
+
+    def granted() -> bool:
+        said = quorum.features("upgrade", "--feature", "kraft.version=1", tool=tool)
+        if said.rc:
+            assert "because not all of the voters support it" in said.out, said
+            return False
+        assert said == (0, "kraft.version was upgraded to 1.\n", "")
+        return True
+
+    eventually("kraft.version 1", granted)
 
 
 def level(quorum: MixedQuorum) -> int:
