@@ -33,7 +33,7 @@ OTHERWISE: Final = {
     (
         2,
         "Vote",
-        597,
+        1,
     ): "Java's had fetched from the leader, so it did not grant; ours, which never fetched, does (see the probes)",
     (3, "Vote", 1): "Java's was the leader that resigns; ours never led",
     (2, "EndQuorumEpoch", 2): "Java's led the next epoch itself; ours never led",
