@@ -244,7 +244,7 @@ def _update_from_wire(body: update_q.UpdateRaftVoterRequest, border: Border) -> 
 def response_to_wire(response: ElectionResponse, version: int, border: Border) -> Message:
     """The answer to a request of a peer, with the leader's endpoint on the listener the peer used, which version 0 cannot carry."""
     leader = NOBODY if response.leader_id is None else response.leader_id
-    code, at = error_code(response.error), border.leader_endpoint
+    code, at = error_code(response.error), border.leader_endpoint if leader >= 0 else None
     match response:
         case raft.VoteResponse():
             vote = vote_r.PartitionData(

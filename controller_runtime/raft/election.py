@@ -11,7 +11,7 @@ from typing import Final, assert_never
 
 from controller_runtime.identifiers import NO_DIRECTORY, Epoch, Instant, NodeId, ReplicaKey
 from controller_runtime.raft.effects import Fault, Lane, Reply
-from controller_runtime.raft.hearsay import LAST_EPOCH, is_believed, note_impostor
+from controller_runtime.raft.hearsay import LAST_EPOCH, Verdict, judge, note_impostor
 from controller_runtime.raft.messages import RaftError, VoteRequest, VoteResponse
 from controller_runtime.raft.quorum import Quorum
 from controller_runtime.raft.roles import Ballot, Candidate, Follower, Leader, Prospective, Resigned, Unattached
@@ -27,9 +27,15 @@ def on_vote_request(q: Quorum, token: int, request: VoteRequest, now: Instant) -
     if request.candidate.node_id == q.config.node_id:
         note_impostor(q, request.candidate)
     if request.epoch > q.epoch:
-        if not is_believed(q, request.epoch, request.candidate, now):
-            return _answer(q, token, RaftError.UNKNOWN_LEADER_EPOCH)
-        q.become_unattached(request.epoch, now)
+        match judge(q, request.epoch, request.candidate, now):
+            case Verdict.BELIEVED:
+                q.become_unattached(request.epoch, now)
+            case Verdict.DISTURBS:
+                # A plain no, in the epoch that was asked about: Kafka's candidates repeat what is answered from below their epoch at once.
+                q.out.append(Reply(token, VoteResponse(RaftError.NONE, request.epoch, None, granted=False)))
+                return None
+            case Verdict.TOO_FAR:
+                return _answer(q, token, RaftError.UNKNOWN_LEADER_EPOCH)
     if not is_addressed_to(q, request.receiver):
         return _answer(q, token, RaftError.INVALID_VOTER_KEY)
     granted = _may_grant(q, request)

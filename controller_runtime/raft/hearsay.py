@@ -9,6 +9,7 @@ Refusing is always safe: it is what losing the request would have been.
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import Final
 
 from controller_runtime.identifiers import Epoch, Instant, ReplicaKey
@@ -19,16 +20,24 @@ LAST_EPOCH: Final = Epoch(2**31 - 1)
 """An epoch is an int32 on the wire and on disk."""
 
 
-def is_believed(q: Quorum, epoch: Epoch, sender: ReplicaKey, now: Instant) -> bool:
+class Verdict(Enum):
+    BELIEVED = "believed"
+    DISTURBS = "disturbs"
+    """Its sender is no voter, and this node hears its leader: there is nothing to vote about."""
+    TOO_FAR = "too far"
+    """No honest epoch is that much ahead of one that this node has seen, or it learns of it by asking."""
+
+
+def judge(q: Quorum, epoch: Epoch, sender: ReplicaKey, now: Instant) -> Verdict:
     """Whether a request that names a higher epoch than ours may raise ours. Asking uses the allowance up."""
     assert epoch > q.epoch, f"{epoch} is not above {q.epoch}"
-    if epoch < LAST_EPOCH and not (_hears_leader(q, now) and not _is_voter(q, sender)):
-        if q.told_epochs.take(epoch - q.epoch, now):
-            return True
+    disturbs = epoch < LAST_EPOCH and _hears_leader(q, now) and not _is_voter(q, sender)
+    if not disturbs and epoch < LAST_EPOCH and q.told_epochs.take(epoch - q.epoch, now):
+        return Verdict.BELIEVED
     q.counters.refused_epochs += 1
     who = f"voter {sender.node_id}" if _is_voter(q, sender) else "a node that is no voter"
     q.note_once(f"{who} claims epoch {_magnitude(epoch)}, this node is in {_magnitude(q.epoch)}: not believed")
-    return False
+    return Verdict.DISTURBS if disturbs else Verdict.TOO_FAR
 
 
 def is_answer_believed(q: Quorum, epoch: Epoch, now: Instant) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from controller_runtime.identifiers import NO_DIRECTORY, Epoch, Instant, NodeId, Offset, ReplicaKey
 from controller_runtime.raft.effects import AppendControl, Lane, Reply
 from controller_runtime.raft.election import become_prospective, is_addressed_to
-from controller_runtime.raft.hearsay import is_believed, note_impostor
+from controller_runtime.raft.hearsay import Verdict, judge, note_impostor
 from controller_runtime.raft.messages import (
     BeginQuorumEpochRequest,
     BeginQuorumEpochResponse,
@@ -124,7 +124,7 @@ def _take_leader(q: Quorum, request: BeginQuorumEpochRequest, now: Instant) -> R
     if request.leader_id == q.config.node_id:
         note_impostor(q, ReplicaKey(request.leader_id))
         return RaftError.FENCED_LEADER_EPOCH
-    if request.epoch > q.epoch and not is_believed(q, request.epoch, ReplicaKey(request.leader_id), now):
+    if request.epoch > q.epoch and judge(q, request.epoch, ReplicaKey(request.leader_id), now) is not Verdict.BELIEVED:
         return RaftError.UNKNOWN_LEADER_EPOCH
     role = q.role
     if request.epoch == q.epoch and isinstance(role, Leader | Resigned):
@@ -188,7 +188,7 @@ def _release_leader(q: Quorum, request: EndQuorumEpochRequest, now: Instant) -> 
     if request.leader_id < 0 or request.epoch < 0:
         return RaftError.INVALID_REQUEST
     if request.epoch > q.epoch:
-        if not is_believed(q, request.epoch, ReplicaKey(request.leader_id), now):
+        if judge(q, request.epoch, ReplicaKey(request.leader_id), now) is not Verdict.BELIEVED:
             return RaftError.UNKNOWN_LEADER_EPOCH
         q.learn(request.epoch, request.leader_id, None, now)
     role = q.role

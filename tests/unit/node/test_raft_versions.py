@@ -228,6 +228,12 @@ def test_an_answer_is_heard_as_its_version_can_say_it(
     assert response_from_wire(decode(response_class(which), sent, version)) == heard
 
 
+def test_an_answer_that_names_no_leader_names_no_address() -> None:
+    """The node may know a leader of its own epoch, but it speaks of another one here."""
+    body: Any = raft_rpc.response_to_wire(raft.VoteResponse(RaftError.NONE, Epoch(8), None, granted=False), 2, BORDER)
+    assert body.node_endpoints == ()
+
+
 def test_an_answer_without_words_gets_kafkas() -> None:
     timed_out: Any = voter_rpc.response_to_wire(raft.AddVoterResponse(RaftError.REQUEST_TIMED_OUT))
     left: Any = voter_rpc.response_to_wire(raft.RemoveVoterResponse(RaftError.NOT_LEADER_OR_FOLLOWER))
