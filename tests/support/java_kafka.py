@@ -111,15 +111,39 @@ def run_tool(tool: str, *arguments: str, stdin: str = "", timeout_s: float = 60.
     return ToolResult(done.returncode, done.stdout, done.stderr)
 
 
+def archive() -> Path:
+    """Classes of a controller, ready to map: a node that has them starts in half the time."""
+    return cache_directory() / "controller.jsa"
+
+
+def make_archive(directory: Path, port: int) -> None:
+    """Once per machine: a controller alone, which leaves the archive when it ends."""
+    if archive().exists():
+        return
+    properties = directory / "server.properties"
+    properties.write_text(
+        f"process.roles=controller\nnode.id=1\ncontroller.listener.names=CONTROLLER\nlog.dirs={directory / 'data'}\n"
+        f"listeners=CONTROLLER://127.0.0.1:{port}\ncontroller.quorum.bootstrap.servers=127.0.0.1:{port}\n"
+    )
+    made = run_tool("kafka-storage", "format", "-c", str(properties), "-t", "b7XFcyEkSgSBsv7c2XVvyg", "--standalone")
+    assert made.rc == 0, made.err
+    node = JavaNode(properties, directory / "log", "-XX:ArchiveClassesAtExit=" + str(archive()))
+    try:
+        node.wait_for_log("Kafka Server started", 120)
+    finally:
+        node.stop(120)
+
+
 class JavaNode:
     """A running controller or broker of Apache Kafka; end it with `stop` (SIGTERM) or `kill` (SIGKILL)."""
 
-    def __init__(self, properties: Path, log: Path) -> None:
+    def __init__(self, properties: Path, log: Path, *flags: str) -> None:
         self.log = log
+        words = command("kafka-server-start", [str(properties)], log_level="INFO")
+        if archive().exists():
+            flags = (f"-XX:SharedArchiveFile={archive()}", *flags)
         with log.open("ab") as output:
-            self.process = subprocess.Popen(
-                command("kafka-server-start", [str(properties)], log_level="INFO"), stdout=output, stderr=output
-            )
+            self.process = subprocess.Popen([words[0], *flags, *words[1:]], stdout=output, stderr=output)
 
     def stop(self, timeout_s: float = 30.0) -> int:
         if self.process.poll() is None:
