@@ -374,8 +374,8 @@ class MetadataReplica:
                 self.leading = None
             case raft.LoadSnapshot(snapshot_id):
                 self.arrived_snapshot = snapshot_id
-            case raft.Note(text):
-                self._out.append(shell.Log("warning", text))
+            case raft.Note(text, alarming):
+                self._out.append(shell.Log("error" if alarming else "warning", text))
             case raft.ReadyToStop():
                 self.ready_to_stop = True
             case raft.Fault(reason):
@@ -421,6 +421,8 @@ class MetadataReplica:
         response = self._slice(effect) if isinstance(effect, raft.ReplySnapshot) else effect.response
         if response.error is not RaftError.NONE:
             self.meter.refuse(request_name(response), response.error.name)
+        elif isinstance(response, messages.FetchResponse) and response.diverging is not None:
+            self.meter.diverging_fetches += 1
         match response:
             case messages.FetchResponse():
                 return raft_fetch_rpc.fetch_response_to_wire(response, waiting.version, border)

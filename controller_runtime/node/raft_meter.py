@@ -58,6 +58,7 @@ class RaftMeter:
         "appended_records",
         "bad_answers",
         "commits",
+        "diverging_fetches",
         "elections",
         "fetched_records",
         "new_leaders",
@@ -79,6 +80,8 @@ class RaftMeter:
         """Requests answered with an error, by request and error."""
         self.bad_answers: dict[tuple[str, str], int] = {}
         """Answers of peers that were not used, by request and what is wrong with them."""
+        self.diverging_fetches = 0
+        """Answered with the point where the histories part."""
         self._awaited: Offset | None = None
         self._awaited_since = Instant(0.0)
         self._election_since: Instant | None = None

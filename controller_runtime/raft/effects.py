@@ -152,9 +152,10 @@ class LoadSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A line for people: something that should not happen, but is safe to go on from."""
+    """A line for people: something that should not happen, but is safe to go on from. `alarming`: somebody must look at it."""
 
     text: str
+    alarming: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Final, assert_never
 
 from controller_runtime.identifiers import Epoch, Instant, NodeId, Offset, OffsetAndEpoch
-from controller_runtime.raft.effects import Reply, ReplyRecords, StartLeading
+from controller_runtime.raft.effects import Note, Reply, ReplyRecords, StartLeading
 from controller_runtime.raft.hearsay import note_impostor
 from controller_runtime.raft.log_view import Diverging, NeedsSnapshot, Valid
 from controller_runtime.raft.messages import (
@@ -143,9 +143,24 @@ def _note_contact(q: Quorum, leader: Leader, request: FetchRequest, now: Instant
         if progress is None:
             _forget_observers(q, leader, now)
             progress = leader.observers[key] = Progress(key)
+    if progress is leader.voters.get(key.node_id):
+        _notice_older_copy(q, progress, request.offset)
     progress.last_contact = now
     progress.next_begin = q.after(now, q.config.fetch_timeout_ms / 2)
     return progress
+
+
+def _notice_older_copy(q: Quorum, progress: Progress, offset: Offset) -> None:
+    """A voter says what it has on disk. Only another disk, or an older copy of it, can have less than it once had.
+
+    What was committed with its word may be on a minority now, and it may have forgotten a vote: people must look.
+    """
+    had = progress.end_offset or Offset(0)
+    if offset < had:
+        told = f"voter {progress.key.node_id} had the log up to {had} on its disk and now asks for {offset}"
+        advice = "its disk is another one or an older copy; remove it from the quorum, format it anew, add it again"
+        q.out.append(Note(f"{told}: {advice}", alarming=True))
+        progress.end_offset = offset
 
 
 def _forget_observers(q: Quorum, leader: Leader, now: Instant) -> None:

@@ -24,6 +24,7 @@ from controller_runtime.raft.config import RaftConfig
 from controller_runtime.raft.election_state import ElectionState
 from controller_runtime.raft.voter_set import EMPTY, Voter, VoterSet
 from controller_runtime.server.config import ServerConfig
+from controller_runtime.storage.consistency import check_same_moment
 from controller_runtime.storage.directories import NodeDirectories, open_directories
 from controller_runtime.storage.filesystem import OsFileSystem
 from controller_runtime.storage.formatting import load_bootstrap_values, usable_directory_id
@@ -74,6 +75,8 @@ def open_disk(config: ServerConfig) -> Disk:
     try:
         metadata_log = MetadataLog.open(filesystem, directories.metadata_log, log_config)
         found = load_quorum_state(filesystem, directories.metadata_log)
+        if config.is_controller:
+            check_same_moment(metadata_log, found)
     except BaseException:
         directories.release()
         raise

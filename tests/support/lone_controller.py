@@ -38,6 +38,7 @@ from controller_runtime.protocol.schema import Message
 from controller_runtime.raft.config import RaftConfig
 from controller_runtime.raft.voter_set import EMPTY, static_voters
 from controller_runtime.server.assembly import _from_file, _to_file
+from controller_runtime.storage.consistency import check_same_moment
 from controller_runtime.storage.errors import CorruptFile
 from controller_runtime.storage.formatting import FormatRequest, InitialVoter, format_directory
 from controller_runtime.storage.metadata_log import METADATA_DIRECTORY, LogConfig, MetadataLog
@@ -100,6 +101,7 @@ class LoneController:
         config = NodeConfig(raft, controller, identity, fixed, snapshots)
         chance = Chance(lambda: Uuid(rng.randbytes(16)), rng.randrange)
         found = load_quorum_state(self.disk, LOG)
+        check_same_moment(self.log, found)
         stored = None if found is None else _from_file(found)
         self.node = ControllerNode(config, self.log, self.log, stored, chance, rng.random, self.now)
         self._perform(self.node.start(self.now, self.wall))

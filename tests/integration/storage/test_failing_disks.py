@@ -1,0 +1,142 @@
+"""Whole processes on disks that fail, fill up, or are slow. The faults are in the system calls (see `support/faulty_disk`)."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+
+import pytest
+
+from controller_runtime.admin.results import NewTopic
+from support.metadata_disk import metadata_directory, snapshots_in
+from support.processes import ENVIRONMENT, Cluster, NodeProcess, eventually
+
+pytestmark = pytest.mark.integration
+
+FAULTY = Path(__file__).parents[2] / "support" / "faulty_disk"
+EIO, ENOSPC = 5, 28
+
+
+def faults_of(node: NodeProcess) -> Path:
+    return node.directory / "faults"
+
+
+def with_faults(cluster: Cluster) -> None:
+    for node in cluster.nodes.values():
+        node.environment = {
+            **ENVIRONMENT,
+            "PYTHONPATH": str(FAULTY),
+            "QUORATE_TEST_FAULTS": str(faults_of(node)),
+        }
+
+
+def break_disk(node: NodeProcess, *lines: str) -> None:
+    faults_of(node).write_text("\n".join(lines) + "\n")
+
+
+def seen(node: NodeProcess) -> list[str]:
+    path = node.directory / "faults.seen"
+    return path.read_text().splitlines() if path.exists() else []
+
+
+def commits_go_on(cluster: Cluster, more: int = 5) -> None:
+    before = cluster.quorum().high_watermark
+    eventually("commits go on", lambda: cluster.quorum().high_watermark >= before + more)
+
+
+@pytest.mark.parametrize("who", ["leader", "follower"])
+def test_a_sync_that_fails_ends_the_process_and_is_never_tried_again(tmp_path: Path, who: str) -> None:
+    with Cluster(tmp_path, controllers=3) as cluster:
+        with_faults(cluster)
+        cluster.start()
+        leader = cluster.wait_for_leader()
+        broken = leader if who == "leader" else next(n for n in cluster.controller_nodes if n is not leader)
+        break_disk(broken, f"fdatasync .log errno {EIO}")
+        assert broken.wait(60) == 1
+        log = f"{metadata_directory(broken.properties['log.dirs'])}/{0:020}.log"
+        assert f"cannot sync {log}: Input/output error" in broken.log()
+        assert seen(broken) == [f"fdatasync {log} failed"], "one failure, and no sync of anything after it"
+        cluster.wait_for_leader(other_than=broken.node_id)
+        commits_go_on(cluster)
+        break_disk(broken)
+        broken.start()
+        eventually("it is back", lambda: broken.http("/readyz")[0] == 200)
+
+
+def test_a_disk_without_room_for_the_log_ends_the_process_and_names_the_file(tmp_path: Path) -> None:
+    with Cluster(tmp_path, controllers=1) as cluster:
+        with_faults(cluster)
+        cluster.start()
+        node = cluster.wait_for_leader()
+        break_disk(node, f"pwrite .log errno {ENOSPC}")
+        assert node.wait(60) == 1
+        assert f"{0:020}.log: No space left on device" in node.log()
+        committed_before = node.log().count("active controller of epoch")
+        break_disk(node)
+        node.start()
+        eventually("it leads again", lambda: node.log().count("active controller of epoch") > committed_before)
+        commits_go_on(cluster)
+
+
+def test_a_disk_without_room_for_a_snapshot_costs_only_the_snapshot(tmp_path: Path) -> None:
+    often = {"metadata.log.max.record.bytes.between.snapshots": "4000", "metadata.max.idle.interval.ms": "20"}
+    with Cluster(tmp_path, controllers=1, extra=often) as cluster:
+        with_faults(cluster)
+        cluster.format()
+        node = cluster.nodes[1]
+        break_disk(node, f"pwrite .part errno {ENOSPC}")
+        node.start()
+        node.wait_for_log("No space left on device")
+        directory = metadata_directory(node.properties["log.dirs"])
+        assert node.is_running
+        assert not snapshots_in(directory)
+        break_disk(node)
+        eventually("the next one is written", lambda: snapshots_in(directory))
+        assert not list(directory.glob("*.part"))
+        commits_go_on(cluster)
+
+
+@pytest.mark.parametrize("who", ["leader", "follower"])
+def test_a_voter_whose_syncs_take_half_a_second_causes_no_election(tmp_path: Path, who: str) -> None:
+    """The loop never waits for a disk: its heartbeats, fetches and answers go on while a sync hangs."""
+    with Cluster(tmp_path, controllers=3) as cluster:
+        with_faults(cluster)
+        cluster.start()
+        leader = cluster.wait_for_leader()
+        slow = leader if who == "leader" else next(n for n in cluster.controller_nodes if n is not leader)
+        commits_go_on(cluster)
+        epoch = cluster.quorum().leader_epoch
+        break_disk(slow, "fdatasync .log sleep 0.5")
+        until = time.monotonic() + 10
+        while time.monotonic() < until:
+            commits_go_on(cluster, 2)
+        found = cluster.quorum()
+        assert (found.leader_id, found.leader_epoch) == (leader.node_id, epoch)
+        break_disk(slow)
+        ends = {one.replica_id: one.log_end_offset for one in found.voters}
+        assert all(end > 0 for end in ends.values()), ends
+
+
+def test_a_snapshot_that_cannot_be_synced_ends_the_process(tmp_path: Path) -> None:
+    often = {"metadata.log.max.record.bytes.between.snapshots": "4000"}
+    with Cluster(tmp_path, controllers=1, brokers=1, extra=often) as cluster:
+        with_faults(cluster)
+        cluster.start()
+        cluster.wait_until_unfenced()
+        node = cluster.nodes[1]
+        break_disk(node, f"fdatasync .part errno {EIO}")
+
+        async def create() -> None:
+            async with cluster.admin(10.0) as admin:
+                for number in range(30):
+                    await admin.create_topics([NewTopic(f"topic-{number}", 8, 1)])
+
+        with pytest.raises(Exception, match=r".*"):
+            asyncio.run(create())
+        assert node.wait(60) == 1
+        assert "-own.checkpoint.part: Input/output error" in node.log()
+        break_disk(node)
+        node.start()
+        cluster.wait_for_leader()
+        assert not list(metadata_directory(node.properties["log.dirs"]).glob("*.part"))
