@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from metadata_pipeline.sources.headers import Ints
+from metadata_pipeline.sources.lockstep import Bools
 
 
 class OffsetCheck:
@@ -25,8 +26,11 @@ class OffsetCheck:
         """A stretch could not be read: what follows may begin anywhere above."""
         self._expected = self._other = None
 
-    def step(self, headers: Any) -> tuple[Ints, Any]:
-        """For the next batches: where each should begin (-1: unknown), and which do not."""
+    def step(self, headers: Any, trusted: Bools) -> tuple[Ints, Bools]:
+        """For the next batches: where each should begin (-1: unknown), and which do not.
+
+        Batches that are not `trusted` (a wrong checksum, another format) say nothing reliable about where they end.
+        """
         bases = headers["base_offset"].astype(np.int64)
         spans = headers["last_offset_delta"].astype(np.int64) + 1
         ends = bases + spans
@@ -36,13 +40,16 @@ class OffsetCheck:
         odd = bases != expected
         if self._other is not None and odd[0] and bases[0] == self._other:
             odd[0], expected[0] = False, self._other
+        doubtful = np.flatnonzero(odd[1:] & ~trusted[:-1]) + 1
+        odd[doubtful], expected[doubtful] = False, -1
         for index in np.flatnonzero(odd[:-1]).tolist():
             if odd[index] and odd[index + 1] and bases[index + 1] == expected[index] + spans[index]:
                 odd[index + 1] = False
                 expected[index + 1] = bases[index + 1]
-        unknown = self._expected is None
+        if self._expected is None:
+            expected[0] = -1
         self._expected = int(ends[-1])
         self._other = int(expected[-1] + spans[-1]) if odd[-1] else None
-        if unknown:
-            expected[0] = -1
-        return expected, odd
+        if not trusted[-1]:
+            self.lost()
+        return expected, odd & trusted

@@ -79,7 +79,7 @@ def _confirmed(segment: Segment, part_bytes: int, filesystem: Any) -> list[int]:
             entries = file.read_at(0, _INDEX_LIMIT)
         with OpenFile(segment.file, filesystem) as log:
             for relative, position in _INDEX_ENTRY.iter_unpack(entries[: len(entries) // 8 * 8]):
-                if position == 0:
+                if relative == 0 and position == 0:
                     break  # the rest was allocated in advance
                 if position < (found[-1] if found else 0) + part_bytes or position > segment.size - part_bytes // 2:
                     continue

@@ -152,14 +152,10 @@ def _judge(piece: Piece, check: OffsetCheck) -> Batches:
     sizes = np.diff(np.append(starts, piece.end))
     crcs = checksums(piece.data, starts, sizes)
     faults = faults_of(headers, crcs)
-    expected, odd = check.step(headers)
+    expected, odd = check.step(headers, np.array([fault is None for fault in faults], np.bool_))
     for index in np.flatnonzero(odd).tolist():
-        if faults[index] is None:
-            base = int(headers[index]["base_offset"])
-            faults[index] = (
-                Fault.OFFSET,
-                f"base offset {base}, {int(expected[index])} is where the batch before it ended",
-            )
+        base = int(headers[index]["base_offset"])
+        faults[index] = (Fault.OFFSET, f"base offset {base}, {int(expected[index])} is where the batch before it ended")
     return Batches(piece.position, raw, headers, starts, sizes, crcs, expected, faults)
 
 
