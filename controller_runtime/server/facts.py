@@ -64,6 +64,7 @@ class RaftFacts:
     new_leaders: int = 0
     refused: Mapping[tuple[str, str], int] = field(default_factory=dict)
     bad_answers: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    diverging_fetches: int = 0
     refused_epochs: int = 0
     impostors: int = 0
 
@@ -172,6 +173,7 @@ class Observer:
             new_leaders=meter.new_leaders,
             refused=dict(meter.refused),
             bad_answers=dict(meter.bad_answers),
+            diverging_fetches=meter.diverging_fetches,
             refused_epochs=replica.counters.refused_epochs,
             impostors=replica.counters.impostors,
         )

@@ -99,6 +99,7 @@ def _peers(raft: RaftFacts) -> Iterable[Sample]:
     for (request, reason), count in sorted({**BAD_ANSWERS, **raft.bad_answers}.items()):
         labels = (("request", request), ("reason", reason))
         yield Sample("quorate_raft_bad_answers_total", count, labels, "counter")
+    yield Sample("quorate_raft_diverging_fetches_total", raft.diverging_fetches, kind="counter")
     yield Sample("quorate_raft_refused_epochs_total", raft.refused_epochs, kind="counter")
     yield Sample("quorate_raft_impostors_total", raft.impostors, kind="counter")
     for replica in raft.replicas:
