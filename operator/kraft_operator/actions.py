@@ -118,6 +118,8 @@ class DiscardClaim:
     claim_uid: str
     pod: str
     pod_uid: str
+    node_is_lost: bool
+    """Nobody is left on the pod's node who could end it: it is deleted without grace, the one case in which that is allowed."""
     step: Step
     reason: str
 

@@ -181,7 +181,8 @@ class Execution:
         self.failpoints.hit("before_call.discard")
         self.kube.delete(CLAIM, namespace, action.claim, uid=action.claim_uid, timeout=self.call_timeout)
         self.failpoints.hit("between_calls.discard")
-        self.kube.delete(POD, namespace, action.pod, uid=action.pod_uid, timeout=self.call_timeout)
+        grace = 0 if action.node_is_lost else None
+        self.kube.delete(POD, namespace, action.pod, uid=action.pod_uid, timeout=self.call_timeout, grace_seconds=grace)
 
     def _restart(self, action: RestartPod) -> None:
         self._still_holds(action.step)

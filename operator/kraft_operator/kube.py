@@ -179,11 +179,13 @@ class Gateway:
 
     def delete(
         self, kind: Kind, namespace: str, name: str, *, uid: str, resource_version: str | None = None,
-        timeout: float | None = None,
+        timeout: float | None = None, grace_seconds: int | None = None,
     ) -> None:  # fmt: skip
         """Delete exactly the object with this UID; one that is gone already is no error."""
         preconditions = {"uid": uid} | ({"resourceVersion": resource_version} if resource_version else {})
-        body = {"preconditions": preconditions, "propagationPolicy": "Background"}
+        body: Object = {"preconditions": preconditions, "propagationPolicy": "Background"}
+        if grace_seconds is not None:
+            body["gracePeriodSeconds"] = grace_seconds
         try:
             self._call("DELETE", kind.path(namespace, name), None, body, timeout=timeout)
         except NotFound:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from controller_runtime.identifiers import Endpoint
-from kraft_operator import pod_facts
+from kraft_operator import pod_facts, volume_facts
 from kraft_operator.api import names
 from kraft_operator.api.spec import KRaftCluster, Role
 from kraft_operator.judgement import Round
@@ -57,6 +57,7 @@ def observe(cluster: KRaftCluster, kube: Gateway, probe: QuorumProbe, before: Ro
         brokers,
         _racks(cluster, pods, kube),
         _orphaned_volumes(ledger, seen_claims, kube),
+        *_stranded_volumes(ledger, pods, kube),
         _owners(ledger_object),
     )
     return Sight(observed, ledger, ledger_object)
@@ -111,6 +112,26 @@ def _orphaned_volumes(ledger: Ledger | None, claims: tuple[Claim, ...], kube: Ga
     alive = {claim.uid for claim in claims}
     names = {each.pv_name for each in ledger.entries if each.pv_name and each.pvc_uid and each.pvc_uid not in alive}
     return frozenset(name for name in names if kube.find(VOLUME, None, name) is not None)
+
+
+def _stranded_volumes(
+    ledger: Ledger | None, pods: tuple[Pod, ...], kube: Gateway
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Of controllers that are not ready: volumes whose node is lost, and volumes whose node is not Ready."""
+    stranded: dict[str, str] = {}
+    unready: dict[str, str] = {}
+    well = {pod.node_id for pod in pods if pod.ready and not pod.terminating}
+    for entry in ledger.entries if ledger else ():
+        if entry.role != Role.CONTROLLER.value or entry.pv_name is None or entry.node_id in well or entry.retired:
+            continue
+        volume = kube.find(VOLUME, None, entry.pv_name)
+        hosts = volume_facts.hosts_of(volume) if volume is not None else ()
+        nodes = {host: kube.find(NODE, None, host) for host in hosts}
+        if nodes and all(volume_facts.is_lost(node) for node in nodes.values()):
+            stranded[entry.pv_name] = ", ".join(hosts)
+        elif nodes and not any(node is not None and volume_facts.is_ready(node) for node in nodes.values()):
+            unready[entry.pv_name] = ", ".join(hosts)
+    return stranded, unready
 
 
 def _surplus(cluster: KRaftCluster, ledger: Ledger | None, sets: tuple[NodeSet, ...]) -> bool:

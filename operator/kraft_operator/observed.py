@@ -197,7 +197,11 @@ class Observed:
     racks: Mapping[int, str] = field(default_factory=dict)
     """Node id to the value of the pool's rack label on the Kubernetes node where its pod is."""
     volumes: frozenset[str] = frozenset()
-    """Names of the PersistentVolumes that the ledger knows and that exist, bound or not."""
+    """Names of the PersistentVolumes that the ledger knows and that exist although their claim is gone."""
+    stranded: Mapping[str, str] = field(default_factory=dict)
+    """Volume of a controller that does not run to the Kubernetes node it was on, which is gone or out of service."""
+    unready: Mapping[str, str] = field(default_factory=dict)
+    """The same for nodes that are merely not Ready: they may come back any moment."""
     ledger_owners: tuple[str, ...] = ()
     """UIDs of the resources that the ledger's ConfigMap goes with; empty when it outlives them."""
 

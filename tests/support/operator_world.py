@@ -125,6 +125,8 @@ class World:
         self.clock = 0
         self.chosen = -1
         self.lagging: set[int] = set()
+        self.away: dict[str, bool] = {}
+        """Volumes whose Kubernetes node is silent, or (True) gone for good."""
         self.frozen: set[int] = set()
         """Nodes whose process hangs: it neither answers nor fetches."""
         self.formats: list[tuple[str, str, int, str]] = []
@@ -241,6 +243,7 @@ class World:
             return
         del self.claims[action.claim]
         disk = self.disks.pop(claim.volume)
+        self.away.pop(claim.volume, None)
         self.lost |= disk.ran
         live = set(self.voters.values())
         if disk.facts.identity is not None and disk.facts.identity.directory_id in live:
@@ -279,6 +282,8 @@ class World:
         if pod is None:
             self._create(node_id, node_set)
             return True
+        if self.claims[pod.claim].volume in self.away:
+            return False
         before = (pod.stage, pod.hold)
         match pod.stage:
             case "inspect":
@@ -455,6 +460,18 @@ class World:
     def freeze(self, node_id: int) -> None:
         self.frozen.add(node_id)
 
+    def cut_power(self, node_id: int) -> None:
+        """The Kubernetes node of this controller, which has the volume, is silent."""
+        pod = self.pods[node_id]
+        self.away[self.claims[pod.claim].volume] = False
+        self.frozen.add(node_id)
+
+    def delete_node(self, node_id: int) -> None:
+        """Its owner deletes the Node object: the pod is collected, a new one cannot be scheduled."""
+        pod = self.pods.pop(node_id)
+        self.away[self.claims[pod.claim].volume] = True
+        self.frozen.discard(node_id)
+
     def lag(self, node_id: int) -> None:
         """It runs, answers and fetches, and its log stands still while others go on."""
         self.lagging.add(node_id)
@@ -503,6 +520,8 @@ class World:
             quorum=self._quorum(),
             brokers=self._brokers(),
             volumes=frozenset(self.disks) - {claim.volume for claim in self.claims.values()},
+            stranded={volume: "k2" for volume, gone in self.away.items() if gone},
+            unready={volume: "k2" for volume, gone in self.away.items() if not gone},
             ledger_owners=self.ledger_owners,
         )
 

@@ -24,6 +24,7 @@ from kraft_operator.api.spec import (
     LifecycleState,
     Listener,
     LostDisk,
+    NodeGone,
     NodeIdRange,
     Pod,
     Probes,
@@ -126,7 +127,11 @@ def _path(spec: ClusterSpec, group: Group) -> str:
 
 def _recovery(policy: Reader) -> RecoveryPolicy:
     text = policy.text("debounce", "10s")
-    return RecoveryPolicy(policy.choice("lostDisk", LostDisk, LostDisk.REPLACE), duration(text, policy.at("debounce")))
+    return RecoveryPolicy(
+        policy.choice("lostDisk", LostDisk, LostDisk.REPLACE),
+        duration(text, policy.at("debounce")),
+        policy.choice("nodeGone", NodeGone, NodeGone.WAIT),
+    )
 
 
 def _image(image: Reader) -> Image:

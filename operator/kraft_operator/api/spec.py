@@ -41,6 +41,11 @@ class LostDisk(StrEnum):
     REPORT = "Report"
 
 
+class NodeGone(StrEnum):
+    WAIT = "Wait"
+    TREAT_AS_LOST = "TreatAsLost"
+
+
 class RolloutStrategy(StrEnum):
     QUORUM_AWARE = "QuorumAware"
     ON_DELETE = "OnDelete"
@@ -145,6 +150,8 @@ class RecoveryPolicy:
 
     lost_disk: LostDisk = LostDisk.REPLACE
     debounce_seconds: float = 10.0
+    node_gone: NodeGone = NodeGone.WAIT
+    """Whether a Kubernetes node that is gone or out of service is proof that the volumes on it are lost."""
 
 
 @dataclass(frozen=True, slots=True)

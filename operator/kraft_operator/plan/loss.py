@@ -1,14 +1,16 @@
 """Whether a voter's disk is lost: evidence, never absence.
 
 A pod that does not run, a node that is silent, a volume that cannot be reached prove nothing. What counts: the claim that the ledger knows
-is gone and its volume too; or the guard in the pod looked into the volume and found it empty, or an old copy of what it was. A volume that
-still exists anywhere may hold the disk, and its owner is asked to put it back or to delete it.
+is gone and its volume too; or the guard in the pod looked into the volume and found it empty, or an old copy of what it was; or the volume was on a
+node that is gone for good, and the resource says that this is a loss. A volume that still exists anywhere may hold the disk, and its owner is asked to
+put it back or to delete it.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from kraft_operator.api.spec import NodeGone
 from kraft_operator.ledger import Entry
 from kraft_operator.observed import Observed, Pod
 from storage_guard.formats import Report
@@ -21,19 +23,43 @@ class Loss:
 
     text: str
     blocked: str | None = None
-    old_copy: bool = False
+    may_end: bool = False
+    """It may turn out to be none by itself."""
 
     def key(self, entry: Entry) -> str:
         """The same suspicion as long as it is about the same directory and the same evidence."""
         return f"lost {entry.node_id} {entry.directory_id} {self.text}"
 
 
-def loss_of(entry: Entry, observed: Observed) -> Loss | None:
+def loss_of(entry: Entry, observed: Observed, node_gone: NodeGone = NodeGone.WAIT) -> Loss | None:
     """None as long as nothing speaks for a loss. `entry` has a directory."""
+    if (away := _out_of_reach(entry, observed, node_gone)) is not None:
+        return away
     pod = observed.pod(entry.node_id)
     report = _report(pod)
     found = _found_in(entry, pod, report, observed) if pod is not None and report is not None else None
     return found or _vanished(entry, pod, observed)
+
+
+def _out_of_reach(entry: Entry, observed: Observed, node_gone: NodeGone) -> Loss | None:
+    """The volume is bound to a Kubernetes node that is lost, or that is silent. Its claim must still be the one the ledger knows."""
+    volume = entry.pv_name or ""
+    claim = next((each for each in observed.claims if each.uid == entry.pvc_uid), None)
+    if claim is None or claim.volume != volume:
+        return None
+    what = f"volume {volume} with directory {entry.directory_id} is on node"
+    if volume in observed.stranded:
+        text = f"{what} {observed.stranded[volume]}, which is gone or out of service"
+        wait = "spec.recoveryPolicy.nodeGone is Wait: set it to TreatAsLost to have the voter replaced on another node"
+        return Loss(text, None if node_gone is NodeGone.TREAT_AS_LOST else wait)
+    if volume in observed.unready:
+        text = f"{what} {observed.unready[volume]}, which is not Ready"
+        return Loss(
+            text,
+            "it may come back: if it will not, delete the Node, or taint it with node.kubernetes.io/out-of-service",
+            may_end=True,
+        )
+    return None
 
 
 def _report(pod: Pod | None) -> Report | None:
@@ -48,9 +74,7 @@ def _found_in(entry: Entry, pod: Pod, report: Report, observed: Observed) -> Los
     if claim is None or not claim.volume:
         return None
     if report.verdict is Disk.REGRESSED:
-        return Loss(
-            f"claim {claim.name} holds an old copy of directory {entry.directory_id}: {report.message}", None, True
-        )
+        return Loss(f"claim {claim.name} holds an old copy of directory {entry.directory_id}: {report.message}")
     if report.verdict is not Disk.EMPTY:
         return None
     if claim.uid == entry.pvc_uid:

@@ -30,11 +30,12 @@ def replace_lost_voters(now: Situation) -> Verdict:
         entry: loss
         for entry in ledger.entries
         if entry.role == Role.CONTROLLER.value and entry.directory_id is not None and not entry.retired
-        if (loss := loss_of(entry, now.observed)) is not None
+        if (loss := loss_of(entry, now.observed, now.cluster.spec.recovery.node_gone)) is not None
     }
     size = len(ledger.controllers or ledger.initial_controllers)
-    if size - len(losses) < size // 2 + 1 and losses:
-        return _too_many(losses, size)
+    proven = {entry: loss for entry, loss in losses.items() if loss.blocked is None}
+    if proven and size - len(proven) < size // 2 + 1:
+        return _too_many(proven, size)
     verdict = Verdict(ledger=ledger)
     for entry, loss in losses.items():
         verdict = _with_loss(now, verdict, entry, loss)
@@ -42,19 +43,22 @@ def replace_lost_voters(now: Situation) -> Verdict:
 
 
 def discard_old_copies(now: Situation) -> Verdict:
-    """A written-off disk that came back takes the place of the new one: its claim goes, the node gets another."""
+    """A written-off disk that came back, or whose node is gone, takes the place of the new one: its claim goes, the node gets another."""
     if now.ledger is None or now.stepped:
         return NOTHING
+    written_off = {each.pvc_uid for each in now.ledger.written_off}
     for entry in now.ledger.entries:
         pod = now.observed.pod(entry.node_id)
         claim = now.observed.claim(pod.claim) if pod is not None else None
-        if pod is None or claim is None or entry.directory_id is not None or not _holds_written_off(pod, now.ledger):
+        if pod is None or claim is None or entry.directory_id is not None or claim.uid not in written_off:
             continue
-        if claim.terminating or pod.terminating or claim.uid not in {each.pvc_uid for each in now.ledger.written_off}:
+        stranded = claim.volume in now.observed.stranded
+        if claim.terminating or not (stranded or _holds_written_off(pod, now.ledger)):
             continue
         step = _step(now, StepKind.DISCARD_CLAIM, entry.node_id, claim.uid, pod.uid)
-        reason = f"directory {pod.inspect.directory_id if pod.inspect else '?'} on it was written off"
-        action = DiscardClaim(claim.name, claim.uid, pod.name, pod.uid, step, reason)
+        where = f", on node {now.observed.stranded[claim.volume]}" if stranded else ""
+        reason = f"its directory was written off{where}"
+        action = DiscardClaim(claim.name, claim.uid, pod.name, pod.uid, stranded, step, reason)
         return Verdict(ledger=now.ledger.with_step(step), actions=(action,))
     return NOTHING
 
@@ -129,7 +133,10 @@ def _with_loss(now: Situation, so_far: Verdict, entry: Entry, loss: Loss) -> Ver
     policy, spoken = now.cluster.spec.recovery, frozenset((entry.node_id,))
     others = {*_between_directories(ledger, now), *so_far.replacing} - {node_id}
     if loss.blocked is not None:
-        answer, spoken = _told("DiskSuspect", node_id, f"{loss.text}, but {loss.blocked}", stalled=True), frozenset()
+        answer, spoken = (
+            _told("DiskSuspect", node_id, f"{loss.text}, but {loss.blocked}", stalled=not loss.may_end),
+            frozenset(),
+        )
     elif policy.lost_disk is LostDisk.REPORT:
         remedy = "spec.recoveryPolicy.lostDisk is Report: set it to Replace to have the voter replaced"
         answer, spoken = _told("DiskLost", node_id, f"{loss.text}; {remedy}", stalled=True), frozenset()

@@ -116,6 +116,8 @@ class Script:
                 return "image", {"repository": "kafka", "tag": value}
             case "ondelete":
                 return "rollout", {"strategy": "OnDelete"}
+            case "treat-as-lost":
+                return "recoveryPolicy", {"nodeGone": "TreatAsLost"}
             case "report":
                 return "recoveryPolicy", {"lostDisk": "Report"}
             case _:
