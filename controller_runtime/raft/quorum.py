@@ -65,6 +65,8 @@ class Quorum:
     """One mutable object per replica."""
 
     __slots__ = (
+        "_judged",
+        "_votes",
         "answered_epochs",
         "calls",
         "config",
@@ -105,6 +107,8 @@ class Quorum:
         self.told_epochs = Allowance(most=TOLD_EPOCHS, per_second=TOLD_EPOCHS_PER_SECOND, left=TOLD_EPOCHS)
         self.answered_epochs = Allowance(ANSWERED_EPOCHS, ANSWERED_EPOCHS_PER_SECOND, ANSWERED_EPOCHS)
         self.wake_at: Instant | None = None
+        self._judged: VoterSet | None = None
+        self._votes = False
 
     # What is known.
 
@@ -126,7 +130,11 @@ class Quorum:
 
     @property
     def is_voter(self) -> bool:
-        return self.config.can_vote and self.voters.match(self.config.key) is not None
+        voters = self.voters
+        if self._judged is not voters:  # asked dozens of times per event; a set never changes
+            self._judged = voters
+            self._votes = self.config.can_vote and voters.match(self.config.key) is not None
+        return self._votes
 
     @property
     def leader_id(self) -> NodeId | None:

@@ -28,7 +28,10 @@ class Voter:
     max_kraft_version: int = 0
 
     def endpoint(self, listener: str) -> Endpoint | None:
-        return dict(self.listeners).get(listener)
+        for name, endpoint in self.listeners:
+            if name == listener:
+                return endpoint
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +59,10 @@ class VoterSet:
         return len(self.voters) // 2 + 1
 
     def by_id(self, node_id: NodeId) -> Voter | None:
-        return next((voter for voter in self.voters if voter.key.node_id == node_id), None)
+        for voter in self.voters:
+            if voter.key.node_id == node_id:
+                return voter
+        return None
 
     def match(self, key: ReplicaKey) -> Voter | None:
         """The voter that this replica is. A voter without a directory id (kraft.version 0) matches by node id alone."""
