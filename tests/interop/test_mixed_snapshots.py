@@ -6,11 +6,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from controller_runtime.protocol.api_keys import ApiKey
+from controller_runtime.protocol.framing import decode_request, decode_response, encode_request
+from controller_runtime.protocol.messages.fetch_snapshot_request import FetchSnapshotRequest, SnapshotId
+from controller_runtime.protocol.messages.fetch_snapshot_response import FetchSnapshotResponse
 from support.config_load import ConfigLoad
+from support.frame_proxy import FrameProxy
 from support.metadata_disk import image_of_log, image_of_snapshot, snapshots_in
 from support.mixed_quorum import JAVA, OURS, MixedQuorum
 from support.mixed_story import SOAK, assert_nothing_is_lost, chosen
@@ -101,3 +107,52 @@ def test_a_directory_is_taken_over_by_java_and_back_again_and_again(
                     load.wait_for(10)
         compared = assert_nothing_is_lost(quorum, load)
         sampled(f"{HANDOVERS} handovers of two directories: {len(load.names)} changes, {compared} batches alike")
+
+
+class WrongSnapshot:
+    """The first requests for a snapshot ask for one that never was."""
+
+    def __init__(self, times: int) -> None:
+        self.left = times
+
+    def __call__(self, frame: bytes) -> bytes:
+        if not self.left or int.from_bytes(frame[:2], "big") != ApiKey.FETCH_SNAPSHOT:
+            return frame
+        self.left -= 1
+        request = decode_request(frame)
+        body, header = request.body, request.header
+        assert isinstance(body, FetchSnapshotRequest)
+        ((topic,),) = (body.topics,)
+        ((partition,),) = (topic.partitions,)
+        wrong = replace(partition, snapshot_id=SnapshotId(end_offset=partition.snapshot_id.end_offset + 1, epoch=1))
+        changed = replace(body, topics=(replace(topic, partitions=(wrong,)),))
+        version = header.request_api_version
+        return encode_request(changed, version, header.correlation_id, header.client_id, with_length=False)
+
+
+@pytest.mark.timeout(600)
+def test_our_observer_goes_back_to_fetch_when_javas_leader_refuses_a_snapshot(tmp_path: Path) -> None:
+    """A 4.3.1 leader answers every error of FetchSnapshot with a top-level -1 and no topics: the observer asks again from Fetch on."""
+    with MixedQuorum(tmp_path, "J", spares="O", extra=OFTEN) as quorum:
+        port = quorum.node(1).port
+        with FrameProxy(port, WrongSnapshot(times=3)) as proxy:
+            for node in quorum.cluster.nodes.values():
+                node.properties["controller.quorum.bootstrap.servers"] = f"127.0.0.1:{proxy.port}"
+            quorum.node(1).properties["advertised.listeners"] = f"CONTROLLER://127.0.0.1:{proxy.port}"
+            quorum.node(1).properties["listeners"] = f"CONTROLLER://127.0.0.1:{port}"
+            quorum.start([1])
+            with ConfigLoad(f"127.0.0.1:{port}") as load:
+                load.wait_for(60)
+                wait_for_snapshots(quorum, 1)
+                quorum.boot(2)
+                quorum.wait_until_following([2])
+            refused = [
+                decode_response(frame, ApiKey.FETCH_SNAPSHOT, 1).body
+                for key, frame in list(proxy.answers)
+                if key == ApiKey.FETCH_SNAPSHOT
+            ]
+        codes = [one.error_code for one in refused if isinstance(one, FetchSnapshotResponse)]
+        assert codes[:3] == [-1, -1, -1]
+        assert set(codes[3:]) == {0}
+        assert log_start(quorum.metadata(2)) > 0
+        assert quorum.is_running(2)
