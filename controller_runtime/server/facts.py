@@ -11,13 +11,11 @@ import time
 from collections.abc import Mapping
 from typing import Final
 
-from controller_runtime.identifiers import NO_DIRECTORY, Instant, ReplicaKey
+from controller_runtime.identifiers import NO_DIRECTORY, Instant
 from controller_runtime.metadata.image import MetadataImage
 from controller_runtime.node.metadata_replica import MetadataReplica
 from controller_runtime.node.ports import Node
 from controller_runtime.node.snapshots import SnapshotKeeper
-from controller_runtime.raft.replica import Replica
-from controller_runtime.raft.roles import Candidate, Follower, Leader, Prospective, Resigned, Unattached
 from controller_runtime.server.image_facts import ImageCounter, ImageFacts
 from controller_runtime.server.measuring import Distribution, IdleShare, Rate, WatchedNode
 from controller_runtime.values import dataclass, field
@@ -145,75 +143,42 @@ class Observer:
                 return self.images.count(image)
             return await asyncio.to_thread(self.images.count, image)
 
-    def raft(self, meta: MetadataReplica, static_configured: bool) -> RaftFacts:
+    def raft(self, meta: MetadataReplica) -> RaftFacts:
         replica, meter, now = meta.replica, meta.meter, self.now()
-        voted = voted_key(replica, meta.config.key)
-        described = replica.describe(now)
+        seen = replica.status(now)
+        voted = seen.voted
         return RaftFacts(
-            state=state_name(replica),
-            epoch=replica.epoch,
-            leader_id=replica.leader_id,
+            state=seen.state,
+            epoch=seen.epoch,
+            leader_id=seen.leader_id,
             voted_id=None if voted is None else voted.node_id,
             voted_directory=None if voted is None or voted.directory_id == NO_DIRECTORY else str(voted.directory_id),
-            high_watermark=replica.high_watermark,
-            log_end_offset=replica.log.end_offset,
-            log_end_epoch=replica.log.last_epoch,
+            high_watermark=seen.high_watermark,
+            log_end_offset=seen.log_end_offset,
+            log_end_epoch=seen.log_end_epoch,
             log_start_offset=replica.log.start_offset,
-            voters=len(replica.voters),
+            voters=seen.voters,
             voters_without_address=sum(v.endpoint(meta.config.listener) is None for v in replica.voters.voters),
-            observers=None if described is None else len(described.observers),
-            uncommitted_voter_change=None if described is None else has_uncommitted_voters(replica),
-            replicas=() if described is None else replica_facts(meta, now),
+            observers=seen.observers,
+            uncommitted_voter_change=seen.uncommitted_voter_change,
+            replicas=replica_facts(meta, now),
             commit_latency_ms=_in_ms(meter.commits.average_and_maximum(now)),
             election_latency_ms=_in_ms(meter.elections.average_and_maximum(now)),
             append_rate=self._appended.per_second(meter.appended_records, now),
             fetch_rate=self._fetched.per_second(meter.fetched_records, now),
             idle_ratio=self._idle.read(),
-            ignored_static_voters=static_configured and replica.voter_history.latest_offset is not None,
+            ignored_static_voters=seen.ignores_static_voters,
             new_leaders=meter.new_leaders,
             refused=dict(meter.refused),
             bad_answers=dict(meter.bad_answers),
             diverging_fetches=meter.diverging_fetches,
-            refused_epochs=replica.counters.refused_epochs,
-            impostors=replica.counters.impostors,
+            refused_epochs=seen.counters.refused_epochs,
+            impostors=seen.counters.impostors,
         )
 
 
 def _in_ms(seconds: tuple[float, float] | None) -> tuple[float, float] | None:
     return None if seconds is None else (seconds[0] * 1000, seconds[1] * 1000)
-
-
-def voted_key(replica: Replica, own: ReplicaKey) -> ReplicaKey | None:
-    """Whom this node voted for in its epoch."""
-    match replica.role:
-        case Unattached(voted=voted) | Prospective(voted=voted) | Follower(voted=voted) | Resigned(voted=voted):
-            return voted
-        case Candidate() | Leader():
-            return own
-
-
-def has_uncommitted_voters(replica: Replica) -> bool:
-    written = replica.voter_history.latest_offset
-    return written is not None and written >= (replica.high_watermark or 0)
-
-
-def state_name(replica: Replica) -> str:
-    """Kafka's current-state."""
-    match replica.role:
-        case Leader():
-            return "leader"
-        case Candidate():
-            return "candidate"
-        case Resigned():
-            return "resigned"
-        case Follower():
-            return "follower" if replica.is_voter else "observer"
-        case Prospective(voted=voted):
-            return "prospective" if voted is None else "prospective-voted"
-        case Unattached(voted=voted):
-            if not replica.is_voter:
-                return "observer"
-            return "unattached" if voted is None else "unattached-voted"
 
 
 def replica_facts(meta: MetadataReplica, now: Instant) -> tuple[ReplicaFacts, ...]:

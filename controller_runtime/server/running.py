@@ -88,7 +88,7 @@ class RunningController:
         return NodeFacts(
             node_id=self._config.node_id,
             cluster_id=self._disk.directories.cluster_id,
-            raft=observer.raft(node.meta, bool(self._config.quorum_voters)),
+            raft=observer.raft(node.meta),
             log=controller_log_facts(node, self._disk),
             image=image,
             controller=controller_facts(node, observer),

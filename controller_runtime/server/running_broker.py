@@ -77,7 +77,7 @@ class RunningBroker:
         return NodeFacts(
             node_id=self._config.node_id,
             cluster_id=self._disk.directories.cluster_id,
-            raft=observer.raft(self._meta, bool(self._config.quorum_voters)),
+            raft=observer.raft(self._meta),
             log=self._log_facts(),
             image=image,
             controller=controller_facts(node.controller, observer) if isinstance(node, CombinedNode) else None,
