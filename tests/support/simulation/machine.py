@@ -27,7 +27,9 @@ from controller_runtime.node.effects import (
     NodeEffect,
     ResetLog,
     Respond,
+    RollLog,
     SaveElection,
+    ScrubLog,
     ShortenLog,
     Stop,
     TakeSnapshot,
@@ -36,6 +38,7 @@ from controller_runtime.node.effects import (
 )
 from controller_runtime.node.events import (
     LogFlushed,
+    LogScrubbed,
     NodeEvent,
     RequestReceived,
     SnapshotFlushed,
@@ -49,7 +52,7 @@ from controller_runtime.raft.config import RaftConfig
 from controller_runtime.raft.election_state import ElectionState
 from controller_runtime.raft.voter_set import VoterSet
 from controller_runtime.storage import snapshot_writer
-from controller_runtime.storage.errors import DiskFailed
+from controller_runtime.storage.errors import CorruptFile, DiskFailed
 from controller_runtime.storage.formatting import load_bootstrap_values
 from controller_runtime.storage.metadata_log import LogConfig, MetadataLog, PendingWrite
 from controller_runtime.storage.quorum_state import QuorumState, load_quorum_state, save_quorum_state
@@ -347,6 +350,10 @@ class Machine:
                 self._take_snapshot(effect)
             case ShortenLog(snapshot_id):
                 self.log.delete_before(snapshot_id)
+            case RollLog():
+                self.log.roll()
+            case ScrubLog(max_bytes):
+                self.world.later(0.01, self.while_up(lambda: self._scrub(max_bytes)))
             case CloseConnection():
                 self.world.violation(f"machine {self.id} closed a connection")
             case Log():
@@ -395,6 +402,17 @@ class Machine:
         self._snapshot = write, asked
         delay = self.world.disk_delay(self) + self.world.disk_delay(self)
         self.world.later(delay, self.while_up(self._snapshot_written))
+
+    def _scrub(self, max_bytes: int) -> None:
+        assert self.log is not None
+        found = self.log.begin_scrub(max_bytes)
+        damage = None
+        if found is not None:
+            try:
+                self.log.scrubbed(found, found.perform())
+            except CorruptFile as error:
+                damage = str(error)
+        self.feed(LogScrubbed(damage))
 
     def _snapshot_written(self) -> None:
         assert self.log is not None
