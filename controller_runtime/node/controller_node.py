@@ -137,6 +137,8 @@ class ControllerNode:
         self._pending = PendingReplies()
         self._stopped = False
         self._wants_turn = False
+        self._quorum: tuple[NodeId, int] | None = None
+        """The leader and the kraft.version as requests of this step are told them."""
         self.counters = OperationCounters()
 
     # What others may know.
@@ -186,11 +188,15 @@ class ControllerNode:
     # Driving it.
 
     def start(self, now: Instant, wall: WallClock) -> list[NodeEffect]:
-        self.meta.begin_step()
+        self._begin_step()
         return self._finish(self.meta.start(now, wall), now, wall)
 
-    def step(self, event: NodeEvent, now: Instant, wall: WallClock) -> list[NodeEffect]:
+    def _begin_step(self) -> None:
         self.meta.begin_step()
+        self._quorum = None
+
+    def step(self, event: NodeEvent, now: Instant, wall: WallClock) -> list[NodeEffect]:
+        self._begin_step()
         try:
             return self._finish(self._on_event(event, now, wall), now, wall)
         except (ReplayError, ProtocolError) as error:
@@ -198,7 +204,7 @@ class ControllerNode:
 
     def step_requests(self, requests: Sequence[RequestReceived], now: Instant, wall: WallClock) -> list[NodeEffect]:
         """One step for requests that came at the same moment: decided one after another, written and released together."""
-        self.meta.begin_step()
+        self._begin_step()
         out: list[NodeEffect] = []
         try:
             for request in requests:
@@ -262,6 +268,7 @@ class ControllerNode:
     def _on_request(self, event: RequestReceived, now: Instant, wall: WallClock) -> list[NodeEffect]:
         if event.api_key in RAFT_KEYS:
             # Consensus may write control records: decisions that have their offsets go first.
+            self._quorum = None
             ahead = self._flush_writer(now, wall) if event.api_key in VOTER_KEYS else []
             return ahead + self.meta.request(event, now, wall)
         match event.body:
@@ -344,23 +351,16 @@ class ControllerNode:
         ahead = self._flush_writer(now, wall)
         out = ahead + self.meta.upgrade_kraft_version(writer.epoch, level, now, wall)
         writer.skip_to(self.meta.end_offset)
+        self._quorum = None
         return out
 
     def _context(
         self, event: RequestReceived, version: int, principal: str, next_offset: Offset, wall: WallClock
     ) -> RequestContext:
-        replica = self.meta.replica
-        leader = replica.leader_id
-        level = replica.voter_history.kraft_version
-        return RequestContext(
-            version,
-            next_offset,
-            wall,
-            event.connection.listener,
-            principal,
-            NO_NODE if leader is None else leader,
-            level,
-        )
+        if self._quorum is None:
+            leader = self.meta.replica.leader_id
+            self._quorum = (NO_NODE if leader is None else leader, self.meta.replica.voter_history.kraft_version)
+        return RequestContext(version, next_offset, wall, event.connection.listener, principal, *self._quorum)
 
     def _reply(self, asker: Asker, response: Message) -> NodeEffect:
         if asker.envelope is None:

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     pass
 
 _pack_length: Final = struct.Struct(">i").pack
+_pack_request_head: Final = struct.Struct(">hhih").pack
+_NO_TAGS: Final = b"\0"
 _unpack_length: Final = struct.Struct(">i").unpack_from
 _unpack_key_and_version: Final = struct.Struct(">hh").unpack_from
 
@@ -109,17 +111,23 @@ def encode_request(
     """A request's frame."""
     key = body.KEY
     assert key is not None, f"{type(body).__name__} is no request"
-    header = RequestHeader(
-        request_api_key=key, request_api_version=version, correlation_id=correlation_id, client_id=client_id
-    )
-    return _frame(encode(header, request_header_version(key, version)), encode(body, version), with_length)
+    head = _request_head(key, version, correlation_id, client_id)
+    return _frame(head, encode(body, version), with_length)
+
+
+def _request_head(key: int, version: int, correlation_id: int, client_id: str | None) -> bytes:
+    """`encode(RequestHeader(...))`, spelled out: the same few bytes go before everything that is sent."""
+    name = b"" if client_id is None else client_id.encode()
+    fixed = _pack_request_head(key, version, correlation_id, -1 if client_id is None else len(name))
+    return fixed + name + _NO_TAGS if request_header_version(key, version) == 2 else fixed + name
 
 
 def encode_response(body: Message, request: RequestHeader, *, with_length: bool = True) -> bytes:
     """The frame that answers the request with this header."""
     version = request.request_api_version
-    header = ResponseHeader(correlation_id=request.correlation_id)
-    head = encode(header, response_header_version(request.request_api_key, version))
+    head = _pack_length(request.correlation_id)
+    if response_header_version(request.request_api_key, version):
+        head += _NO_TAGS
     return _frame(head, encode(body, version), with_length)
 
 

@@ -10,9 +10,19 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from controller_runtime.identifiers import Uuid
+from controller_runtime.protocol.api_keys import (
+    APIS,
+    request_class,
+    request_header_version,
+    response_class,
+    response_header_version,
+)
 from controller_runtime.protocol.codec import decode, decode_prefix, encode
+from controller_runtime.protocol.framing import encode_request, encode_response
 from controller_runtime.protocol.json_form import from_json, to_json
 from controller_runtime.protocol.messages import MODULES, message_class
+from controller_runtime.protocol.messages.request_header import RequestHeader
+from controller_runtime.protocol.messages.response_header import ResponseHeader
 from controller_runtime.protocol.schema import FieldSpec, Struct
 
 pytestmark = pytest.mark.properties
@@ -81,3 +91,24 @@ def test_a_message_survives_kafkas_json(data: st.DataObject) -> None:
     shown = to_json(message, version)
     if "SizeInBytes" not in repr(shown):
         assert from_json(cls, shown, version) == message
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    st.sampled_from([(each.key, version) for each in APIS for version in (each.lowest, each.highest)]),
+    st.integers(-(1 << 31), (1 << 31) - 1),
+    st.none() | st.text(max_size=20),
+)
+def test_headers_that_are_spelled_out_are_those_of_the_codec(
+    api: tuple[int, int], correlation: int, client_id: str | None
+) -> None:
+    key, version = api
+    header = RequestHeader(
+        request_api_key=key, request_api_version=version, correlation_id=correlation, client_id=client_id
+    )
+    asked, answered = request_class(key)(), response_class(key)()
+    body = encode(asked, version)
+    head = encode(header, request_header_version(key, version))
+    assert encode_request(asked, version, correlation, client_id, with_length=False) == head + body
+    told = encode(ResponseHeader(correlation_id=correlation), response_header_version(key, version))
+    assert encode_response(answered, header, with_length=False) == told + encode(answered, version)
