@@ -4,6 +4,7 @@
     python -m benchmarks quorum --pairs 5        the whole table of the quorum: Apache Kafka and etcd beside it (about 40 minutes)
     python -m benchmarks quorum --pairs 1 --only load kill --kinds quorate etcd
     python -m benchmarks soak --minutes 60       full load, and no election without a fault
+    python -m benchmarks hot                     where a leader's time goes under load: its profile
     python -m benchmarks operator                on the single-machine Kubernetes (root, Go)
 
 Groups of the quorum: load, append, start, kill, freeze, cut, memory. Apache Kafka's part needs Java and Maven; etcd's, and the load generator, Go.
@@ -21,7 +22,7 @@ from typing import Final
 ROOT: Final = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "tests"))  # the peers are started by the code that the tests use
 
-AREAS: Final = ("wire", "quorum", "image", "operator", "soak")
+AREAS: Final = ("wire", "quorum", "image", "operator", "soak", "hot")
 BY_DEFAULT: Final = ("wire", "quorum", "image")
 
 
@@ -64,7 +65,7 @@ def main(arguments: list[str] | None = None) -> int:
 
         kinds = tuple(options.kinds or KINDS)
         asked = quorum.Options(options.pairs, options.seconds, options.faults, tuple(options.only), kinds)
-        rows = quorum.run(say, asked)
+        rows = quorum.run(say, asked, lambda so_far: write_json([], options.json, so_far))
     if "operator" in options.areas:
         from benchmarks import kubernetes
 
@@ -81,6 +82,10 @@ def main(arguments: list[str] | None = None) -> int:
     if "image" in options.areas:
         say("image: memory and replay time of 100,000 and a million partitions (no peer: figures of ours only)")
         subprocess.run([sys.executable, str(ROOT / "benchmarks" / "image.py")], check=True, cwd=ROOT)
+    if "hot" in options.areas:
+        from benchmarks import hot
+
+        hot.run(say, options.seconds)
     if "soak" in options.areas:
         from benchmarks import soak
 

@@ -115,6 +115,8 @@ class Quorum:
     """Further properties of Kafka's nodes and ours, or further flags of etcd, by kind's own names."""
     network: Network | None = None
     count_syncs: bool = False
+    profiled: bool = False
+    """Ours only: each process leaves `profile` in its directory when it is terminated."""
     members: list[Member] = field(default_factory=list)
 
     def format(self) -> None:
@@ -205,6 +207,10 @@ class Quorum:
     def _server(self, member: Member) -> list[str]:
         if self.kind == "etcd":
             return [str(programs.go_program("etcd")), *self._etcd_flags(member)]
+        if self.profiled:
+            where = str(member.directory / "profile")
+            command = self._tool("kafka-server-start", [str(member.properties)])
+            return [command[0], "-m", "cProfile", "-o", where, *command[1:]]
         return self._tool("kafka-server-start", [str(member.properties)])
 
     def _etcd_flags(self, member: Member) -> list[str]:

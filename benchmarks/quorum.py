@@ -7,6 +7,7 @@ with the ratio to each peer. Rows come in groups that can be asked for one by on
 from __future__ import annotations
 
 import shutil
+import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -17,8 +18,8 @@ from typing import Final
 
 from benchmarks import failover, load, partitions
 from benchmarks.appends import measure as measure_appends
-from benchmarks.clusters import KINDS, Kind, Quorum, prepare_class_data_archive
-from benchmarks.report import Row
+from benchmarks.clusters import KINDS, BenchmarkError, Kind, Quorum, prepare_class_data_archive
+from benchmarks.report import Row, quantity
 
 Say = Callable[[str], None]
 Samples = dict[str, list[float]]
@@ -156,32 +157,44 @@ def larger_is_better(name: str) -> bool | None:
     return name.startswith("records/s")
 
 
-def run(say: Say, options: Options) -> list[Row]:
+def run(say: Say, options: Options, partly: Callable[[list[Row]], None] = lambda _: None) -> list[Row]:
+    """`partly` gets the rows so far after every group. A run that fails is told and left out."""
     work = Path(tempfile.mkdtemp(prefix="quorate-bench-"))
     samples: dict[str, dict[Kind, list[float]]] = {}
+    rows: list[Row] = []
     try:
         if "apache-kafka" in options.kinds:
             prepare_class_data_archive(work)
         for group in GROUPS:
-            kinds = tuple(kind for kind in options.kinds if kind in group.kinds)
-            if options.groups and group.name not in options.groups:
-                continue
-            for number in range(options.pairs):
-                turn = number % max(1, len(kinds))
-                for kind in kinds[turn:] + kinds[:turn]:
-                    directory = work / f"{group.name}-{number}-{kind}"
-                    found = group.run(kind, directory, options)
-                    shutil.rmtree(directory, ignore_errors=True)
-                    for name, values in found.items():
-                        samples.setdefault(name, {}).setdefault(kind, []).extend(values)
-                    say(f"{group.name}: pair {number + 1} of {options.pairs}, {kind}: {_in_short(found)}")
+            if not options.groups or group.name in options.groups:
+                _measure(group, say, options, work, samples)
+                rows = [row for name, by_kind in samples.items() for row in rows_of(name, by_kind)]
+                partly(rows)
     finally:
         shutil.rmtree(work, ignore_errors=True)
-    return [row for name, by_kind in samples.items() for row in rows_of(name, by_kind)]
+    return rows
+
+
+def _measure(group: Group, say: Say, options: Options, work: Path, samples: dict[str, dict[Kind, list[float]]]) -> None:
+    kinds = tuple(kind for kind in options.kinds if kind in group.kinds)
+    for number in range(options.pairs):
+        turn = number % max(1, len(kinds))
+        for kind in kinds[turn:] + kinds[:turn]:
+            directory = work / f"{group.name}-{number}-{kind}"
+            try:
+                found = group.run(kind, directory, options)
+            except (BenchmarkError, OSError, subprocess.SubprocessError) as error:
+                say(f"{group.name}: pair {number + 1} of {options.pairs}, {kind}: FAILED, not counted: {error}")
+                continue
+            finally:
+                shutil.rmtree(directory, ignore_errors=True)
+            for name, values in found.items():
+                samples.setdefault(name, {}).setdefault(kind, []).extend(values)
+            say(f"{group.name}: pair {number + 1} of {options.pairs}, {kind}: {_in_short(found)}")
 
 
 def _in_short(found: Samples) -> str:
-    return "; ".join(f"{name} {median(values):.4g}{unit_of(name)}" for name, values in found.items())
+    return "; ".join(f"{name} {quantity(median(values), unit_of(name))}" for name, values in found.items())
 
 
 def rows_of(name: str, by_kind: dict[Kind, list[float]]) -> list[Row]:
