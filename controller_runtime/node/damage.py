@@ -25,7 +25,6 @@ class DamageWatch:
 
     def __init__(self, scrub_interval_ms: int, meta: MetadataReplica, keeper: SnapshotKeeper, now: Instant) -> None:
         """`scrub_interval_ms` lies between two slices of SCRUB_BYTES; 0: never."""
-        self.findings = 0
         self._interval_s = scrub_interval_ms / 1000
         self._meta = meta
         self._keeper = keeper
@@ -59,7 +58,7 @@ class DamageWatch:
         if text in self._known:
             return []
         self._known.add(text)
-        self.findings += 1
+        self._keeper.damages += 1
         self._keeper.renew(self._meta.end_offset)
         advice = "this disk has lost what it was given: it is not served, a snapshot will replace it; check the disk"
         return [Log("error", f"metadata log corruption: {text}; {advice}"), RollLog()]

@@ -81,6 +81,8 @@ class SnapshotKeeper:
         """When it was written, or this node started."""
         self.failures = 0
         """Snapshots that could not be written."""
+        self.damages = 0
+        """Places on the disk that gave back other bytes (see `damage`)."""
         self._meta = meta
         self._log = log
         self._snapshots = snapshots

@@ -78,6 +78,8 @@ class LogFacts:
     latest_snapshot_bytes: int
     latest_snapshot_age_ms: int
     failed_snapshots: int = 0
+    damages: int = 0
+    """Places on the disk that gave back other bytes than were written."""
     syncs: int = 0
     now_ms: int = 0
 
@@ -209,6 +211,7 @@ def log_facts(keeper: SnapshotKeeper, offset: int, timestamp_ms: int, loaded: in
         latest_snapshot_bytes=keeper.latest_size_bytes,
         latest_snapshot_age_ms=int((Observer.now() - keeper.latest_at) * 1000),
         failed_snapshots=keeper.failures,
+        damages=keeper.damages,
         syncs=syncs,
         now_ms=time.time_ns() // 1_000_000,
     )

@@ -196,6 +196,7 @@ def _log(raft: RaftFacts, log: LogFacts) -> Iterable[Sample]:
     yield Sample(jmx_name("kafka.log", "Log", "LogEndOffset"), raft.log_end_offset, labels)
     flushes = jmx_name("kafka.log", "LogFlushStats", "LogFlushRateAndTimeMs")
     yield Sample(f"{flushes}_count", log.syncs, kind="counter")
+    yield Sample("quorate_metadata_log_corruptions_total", log.damages, kind="counter")
 
 
 def _known(value: int | None, less: int = 0) -> int:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from controller_runtime.admin.results import NewTopic
+from controller_runtime.storage.file_names import snapshot_file
 from support.metadata_disk import metadata_directory, snapshots_in
 from support.processes import ENVIRONMENT, Cluster, NodeProcess, eventually
 
@@ -116,6 +117,49 @@ def test_a_voter_whose_syncs_take_half_a_second_causes_no_election(tmp_path: Pat
         break_disk(slow)
         ends = {one.replica_id: one.log_end_offset for one in found.voters}
         assert all(end > 0 for end in ends.values()), ends
+
+
+def test_bit_rot_is_found_by_the_scrub_told_and_replaced(tmp_path: Path) -> None:
+    extra = {
+        "metadata.log.max.record.bytes.between.snapshots": "4000",
+        "metadata.max.idle.interval.ms": "20",
+        "quorate.scrub.interval.ms": "100",
+    }
+    with Cluster(tmp_path, controllers=1, extra=extra) as cluster:
+        cluster.start()
+        node = cluster.wait_for_leader()
+        directory = metadata_directory(node.properties["log.dirs"])
+        rotten = snapshot_file(eventually("two snapshots", lambda: snapshots_in(directory)[1:])[0])
+        path = directory / rotten
+        path.chmod(0o600)
+        with path.open("r+b") as file:
+            file.seek(100)
+            good = file.read(1)
+            file.seek(100)
+            file.write(bytes([good[0] ^ 1]))
+        node.wait_for_log(f"metadata log corruption: {path} at byte ")
+        assert "quorate_metadata_log_corruptions_total 1\n" in node.http("/metrics")[1]
+        eventually("it is replaced", lambda: not path.exists())
+        assert "the log begins at snapshot" in node.log()
+        assert "ERROR metadata log corruption" in node.log()
+        commits_go_on(cluster)
+        node.kill()
+        node.start()
+        cluster.wait_for_leader()
+
+
+def test_a_node_that_stops_gives_up_the_snapshot_it_is_writing(tmp_path: Path) -> None:
+    often = {"metadata.log.max.record.bytes.between.snapshots": "4000", "metadata.max.idle.interval.ms": "20"}
+    with Cluster(tmp_path, controllers=1, extra=often) as cluster:
+        with_faults(cluster)
+        cluster.format()
+        node = cluster.nodes[1]
+        break_disk(node, "pwrite .part sleep 0.7")
+        node.start()
+        directory = metadata_directory(node.properties["log.dirs"])
+        eventually("it writes one", lambda: list(directory.glob("*-own.checkpoint.part")))
+        assert node.stop() == 0
+        assert not list(directory.glob("*.part"))
 
 
 def test_a_snapshot_that_cannot_be_synced_ends_the_process(tmp_path: Path) -> None:

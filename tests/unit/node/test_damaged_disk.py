@@ -35,7 +35,7 @@ def test_a_leader_does_not_serve_a_damaged_batch_and_offers_a_snapshot_instead()
     both.run(10, lambda: both.follower.node.image_offset >= leader.node.image_offset > 0)
     assert len(errors(leader)) == 1
     assert f"{LOG}/{closed} at byte " in errors(leader)[0]
-    assert leader.node.damage.findings == 1
+    assert leader.node.keeper.damages == 1
     assert leader.log.start_offset > 0
     assert closed not in leader.disk.list_directory(LOG)
     assert both.follower.node.image == leader.node.image
@@ -57,7 +57,7 @@ def test_a_scrub_finds_what_nobody_reads_and_the_file_is_replaced(what: str) -> 
     rot(node, name, 40)
     node.run(30)
     assert [name in text for text in errors(node)] == [True], "once, though the round comes by again"
-    assert node.node.damage.findings == 1
+    assert node.node.keeper.damages == 1
     assert name not in node.disk.list_directory(LOG)
     assert node.log.snapshots()[-1].offset > old.offset
     LoneController(node.disk.survivors("synced only"), started_at=node.now).run(1)
