@@ -125,7 +125,7 @@ def _start_snapshot(q: Quorum, role: Follower, response: FetchResponse) -> None:
     snapshot_id = response.snapshot_id
     assert snapshot_id is not None
     if snapshot_id.offset <= 0 or snapshot_id.epoch < 0:
-        q.note(f"leader {response.leader_id} offers an impossible snapshot {snapshot_id}: ignored")
+        q.note_once(f"leader {response.leader_id} offers an impossible snapshot {snapshot_id}: ignored")
         return
     if snapshot_id.offset <= (q.high_watermark or 0):
         q.note_once(f"leader {response.leader_id} offers snapshot {snapshot_id} for what this node has: ignored")

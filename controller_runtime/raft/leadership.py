@@ -128,10 +128,10 @@ def _take_leader(q: Quorum, request: BeginQuorumEpochRequest, now: Instant) -> R
         return RaftError.UNKNOWN_LEADER_EPOCH
     role = q.role
     if request.epoch == q.epoch and isinstance(role, Leader | Resigned):
-        q.note(f"node {request.leader_id} says it leads epoch {q.epoch}, which this node won: ignored")
+        q.note_once(f"node {request.leader_id} says it leads epoch {q.epoch}, which this node won: ignored")
         return RaftError.FENCED_LEADER_EPOCH
     if request.epoch == q.epoch and q.leader_id not in (None, request.leader_id):
-        q.note(
+        q.note_once(
             f"two leaders of epoch {q.epoch} are reported: {q.leader_id} and {request.leader_id}; the later is ignored"
         )
         return RaftError.FENCED_LEADER_EPOCH

@@ -352,8 +352,8 @@ class Quorum:
     def note(self, text: str) -> None:
         self.out.append(Note(text))
 
-    def note_once(self, text: str) -> None:
-        """What would be said again and again: a bound of 100 different ones."""
+    def note_once(self, text: str, *, alarming: bool = False) -> None:
+        """What would be said again and again, or as often as somebody else likes: a bound of 100 different ones."""
         if text not in self.told and len(self.told) < 100:
             self.told.add(text)
-            self.note(text)
+            self.out.append(Note(text, alarming))

@@ -295,7 +295,9 @@ class Replica:
         if leader is None or leader in (q.leader_id, q.config.node_id):
             return self._learn_endpoint(response, now)
         if isinstance(q.role, Leader | Resigned) or q.leader_id is not None:
-            q.note(f"two leaders of epoch {q.epoch} are reported: {q.leader_id} and {leader}; the later is ignored")
+            q.note_once(
+                f"two leaders of epoch {q.epoch} are reported: {q.leader_id} and {leader}; the later is ignored"
+            )
             return True
         q.learn(response.epoch, leader, response.leader_endpoint, now)
         return True

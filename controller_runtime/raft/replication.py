@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Final, assert_never
 
 from controller_runtime.identifiers import Epoch, Instant, NodeId, Offset, OffsetAndEpoch
-from controller_runtime.raft.effects import Note, Reply, ReplyRecords, StartLeading
+from controller_runtime.raft.effects import Reply, ReplyRecords, StartLeading
 from controller_runtime.raft.hearsay import note_impostor
 from controller_runtime.raft.log_view import Diverging, NeedsSnapshot, Valid
 from controller_runtime.raft.messages import (
@@ -159,7 +159,7 @@ def _notice_older_copy(q: Quorum, progress: Progress, offset: Offset) -> None:
     if offset < had:
         told = f"voter {progress.key.node_id} had the log up to {had} on its disk and now asks for {offset}"
         advice = "its disk is another one or an older copy; remove it from the quorum, format it anew, add it again"
-        q.out.append(Note(f"{told}: {advice}", alarming=True))
+        q.note_once(f"{told}: {advice}", alarming=True)
         progress.end_offset = offset
 
 
