@@ -1,0 +1,86 @@
+"""What the command line answers before any Spark is started: its errors say what to do next."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from metadata_pipeline.cli import main, parse_point, render_rows
+from metadata_pipeline.problems import PipelineError
+from metadata_pipeline.progress import bar
+from metadata_pipeline.session import find_java, settings
+from support.log_fleet import History, disks
+
+
+def test_a_fleet_is_ingested_in_this_process(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = History("fleet-a")
+    log.lead(1)
+    log.idle(5)
+    disks(tmp_path / "fleet", "fleet-a", (1,))[1].write(log)
+    command = ["ingest", str(tmp_path / "fleet"), "--output", str(tmp_path / "lake"), "--master", "none"]
+    assert main(command) == 0
+    assert "commit 0" in capsys.readouterr().out
+    assert main(command) == 0
+    assert "nothing new" in capsys.readouterr().out
+    assert main(["vacuum", "--output", str(tmp_path / "lake")]) == 0
+    assert "removed 0 files" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        (["ingest", "/nowhere/at/all", "--master", "none"], "__cluster_metadata-0"),
+        (["vacuum", "--output", "/nowhere/at/all"], "--output"),
+        (["diff", "c@soon", "c"], "ISO time"),
+        (["tables", "--conf", "nonsense"], "NAME=VALUE"),
+    ],
+)
+def test_errors_say_what_to_do_next(
+    command: list[str], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if "--output" not in command:
+        command = [*command, "--output", str(tmp_path / "lake")]
+    assert main(command) == 2
+    error = capsys.readouterr().err
+    assert "next:" in error
+    assert told in error
+
+
+def test_a_missing_java_is_explained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("metadata_pipeline.session._USUAL_PLACES", (str(tmp_path),))
+    with pytest.raises(PipelineError, match="openjdk-17-jre-headless"):
+        find_java({"PATH": str(tmp_path)})
+
+
+def test_a_java_that_is_too_old_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    old = tmp_path / "bin" / "java"
+    old.parent.mkdir()
+    old.write_text("#!/bin/sh\necho 'openjdk version \"1.8.0_402\"' >&2\n")
+    old.chmod(0o755)
+    monkeypatch.setattr("metadata_pipeline.session._USUAL_PLACES", ("/nowhere",))
+    with pytest.raises(PipelineError, match="is Java 8"):
+        find_java({"JAVA_HOME": str(tmp_path), "PATH": ""})
+
+
+def test_what_the_caller_sets_wins() -> None:
+    assert settings("local[*]", {"spark.driver.memory": "9g"})["spark.driver.memory"] == "9g"
+    assert settings("local[*]", {})["spark.sql.session.timeZone"] == "UTC"
+
+
+def test_points_are_offsets_or_times() -> None:
+    assert parse_point("c") == ("c", None, None)
+    assert parse_point("c@12") == ("c", 12, None)
+    assert parse_point("c@2026-11-01T03:00") == ("c", None, datetime(2026, 11, 1, 3, tzinfo=UTC))
+    with pytest.raises(PipelineError):
+        parse_point("c@tomorrow")
+
+
+def test_the_bar_shows_how_far_it_is() -> None:
+    assert bar("ingest", 5, 10, 3.2) == "ingest [###############---------------] 5/10 tasks, 3 s"
+    assert bar("ingest", 0, 0, 3.2) == "ingest ... 3 s"
+
+
+def test_no_rows_are_told_as_such() -> None:
+    assert render_rows([]) == "(no rows)"
