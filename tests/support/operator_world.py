@@ -99,6 +99,7 @@ class LivePod:
     trouble: Trouble | None = None
     hold: str = ""
     revision: str = ""
+    nudges: int = 0
 
 
 @dataclass(slots=True)
@@ -125,6 +126,8 @@ class World:
         self.clock = 0
         self.chosen = -1
         self.lagging: set[int] = set()
+        self.wiped: dict[str, VolumeFacts] = {}
+        """What was on disks that were emptied in place."""
         self.away: dict[str, bool] = {}
         """Volumes whose Kubernetes node is silent, or (True) gone for good."""
         self.frozen: set[int] = set()
@@ -161,7 +164,18 @@ class World:
         """A look at the quorum, then a second one for the plan: time passes between passes, far more than a follower's fetch takes."""
         observed = self.observed()
         decision = plan(
-            Situation(self.cluster, observed, self.ledger, self.fence, self.draw, IMAGES, waited=dict(self.waited))
+            Situation(
+                self.cluster,
+                observed,
+                self.ledger,
+                self.fence,
+                self.draw,
+                IMAGES,
+                waited=dict(self.waited),
+                overdue=frozenset(
+                    pod.uid for pod in self.pods.values() if pod.stage == "gate" and pod.grant and pod.hold
+                ),
+            )  # fmt: skip
         )
         seen = round_of(observed.quorum)
         self.before = (
@@ -200,8 +214,12 @@ class World:
             case AnnotateClaim():
                 if self.claims[action.claim].uid == action.uid:
                     self.claims[action.claim].marks |= action.annotations
-            case TellRack() | NudgePod():
+            case TellRack():
                 pass
+            case NudgePod():
+                pod = next((each for each in self.pods.values() if each.uid == action.uid), None)
+                if pod is not None:
+                    pod.nudges += 1
             case UnregisterBroker():
                 self.registered.discard(action.node_id)
             case RemoveVoter():
@@ -484,8 +502,16 @@ class World:
     def wipe(self, node_id: int) -> None:
         """Emptied in place, marker and all, while the pod restarts."""
         disk = self._disk(self.pods.pop(node_id))
+        self.wiped[disk.name] = disk.facts
         disk.facts = VolumeFacts()
         self.lost |= disk.ran
+
+    def give_back(self) -> None:
+        """What was wiped is put back on the same disks, under the eyes of the pods that wait there."""
+        for pod in self.pods.values():
+            disk = self._disk(pod)
+            if pod.stage == "gate" and disk.facts == VolumeFacts() and disk.name in self.wiped:
+                disk.facts = self.wiped[disk.name]
 
     def swap(self, one: int, other: int) -> None:
         """Two nodes' disks are exchanged behind their claims."""
@@ -539,7 +565,7 @@ class World:
                 name=f"{node_set.name}-0", uid=pod.uid, node_id=node_id, role=node_set.role, pool=node_set.pool,
                 claim=pod.claim, node="k1", ready=stage == 4 and node_id not in self.frozen, revision=pod.revision, gate_waits=stage == 1, gate_passed=stage > 1,
                 main_started=stage == 4, inspect=pod.report, seal=pod.sealed,
-                grant_nonce=pod.grant.nonce if pod.grant else None, trouble=pod.trouble,
+                nudges=pod.nudges, grant_nonce=pod.grant.nonce if pod.grant else None, trouble=pod.trouble,
             )  # fmt: skip
 
     def _quorum(self) -> Quorum:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
-from kraft_operator.actions import DeliverGrant, NudgePod
+from kraft_operator.actions import DeliverGrant, NudgePod, RestartPod
 from kraft_operator.api.spec import KRaftCluster, Role
 from kraft_operator.ledger import Entry, Formation, Ledger, Origin, Step, StepKind
 from kraft_operator.manifests.cluster import initial_controllers
@@ -90,6 +90,18 @@ def nudge_gates(now: Situation) -> Verdict:
             if pod.uid in now.overdue and pod.gate_waits and not pod.terminating and pod.nudges < MAX_NUDGES
         )
     )
+
+
+def restart_stuck_gates(now: Situation) -> Verdict:
+    """A gate that was nudged in vain: its volume is not what `inspect` saw any more. A new pod looks again."""
+    if now.ledger is None or now.stepped:
+        return NOTHING
+    for pod in now.observed.pods:
+        if pod.uid in now.overdue and pod.gate_waits and not pod.terminating and pod.nudges >= MAX_NUDGES:
+            step = Step(StepKind.RESTART, pod.node_id, now.fence.holder, now.fence.transitions, (pod.uid,))
+            reason = "its gate did not open for its grant: the volume has changed since it was inspected"
+            return Verdict(ledger=now.ledger.with_step(step), actions=(RestartPod(pod.name, pod.uid, step, reason),))
+    return NOTHING
 
 
 def _asking(now: Situation) -> tuple[_Asking, ...]:

@@ -21,7 +21,7 @@ from kraft_operator.plan.adoption import (
     wait_for_the_past_to_go,
 )
 from kraft_operator.plan.children import sync_children
-from kraft_operator.plan.grants import grant_disks, nudge_gates, start_formation
+from kraft_operator.plan.grants import grant_disks, nudge_gates, restart_stuck_gates, start_formation
 from kraft_operator.plan.health import report_pods
 from kraft_operator.plan.hibernation import put_to_sleep
 from kraft_operator.plan.identity import (
@@ -62,6 +62,7 @@ RULES: Final[tuple[Rule, ...]] = (
     nudge_gates,
     annotate_claims,
     discard_old_copies,
+    restart_stuck_gates,
     add_caught_up_voters,
     remove_surplus_voters,
     roll_pods,

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from kraft_operator.actions import AddVoter, DiscardClaim, RemoveVoter
+from kraft_operator.actions import AddVoter, DiscardClaim, RemoveVoter, RestartPod
 from kraft_operator.api.spec import LostDisk, Role
 from kraft_operator.ledger import Entry, Formation, Ledger, Step, StepKind, WrittenOff
 from kraft_operator.observed import Pod, QuorumState, Voter
@@ -52,6 +52,8 @@ def discard_old_copies(now: Situation) -> Verdict:
         claim = now.observed.claim(pod.claim) if pod is not None else None
         if pod is None or claim is None or entry.directory_id is not None or claim.uid not in written_off:
             continue
+        if pod.main_started and not pod.terminating and pod.seal is not None:
+            return _stopped(now, pod, pod.seal.directory_id)
         stranded = claim.volume in now.observed.stranded
         if claim.terminating or not (stranded or _holds_written_off(pod, now.ledger)):
             continue
@@ -61,6 +63,16 @@ def discard_old_copies(now: Situation) -> Verdict:
         action = DiscardClaim(claim.name, claim.uid, pod.name, pod.uid, stranded, step, reason)
         return Verdict(ledger=now.ledger.with_step(step), actions=(action,))
     return NOTHING
+
+
+def _stopped(now: Situation, pod: Pod, directory_id: str | None) -> Verdict:
+    """The disk came back between its removal and its being written off, and runs. It has to go through the gate again, which refuses it."""
+    assert now.ledger is not None
+    if not now.ledger.is_written_off(pod.node_id, directory_id):
+        return NOTHING
+    step = _step(now, StepKind.RESTART, pod.node_id, pod.uid)
+    action = RestartPod(pod.name, pod.uid, step, f"directory {directory_id} runs and was written off")
+    return Verdict(ledger=now.ledger.with_step(step), actions=(action,))
 
 
 def add_caught_up_voters(now: Situation) -> Verdict:

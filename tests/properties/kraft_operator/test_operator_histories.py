@@ -106,6 +106,7 @@ VOTER_FAULTS = (
     "lose",
     "wipe",
     "restore",
+    "give back",
     "scale",
     "roll",
     "delete pod",
@@ -132,6 +133,8 @@ def strike_voters(world: World, fault: str, number: int, copies: dict[int, Volum
             world.delete_claim(node_id)
         case "wipe" if bearable:
             world.wipe(node_id)
+        case "give back":
+            world.give_back()
         case "restore" if bearable and _same_directory(world.copy_of(node_id), copies.get(node_id)):
             world.restore(node_id, copies[node_id])
         case "scale":

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from kraft_operator.actions import NudgePod
+from kraft_operator.actions import NudgePod, RestartPod, WriteLedger
 from kraft_operator.ledger import Formation
 from kraft_operator.plan.rules import plan
 from kraft_operator.plan.situation import Situation
@@ -293,7 +293,7 @@ def test_a_cluster_made_anew_waits_until_the_old_one_and_its_ledger_are_gone() -
     assert (refused(decision), decision.actions) == (["WaitingForDeletion"], ())
 
 
-def test_a_gate_that_does_not_see_its_grant_is_nudged_a_bounded_number_of_times() -> None:
+def test_a_gate_that_does_not_see_its_grant_is_nudged_a_bounded_number_of_times_and_then_made_anew() -> None:
     world = World()
     world.reconcile()
     world.kubelet()
@@ -309,7 +309,10 @@ def test_a_gate_that_does_not_see_its_grant_is_nudged_a_bounded_number_of_times(
         NudgePod("c-controller-0-0", pod.uid, 1, "its gate has not seen yet what was written on the pod"),
     )
     tired = replace(seen, pods=tuple(replace(each, nudges=20) for each in seen.pods))
-    assert plan(replace(situation, observed=tired)).actions == ()
+    journal, restart = plan(replace(situation, observed=tired)).actions
+    assert isinstance(journal, WriteLedger)
+    assert isinstance(restart, RestartPod)
+    assert restart.uid == pod.uid
 
 
 def test_an_uncommitted_tail_never_becomes_a_minimum() -> None:
