@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import shutil
+import signal
 from pathlib import Path
 
 import pytest
 
+from controller_runtime.admin.client import AdminClient
 from controller_runtime.admin.results import NewTopic
 from controller_runtime.protocol.control_records import ControlType, decode_control
 from controller_runtime.protocol.messages.voters_record import VotersRecord
@@ -20,7 +23,7 @@ from support.processes import Cluster, NodeProcess, eventually
 pytestmark = pytest.mark.integration
 
 OFTEN = {"metadata.log.max.record.bytes.between.snapshots": "4000"}
-PRUNING = {**OFTEN, "metadata.max.retention.bytes": "1"}
+PRUNING = {**OFTEN, "metadata.max.retention.bytes": "1", "metadata.max.idle.interval.ms": "100"}
 
 
 def directory_of(node: NodeProcess) -> Path:
@@ -112,7 +115,56 @@ def test_a_node_starts_from_its_snapshot_and_the_log_behind_it(tmp_path: Path) -
             eventually("all topics are there", lambda: metric(controller, "globaltopiccount") == len(names) + 1)
 
 
+@pytest.mark.parametrize("role", ["broker", "standby"])
+def test_a_node_that_slept_replaces_its_image_by_the_snapshot_while_it_runs(tmp_path: Path, role: str) -> None:
+    """SNP-14: topics that were deleted meanwhile are gone from it, and those that came are there."""
+    with Cluster(tmp_path, controllers=3, brokers=1, extra=PRUNING) as cluster:
+        cluster.start()
+        cluster.wait_until_unfenced()
+        create_topics(cluster, ["goes", "stays"])
+        leader = cluster.wait_for_leader()
+        sleeper = cluster.broker_nodes[0]
+        if role == "standby":
+            sleeper = next(node for node in cluster.controller_nodes if node is not leader)
+        level = metric(leader, "high_watermark")
+        eventually("it is level", lambda: metric(sleeper, "log_end_offset") >= level)
+        os.kill(sleeper.pid, signal.SIGSTOP)
+        try:
+            reached = metric(leader, "logendoffset")
+            delete_topics(cluster, ["goes"])
+            if role == "standby":
+                create_topics(cluster, [f"new-{number}" for number in range(8)])
+            eventually("the log begins later", lambda: metric(leader, "logstartoffset") > reached)
+        finally:
+            os.kill(sleeper.pid, signal.SIGCONT)
+        eventually("it loads the snapshot", lambda: metric(sleeper, "handleloadsnapshotcount") == 1)
+        eventually("it is level again", lambda: metric(sleeper, "log_end_offset") >= metric(leader, "high_watermark"))
+        wanted = metric(leader, "globaltopiccount")
+        if role == "standby":
+            assert wanted == 9
+            eventually("it counts the same topics", lambda: metric(sleeper, "globaltopiccount") == wanted)
+        else:
+            cluster.wait_until_unfenced()
+            eventually("it knows what is left", lambda: topics_seen_by(sleeper) == {"stays"})
+
+
+def delete_topics(cluster: Cluster, names: list[str]) -> None:
+    async def delete() -> None:
+        async with cluster.admin(30.0) as admin:
+            await admin.delete_topics(names)
+
+    asyncio.run(delete())
+
+
+def topics_seen_by(broker: NodeProcess) -> set[str]:
+    async def ask() -> set[str]:
+        async with AdminClient(bootstrap_servers=[broker.endpoint], timeout_seconds=20) as admin:
+            return set(await admin.list_topics())
+
+    return asyncio.run(ask())
+
+
 def metric(node: NodeProcess, name: str) -> float:
     _, text = node.http("/metrics")
-    found = re.search(rf"^\S*{name} (\S+)$", text, re.MULTILINE)
+    found = re.search(rf"^\S*{name}(?:{{\S*}})? (\S+)$", text, re.MULTILINE)
     return float(found[1]) if found else -1.0
