@@ -10,7 +10,7 @@ from controller_runtime.identifiers import Epoch, NodeId, ReplicaKey
 from controller_runtime.raft import effects as e
 from controller_runtime.raft import messages as m
 from controller_runtime.raft.election_state import ElectionState
-from controller_runtime.raft.events import Failure, Resign
+from controller_runtime.raft.events import Failure, Resign, Tick
 from controller_runtime.raft.messages import RaftError
 from controller_runtime.raft.roles import Candidate, Follower, Leader, Prospective, Resigned, Unattached
 from support.one_replica import One, at, directory, key, vote
@@ -136,7 +136,7 @@ def test_only_members_of_the_voter_set_count() -> None:
     one.grant(2, 3)
     assert isinstance(one.role, Candidate)
     one.role.ballot.granted |= {NodeId(8), NodeId(9)}
-    one.elapse(1)
+    one.step(Tick())
     assert isinstance(one.role, Candidate), "two strangers and itself are no majority of five"
     one.grant(2, 3)
     assert isinstance(one.role, Leader)

@@ -96,6 +96,11 @@ def test_the_active_controller_says_so_and_the_others_do_not() -> None:
     assert value(standby, *bean, "LastAppliedRecordLagMs") == 250
 
 
+def test_the_vote_is_shown_with_its_directory() -> None:
+    assert value(FACTS, "kafka.server", "raft-metrics", "current-vote") == 1
+    assert value(FACTS, "kafka.server", "raft-metrics", "current-vote-directory-id", directory_id=DIRECTORY) == 1
+
+
 def test_brokers_are_counted_by_what_they_do() -> None:
     bean = ("kafka.controller", "KafkaController")
     counts = {
