@@ -8,6 +8,7 @@ from simulation.invariants.durable_majority import DurableMajority
 from simulation.invariants.election_safety import ElectionSafety
 from simulation.invariants.high_watermark import HighWatermark
 from simulation.invariants.leader_completeness import LeaderCompleteness
+from simulation.invariants.leads_with_majority import LeadsWithMajority
 from simulation.invariants.log_agreement import LogAgreement
 from simulation.invariants.own_epoch_first import OwnEpochFirst
 from simulation.invariants.persisted_epoch import PersistedEpoch
@@ -28,6 +29,7 @@ def every_invariant() -> list[Invariant]:
         LeaderCompleteness(),
         OwnEpochFirst(),
         LogAgreement(),
+        LeadsWithMajority(),
         Snapshots(),
         SnapshotAgreement(),
         RolesFit(),

@@ -51,7 +51,7 @@ class Operator(Asker):
         """How many changes of the voters were acknowledged."""
 
     def act(self, rng: Random) -> None:
-        leader = self._leader()
+        leader = self._leader(rng)
         if self.is_busy or leader is None or leader.node is None:
             return
         history = leader.node.meta.replica.voter_history
@@ -63,9 +63,12 @@ class Operator(Asker):
             return
         self._ask(self._change(history.latest, rng))
 
-    def _leader(self) -> Machine | None:
-        active = [m for m in self.world.up if m.node is not None and m.node.is_active]
-        return max(active, key=lambda m: m.node.meta.replica.epoch if m.node else 0, default=None)
+    def _leader(self, rng: Random) -> Machine | None:
+        """Mostly the newest one; sometimes one that has not committed anything yet, or was deposed and does not know it."""
+        leaders = [m for m in self.world.up if m.node is not None and m.node.meta.replica.is_leader]
+        if leaders and rng.random() < 0.3:
+            return rng.choice(leaders)
+        return max(leaders, key=lambda m: m.node.meta.replica.epoch if m.node else 0, default=None)
 
     def _change(self, voters: VoterSet, rng: Random) -> Message | None:
         machines = self.world.machines

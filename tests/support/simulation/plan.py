@@ -94,9 +94,9 @@ def plan_of(seed: int) -> Plan:
 
 
 def random_fleet(rng: Random) -> Fleet:
-    count = rng.choice((1, 2, 3, 3, 3, 3, 3, 3, 4, 5))
+    count = rng.choices((1, 2, 3, 4, 5), (6, 12, 66, 4, 12))[0]
     voters = tuple(NodeId(n) for n in range(1, count + 1))
-    observers = tuple(NodeId(100 + n) for n in range(rng.choice((0, 0, 0, 0, 1, 1, 2))))
+    observers = tuple(NodeId(100 + n) for n in range(rng.choices((0, 1, 2), (70, 25, 5))[0]))
     return Fleet(
         voters,
         observers,
@@ -112,10 +112,10 @@ def random_fleet(rng: Random) -> Fleet:
 
 def random_timings(rng: Random) -> Timings:
     """Kafka's defaults, or all of them shorter, so that more elections fit into a schedule."""
-    scale = rng.choice((0.1, 0.2, 0.3, 1.0))
+    scale = rng.choices((0.12, 0.25, 1.0), (45, 45, 10))[0]
     return Timings(
         election_timeout_ms=round(1000 * scale),
-        first_election_timeout_ms=rng.choice((50, 150)),
+        first_election_timeout_ms=rng.choice((30, 60, 150)),
         fetch_timeout_ms=round(2000 * scale),
         request_timeout_ms=round(2000 * scale),
         retry_backoff_ms=rng.choice((20, 200, 200)),

@@ -105,6 +105,8 @@ class World:
         self.slow_disk: dict[NodeId, float] = {}
         """How many of its writes are slow."""
         self._same_moment, self._last_moment = 0, -1.0
+        self.tamper: Callable[[NodeId, NodeId, Message], Message] | None = None
+        """Somebody on the way who replaces answers: source, target and answer go in."""
         self.newest = (Offset(0), MetadataImage.empty())
         """The newest image that any node ever called committed, and where it ends."""
         self.machines = {node: Machine(node, self.fleet, self, Random(self.rng.random())) for node in self.fleet.nodes}
@@ -303,6 +305,8 @@ class World:
             raise Violation(f"n{machine.id} answers request {request_id}, which nobody waits for: {body!r}")
         for invariant in self.invariants:
             invariant.on_answer(self, machine, exchange.body, body)
+        if self.tamper is not None:
+            body = self.tamper(machine.id, exchange.source, body)
         if self.network.carries(machine.id, exchange.source):
             arrived = self.network.response(exchange.key, exchange.version, body)
             delay = self.network.delay()

@@ -1,0 +1,21 @@
+"""A leader that was deposed goes on with an image that holds what it wrote and nobody committed (QC-03)."""
+
+from __future__ import annotations
+
+import pytest
+
+from controller_runtime.node.controller_node import ControllerNode
+from controller_runtime.node.effects import NodeEffect
+from controller_runtime.node.log_writer import LogWriter
+
+SOURCE = "class of defect: state machine not rolled back"
+
+
+def break_it(patch: pytest.MonkeyPatch) -> None:
+    original = ControllerNode._deactivate
+
+    def deactivate(self: ControllerNode, writer: LogWriter) -> list[NodeEffect]:
+        writer.committed_image = writer.image
+        return original(self, writer)
+
+    patch.setattr(ControllerNode, "_deactivate", deactivate)
