@@ -9,7 +9,7 @@ import asyncio
 import os
 import time
 from collections.abc import Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from controller_runtime.identifiers import NO_DIRECTORY, Instant
 from controller_runtime.metadata.image import MetadataImage
@@ -19,6 +19,9 @@ from controller_runtime.node.snapshots import SnapshotKeeper
 from controller_runtime.server.image_facts import ImageCounter, ImageFacts
 from controller_runtime.server.measuring import Distribution, IdleShare, Rate, WatchedNode
 from controller_runtime.values import dataclass, field
+
+if TYPE_CHECKING:
+    from controller_runtime.node.controller_node import ControllerNode
 
 _PAGE_BYTES: Final = os.sysconf("SC_PAGE_SIZE")
 
@@ -214,6 +217,19 @@ def log_facts(keeper: SnapshotKeeper, offset: int, timestamp_ms: int, loaded: in
         damages=keeper.damages,
         syncs=syncs,
         now_ms=time.time_ns() // 1_000_000,
+    )
+
+
+def controller_facts(node: ControllerNode, observer: Observer) -> ControllerFacts:
+    counters, silences = node.counters, node.silences(observer.now())
+    return ControllerFacts(
+        is_active=node.is_active,
+        operations=counters.operations,
+        refused_operations=counters.refused_operations,
+        refused_heartbeats=counters.refused_heartbeats,
+        since_heartbeat_ms={broker_id: int(seconds * 1000) for broker_id, seconds in silences.items()},
+        processing=observer.node.processing.distribution(),
+        waiting=observer.node.waiting.distribution(),
     )
 
 

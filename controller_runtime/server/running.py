@@ -12,7 +12,7 @@ from controller_runtime.node.ports import Node
 from controller_runtime.server.assembly import Disk, build_controller
 from controller_runtime.server.config import ServerConfig
 from controller_runtime.server.driver import DataPlane, StepRequests
-from controller_runtime.server.facts import ControllerFacts, LogFacts, NodeFacts, Observer, log_facts, resident_bytes
+from controller_runtime.server.facts import LogFacts, NodeFacts, Observer, controller_facts, log_facts, resident_bytes
 from controller_runtime.server.health import Readiness
 from controller_runtime.server.requests import Requests
 
@@ -105,17 +105,4 @@ class RunningController:
 def controller_log_facts(node: ControllerNode, disk: Disk) -> LogFacts:
     return log_facts(
         node.keeper, node.image_offset, node.applied_timestamp, node.loaded_snapshots, disk.metadata_log.syncs
-    )
-
-
-def controller_facts(node: ControllerNode, observer: Observer) -> ControllerFacts:
-    counters, silences = node.counters, node.silences(observer.now())
-    return ControllerFacts(
-        is_active=node.is_active,
-        operations=counters.operations,
-        refused_operations=counters.refused_operations,
-        refused_heartbeats=counters.refused_heartbeats,
-        since_heartbeat_ms={broker_id: int(seconds * 1000) for broker_id, seconds in silences.items()},
-        processing=observer.node.processing.distribution(),
-        waiting=observer.node.waiting.distribution(),
     )

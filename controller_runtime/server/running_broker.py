@@ -16,7 +16,7 @@ from controller_runtime.server.broker_assembly import build_broker, build_combin
 from controller_runtime.server.config import ServerConfig
 from controller_runtime.server.data_plane import BrokerDataPlane
 from controller_runtime.server.driver import DataPlane, StepRequests
-from controller_runtime.server.facts import LogFacts, NodeFacts, Observer, log_facts, resident_bytes
+from controller_runtime.server.facts import LogFacts, NodeFacts, Observer, controller_facts, log_facts, resident_bytes
 from controller_runtime.server.health import Readiness
 from controller_runtime.server.requests import Requests
 
@@ -69,8 +69,6 @@ class RunningBroker:
         return Readiness(self._meta.replica.leader_id is not None, self._broker.service.is_serving)
 
     async def facts(self, connections: Mapping[str, int]) -> NodeFacts:
-        from controller_runtime.server.running import controller_facts
-
         node, observer, service = self._broker, self._observer, self._broker.service
         observer.node.watch()
         image = await observer.count(self._image)
