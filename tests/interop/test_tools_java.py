@@ -85,6 +85,28 @@ def test_unregistering_an_unknown_broker_is_refused_with_its_exception(cluster: 
     assert "BrokerIdNotRegisteredException: Broker ID 99 is not currently registered" in said.err
 
 
+@BOTH
+def test_features_are_described_lowered_and_raised(cluster: Cluster, kind: str) -> None:
+    said = java("kafka-features", *by(cluster, kind), "describe")
+    assert said.rc == 0, said.err
+    levels = {line.split()[1]: line.split()[7] for line in said.out.splitlines()}
+    assert (levels["metadata.version"], levels["kraft.version"], levels["transaction.version"]) == ("4.3-IV0", "1", "2")
+    lowered = java("kafka-features", *by(cluster, kind), "downgrade", "--feature", "transaction.version=1")
+    assert (lowered.rc, lowered.out) == (0, "transaction.version was downgraded to 1.\n"), lowered.err
+    raised = java("kafka-features", *by(cluster, kind), "upgrade", "--release-version", "4.3")
+    assert raised.rc == 0, raised.out + raised.err
+    assert "transaction.version was upgraded to 2." in raised.out
+
+
+@BOTH
+def test_removing_a_voter_that_is_none_is_refused_with_its_exception(cluster: Cluster, kind: str) -> None:
+    directory = "HicD3j6ebzCx6rlWrdITbw"
+    name = ["--controller-id", "9", "--controller-directory-id", directory]
+    said = java("kafka-metadata-quorum", *by(cluster, kind), "remove-controller", *name)
+    assert said.rc == 1
+    assert f"VoterNotFoundException: Cannot remove voter ReplicaKey(id=9, directoryId={directory})" in said.err
+
+
 def test_a_controller_flag_that_meets_a_broker_is_a_mismatch(cluster: Cluster) -> None:
     said = java("kafka-cluster", "cluster-id", "--bootstrap-controller", cluster.bootstrap_servers)
     assert said.rc == 1

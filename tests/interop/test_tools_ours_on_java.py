@@ -18,6 +18,7 @@ from support.processes import CLUSTER_ID, free_ports, kraft
 
 pytestmark = [pytest.mark.interop, pytest.mark.slow]
 
+EPOCH = re.compile(r"Epoch: \d+")
 MOVING = re.compile(r"(HighWatermark|LeaderEpoch|MaxFollowerLagTimeMs): *\d+")
 
 
@@ -75,6 +76,24 @@ def test_the_quorum_and_the_cluster_are_described_alike(addresses: dict[str, str
     assert (ours.rc, ours.out.rstrip("\n")) == (java.rc, java.out.rstrip("\n"))
     java, ours = both("kafka-cluster", "cluster-id", *flag)
     assert (ours.rc, ours.out.rstrip("\n")) == (java.rc, java.out.rstrip("\n"))
+
+
+@pytest.mark.parametrize("kind", ["controller", "server"])
+def test_features_and_voters_are_told_and_refused_alike(addresses: dict[str, str], kind: str) -> None:
+    flag = [f"--bootstrap-{kind}", addresses[kind]]
+    java, ours = both("kafka-features", *flag, "describe")
+    assert (ours.rc, EPOCH.sub("", ours.out), ours.err) == (java.rc, EPOCH.sub("", java.out), java.err)
+    for arguments in (
+        ["upgrade", "--feature", "transaction.version=7", "--dry-run"],
+        ["downgrade", "--feature", "transaction.version=1", "--dry-run"],
+        ["downgrade", "--feature", "kraft.version=0"],
+        ["disable", "--feature", "streams.version", "--dry-run"],
+    ):
+        java, ours = both("kafka-features", *flag, *arguments)
+        assert ours == java
+    stranger = ["--controller-id", "7", "--controller-directory-id", "HicD3j6ebzCx6rlWrdITbw"]
+    java, ours = both("kafka-metadata-quorum", *flag, "remove-controller", *stranger)
+    assert (ours.rc, first_line(ours.err)) == (java.rc, first_line(java.err)) != (0, "")
 
 
 def test_wrong_kinds_and_unknown_brokers_are_refused_alike(addresses: dict[str, str]) -> None:
