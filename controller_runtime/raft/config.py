@@ -30,6 +30,8 @@ class RaftConfig:
     first_election_timeout_ms: int = 150
     election_backoff_max_ms: int = 1000
     fetch_timeout_ms: int = 2000
+    fetch_stagger_ms: int = 0
+    """How much later than the one before it each follower of a silent leader stands, by their ids: together they would split the vote."""
     suspicion_ms: int = 12
     request_timeout_ms: int = 2000
     retry_backoff_ms: int = 20

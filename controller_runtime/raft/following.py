@@ -36,11 +36,12 @@ def poll_unattached(q: Quorum, role: Unattached, now: Instant) -> None:
 
 
 def poll_follower(q: Quorum, role: Follower, now: Instant) -> None:
-    if q.is_voter and now >= role.fetch_deadline:
-        become_prospective(q, now)
-        return
     if q.is_voter:
-        q.wake(role.fetch_deadline)
+        stands_at = role.fetch_deadline if now < role.fetch_deadline else _turn_at(q, role)
+        if now >= stands_at:
+            become_prospective(q, now)
+            return
+        q.wake(stands_at)
     if q.config.durable_fetch and q.log.flushed_offset < q.log.end_offset:
         return
     if role.snapshot is not None and role.snapshot.written:
@@ -185,6 +186,16 @@ def suspect(q: Quorum, role: Follower, now: Instant) -> None:
     All followers notice at the same moment, so they take turns by their ids; without turns two would often split the vote.
     """
     role.has_fetched = False
-    turn = sum(1 for voter in q.others() if role.leader_id != voter.key.node_id < q.config.node_id)
-    delay = q.config.suspicion_ms * (1 + 2 * turn + q.jitter() / 2) * (1 << min(role.losses, MAX_DOUBLINGS))
+    delay = q.config.suspicion_ms * (1 + 2 * _turn(q, role) + q.jitter() / 2) * (1 << min(role.losses, MAX_DOUBLINGS))
     role.fetch_deadline = min(role.fetch_deadline, q.after(now, delay))
+
+
+def _turn(q: Quorum, role: Follower) -> int:
+    """How many of the leader's followers come before this one."""
+    return sum(1 for voter in q.others() if role.leader_id != voter.key.node_id < q.config.node_id)
+
+
+def _turn_at(q: Quorum, role: Follower) -> Instant:
+    """When this follower stands though its leader never said goodbye (frozen, or cut off): its followers heard it last at one moment."""
+    stagger = q.config.fetch_stagger_ms if role.has_fetched else 0
+    return q.after(role.fetch_deadline, stagger * _turn(q, role)) if stagger else role.fetch_deadline

@@ -33,6 +33,13 @@ from controller_runtime.storage.quorum_state import QuorumState, load_quorum_sta
 from controller_runtime.values import dataclass
 
 APPEND_LINGER: Final = "controller.quorum.append.linger.ms"
+FETCH_TIMEOUT: Final = "controller.quorum.fetch.timeout.ms"
+FETCH_TIMEOUT_MS: Final = 700
+"""Unless the file sets it; Kafka's is 2000. How long a frozen leader, or a cut network, keeps the quorum from committing."""
+FETCH_STAGGER_MS: Final = 40
+"""Longer than an election among processes that run."""
+KAFKA_FETCH_MAX_WAIT_MS: Final = 500
+"""How long a leader may hold back a Fetch; at most a third of the fetch timeout, so that one late answer deposes nobody."""
 HIGH_WATERMARK_LINGER_MS: Final = 5
 """Twice the time of a commit under load, and far below what anybody who waits for metadata notices."""
 _PLAINTEXT: Final = 0
@@ -121,6 +128,7 @@ def build_controller(
 def raft_config(config: ServerConfig, disk: Disk, listeners: tuple[tuple[str, Endpoint], ...]) -> RaftConfig:
     """`listeners`: this node's own controller listeners; none on a broker."""
     settings = config.settings
+    fetch_timeout_ms = settings.integer(FETCH_TIMEOUT) if settings.has(FETCH_TIMEOUT) else FETCH_TIMEOUT_MS
     return RaftConfig(
         node_id=config.node_id,
         directory_id=disk.directories.metadata_directory_id,
@@ -133,7 +141,9 @@ def raft_config(config: ServerConfig, disk: Disk, listeners: tuple[tuple[str, En
         election_timeout_ms=settings.integer("controller.quorum.election.timeout.ms"),
         election_backoff_max_ms=settings.integer("controller.quorum.election.backoff.max.ms"),
         high_watermark_linger_ms=HIGH_WATERMARK_LINGER_MS,
-        fetch_timeout_ms=settings.integer("controller.quorum.fetch.timeout.ms"),
+        fetch_timeout_ms=fetch_timeout_ms,
+        fetch_stagger_ms=FETCH_STAGGER_MS,
+        fetch_max_wait_ms=min(KAFKA_FETCH_MAX_WAIT_MS, fetch_timeout_ms // 3),
         request_timeout_ms=settings.integer("controller.quorum.request.timeout.ms"),
         retry_backoff_ms=settings.integer("controller.quorum.retry.backoff.ms"),
         fetch_max_bytes=settings.integer("controller.quorum.fetch.max.bytes"),

@@ -188,7 +188,9 @@ def test_only_a_controller_may_join_by_itself() -> None:
     wanted = "controller.quorum.auto.join.enable=true"
     assert read(CONTROLLER + wanted).settings.boolean("controller.quorum.auto.join.enable")
     (problem,) = problems(BROKER + wanted)
-    assert "controller.quorum.auto.join.enable is only supported when process.roles contains" in problem.replace(":", "")
+    assert "controller.quorum.auto.join.enable is only supported when process.roles contains" in problem.replace(
+        ":", ""
+    )
 
 
 def test_a_broker_must_not_be_a_voter_nor_listen_for_controllers() -> None:

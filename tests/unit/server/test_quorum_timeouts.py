@@ -1,0 +1,44 @@
+"""What the quorum is told to wait for, when the file says nothing and when it says something."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from controller_runtime.cli.storage import main as storage
+from controller_runtime.identifiers import Uuid
+from controller_runtime.raft.config import RaftConfig
+from controller_runtime.server.assembly import open_disk, raft_config
+from controller_runtime.server.config import load
+
+pytestmark = pytest.mark.unit
+
+
+def configured(path: Path, *lines: str) -> RaftConfig:
+    file = path / "server.properties"
+    file.write_text(
+        "process.roles=controller\nnode.id=1\ncontroller.listener.names=C\nlisteners=C://127.0.0.1:9\n"
+        f"controller.quorum.bootstrap.servers=127.0.0.1:9\nlog.dirs={path / 'data'}\n" + "\n".join(lines)
+    )
+    assert storage(["format", "-c", str(file), "-t", str(Uuid(b"c" * 16)), "--standalone"]) == 0
+    config = load(str(file), [])
+    disk = open_disk(config)
+    try:
+        return raft_config(config, disk, ())
+    finally:
+        disk.close()
+
+
+def test_a_frozen_leader_is_given_up_within_a_second_unless_the_file_says_otherwise(tmp_path: Path) -> None:
+    found = configured(tmp_path)
+    assert (found.fetch_timeout_ms, found.election_timeout_ms) == (700, 1000)
+    assert found.fetch_max_wait_ms * 3 <= found.fetch_timeout_ms, "one late answer deposes nobody"
+
+
+@pytest.mark.parametrize(("written", "held"), [(2000, 500), (30_000, 500), (300, 100)])
+def test_the_file_decides_and_fetches_are_held_back_for_a_third_at_most(
+    tmp_path: Path, written: int, held: int
+) -> None:
+    found = configured(tmp_path, f"controller.quorum.fetch.timeout.ms={written}")
+    assert (found.fetch_timeout_ms, found.fetch_max_wait_ms) == (written, held)
