@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from controller_runtime.admin.client import ApiError, NewTopic
+from controller_runtime.admin.client import ApiError
+from controller_runtime.admin.results import NewTopic
 from controller_runtime.protocol.codec import encode
 from controller_runtime.protocol.messages.request_header import RequestHeader
 from controller_runtime.protocol.messages.vote_request import PartitionData, TopicData, VoteRequest
@@ -36,7 +37,13 @@ def metrics(node: NodeProcess) -> Metrics:
 
 
 def becomes(node: NodeProcess, what: str, holds: Callable[[Metrics], bool]) -> Metrics:
-    return eventually(f"node {node.node_id}: {what}", lambda: found if holds(found := metrics(node)) else None)
+    def seen() -> Metrics | None:
+        if node.http("/livez")[0] != 200:
+            return None  # it is starting
+        found = metrics(node)
+        return found if holds(found) else None
+
+    return eventually(f"node {node.node_id}: {what}", seen)
 
 
 def malformed_vote(node: NodeProcess) -> None:
@@ -148,3 +155,18 @@ def test_the_dashboard_is_whole() -> None:
         if panel["type"] != "row":
             assert panel["targets"]
             assert all(target["expr"].count("(") == target["expr"].count(")") for target in panel["targets"])
+
+
+def test_snapshots_are_told_when_they_are_written_and_when_they_are_loaded(tmp_path: Path) -> None:
+    with Cluster(tmp_path, extra={"metadata.log.max.record.bytes.between.snapshots": "2000"}) as cluster:
+        cluster.start()
+        node = cluster.wait_for_leader()
+        emitter, loader = "kafka_server_snapshotemitter_", "kafka_server_metadataloader_"
+        fresh = metrics(node)
+        assert fresh[emitter + "latestsnapshotgeneratedagems"] >= 0
+        wrote = becomes(node, "a snapshot", lambda m: m[emitter + "latestsnapshotgeneratedbytes"] > 0)
+        assert wrote[loader + "handleloadsnapshotcount"] == 0
+        assert wrote[CONTROLLER + "metadataerrorcount"] == 0
+        node.kill()
+        node.start()
+        becomes(node, "the snapshot is loaded", lambda m: m[loader + "handleloadsnapshotcount"] == 1)
