@@ -8,6 +8,7 @@ nothing, half, only the names or only the bytes. A start may refuse only by nami
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 
 import pytest
@@ -15,10 +16,12 @@ import pytest
 from controller_runtime.identifiers import DirectoryId, Endpoint, Epoch, NodeId, Offset, OffsetAndEpoch, Uuid
 from controller_runtime.node.snapshots import SnapshotConfig
 from controller_runtime.storage.batch_scan import split_batches
+from controller_runtime.storage.file_names import snapshot_file
 from controller_runtime.storage.formatting import FormatRequest, InitialVoter, format_directory
 from controller_runtime.storage.meta_properties import load_ensemble
 from controller_runtime.storage.metadata_log import LogConfig, MetadataLog
 from controller_runtime.storage.quorum_state import QuorumState, load_quorum_state, save_quorum_state
+from controller_runtime.storage.recovery import check_snapshot
 from support.lone_controller import LOG, LoneController, formatted_disk
 from support.memory_disk import POLICIES, Crashed, MemoryDisk, Policy
 from support.raw_batches import raw_batch, raw_log, raw_snapshot
@@ -142,6 +145,8 @@ def check(after: MemoryDisk, told: Told) -> None:
     assert log.end_offset >= min(told.end, told.lowest_end)
     assert log.start_offset == 0 or log.snapshots()[0].offset == log.start_offset, "INV-05"
     assert set(log.snapshots()) >= {one for one in told.snapshots if one.offset >= log.start_offset}
+    for one in log.snapshots():
+        check_snapshot(after, f"{DIRECTORY}/{snapshot_file(one)}")
     offset = log.start_offset
     while data := log.read(offset, 300):
         for batch in split_batches(data):
@@ -166,12 +171,12 @@ def test_a_crash_after_any_operation_loses_nothing_acknowledged(story: Callable[
     story(log, Told(end=16, epoch=3, snapshots=[at(8)]))
     operations = len(disk.operations) - begun
     assert operations >= 6
-    for cut in range(operations):
+    for cut in range(operations + 1):
         for policy in POLICIES:
             disk, told = MemoryDisk(), Told(end=16, epoch=3, snapshots=[at(8)])
             log = prepared(disk)
             disk.crash_after(cut)
-            with pytest.raises(Crashed):
+            with pytest.raises(Crashed) if cut < operations else nullcontext():
                 story(log, told)
             check(disk.survivors(policy), told)
 

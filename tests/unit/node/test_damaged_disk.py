@@ -8,6 +8,7 @@ from controller_runtime.node import effects as e
 from controller_runtime.node.snapshots import SnapshotConfig
 from controller_runtime.storage.errors import CorruptFile
 from controller_runtime.storage.file_names import snapshot_file
+from controller_runtime.storage.metadata_log import LogConfig
 from support.lone_controller import FOLLOWER, LOG, LoneController, Pair
 
 pytestmark = pytest.mark.unit
@@ -40,6 +41,19 @@ def test_a_leader_does_not_serve_a_damaged_batch_and_offers_a_snapshot_instead()
     assert closed not in leader.disk.list_directory(LOG)
     assert both.follower.node.image == leader.node.image
     assert both.follower.log.start_offset == leader.log.start_offset, "it got the snapshot"
+    LoneController(leader.disk.survivors("synced only"), started_at=leader.now).run(1)
+
+
+def test_a_damaged_active_segment_is_closed_and_goes_too() -> None:
+    leader = LoneController(snapshots=NEVER, log_config=LogConfig(segment_bytes=1 << 20, tail_bytes=500))
+    leader.run(30)
+    name = f"{0:020}.log"
+    rot(leader, name, 40)
+    both = Pair(leader, LoneController(me=FOLLOWER, started_at=leader.now))
+    both.run(10, lambda: both.follower.node.image_offset >= leader.node.image_offset > 0)
+    assert leader.node.keeper.damages == 1
+    assert name not in leader.disk.list_directory(LOG)
+    assert both.follower.node.image == leader.node.image
     LoneController(leader.disk.survivors("synced only"), started_at=leader.now).run(1)
 
 

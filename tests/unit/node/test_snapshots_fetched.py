@@ -9,6 +9,7 @@ import pytest
 
 from controller_runtime.identifiers import NO_DIRECTORY, Epoch, Offset, OffsetAndEpoch, ReplicaKey
 from controller_runtime.node import effects as e
+from controller_runtime.node import image_feed
 from controller_runtime.node.snapshot_content import ArrivingSnapshot, CorruptSnapshot
 from controller_runtime.node.snapshots import SnapshotConfig
 from controller_runtime.protocol.codec import decode, encode
@@ -177,7 +178,9 @@ def test_a_leader_that_deletes_the_snapshot_meanwhile_offers_its_next_one() -> N
     assert not [n for n in both.follower.disk.list_directory(both.follower.log.directory) if n.endswith(".part")]
 
 
-def test_a_follower_that_was_away_too_long_replaces_its_image_as_one() -> None:  # SNP-14
+def test_a_follower_that_was_away_too_long_replaces_its_image_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """SNP-14: though it reads one record at a step."""
+    monkeypatch.setattr(image_feed, "PIECE_RECORDS", 1)
     leader = LoneController(snapshots=PRUNING)
     leader.run(1)
     both = Pair(leader, LoneController(me=FOLLOWER, started_at=leader.now))
