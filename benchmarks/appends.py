@@ -37,7 +37,10 @@ def measure(kind: Kind, directory: Path, seconds: float) -> float:
         before, started = [_records(one) for one in data], time.perf_counter()
         time.sleep(seconds)
         after, took = [_records(one) for one in data], time.perf_counter() - started
-        return max(late - early for early, late in zip(before, after, strict=True)) / took
+        appended = max(late - early for early, late in zip(before, after, strict=True))
+        if appended <= 0:
+            raise BenchmarkError(f"{kind}: nothing was appended for {took:.0f} s: the leader was lost")
+        return appended / took
     finally:
         for process in processes:
             process.kill()
