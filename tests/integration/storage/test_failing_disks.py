@@ -119,25 +119,31 @@ def test_a_voter_whose_syncs_take_half_a_second_causes_no_election(tmp_path: Pat
         assert all(end > 0 for end in ends.values()), ends
 
 
-def test_bit_rot_is_found_by_the_scrub_told_and_replaced(tmp_path: Path) -> None:
+@pytest.mark.parametrize("how", ["a flipped bit", "a sector that cannot be read"])
+def test_what_rots_is_found_by_the_scrub_told_and_replaced(tmp_path: Path, how: str) -> None:
     extra = {
         "metadata.log.max.record.bytes.between.snapshots": "4000",
         "metadata.max.idle.interval.ms": "20",
         "quorate.scrub.interval.ms": "100",
     }
     with Cluster(tmp_path, controllers=1, extra=extra) as cluster:
+        with_faults(cluster)
         cluster.start()
         node = cluster.wait_for_leader()
         directory = metadata_directory(node.properties["log.dirs"])
         rotten = snapshot_file(eventually("two snapshots", lambda: snapshots_in(directory)[1:])[0])
         path = directory / rotten
-        path.chmod(0o600)
-        with path.open("r+b") as file:
-            file.seek(100)
-            good = file.read(1)
-            file.seek(100)
-            file.write(bytes([good[0] ^ 1]))
+        if how == "a flipped bit":
+            path.chmod(0o600)
+            with path.open("r+b") as file:
+                file.seek(100)
+                good = file.read(1)
+                file.seek(100)
+                file.write(bytes([good[0] ^ 1]))
+        else:
+            break_disk(node, f"pread {rotten} errno {EIO}")
         node.wait_for_log(f"metadata log corruption: {path} at byte ")
+        assert ("Input/output error" in node.log()) == (how != "a flipped bit")
         assert "quorate_metadata_log_corruptions_total 1\n" in node.http("/metrics")[1]
         eventually("it is replaced", lambda: not path.exists())
         assert "the log begins at snapshot" in node.log()
