@@ -79,7 +79,7 @@ def _take_fields(declared: type, namespace: dict[str, Any]) -> tuple[_Field, ...
     assert not any(hasattr(base, "_VALUE_FIELDS") for base in declared.__bases__), "fields are not inherited"
     fields = []
     for name, annotation in namespace.get("__annotations__", {}).items():
-        if annotation.startswith(("ClassVar", "typing.ClassVar")):
+        if str(annotation).startswith(("ClassVar", "typing.ClassVar")):
             continue
         value = namespace.pop(name, _MISSING)
         each = value if isinstance(value, _Field) else _Field(default=value)

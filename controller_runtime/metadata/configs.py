@@ -77,8 +77,8 @@ class ConfigsBuilder:
 
     def view(self) -> ConfigsImage:
         """What `freeze` would give; it changes with the next write."""
-        views = {resource_type: builder.view() for resource_type, builder in self._builders.items()}
         if self._view is None:
+            views = {resource_type: builder.view() for resource_type, builder in self._builders.items()}
             self._view = ConfigsImage({**self._base.by_type, **views})
         return self._view
 

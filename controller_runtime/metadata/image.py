@@ -192,9 +192,12 @@ class MetadataBuilder:
 
     def _only_configs_changed(self) -> bool:
         base = self._base
-        untouched = (self._maps, self._features, self._brokers, self._controllers, self._topics)
         return (
-            not any(part is not None for part in untouched)
+            self._topics is None
+            and self._maps is None
+            and self._features is None
+            and self._brokers is None
+            and self._controllers is None
             and self.transaction is base.transaction
             and self.next_producer_id == base.next_producer_id
         )

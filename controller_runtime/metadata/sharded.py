@@ -85,12 +85,18 @@ class ShardedMapBuilder(Generic[Key, Value]):
 
     def __setitem__(self, key: Key, value: Value) -> None:
         shard = self._writable(key)
-        self._size += key not in shard
+        if key not in shard:
+            self._grow(1)
         shard[key] = value
 
     def __delitem__(self, key: Key) -> None:
         del self._writable(key)[key]
-        self._size -= 1
+        self._grow(-1)
+
+    def _grow(self, by: int) -> None:
+        self._size += by
+        if self._view is not None:
+            self._view._size = self._size
 
     def pop(self, key: Key) -> Value | None:
         """Remove and return; None when absent."""
@@ -102,8 +108,7 @@ class ShardedMapBuilder(Generic[Key, Value]):
     def view(self) -> ShardedMap[Key, Value]:
         """The map as it is now; it changes with the next write, and nobody may hold it beyond the next `freeze`."""
         if self._view is None:
-            self._view = ShardedMap(self._shards)
-        self._view._size = self._size
+            self._view = ShardedMap(self._shards, self._size)
         return self._view
 
     def freeze(self) -> ShardedMap[Key, Value]:

@@ -213,7 +213,7 @@ def check_values(values: Mapping[str, str]) -> None:
     for name, text in values.items():
         check_value(name, text)
     shortest, longest = values.get("min.compaction.lag.ms", "0"), values.get("max.compaction.lag.ms", _LONG_MAX)
-    if int(shortest) > int(longest):
+    if shortest != "0" and int(shortest) > int(longest):
         raise InvalidConfig(
             f"conflict topic config setting min.compaction.lag.ms ({int(shortest)}) > max.compaction.lag.ms ({int(longest)})"
         )
