@@ -93,7 +93,7 @@ class LyingLeader:
         return await asyncio.to_thread(metrics, self.node)
 
     async def until(self, what: str, holds: Callable[[dict[str, float]], bool]) -> dict[str, float]:
-        for _ in range(300):
+        for _ in range(1800):
             seen = await self.metrics()
             if holds(seen):
                 return seen
@@ -205,9 +205,7 @@ async def test_a_high_watermark_beyond_the_log_commits_no_more_than_there_is(lia
     before = await liar.metrics()
     liar.lie = lambda _at, _request: answer(high_watermark=2**50)
     await liar.claim()
-    while liar.lies < 3:
-        await asyncio.sleep(0.02)
-    after = await liar.metrics()
+    after = await liar.until("a few answers", lambda _: liar.lies >= 3)
     assert after[RAFT + "high_watermark"] == after[RAFT + "log_end_offset"] == before[RAFT + "log_end_offset"]
     await liar.tell_the_truth()
 
@@ -216,8 +214,6 @@ async def test_a_frame_larger_than_any_answer_ends_the_connection_only(liar: Lyi
     before = await liar.metrics()
     liar.lie = lambda _at, _request: struct.pack(">i", 2**31 - 1) + b"x" * 64
     await liar.claim()
-    while liar.lies < 2:
-        await asyncio.sleep(0.02)
-    after = await liar.metrics()
+    after = await liar.until("a few answers", lambda _: liar.lies >= 2)
     assert after[RAFT + "log_end_offset"] == before[RAFT + "log_end_offset"]
     await liar.tell_the_truth()
