@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from controller_runtime.identifiers import METADATA_TOPIC_ID, METADATA_TOPIC_NAME
+from controller_runtime.protocol.control_records import control_record
 from controller_runtime.protocol.framing import Request, encode_response
 from controller_runtime.protocol.messages import fetch_request as fetch_q
 from controller_runtime.protocol.messages import fetch_response as fetch_r
@@ -19,6 +20,8 @@ from controller_runtime.protocol.messages.request_header import RequestHeader
 from controller_runtime.protocol.messages.update_raft_voter_request import UpdateRaftVoterRequest
 from controller_runtime.protocol.messages.update_raft_voter_response import CurrentLeader, UpdateRaftVoterResponse
 from controller_runtime.protocol.messages.vote_response import VoteResponse
+from controller_runtime.protocol.messages.voters_record import Endpoint as VoterEndpoint
+from controller_runtime.protocol.messages.voters_record import Voter, VotersRecord
 from controller_runtime.protocol.record_batch import Record, encode_batch
 from controller_runtime.protocol.schema import Message
 from support import strangers
@@ -142,6 +145,13 @@ def flipped(data: bytes) -> bytes:
     return data[:-1] + bytes([data[-1] ^ 1])
 
 
+def twice_the_same_voter(base: int) -> bytes:
+    """A control batch of Kafka's form whose voter set has two voters 3."""
+    voter = Voter(voter_id=3, endpoints=(VoterEndpoint(name="CONTROLLER", host="127.0.0.1", port=1),))
+    record = control_record(VotersRecord(voters=(voter, voter)), offset=base, timestamp=1_700_000_000_000)
+    return bytes(encode_batch([record], base_offset=base, partition_leader_epoch=EPOCH, is_control=True))
+
+
 def other_correlation(body: Message, request: Request[Message]) -> bytes:
     header = request.header
     wrong = RequestHeader(
@@ -164,6 +174,10 @@ def another_kind(request: Request[Message]) -> bytes:
 LIES: dict[str, tuple[Lie, str]] = {
     "a wrong checksum": (lambda at, _: answer(flipped(records(at)), high_watermark=at), "corrupt batch"),
     "noise": (lambda at, _: answer(b"\xa5" * 500, high_watermark=at), "corrupt batch"),
+    "a voter set with one id twice": (
+        lambda at, _: answer(twice_the_same_voter(at), high_watermark=at),
+        "corrupt batch",
+    ),
     "a gap": (lambda at, _: answer(records(at + 5), high_watermark=at), "gap"),
     "what it has already": (lambda at, _: answer(records(at - 2, 2), high_watermark=at), "gap"),
     "a batch of a later epoch": (lambda at, _: answer(records(at, epoch=EPOCH + 3), high_watermark=at), "epoch"),
