@@ -181,9 +181,14 @@ def test_a_crash_after_any_operation_loses_nothing_acknowledged(story: Callable[
             check(disk.survivors(policy), told)
 
 
-@pytest.mark.parametrize(
-    "story", [append, vote, take_snapshot, fetch_a_snapshot, truncate], ids=lambda story: story.__name__
-)
+TORN = [
+    vote,
+    take_snapshot,
+    *(pytest.param(one, marks=pytest.mark.slow) for one in (append, fetch_a_snapshot, truncate)),
+]
+
+
+@pytest.mark.parametrize("story", TORN, ids=lambda story: story.__name__)
 def test_a_write_torn_at_any_byte_loses_nothing_acknowledged(story: Callable[[MetadataLog, Told], None]) -> None:
     disk = MemoryDisk()
     log = prepared(disk)
