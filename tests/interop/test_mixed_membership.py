@@ -26,7 +26,7 @@ def test_voters_are_added_and_removed_by_both_tools_whoever_leads(
         quorum.start([1, 2, 3, 4, 5])
         with ConfigLoad(quorum.bootstrap) as load:
             load.wait_for(10)
-            quorum.make_lead(1)
+            quorum.lead_by(OURS)
             quorum.wait_until_following([1, 2, 3, 4, 5])
             changed(quorum.add(4, tool=JAVA), quorum)
             assert quorum.voters() == {1, 2, 3, 4}
@@ -65,17 +65,17 @@ def test_a_controller_joins_by_itself_whatever_its_kind_and_the_leaders(
     tmp_path: Path, run_seed: int, sampled: Callable[[str], None]
 ) -> None:
     """KIP-1186: ours joins a Java leader, Java's joins ours; and a new disk takes the place of the lost one without any tool."""
-    for leader in chosen(run_seed, (1, 2), 1):
-        with MixedQuorum(tmp_path / str(leader), "OJO", spares="JO", extra=AUTO_JOIN) as quorum:
+    for kind in chosen(run_seed, (OURS, JAVA), 1):
+        with MixedQuorum(tmp_path / kind, "OJO", spares="JO", extra=AUTO_JOIN) as quorum:
             quorum.start()
             with ConfigLoad(quorum.bootstrap) as load:
                 load.wait_for(10)
-                quorum.make_lead(leader)
+                quorum.lead_by(kind)
                 quorum.boot(4)
                 quorum.boot(5)
                 quorum.wait_for_voters({1, 2, 3, 4, 5})
                 load.wait_for(10)
-                lost = 4 if leader == 1 else 3
+                lost = 4 if kind == OURS else 5
                 quorum.lose_disk(lost)
                 load.wait_for(10)
                 quorum.format_anew(lost)
@@ -84,7 +84,7 @@ def test_a_controller_joins_by_itself_whatever_its_kind_and_the_leaders(
                 wait_for_directory(quorum, lost, new)
                 load.wait_for(10)
             compared = assert_nothing_is_lost(quorum, load)
-            sampled(f"auto join, node {leader} leads: {len(load.names)} changes, {compared} batches alike")
+            sampled(f"auto join, {kind} leads: {len(load.names)} changes, {compared} batches alike")
 
 
 def wait_for_directory(quorum: MixedQuorum, node_id: int, directory_id: str) -> None:
@@ -101,16 +101,16 @@ def test_a_static_quorum_becomes_dynamic_by_the_features_tool(
     tmp_path: Path, run_seed: int, sampled: Callable[[str], None]
 ) -> None:
     """kraft.version 0 to 1 while records are written, with a leader of each kind; then voters can be removed and added."""
-    for leader in chosen(run_seed, (1, 2), 1):
-        with MixedQuorum(tmp_path / str(leader), "OJO", static=True) as quorum:
+    for kind in chosen(run_seed, (OURS, JAVA), 1):
+        with MixedQuorum(tmp_path / kind, "OJO", static=True) as quorum:
             quorum.start()
             with ConfigLoad(quorum.bootstrap) as load:
                 load.wait_for(10)
-                quorum.make_lead(leader)
+                leader = quorum.lead_by(kind)
                 assert level(quorum) == 0
                 refused = quorum.remove(3)
                 assert (refused.rc, "UnsupportedVersionException" in refused.err) == (1, True), refused
-                upgrade(quorum, tool=OURS if leader == 2 else JAVA)
+                upgrade(quorum, tool=OURS if kind == JAVA else JAVA)
                 assert level(quorum) == 1
                 assert {str(one.directory_id) for one in quorum.quorum().voters} == {
                     quorum.directory_id(n) for n in (1, 2, 3)
@@ -129,7 +129,7 @@ def test_a_static_quorum_becomes_dynamic_by_the_features_tool(
                     quorum.wait_until_following()
                 assert level(quorum) == 1
             compared = assert_nothing_is_lost(quorum, load)
-            sampled(f"kraft.version 0 to 1, node {leader} leads: {len(load.names)} changes, {compared} batches alike")
+            sampled(f"kraft.version 0 to 1, {kind} leads: {len(load.names)} changes, {compared} batches alike")
 
 
 def upgrade(quorum: MixedQuorum, tool: str) -> None:

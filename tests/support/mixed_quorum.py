@@ -233,6 +233,14 @@ class MixedQuorum:
             self.wait_until_following()
         raise AssertionError(f"node {wanted} never led")
 
+    def lead_by(self, kind: str) -> int:
+        """Let a voter of this kind lead, the one that does already if it can be; its node id."""
+        leader = self.leader()
+        if self.kinds[leader] != kind:
+            leader = min(voter for voter in self.voters() if self.kinds[voter] == kind)
+            self.make_lead(leader)
+        return leader
+
     # the end
 
     def tail(self, node_id: int, size: int = 2500) -> str:
