@@ -97,7 +97,7 @@ def _answer(q: Quorum, token: int, error: RaftError, *, granted: bool = False) -
 
 def become_prospective(q: Quorum, now: Instant) -> None:
     """Ask whether this node could win. A sole voter has its answer already."""
-    assert q.is_voter, "only a voter stands"
+    assert q.may_stand, "only a voter stands"
     role = q.role
     assert isinstance(role, Unattached | Follower | Candidate), f"{type(role).__name__} does not ask for pre-votes"
     losses = 0 if isinstance(role, Unattached) else role.losses
@@ -165,10 +165,10 @@ def _lose_vote(q: Quorum, now: Instant) -> None:
 
 
 def poll_prospective(q: Quorum, role: Prospective, now: Instant) -> None:
-    if q.is_voter and has_won(q, role.ballot):
+    if q.may_stand and has_won(q, role.ballot):
         become_candidate(q, now)
         return
-    if not q.is_voter or now >= role.election_deadline:
+    if not q.may_stand or now >= role.election_deadline:
         lose_pre_vote(q, now)
         return
     q.wake(role.election_deadline)
@@ -176,7 +176,7 @@ def poll_prospective(q: Quorum, role: Prospective, now: Instant) -> None:
 
 
 def poll_candidate(q: Quorum, role: Candidate, now: Instant) -> None:
-    if not q.is_voter:
+    if not q.may_stand:
         q.become_unattached(q.epoch, now)
         return
     if now >= role.election_deadline:

@@ -27,7 +27,7 @@ def poll_unattached(q: Quorum, role: Unattached, now: Instant) -> None:
     if role.leader_id is not None and q.reachable(role.leader_id, ()) and role.leader_id != q.config.node_id:
         q.become_follower(role.epoch, role.leader_id, (), now)
         return
-    if q.is_voter:
+    if q.may_stand:
         if q.voters.is_only(q.config.key) or now >= role.election_deadline:
             become_prospective(q, now)
             return
@@ -36,7 +36,7 @@ def poll_unattached(q: Quorum, role: Unattached, now: Instant) -> None:
 
 
 def poll_follower(q: Quorum, role: Follower, now: Instant) -> None:
-    if q.is_voter:
+    if q.may_stand:
         stands_at = role.fetch_deadline if now < role.fetch_deadline else _turn_at(q, role)
         if now >= stands_at:
             become_prospective(q, now)

@@ -137,6 +137,19 @@ class Quorum:
         return self._votes
 
     @property
+    def may_stand(self) -> bool:
+        """A voter, or one that the newest set leaves out while that set may not be committed (thesis 4.2.2).
+
+        It may hold the only copy of that set, and a longer log than a voter whose vote is needed and who needs its vote. Its own does not count.
+        """
+        if self.is_voter:
+            return True
+        sets = self.history.sets
+        if not self.config.can_vote or len(sets) < 2 or sets[-1][0] < self.committed_offset:
+            return False
+        return sets[-2][1].match(self.config.key) is not None
+
+    @property
     def leader_id(self) -> NodeId | None:
         match self.role:
             case Leader():
@@ -198,7 +211,7 @@ class Quorum:
     # Changing role.
 
     def enter(self, role: Role) -> None:
-        check_transition(self.role, role, self.vote_in(role.epoch), is_voter=self.is_voter)
+        check_transition(self.role, role, self.vote_in(role.epoch), is_voter=self.may_stand)
         left = self.role
         self.role = role
         self.out += [Abandon(number) for number in self.calls.abandon_all()]

@@ -380,7 +380,7 @@ class Replica:
             case Prospective() as role:
                 election.poll_prospective(q, role, now)
             case Candidate() as role:
-                if q.is_voter and election.has_won(q, role.ballot):
+                if q.may_stand and election.has_won(q, role.ballot):
                     leadership.become_leader(q, now)
                 else:
                     election.poll_candidate(q, role, now)

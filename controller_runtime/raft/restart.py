@@ -32,11 +32,11 @@ def restore(
     quorum.saved = stored
     if state.epoch < log.last_epoch:
         quorum.role = Unattached(log.last_epoch, deadline)
-    elif quorum.is_voter and state.leader_id == config.node_id:
+    elif quorum.may_stand and state.leader_id == config.node_id:
         keys = tuple(voter.key for voter in quorum.others())
         ends = quorum.random_election_deadline(now)
         quorum.role = Resigned(state.epoch, ends, keys, {key.node_id for key in keys}, state.voted_key)
-    elif quorum.is_voter and _voted_for_itself(config, state):
+    elif quorum.may_stand and _voted_for_itself(config, state):
         ballot = Ballot(granted={config.node_id})
         quorum.role = Candidate(state.epoch, quorum.random_election_deadline(now), ballot)
     elif state.leader_id == config.node_id:

@@ -6,6 +6,7 @@ from simulation.invariants.answers_are_committed import AnswersAreCommitted
 from simulation.invariants.convergence import Convergence
 from simulation.invariants.durable_majority import DurableMajority
 from simulation.invariants.election_safety import ElectionSafety
+from simulation.invariants.flushed_is_durable import FlushedIsDurable
 from simulation.invariants.high_watermark import HighWatermark
 from simulation.invariants.leader_completeness import LeaderCompleteness
 from simulation.invariants.leads_with_majority import LeadsWithMajority
@@ -26,6 +27,7 @@ def every_invariant() -> list[Invariant]:
         PersistedEpoch(),
         HighWatermark(),
         DurableMajority(),
+        FlushedIsDurable(),
         LeaderCompleteness(),
         OwnEpochFirst(),
         LogAgreement(),

@@ -28,6 +28,8 @@ class LeadsWithMajority:
                 self.heard.setdefault(machine.id, {})[asked.replica_state.replica_id] = machine.now
             case FetchSnapshotRequest():
                 self.heard.setdefault(machine.id, {})[asked.replica_id] = machine.now
+            case _:
+                pass
 
     def after_step(self, world: World, machine: Machine) -> None:
         assert machine.node is not None

@@ -16,12 +16,12 @@ SOURCE = "andreev-io/little-raft#44"
 def break_it(patch: pytest.MonkeyPatch) -> None:
     original = Replica._on_response
 
-    def on_response(self: Replica, call: Call, response: Response, now: Instant) -> None:
+    def on_response(self: Replica, number: int, call: Call, response: Response, now: Instant) -> None:
         asked, role = call.request, self._q.role
         if isinstance(response, VoteResponse) and response.granted and isinstance(asked, VoteRequest):
             if isinstance(role, Candidate) and not asked.pre_vote and call.to is not None:
                 role.ballot.record(call.to, granted=True)
-        original(self, call, response, now)
+        original(self, number, call, response, now)
 
     def forget_nothing(self: Calls) -> list[int]:
         self._ready_at.clear()

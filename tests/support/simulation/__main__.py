@@ -6,10 +6,12 @@ import argparse
 import sys
 import time
 import traceback
+from functools import partial
+from hashlib import blake2b
 
 from simulation.invariants.every import every_invariant
 from support.simulation.campaign import run_campaign
-from support.simulation.plan import plan_of
+from support.simulation.plan import Plan, plan_of
 from support.simulation.schedule import Schedule
 from support.simulation.shrink import shrink
 
@@ -21,6 +23,9 @@ def main() -> int:
     parser.add_argument("--trace", action="store_true", help="print every event and effect")
     parser.add_argument("--without", type=int, nargs="*", default=[], help="leave out these faults, by number")
     parser.add_argument("--shrink", action="store_true", help="find which faults are needed for the failure")
+    parser.add_argument(
+        "--digest", action="store_true", help="print a checksum of the trace: the same in every process"
+    )
     parser.add_argument("--processes", type=int, default=None)
     arguments = parser.parse_args()
     if arguments.count > 1:
@@ -29,6 +34,9 @@ def main() -> int:
     if arguments.shrink:
         print(shrink(plan, print))
         return 1
+    if arguments.digest:
+        print(digest(plan))
+        return 0
     if not arguments.trace:
         print(plan)
     try:
@@ -39,9 +47,15 @@ def main() -> int:
     return 0
 
 
+def digest(plan: Plan) -> str:
+    checksum = blake2b(digest_size=16)
+    Schedule(plan, every_invariant(), lambda line: checksum.update(line.encode())).run()
+    return checksum.hexdigest()
+
+
 def many(seeds: range, processes: int | None) -> int:
     began = time.perf_counter()
-    campaign = run_campaign(seeds, processes)
+    campaign = run_campaign(seeds, processes, say=partial(print, flush=True))
     print(campaign.summary())
     print(f"{time.perf_counter() - began:.1f} s")
     if campaign.failures:

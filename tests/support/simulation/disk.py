@@ -85,6 +85,11 @@ class SimFile:
     def size(self) -> int:
         return len(self._inode.data)
 
+    def durable_size(self) -> int:
+        """How much of the file is on the platter and not dirty."""
+        dirty = [position for position, _ in self._inode.unsynced]
+        return min([len(self._inode.durable), *dirty])
+
     def fdatasync(self) -> None:
         self._disk.spend()
         if self._disk.sync_fails():

@@ -27,7 +27,7 @@ from controller_runtime.raft.events import (
     Tick,
 )
 from controller_runtime.raft.log_view import LogView
-from controller_runtime.raft.messages import FetchRequest, KRaftVersion, LogBatch
+from controller_runtime.raft.messages import FetchRequest, KRaftVersion, LeaderChange, LogBatch
 from controller_runtime.raft.replica import Replica
 from controller_runtime.raft.roles import Follower, Leader
 from controller_runtime.raft.voter_set import BOOTSTRAP_OFFSET, Voter, VoterHistory, VoterSet
@@ -226,6 +226,8 @@ class Library:
                         history.add_voters(offset, record)
                     case KRaftVersion(level):
                         history.add_version(offset, level)
+                    case LeaderChange():
+                        pass
         view.flushed_offset = view.end_offset
         listeners = ((LISTENER, endpoint_of(index)),)
         config = RaftConfig(NodeId(index + 1), key_of(index).directory_id, LISTENER, listeners)

@@ -119,7 +119,9 @@ def _far(hears: Machine) -> OffsetAndEpoch:
     return OffsetAndEpoch(Offset(hears.node.meta.end_offset + 1000), _epoch(hears))
 
 
-def _wire(request: raft.Request) -> Message:
+def _wire(
+    request: raft.VoteRequest | raft.BeginQuorumEpochRequest | raft.EndQuorumEpochRequest | raft.UpdateVoterRequest,
+) -> Message:
     return raft_rpc.request_to_wire(request, Border(CLUSTER_ID, None))
 
 

@@ -15,6 +15,7 @@ import sys
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Final
@@ -56,11 +57,11 @@ def judge(name: str, budget: int = BUDGET, first_seed: int = FIRST_SEED) -> Verd
     return Verdict(name, mutant.SOURCE, budget, time.process_time() - began, None)
 
 
-def judge_all(wanted: Iterable[str], processes: int | None = None) -> Iterator[Verdict]:
+def judge_all(wanted: Iterable[str], processes: int | None = None, budget: int = BUDGET) -> Iterator[Verdict]:
     """Every mutant in a fresh process, several at a time."""
     context = multiprocessing.get_context("fork")
     with context.Pool(processes or os.cpu_count() or 1, maxtasksperchild=1) as pool:
-        yield from pool.imap_unordered(judge, list(wanted), chunksize=1)
+        yield from pool.imap_unordered(partial(judge, budget=budget), list(wanted), chunksize=1)
 
 
 def table(verdicts: Iterable[Verdict]) -> str:
@@ -77,9 +78,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Judge the mutants of the museum.")
     parser.add_argument("names", nargs="*", help="some of them; all when none is named")
     parser.add_argument("--processes", type=int, default=None)
+    parser.add_argument("--budget", type=int, default=BUDGET, help="schedules for each")
     arguments = parser.parse_args()
     verdicts = []
-    for verdict in judge_all(arguments.names or names(), arguments.processes):
+    for verdict in judge_all(arguments.names or names(), arguments.processes, arguments.budget):
         verdicts.append(verdict)
         said = f"{verdict.noticed or 'SURVIVED'}".splitlines()[0]
         print(f"{verdict.name}: {verdict.schedules} schedules, {verdict.seconds:.1f} s: {said[:170]}", flush=True)

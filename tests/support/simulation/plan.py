@@ -79,6 +79,7 @@ def plan_of(seed: int) -> Plan:
     size = rng.choices(SIZES, [each.weight for each in SIZES])[0]
     duration = rng.uniform(*size.seconds)
     fleet = random_fleet(rng)
+    settled = rng.random() < 0.8
     return Plan(
         seed,
         size.name,
@@ -88,15 +89,15 @@ def plan_of(seed: int) -> Plan:
         administrators=rng.choice((1, 2, 2, 3)),
         encoding=rng.random() < 0.1,
         remembers=rng.choice((0.0, 0.05, 0.3)),
-        settled=rng.random() < 0.8,
-        faults=random_faults(rng, fleet, duration, rng.choice(size.pace_s)),
+        settled=settled,
+        faults=random_faults(rng, duration, rng.choice(size.pace_s), settled=settled),
     )
 
 
 def random_fleet(rng: Random) -> Fleet:
     count = rng.choices((1, 2, 3, 4, 5), (6, 12, 66, 4, 12))[0]
     voters = tuple(NodeId(n) for n in range(1, count + 1))
-    observers = tuple(NodeId(100 + n) for n in range(rng.choices((0, 1, 2), (70, 25, 5))[0]))
+    observers = tuple(NodeId(100 + n) for n in range(rng.choices((0, 1, 2), (62, 30, 8))[0]))
     return Fleet(
         voters,
         observers,
@@ -124,16 +125,19 @@ def random_timings(rng: Random) -> Timings:
     )
 
 
-def random_faults(rng: Random, fleet: Fleet, duration_s: float, pace_s: float) -> tuple[Fault, ...]:
+def random_faults(rng: Random, duration_s: float, pace_s: float, *, settled: bool) -> tuple[Fault, ...]:
     """Some kinds, each with its own weight, at random moments."""
     possible = sorted(FAULTS)
     kinds = rng.sample(possible, rng.randint(1, len(possible)))
     weights = [rng.choice((0.2, 1.0, 3.0)) for _ in kinds]
+    if rng.random() < 0.35:
+        kinds.append("voters")
+        weights.append(sum(weights))
     faults: list[Fault] = []
     at = rng.expovariate(1 / pace_s)
     while at < duration_s:
         kind = rng.choices(kinds, weights)[0]
-        if at > 0.15 or kind not in LATE_FAULTS:
+        if settled or at > 0.15 or kind not in LATE_FAULTS:
             faults.append(Fault(at, kind, rng.getrandbits(32)))
         at += rng.expovariate(1 / pace_s)
     return tuple(faults)
