@@ -7,8 +7,10 @@ that is printed, so a caller may hide fields; `explained` words the error of a r
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any, Final
 
 from controller_runtime.metadata.records import MalformedRecord, decode_record
@@ -28,6 +30,9 @@ _CONTROL_LABELS: Final = {
     ControlType.KRAFT_VERSION: "KRaftVersion ",
     ControlType.KRAFT_VOTERS: "KRaftVoters ",
 }
+
+
+_NUMBER: Final = re.compile(r'"\\u0000([^"\\]*)\\u0000"')
 
 
 def batch_line(header: BatchHeader, position: int, *, valid: bool) -> str:
@@ -88,4 +93,31 @@ def _java(value: bool) -> str:
 
 
 def _json(value: object) -> str:
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    text = json.dumps(_marked(value), separators=(",", ":"), ensure_ascii=False)
+    return _NUMBER.sub(r"\1", text)
+
+
+def _marked(value: Any) -> Any:
+    """Doubles as text between marks that become the numbers Java prints; JSON's own writer would print Python's."""
+    match value:
+        case float():
+            return f"\0{java_double(value)}\0" if math.isfinite(value) else java_double(value)
+        case dict():
+            return {name: _marked(each) for name, each in value.items()}
+        case list():
+            return [_marked(each) for each in value]
+        case _:
+            return value
+
+
+def java_double(value: float) -> str:
+    """As Double.toString: decimals from 0.001 to 10,000,000, else a mantissa and an exponent."""
+    if not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    if value == 0 or 1e-3 <= abs(value) < 1e7:
+        return repr(value)
+    sign, digits, exponent = Decimal(repr(value)).as_tuple()
+    assert isinstance(exponent, int), "finite"
+    text = "".join(map(str, digits))
+    power = len(text) + exponent - 1
+    return f"{'-' if sign else ''}{text[0]}.{text[1:].rstrip('0') or '0'}E{power}"

@@ -1,0 +1,286 @@
+"""The metadata pipeline: rates of decoding, dumping and planning, each beside its peer on the same files in the same run.
+
+    python -m benchmarks.pipeline [--records 2000000] [--only decode dump options memory small ingest scale]
+
+Every measurement is a process of its own. Decoding is told in records per CPU second (one core); `dump` to Parquet and Apache Kafka's
+`kafka-dump-log` to /dev/null in wall seconds, start of Python and of the JVM included, the runs interleaved. Peak memory is the resident set
+of the process that decodes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from statistics import median
+from typing import Any, Final
+
+from benchmarks.pipeline_logs import Pool, write_directory
+from benchmarks.report import Figure, table
+
+ROOT: Final = Path(__file__).parent.parent
+GROUPS: Final = ("decode", "dump", "options", "memory", "small", "ingest", "scale")
+SMALL_FILES: Final = 3000
+SMALL_BYTES: Final = 200_000
+AREA: Final = "pipeline"
+
+
+def child(job: str, *arguments: str) -> dict[str, Any]:
+    """Run one measurement in a fresh process; returns what it printed."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.pipeline", "--child", job, *arguments],
+        cwd=ROOT, env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if done.returncode != 0:
+        raise RuntimeError(f"{job} {' '.join(arguments)} failed:\n{done.stderr[-3000:]}")
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def read_job(path: str, level: str, given: str) -> dict[str, float]:
+    """Decode everything below a path; rows, CPU seconds, wall seconds and peak memory in MB."""
+    from metadata_pipeline.sources.options import parse_options
+    from metadata_pipeline.sources.packing import pack
+    from metadata_pipeline.sources.reading import chosen, read_range
+    from metadata_pipeline.sources.segments import list_segments
+
+    options = parse_options({"level": level} | json.loads(given))
+    cpu, wall = time.process_time(), time.perf_counter()
+    rows = 0
+    listing = list_segments(path, kinds=options.kinds)
+    for task in pack(chosen(listing, options)):
+        for part in task:
+            for batch in read_range(level, part, options):  # type: ignore[arg-type]
+                rows += batch.num_rows
+    used = time.process_time() - cpu
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return {"rows": rows, "cpu": used, "wall": time.perf_counter() - wall, "peak": peak}
+
+
+def read(path: Path, level: str = "records", **options: str) -> dict[str, Any]:
+    return child("read", str(path), level, json.dumps(options))
+
+
+def per_second(found: dict[str, Any]) -> float:
+    return float(found["rows"] / found["cpu"] / 1e6)
+
+
+def logs(root: Path, kind: str, records: int, segment_records: int = 1_000_000) -> tuple[Path, int, int]:
+    """A node's log of several segments; returns its directory, records and bytes."""
+    directory = root / f"{kind}-{records}"
+    partition = write_directory(directory)
+    pool = Pool(kind)
+    written = size = 0
+    while written < records:
+        count, more = pool.write(
+            partition / f"{written:020d}.log", records=min(segment_records, records - written), base_offset=written
+        )
+        written, size = written + count, size + more
+    return directory, written, size
+
+
+def decode(root: Path, records: int, runs: int) -> Iterator[Figure]:
+    for kind, share in (("busy", 1), ("idle", 4)):
+        directory, _, _ = logs(root, kind, records // share)
+        rate = median(per_second(read(directory)) for _ in range(runs))
+        scalar = child("scalar", str(directory))
+        yield Figure(
+            AREA, f"decode, {kind} log, one core", "M records/s", rate, per_second(scalar), "record by record", True
+        )
+        batches = median(per_second(read(directory, "batches")) for _ in range(runs))
+        yield Figure(AREA, f"batch headers and checksums, {kind} log", "M batches/s", batches, rate, "records/s", True)
+
+
+def scalar_job(path: str) -> dict[str, float]:
+    """The peer of decoding: the same codec, one record at a time, into dictionaries."""
+    from controller_runtime.metadata.records import decode_record
+    from controller_runtime.protocol.json_form import to_json
+    from controller_runtime.protocol.record_batch import decode_batches
+
+    file = min(Path(path).rglob("*.log"))
+    data = file.read_bytes()[: 8 << 20]
+    cpu = time.process_time()
+    rows = 0
+    for batch in decode_batches(data, partial_tail=True):
+        for record in batch.records:
+            to_json(*decode_record(record.value or b""))
+            rows += 1
+    return {"rows": rows, "cpu": time.process_time() - cpu}
+
+
+def dump(root: Path, records: int, runs: int) -> Iterator[Figure]:
+    sys.path.insert(0, str(ROOT / "tests"))
+    from support.java_kafka import JavaUnavailable, class_path
+
+    try:
+        jars = class_path()
+    except JavaUnavailable as missing:
+        print(f"dump: {missing}", file=sys.stderr)
+        return
+    for kind, share in (("busy", 1), ("idle", 4)):
+        directory, _, _ = logs(root / "dump", kind, records // share, records)
+        file = next(directory.rglob("*.log"))
+        ours, theirs = [], []
+        for _ in range(runs):
+            ours.append(
+                _wall(
+                    [
+                        sys.executable,
+                        "-m",
+                        "metadata_pipeline.dump",
+                        str(file),
+                        "--format",
+                        "parquet",
+                        "--output",
+                        str(root / "out.parquet"),
+                    ]
+                )
+            )
+            theirs.append(
+                _wall(
+                    [
+                        "java",
+                        "-Xmx1g",
+                        "-cp",
+                        jars,
+                        "org.apache.kafka.tools.DumpLogSegments",
+                        "--cluster-metadata-decoder",
+                        "--files",
+                        str(file),
+                    ]
+                )
+            )
+        yield Figure(
+            AREA, f"dump to Parquet, {kind} log", "s", median(ours), median(theirs), "kafka-dump-log to /dev/null"
+        )
+
+
+def _wall(command: list[str]) -> float:
+    started = time.perf_counter()
+    subprocess.run(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+    return time.perf_counter() - started
+
+
+def options(root: Path, records: int, runs: int) -> Iterator[Figure]:
+    """What each way of leaving out saves: CPU seconds of the whole against CPU seconds of the part."""
+    directory, written, _ = logs(root / "options", "busy", records)
+    whole = median(read(directory)["cpu"] for _ in range(runs))
+    narrower: dict[str, tuple[str, dict[str, str]]] = {
+        "columns=offset,type": ("records", {"columns": "offset,type"}),
+        "types=TopicRecord": ("records", {"types": "TopicRecord"}),
+        "from_offset: the last tenth": ("records", {"from_offset": str(written * 9 // 10)}),
+        "level=batches": ("batches", {}),
+        "kinds=snapshot": ("records", {"kinds": "snapshot"}),
+    }
+    for name, (level, given) in narrower.items():
+        if name.startswith("kinds"):
+            continue
+        part = median(read(directory, level, **given)["cpu"] for _ in range(runs))
+        yield Figure(AREA, f"CPU with {name}", "s", part, whole, "everything")
+
+
+def memory(root: Path, records: int, runs: int) -> Iterator[Figure]:
+    del runs
+    small, _, _ = logs(root / "memory", "busy", records // 8, records)
+    large, _, size = logs(root / "memory", "busy", records, records)
+    peaks = read(small)["peak"], read(large)["peak"]
+    yield Figure(AREA, f"peak memory, one file of {size >> 20} MB", "MB", peaks[1], 512, "the bound")
+    yield Figure(AREA, "peak memory, a file 8 times as large", "MB", peaks[1], peaks[0], "the smaller file")
+
+
+def small(root: Path, records: int, runs: int) -> Iterator[Figure]:
+    """3,000 files of 200 KB beside one file of the same bytes."""
+    del records
+    pool = Pool("busy")
+    in_file = int(SMALL_BYTES / (pool.bytes / pool.records))
+    for node in range(SMALL_FILES):
+        partition = write_directory(root / "small" / f"n{node}", node=node)
+        pool.write(partition / f"{0:020d}.log", records=in_file)
+    total = sum(file.stat().st_size for file in (root / "small").rglob("*.log"))
+    partition = write_directory(root / "one")
+    pool.write(partition / f"{0:020d}.log", records=int(total / (pool.bytes / pool.records)))
+    many = median(read(root / "small")["cpu"] for _ in range(runs))
+    one = median(read(root / "one")["cpu"] for _ in range(runs))
+    yield Figure(
+        AREA, f"{SMALL_FILES} files of {SMALL_BYTES // 1000} KB", "s CPU", many, one, "one file of the same total"
+    )
+
+
+def ingest(root: Path, records: int, runs: int) -> Iterator[Figure]:
+    """The whole job on one core and on two, Spark's start not counted; eight segments."""
+    directory, _, _ = logs(root / "ingest", "busy", records, max(1, records // 8))
+    found: dict[int, list[float]] = {1: [], 2: []}
+    for run in range(runs):
+        for cores, seconds in found.items():
+            seconds.append(child("ingest", str(directory), str(root / f"lake-{cores}-{run}"), str(cores))["wall"])
+    yield Figure(AREA, "ingest on two cores", "s", median(found[2]), median(found[1]), "one core")
+
+
+def ingest_job(path: str, lake: str, cores: str) -> dict[str, float]:
+    from metadata_pipeline.jobs.ingest import ingest as run
+    from metadata_pipeline.session import open_session
+
+    spark = open_session(f"local[{cores}]")
+    spark.range(1).count()
+    started = time.perf_counter()
+    run([path], lake, spark=spark)
+    return {"wall": time.perf_counter() - started}
+
+
+def scale(root: Path, records: int, runs: int) -> Iterator[Figure]:
+    """Cost of a record as the log grows: CPU microseconds at the full size against a tenth of it."""
+    costs = []
+    for count in (records // 10, records):
+        directory, written, _ = logs(root / "scale", "busy", count)
+        costs.append(median(read(directory)["cpu"] for _ in range(runs)) / written * 1e6)
+    yield Figure(AREA, f"CPU per record at {records:,}", "us", costs[1], costs[0], f"at {records // 10:,}")
+
+
+JOBS: Final[dict[str, Callable[..., dict[str, float]]]] = {"read": read_job, "scalar": scalar_job, "ingest": ingest_job}
+MEASURES: Final[dict[str, Callable[[Path, int, int], Iterator[Figure]]]] = {
+    "decode": decode, "dump": dump, "options": options, "memory": memory, "small": small, "ingest": ingest, "scale": scale,
+}  # fmt: skip
+
+
+def measure(
+    say: Callable[[str], None], records: int = 2_000_000, runs: int = 3, groups: tuple[str, ...] = GROUPS
+) -> list[Figure]:
+    """All figures; logs are written to a temporary directory and removed."""
+    figures: list[Figure] = []
+    for group in groups:
+        with tempfile.TemporaryDirectory(prefix="pipeline-bench-") as root:
+            for figure in MEASURES[group](Path(root), records, runs):
+                say(
+                    f"{figure.name}: {figure.ours:.3g} {figure.unit} beside {figure.peer:.3g} ({figure.peer_name}): {figure.ratio:.2f}"
+                )
+                figures.append(figure)
+    return figures
+
+
+def main() -> int:
+    if sys.argv[1:2] == ["--child"]:
+        print(json.dumps(JOBS[sys.argv[2]](*sys.argv[3:])))
+        return 0
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.pipeline", description=__doc__)
+    parser.add_argument("--records", type=int, default=2_000_000)
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--only", nargs="+", choices=GROUPS, default=GROUPS)
+    asked = parser.parse_args()
+    figures = measure(
+        lambda text: print(text, file=sys.stderr, flush=True), asked.records, asked.runs, tuple(asked.only)
+    )
+    print(f"load of the machine: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
+    print(table(figures))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
