@@ -7,6 +7,7 @@ that every layer that could run has passed.
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -27,6 +28,12 @@ def needs_java() -> str:
     if shutil.which("java") is None:
         return "no java (Debian: openjdk-17-jre-headless)"
     return "" if shutil.which("mvn") else "no mvn (Debian: maven)"
+
+
+def needs_spark() -> str:
+    if importlib.util.find_spec("pyspark") is None:
+        return "no pyspark (pip install 'quorate[pipeline]')"
+    return "" if shutil.which("java") else "no java (Debian: openjdk-17-jre-headless)"
 
 
 def needs_kubernetes() -> str:
@@ -53,6 +60,7 @@ LAYERS = (
     Layer("simulation", 360),
     Layer("integration", 180),
     Layer("interop", 360, needs_java),
+    Layer("spark", 240, needs_spark),
     Layer("e2e", 600, needs_kubernetes),
 )
 FAST = ("unit", "conformance")

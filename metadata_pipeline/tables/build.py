@@ -44,6 +44,8 @@ HISTORIES: Final[dict[str, str]] = {
 }
 """Name and SQL of each table; `partitions` is made by its own module."""
 TABLES: Final = ("partitions", *HISTORIES)
+KEPT_ROWS: Final = 1_000_000
+"""Up to so many records are held by Spark (in memory, else on disk) while tables are made of them."""
 PROVISIONAL: Final = "cluster_id string, from_offset bigint, to_offset bigint, epoch int, nodes array<int>, status string, since bigint, until bigint"
 STRETCHES: Final = "cluster_id string, stretch int, from_offset bigint, to_offset bigint, base_snapshot string, proven_by string, open boolean"
 
@@ -96,8 +98,19 @@ def build_tables(lake: str | os.PathLike[str], spark: Any) -> Built:
 def prepare(spark: Any, lake: Path, state: LakeState) -> list[Cluster]:
     """Register the views that the tables are made from; what is known of each cluster."""
     known = clusters(state)
-    register(spark, read_level(spark, lake, state, "records"), known)
+    records = read_level(spark, lake, state, "records")
+    register(spark, _kept(spark, records, state), known)
     return known
+
+
+def _kept(spark: Any, records: Any, state: LakeState) -> Any:
+    """A small lake is read once for all its tables; a large one is scanned by each, which needs no memory."""
+    if spark.catalog.tableExists("kept_records"):
+        spark.catalog.uncacheTable("kept_records")
+    records.createOrReplaceTempView("kept_records")
+    if sum(live.file.rows for live in state.of("records")) <= KEPT_ROWS:
+        spark.catalog.cacheTable("kept_records")
+    return spark.table("kept_records")
 
 
 def remembered(state: LakeState, cluster: str) -> list[Standing]:

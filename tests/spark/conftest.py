@@ -1,0 +1,45 @@
+"""One Spark session for all tests here, and one lake with a whole fleet in it: starting Spark and every job cost more than most tests."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from metadata_pipeline.problems import PipelineError
+from metadata_pipeline.session import open_session
+from support import sampling
+from support.pipeline_everything import Everything, make_everything
+
+SMALL = {
+    "spark.sql.shuffle.partitions": "2",
+    "spark.default.parallelism": "2",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.driver.memory": "1g",
+    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xshare:auto",
+}
+"""For tables of a few thousand rows: planning is what costs."""
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[Any]:
+    """`local[2]`, quiet and small. Skipped where there is no Java."""
+    try:
+        session = open_session("local[2]", SMALL)
+    except PipelineError as missing:
+        pytest.skip(str(missing))
+    yield session
+    session.stop()
+
+
+@pytest.fixture(scope="session")
+def everything(
+    spark: Any, tmp_path_factory: pytest.TempPathFactory, run_seed: int, request: pytest.FixtureRequest
+) -> Everything:
+    """A fleet of clean, broken, random and golden logs after ingest, tables and audit."""
+    request.config.stash[sampling.ACCOUNT].append(f"fleets of logs: QUORATE_SEED={run_seed}")
+    many = bool(os.environ.get("QUORATE_SOAK"))
+    root, lake = tmp_path_factory.mktemp("fleet"), tmp_path_factory.mktemp("lake")
+    return make_everything(spark, root, lake, run_seed, clean=1000 if many else 24, each_fault=25 if many else 2)
