@@ -24,7 +24,7 @@ from controller_runtime.storage.snapshot_writer import SnapshotWrite
 
 log = logging.getLogger(__name__)
 
-_LONGEST_REST_SECONDS: Final = 0.02
+_LONGEST_REST_SECONDS: Final = 0.1
 _BEYOND: Final = 1 << 62
 """Past the end of any file: the rest of a damaged one is not read again in this round."""
 
