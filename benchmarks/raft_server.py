@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from controller_runtime.identifiers import Endpoint, Instant, Offset, WallClock
 from controller_runtime.metadata.image import MetadataImage
+from controller_runtime.network.client_pool import PoolCounts
 from controller_runtime.node.api_versions import api_versions
 from controller_runtime.node.effects import CloseConnection, NodeEffect, Respond, Stop
 from controller_runtime.node.events import (
@@ -134,7 +135,7 @@ class RunningAppender:
     def readiness(self) -> Readiness:
         return Readiness(leader_known=self._node.meta.replica.leader_id is not None, unfenced=None)
 
-    async def facts(self, connections: Mapping[str, int]) -> NodeFacts:
+    async def facts(self, connections: Mapping[str, int], outgoing: PoolCounts) -> NodeFacts:
         raise NotImplementedError("this process has no HTTP port")
 
     def close(self) -> None:

@@ -33,6 +33,15 @@ class ClientOptions:
     max_frame_bytes: int = 104857600
 
 
+@dataclass(frozen=True, slots=True)
+class PoolCounts:
+    """For metrics: what was asked and connected so far, and how many connections are open."""
+
+    open_connections: int
+    connections: int
+    requests: int
+
+
 class ClientPool:
     """All outgoing connections of a process. Belongs to the running loop."""
 
@@ -47,7 +56,13 @@ class ClientPool:
         self.jitter = jitter
         self.resolver = resolver
         self.peer_disconnected = peer_disconnected
+        self.connections = 0
+        self.requests = 0
         self._channels: dict[tuple[str, Endpoint], Channel] = {}
+
+    def counts(self) -> PoolCounts:
+        is_open = sum(channel.is_open for channel in self._channels.values())
+        return PoolCounts(is_open, self.connections, self.requests)
 
     def start_call(
         self,
@@ -58,6 +73,7 @@ class ClientPool:
         done: Callable[[int, Message | CallError], None],
     ) -> Call:
         """Send `body`; `done` follows exactly once (perhaps before this returns), unless the call is cancelled."""
+        self.requests += 1
         key = (channel, endpoint)
         line = self._channels.get(key)
         if line is None:
@@ -107,6 +123,10 @@ class Channel:
         self._failures = 0
         self._not_before = 0.0
         self._closed = False
+
+    @property
+    def is_open(self) -> bool:
+        return self._connection is not None
 
     def start(self, call: Call, timeout_seconds: float) -> None:
         call.timer = self._loop.call_later(timeout_seconds, self._expire, call)
@@ -175,6 +195,8 @@ class Channel:
         raise last or OSError(f"{self._endpoint.host} has no address")
 
     def _new_connection(self, established: asyncio.Future[None]) -> ClientConnection:
+        self._pool.connections += 1
+
         def ready() -> None:
             if not established.done():
                 established.set_result(None)

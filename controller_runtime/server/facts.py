@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from controller_runtime.identifiers import NO_DIRECTORY, Instant
 from controller_runtime.metadata.image import MetadataImage
+from controller_runtime.network.client_pool import PoolCounts
 from controller_runtime.node.metadata_replica import MetadataReplica
 from controller_runtime.node.ports import Node
 from controller_runtime.node.snapshots import SnapshotKeeper
@@ -116,6 +117,7 @@ class NodeFacts:
     is_broker: bool
     connections: Mapping[str, int]
     """Open connections by listener."""
+    outgoing: PoolCounts
     resident_bytes: int
     started_at_ms: int
     broker_state: int | None = None

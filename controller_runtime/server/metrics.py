@@ -13,6 +13,7 @@ from math import isnan, nan
 from typing import Final
 
 from controller_runtime.identifiers import METADATA_TOPIC_NAME
+from controller_runtime.network.client_pool import PoolCounts
 from controller_runtime.node.api_versions import SUPPORTED_LEVELS
 from controller_runtime.server.facts import ControllerFacts, LogFacts, NodeFacts, RaftFacts
 from controller_runtime.server.image_facts import ACTIVE, CONTROLLED_SHUTDOWN, FENCED, ImageFacts
@@ -57,6 +58,7 @@ def samples(facts: NodeFacts) -> Iterable[Sample]:
         yield Sample(
             jmx_name("kafka.server", "socket-server-metrics", "connection-count"), count, (("listener", listener),)
         )
+    yield from _channel(facts.outgoing)
     yield Sample("process_resident_memory_bytes", facts.resident_bytes)
     yield Sample("process_start_time_seconds", facts.started_at_ms / 1000)
     for name, value in sorted(facts.counters.items()):
@@ -89,6 +91,14 @@ def _raft(raft: RaftFacts) -> Iterable[Sample]:
     yield Sample(named("append-records-rate"), raft.append_rate)
     yield Sample(named("fetch-records-rate"), raft.fetch_rate)
     yield Sample(named("poll-idle-ratio-avg"), raft.idle_ratio)
+
+
+def _channel(outgoing: PoolCounts) -> Iterable[Sample]:
+    """Everything that this process asks of others."""
+    bean = ("kafka.server", "raft-channel-metrics")
+    yield Sample(jmx_name(*bean, "connection-count"), outgoing.open_connections)
+    yield Sample(jmx_name(*bean, "connection-creation-total"), outgoing.connections, kind="counter")
+    yield Sample(jmx_name(*bean, "request-total"), outgoing.requests, kind="counter")
 
 
 def _peers(raft: RaftFacts) -> Iterable[Sample]:

@@ -131,7 +131,7 @@ class _Process:
             driver.feed(event)
         self._on_signals(driver)
         log.info("Kafka Server started: node %d, cluster %s", self._config.node_id, self._disk.directories.cluster_id)
-        await self._open_http(node)
+        await self._open_http(node, pool)
         gc.collect()
         gc.freeze()  # what a start has made stays: no later collection looks at it
         gc.set_threshold(*_GC_THRESHOLDS)
@@ -174,13 +174,13 @@ class _Process:
             setup_timeout_seconds=settings.integer("socket.connection.setup.timeout.ms") / 1000,
         )
 
-    async def _open_http(self, node: RunningNode) -> None:
+    async def _open_http(self, node: RunningNode, pool: ClientPool) -> None:
         if self._config.http_listener is None:
             return
         from controller_runtime.server.health import routes
         from controller_runtime.server.http import HttpPort
 
-        self._http = HttpPort(routes(node.readiness, lambda: node.facts(self._connections())))
+        self._http = HttpPort(routes(node.readiness, lambda: node.facts(self._connections(), pool.counts())))
         host, port = self._config.http_listener
         try:
             bound = await self._http.open(host, port)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from controller_runtime.identifiers import Endpoint, Instant
+from controller_runtime.network.client_pool import PoolCounts
 from controller_runtime.node.controller_node import ControllerNode
 from controller_runtime.node.events import NodeEvent
 from controller_runtime.node.ports import Node
@@ -35,7 +36,7 @@ class RunningNode(Protocol):
 
     def readiness(self) -> Readiness: ...
 
-    async def facts(self, connections: Mapping[str, int]) -> NodeFacts: ...
+    async def facts(self, connections: Mapping[str, int], outgoing: PoolCounts) -> NodeFacts: ...
 
     def close(self) -> None: ...
 
@@ -81,7 +82,7 @@ class RunningController:
     def readiness(self) -> Readiness:
         return Readiness(leader_known=self._controller.meta.replica.leader_id is not None, unfenced=None)
 
-    async def facts(self, connections: Mapping[str, int]) -> NodeFacts:
+    async def facts(self, connections: Mapping[str, int], outgoing: PoolCounts) -> NodeFacts:
         node, observer = self._controller, self._observer
         observer.node.watch()
         image = await observer.count(node.image)
@@ -94,6 +95,7 @@ class RunningController:
             controller=controller_facts(node, observer),
             is_broker=False,
             connections=connections,
+            outgoing=outgoing,
             resident_bytes=resident_bytes(),
             started_at_ms=self._started_at_ms,
         )

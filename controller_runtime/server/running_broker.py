@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 from controller_runtime.identifiers import Endpoint, Instant
 from controller_runtime.metadata.image import MetadataImage
+from controller_runtime.network.client_pool import PoolCounts
 from controller_runtime.node.broker_node import BrokerNode
 from controller_runtime.node.combined_node import CombinedNode
 from controller_runtime.node.events import NodeEvent
@@ -68,7 +69,7 @@ class RunningBroker:
     def readiness(self) -> Readiness:
         return Readiness(self._meta.replica.leader_id is not None, self._broker.service.is_serving)
 
-    async def facts(self, connections: Mapping[str, int]) -> NodeFacts:
+    async def facts(self, connections: Mapping[str, int], outgoing: PoolCounts) -> NodeFacts:
         node, observer, service = self._broker, self._observer, self._broker.service
         observer.node.watch()
         image = await observer.count(self._image)
@@ -81,6 +82,7 @@ class RunningBroker:
             controller=controller_facts(node.controller, observer) if isinstance(node, CombinedNode) else None,
             is_broker=True,
             connections=connections,
+            outgoing=outgoing,
             resident_bytes=resident_bytes(),
             started_at_ms=self._started_at_ms,
             broker_state=service.lifecycle.state.value,

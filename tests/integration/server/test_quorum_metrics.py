@@ -97,6 +97,9 @@ def test_every_value_is_provoked_and_dashboard_and_rules_find_what_they_ask_for(
         followed = becomes(follower, "fetches", lambda m: m[RAFT + "fetch_records_rate"] > 0)
         assert followed[RAFT + 'current_state{current_state="follower"}'] == 1
         assert followed[RAFT + "append_records_rate"] == 0
+        channel = "kafka_server_raftchannelmetrics_"
+        assert followed[channel + "request_total"] > followed[channel + "connection_creation_total"] > 0
+        assert followed[channel + "connection_count"] > 0
         assert RAFT + "number_of_observers" not in followed
         becomes(follower, "applies", lambda m: m[CONTROLLER + "lastappliedrecordoffset"] > 3)
         assert followed[CONTROLLER + "lastappliedrecordtimestamp"] > 1_600_000_000_000

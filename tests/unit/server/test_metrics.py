@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from controller_runtime.network.client_pool import PoolCounts
 from controller_runtime.server.facts import ControllerFacts, LogFacts, NodeFacts, RaftFacts, ReplicaFacts
 from controller_runtime.server.image_facts import ACTIVE, CONTROLLED_SHUTDOWN, FENCED, ImageFacts
 from controller_runtime.server.measuring import Durations
@@ -34,7 +35,7 @@ CONTROLLER = ControllerFacts(
 )  # fmt: skip
 FACTS = NodeFacts(
     node_id=1, cluster_id="c", raft=RAFT, log=LOG, image=IMAGE, controller=CONTROLLER, is_broker=True,
-    connections={"CONTROLLER": 4}, resident_bytes=35_000_000, started_at_ms=1_795_220_000_500, broker_state=3, leaders=5,
+    connections={"CONTROLLER": 4}, outgoing=PoolCounts(2, 5, 900), resident_bytes=35_000_000, started_at_ms=1_795_220_000_500, broker_state=3, leaders=5,
     replicas=6,
 )  # fmt: skip
 BESIDE_A_VALUE = ("_count", "_mean", "_max")
