@@ -20,7 +20,7 @@ CHECKS: dict[str, list[str]] = {
     "types": [str(BIN / "mypy"), "--no-error-summary"],
     "import contracts": [str(BIN / "lint-imports")],
     "tidiness": [PYTHON, "tools/tidy.py"],
-    "checklist": [PYTHON, "tools/checklist.py", "--report"],
+    "checklist": [PYTHON, "tools/checklist.py"],
 }
 GENERATED: dict[str, list[str]] = {
     "message modules": [PYTHON, "tools/generate_messages.py"],
