@@ -57,7 +57,8 @@ def parser() -> argparse.ArgumentParser:
         metavar="PATH",
         help="log directories, or directories above them; also s3://, gs://, hdfs://",
     )
-    _job(jobs, "tables", _tables, "make the history tables from the committed records")
+    one = _job(jobs, "tables", _tables, "make the history tables from the committed records")
+    one.add_argument("--only", metavar="TABLE,...", help="these tables alone")
     one = _job(jobs, "audit", _audit, "compare the copies of each log and check what the history promises")
     one.add_argument("--json", action="store_true", help="findings as JSON lines")
     one = _job(jobs, "report", _report, "write the report, one HTML page, and its numbers as JSON")
@@ -143,7 +144,7 @@ def _tables(options: argparse.Namespace) -> int:
     from metadata_pipeline.tables.build import build_tables
 
     with _session(options) as spark:
-        done = build_tables(options.output, spark)
+        done = build_tables(options.output, spark, options.only.split(",") if options.only else None)
     for cluster, end in done.committed.items():
         print(f"{cluster}: committed up to offset {end}")
     for name, rows in sorted(done.rows.items()):

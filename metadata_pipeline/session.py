@@ -74,6 +74,7 @@ def settings(master: str, conf: Mapping[str, str]) -> dict[str, str]:
     }
     if master.startswith("local"):
         ours |= {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1", "spark.driver.memory": "2g"}
+        ours["spark.sql.shuffle.partitions"] = str(4 * (os.cpu_count() or 1))
     return ours | dict(conf)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -62,8 +62,8 @@ class Built:
     seconds: float
 
 
-def build_tables(lake: str | os.PathLike[str], spark: Any) -> Built:
-    """Make all tables of a lake. Raises PipelineError when nothing was ingested or another job commits meanwhile."""
+def build_tables(lake: str | os.PathLike[str], spark: Any, only: Sequence[str] | None = None) -> Built:
+    """Make all tables of a lake, or those named. Raises PipelineError when nothing was ingested or another job commits meanwhile."""
     started = time.monotonic()
     home = Path(lake).absolute()
     state = replay(read_commits(home))
@@ -72,7 +72,7 @@ def build_tables(lake: str | os.PathLike[str], spark: Any) -> Built:
         known = prepare(spark, home, state)
         clears = bool(spark.sql("SELECT 1 FROM events WHERE type = 'ClearElrRecord' LIMIT 1").head(1))
         run = uuid.uuid4().hex
-        queries = {"partitions": partitions_sql(with_clears=clears), **HISTORIES}
+        queries = _chosen({"partitions": partitions_sql(with_clears=clears), **HISTORIES}, only)
         files = [file for name, sql in queries.items() for file in write_frame(home, name, run, spark.sql(sql))]
         standings = {it.cluster: settle(remembered(state, it.cluster), it.canon, number) for it in known}
         files += write_frame(home, "provisional", run, _provisional(spark, standings))
@@ -93,6 +93,13 @@ def build_tables(lake: str | os.PathLike[str], spark: Any) -> Built:
         {it.cluster: it.canon.end for it in known}, statuses.count("provisional"), statuses.count("retracted"),
         time.monotonic() - started,
     )  # fmt: skip
+
+
+def _chosen(queries: dict[str, str], only: Sequence[str] | None) -> dict[str, str]:
+    unknown = sorted(set(only or ()) - set(queries))
+    if unknown:
+        raise PipelineError(f"there is no table {', '.join(unknown)}", f"choose among {', '.join(TABLES)}")
+    return {name: sql for name, sql in queries.items() if only is None or name in only}
 
 
 def prepare(spark: Any, lake: Path, state: LakeState) -> list[Cluster]:
