@@ -93,6 +93,7 @@ print(json.dumps({"steps": step}))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["kill", "full"])
 def test_an_ingest_that_dies_anywhere_leaves_a_whole_lake_and_is_simply_run_again(tmp_path: Path, kind: str) -> None:
     from metadata_pipeline.jobs.ingest import ingest
