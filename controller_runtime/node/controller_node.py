@@ -469,13 +469,15 @@ class ControllerNode:
         if self.meta.leading is None:
             return []
         self._follow_log(writer)
-        writer.commit(self.meta.high_watermark)
-        return [self._reply(each.asker, each.response) for each in self._pending.release(self.meta.high_watermark)]
+        committed = self.meta.high_watermark
+        if committed > writer.committed_offset:
+            writer.commit(committed)
+        if not self._pending:
+            return []
+        return [self._reply(each.asker, each.response) for each in self._pending.release(committed)]
 
     def _register(self, now: Instant, wall: WallClock) -> list[NodeEffect]:
         """Tell the active controller who this one is; the active one tells itself."""
-        replica = self.meta.replica
-        endpoint = replica.leader_endpoint(self.config.raft.listener)
         if self._writer is not None:
             request = self._registrar.own_request(self._writer.image, now)
             if request is None:
@@ -485,6 +487,8 @@ class ControllerNode:
             if decision.records:
                 self._writer.write(decision.records, now, wall)
             return self._write_if_due(self._writer, now, wall)
+        replica = self.meta.replica
+        endpoint = replica.leader_endpoint(self.config.raft.listener)
         if replica.leader_id is None or replica.is_leader or endpoint is None:
             self._registrar.rest()
             return []
