@@ -68,6 +68,8 @@ class Bench:
         self.loop = asyncio.get_running_loop()
         self.log = log
         self.pauses: list[float] = []
+        self.own_pauses: list[float] = []
+        """Without the time in which our threads were ready and the kernel ran others: what a machine with free cores would show."""
         self.commits: list[float] = []
         self.events: list[NodeEvent] = []
         self.done = asyncio.Event()
@@ -80,9 +82,11 @@ class Bench:
 
     async def tick(self) -> None:
         while not self._stopping:
-            before = time.perf_counter()
+            before, waits = time.perf_counter(), seconds_waited()
             await asyncio.sleep(TICK_SECONDS)
-            self.pauses.append(time.perf_counter() - before - TICK_SECONDS)
+            pause = time.perf_counter() - before - TICK_SECONDS
+            self.pauses.append(pause)
+            self.own_pauses.append(max(0.0, pause - withheld(waits, seconds_waited())))
 
     async def commit(self) -> None:
         while not self._stopping:
@@ -101,11 +105,13 @@ class Bench:
 
     def take(self) -> dict[str, float]:
         """What was seen since the last time, in milliseconds."""
-        pauses, commits = sorted(self.pauses), sorted(self.commits)
-        self.pauses, self.commits = [], []
+        pauses, own, commits = sorted(self.pauses), sorted(self.own_pauses), sorted(self.commits)
+        self.pauses, self.own_pauses, self.commits = [], [], []
         return {
             "pause_ms_max": round(pauses[-1] * 1000, 2),
             "pause_ms_p99": round(pauses[len(pauses) * 99 // 100] * 1000, 2),
+            "own_pause_ms_max": round(own[-1] * 1000, 2),
+            "own_pause_ms_p99": round(own[len(own) * 99 // 100] * 1000, 2),
             "commit_ms_p50": round(commits[len(commits) // 2] * 1000, 2),
             "commit_ms_p99": round(commits[len(commits) * 99 // 100] * 1000, 2),
         }
@@ -148,6 +154,24 @@ async def measure(partitions: int, directory: str) -> dict[str, object]:
     }
 
 
+def seconds_waited() -> dict[str, float]:
+    """How long each of our threads has waited, ready to run, for a core that others used."""
+    found = {}
+    for thread in threading.enumerate():
+        try:
+            words = Path(f"/proc/self/task/{thread.native_id}/schedstat").read_text().split()
+        except FileNotFoundError:
+            continue
+        found[thread.name] = int(words[1]) / 1e9
+    return found
+
+
+def withheld(before: dict[str, float], after: dict[str, float]) -> float:
+    """What the kernel kept from the loop: its own wait, and that of the one thread which held the interpreter meanwhile."""
+    waited = {name: at - before.get(name, 0.0) for name, at in after.items()}
+    return waited.pop("MainThread", 0.0) + max(waited.values(), default=0.0)
+
+
 def seconds_of_pieces(loading: Loading) -> float:
     """Replaying a snapshot that arrived: the most of the processor that one step takes."""
     longest = 0.0
@@ -165,7 +189,7 @@ class Memory:
     def __init__(self) -> None:
         self._before = self._peak = _resident()
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread = threading.Thread(target=self._watch, name="watch", daemon=True)
         self._thread.start()
 
     def _watch(self) -> None:
