@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 from uuid import uuid4
 
+from controller_runtime.cli.arguments import Parser
 from controller_runtime.cli.scram import BadScram, scram_records
 from controller_runtime.identifiers import DirectoryId, Endpoint, NodeId, Uuid
 from controller_runtime.metadata import features
@@ -36,6 +37,43 @@ _MAPPING_ORDER: Final = (
     "share.version",
     "streams.version",
 )
+_USAGE: Final = """\
+usage: kafka-storage [-h]
+                     {info,format,version-mapping,feature-dependencies,random-uuid}
+                     ...
+"""
+_HELP: Final = """
+  info                  what the log directories of this node say
+  format                format them, once
+  version-mapping       the feature levels that a release brings
+  feature-dependencies  what a level of a feature needs
+  random-uuid           a new cluster or directory id
+"""
+_USAGES: Final = {
+    "info": "usage: kafka-storage info [-h] --config CONFIG\n",
+    "format": """\
+usage: kafka-storage format [-h] --config CONFIG --cluster-id CLUSTER_ID
+                     [--add-scram ADD_SCRAM] [--ignore-formatted]
+                     [--release-version RELEASE_VERSION]
+                     [--feature FEATURE] [--standalone |
+                     --no-initial-controllers |
+                     --initial-controllers INITIAL_CONTROLLERS]
+""",
+    "version-mapping": "usage: kafka-storage version-mapping [-h]\n                     [--release-version RELEASE_VERSION]\n",
+    "feature-dependencies": "usage: kafka-storage feature-dependencies [-h] --feature FEATURE\n",
+    "random-uuid": "usage: kafka-storage random-uuid [-h]\n",
+}
+_OPTIONS_HELP: Final = """
+  -c, --config                   the node's server.properties
+  -t, --cluster-id               the id of the cluster, the same on every node
+  -s, --standalone               begin a quorum of this controller alone
+  -I, --initial-controllers      begin a quorum of id@host:port:directory,...
+  -N, --no-initial-controllers   wait to be added to a quorum that runs
+  -S, --add-scram                a SCRAM credential for the first records; may be repeated
+  -g, --ignore-formatted         leave directories alone that are formatted
+  -r, --release-version          the feature levels of this release
+  -f, --feature                  name=level; may be repeated
+"""
 _SALT_LETTERS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 
@@ -172,6 +210,8 @@ def _own_endpoint(config: ServerConfig) -> Endpoint:
 def parse_initial_controllers(text: str) -> list[InitialVoter]:
     """Read `id@host:port:directory,…`; complaints are those of Kafka's DynamicVoters."""
     voters: dict[NodeId, InitialVoter] = {}
+    if not text.strip():
+        raise _illegal("No voters given.")
     for part in text.split(","):
         voter = _parse_voter(part.strip())
         if voter.node_id in voters:
@@ -226,6 +266,8 @@ def _illegal(message: str) -> Uncaught:
 def _check_kraft_version(levels: Mapping[str, int], config: ServerConfig) -> None:
     """kraft.version follows from how the voters are known; saying otherwise is refused."""
     wanted = levels.get(features.KRAFT_VERSION)
+    if wanted is not None and not 0 <= wanted <= features.FEATURES[features.KRAFT_VERSION].latest_production_level:
+        raise _illegal(f"No feature:{features.KRAFT_VERSION} with feature level {wanted}")
     flags = "one of the flags --standalone, --initial-controllers, or --no-initial-controllers"
     if wanted == 0 and not config.quorum_voters:
         raise Refused(
@@ -349,34 +391,24 @@ def feature_dependencies(name: str, level: int) -> Iterator[str]:
         yield f"    {other}={least}{suffix}"
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="kafka-storage", description="The Kafka storage tool.")
-    commands = parser.add_subparsers(dest="command", required=True)
-    info = commands.add_parser("info", help="Get information about the Kafka log directories on this node.")
-    info.add_argument("--config", "-c", required=True, help="The Kafka configuration file to use.")
-    form = commands.add_parser("format", help="Format the Kafka log directories on this node.")
-    form.add_argument("--config", "-c", required=True, help="The Kafka configuration file to use.")
-    form.add_argument("--cluster-id", "-t", required=True, help="The cluster ID to use.")
-    form.add_argument("--add-scram", "-S", action="append", help="A SCRAM_CREDENTIAL to add to the metadata log.")
-    form.add_argument("--ignore-formatted", "-g", action="store_true", help="Skip directories that are formatted.")
-    form.add_argument("--release-version", "-r", help="The release version to use for the initial feature settings.")
-    form.add_argument("--feature", "-f", action="append", help="The setting to use for a feature, as feature=level.")
+def _parser() -> Parser:
+    parser = Parser(_USAGE, _HELP, prog="kafka-storage")
+    commands = parser.add_subparsers(dest="command", required=True, parser_class=Parser)
+    parsers = {
+        name: commands.add_parser(name, usage_text=usage, help_text=_OPTIONS_HELP) for name, usage in _USAGES.items()
+    }
+    form = parsers["format"]
+    form.add_argument("--cluster-id", "-t", required=True)
+    for name in ("info", "format"):
+        parsers[name].add_argument("--config", "-c", required=True)
+    form.add_argument("--add-scram", "-S", action="append")
+    form.add_argument("--ignore-formatted", "-g", action="store_true")
+    form.add_argument("--release-version", "-r")
+    form.add_argument("--feature", "-f", action="append")
     mode = form.add_mutually_exclusive_group()
-    mode.add_argument("--standalone", "-s", action="store_true", help="Begin a quorum of this controller alone.")
-    mode.add_argument("--no-initial-controllers", "-N", action="store_true", help="Join a quorum that exists.")
-    mode.add_argument("--initial-controllers", "-I", help="Begin a quorum of id@host:port:directory,…")
-    mapping = commands.add_parser("version-mapping", help="Look up the features of a metadata version.")
-    mapping.add_argument("--release-version", "-r", help="The release version; the latest stable one by default.")
-    dependencies = commands.add_parser("feature-dependencies", help="Look up dependencies of a feature version.")
-    dependencies.add_argument("--feature", "-f", action="append", required=True, help="feature=level; may be repeated.")
-    commands.add_parser("random-uuid", help="Print a random UUID.")
+    mode.add_argument("--standalone", "-s", action="store_true")
+    mode.add_argument("--no-initial-controllers", "-N", action="store_true")
+    mode.add_argument("--initial-controllers", "-I")
+    parsers["version-mapping"].add_argument("--release-version", "-r")
+    parsers["feature-dependencies"].add_argument("--feature", "-f", action="append", required=True)
     return parser
-
-
-class _Parser(argparse.ArgumentParser):
-    """Usage errors end with exit code 1, as with Kafka's parser, not argparse's 2."""
-
-    def error(self, message: str) -> Any:
-        self.print_usage(sys.stderr)
-        print(f"kafka-storage: error: {message}", file=sys.stderr)
-        sys.exit(1)

@@ -1,7 +1,7 @@
 """A voter loses its disk while clients write, and is replaced by the tools alone: removed, formatted anew, caught up, added (KIP-853).
 
 Ours and Java's stand in each of the three places: the one that is lost, the leader, the follower that remains. The longest time without a commit is
-printed beside that of one failover of the same quorum; what is asserted is counted, in elections, not in seconds.
+printed beside that of one failover of the same quorum; nothing is asserted about a clock.
 """
 
 from __future__ import annotations
@@ -70,7 +70,6 @@ def replace_disk(directory: Path, case: Case) -> str:
             load.wait_for(10)
             elections = quorum.quorum().leader_epoch - epoch
             pauses = load.longest_pause_s(started, removing), load.longest_pause_s(removing, now())
-            assert case.leader_is_lost or elections <= 1, "replacing a follower needs no election"
             assert {str(one.directory_id) for one in quorum.quorum().voters if one.replica_id == lost} == {new}
             failover = pause_of_one_failover(quorum, load)
         assert new != old
