@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 
 from controller_runtime.cli.storage import main as storage
-from controller_runtime.identifiers import Uuid
+from controller_runtime.identifiers import Instant, Uuid
 from controller_runtime.raft.config import RaftConfig
-from controller_runtime.server.assembly import open_disk, raft_config
-from controller_runtime.server.config import load
+from controller_runtime.server.assembly import Disk, build_controller, open_disk, raft_config
+from controller_runtime.server.config import ServerConfig, load
 
 pytestmark = pytest.mark.unit
 
 
-def configured(path: Path, *lines: str) -> RaftConfig:
+def formatted(path: Path, *lines: str) -> tuple[ServerConfig, Disk]:
     file = path / "server.properties"
     file.write_text(
         "process.roles=controller\nnode.id=1\ncontroller.listener.names=C\nlisteners=C://127.0.0.1:9\n"
@@ -23,7 +23,11 @@ def configured(path: Path, *lines: str) -> RaftConfig:
     )
     assert storage(["format", "-c", str(file), "-t", str(Uuid(b"c" * 16)), "--standalone"]) == 0
     config = load(str(file), [])
-    disk = open_disk(config)
+    return config, open_disk(config)
+
+
+def configured(path: Path, *lines: str) -> RaftConfig:
+    config, disk = formatted(path, *lines)
     try:
         return raft_config(config, disk, ())
     finally:
@@ -42,3 +46,14 @@ def test_the_file_decides_and_fetches_are_held_back_for_a_third_at_most(
 ) -> None:
     found = configured(tmp_path, f"controller.quorum.fetch.timeout.ms={written}")
     assert (found.fetch_timeout_ms, found.fetch_max_wait_ms) == (written, held)
+
+
+@pytest.mark.parametrize(("lines", "linger_s"), [((), 0.005), (("controller.quorum.append.linger.ms=0",), 0.0)])
+def test_the_linger_of_decisions_is_the_files_or_five_milliseconds(
+    tmp_path: Path, lines: tuple[str, ...], linger_s: float
+) -> None:
+    config, disk = formatted(tmp_path, *lines)
+    try:
+        assert build_controller(config, disk, config.advertised, Instant(0.0)).config.append_linger_s == linger_s
+    finally:
+        disk.close()
