@@ -20,9 +20,10 @@ pytestmark = pytest.mark.simulation
 
 SOAK = bool(os.environ.get("QUORATE_SOAK"))
 SMALL = [
-    Bounds(nodes=2, epochs=2, timeouts=3, records=2, crashes=1),
-    Bounds(nodes=3, epochs=1, timeouts=2, records=0, crashes=0),
+    Bounds(nodes=2, epochs=1, timeouts=2, records=1, crashes=1),
+    Bounds(nodes=3, epochs=2, timeouts=3, records=3, crashes=1, max_states=40_000),
 ]
+"""The first is visited whole; the second, the one that `make soak` goes further with, up to a number of states."""
 LARGE = [
     Bounds(nodes=3, epochs=2, timeouts=3, records=3, crashes=1, losses=1, slow_disks=True, max_states=30_000_000),
 ]

@@ -4,24 +4,26 @@ years.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
-from controller_runtime.storage.disk_work import SyncSegment
+from controller_runtime.storage import disk_work
+from controller_runtime.storage.disk_work import Step
 from controller_runtime.storage.errors import DiskFailed
-from controller_runtime.storage.metadata_log import PendingWrite
+from controller_runtime.storage.filesystem import FileSystem
 
 SOURCE = "PostgreSQL 11.2 (fsync failures of 2018)"
 
 
 def break_it(patch: pytest.MonkeyPatch) -> None:
-    original = PendingWrite.perform
+    original = disk_work.perform
 
-    def perform(self: PendingWrite) -> None:
-        try:
-            original(self)
-        except DiskFailed:
-            for step in self.steps:
-                if isinstance(step, SyncSegment) and step.segment.file is not None:
-                    step.segment.file.fdatasync()
+    def perform(filesystem: FileSystem, steps: Sequence[Step]) -> None:
+        for step in steps:
+            try:
+                original(filesystem, [step])
+            except DiskFailed:
+                original(filesystem, [step])
 
-    patch.setattr(PendingWrite, "perform", perform)
+    patch.setattr(disk_work, "perform", perform)

@@ -1,24 +1,21 @@
-"""A leader that was deposed keeps its waiting replies, and sends them as successes when somebody else's records have the same offsets (QC-03)."""
+"""A leader that is deposed tells its waiting clients that their changes are made, though the next leader may cut them (QC-03)."""
 
 from __future__ import annotations
 
 import pytest
 
-from controller_runtime.node.pending import PendingReplies, PendingReply
+from controller_runtime.node.controller_node import ControllerNode
+from controller_runtime.node.effects import NodeEffect
+from controller_runtime.node.log_writer import LogWriter
 
-SOURCE = "class of defect: proposals matched by index only"
+SOURCE = "class of defect: acknowledged when stepping down"
 
 
 def break_it(patch: pytest.MonkeyPatch) -> None:
-    def take_all(self: PendingReplies) -> list[PendingReply]:
-        return []
+    original = ControllerNode._deactivate
 
-    patch.setattr(PendingReplies, "take_all", take_all)
-    original = PendingReplies.add
+    def deactivate(self: ControllerNode, writer: LogWriter) -> list[NodeEffect]:
+        waiting = self._pending.take_all()
+        return [*(self._reply(each.asker, each.response) for each in waiting), *original(self, writer)]
 
-    def add(self: PendingReplies, *reply: object) -> None:
-        waiting, self._waiting = self._waiting, type(self._waiting)()
-        original(self, *reply)  # type: ignore[arg-type]
-        self._waiting.extendleft(reversed(waiting))
-
-    patch.setattr(PendingReplies, "add", add)
+    patch.setattr(ControllerNode, "_deactivate", deactivate)

@@ -86,6 +86,8 @@ class Machine:
         self.paused_until = 0.0
         self.persisted: ElectionState | None = None
         self.flushed_at_stop = Offset(0)
+        self._promised: ElectionState | None = None
+        """The newest election state that is on disk for sure."""
         self.known_voters: list[VoterSet] = []
         """Every voter set that this node acted by, the newest last; also while it is down."""
         self.lost_at: dict[ReplicaKey, Offset] = {}
@@ -135,6 +137,7 @@ class Machine:
     def forget(self) -> None:
         self.contents += 1
         self.flushed_at_stop = Offset(0)
+        self._promised = None
 
     def format(self) -> None:
         self.fleet.format(self.disk, self.id, self.generation)
@@ -174,12 +177,22 @@ class Machine:
                 f"n{self.id} reported {self.flushed_at_stop} as flushed, its disk holds {self.log.end_offset}"
             )
         found = load_quorum_state(self.disk, LOG)
+        self._check_promise(found)
         self.persisted = None if found is None else _from_file(found)
         self.node = ControllerNode(
             self._config(), self.log, self.log, self.persisted, self._chance(), self.rng.random, self.now
         )
         self._take(self.node.start(self.now, self.wall))
         self._settle()
+
+    def _check_promise(self, found: QuorumState | None) -> None:
+        """What was saved is there again, or something newer that was being saved."""
+        told = self._promised
+        if told is None:
+            return
+        voted = told.voted_key is not None and (found is None or found.voted_id != told.voted_key.node_id)
+        if found is None or found.epoch < told.epoch or (found.epoch == told.epoch and voted):
+            self.world.violation(f"n{self.id} had saved {told}, its disk says {found}")
 
     def _config(self) -> NodeConfig:
         values = load_bootstrap_values(self.disk, DATA) or ()
@@ -378,7 +391,7 @@ class Machine:
         except DiskFailed as error:
             self.world.disk_failed(self, error)
             return
-        self.persisted = self._saving.state
+        self.persisted = self._promised = self._saving.state
         self.world.persisted(self)
         self._saving = None
         self._take([])
