@@ -12,6 +12,8 @@ Each call that was let fail is noted in `<file>.seen`, and so is every later syn
 
 import os
 import time
+from collections.abc import Callable
+from typing import Any
 
 FAULTS = os.environ.get("QUORATE_TEST_FAULTS", "")
 _failed: list[str] = []
