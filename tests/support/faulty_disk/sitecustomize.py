@@ -50,10 +50,10 @@ def _note(text: str) -> None:
         file.write(text + "\n")
 
 
-def _wrapped(call: str):
+def _wrapped(call: str) -> Callable[..., Any]:
     original = getattr(os, call)
 
-    def run(descriptor, *arguments):
+    def run(descriptor: int, *arguments: Any) -> Any:
         _meet(call, descriptor)
         return original(descriptor, *arguments)
 
