@@ -54,9 +54,7 @@ def evidence(state: LakeState, cluster: str) -> Evidence:
         else:
             logs[one.copy].append(one)
     keys = {key for key in state.copies if key.cluster == cluster}
-    copies = tuple(
-        Copy(key, tuple(_pieces(logs.get(key, []))), state.copies[key].epoch) for key in sorted(keys)
-    )
+    copies = tuple(Copy(key, tuple(_pieces(logs.get(key, []))), state.copies[key].epoch) for key in sorted(keys))
     static = [
         VoterSet(-1, 0, tuple(Voter(node) for node in facts.voters), from_record=False)
         for facts in state.copies.values()
