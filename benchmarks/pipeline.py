@@ -49,7 +49,7 @@ def read_job(path: str, level: str, given: str) -> dict[str, float]:
     """Decode everything below a path; rows, CPU seconds, wall seconds and peak memory in MB."""
     from metadata_pipeline.sources.options import parse_options
     from metadata_pipeline.sources.packing import pack
-    from metadata_pipeline.sources.reading import chosen, read_range
+    from metadata_pipeline.sources.reading import chosen, read_ranges
     from metadata_pipeline.sources.segments import list_segments
 
     options = parse_options({"level": level} | json.loads(given))
@@ -57,9 +57,8 @@ def read_job(path: str, level: str, given: str) -> dict[str, float]:
     rows = 0
     listing = list_segments(path, kinds=options.kinds)
     for task in pack(chosen(listing, options)):
-        for part in task:
-            for batch in read_range(level, part, options):  # type: ignore[arg-type]
-                rows += batch.num_rows
+        for batch in read_ranges(level, task, options):  # type: ignore[arg-type]
+            rows += batch.num_rows
     used = time.process_time() - cpu
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return {"rows": rows, "cpu": used, "wall": time.perf_counter() - wall, "peak": peak}

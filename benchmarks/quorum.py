@@ -70,6 +70,7 @@ def busy(kind: Kind, directory: Path, options: Options) -> Samples:
             "p99 latency, 64 connections": [many.p99],
             "p50 latency, 1 in flight": [one.p50],
             "p99 latency, 1 in flight": [one.p99],
+            "records per processor-second of all voters": [many.per_second / sum(used)],
             "processors used by the leader, 64 connections": [used[0]],
             "processors used by a follower, 64 connections": [median(used[1:])],
             "processors used by the load generator": [many.cpu / many.seconds],
@@ -145,6 +146,8 @@ GROUPS: Final = (
 def unit_of(name: str) -> str:
     if name.startswith(("records/s", "syncs/s")):
         return "1/s"
+    if name.startswith("records per"):
+        return ""
     if name.startswith("RSS"):
         return "MB"
     return "" if name.startswith(("processors", "syncs of")) else "s"
@@ -154,7 +157,7 @@ def larger_is_better(name: str) -> bool | None:
     """None: neither is better."""
     if name.startswith(("processors", "syncs")):
         return None
-    return name.startswith("records/s")
+    return name.startswith("records")
 
 
 def run(say: Say, options: Options, partly: Callable[[list[Row]], None] = lambda _: None) -> list[Row]:
