@@ -74,7 +74,7 @@ def justify(text: str) -> str:
     """Wrapped at 75 columns, every line but the last stretched to the full width, wider gaps in the middle."""
     lines, line = [], ""
     for piece in re.findall(r"-+|[^\s-]+-*|\s+", text):
-        if len(line) + len(piece.rstrip()) > WIDTH and line:
+        if len(line) + len(piece.rstrip()) >= WIDTH and line:
             lines.append(_stretch(line.rstrip()))
             line = ""
         line += piece if line else piece.lstrip()
