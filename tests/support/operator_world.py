@@ -175,7 +175,7 @@ class World:
                 overdue=frozenset(
                     pod.uid for pod in self.pods.values() if pod.stage == "gate" and pod.grant and pod.hold
                 ),
-            )  # fmt: skip
+            )
         )
         seen = round_of(observed.quorum)
         self.before = (
