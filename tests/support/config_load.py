@@ -103,11 +103,11 @@ class ConfigLoad:
                 await asyncio.sleep(self._pause_s)
 
 
-def read_back(bootstrap: str, seconds: float = 60.0) -> set[str]:
-    """The names that the quorum knows now, from its active controller."""
+def read_back(controller: str, seconds: float = 60.0) -> set[str]:
+    """The names that the controller at this address knows now."""
 
     async def ask() -> set[str]:
-        async with AdminClient(bootstrap_controllers=bootstrap, timeout_seconds=seconds) as admin:
+        async with AdminClient(bootstrap_controllers=controller, timeout_seconds=seconds) as admin:
             found = await admin.describe_configs([ALL_BROKERS])
         entries = found[ALL_BROKERS]
         if isinstance(entries, ApiError):

@@ -9,6 +9,7 @@ from typing import Final, TypeVar
 
 from support.config_load import PREFIX, ConfigLoad, read_back
 from support.mixed_quorum import MixedQuorum
+from support.processes import eventually
 from support.voter_logs import compare, names_on_disk
 
 SOAK: Final = bool(os.environ.get("QUORATE_SOAK"))
@@ -25,7 +26,8 @@ def assert_nothing_is_lost(quorum: MixedQuorum, load: ConfigLoad) -> int:
     Java node complained. The number of batches that were compared."""
     assert load.names
     agreed = quorum.wait_until_following()
-    assert load.names <= read_back(quorum.bootstrap)
+    leader = str(quorum.node(quorum.leader()).endpoint)  # a standby that has just started may still be reading
+    eventually("every acknowledged change is told", lambda: load.names <= read_back(leader))
     directories = {voter: quorum.metadata(voter) for voter in sorted(quorum.voters())}
     compared = compare(directories, agreed)
     assert compared > 0
