@@ -33,8 +33,20 @@ def any_up(schedule: Schedule, rng: Random) -> Machine | None:
 def kill(schedule: Schedule, rng: Random, *, power_loss: bool = False) -> None:
     machine = any_up(schedule, rng)
     if machine is not None:
+        end(schedule, rng, machine, power_loss=power_loss, down_s=rng.choice((0.001, 0.1, 1.0, 4.0)) * rng.random())
+
+
+def end(schedule: Schedule, rng: Random, machine: Machine, *, power_loss: bool, down_s: float) -> None:
+    """Now, or in the middle of the next write: there it can do more."""
+
+    def end_now() -> None:
         schedule.world.kill(machine.id, power_loss=power_loss)
-        schedule.boot_later(machine.id, rng.choice((0.001, 0.1, 1.0, 4.0)) * rng.random())
+        schedule.boot_later(machine.id, down_s)
+
+    if rng.random() < 0.5:
+        machine.on_write = end_now
+    else:
+        end_now()
 
 
 def lose_power(schedule: Schedule, rng: Random) -> None:
@@ -43,8 +55,7 @@ def lose_power(schedule: Schedule, rng: Random) -> None:
 
 def kill_all(schedule: Schedule, rng: Random) -> None:
     for machine in schedule.world.up:
-        schedule.world.kill(machine.id, power_loss=rng.random() < 0.7)
-        schedule.boot_later(machine.id, rng.uniform(0, 2.0))
+        end(schedule, rng, machine, power_loss=rng.random() < 0.7, down_s=rng.uniform(0, 2.0))
 
 
 def pause(schedule: Schedule, rng: Random) -> None:
@@ -212,6 +223,7 @@ def heal(schedule: Schedule) -> None:
     for machine in world.machines.values():
         machine.disk.failing_sync = None
         machine.disk.is_full = False
+        machine.on_write = None
         machine.paused_until = min(machine.paused_until, world.time)
         if machine.rate != 1.0:
             world.drift_clock(machine.id, 1.0)

@@ -92,6 +92,8 @@ class Machine:
         """Every voter set that this node acted by, the newest last; also while it is down."""
         self.lost_at: dict[ReplicaKey, Offset] = {}
         """What its lost disks had held."""
+        self.on_write: Callable[[], None] | None = None
+        """What is to happen while this machine's next write is under way."""
         self._events: deque[NodeEvent] = deque()
         self._held: deque[NodeEffect] = deque()
         self._saving: SaveElection | None = None
@@ -171,6 +173,7 @@ class Machine:
         assert self.node is None, f"machine {self.id} is up"
         self.boots += 1
         self.paused_until = 0.0
+        self.on_write = None
         self.log = MetadataLog.open(self.disk, LOG, LogConfig(segment_bytes=self.fleet.segment_bytes, tail_bytes=4096))
         if self.log.end_offset < self.flushed_at_stop:
             self.world.violation(
@@ -252,7 +255,7 @@ class Machine:
 
     def _interrupted_work(self) -> None:
         """What was under way got an arbitrary number of operations further."""
-        self.disk.operations_left = self.rng.randrange(12)
+        self.disk.operations_left = self.rng.choice((0, 1, 1, 2, 3, self.rng.randrange(12)))
         try:
             if self._saving is not None:
                 save_quorum_state(self.disk, LOG, _to_file(self._saving.state))
@@ -350,7 +353,7 @@ class Machine:
                 self.world.cancel(self, call_id)
             case SaveElection():
                 self._saving = effect
-                self.world.later(self.world.disk_delay(self), self.while_up(self._saved))
+                self._write(self._saved)
             case Truncate(end_offset):
                 self.log.truncate(end_offset)
             case ResetLog(snapshot_id):
@@ -402,7 +405,14 @@ class Machine:
         if self._writing is None:
             self._writing = self.log.take_pending_write()
             if self._writing is not None:
-                self.world.later(self.world.disk_delay(self), self.while_up(self._written))
+                self._write(self._written)
+
+    def _write(self, done: Callable[[], None]) -> None:
+        delay = self.world.disk_delay(self)
+        if self.on_write is not None:
+            action, self.on_write = self.on_write, None
+            self.world.later(delay * self.rng.random(), self.while_up(action))
+        self.world.later(delay, self.while_up(done))
 
     def _take_snapshot(self, asked: TakeSnapshot) -> None:
         """Beside the log, on a thread of its own (`server.snapshot_work`)."""
