@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast check fix bench soak lock clean venv
+.PHONY: help demo demo-pipeline test test-fast check fix bench soak lock clean venv
 
 help:  ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /  make \1\t/' | expand -t 20
@@ -23,6 +23,10 @@ demo: venv  ## a real three-node Kubernetes, the operator, a quorum, a client: t
 	@$(PYTHON) tools/prerequisites.py demo
 	@$(BIN)/python -m deploy.demo
 
+demo-pipeline: venv  ## logs of real clusters, then ingest, tables, audit and a report on local Spark
+	@$(PYTHON) tools/prerequisites.py demo-pipeline
+	@$(BIN)/python -m deploy.demo.pipeline
+
 test: venv  ## every layer of tests, in order of speed
 	@$(PYTHON) tools/prerequisites.py test
 	@$(BIN)/python tools/run_tests.py
@@ -40,7 +44,7 @@ bench: venv  ## side by side with peers, as ratios
 	@$(BIN)/python -m benchmarks
 
 soak: venv  ## what `make test` samples, whole (hours)
-	@QUORATE_SOAK=1 $(BIN)/python tools/run_tests.py simulation properties interop
+	@QUORATE_SOAK=1 $(BIN)/python tools/run_tests.py simulation properties interop spark
 
 lock: venv  ## renew the locks after a change of pyproject.toml
 	@$(BIN)/python tools/lock.py

@@ -14,6 +14,7 @@ import sys
 NEEDS: dict[str, dict[str, str]] = {
     "venv": {},
     "test": {"java": "openjdk-17-jre-headless", "mvn": "maven", "openssl": "openssl", "ip": "iproute2"},
+    "demo-pipeline": {"java": "openjdk-17-jre-headless"},
     "demo": {"openssl": "openssl", "ip": "iproute2"},
 }
 
