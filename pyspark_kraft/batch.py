@@ -14,7 +14,7 @@ from metadata_pipeline.sources.batch_rows import flaw_table
 from metadata_pipeline.sources.following import Event
 from metadata_pipeline.sources.options import ReadOptions, parse_level, parse_options
 from metadata_pipeline.sources.packing import pack
-from metadata_pipeline.sources.reading import FileRange, chosen, problem_rows, read_range
+from metadata_pipeline.sources.reading import FileRange, chosen, problem_rows, read_ranges
 from metadata_pipeline.sources.segments import Problem, list_segments
 from pyspark_kraft.paths import number_of, paths_of
 
@@ -56,5 +56,4 @@ def rows_of(partition: InputPartition, level: Level, options: ReadOptions) -> It
     yield from problem_rows(level, partition.problems, options)
     for segment, flaw in partition.events:
         yield flaw_table(level, segment, flaw, options)
-    for part in partition.ranges:
-        yield from read_range(level, part, options)
+    yield from read_ranges(level, partition.ranges, options)

@@ -32,7 +32,7 @@ _CONTROL_LABELS: Final = {
 }
 
 
-_NUMBER: Final = re.compile(r'"\\u0000([^"\\]*)\\u0000"')
+_NUMBER: Final = re.compile(r'"\\u0000([-0-9.E]+)\\u0000"')
 
 
 def batch_line(header: BatchHeader, position: int, *, valid: bool) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -37,19 +37,22 @@ def assemble(level: Level, options: ReadOptions, count: int, makers: Mapping[str
     return pa.RecordBatch.from_arrays(arrays, schema=pa.schema([column.arrow for column in columns]))
 
 
-def where(segment: Segment, count: int) -> dict[str, Maker]:
-    """The columns that are the same for a whole file."""
-    values: dict[str, tuple[Kind, Any]] = {
-        "cluster_id": ("string", segment.cluster_id),
-        "node_id": ("int", segment.node_id),
-        "directory_id": ("string", segment.directory_id),
-        "partition": ("string", segment.partition),
-        "file": ("string", segment.file),
-        "kind": ("string", segment.kind),
-        "snapshot_offset": ("bigint", segment.snapshot_offset),
-        "snapshot_epoch": ("int", segment.snapshot_epoch),
+def where(segments: Sequence[Segment], owner: Any, count: int) -> dict[str, Maker]:
+    """The columns that are the same for a whole file; `owner` says whose each row is."""
+    columns: dict[str, Kind] = {
+        "cluster_id": "string", "node_id": "int", "directory_id": "string", "partition": "string", "file": "string",
+        "kind": "string", "snapshot_offset": "bigint", "snapshot_epoch": "int",
+    }  # fmt: skip
+    return {
+        name: partial(_of_files, [getattr(segment, name) for segment in segments], owner, count, ARROW_TYPES[kind])
+        for name, kind in columns.items()
     }
-    return {name: partial(constant, value, count, ARROW_TYPES[kind]) for name, (kind, value) in values.items()}
+
+
+def _of_files(values: list[Any], owner: Any, count: int, kind: pa.DataType) -> pa.Array:
+    if all(value == values[0] for value in values):
+        return constant(values[0], count, kind)
+    return pa.array(values, kind).take(pa.array(owner))
 
 
 def flaw_table(level: Level, segment: Segment, flaw: Flaw, options: ReadOptions) -> pa.RecordBatch:
@@ -58,13 +61,13 @@ def flaw_table(level: Level, segment: Segment, flaw: Flaw, options: ReadOptions)
     if level == "batches":
         given |= {"size": flaw.size, "valid": False}
     kinds = {column.name: column.kind for column in columns_of(level)}
-    makers = where(segment, 1) | {
+    makers = where([segment], None, 1) | {
         name: partial(pa.array, [value], ARROW_TYPES[kinds[name]]) for name, value in given.items()
     }
     return assemble(level, options, 1, makers)
 
 
-def batch_table(segment: Segment, batches: Batches, options: ReadOptions) -> pa.RecordBatch:
+def batch_table(batches: Batches, options: ReadOptions) -> pa.RecordBatch:
     headers, count = batches.headers, len(batches)
     bases = headers["base_offset"].astype(np.int64)
     readable = np.array([fault is None or fault[0] not in UNDECODED for fault in batches.faults], np.bool_)
@@ -74,8 +77,8 @@ def batch_table(segment: Segment, batches: Batches, options: ReadOptions) -> pa.
     def header(name: str, kind: Any, source: Any = None) -> Maker:
         return lambda: numbers(headers[name] if source is None else source, ARROW_TYPES[kind], known)
 
-    makers = where(segment, count) | {
-        "position": lambda: numbers(batches.starts + batches.position, pa.int64()),
+    makers = where(batches.segments, batches.owner, count) | {
+        "position": lambda: numbers(batches.places, pa.int64()),
         "size": lambda: numbers(batches.sizes, pa.int64()),
         "base_offset": lambda: numbers(bases, pa.int64()),
         "last_offset": header("", "bigint", bases + headers["last_offset_delta"]),

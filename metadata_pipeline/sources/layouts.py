@@ -146,6 +146,10 @@ class Program:
     steps: tuple[Step, ...]
     tagged: dict[int, Step]
 
+    @property
+    def columns(self) -> frozenset[str]:
+        return frozenset(step.column for step in (*self.steps, *self.tagged.values()))
+
     def run(self, data: Bytes, at: Ints, end: Ints, wanted: frozenset[str]) -> tuple[list[Part], Bools]:
         """The columns asked for, and which records are left to the slow way. A column without a part is null."""
         bad = np.zeros(len(at), np.bool_)

@@ -1,7 +1,8 @@
-"""The batches of one piece of a file with the judgement on each: what the two tables are made of."""
+"""The batches of one piece of a file, or of several small files, with the judgement on each: what the two tables are made of."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,38 +11,67 @@ import numpy.typing as npt
 
 from metadata_pipeline.sources.faults import Fault
 from metadata_pipeline.sources.headers import Ints
+from metadata_pipeline.sources.segments import Segment
 
 
 @dataclass(frozen=True, slots=True)
 class Batches:
-    """Columns over the batches of a piece. `raw` holds their bytes and some zeros behind them, `position` is where it lies in the file."""
+    """Columns over batches. `raw` holds their bytes, `starts` says where; some zeros lie behind. `owner` indexes `segments`."""
 
-    position: int
+    segments: tuple[Segment, ...]
     raw: bytes
     headers: Any
+    owner: Ints
     starts: Ints
+    places: Ints
+    """Where in its file each begins."""
     sizes: Ints
     crcs: npt.NDArray[np.uint32]
     expected: Ints
-    """Where each should begin; -1 is unknown."""
+    """The offset at which each should begin; -1 is unknown."""
     faults: list[tuple[Fault, str] | None]
 
     def __len__(self) -> int:
         return len(self.starts)
 
+    @property
+    def is_log(self) -> bool:
+        """Logs and snapshots are never together: their offsets mean different things."""
+        return self.segments[0].kind == "log"
+
     def kept(self, keep: npt.NDArray[np.bool_]) -> Batches:
         """Those batches only."""
         if keep.all():
             return self
-        return Batches(
-            self.position, self.raw, self.headers[keep], self.starts[keep], self.sizes[keep], self.crcs[keep],
-            self.expected[keep], [fault for fault, kept in zip(self.faults, keep.tolist(), strict=True) if kept],
-        )  # fmt: skip
+        return self._some(keep, [fault for fault, kept in zip(self.faults, keep.tolist(), strict=True) if kept])
 
     def part(self, first: int, last: int) -> Batches:
         """The batches from one to before another."""
-        span = slice(first, last)
+        return self._some(slice(first, last), self.faults[first:last])
+
+    def _some(self, rows: Any, faults: list[tuple[Fault, str] | None]) -> Batches:
         return Batches(
-            self.position, self.raw, self.headers[span], self.starts[span], self.sizes[span], self.crcs[span],
-            self.expected[span], self.faults[span],
+            self.segments, self.raw, self.headers[rows], self.owner[rows], self.starts[rows], self.places[rows],
+            self.sizes[rows], self.crcs[rows], self.expected[rows], faults,
         )  # fmt: skip
+
+
+def together(several: Sequence[Batches]) -> Batches:
+    """The batches of several files as one, because a small file alone costs as many steps as a large one."""
+    if len(several) == 1:
+        return several[0]
+    segments = tuple(segment for each in several for segment in each.segments)
+    shifts = np.cumsum([0, *(len(each.raw) for each in several[:-1])])
+    owners = np.cumsum([0, *(len(each.segments) for each in several[:-1])])
+    return Batches(
+        segments,
+        b"".join(each.raw for each in several),
+        np.concatenate([each.headers for each in several]),
+        np.concatenate([each.owner + owner for each, owner in zip(several, owners, strict=True)]),
+        np.concatenate([each.starts + shift for each, shift in zip(several, shifts, strict=True)]),
+        np.concatenate([each.places for each in several]),
+        np.concatenate([each.sizes for each in several]),
+        np.concatenate([each.crcs for each in several]),
+        np.concatenate([each.expected for each in several]),
+        [fault for each in several for fault in each.faults],
+    )

@@ -25,7 +25,7 @@ from metadata_pipeline.sources.files import OpenFile
 from metadata_pipeline.sources.headers import checksums, faults_of, read_headers
 from metadata_pipeline.sources.offsets import OffsetCheck
 from metadata_pipeline.sources.options import ReadOptions, bounds
-from metadata_pipeline.sources.piece import Batches
+from metadata_pipeline.sources.piece import Batches, together
 from metadata_pipeline.sources.record_rows import record_tables
 from metadata_pipeline.sources.segments import Listing, Problem, Segment, list_segments
 from metadata_pipeline.sources.store import BEHIND
@@ -66,8 +66,8 @@ def read(
     options = options or ReadOptions()
     listing = list_segments(paths, filesystem=filesystem, clusters=options.clusters, kinds=options.kinds)
     yield from problem_rows(level, listing.problems, options)
-    for segment in chosen(listing, options):
-        yield from read_range(level, FileRange.whole(segment), options, filesystem=filesystem)
+    parts = (FileRange.whole(segment) for segment in chosen(listing, options))
+    yield from read_ranges(level, parts, options, filesystem=filesystem)
 
 
 def chosen(listing: Listing, options: ReadOptions) -> Iterator[Segment]:
@@ -108,43 +108,72 @@ def read_range(
     level: Level, part: FileRange, options: ReadOptions, *, filesystem: Any = None
 ) -> Iterator[pa.RecordBatch]:
     """The rows of one file or of a part of it. Never raises for what is in the file or happens to it."""
+    yield from read_ranges(level, (part,), options, filesystem=filesystem)
+
+
+def read_ranges(
+    level: Level, parts: Iterable[FileRange], options: ReadOptions, *, filesystem: Any = None
+) -> Iterator[pa.RecordBatch]:
+    """The rows of several files, in their order. Small files are decoded together, a chunk's worth at a time."""
+    gathered: list[Batches] = []
+    size = 0
+    for part in parts:
+        for found in _judged(part, options, filesystem):
+            if isinstance(found, Batches) and (not gathered or gathered[0].is_log == found.is_log):
+                gathered.append(found)
+                size += len(found.raw)
+                if size < options.chunk_bytes:
+                    continue
+                found, gathered[:], size = together(gathered), [], 0
+                yield from _tables(level, found, options)
+                continue
+            if gathered:
+                yield from _tables(level, together(gathered), options)
+                gathered, size = [], 0
+            if isinstance(found, Flaw):
+                yield flaw_table(level, part.segment, found, options)
+            else:
+                gathered, size = [found], len(found.raw)
+    if gathered:
+        yield from _tables(level, together(gathered), options)
+
+
+def _tables(level: Level, batches: Batches, options: ReadOptions) -> Iterator[pa.RecordBatch]:
+    if level == "batches":
+        yield batch_table(batches, options)
+    else:
+        yield from record_tables(batches, options)
+
+
+def _judged(part: FileRange, options: ReadOptions, filesystem: Any) -> Iterator[Batches | Flaw]:
+    """The batches of a file that may hold something asked for, and what is no batch."""
     segment = part.segment
     if segment.size == 0:
-        yield flaw_table(level, segment, Flaw(0, 0, Fault.EMPTY, "the file is empty"), options)
+        yield Flaw(0, 0, Fault.EMPTY, "the file is empty")
         return
     try:
         file = OpenFile(segment.file, filesystem)
     except (OSError, ValueError) as error:
         why = f"cannot be opened: {str(error).partition('. Detail:')[0]}"
-        yield flaw_table(level, segment, Flaw(part.start, part.end - part.start, Fault.UNREADABLE, why), options)
+        yield Flaw(part.start, part.end - part.start, Fault.UNREADABLE, why)
         return
+    lowest, below = bounds(options, log=segment.kind == "log")
     with file:
         check = OffsetCheck(segment.base_offset if part.start == 0 else None)
         for found in pieces(file, part.start, part.end, options.chunk_bytes):
             match found:
                 case Flaw():
                     check.lost()
-                    yield flaw_table(level, segment, found, options)
+                    yield found
                 case Piece():
-                    yield from _piece_tables(level, segment, found, check, options)
+                    batches = _judge(segment, found, check)
+                    if lowest is not None or below is not None or options.from_time_ms is not None:
+                        batches = batches.kept(_wanted(batches, lowest, below, options.from_time_ms))
+                    if len(batches):
+                        yield batches
 
 
-def _piece_tables(
-    level: Level, segment: Segment, piece: Piece, check: OffsetCheck, options: ReadOptions
-) -> Iterator[pa.RecordBatch]:
-    batches = _judge(piece, check)
-    lowest, below = bounds(options, log=segment.kind == "log")
-    if lowest is not None or below is not None or options.from_time_ms is not None:
-        batches = batches.kept(_wanted(batches, lowest, below, options.from_time_ms))
-    if not len(batches):
-        return
-    if level == "batches":
-        yield batch_table(segment, batches, options)
-    else:
-        yield from record_tables(segment, batches, options)
-
-
-def _judge(piece: Piece, check: OffsetCheck) -> Batches:
+def _judge(segment: Segment, piece: Piece, check: OffsetCheck) -> Batches:
     """All that headers, checksums and the order of offsets tell."""
     starts = np.array(piece.starts, np.int64)
     raw = piece.data + bytes(BEHIND)
@@ -156,7 +185,8 @@ def _judge(piece: Piece, check: OffsetCheck) -> Batches:
     for index in np.flatnonzero(odd).tolist():
         base = int(headers[index]["base_offset"])
         faults[index] = (Fault.OFFSET, f"base offset {base}, {int(expected[index])} is where the batch before it ended")
-    return Batches(piece.position, raw, headers, starts, sizes, crcs, expected, faults)
+    owner = np.zeros(len(starts), np.int64)
+    return Batches((segment,), raw, headers, owner, starts, starts + piece.position, sizes, crcs, expected, faults)
 
 
 def _wanted(batches: Batches, lowest: int | None, below: int | None, from_time_ms: int | None) -> Any:
@@ -173,5 +203,5 @@ def _wanted(batches: Batches, lowest: int | None, below: int | None, from_time_m
 
 
 __all__ = [
-    "FileRange", "ListingError", "chosen", "problem_rows", "read", "read_batches", "read_range", "read_records",
+    "FileRange", "ListingError", "chosen", "problem_rows", "read", "read_batches", "read_range", "read_ranges", "read_records",
 ]  # fmt: skip

@@ -22,16 +22,16 @@ from metadata_pipeline.sources.columns import numbers, timestamps, words
 from metadata_pipeline.sources.describe import Described, describe
 from metadata_pipeline.sources.faults import Fault
 from metadata_pipeline.sources.headers import Ints
-from metadata_pipeline.sources.layouts import Part, Values, fixed, program
+from metadata_pipeline.sources.layouts import Part, Program, Values, fixed, program
 from metadata_pipeline.sources.lockstep import Bools
 from metadata_pipeline.sources.options import TYPE_NAMES, ReadOptions, bounds
 from metadata_pipeline.sources.payload import Payload, payloads
 from metadata_pipeline.sources.piece import Batches
-from metadata_pipeline.sources.segments import Segment
 from metadata_pipeline.sources.store import Store
 
 BLOCK_ROWS: Final = 1 << 17
 _CONFIG_KEY: Final = 4
+_TOLD_BY_DECODING: Final = frozenset(("extra", "raw", "redacted", "fault", "detail"))
 _SLOW: Final = -1
 _NAMES: Final[list[str | None]] = [None, *sorted(TYPE_NAMES)]
 _CODES: Final = {name: code for code, name in enumerate(_NAMES)}
@@ -40,17 +40,17 @@ _FAULTS: Final[list[str | None]] = [None, *(str(fault) for fault in Fault)]
 _FAULT_CODES: Final = {fault: code for code, fault in enumerate(Fault, start=1)}
 
 
-def record_tables(segment: Segment, batches: Batches, options: ReadOptions) -> Iterator[pa.RecordBatch]:
+def record_tables(batches: Batches, options: ReadOptions) -> Iterator[pa.RecordBatch]:
     """The records of these batches, and a row for each batch whose records cannot be had."""
     for payload in payloads(batches):
-        chosen = _chosen(segment, payload, options)
+        chosen = _chosen(payload, options)
         lost = _lost(payload)
         if len(lost):
             rows = np.concatenate((chosen, -1 - lost))
             places = np.concatenate((payload.batch[chosen], lost))
             chosen = rows[np.argsort(places, kind="stable")]
         for first in range(0, len(chosen), BLOCK_ROWS):
-            block = _Block(segment, payload, chosen[first : first + BLOCK_ROWS], options)
+            block = _Block(payload, chosen[first : first + BLOCK_ROWS], options)
             yield block.table()
 
 
@@ -61,10 +61,10 @@ def _lost(payload: Payload) -> Ints:
     )
 
 
-def _chosen(segment: Segment, payload: Payload, options: ReadOptions) -> Ints:
+def _chosen(payload: Payload, options: ReadOptions) -> Ints:
     """The records that were asked for, as far as offset, time and the first bytes tell."""
     keep: Any = None
-    lowest, below = bounds(options, log=segment.kind == "log")
+    lowest, below = bounds(options, log=payload.batches.is_log)
     if lowest is not None:
         keep = payload.offset >= lowest
     if below is not None:
@@ -99,8 +99,8 @@ def _kinds(payload: Payload, rows: Ints) -> tuple[Ints, Ints]:
 class _Block:
     """Some rows on their way into columns. A row that is negative is the batch -1 - row, which was lost."""
 
-    def __init__(self, segment: Segment, payload: Payload, rows: Ints, options: ReadOptions) -> None:
-        self.segment, self.payload, self.options = segment, payload, options
+    def __init__(self, payload: Payload, rows: Ints, options: ReadOptions) -> None:
+        self.payload, self.options = payload, options
         self.wanted = frozenset(column.name for column in columns_of("records", options.columns))
         self.rows = rows
         self.is_lost = rows < 0
@@ -151,9 +151,12 @@ class _Block:
         for row in np.concatenate(slow).tolist() if slow else ():
             self._single(row)
 
-    def _group(self, decoder: Any, key: int, group: Ints) -> Ints:
+    def _group(self, decoder: Program, key: int, group: Ints) -> Ints:
         """Decode records of one type and version as columns; returns those that have to be looked at one by one."""
         payload = self.payload
+        if not self.wanted & (decoder.columns | _TOLD_BY_DECODING):
+            self._label(group, decoder, key)
+            return group[:0]
         records = self.rows[group]
         start, size = payload.value_start[records], payload.value_size[records]
         needed = (
@@ -165,13 +168,16 @@ class _Block:
             if part.column in self.wanted:
                 self._put(group, part, None if clean else bad)
         good = group if clean else group[~bad]
-        self.types[good] = _CODES[decoder.name]
-        self.ids[good] = key
-        self.versions[good] = decoder.version
+        self._label(good, decoder, key)
         if key == _CONFIG_KEY and not self.options.redactor.include_secrets:
             self._hide(group, {part.column: part.values for part in parts}, bad)
         left: Ints = group[bad]
         return left
+
+    def _label(self, rows: Ints, decoder: Program, key: int) -> None:
+        self.types[rows] = _CODES[decoder.name]
+        self.ids[rows] = key
+        self.versions[rows] = decoder.version
 
     def _put(self, group: Ints, part: Part, bad: Any) -> None:
         """Values into rows, but not into the rows of records that were bad elsewhere."""
@@ -250,7 +256,8 @@ class _Block:
                     self._fault(row, *fault)
 
     def _table(self) -> pa.RecordBatch:
-        payload, count, headers = self.payload, len(self.rows), self.payload.batches.headers
+        payload, count, batches = self.payload, len(self.rows), self.payload.batches
+        headers = batches.headers
         base = headers["base_offset"].astype(np.int64)
         offset = self._of_records(payload.offset, base[self.batch] if self.some_lost else None)
         stamp = self._of_records(payload.timestamp, np.zeros(count, np.int64) if self.some_lost else None)
@@ -259,8 +266,8 @@ class _Block:
         numbered = None if self.numbered.all() else self.numbered
         versioned = None if self.versioned.all() else self.versioned
         decoded = self.store.arrays()
-        makers: dict[str, Maker] = where(self.segment, count) | {
-            "position": lambda: numbers((payload.batches.starts + payload.batches.position)[self.batch], pa.int64()),
+        makers: dict[str, Maker] = where(batches.segments, batches.owner[self.batch], count) | {
+            "position": lambda: numbers(batches.places[self.batch], pa.int64()),
             "batch_offset": lambda: numbers(base[self.batch], pa.int64()),
             "offset": lambda: numbers(offset, pa.int64()),
             "epoch": lambda: numbers(headers["epoch"].astype(np.int32)[self.batch], pa.int32(), present),

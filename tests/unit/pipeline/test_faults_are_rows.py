@@ -13,13 +13,15 @@ from controller_runtime.protocol.compression import Compression
 from controller_runtime.protocol.messages.no_op_record import NoOpRecord
 from controller_runtime.protocol.messages.topic_record import TopicRecord
 from controller_runtime.protocol.record_batch import Record, encode_batch, restamp
+from metadata_pipeline.schemas import Level
 from metadata_pipeline.sources import chunks, payload
 from metadata_pipeline.sources.faults import ListingError
 from metadata_pipeline.sources.options import ReadOptions
-from metadata_pipeline.sources.reading import FileRange, read_batches, read_range, read_records
-from metadata_pipeline.sources.segments import Segment
+from metadata_pipeline.sources.reading import FileRange, read_batches, read_range, read_ranges, read_records
+from metadata_pipeline.sources.segments import Segment, list_segments
 from support.pipeline_logs import log_directory, rows_of, with_crc
 
+LEVELS: tuple[Level, ...] = ("records", "batches")
 NOOP = encode_record(NoOpRecord(), 0)
 
 
@@ -195,12 +197,26 @@ def test_a_file_that_shrinks_while_it_is_read_gives_what_was_there(tmp_path: Pat
 def test_a_file_that_vanishes_is_a_row_and_the_others_are_read(tmp_path: Path) -> None:
     log_directory(tmp_path / "a", batch(0))
     log_directory(tmp_path / "b", batch(0), node=2)
-    reader = read_records(str(tmp_path), ReadOptions())
-    first = next(reader).to_pylist()
+    log_directory(tmp_path / "c", batch(0), node=3)
+    parts = [FileRange.whole(segment) for segment in list_segments(str(tmp_path)).segments]
     (tmp_path / "b" / "__cluster_metadata-0" / "00000000000000000000.log").unlink()
-    rest = [row for each in reader for row in each.to_pylist()]
-    assert [row["fault"] for row in first] == [None] * 3
-    assert [(row["node_id"], row["fault"]) for row in rest] == [(2, "unreadable")]
+    rows = [row for each in read_ranges("batches", parts, ReadOptions()) for row in each.to_pylist()]
+    assert [(row["node_id"], row["fault"]) for row in rows] == [(1, None), (2, "unreadable"), (3, None)]
+
+
+def test_small_files_that_are_decoded_together_keep_apart(tmp_path: Path) -> None:
+    for node in range(1, 6):
+        log_directory(
+            tmp_path / f"n{node}", log(batch(0), batch(3, node, compression=Compression(node % 5))), node=node
+        )
+        log_directory(tmp_path / f"n{node}", batch(0), node=node, name="00000000000000000003-0000000004.checkpoint")
+    parts = [FileRange.whole(segment) for segment in list_segments(str(tmp_path)).segments]
+    for level in LEVELS:
+        alone = [row for part in parts for each in read_range(level, part, ReadOptions()) for row in each.to_pylist()]
+        found = [each.to_pylist() for each in read_ranges(level, parts, ReadOptions(from_offset=0))]
+        assert [row for rows in found for row in rows] == alone
+    in_order = sorted(parts, key=lambda part: part.segment.kind)
+    assert len(list(read_ranges("records", in_order, ReadOptions()))) == 2, "one block of logs, one of snapshots"
 
 
 class Refusing(fs.FileSystemHandler):  # type: ignore[misc]
