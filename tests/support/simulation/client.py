@@ -187,6 +187,8 @@ class Administrator(Asker):
             elif code in REFUSALS or code == ErrorCode.INVALID_REPLICATION_FACTOR:
                 self._refused(name, operation, code, was_active=exchange.was_active)
                 self.go_on(target)
+                self.again(self.act)
+                return
             else:
                 self.world.violation(f"{operation.kind.value} {name}: error {code} from n{target}")
             self.world.later(self.rng.uniform(0, 2 * self.client.think_s), self.act)
