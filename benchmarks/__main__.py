@@ -5,6 +5,7 @@
     python -m benchmarks quorum --pairs 1 --only load kill --kinds quorate etcd
     python -m benchmarks soak --minutes 60       full load, and no election without a fault
     python -m benchmarks hot                     where a leader's time goes under load: its profile
+    python -m benchmarks pipeline                decoding, dump and ingest of metadata logs (python -m benchmarks.pipeline has options)
     python -m benchmarks operator                on the single-machine Kubernetes (root, Go)
 
 Groups of the quorum: load, append, start, kill, freeze, cut, memory. Apache Kafka's part needs Java and Maven; etcd's, and the load generator, Go.
@@ -22,7 +23,7 @@ from typing import Final
 ROOT: Final = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "tests"))  # the peers are started by the code that the tests use
 
-AREAS: Final = ("wire", "quorum", "image", "operator", "soak", "hot")
+AREAS: Final = ("wire", "quorum", "image", "operator", "soak", "hot", "pipeline")
 BY_DEFAULT: Final = ("wire", "quorum", "image")
 
 
@@ -66,6 +67,10 @@ def main(arguments: list[str] | None = None) -> int:
         kinds = tuple(options.kinds or KINDS)
         asked = quorum.Options(options.pairs, options.seconds, options.faults, tuple(options.only), kinds)
         rows = quorum.run(say, asked, lambda so_far: write_json([], options.json, so_far))
+    if "pipeline" in options.areas:
+        from benchmarks import pipeline
+
+        figures += pipeline.measure(say)
     if "operator" in options.areas:
         from benchmarks import kubernetes
 

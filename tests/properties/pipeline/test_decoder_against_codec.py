@@ -21,7 +21,7 @@ from metadata_pipeline.sources.segments import list_segments
 from support.pipeline_logs import VERSIONS, log_directory, random_log, random_record, rows_of, with_crc
 from support.pipeline_oracle import expected_rows
 
-SETTINGS = settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck), database=None)
+SETTINGS = settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck), database=None)
 KEY = b"0123456789abcdef"
 
 
