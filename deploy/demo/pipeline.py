@@ -37,8 +37,12 @@ def topics(server: str, *arguments: str) -> None:
         raise SystemExit(f"kraft topics {' '.join(arguments)}: {done.stdout}{done.stderr}")
 
 
-def our_cluster(home: Path, tell: Narrator) -> None:
-    """Three controllers and two brokers as processes, and what happens to them."""
+def our_cluster(home: Path, archive: Path, tell: Narrator) -> None:
+    """Three controllers and two brokers as processes, what happens to them, and a copy of their logs taken while they run.
+
+    While the quorum runs, copies prove what is committed. When it is stopped node by node, the last ones may begin an epoch that no majority
+    ever acknowledges, and then nothing is proven until a snapshot is.
+    """
     with Cluster(home, controllers=3, brokers=2) as cluster:
         with tell.chapter("our quorum: three controllers and two brokers start", "all are ready"):
             cluster.start()
@@ -62,11 +66,22 @@ def our_cluster(home: Path, tell: Narrator) -> None:
         topics(server, "--delete", "--topic", "clicks")
         tell.say("one more topic is created, topic clicks is deleted")
         eventually("all controllers hold the same log", lambda: len(set(cluster.log_end_offsets().values())) == 1, 30.0)
-        for broker in cluster.broker_nodes:
-            broker.stop()
-        for controller in cluster.controller_nodes:
-            controller.stop()
-    tell.say("all nodes are stopped; their logs remain")
+        for node in cluster.nodes.values():
+            copy_log(Path(node.properties["log.dirs"]), archive / f"node-{node.node_id}")
+        tell.say("the metadata logs are copied from the running nodes, as a backup does")
+        for node in (*cluster.broker_nodes, *cluster.controller_nodes):
+            node.stop()
+
+
+def copy_log(data: Path, to: Path) -> None:
+    """The log first, then what the node remembers of elections: the order that a proof wants."""
+    log = "__cluster_metadata-0"
+    shutil.copytree(
+        data / log, to / log, ignore=shutil.ignore_patterns("quorum-state*", "*.part", "*.deleted", "*.tmp")
+    )
+    shutil.copy(data / "meta.properties", to)
+    if (data / log / "quorum-state").exists():
+        shutil.copy(data / log / "quorum-state", to / log)
 
 
 def apache_kafka(home: Path, tell: Narrator) -> bool:
@@ -104,7 +119,7 @@ def apache_kafka(home: Path, tell: Narrator) -> bool:
 
 def damage(home: Path, tell: Narrator) -> None:
     """One bit of the epoch of a batch on controller 2, which no checksum covers: Kafka's own tools call the log valid."""
-    path = next(iter(sorted((home / "node-2" / "data" / "__cluster_metadata-0").glob("*.log"))))
+    path = next(iter(sorted((home / "node-2" / "__cluster_metadata-0").glob("*.log"))))
     data = bytearray(path.read_bytes())
     position = 0
     for _ in range(20):
@@ -155,7 +170,7 @@ def main(argv: list[str] | None = None) -> int:
     shutil.rmtree(home, ignore_errors=True)
     fleet, lake = home / "fleet", home / "lake"
     tell = Narrator()
-    our_cluster(fleet / "ours", tell)
+    our_cluster(home / "nodes", fleet / "ours", tell)
     apache_kafka(fleet / "apache-kafka", tell)
     damage(fleet / "ours", tell)
     tell_the_story(fleet, lake, options.master, tell)

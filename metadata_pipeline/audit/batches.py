@@ -26,10 +26,12 @@ WHERE fault IS NOT NULL
 _EPOCHS: Final = """
 SELECT cluster_id, 'damaged epoch' AS found, node_id, directory_id, file, position, base_offset AS offset,
        concat('epoch ', epoch, ' after epoch ', before, CASE WHEN epoch > before THEN ', and no leader begins it here' ELSE '' END) AS detail
-FROM (SELECT *, lag(epoch) OVER (PARTITION BY cluster_id, node_id, directory_id, file ORDER BY position) AS before
-      FROM audit_batches WHERE kind = 'log' AND crc IS NOT NULL)
-WHERE epoch < before OR (epoch > before AND NOT is_control)
+FROM (SELECT *, lag(epoch) OVER in_file AS before, lag(epoch, 2) OVER in_file AS before_that
+      FROM audit_batches WHERE kind = 'log' AND crc IS NOT NULL
+      WINDOW in_file AS (PARTITION BY cluster_id, node_id, directory_id, file ORDER BY position))
+WHERE (epoch < before OR (epoch > before AND NOT is_control)) AND NOT epoch <=> before_that
 """
+"""Who comes after a damaged number and goes on as it was before is not accused."""
 
 _UNEQUAL: Final = """
 SELECT b.cluster_id, b.node_id, b.directory_id, b.file, b.position, b.base_offset AS offset, b.epoch, b.crc, b.last_offset, g.crcs, g.epochs

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from bisect import bisect_right
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ def add_runs(runs: list[Run], batches: pa.RecordBatch) -> int:
     """
     if not batches.num_rows:
         return 0
+    _forget_a_fall(runs, batches)
     batches = batches.filter(pa.array(_credible(runs[-1].epoch if runs else None, batches)))
     if not batches.num_rows:
         return 0
@@ -39,19 +41,45 @@ def add_runs(runs: list[Run], batches: pa.RecordBatch) -> int:
     return int(batches.num_rows)
 
 
-def _credible(before: int | None, batches: pa.RecordBatch) -> Any:
+def _forget_a_fall(runs: list[Run], batches: pa.RecordBatch) -> None:
+    """A few batches at the end of what was read before cannot outvote all that follows: their epoch was the damaged one."""
     epochs = batches["epoch"].to_numpy(zero_copy_only=False)
-    control = batches["is_control"].to_numpy(zero_copy_only=False).astype(bool)
-    keep = np.ones(len(epochs), bool)
+    usual = int(np.median(epochs))
+    while runs and runs[-1].epoch > usual and runs[-1].end - runs[-1].start < len(epochs):
+        runs.pop()
+
+
+def _credible(before: int | None, batches: pa.RecordBatch) -> Any:
+    """Which batches have an epoch to believe: the most that never fall, without an epoch that one batch alone has and no leader began."""
+    epochs = batches["epoch"].to_numpy(zero_copy_only=False)
     if (epochs == epochs[0]).all() and before in (None, epochs[0]):
-        return keep
-    current = before
-    for index, (epoch, is_control) in enumerate(zip(epochs.tolist(), control.tolist(), strict=True)):
-        if current is None or epoch == current or (epoch > current and is_control):
-            current = epoch
-        else:
-            keep[index] = False
+        return np.ones(len(epochs), bool)
+    control = batches["is_control"].to_numpy(zero_copy_only=False).astype(bool)
+    _, which, counts = np.unique(epochs, return_inverse=True, return_counts=True)
+    told = control | (counts[which] > 1) | (epochs == before)
+    told[0] = told[0] or before is None
+    keep = np.zeros(len(epochs), bool)
+    places = np.flatnonzero(told & (epochs >= (before or 0)))
+    if len(places):
+        keep[places[longest_rise(epochs[places].tolist())]] = True
     return keep
+
+
+def longest_rise(numbers: list[int]) -> list[int]:
+    """Indices of a longest subsequence that never falls."""
+    ends: list[int] = []
+    ends_at: list[int] = []
+    came_from: list[int] = []
+    for index, number in enumerate(numbers):
+        place = bisect_right(ends, number)
+        came_from.append(ends_at[place - 1] if place else -1)
+        ends[place : place + 1] = [number]
+        ends_at[place : place + 1] = [index]
+    found, at = [], ends_at[-1]
+    while at >= 0:
+        found.append(at)
+        at = came_from[at]
+    return found[::-1]
 
 
 def voters_in(row: dict[str, Any], segment: Segment) -> VoterSet | None:
