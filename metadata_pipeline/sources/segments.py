@@ -72,7 +72,7 @@ class LogDirectory:
 
     @property
     def static_voters(self) -> tuple[ReplicaKey, ...]:
-        """Voters of kraft.version 0. From version 1 on they are VotersRecords in log and snapshots (`reading.voters_of`)."""
+        """Voters of kraft.version 0. From version 1 on they are VotersRecords in log and snapshots (`voters.voters_of`)."""
         state = self.quorum_state
         return () if state is None else tuple(ReplicaKey(node, NO_DIRECTORY) for node in state.static_voters)
 

@@ -6,7 +6,6 @@ buffer and is a place there. Only `array` gathers. A column that nobody fills is
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any, Final
 
 import numpy as np
@@ -110,10 +109,6 @@ class Store:
             return uuids(source, column.data, valid)
         array = texts(source, column.data, column.size, valid)
         return array.cast(pa.binary()) if kind == "binary" else array
-
-
-def rows_of(values: Iterable[int]) -> Ints:
-    return np.fromiter(values, np.int64)
 
 
 assert UUID_BYTES <= BEHIND, "a uuid may be read at the last byte"

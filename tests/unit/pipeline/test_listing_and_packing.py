@@ -15,6 +15,7 @@ from metadata_pipeline.sources.options import ReadOptions
 from metadata_pipeline.sources.packing import OPENING_BYTES, SMALLEST_TASK, TASK_BYTES, pack, split
 from metadata_pipeline.sources.reading import FileRange, chosen, read_range, read_records
 from metadata_pipeline.sources.segments import Segment, list_segments
+from metadata_pipeline.sources.voters import voters_of
 from support.golden import GOLDEN, broker_data
 from support.pipeline_logs import log_directory
 
@@ -44,6 +45,20 @@ def test_static_voters_are_known_from_the_quorum_state() -> None:
     listing = list_segments(str(GOLDEN / "static-voters" / "before-upgrade"))
     voters = {voter.node_id for directory in listing.directories for voter in directory.static_voters}
     assert voters == {1, 2, 3}
+
+
+def test_the_last_voter_set_is_found_in_snapshot_or_log(tmp_path: Path) -> None:
+    listing = list_segments(
+        [str(GOLDEN / "cluster" / f"controller-{node}" / "__cluster_metadata-0") for node in (2, 4)]
+    )
+    sets = [{voter.node_id for voter in voters_of(directory)} for directory in listing.directories]
+    assert sets[0] == {2, 4}, "controllers 1 and 3 left the voter set"
+    directory_ids = {str(voter.directory_id) for voter in voters_of(listing.directories[0])}
+    assert directory_ids == {directory.directory_id for directory in listing.directories}
+    static = list_segments(str(GOLDEN / "static-voters" / "before-upgrade" / "controller-1"))
+    assert {voter.node_id for voter in voters_of(static.directories[-1])} == {1, 2, 3}
+    log_directory(tmp_path, noops(0, 3))
+    assert voters_of(list_segments(str(tmp_path)).directories[0]) == ()
 
 
 def test_topics_beside_the_metadata_log_are_left_alone(tmp_path: Path) -> None:
