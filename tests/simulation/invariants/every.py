@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from simulation.invariants.answers_are_committed import AnswersAreCommitted
+from simulation.invariants.committed_stays import CommittedStays
 from simulation.invariants.convergence import Convergence
 from simulation.invariants.durable_majority import DurableMajority
 from simulation.invariants.election_safety import ElectionSafety
@@ -28,6 +29,7 @@ def every_invariant() -> list[Invariant]:
         HighWatermark(),
         DurableMajority(),
         FlushedIsDurable(),
+        CommittedStays(),
         LeaderCompleteness(),
         OwnEpochFirst(),
         LogAgreement(),
