@@ -40,8 +40,8 @@ FETCH_STAGGER_MS: Final = 40
 """Longer than an election among processes that run."""
 KAFKA_FETCH_MAX_WAIT_MS: Final = 500
 """How long a leader may hold back a Fetch; at most a third of the fetch timeout, so that one late answer deposes nobody."""
-HIGH_WATERMARK_LINGER_MS: Final = 5
-"""Twice the time of a commit under load, and far below what anybody who waits for metadata notices."""
+HIGH_WATERMARK_LINGER_MS: Final = 1
+"""The next request of a client that waits for its answers comes sooner; what standby controllers tell of metadata is older by no more."""
 _PLAINTEXT: Final = 0
 
 
