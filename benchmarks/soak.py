@@ -39,7 +39,10 @@ def run(say: Callable[[str], None], minutes: float) -> int:
         loading.start()
         elections = _observe(say, ports, first, loading)
         say(f"{minutes:g} minutes of load: {outcome[0]}; elections: {elections or 'none'}")
-        return 1 if elections or isinstance(outcome[0], Exception) else 0
+        failed = bool(elections) or isinstance(outcome[0], Exception)
+        if failed:
+            say("\n".join(f"--- {member.node_id}\n{member.log.read_text()[-1500:]}" for member in quorum.members))
+        return int(failed)
     finally:
         quorum.stop()
         shutil.rmtree(work, ignore_errors=True)
@@ -56,7 +59,11 @@ def _observe(
     say: Callable[[str], None], ports: list[int], first: dict[int, int], loading: threading.Thread
 ) -> list[str]:
     started, known, elections = time.monotonic(), dict(first), []
-    while loading.is_alive():
+    going_on = True
+    while going_on:
+        going_on = loading.is_alive()
+        if not going_on:
+            time.sleep(5)  # who ended the load may still be electing
         for port in ports:
             if (now := epoch(port)) != known[port]:
                 elections.append(f"after {time.monotonic() - started:.0f} s: epoch {known[port]} became {now}")
