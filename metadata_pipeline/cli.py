@@ -205,8 +205,8 @@ def _as_of(options: argparse.Namespace) -> int:
     cluster, offset, at = parse_point(options.point)
     with _session(options) as spark:
         frame = as_of(spark, options.output, options.table, cluster=cluster, offset=offset, time=at)
-        for row in frame.toJSON().collect():
-            print(row)
+        for row in frame.collect():
+            print(json.dumps(row.asDict(), default=str))
     return 0
 
 

@@ -1,0 +1,169 @@
+"""What the jobs do beside the great fleet: provisional records, copies that disagree, killed workers, the report, differences, the command line."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from metadata_pipeline import cli
+from metadata_pipeline.diff import Point, diff
+from metadata_pipeline.jobs.ingest import ingest, lake_state
+from metadata_pipeline.lake.commits import read_commits
+from metadata_pipeline.problems import PipelineError
+from metadata_pipeline.report.job import report
+from metadata_pipeline.tables.build import build_tables
+from support.log_fleet import History, disks, topic
+from support.pipeline_everything import GOLDEN_CLUSTER, Everything
+
+pytestmark = pytest.mark.timeout(1200)  # The first test that needs the lake waits for four jobs.
+
+
+def standings(spark: Any, lake: Path) -> list[tuple[Any, ...]]:
+    rows = spark.read.parquet(*[str(lake / live.file.path) for live in lake_state(lake).of("provisional")]).collect()
+    return sorted((row["from_offset"], row["to_offset"], row["epoch"], row["nodes"], row["status"]) for row in rows)
+
+
+def topics(spark: Any, lake: Path) -> list[str]:
+    rows = spark.read.parquet(*[str(lake / live.file.path) for live in lake_state(lake).of("topics")]).collect()
+    return sorted(row["name"] for row in rows)
+
+
+def test_provisional_records_are_in_no_table_until_they_are_proven_and_retracted_when_they_are_refuted(
+    spark: Any, tmp_path: Path
+) -> None:
+    """One copy; then two voters that disagree; then a majority. A truncated suffix had been ingested."""
+    lake, root = tmp_path / "lake", tmp_path / "fleet"
+    log = History("fleet-a")
+    log.lead(1)
+    log.append(topic(1, "common"))
+    common = log.end
+    other = log.fork(common)
+    log.append(topic(2, "lost"))
+    other.lead(2)
+    other.append(topic(3, "kept"))
+    fleet = disks(root, "fleet-a")
+    fleet[1].write(log)
+    ingest(str(root / "fleet-a" / "node-1"), lake, spark)
+    build_tables(lake, spark, ["topics"])
+    assert topics(spark, lake) == []
+    assert standings(spark, lake) == [(0, log.end, 1, [1], "provisional")]
+    for node in (2, 3):
+        fleet[node].write(other)
+    fleet[1].write(other)
+    ingest(str(root), lake, spark)
+    build_tables(lake, spark, ["topics"])
+    assert topics(spark, lake) == ["common", "kept"]
+    assert standings(spark, lake) == [(0, common, 1, [1], "confirmed"), (common, log.end, 1, [1], "retracted")]
+
+
+def workers(spark: Any) -> list[int]:
+    """Python workers of this session's own JVM: forked from its daemon."""
+    parents: dict[int, int] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal():
+            with contextlib.suppress(OSError):
+                parents[int(entry.name)] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+    java = spark._sc._gateway.proc.pid
+    daemons = {pid for pid, parent in parents.items() if parent == java and "pyspark" in _command(pid)}
+    return [pid for pid, parent in parents.items() if parent in daemons]
+
+
+def _command(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text()
+    except OSError:
+        return ""
+
+
+def test_killed_workers_commit_nothing_and_the_next_run_reads_everything_once(spark: Any, tmp_path: Path) -> None:
+    """kill -9 for every worker that shows itself, until the ingest gives up."""
+    lake, root = tmp_path / "lake", tmp_path / "fleet"
+    log = History("fleet-a")
+    log.lead(1)
+    log.idle(20)
+    for disk in disks(root, "fleet-a").values():
+        disk.write(log)
+    killed: list[int] = []
+    over = threading.Event()
+
+    def kill() -> None:
+        while not over.wait(0.01):
+            for pid in workers(spark):
+                with contextlib.suppress(OSError):
+                    os.kill(pid, signal.SIGKILL)
+                    killed.append(pid)
+
+    thread = threading.Thread(target=kill)
+    thread.start()
+    try:
+        with pytest.raises(PipelineError, match="nothing was committed"):
+            ingest(str(root), lake, spark)
+    finally:
+        over.set()
+        thread.join()
+    assert killed
+    assert list(read_commits(lake)) == []
+    done = ingest(str(root), lake, spark)
+    assert done.rows["records"] == 3 * log.end
+    assert list((lake / "_plans").iterdir()) == []
+
+
+def test_the_report_names_every_cluster_and_needs_no_network(everything: Everything, tmp_path: Path) -> None:
+    done = report(everything.lake, everything.spark, tmp_path / "report.html")
+    page, numbers = done.page.read_text(), json.loads(done.numbers.read_text())
+    assert set(numbers["clusters"]) == set(everything.built.committed) - {
+        c for c, end in everything.built.committed.items() if end == 0
+    }
+    assert f"Cluster {GOLDEN_CLUSTER}" in page
+    assert numbers["severities"]["error"] == everything.audited.errors
+    golden = numbers["clusters"][GOLDEN_CLUSTER]
+    assert golden["leaders_in_all"] == 5
+    assert golden["span"]["last"] == 1265
+    assert golden["growth"][-1]["topics"] == len(
+        [it for it in everything.rows[GOLDEN_CLUSTER]["topics"] if it["valid_to"] is None]
+    )
+    assert "http" not in page.replace("http-equiv", "")
+
+
+def test_differences_of_two_points_name_what_was_added_and_removed(everything: Everything) -> None:
+    found = diff(everything.lake, everything.spark, Point(GOLDEN_CLUSTER, 300), Point(GOLDEN_CLUSTER, 700))
+    rows = everything.rows[GOLDEN_CLUSTER]["topics"]
+    then, now = (
+        {it["name"] for it in rows if it["valid_from"] <= at and (it["valid_to"] is None or it["valid_to"] > at)}
+        for at in (300, 700)
+    )
+    assert {it.key[0] for it in found if it.table == "topics" and it.change == "added"} == now - then
+    assert {it.key[0] for it in found if it.table == "topics" and it.change == "removed"} == then - now
+    assert diff(everything.lake, everything.spark, Point(GOLDEN_CLUSTER, 700), Point(GOLDEN_CLUSTER, 700)) == []
+
+
+def test_the_command_line_answers_a_question(
+    everything: Everything, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Kept:
+        """The session of the tests, which the command must not stop."""
+
+        def __getattr__(self, name: str) -> Any:
+            return (lambda: None) if name == "stop" else getattr(everything.spark, name)
+
+    monkeypatch.setattr("metadata_pipeline.session.open_session", lambda *_: Kept())
+    lake = ["--output", str(everything.lake)]
+    assert cli.main(["sql", f"SELECT count(*) AS n FROM leadership WHERE cluster_id = '{GOLDEN_CLUSTER}'", *lake]) == 0
+    assert capsys.readouterr().out.splitlines()[-1].strip() == "5"
+    assert cli.main(["sql", "SELECT nonsense FROM nowhere", *lake]) == 2
+    assert "next:" in capsys.readouterr().err
+    assert cli.main(["as-of", "features", f"{GOLDEN_CLUSTER}@700", *lake]) == 0
+    assert '"name": "metadata.version"' in capsys.readouterr().out
+    assert cli.main(["as-of", "pictures", f"{GOLDEN_CLUSTER}@700", *lake]) == 2
+
+
+def test_tables_of_an_empty_lake_say_what_to_do(spark: Any, tmp_path: Path) -> None:
+    with pytest.raises(PipelineError, match="kraft-pipeline ingest"):
+        build_tables(tmp_path, spark)
