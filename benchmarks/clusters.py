@@ -141,9 +141,10 @@ class Quorum:
                 "controller.listener.names": "CONTROLLER",
                 "listeners": f"CONTROLLER://{member.address}",
                 "log.dirs": str(member.directory / "data"),
-                "controller.quorum.append.linger.ms": "0",
                 **self.settings,
             }
+            if self.kind == "apache-kafka":
+                lines["controller.quorum.append.linger.ms"] = "0"  # its best; ours is best with its own default
             member.properties.write_text("".join(f"{name}={value}\n" for name, value in lines.items()))
             arguments = ["format", "-c", str(member.properties), "-t", CLUSTER_ID, "--initial-controllers", voters]
             done = subprocess.run(
