@@ -94,8 +94,6 @@ def decode(root: Path, records: int, runs: int) -> Iterator[Figure]:
         yield Figure(
             AREA, f"decode, {kind} log, one core", "M records/s", rate, per_second(scalar), "record by record", True
         )
-        batches = median(per_second(read(directory, "batches")) for _ in range(runs))
-        yield Figure(AREA, f"batch headers and checksums, {kind} log", "M batches/s", batches, rate, "records/s", True)
 
 
 def scalar_job(path: str) -> dict[str, float]:
