@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from metadata_pipeline.cli import render_rows
+from metadata_pipeline.tables.as_of import open_views
 from support.pipeline_everything import Everything
 
 pytestmark = pytest.mark.timeout(1200)  # The first test that needs the lake waits for four jobs.
@@ -17,6 +18,7 @@ QUESTION = re.compile(r"```sql\n(?P<sql>.*?)```\n\n```text\n(?P<answer>.*?)```\n
 
 
 def test_ten_questions_have_the_answers_that_the_page_shows(everything: Everything, rewrite: bool) -> None:
+    open_views(everything.spark, everything.lake)
     text = PAGE.read_text()
     asked = list(QUESTION.finditer(text))
     assert len(asked) == 10

@@ -10,7 +10,7 @@ import pytest
 from metadata_pipeline.jobs.ingest import ingest, lake_key, lake_state
 from metadata_pipeline.lake.reading import quoted, read_level
 from metadata_pipeline.redaction import Redactor, load_key
-from metadata_pipeline.tables.as_of import as_of
+from metadata_pipeline.tables.as_of import as_of, open_views
 from metadata_pipeline.tables.build import TABLES
 from support.pipeline_everything import GOLDEN_CLUSTER as GOLDEN
 from support.pipeline_everything import Everything
@@ -85,6 +85,7 @@ def test_history_ends_never_before_it_begins_and_never_overlaps(everything: Ever
 
 
 def test_each_committed_offset_is_there_once(everything: Everything) -> None:
+    open_views(everything.spark, everything.lake)
     counted = everything.spark.sql(
         "SELECT cluster_id, count(*) AS n, count(DISTINCT offset) AS d, max(offset) AS last FROM log_records GROUP BY cluster_id"
     ).collect()
@@ -96,6 +97,7 @@ def test_each_committed_offset_is_there_once(everything: Everything) -> None:
 
 def test_a_real_kafkas_log_is_committed_up_to_what_a_majority_holds(everything: Everything) -> None:
     """Nodes 2 and 4 vote at the end; the record at 1266 is on 3 and 4 alone, and 3 has left the quorum."""
+    open_views(everything.spark, everything.lake)
     assert everything.built.committed[GOLDEN] == 1266
     rows = everything.spark.sql(f"SELECT * FROM provisional WHERE cluster_id = {quoted(GOLDEN)}").collect()
     assert [(row["from_offset"], row["to_offset"], row["nodes"], row["status"]) for row in rows] == [
