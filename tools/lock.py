@@ -10,7 +10,18 @@ ROOT = Path(__file__).parent.parent
 LOCKS: dict[str, list[str]] = {
     "requirements-runtime.lock": [],
     "requirements-operator.lock": ["--extra", "operator"],
-    "requirements-dev.lock": ["--extra", "operator", "--extra", "pipeline", "--group", "test", "--group", "interop", "--group", "dev"],
+    "requirements-dev.lock": [
+        "--extra",
+        "operator",
+        "--extra",
+        "pipeline",
+        "--group",
+        "test",
+        "--group",
+        "interop",
+        "--group",
+        "dev",
+    ],
 }
 
 
