@@ -28,8 +28,13 @@ from controller_runtime.node.describe_quorum import describe_quorum
 from controller_runtime.node.effects import Call, CloseConnection, Log, NodeEffect, Respond, Stop
 from controller_runtime.node.events import CallFailure, ConnectionId, ConnectionInfo, RequestId, RequestReceived
 from controller_runtime.node.metadata_replica import CallIds
+from controller_runtime.protocol.errors import ErrorCode
+from controller_runtime.protocol.messages.add_raft_voter_request import AddRaftVoterRequest
+from controller_runtime.protocol.messages.add_raft_voter_response import AddRaftVoterResponse
 from controller_runtime.protocol.messages.describe_quorum_request import DescribeQuorumRequest
 from controller_runtime.protocol.messages.envelope_request import EnvelopeRequest
+from controller_runtime.protocol.messages.remove_raft_voter_request import RemoveRaftVoterRequest
+from controller_runtime.protocol.messages.remove_raft_voter_response import RemoveRaftVoterResponse
 from controller_runtime.protocol.schema import Message
 from controller_runtime.raft.voter_set import EMPTY
 from controller_runtime.server.partition_work import PartitionWork
@@ -147,6 +152,10 @@ class BrokerWorld:
         if isinstance(inner.request.body, DescribeQuorumRequest):
             described = describe_quorum(inner.request.body, None, EMPTY, self.now, self.wall)
             return envelope.wrap(described, header)
+        if isinstance(inner.request.body, AddRaftVoterRequest):  # the quorum's, and there is none in this world
+            return envelope.wrap(AddRaftVoterResponse(error_code=ErrorCode.NOT_LEADER_OR_FOLLOWER), header)
+        if isinstance(inner.request.body, RemoveRaftVoterRequest):
+            return envelope.wrap(RemoveRaftVoterResponse(error_code=ErrorCode.NOT_LEADER_OR_FOLLOWER), header)
         return envelope.wrap(self.controller.decide(inner.request.body, header.request_api_version).response, header)
 
     def _perform(self, effects: Iterable[NodeEffect | BrokerEffect]) -> None:
