@@ -8,6 +8,7 @@ from __future__ import annotations
 from controller_runtime.identifiers import NodeId
 from controller_runtime.protocol.messages.fetch_request import FetchRequest
 from controller_runtime.protocol.messages.fetch_snapshot_request import FetchSnapshotRequest
+from controller_runtime.protocol.messages.update_raft_voter_request import UpdateRaftVoterRequest
 from controller_runtime.protocol.schema import Message
 from controller_runtime.raft.roles import Leader
 from support.simulation.machine import Machine
@@ -28,6 +29,8 @@ class LeadsWithMajority:
                 self.heard.setdefault(machine.id, {})[asked.replica_state.replica_id] = machine.now
             case FetchSnapshotRequest():
                 self.heard.setdefault(machine.id, {})[asked.replica_id] = machine.now
+            case UpdateRaftVoterRequest():  # counts as a Fetch, as in Kafka
+                self.heard.setdefault(machine.id, {})[asked.voter_id] = machine.now
             case _:
                 pass
 
