@@ -16,6 +16,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -75,7 +76,9 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--controllers", type=int, default=3, help="how many controllers (default: %(default)s)")
     parser.add_argument("--brokers", type=int, default=3, help="how many brokers (default: %(default)s)")
     arguments = parser.parse_args(argv)
-    signal.signal(signal.SIGTERM, _interrupt)
+    asked_to_end = threading.Event()
+    for ending in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(ending, lambda *_: asked_to_end.set())
     try:
         if arguments.controllers < 1 or arguments.brokers < 0:
             raise QuickstartError("at least one controller is needed, and no negative number of brokers")
@@ -83,18 +86,11 @@ def main(argv: Sequence[str]) -> int:
         os.makedirs(directory, exist_ok=True)
         plan = load_or_make_plan(directory, arguments.controllers, arguments.brokers)
         _prepare(directory, plan)
-        return _run(directory, plan)
+        _run(directory, plan, asked_to_end)
     except (QuickstartError, OSError) as error:
         print(f"kraft quickstart: {error}", file=sys.stderr)
         return 1
-    except KeyboardInterrupt:
-        return 0
-
-
-def _interrupt(*_: object) -> None:
-    """SIGTERM ends as Ctrl-C does."""
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    raise KeyboardInterrupt
+    return 0
 
 
 # The plan.
@@ -207,21 +203,22 @@ def _format(arguments: list[str]) -> None:
 # The processes.
 
 
-def _run(directory: str, plan: Plan) -> int:
+def _run(directory: str, plan: Plan, asked_to_end: threading.Event) -> None:
+    """Until a signal sets the event. Nothing is raised out of a signal's handler: in the middle of `Popen.poll` that would leave
+    its lock taken, and the wait for the node's end would never return."""
     running: list[tuple[Member, subprocess.Popen[bytes]]] = []
     try:
         for member in plan.members:
             running.append((member, _start(_home(directory, member, plan))))
-        _wait_until_ready(directory, plan, running)
+        _wait_until_ready(directory, plan, running, asked_to_end)
+        if asked_to_end.is_set():
+            return
         for line in greeting(directory, plan):
             print(line)
         sys.stdout.flush()
-        while True:
+        while not asked_to_end.wait(0.5):
             _check_alive(directory, plan, running)
-            time.sleep(0.5)
     finally:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
         _stop([process for member, process in running if member in plan.brokers])
         _stop([process for member, process in running if member in plan.controllers])
 
@@ -253,10 +250,15 @@ def _die_with_parent() -> Callable[[], object]:
     return lambda: libc.prctl(1, signal.SIGTERM)
 
 
-def _wait_until_ready(directory: str, plan: Plan, running: Sequence[tuple[Member, subprocess.Popen[bytes]]]) -> None:
+def _wait_until_ready(
+    directory: str,
+    plan: Plan,
+    running: Sequence[tuple[Member, subprocess.Popen[bytes]]],
+    asked_to_end: threading.Event,
+) -> None:
     deadline = time.monotonic() + START_SECONDS
     waiting = list(plan.members)
-    while waiting:
+    while waiting and not asked_to_end.is_set():
         _check_alive(directory, plan, running)
         waiting = [member for member in waiting if not _is_ready(member)]
         if waiting and time.monotonic() > deadline:
