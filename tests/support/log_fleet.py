@@ -50,6 +50,8 @@ class History:
     cluster: str
     voters: tuple[int, ...] = (1, 2, 3)
     batches: list[LogBatch] = field(default_factory=list)
+    aborts: set[int] = field(default_factory=set)
+    """Offsets at which a metadata transaction was given up."""
 
     @property
     def end(self) -> int:

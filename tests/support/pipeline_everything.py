@@ -33,6 +33,7 @@ class Everything:
     built: Built
     audited: Audited
     images: dict[str, dict[int, MetadataImage]]
+    aborts: dict[str, set[int]]
     trimmed: dict[str, int]
     clean: list[str]
     faults: dict[str, Fault]
@@ -48,14 +49,17 @@ class Everything:
         return found
 
 
-def histories(root: Path, seed: int, count: int) -> tuple[dict[str, dict[int, MetadataImage]], dict[str, int]]:
-    """Random histories, every third one beginning with a snapshot in its middle; the offsets at which those begin."""
-    images, trimmed = {}, {}
+def histories(
+    root: Path, seed: int, count: int
+) -> tuple[dict[str, dict[int, MetadataImage]], dict[str, set[int]], dict[str, int]]:
+    """Random histories, every third one beginning with a snapshot in its middle: images, offsets of aborts, and where those begin."""
+    images, aborts, trimmed = {}, {}, {}
     for number in range(count):
         cluster = f"history-{number}"
         history = RandomHistory(seed + number)
         history.run(45)
         log, images[cluster] = log_of(history, cluster)
+        aborts[cluster] = log.aborts
         disk = disks(root, cluster, (1,))[1]
         if number % 3 == 2:
             middle = log.batches[len(log.batches) // 2 :]
@@ -65,14 +69,14 @@ def histories(root: Path, seed: int, count: int) -> tuple[dict[str, dict[int, Me
             trimmed[cluster] = batch.end
         else:
             disk.write(log)
-    return images, trimmed
+    return images, aborts, trimmed
 
 
 def make_everything(
     spark: Any, root: Path, lake: Path, seed: int, *, clean: int = 40, each_fault: int = 3
 ) -> Everything:
     rng = Random(seed)
-    images, trimmed = histories(root, seed, 9)
+    images, aborts, trimmed = histories(root, seed, 9)
     clean_clusters = [f"clean-{number}" for number in range(clean)]
     for cluster in clean_clusters:
         clean_fleet(root, cluster, Random(rng.random()))
@@ -84,4 +88,4 @@ def make_everything(
     shutil.copytree(GOLDEN / "cluster", root / "golden")
     ingested = ingest(str(root), lake, spark)
     built = build_tables(lake, spark)
-    return Everything(lake, spark, ingested, built, audit(lake, spark), images, trimmed, clean_clusters, faults)
+    return Everything(lake, spark, ingested, built, audit(lake, spark), images, aborts, trimmed, clean_clusters, faults)

@@ -69,7 +69,7 @@ def clean_fleet(root: Path, cluster: str, rng: Random) -> None:
         case 0:
             lagging.write(log, end=rng.randint(2, log.end))
         case 1:
-            common = rng.randint(2, log.end - 1)
+            common = rng.randint(cut, log.end - 1)  # whoever leads later holds what a snapshot proves to be committed
             fork = log.fork(common)
             fork.lead(2, epoch=log.epoch + 1)
             fork.append(topic(500))

@@ -220,6 +220,8 @@ def log_of(
             image = builder.freeze()
             in_transaction = image.transaction is not None
             images[log.end + number] = image
+            if isinstance(record, AbortTransactionRecord):
+                log.aborts.add(log.end + number)
         log.append(*batch)
         if rng.random() < 0.04 and not in_transaction:
             log.lead(rng.choice(voters))
