@@ -225,6 +225,8 @@ def test_a_resource_with_an_image_only_gets_every_default(kubernetes: Kubernetes
         "bootstrap": {"policy": "NewOrAdopt"},
         "deletionPolicy": {"volumes": "Retain"},
         "lifecycle": {"state": "Running"},
+        "recoveryPolicy": {"lostDisk": "Replace", "nodeGone": "Wait", "debounce": "10s"},
+        "rollout": {"strategy": "QuorumAware"},
         "probes": "HTTP",
         "endpoints": {
             "controller": [{"name": "CONTROLLER", "port": 9093}],
