@@ -143,6 +143,8 @@ class World:
         self.before: Round | None = None
         self.fetched: dict[int, int] = {}
         self.ends: dict[int, int] = {}
+        self.removed: list[Replica] = []
+        """Voters that were removed: their leader lists them among its observers for minutes."""
         self.writes: list[Action] = []
         self.lost: set[str] = set()
         """Directory ids whose node has run and whose disk is gone: none of them may ever be made again."""
@@ -243,6 +245,8 @@ class World:
             self.broken.append(f"voter {action.node_id} was removed though no majority of the others runs")
             return
         self.voters = left
+        end, fetched = self.ends.get(action.node_id, 0), self.fetched.get(action.node_id, 0)
+        self.removed.append(Replica(action.node_id, action.directory_id, end, fetched))
         self._commit()
 
     def _add_voter(self, action: AddVoter) -> None:
@@ -590,10 +594,11 @@ class World:
             for each, name in running.items()
             if self.voters.get(each) != name
         )
+        stale = tuple(each for each in self.removed if running.get(each.node_id) != each.directory_id)
         directories = (
             {each: entry.directory_id if (entry := ledger.entry(each)) else None for each in asked} if ledger else {}
         )
-        return judge_quorum(beliefs, Described(leader, 1, end, voters, observers), directories, self.before)
+        return judge_quorum(beliefs, Described(leader, 1, end, voters, (*stale, *observers)), directories, self.before)
 
     def _brokers(self) -> Brokers:
         up = any(self.sets[each].role == "broker" and pod.stage == "running" for each, pod in self.pods.items())

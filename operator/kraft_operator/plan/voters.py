@@ -87,8 +87,10 @@ def add_caught_up_voters(now: Situation) -> Verdict:
         if entry is None or entry.directory_id is None:
             findings.append(_note("AddingVoter", node_id, "its disk is not formatted yet"))
             continue
-        seen = next((each for each in quorum.observers if each.node_id == node_id), None)
-        if seen is None or seen.directory_id != entry.directory_id:
+        # A leader lists a directory that it removed among its observers for minutes, under the same node id.
+        mine = (node_id, entry.directory_id)
+        seen = next((each for each in quorum.observers if (each.node_id, each.directory_id) == mine), None)
+        if seen is None:
             findings.append(
                 _note("AddingVoter", node_id, f"directory {entry.directory_id} does not follow the leader yet")
             )
