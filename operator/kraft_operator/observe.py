@@ -18,6 +18,7 @@ from kraft_operator.judgement import Round
 from kraft_operator.kube import CHILDREN, CLAIM, CONFIG_MAP, NODE, POD, STATEFUL_SET, VOLUME, Gateway, Object
 from kraft_operator.ledger import Ledger, parse
 from kraft_operator.observed import Child, Claim, NodeSet, Observed, Pod
+from kraft_operator.plan.rolling import outdated_pods
 from kraft_operator.quorum import Addresses, QuorumProbe
 from storage_guard.formats import NO_RACK
 
@@ -100,9 +101,7 @@ def _brokers(cluster: KRaftCluster, pods: tuple[Pod, ...]) -> tuple[Endpoint, ..
 
 def _brokers_outdated(pods: tuple[Pod, ...], sets: tuple[NodeSet, ...]) -> bool:
     revisions = {each.node_id: each.revision for each in sets if each.revision}
-    return any(
-        pod.role == Role.BROKER.value and pod.revision != revisions.get(pod.node_id, pod.revision) for pod in pods
-    )
+    return any(pod.role == Role.BROKER.value for pod in outdated_pods(pods, revisions))
 
 
 def _orphaned_volumes(ledger: Ledger | None, claims: tuple[Claim, ...], kube: Gateway) -> frozenset[str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kraft_operator.observed import Quorum, QuorumState, Voter
+from kraft_operator.observed import Quorum, QuorumState, Voter, VoterState
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +53,14 @@ def add(quorum: Quorum, *, caught_up: bool) -> Gate:
 
 
 def restart(quorum: Quorum, node_id: int) -> Gate:
-    """L4. A controller that is no voter, or a voter that is not live, can be restarted at any time."""
+    """L4. A controller that is no voter, or a voter that is known not to be live, can be restarted at any time. One of which nothing
+    certain is known may be live after all, so the others have to be a majority without it."""
     if (closed := _unproven(quorum)) is not None:
         return closed
     voter = quorum.voter(node_id)
-    if voter is None or not voter.live:
+    if voter is None or voter.state in (VoterState.DEAD, VoterState.LAGGING):
         return Gate(True, f"{quorum.live} of {len(quorum.voters)} voters are live without it (L4)")
-    live = quorum.live - 1
+    live = quorum.live - voter.live
     text = f"{live} of {len(quorum.voters)} voters stay live, {quorum.majority} are needed (L4)"
     return Gate(live >= quorum.majority, text)
 

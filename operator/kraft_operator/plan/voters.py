@@ -14,7 +14,7 @@ from dataclasses import replace
 from kraft_operator.actions import AddVoter, DiscardClaim, RemoveVoter, RestartPod
 from kraft_operator.api.spec import LostDisk, Role
 from kraft_operator.ledger import Entry, Formation, Ledger, Step, StepKind, WrittenOff
-from kraft_operator.observed import Pod, QuorumState, Voter
+from kraft_operator.observed import Pod, QuorumState, Voter, VoterState
 from kraft_operator.plan import headroom
 from kraft_operator.plan.loss import Loss, loss_of
 from kraft_operator.plan.situation import NOTHING, Finding, Situation, Topic, Verdict
@@ -114,7 +114,8 @@ def remove_surplus_voters(now: Situation) -> Verdict:
         return NOTHING
     voter = min(surplus, key=lambda each: _order(each, ledger, quorum.leader_id))
     missing = sorted(wanted - {each.node_id for each in quorum.voters if each.live})
-    if missing and voter.live:
+    gone = voter.state is VoterState.DEAD or ledger.is_written_off(*voter.key)
+    if missing and not gone:
         waiting = f"controllers {', '.join(map(str, missing))} have to be live voters first"
         return Verdict(findings=(_note("RemovingVoter", voter.node_id, waiting),))
     gate = headroom.remove(quorum, voter)
@@ -186,8 +187,10 @@ def _give_up(now: Situation, ledger: Ledger, entry: Entry, loss: Loss) -> Verdic
     if voter is None:
         return _told("DiskLost", entry.node_id, f"{loss.text}; {headroom.unsettled(quorum).text}", stalled=_lost(now))
     gate = headroom.remove(quorum, voter)
-    if voter.live or voter.node_id == quorum.leader_id:
-        gate = headroom.Gate(False, "its process still takes part in the quorum")
+    if voter.state is not VoterState.DEAD:
+        gate = headroom.Gate(
+            False, f"it is {voter.state.value} to the quorum, not Dead: something still answers for it"
+        )
     elif gate.open and not quorum.advanced:
         gate = headroom.Gate(False, "nothing was committed since the last look")
     if not gate.open:
