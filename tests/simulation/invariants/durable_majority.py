@@ -5,6 +5,7 @@ from __future__ import annotations
 from controller_runtime.identifiers import NO_DIRECTORY, NodeId, Offset, ReplicaKey
 from controller_runtime.protocol.schema import Message
 from controller_runtime.raft.roles import Leader
+from controller_runtime.raft.voter_set import VoterSet
 from support.simulation.machine import Machine
 from support.simulation.world import Violation, World
 
@@ -19,10 +20,14 @@ def held(machine: Machine, voter: ReplicaKey) -> Offset:
 class DurableMajority:
     def __init__(self) -> None:
         self.checked: dict[NodeId, tuple[int, Offset]] = {}
+        self.counted_by: dict[NodeId, VoterSet] = {}
+        """Whose majority counted when the node was last looked at: one step may commit first and change the voters then."""
 
     def after_step(self, world: World, machine: Machine) -> None:
         assert machine.node is not None
         replica = machine.node.meta.replica
+        before = self.counted_by.get(machine.id, replica.voters)
+        self.counted_by[machine.id] = replica.voters
         role = replica.role
         if not isinstance(role, Leader) or role.high_watermark is None:
             return
@@ -31,11 +36,14 @@ class DurableMajority:
             return
         self.checked[machine.id] = claim
         wanted = role.high_watermark
-        holders = [v.key.node_id for v in replica.voters.voters if held(world.machines[v.key.node_id], v.key) >= wanted]
-        if len(holders) < replica.voters.majority:
-            raise Violation(
-                f"n{machine.id} commits {role.high_watermark} in epoch {role.epoch}, on disk at {holders} only"
-            )
+        holders = {voters: self.holders(world, voters, wanted) for voters in (before, replica.voters)}
+        if all(len(found) < voters.majority for voters, found in holders.items()):
+            found = holders[replica.voters]
+            raise Violation(f"n{machine.id} commits {wanted} in epoch {role.epoch}, on disk at {found} only")
+
+    @staticmethod
+    def holders(world: World, voters: VoterSet, wanted: Offset) -> list[NodeId]:
+        return [v.key.node_id for v in voters.voters if held(world.machines[v.key.node_id], v.key) >= wanted]
 
     def after_save(self, world: World, machine: Machine) -> None: ...
 
