@@ -13,40 +13,50 @@ import pytest
 import yaml
 
 from deploy.images import build
-from support import sampling
+from support import sampling, stories
 from support.devcluster import why_no_kubernetes, why_not_here
 from support.java_kafka import class_path
 from support.kubernetes import CUSTOM_RESOURCE, ROOT, Kubernetes, kubernetes_under_test
 
-STORIES = (
-    ("test_operator_cluster.py", "[runtime]"),
-    ("test_operator_cluster.py", "[apache-kafka]"),
-)
-"""The long story is told with one of the images in `make test`, with both in `make soak`."""
-DISKS = ("test_operator_disks.py", "test_storage_identity.py", "test_operator_fence.py")
-"""Of the stories about disks and fences, `make test` runs one."""
+TOOK: dict[str, float] = {}
+"""Seconds of every test of this run, its fixtures included."""
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """`make test` has ten minutes for this layer: of the long stories the run's seed chooses. A story that was asked for by name is run."""
-    asked = any(name in argument for argument in config.args for name in (*DISKS, STORIES[0][0]))
-    if os.environ.get("QUORATE_SOAK") or asked:
+    """`make test` has ten minutes for this layer: of the long stories the run's seed chooses. What was asked for by name is run."""
+    mine = [item for item in items if Path(__file__).parent in item.path.parents]
+    if unlisted := sorted({item.path.name for item in mine if stories.told_by(item.path.name, item.name) is None}):
+        raise pytest.UsageError(stories.advice(unlisted))
+    asked = any(".py" in argument for argument in config.args)
+    if not mine or os.environ.get("QUORATE_SOAK") or asked:
         return
     seed = sampling.run_seed()
-    image, disk = STORIES[seed % len(STORIES)][1], DISKS[seed % len(DISKS)]
-    left_out = [item for item in items if _is_left_out(item, image, disk)]
-    if left_out:
-        config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if item not in left_out]
-        config.stash[sampling.ACCOUNT].append(
-            f"the operator's story with image {image}, {disk} of {len(DISKS)} (seed {seed})"
-        )
+    chosen = stories.chosen(seed)
+    left_out = [item for item in mine if stories.told_by(item.path.name, item.name) not in chosen]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if item not in left_out]
+    told = ", ".join(str(story) for story in chosen if not story.always)
+    config.stash[sampling.ACCOUNT].append(
+        f"{len(chosen)} of {len(stories.STORIES)} stories (seed {seed}): those that are told always, and {told}"
+    )
 
 
-def _is_left_out(item: pytest.Item, image: str, disk: str) -> bool:
-    if item.path.name == STORIES[0][0]:
-        return image not in item.name
-    return item.path.name in DISKS and item.path.name != disk
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    TOOK[report.nodeid] = TOOK.get(report.nodeid, 0.0) + report.duration
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """What each story took beside what it is listed with, so that the list can be kept true."""
+    clusters: dict[tuple[str, str], float] = {}
+    listed: dict[tuple[str, str], set[stories.Story]] = {}
+    for nodeid, seconds in TOOK.items():
+        file, _, test = nodeid.rpartition("/")[2].partition("::")
+        if (story := stories.told_by(file, test)) is not None:
+            clusters[story.cluster] = clusters.get(story.cluster, 0.0) + seconds
+            listed.setdefault(story.cluster, set()).add(story)
+    for cluster, seconds in sorted(clusters.items(), key=lambda each: -each[1]):
+        expected = stories.FORMING.get(cluster, 0) + sum(story.seconds for story in listed[cluster])
+        terminalreporter.write_line(f"took {seconds:5.0f} s, listed with {expected:4} s: {' '.join(cluster)}")
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

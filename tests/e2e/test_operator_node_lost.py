@@ -1,11 +1,10 @@
 """A Kubernetes node with a voter's local volume is lost for good: nothing is done until its owner says so, then the voter lives on another node.
 
-It takes a node away from the Kubernetes of the whole run, so it is told in `make soak` only, and gives the node back at the end.
+It takes a node away from the Kubernetes of the whole run and gives it back at the end.
 """
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -22,7 +21,6 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.timeout(1200),
     pytest.mark.skipif(bool(why_not_here()), reason=why_not_here()),
-    pytest.mark.skipif(not os.environ.get("QUORATE_SOAK"), reason="the loss of a node is told in make soak"),
 ]
 
 
