@@ -21,12 +21,12 @@ def roll_pods(now: Situation) -> Verdict:
     if now.ledger is None or not outdated:
         return NOTHING
     names = ", ".join(sorted(pod.name for pod in outdated))
-    if now.cluster.spec.rollout is RolloutStrategy.ON_DELETE:
+    if now.cluster.spec.rollout.strategy is RolloutStrategy.ON_DELETE:
         message = f"{names} still run an older revision; spec.rollout.strategy is OnDelete: delete one pod at a time"
         return _held("RestartPending", message)
     if now.ledger.formation is not Formation.FORMED or now.stepped:
         return _held("RolloutInProgress", f"{names} still run an older revision; another step comes first")
-    chosen = min(outdated, key=lambda pod: _order(pod, now.observed.quorum.leader_id))
+    chosen = min(outdated, key=lambda pod: restart_order(pod, now.observed.quorum.leader_id))
     gate = _gate(now, chosen)
     if not gate.open:
         return _held("RestartDeferred", f"{chosen.name} waits for its restart: {gate.text}; outdated: {names}")
@@ -51,7 +51,8 @@ def _revisions(now: Situation) -> dict[int, str]:
     return {each.node_id: each.revision for each in now.observed.sets if each.revision and not each.terminating}
 
 
-def _order(pod: Pod, leader_id: int) -> tuple[bool, bool, bool, int]:
+def restart_order(pod: Pod, leader_id: int) -> tuple[bool, bool, bool, int]:
+    """Controllers before brokers, what does not run first, the leader last."""
     return pod.role != Role.CONTROLLER.value, pod.ready, pod.node_id == leader_id, pod.node_id
 
 

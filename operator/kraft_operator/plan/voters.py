@@ -112,7 +112,7 @@ def remove_surplus_voters(now: Situation) -> Verdict:
     surplus = [each for each in quorum.voters if each.node_id not in wanted or ledger.is_written_off(*each.key)]
     if not surplus:
         return NOTHING
-    voter = min(surplus, key=lambda each: _order(each, ledger, quorum.leader_id))
+    voter = min(surplus, key=lambda each: removal_order(each, ledger, quorum.leader_id))
     missing = sorted(wanted - {each.node_id for each in quorum.voters if each.live})
     gone = voter.state is VoterState.DEAD or ledger.is_written_off(*voter.key)
     if missing and not gone:
@@ -250,7 +250,7 @@ def _removing(now: Situation, ledger: Ledger, voter: Voter, reason: str) -> Verd
     return Verdict(ledger=ledger.with_step(step), actions=(action,), findings=(finding,))
 
 
-def _order(voter: Voter, ledger: Ledger, leader_id: int) -> tuple[bool, bool, bool, int]:
+def removal_order(voter: Voter, ledger: Ledger, leader_id: int) -> tuple[bool, bool, bool, int]:
     """Written-off ones first, then those that are not live; the leader last; of equals the highest id."""
     return (
         not ledger.is_written_off(*voter.key),
