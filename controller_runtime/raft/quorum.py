@@ -151,12 +151,13 @@ class Quorum:
 
     @property
     def leader_id(self) -> NodeId | None:
+        """Who won this epoch, as far as is known: as Kafka's, a leader that resigned still tells its own name."""
         match self.role:
-            case Leader():
+            case Leader() | Resigned():
                 return self.config.node_id
             case Unattached(leader_id=leader) | Prospective(leader_id=leader) | Follower(leader_id=leader):
                 return leader
-            case Candidate() | Resigned():
+            case Candidate():
                 return None
 
     def leader_listeners(self) -> Listeners:

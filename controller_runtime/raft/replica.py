@@ -130,7 +130,8 @@ class Replica:
 
     @property
     def leader_id(self) -> NodeId | None:
-        return self._q.leader_id
+        """Who can be asked; nobody any more once this node resigned."""
+        return None if isinstance(self._q.role, Resigned) else self._q.leader_id
 
     def leader_endpoint(self, listener: str) -> Endpoint | None:
         return self._q.leader_endpoint(listener)

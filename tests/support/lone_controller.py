@@ -70,6 +70,15 @@ def formatted_disk(*, dynamic: bool = True, me: NodeId = ME) -> MemoryDisk:
     return disk
 
 
+def own_config(me: NodeId, incarnation: Uuid, snapshots: SnapshotConfig, *, dynamic: bool) -> NodeConfig:
+    at = endpoint_of(me)
+    raft = RaftConfig(me, directory_of(me), "CONTROLLER", (("CONTROLLER", at),), bootstrap=(AT,))
+    controller = ControllerConfig(me, CLUSTER_ID, tuple(bootstrap_records("4.3")))
+    identity = ControllerIdentity(me, incarnation, (("CONTROLLER", at, 0),))
+    fixed = EMPTY if dynamic else static_voters("CONTROLLER", [(ME, AT)])
+    return NodeConfig(raft, controller, identity, fixed, snapshots)
+
+
 class LoneController:
     def __init__(
         self,
@@ -80,9 +89,10 @@ class LoneController:
         log_config: LogConfig = SMALL_SEGMENTS,
         started_at: float = 1000.0,
         me: NodeId = ME,
+        config: NodeConfig | None = None,
     ) -> None:
-        """`me` other than the only voter: a controller that follows it as an observer (see `Pair`)."""
-        self.me = me
+        """`me` other than the only voter: a controller that follows it as an observer (see `Pair`). `config`: another node's altogether."""
+        self.me = config.raft.node_id if config else me
         self.disk = disk or formatted_disk(dynamic=dynamic, me=me)
         self.log = MetadataLog.open(self.disk, LOG, log_config)
         self.now = Instant(started_at)
@@ -93,12 +103,8 @@ class LoneController:
         self.outgoing: deque[e.Call | e.Respond | e.CancelCall] = deque()
         self._events: deque[NodeEvent] = deque()
         rng = Random(7)
-        at = endpoint_of(me)
-        raft = RaftConfig(me, directory_of(me), "CONTROLLER", (("CONTROLLER", at),), bootstrap=(AT,))
-        controller = ControllerConfig(me, CLUSTER_ID, tuple(bootstrap_records("4.3")))
-        identity = ControllerIdentity(me, Uuid(rng.randbytes(16)), (("CONTROLLER", at, 0),))
-        fixed = EMPTY if dynamic else static_voters("CONTROLLER", [(ME, AT)])
-        config = NodeConfig(raft, controller, identity, fixed, snapshots)
+        if config is None:
+            config = own_config(me, Uuid(rng.randbytes(16)), snapshots, dynamic=dynamic)
         chance = Chance(lambda: Uuid(rng.randbytes(16)), rng.randrange)
         found = load_quorum_state(self.disk, LOG)
         check_same_moment(self.log, found)
