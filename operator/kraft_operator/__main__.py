@@ -23,7 +23,7 @@ import kopf
 
 from controller_runtime.identifiers import Uuid
 from kraft_operator.events import Recorder
-from kraft_operator.handlers import children, clusters, process
+from kraft_operator.handlers import children, clusters, operations, process
 from kraft_operator.handlers.memo import Memo
 from kraft_operator.health_server import HealthServer, Heartbeats
 from kraft_operator.kube import connect
@@ -36,7 +36,7 @@ from kraft_operator.work_queue import WorkQueue
 from kraft_operator.workers import Workers
 
 logger: Final = logging.getLogger("kraft_operator")
-HANDLERS: Final = (clusters, children, process)
+HANDLERS: Final = (clusters, children, operations, process)
 """Imported for their decorators."""
 
 

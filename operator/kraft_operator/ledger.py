@@ -82,6 +82,36 @@ class WrittenOff:
     nonce: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class GoodRevision:
+    """The newest revision of a group's pods that was seen to serve, and of what it was made (`api.revision`)."""
+
+    group: str
+    revision: str
+    inputs: str
+
+
+@dataclass(frozen=True, slots=True)
+class BadRevision:
+    """A revision whose first pod did not come up. It is tried never again, as long as no later one was good."""
+
+    group: str
+    revision: str
+    node_id: int
+    detail: str = ""
+    halted: bool = False
+    """By spec.rollout.onBadRevision its pod was left as it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Excuse:
+    """This node was down before it got this revision: that it stays down tells nothing about the revision."""
+
+    group: str
+    revision: str
+    node_id: int
+
+
 class StepKind(StrEnum):
     GRANT = "Grant"
     UNREGISTER = "Unregister"
@@ -89,6 +119,18 @@ class StepKind(StrEnum):
     ADD_VOTER = "AddVoter"
     DISCARD_CLAIM = "DiscardClaim"
     RESTART = "Restart"
+
+
+@dataclass(frozen=True, slots=True)
+class RunningOperation:
+    """The one KRaftOperation that is acted for, written down before anything is done for it."""
+
+    uid: str
+    name: str
+    type: str
+    node_id: int | None = None
+    directory_id: str | None = None
+    """ReplaceVoter: the directory to be replaced. Under another one the wish is fulfilled."""
 
 
 VOTER_STEPS: Final = (StepKind.REMOVE_VOTER, StepKind.ADD_VOTER)
@@ -123,6 +165,12 @@ class Ledger:
     controllers: tuple[int, ...] = ()
     """The controllers that have a node, voters or on their way in or out; empty until the quorum is formed."""
     written_off: tuple[WrittenOff, ...] = ()
+    operation: RunningOperation | None = None
+    restart: str = ""
+    """The stamp of the last RollingRestart. It stays on the pods' templates: taking it away would restart them again."""
+    good: tuple[GoodRevision, ...] = ()
+    bad: tuple[BadRevision, ...] = ()
+    excused: tuple[Excuse, ...] = ()
 
     def entry(self, node_id: int) -> Entry | None:
         return next((entry for entry in self.entries if entry.node_id == node_id), None)
@@ -145,6 +193,22 @@ class Ledger:
 
     def step(self, kind: StepKind, node_id: int) -> Step | None:
         return next((step for step in self.journal if (step.kind, step.node_id) == (kind, node_id)), None)
+
+    def good_revision(self, group: str) -> GoodRevision | None:
+        return next((each for each in self.good if each.group == group), None)
+
+    def bad_revision(self, group: str, revision: str) -> BadRevision | None:
+        return next((each for each in self.bad if (each.group, each.revision) == (group, revision)), None)
+
+    def with_good(self, good: GoodRevision) -> Ledger:
+        """What was held against earlier revisions of the group is forgotten."""
+        others = tuple(each for each in self.good if each.group != good.group)
+        return replace(
+            self,
+            good=tuple(sorted((*others, good), key=lambda each: each.group)),
+            bad=tuple(each for each in self.bad if each.group != good.group),
+            excused=tuple(each for each in self.excused if each.group != good.group),
+        )
 
     def knows_a_disk(self) -> bool:
         return any(entry.directory_id for entry in self.entries)
@@ -184,8 +248,11 @@ def _ledger(ledger: Ledger) -> dict[str, Any]:
         "controllers": list(ledger.controllers),
         "writtenOff": [_written_off(each) for each in ledger.written_off],
         "unprovenClaims": list(ledger.unproven_claims),
+        "revisions": _revisions(ledger),
         "nodes": [_entry(entry) for entry in ledger.entries],
         "journal": [_step(step) for step in ledger.journal],
+        **({"operation": _operation(ledger.operation)} if ledger.operation else {}),
+        **({"restart": ledger.restart} if ledger.restart else {}),
     }
 
 
@@ -211,12 +278,37 @@ def _entry(entry: Entry) -> dict[str, Any]:
     return {key: value for key, value in values.items() if value is not None}
 
 
+def _revisions(ledger: Ledger) -> dict[str, Any]:
+    return {
+        "good": [{"group": each.group, "revision": each.revision, "inputs": each.inputs} for each in ledger.good],
+        "bad": [
+            {"group": each.group, "revision": each.revision, "nodeID": each.node_id, "detail": each.detail}
+            | ({"halted": True} if each.halted else {})
+            for each in ledger.bad
+        ],
+        "excused": [
+            {"group": each.group, "revision": each.revision, "nodeID": each.node_id} for each in ledger.excused
+        ],
+    }
+
+
 def _written_off(lost: WrittenOff) -> dict[str, Any]:
     values = {
         "nodeID": lost.node_id,
         "directoryID": lost.directory_id,
         "pvcUID": lost.pvc_uid,
         "nonce": lost.nonce,
+    }
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def _operation(running: RunningOperation) -> dict[str, Any]:
+    values = {
+        "uid": running.uid,
+        "name": running.name,
+        "type": running.type,
+        "nodeID": running.node_id,
+        "directoryID": running.directory_id,
     }
     return {key: value for key, value in values.items() if value is not None}
 
@@ -247,6 +339,43 @@ def _parsed(values: Mapping[str, Any]) -> Ledger:
         unproven_claims=tuple(_text(each) for each in values["unprovenClaims"]),
         entries=tuple(sorted(entries, key=lambda entry: entry.node_id)),
         journal=tuple(_parsed_step(each) for each in values["journal"]),
+        operation=_parsed_operation(values["operation"]) if values.get("operation") else None,
+        restart=str(values.get("restart", "")),
+        **_parsed_revisions(values.get("revisions") or {}),
+    )
+
+
+def _parsed_revisions(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "good": tuple(
+            GoodRevision(_text(each["group"]), _text(each["revision"]), _text(each["inputs"]))
+            for each in values.get("good", ())
+        ),
+        "bad": tuple(
+            BadRevision(
+                _text(each["group"]),
+                _text(each["revision"]),
+                int(each["nodeID"]),
+                str(each.get("detail", "")),
+                bool(each.get("halted")),
+            )
+            for each in values.get("bad", ())
+        ),
+        "excused": tuple(
+            Excuse(_text(each["group"]), _text(each["revision"]), int(each["nodeID"]))
+            for each in values.get("excused", ())
+        ),
+    }
+
+
+def _parsed_operation(values: Mapping[str, Any]) -> RunningOperation:
+    node_id = values.get("nodeID")
+    return RunningOperation(
+        _text(values["uid"]),
+        _text(values["name"]),
+        _text(values["type"]),
+        int(node_id) if node_id is not None else None,
+        values.get("directoryID"),
     )
 
 

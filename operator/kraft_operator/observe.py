@@ -7,7 +7,7 @@ ours any more. The nodes are asked after the API server, and only those that hav
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from controller_runtime.identifiers import Endpoint
@@ -15,9 +15,22 @@ from kraft_operator import pod_facts, volume_facts
 from kraft_operator.api import names
 from kraft_operator.api.spec import KRaftCluster, Role
 from kraft_operator.judgement import Round
-from kraft_operator.kube import CHILDREN, CLAIM, CONFIG_MAP, NODE, POD, STATEFUL_SET, VOLUME, Gateway, Object
+from kraft_operator.kube import (
+    CHILDREN,
+    CLAIM,
+    CONFIG_MAP,
+    NODE,
+    OPERATION,
+    POD,
+    STATEFUL_SET,
+    VOLUME,
+    Gateway,
+    NotFound,
+    Object,
+)
 from kraft_operator.ledger import Ledger, parse
 from kraft_operator.observed import Child, Claim, NodeSet, Observed, Pod
+from kraft_operator.operations.operation import Operation, OperationType, parse_operation
 from kraft_operator.plan.rolling import outdated_pods
 from kraft_operator.quorum import Addresses, QuorumProbe
 from storage_guard.formats import NO_RACK
@@ -48,7 +61,10 @@ def observe(cluster: KRaftCluster, kube: Gateway, probe: QuorumProbe, before: Ro
         if _ours(item, cluster)
     )
     seen_claims = tuple(_each(pod_facts.claim, claims))
-    quorum, brokers = probe.look(addresses(cluster, ledger, pods, sets, before))
+    operations = operations_of(kube, namespace, cluster.name)
+    wanted = any(each.type is OperationType.UNREGISTER_NODE and not each.finished for each in operations)
+    asked = addresses(cluster, ledger, pods, sets, before)
+    quorum, brokers = probe.look(replace(asked, with_replicas=asked.with_replicas or wanted))
     observed = Observed(
         seen_claims,
         pods,
@@ -58,10 +74,20 @@ def observe(cluster: KRaftCluster, kube: Gateway, probe: QuorumProbe, before: Ro
         brokers,
         _racks(cluster, pods, kube),
         _orphaned_volumes(ledger, seen_claims, kube),
-        *_stranded_volumes(ledger, pods, kube),
+        *_stranded_volumes(ledger, pods, seen_claims, kube),
         _owners(ledger_object),
+        operations,
     )
     return Sight(observed, ledger, ledger_object)
+
+
+def operations_of(kube: Gateway, namespace: str, name: str) -> tuple[Operation, ...]:
+    """What is asked of this cluster; nothing where the resource definition is not installed."""
+    try:
+        found = kube.list(OPERATION, namespace)
+    except NotFound:
+        return ()
+    return tuple(each for each in map(parse_operation, found) if each.cluster == name)
 
 
 def addresses(
@@ -114,22 +140,24 @@ def _orphaned_volumes(ledger: Ledger | None, claims: tuple[Claim, ...], kube: Ga
 
 
 def _stranded_volumes(
-    ledger: Ledger | None, pods: tuple[Pod, ...], kube: Gateway
+    ledger: Ledger | None, pods: tuple[Pod, ...], claims: tuple[Claim, ...], kube: Gateway
 ) -> tuple[dict[str, str], dict[str, str]]:
     """Of controllers that are not ready: volumes whose node is lost, and volumes whose node is not Ready."""
     stranded: dict[str, str] = {}
     unready: dict[str, str] = {}
     well = {pod.node_id for pod in pods if pod.ready and not pod.terminating}
     for entry in ledger.entries if ledger else ():
-        if entry.role != Role.CONTROLLER.value or entry.pv_name is None or entry.node_id in well or entry.retired:
+        if entry.role != Role.CONTROLLER.value or entry.node_id in well or entry.retired:
             continue
-        volume = kube.find(VOLUME, None, entry.pv_name)
+        # A written-off disk is no entry's any more, but its claim may still be there, and its node may not.
+        name = entry.pv_name or next((each.volume for each in claims if each.node_id == entry.node_id), "")
+        volume = kube.find(VOLUME, None, name) if name else None
         hosts = volume_facts.hosts_of(volume) if volume is not None else ()
         nodes = {host: kube.find(NODE, None, host) for host in hosts}
         if nodes and all(volume_facts.is_lost(node) for node in nodes.values()):
-            stranded[entry.pv_name] = ", ".join(hosts)
+            stranded[name] = ", ".join(hosts)
         elif nodes and not any(node is not None and volume_facts.is_ready(node) for node in nodes.values()):
-            unready[entry.pv_name] = ", ".join(hosts)
+            unready[name] = ", ".join(hosts)
     return stranded, unready
 
 

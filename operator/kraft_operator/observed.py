@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from kraft_operator.operations.operation import Operation
 from storage_guard.formats import Report
 
 
@@ -80,6 +81,8 @@ class NodeSet:
     revision: str
     """The revision that a new pod would get; empty while the set's controller has not looked."""
     terminating: bool = False
+    target: str = ""
+    """The same, as we name it for the whole group."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +207,8 @@ class Observed:
     """The same for nodes that are merely not Ready: they may come back any moment."""
     ledger_owners: tuple[str, ...] = ()
     """UIDs of the resources that the ledger's ConfigMap goes with; empty when it outlives them."""
+    operations: tuple[Operation, ...] = ()
+    """The KRaftOperations that name this cluster, ended ones too."""
 
     def pod(self, node_id: int) -> Pod | None:
         return next((pod for pod in self.pods if pod.node_id == node_id), None)

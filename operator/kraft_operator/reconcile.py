@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -21,15 +21,18 @@ from kraft_operator.api.spec import KRaftCluster
 from kraft_operator.execute import Execution, FenceLost, Holder
 from kraft_operator.judgement import Round, round_of
 from kraft_operator.keys import Key
-from kraft_operator.kube import CLUSTER, Gateway, NotFound, Object
+from kraft_operator.kube import CLUSTER, OPERATION, Gateway, NotFound, Object
 from kraft_operator.lease import LeaseLost
 from kraft_operator.ledger import CorruptLedger
 from kraft_operator.manifests.context import Images
 from kraft_operator.metrics import Metrics
-from kraft_operator.observe import Sight, controllers_of, observe
+from kraft_operator.observe import Sight, controllers_of, observe, operations_of
 from kraft_operator.observed import Quorum, QuorumState
+from kraft_operator.operations.operation import Phase
+from kraft_operator.operations.telling import Telling, status_of
 from kraft_operator.plan.rules import plan
 from kraft_operator.plan.situation import Decision, Draw, Fence, Finding, Situation, Topic
+from kraft_operator.plan.steps import Approved, from_status
 from kraft_operator.quorum import QuorumProbe
 from kraft_operator.settings import Settings
 
@@ -76,6 +79,7 @@ class Reconciler:
         if resource is None or resource["metadata"].get("deletionTimestamp"):
             self._memories.pop(key, None)
             self.metrics.forget(namespace=key.namespace, name=key.name)
+            self._tell_orphans(key)
             return None
         try:
             cluster = parse_cluster(resource)
@@ -94,7 +98,7 @@ class Reconciler:
             Situation(
                 cluster, sight.observed, sight.ledger, Fence(term.holder, term.transitions), self.draw,
                 Images(self.settings.operator_image, self.settings.lease_namespace), memory.settled, memory.progress,
-                self._overdue(memory), self._waited(memory),
+                self._overdue(memory), self._waited(memory), from_status((resource.get("status") or {}).get("plan")),
             )
         )  # fmt: skip
         self._remember_suspects(memory, decision)
@@ -104,19 +108,32 @@ class Reconciler:
             self.probe.changes(controllers_of(cluster, sight.observed, decision.ledger)),
             self.settings.failpoints, self.settings.call_timeout, sight.ledger_object, memory.settled,
         )  # fmt: skip
+        self._publish(resource, cluster, sight, decision)
         try:
             execution.run(decision.actions)
         except (LeaseLost, FenceLost):
             raise  # not even the status is ours to write
         except Exception:
-            pending = decision.actions[len(execution.done) + len(execution.refused) :]
-            self._report(resource, cluster, sight, decision, execution, pending)
+            self._report(resource, cluster, sight, decision, execution)
             raise
         finally:
             self._time_grants(memory, execution.done)
-        self._report(resource, cluster, sight, decision, execution, ())
-        ready = _is(resource, "Ready")
-        return self.settings.probe_seconds if ready and not decision.actions else BUSY_SECONDS
+        self._report(resource, cluster, sight, decision, execution)
+        waits = decision.outline.approved is Approved.NO
+        rests = not decision.actions and (waits or _is(resource, "Ready"))
+        return self.settings.probe_seconds if rests else BUSY_SECONDS
+
+    def _publish(self, resource: Object, cluster: KRaftCluster, sight: Sight, decision: Decision) -> None:
+        """A new plan is in the status before its first step is taken."""
+        old: Mapping[str, Any] = resource.get("status") or {}
+        name = decision.outline.hash
+        if not name or name == (old.get("plan") or {}).get("hash") or not decision.actions:
+            return
+        planned = replace(decision, ledger=sight.ledger)
+        new = status.status(cluster, sight.observed, planned, old, _now())
+        self._write_status(resource, new)
+        for note in events.notes(old, new, sight.ledger, sight.ledger, ()):
+            self.recorder.post(resource, note)
 
     def _report(
         self,
@@ -125,18 +142,18 @@ class Reconciler:
         sight: Sight,
         decision: Decision,
         execution: Execution,
-        pending: tuple[Action, ...],
     ) -> None:
         """Write the status if it says something new, and tell what happened."""
         self.holder.require(self.settings.call_timeout)
         findings = decision.findings + tuple(_refusal(action, why) for action, why in execution.refused)
-        decision = Decision(decision.actions, findings, decision.ledger, decision.nodes)
+        decision = replace(decision, findings=findings)
         old: Mapping[str, Any] = resource.get("status") or {}
-        new = status.status(cluster, sight.observed, decision, pending, old, _now())
+        new = status.status(cluster, sight.observed, decision, old, _now())
         self._write_status(resource, new)
         learned = decision.ledger if execution.ledger_written else sight.ledger
         for note in events.notes(old, new, sight.ledger, learned, execution.done):
             self.recorder.post(resource, note)
+        self._tell(resource["metadata"]["namespace"], decision.tellings)
 
     def _refuse(self, resource: Object, reason: str, problem: str) -> float:
         old = resource.get("status") or {}
@@ -160,6 +177,26 @@ class Reconciler:
             resource["status"] = self.kube.apply(CLUSTER, body, "status").get("status")
         except NotFound:
             return  # deleted meanwhile
+
+    def _tell_orphans(self, key: Key) -> None:
+        """Of operations whose cluster is not there."""
+        why = f"there is no KRaftCluster {key.name} in namespace {key.namespace}"
+        asked = [each for each in operations_of(self.kube, key.namespace, key.name) if not each.finished]
+        self._tell(key.namespace, [Telling(each, Phase.PENDING, "ClusterNotFound", why) for each in asked])
+
+    def _tell(self, namespace: str, tellings: Sequence[Telling]) -> None:
+        """Write the status of each operation of which there is something new to say."""
+        for told in tellings:
+            new = status_of(told, _now())
+            if new == told.operation.status:
+                continue
+            self.holder.require(self.settings.call_timeout)
+            meta = {"name": told.operation.name, "namespace": namespace, "uid": told.operation.uid}
+            body = {"apiVersion": OPERATION.api, "kind": OPERATION.kind, "metadata": meta, "status": new}
+            try:
+                self.kube.apply(OPERATION, body, "status")
+            except NotFound:
+                continue  # deleted meanwhile
 
     def _memory(self, key: Key, cluster: KRaftCluster) -> Memory:
         memory = self._memories.get(key)

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -81,8 +82,12 @@ def kubernetes() -> Iterator[Kubernetes]:
 
 @pytest.fixture(scope="session")
 def resource_definition(kubernetes: Kubernetes) -> None:
-    """Installed and served."""
-    definition = yaml.safe_load((ROOT / "crds" / "kraftclusters.yaml").read_text())
+    """Installed and served, both."""
+    for name in ("kraftclusters", "kraftoperations"):
+        install(kubernetes, yaml.safe_load((ROOT / "crds" / f"{name}.yaml").read_text()))
+
+
+def install(kubernetes: Kubernetes, definition: dict[str, Any]) -> None:
     kubernetes.gateway.apply(CUSTOM_RESOURCE, definition)
     for _ in range(100):
         found = kubernetes.gateway.get(CUSTOM_RESOURCE, None, definition["metadata"]["name"])
@@ -90,7 +95,7 @@ def resource_definition(kubernetes: Kubernetes) -> None:
         if conditions.get("Established") == "True":
             return
         time.sleep(0.1)
-    pytest.fail("the resource definition was not established within 10 s")
+    pytest.fail(f"{definition['metadata']['name']} was not established within 10 s")
 
 
 @pytest.fixture(scope="session")

@@ -107,11 +107,12 @@ def test_the_resource_definition_is_upgraded_and_survives_an_uninstall_unless_to
     kubernetes: Kubernetes,
 ) -> None:
     text = kubernetes.helm("template", "kraft-operator", CHART, "--show-only", "templates/crd.yaml")
-    assert yaml.safe_load(text)["metadata"]["annotations"] == {"helm.sh/resource-policy": "keep"}
+    kept = [each["metadata"].get("annotations") for each in yaml.safe_load_all(text) if each]
+    assert kept == [{"helm.sh/resource-policy": "keep"}] * 2
     text = kubernetes.helm(
         "template", "kraft-operator", CHART, "--set", "crds.keep=false", "--show-only", "templates/crd.yaml"
     )
-    assert "annotations" not in yaml.safe_load(text)["metadata"]
+    assert [each["metadata"].get("annotations") for each in yaml.safe_load_all(text) if each] == [None, None]
     assert not [key for key in helm(kubernetes, "--set", "crds.install=false") if key[0] == "CustomResourceDefinition"]
 
 

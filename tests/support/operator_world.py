@@ -36,6 +36,8 @@ from kraft_operator.judgement import judge as judge_quorum
 from kraft_operator.ledger import Ledger, parse, render
 from kraft_operator.manifests.context import Images
 from kraft_operator.observed import Brokers, Child, Claim, NodeSet, Observed, Pod, Quorum, Trouble
+from kraft_operator.operations.operation import parse_operation
+from kraft_operator.operations.telling import status_of
 from kraft_operator.plan.rules import plan
 from kraft_operator.plan.situation import Decision, Fence, Situation
 from storage_guard.facts import DirectoryIdentity, Journal, LedgerFacts, LogEnd, Passage, PodFacts, VolumeFacts, Way
@@ -100,6 +102,8 @@ class LivePod:
     hold: str = ""
     revision: str = ""
     nudges: int = 0
+    image: str = ""
+    properties: str = ""
 
 
 @dataclass(slots=True)
@@ -150,8 +154,13 @@ class World:
         """Directory ids whose node has run and whose disk is gone: none of them may ever be made again."""
         self.restarts: list[int] = []
         """Node ids of pods that the operator restarted, in order."""
+        self.bad_images: set[str] = set()
+        """Images that no kubelet can start."""
         self.broken: list[str] = []
         """Promises that were seen to be broken."""
+        self.ghosts: set[int] = set()
+        self.operations: dict[str, dict[str, object]] = {}
+        """KRaftOperations by name, as the API server has them."""
 
     # the operator
 
@@ -191,9 +200,17 @@ class World:
         decision = self.plan()
         for count, action in enumerate(decision.actions):
             if count == stop_after:
-                break
+                return decision
             self.perform(action)
+        for told in decision.tellings:
+            self.operations[told.operation.name]["status"] = status_of(told, str(self.clock))
         return decision
+
+    def ask(self, name: str, kind: str, node_id: int | None = None) -> None:
+        """Somebody creates a KRaftOperation."""
+        spec = {"clusterName": "c", "type": kind} | ({"nodeID": node_id} if node_id is not None else {})
+        meta = {"name": name, "uid": f"op-{name}", "generation": 1, "creationTimestamp": f"{len(self.operations):04}"}
+        self.operations[name] = {"metadata": meta, "spec": spec}
 
     def perform(self, action: Action) -> None:
         self.writes.append(action)
@@ -282,7 +299,13 @@ class World:
             role, group = labels[names.LABEL_ROLE], labels[names.LABEL_POOL]
             replicas = manifest["spec"]["replicas"]
             revision = sha256(json.dumps(manifest["spec"]["template"], sort_keys=True).encode()).hexdigest()[:8]
-            self.sets[node_id] = NodeSet(meta["name"], "uid", node_id, role, group, replicas, revision)
+            target = meta["annotations"][names.ANNOTATION_REVISION]
+            self.sets[node_id] = NodeSet(meta["name"], "uid", node_id, role, group, replicas, revision, target=target)
+
+    def ghost(self, node_id: int) -> None:
+        """A broker of the past: registered, fenced, and no node of ours."""
+        self.registered.add(node_id)
+        self.ghosts.add(node_id)
 
     # Kubernetes
 
@@ -306,6 +329,12 @@ class World:
             return True
         if self.claims[pod.claim].volume in self.away:
             return False
+        if pod.image in self.bad_images:
+            told, pod.trouble = pod.trouble, Trouble("ImagePullBackOff", f"no image {pod.image}", "format")
+            return told is None
+        if "explode=" in pod.properties:
+            told, pod.trouble = pod.trouble, Trouble("CrashLoopBackOff", "the container ends again and again", "kafka")
+            return told is None
         before = (pod.stage, pod.hold)
         match pod.stage:
             case "inspect":
@@ -328,7 +357,12 @@ class World:
             self.disks[volume] = Disk(volume)
             self.claims[name] = LiveClaim(self.fresh("pvc"), volume)
         mode = NO_INITIAL_CONTROLLERS if node_set.role == "controller" else ""
-        self.pods[node_id] = LivePod(self.fresh("pod"), name, format_mode=mode, revision=node_set.revision)
+        template = self.children["StatefulSet", node_set.name].live["spec"]["template"]
+        image = template["spec"]["containers"][0]["image"]
+        self.pods[node_id] = LivePod(
+            self.fresh("pod"), name, format_mode=mode, revision=node_set.revision, image=image,
+            properties=self.children["ConfigMap", node_set.name].live["data"]["server.properties"],
+        )  # fmt: skip
 
     def _judged(self, node_id: int, pod: LivePod) -> tuple[Judgement, PodFacts]:
         facts = self._pod_facts(node_id, pod)
@@ -462,6 +496,9 @@ class World:
 
     # faults
 
+    def break_image(self, tag: int) -> None:
+        self.bad_images.add(f"kafka:{tag}")
+
     def delete_pod(self, node_id: int) -> None:
         self.pods.pop(node_id, None)
 
@@ -553,6 +590,7 @@ class World:
             stranded={volume: "k2" for volume, gone in self.away.items() if gone},
             unready={volume: "k2" for volume, gone in self.away.items() if not gone},
             ledger_owners=self.ledger_owners,
+            operations=tuple(map(parse_operation, self.operations.values())),
         )
 
     def _claims(self) -> Iterator[Claim]:
@@ -603,7 +641,12 @@ class World:
     def _brokers(self) -> Brokers:
         up = any(self.sets[each].role == "broker" and pod.stage == "running" for each, pod in self.pods.items())
         return (
-            Brokers(frozenset(self.registered), frozenset(), dict(self.replicas), dict(self.at_risk))
+            Brokers(
+                frozenset(self.registered),
+                frozenset(self.ghosts & self.registered),
+                dict(self.replicas),
+                dict(self.at_risk),
+            )
             if up
             else Brokers()
         )

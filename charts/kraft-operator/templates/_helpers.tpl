@@ -35,10 +35,10 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{/* What the operator does in the namespaces of its clusters. No Secrets, no wildcards. */}}
 {{- define "kraft-operator.namespacedRules" -}}
 - apiGroups: [kraft.quorate.dev]
-  resources: [kraftclusters]
+  resources: [kraftclusters, kraftoperations]
   verbs: [get, list, watch]
 - apiGroups: [kraft.quorate.dev]
-  resources: [kraftclusters/status]
+  resources: [kraftclusters/status, kraftoperations/status]
   verbs: [get, patch]
 - apiGroups: [kraft.quorate.dev]
   resources: [kraftclusters/finalizers]

@@ -25,6 +25,8 @@ class Loss:
     blocked: str | None = None
     may_end: bool = False
     """It may turn out to be none by itself."""
+    asked: bool = False
+    """Somebody asked for it by name: the disk may be whole and its node live."""
 
     def key(self, entry: Entry) -> str:
         """The same suspicion as long as it is about the same directory and the same evidence."""

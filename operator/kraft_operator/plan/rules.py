@@ -20,6 +20,7 @@ from kraft_operator.plan.adoption import (
     refuse_taken_node_ids,
     wait_for_the_past_to_go,
 )
+from kraft_operator.plan.approval import UNDER_WAY, held_back, keep_budget, nodes_that_are, waiting
 from kraft_operator.plan.children import sync_children
 from kraft_operator.plan.grants import grant_disks, nudge_gates, restart_stuck_gates, start_formation
 from kraft_operator.plan.health import report_pods
@@ -32,8 +33,12 @@ from kraft_operator.plan.identity import (
     tell_racks,
 )
 from kraft_operator.plan.nodes import choose_brokers, choose_controllers, retired
+from kraft_operator.plan.revisions import judge_revisions
+from kraft_operator.plan.operating import attend_operations, tellings, with_stamp
+from kraft_operator.plan.outline import CHANGES_ITS_OWNER, outline, stopped
 from kraft_operator.plan.rolling import roll_pods
 from kraft_operator.plan.situation import Decision, Finding, Rule, Situation, Verdict
+from kraft_operator.plan.steps import Approved
 from kraft_operator.plan.voters import (
     add_caught_up_voters,
     discard_old_copies,
@@ -51,8 +56,10 @@ RULES: Final[tuple[Rule, ...]] = (
     learn_identities,
     note_the_formed_quorum,
     settle_the_journal,
+    attend_operations,
     start_formation,
     replace_lost_voters,
+    judge_revisions,
     choose_controllers,
     choose_brokers,
     put_to_sleep,
@@ -69,29 +76,69 @@ RULES: Final[tuple[Rule, ...]] = (
 )
 
 
+UPKEEP: Final[tuple[Rule, ...]] = (
+    learn_identities,
+    note_the_formed_quorum,
+    settle_the_journal,
+    keep_budget,
+    tell_racks,
+    nudge_gates,
+    annotate_claims,
+)
+"""What may be done while a plan waits for approval: see `approval`."""
+
+
 def plan(now: Situation) -> Decision:
-    before = now.ledger
+    """Decide, lay out the whole way, and hold everything but upkeep while somebody has to approve it."""
+    decision, after, stop = _decided(now, RULES)
+    if stop:
+        return replace(decision, outline=stopped(now.published))
+    way = outline(after, decision.actions, decision.findings)
+    if way.approved is not Approved.NO:
+        return replace(decision, outline=way)
+    kept, _, _ = _decided(now, UPKEEP)
+    findings = tuple(each for each in decision.findings if each.reason not in UNDER_WAY)
+    return replace(
+        kept,
+        findings=(waiting(now.cluster, way), *findings),
+        nodes=nodes_that_are(now),
+        suspects=decision.suspects,
+        tellings=held_back(decision.tellings, way),
+        outline=way,
+    )
+
+
+def _decided(now: Situation, rules: tuple[Rule, ...]) -> tuple[Decision, Situation, bool]:
+    """What these rules decide, the situation as they left it, and whether one of them stopped the others."""
+    before, restart, stop = now.ledger, now.cluster.restart, False
     actions: list[Action] = []
     findings: list[Finding] = []
     suspects: frozenset[str] = frozenset()
-    for rule in RULES:
+    for rule in rules:
         verdict = rule(now)
         actions += verdict.actions
         findings += verdict.findings
         suspects |= verdict.suspects
-        now = _after(now, verdict)
+        now = _after(now, verdict, restart)
         if verdict.stop:
+            stop = True
             break
     ordered = _in_order(before, now.ledger, actions, rewrite=_owner_changed(now))
-    return Decision(ordered, tuple(findings), now.ledger, now.nodes, suspects)
+    told = tellings(now, before, findings)
+    return Decision(ordered, tuple(findings), now.ledger, now.nodes, suspects, told), now, stop
 
 
-def _after(now: Situation, verdict: Verdict) -> Situation:
+def _after(now: Situation, verdict: Verdict, restart: str) -> Situation:
+    """`restart` is the stamp that the resource itself asks for; the last RollingRestart adds its own."""
+    ledger = verdict.ledger or now.ledger
     return replace(
         now,
-        ledger=verdict.ledger or now.ledger,
+        cluster=replace(now.cluster, restart=with_stamp(restart, ledger)) if ledger is not None else now.cluster,
+        ledger=ledger,
         nodes=now.nodes if verdict.nodes is None else verdict.nodes,
         replacing=now.replacing | verdict.replacing,
+        rolled_back={**now.rolled_back, **verdict.rolled_back},
+        bad=now.bad or verdict.bad,
         stepped=now.stepped or any(isinstance(action, VOTERS_FEEL) for action in verdict.actions),
     )
 
@@ -116,7 +163,8 @@ def _in_order(
     others = [action for action in actions if not isinstance(action, DISRUPTIVE)]
     ordered: list[Action] = [*others, *final]
     if ledger != before or rewrite:
-        ordered.insert(0, WriteLedger(ledger, "it is new" if before is None else "it learned or permitted something"))
+        reason = "it is new" if before is None else "it learned or permitted something"
+        ordered.insert(0, WriteLedger(ledger, reason if ledger != before else CHANGES_ITS_OWNER))
     done = ledger
     for action in final:
         if isinstance(action, UnregisterBroker):

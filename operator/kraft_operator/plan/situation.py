@@ -11,6 +11,8 @@ from kraft_operator.api.spec import KRaftCluster
 from kraft_operator.ledger import Ledger
 from kraft_operator.manifests.context import Images, NodePlan
 from kraft_operator.observed import Observed
+from kraft_operator.operations.telling import Telling
+from kraft_operator.plan.steps import Outline
 
 Draw = Callable[[], str]
 """A fresh random uuid in Kafka's text form."""
@@ -35,6 +37,7 @@ class Topic(StrEnum):
     """The condition that a finding speaks to."""
 
     SPEC = "SpecValid"
+    PLAN = "PlanApproved"
     STORAGE = "StorageHealthy"
     MEMBERSHIP = "MembershipSynced"
     ROLLOUT = "RolloutComplete"
@@ -71,10 +74,16 @@ class Situation:
     """UIDs of pods that did not react for a while to what was written on them."""
     waited: Mapping[str, float] = field(default_factory=dict)
     """For how many seconds each suspicion of earlier plans has stood without a break."""
+    published: Outline = Outline()
+    """The plan that the status shows."""
     nodes: tuple[NodePlan, ...] = ()
     """Filled in by the rules about nodes, in the order of ids."""
     replacing: frozenset[int] = frozenset()
     """Nodes of whose lost disk the rule about losses speaks; filled in by it."""
+    rolled_back: Mapping[str, tuple[KRaftCluster, Images]] = field(default_factory=dict)
+    """Groups that do not get their wanted revision, to the resource and images that their last good one was made of."""
+    bad: bool = False
+    """Something that the resource asks for is known to break pods: no pod gets a revision that nobody has seen at work."""
     stepped: bool = False
     """A rule before this one has planned a disruptive step: the voters change or restart one at a time."""
 
@@ -90,6 +99,8 @@ class Verdict:
     suspects: frozenset[str] = frozenset()
     """What is suspected now; it has to stand for a while before anything follows from it."""
     replacing: frozenset[int] = frozenset()
+    rolled_back: Mapping[str, tuple[KRaftCluster, Images]] = field(default_factory=dict)
+    bad: bool = False
     stop: bool = False
     """No rule behind this one is asked."""
 
@@ -106,3 +117,7 @@ class Decision:
     """The ledger as it is once the plan is done."""
     nodes: tuple[NodePlan, ...] = ()
     suspects: frozenset[str] = frozenset()
+    tellings: tuple[Telling, ...] = ()
+    """What is to be said of operations."""
+    outline: Outline = Outline()
+    """The whole way, as it is published."""

@@ -17,6 +17,7 @@ from kraft_operator.ledger import Entry, Formation, Ledger, Step, StepKind, Writ
 from kraft_operator.observed import Pod, QuorumState, Voter, VoterState
 from kraft_operator.plan import headroom
 from kraft_operator.plan.loss import Loss, loss_of
+from kraft_operator.plan.operating import asked_to_replace
 from kraft_operator.plan.situation import NOTHING, Finding, Situation, Topic, Verdict
 from storage_guard.formats import Verdict as Disk
 
@@ -33,8 +34,9 @@ def replace_lost_voters(now: Situation) -> Verdict:
         if (loss := loss_of(entry, now.observed, now.cluster.spec.recovery.node_gone)) is not None
     }
     size = len(ledger.controllers or ledger.initial_controllers)
+    losses = losses or _asked_for(now, ledger)
     proven = {entry: loss for entry, loss in losses.items() if loss.blocked is None}
-    if proven and size - len(proven) < size // 2 + 1:
+    if any(not each.asked for each in proven.values()) and size - len(proven) < size // 2 + 1:
         return _too_many(proven, size)
     verdict = Verdict(ledger=ledger)
     for entry, loss in losses.items():
@@ -55,7 +57,9 @@ def discard_old_copies(now: Situation) -> Verdict:
         if pod.main_started and not pod.terminating and pod.seal is not None:
             return _stopped(now, pod, pod.seal.directory_id)
         stranded = claim.volume in now.observed.stranded
-        if claim.terminating or not (stranded or _holds_written_off(pod, now.ledger)):
+        if claim.terminating and pod.terminating and not stranded:
+            continue  # both are on their way; an operator that died between the two calls has left the pod
+        if not (stranded or _holds_written_off(pod, now.ledger)):
             continue
         step = _step(now, StepKind.DISCARD_CLAIM, entry.node_id, claim.uid, pod.uid)
         where = f", on node {now.observed.stranded[claim.volume]}" if stranded else ""
@@ -87,6 +91,8 @@ def add_caught_up_voters(now: Situation) -> Verdict:
         if entry is None or entry.directory_id is None:
             findings.append(_note("AddingVoter", node_id, "its disk is not formatted yet"))
             continue
+        if entry in _asked_for(now, ledger):
+            continue  # it was just removed because somebody asked for that
         # A leader lists a directory that it removed among its observers for minutes, under the same node id.
         mine = (node_id, entry.directory_id)
         seen = next((each for each in quorum.observers if (each.node_id, each.directory_id) == mine), None)
@@ -131,6 +137,15 @@ def still_controller(now: Situation, node_id: int) -> bool:
     return not quorum.settled or quorum.voter(node_id) is not None
 
 
+def _asked_for(now: Situation, ledger: Ledger) -> dict[Entry, Loss]:
+    """The voter that a KRaftOperation wants to have replaced, while no disk is lost."""
+    wanted = asked_to_replace(now)
+    entry = ledger.entry(wanted.node_id) if wanted is not None and wanted.node_id is not None else None
+    if wanted is None or entry is None or entry.directory_id is None or entry.directory_id != wanted.directory_id:
+        return {}
+    return {entry: Loss(f"KRaftOperation {wanted.name} asks for another disk in its place", asked=True)}
+
+
 def _too_many(losses: Mapping[Entry, Loss], size: int) -> Verdict:
     """No majority has its disk any more: nothing may be removed, and nothing is formatted."""
     text = "; ".join(f"controller {entry.node_id}: {loss.text}" for entry, loss in losses.items())
@@ -152,10 +167,10 @@ def _with_loss(now: Situation, so_far: Verdict, entry: Entry, loss: Loss) -> Ver
             _told("DiskSuspect", node_id, f"{loss.text}, but {loss.blocked}", stalled=not loss.may_end),
             frozenset(),
         )
-    elif policy.lost_disk is LostDisk.REPORT:
+    elif policy.lost_disk is LostDisk.REPORT and not loss.asked:
         remedy = "spec.recoveryPolicy.lostDisk is Report: set it to Replace to have the voter replaced"
         answer, spoken = _told("DiskLost", node_id, f"{loss.text}; {remedy}", stalled=True), frozenset()
-    elif now.waited.get(key, 0.0) < policy.debounce_seconds:
+    elif now.waited.get(key, 0.0) < policy.debounce_seconds and not loss.asked:
         answer = _told("DiskSuspect", node_id, f"{loss.text}; it has to stay so for {policy.debounce_seconds:g} s")
     elif others:
         first = ", ".join(map(str, sorted(others)))
@@ -187,7 +202,7 @@ def _give_up(now: Situation, ledger: Ledger, entry: Entry, loss: Loss) -> Verdic
     if voter is None:
         return _told("DiskLost", entry.node_id, f"{loss.text}; {headroom.unsettled(quorum).text}", stalled=_lost(now))
     gate = headroom.remove(quorum, voter)
-    if voter.state is not VoterState.DEAD:
+    if voter.state is not VoterState.DEAD and not loss.asked:
         gate = headroom.Gate(
             False, f"it is {voter.state.value} to the quorum, not Dead: something still answers for it"
         )

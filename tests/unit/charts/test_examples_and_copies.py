@@ -22,6 +22,12 @@ COPIES = ("charts/kraft-operator/files/kraftclusters.yaml", "deploy/kustomize/ba
 EXAMPLES = sorted((ROOT / "deploy" / "examples").glob("*.yaml"))
 
 
+@pytest.mark.parametrize("folder", ["charts/kraft-operator/files", "deploy/kustomize/base"])
+def test_a_copy_of_the_definition_of_operations_is_a_copy(folder: str) -> None:
+    original = ROOT / "crds" / "kraftoperations.yaml"
+    assert (ROOT / folder / original.name).read_text() == original.read_text(), f"run: cp crds/{original.name} {folder}"
+
+
 @pytest.mark.parametrize("copy", COPIES)
 def test_a_copy_of_the_resource_definition_is_a_copy(copy: str) -> None:
     assert (ROOT / copy).read_text() == CRD.read_text(), f"run: cp crds/kraftclusters.yaml {copy}"

@@ -4,7 +4,7 @@ Commands, one a line: `cluster` (a new resource), `edit CHANGE ...` (see `change
 perform), `plan` (only show), `kubelet [NODE]` (every pod, or one, takes a step), `settle` (until nothing moves), `watch` (the same, telling every
 step that the voters or a disk feel), `delete-pod | delete-claim | retain-claim | wipe | freeze | thaw NODE`, `swap A B`, `copy NODE`, `restore NODE`, `write` (a
 client's change), `delete-cluster`, `lose-ledger`, `unmark` (claims forget), `holds NODE TOPIC`, `take-over`, `half-a-pass` (dies after its first
-action), `who` (the voters). Directory ids and nonces are numbered as drawn.
+action), `who` (the voters), `break-image TAG` (no kubelet can start it), `uids` (of pods, numbered as seen). Directory ids and nonces are numbered as drawn.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from kraft_operator.actions import DISRUPTIVE, Action, ApplyChild, DeliverGrant, WriteLedger, target
+from kraft_operator.operations.operation import ANNOTATION_CANCEL, parse_operation
 from kraft_operator.plan.situation import Decision
 from storage_guard.facts import VolumeFacts
 from support.datadriven import check
@@ -73,11 +74,29 @@ class Script:
                 return [f"{budget} controllers have to stay"]
             case ["who"]:
                 return [" ".join(f"{each}:{name}" for each, name in sorted(world.voters.items()))]
+            case ["uids"]:
+                return [" ".join(f"{node}:{pod.uid}" for node, pod in sorted(world.pods.items()))]
+            case ["ask", name, kind, *node]:
+                world.ask(name, kind, int(node[0]) if node else None)
+                return []
+            case ["cancel", name]:
+                meta = world.operations[name]["metadata"]
+                assert isinstance(meta, dict)
+                meta["annotations"] = {ANNOTATION_CANCEL: "yes"}
+                return []
+            case ["forget", name]:
+                del world.operations[name]
+                return []
+            case ["operations"]:
+                return self.operations()
             case ["half-a-pass"]:
                 world.reconcile(stop_after=1)
                 return []
             case ["swap", one, other]:
                 world.swap(int(one), int(other))
+                return []
+            case ["holds", node]:
+                world.replicas = {int(node): ()}
                 return []
             case ["holds", node, topic]:
                 world.replicas = {int(node): (topic,)}
@@ -114,6 +133,12 @@ class Script:
                 }
             case "image":
                 return "image", {"repository": "kafka", "tag": value}
+            case "explode":
+                return "config", {value: {"explode": "yes"}}
+            case "patience":
+                return "rollout", {"readyTimeout": value}
+            case "halt":
+                return "rollout", {"readyTimeout": value, "onBadRevision": "Halt"}
             case "ondelete":
                 return "rollout", {"strategy": "OnDelete"}
             case "treat-as-lost":
@@ -137,6 +162,19 @@ class Script:
             if not self.world.kubelet() and not decision.actions and not self.world.waiting(decision):
                 return [*lines, *self.pods()]
         raise AssertionError(f"still moving: {decision.actions}")
+
+    def operations(self) -> list[str]:
+        """Phase, reason and message of each, its steps and its proof."""
+        lines = []
+        for each in map(parse_operation, self.world.operations.values()):
+            status = each.status
+            reason = status["conditions"][0]["reason"] if status else "-"
+            lines.append(f"{each.name}: {each.phase.value} {reason}: {status.get('message', '')}")
+            lines += [
+                f"  {step['state']} {step['name']}: {step.get('message', '')}" for step in status.get("steps", ())
+            ]
+            lines += [f"  proof: {status['proof']}"] if "proof" in status else []
+        return lines
 
     def told(self, decision: Decision) -> list[str]:
         """Actions in order (equal neighbours of the children counted), then findings."""
@@ -170,11 +208,12 @@ class Script:
         return [" ".join(found)] if found else []
 
     def readable(self, line: str) -> str:
-        """Random ids by the order of their appearance."""
+        """Random ids by the order of their appearance; so are revisions, which are digests."""
 
         def name(match: re.Match[str]) -> str:
             return self.names.setdefault(match.group(), f"id{len(self.names) + 1}")
 
+        line = re.sub(r"(?<=revision )[0-9a-f]{12}\b", name, line)
         return re.sub(r"\bA{15}[A-Za-z0-9_-]{7}(?![A-Za-z0-9_-])", name, line)
 
 

@@ -1,0 +1,56 @@
+"""What an operation's status says to people and to kstatus, and that it is written only when it says something new."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from kraft_operator.handlers import operations
+from kraft_operator.handlers.memo import Memo
+from kraft_operator.health_server import Heartbeats
+from kraft_operator.keys import Key
+from kraft_operator.metrics import Metrics
+from kraft_operator.operations.operation import FINISHED, Phase, parse_operation
+from kraft_operator.operations.telling import Telling, status_of
+from kraft_operator.work_queue import WorkQueue
+
+pytestmark = pytest.mark.unit
+
+
+def resource(**spec: object) -> dict[str, Any]:
+    return {"metadata": {"name": "o", "uid": "u", "generation": 1}, "spec": {"clusterName": "c", **spec}}
+
+
+def test_a_type_that_this_operator_does_not_know_is_a_problem_with_its_name() -> None:
+    found = parse_operation(resource(type="Later"))
+    assert found.type is None
+    assert "'Later'" in str(found.problem)
+    assert parse_operation(resource(type="ReplaceVoter", nodeID=True)).problem
+    assert parse_operation(resource(type="ReplaceVoter", nodeID=3)).problem is None
+
+
+def test_a_status_that_says_the_same_is_equal_and_keeps_its_times() -> None:
+    asked = parse_operation(resource(type="RollingRestart"))
+    first = status_of(Telling(asked, Phase.RUNNING, "Restarting", "on its way"), "t1")
+    again = status_of(Telling(replace(asked, status=first), Phase.RUNNING, "Restarting", "on its way"), "t2")
+    assert again == first
+    done = status_of(Telling(replace(asked, status=first), Phase.SUCCEEDED, "Restarted", "done", (), "seen"), "t3")
+    assert (done["startedAt"], done["finishedAt"], done["proof"]) == ("t1", "t3", "seen")
+
+
+@pytest.mark.parametrize("phase", Phase)
+def test_kstatus_reads_success_failure_and_work_from_the_conditions(phase: Phase) -> None:
+    asked = parse_operation(resource(type="RollingRestart"))
+    found = status_of(Telling(asked, phase, "Any", "any"), "t")["conditions"]
+    value = {each["type"]: each["status"] == "True" for each in found}
+    assert value["Ready"] == (phase is Phase.SUCCEEDED)
+    assert value["Stalled"] == (phase in FINISHED and phase is not Phase.SUCCEEDED)
+    assert value["Reconciling"] == (phase not in FINISHED)
+
+
+def test_an_event_of_an_operation_wakes_its_cluster() -> None:
+    queue = WorkQueue(lambda: 0.0, lambda: 0.5, Metrics())
+    operations.operation_changed(namespace="n", spec={"clusterName": "c"}, memo=Memo(queue, Heartbeats()))
+    assert queue.take() == Key("n", "c")
