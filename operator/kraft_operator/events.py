@@ -26,8 +26,8 @@ from kraft_operator.ledger import Formation, Ledger
 from kraft_operator.settings import REPORTING_CONTROLLER
 
 MAX_NOTE: Final = 1000
-WARNED: Final = ("SpecValid", "StorageHealthy", "MembershipSynced", "PodsHealthy", "QuorumAvailable", "QuorumRedundant")
-EXPECTED: Final = frozenset({"AddingVoter", "RemovingVoter", "RemovingBroker", "WaitingForFormation"})
+WARNED: Final = ("SpecValid", "PlanApproved", "StorageHealthy", "MembershipSynced", "PodsHealthy", "QuorumAvailable", "QuorumRedundant")
+EXPECTED: Final = frozenset({"PlanPendingApproval", "AddingVoter", "RemovingVoter", "RemovingBroker", "WaitingForFormation"})
 """Reasons of what the operator is doing by itself: a condition, no warning."""
 
 
@@ -43,7 +43,23 @@ def notes(
     old: Mapping[str, Any], new: Mapping[str, Any], before: Ledger | None, after: Ledger | None, done: Sequence[Action]
 ) -> tuple[Note, ...]:
     """What happened between two statuses and two ledgers, by these actions."""
-    return (*_learned(before, after), *_acted(done), *_warnings(old, new))
+    return (*_published(old, new), *_learned(before, after), *_acted(done), *_warnings(old, new))
+
+
+def _published(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Note]:
+    was, plan = old.get("plan") or {}, new.get("plan") or {}
+    name, steps = plan.get("hash"), plan.get("steps") or ()
+    if name is None:
+        return []
+    found = []
+    if name != was.get("hash"):
+        first = "; ".join(f"{each['action']} {each['target']}" for each in steps[:5])
+        count = len(steps) + len(plan.get("more") or ())
+        text = f"plan {name}, {count} step{'' if count == 1 else 's'}: {first}{', ...' if count > 5 else ''}"
+        found.append(Note("Normal", "PlanPublished", "Plan", text))
+    if plan.get("approved") == "Yes" and (name, "Yes") != (was.get("hash"), was.get("approved")):
+        found.append(Note("Normal", "PlanApproved", "Approve", f"plan {name} may be carried out"))
+    return found
 
 
 def _learned(before: Ledger | None, after: Ledger | None) -> list[Note]:
@@ -58,6 +74,11 @@ def _learned(before: Ledger | None, after: Ledger | None) -> list[Note]:
     for gone in after.written_off[len(before.written_off) if before else 0 :]:
         text = f"directory {gone.directory_id} of controller {gone.node_id} is lost; the node gets a new one"
         found.append(Note("Warning", "DiskWrittenOff", "WriteOff", text))
+    for bad in after.bad:
+        if before is not None and bad not in before.bad:
+            reason = "RolloutHalted" if bad.halted else "BadRevisionRolledBack"
+            text = f"revision {bad.revision} of {bad.group} did not serve on node {bad.node_id}: {bad.detail}"
+            found.append(Note("Warning", reason, "Judge", text))
     if after.formation is Formation.FORMED and before is not None and before.formation is not Formation.FORMED:
         found.append(
             Note("Normal", "QuorumFormed", "Form", f"the first quorum of cluster {after.cluster_id} has a leader")

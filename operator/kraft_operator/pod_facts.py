@@ -54,6 +54,7 @@ def node_set(item: Object, node_id: int) -> NodeSet:
         replicas=item["spec"].get("replicas", 1),
         revision=status.get("updateRevision", "") if looked else "",
         terminating="deletionTimestamp" in meta,
+        target=(meta.get("annotations") or {}).get(names.ANNOTATION_REVISION, ""),
     )
 
 

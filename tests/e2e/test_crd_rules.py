@@ -226,7 +226,7 @@ def test_a_resource_with_an_image_only_gets_every_default(kubernetes: Kubernetes
         "deletionPolicy": {"volumes": "Retain"},
         "lifecycle": {"state": "Running"},
         "recoveryPolicy": {"lostDisk": "Replace", "nodeGone": "Wait", "debounce": "10s"},
-        "rollout": {"strategy": "QuorumAware"},
+        "rollout": {"strategy": "QuorumAware", "readyTimeout": "5m", "onBadRevision": "Rollback"},
         "probes": "HTTP",
         "endpoints": {
             "controller": [{"name": "CONTROLLER", "port": 9093}],

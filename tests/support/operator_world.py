@@ -40,6 +40,7 @@ from kraft_operator.operations.operation import parse_operation
 from kraft_operator.operations.telling import status_of
 from kraft_operator.plan.rules import plan
 from kraft_operator.plan.situation import Decision, Fence, Situation
+from kraft_operator.plan.steps import Outline, from_status, to_status
 from storage_guard.facts import DirectoryIdentity, Journal, LedgerFacts, LogEnd, Passage, PodFacts, VolumeFacts, Way
 from storage_guard.formats import (
     INITIAL_CONTROLLERS_PREFIX,
@@ -116,6 +117,8 @@ class LiveClaim:
 class World:
     def __init__(self, **changes: object) -> None:
         self.cluster: KRaftCluster = parse_cluster(resource(**changes))
+        self.published = Outline()
+        """The plan that the status shows."""
         self.ledger_data: dict[str, str] | None = None
         self.ledger_owners: tuple[str, ...] = ()
         self.claims: dict[str, LiveClaim] = {}
@@ -169,7 +172,12 @@ class World:
         return parse(self.ledger_data) if self.ledger_data is not None else None
 
     def edit(self, **changes: object) -> None:
-        self.cluster = parse_cluster(resource(**changes))
+        edited = parse_cluster(resource(**changes))
+        self.cluster = replace(edited, generation=self.cluster.generation + 1, approve=self.cluster.approve)
+
+    def approve(self, name: str | None = None) -> None:
+        """Annotate the resource with a plan's hash, by default that of the published one."""
+        self.cluster = replace(self.cluster, approve=self.published.hash if name is None else name)
 
     def plan(self) -> Decision:
         """A look at the quorum, then a second one for the plan: time passes between passes, far more than a follower's fetch takes."""
@@ -183,11 +191,13 @@ class World:
                 self.draw,
                 IMAGES,
                 waited=dict(self.waited),
+                published=from_status(to_status(self.published, {}, "")),
                 overdue=frozenset(
                     pod.uid for pod in self.pods.values() if pod.stage == "gate" and pod.grant and pod.hold
                 ),
             )
         )
+        self.published = decision.outline
         seen = round_of(observed.quorum)
         self.before = (
             replace(seen, high_watermark=seen.high_watermark - 1) if seen else None

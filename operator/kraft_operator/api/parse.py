@@ -16,6 +16,7 @@ from kraft_operator.api.config_keys import owner_of
 from kraft_operator.api.reader import InvalidSpec, Reader, duration, quantity
 from kraft_operator.api.spec import (
     BootstrapPolicy,
+    ChangeMode,
     ClusterSpec,
     Config,
     Group,
@@ -26,11 +27,13 @@ from kraft_operator.api.spec import (
     LostDisk,
     NodeGone,
     NodeIdRange,
+    OnBadRevision,
     Pod,
     Probes,
     PullPolicy,
     RecoveryPolicy,
     Role,
+    Rollout,
     RolloutStrategy,
     Storage,
     VolumePolicy,
@@ -56,7 +59,8 @@ def parse_cluster(resource: Mapping[str, Any]) -> KRaftCluster:
         raise InvalidSpec("metadata.name", f"must be at most {names.MAX_CLUSTER_NAME_LENGTH} characters")
     if not _CLUSTER_NAME.match(name):
         raise InvalidSpec("metadata.name", "must begin with a letter and consist of a-z, 0-9 and '-'")
-    spec = parse_spec(Reader("", resource).child("spec"))
+    source = Reader("", resource).child("spec")
+    spec = parse_spec(source)
     return KRaftCluster(
         namespace=metadata.text("namespace"),
         name=name,
@@ -64,6 +68,8 @@ def parse_cluster(resource: Mapping[str, Any]) -> KRaftCluster:
         generation=metadata.number("generation", 0),
         spec=spec,
         restart=metadata.texts("annotations").get(names.ANNOTATION_RESTART, ""),
+        approve=metadata.texts("annotations").get(names.ANNOTATION_APPROVE, ""),
+        source=source.values,
     )
 
 
@@ -83,7 +89,8 @@ def parse_spec(spec: Reader) -> ClusterSpec:
         lifecycle=spec.child("lifecycle").choice("state", LifecycleState, LifecycleState.RUNNING),
         probes=spec.choice("probes", Probes, Probes.HTTP),
         recovery=_recovery(spec.child("recoveryPolicy")),
-        rollout=spec.child("rollout").choice("strategy", RolloutStrategy, RolloutStrategy.QUORUM_AWARE),
+        rollout=_rollout(spec.child("rollout")),
+        change_mode=spec.child("changePolicy").choice("mode", ChangeMode, ChangeMode.APPLY),
     )
     for path, problem in check(parsed):
         raise InvalidSpec(f"{spec.path}.{path}", problem)
@@ -131,6 +138,14 @@ def _recovery(policy: Reader) -> RecoveryPolicy:
         policy.choice("lostDisk", LostDisk, LostDisk.REPLACE),
         duration(text, policy.at("debounce")),
         policy.choice("nodeGone", NodeGone, NodeGone.WAIT),
+    )
+
+
+def _rollout(rollout: Reader) -> Rollout:
+    return Rollout(
+        rollout.choice("strategy", RolloutStrategy, RolloutStrategy.QUORUM_AWARE),
+        duration(rollout.text("readyTimeout", "5m"), rollout.at("readyTimeout")),
+        rollout.choice("onBadRevision", OnBadRevision, OnBadRevision.ROLLBACK),
     )
 
 

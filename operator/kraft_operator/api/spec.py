@@ -51,6 +51,17 @@ class RolloutStrategy(StrEnum):
     ON_DELETE = "OnDelete"
 
 
+class ChangeMode(StrEnum):
+    APPLY = "Apply"
+    PLAN = "Plan"
+    """Nothing is changed before somebody has approved the plan by its hash."""
+
+
+class OnBadRevision(StrEnum):
+    ROLLBACK = "Rollback"
+    HALT = "Halt"
+
+
 class Probes(StrEnum):
     HTTP = "HTTP"
     TCP = "TCP"
@@ -155,6 +166,15 @@ class RecoveryPolicy:
 
 
 @dataclass(frozen=True, slots=True)
+class Rollout:
+    """How a new revision reaches the pods, and what becomes of one whose first pod does not come up."""
+
+    strategy: RolloutStrategy = RolloutStrategy.QUORUM_AWARE
+    ready_timeout_seconds: float = 300.0
+    on_bad_revision: OnBadRevision = OnBadRevision.ROLLBACK
+
+
+@dataclass(frozen=True, slots=True)
 class ClusterSpec:
     image: Image
     controllers: Group
@@ -171,7 +191,8 @@ class ClusterSpec:
     lifecycle: LifecycleState = LifecycleState.RUNNING
     probes: Probes = Probes.HTTP
     recovery: RecoveryPolicy = RecoveryPolicy()
-    rollout: RolloutStrategy = RolloutStrategy.QUORUM_AWARE
+    rollout: Rollout = Rollout()
+    change_mode: ChangeMode = ChangeMode.APPLY
 
     @property
     def groups(self) -> tuple[Group, ...]:
@@ -193,6 +214,10 @@ class KRaftCluster:
     spec: ClusterSpec
     restart: str = ""
     """What the restart annotation says; a new value makes a new revision of every pod."""
+    approve: str = ""
+    """The hash of the plan that somebody has approved."""
+    source: Mapping[str, Any] = field(default_factory=dict)
+    """The spec as it was read: of it, what makes a group's pods is kept for the way back (`revision`)."""
 
     def host(self, group: Group, node_id: int) -> str:
         """The DNS name of a node, for ever."""

@@ -6,11 +6,11 @@ resolve when pods look for each other. The ledger is not among them: it outlives
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from kraft_operator.api.spec import KRaftCluster
 from kraft_operator.manifests.context import Context, Images, Manifest, NodePlan
-from kraft_operator.manifests.nodes import stateful_set
+from kraft_operator.manifests.nodes import revision_of, stateful_set
 from kraft_operator.manifests.policies import disruption_budgets, network_policies
 from kraft_operator.manifests.properties import config_map
 from kraft_operator.manifests.services import services
@@ -22,8 +22,10 @@ def cluster_objects(
     nodes: Sequence[NodePlan],
     images: Images,
     voters_needed: int | None = None,
+    rolled_back: Mapping[str, tuple[KRaftCluster, Images]] | None = None,
 ) -> list[Manifest]:
-    """`nodes` are those that shall have a StatefulSet; the controllers among them are the bootstrap servers."""
+    """`nodes` are those that shall have a StatefulSet; the controllers among them are the bootstrap servers. Groups that are
+    `rolled_back` get pods as the resource described them when they were good."""
     controllers = tuple(sorted(node.node_id for node in nodes if node.group == cluster.spec.controllers.name))
     context = Context(cluster, cluster_id, controllers, images)
     objects = [
@@ -31,8 +33,15 @@ def cluster_objects(
         *network_policies(cluster, images),
         *disruption_budgets(cluster, voters_needed),
     ]
+    contexts = {
+        name: Context(good, cluster_id, controllers, of_then) for name, (good, of_then) in (rolled_back or {}).items()
+    }
+    revisions: dict[str, str] = {}
     for node in sorted(nodes):
-        objects += [config_map(context, node), stateful_set(context, node)]
+        of_group = contexts.get(node.group, context)
+        if node.group not in revisions:
+            revisions[node.group] = revision_of(of_group, of_group.group(node))
+        objects += [config_map(of_group, node), stateful_set(of_group, node, revisions[node.group])]
     return objects
 
 

@@ -6,6 +6,8 @@ Under OnDelete a re-created pod takes the newest revision of its set: a set of s
 
 from __future__ import annotations
 
+import json
+from hashlib import sha256
 from typing import Any, Final
 
 from kraft_operator.api import names
@@ -36,13 +38,17 @@ USER_ID: Final = 65532
 CLAIM: Final = "data"
 
 
-def stateful_set(context: Context, node: NodePlan) -> Manifest:
+def stateful_set(context: Context, node: NodePlan, revision: str) -> Manifest:
+    """`revision` is the group's (`revision_of`)."""
     cluster, group = context.cluster, context.group(node)
     chosen = node_selector(cluster, group, node.node_id)
     return {
         "apiVersion": "apps/v1",
         "kind": "StatefulSet",
-        "metadata": metadata(cluster, names.node_name(cluster.name, group.name, node.node_id), chosen),
+        "metadata": {
+            **metadata(cluster, names.node_name(cluster.name, group.name, node.node_id), chosen),
+            "annotations": {names.ANNOTATION_REVISION: revision},
+        },
         "spec": {
             "replicas": 0 if node.held else 1,
             "serviceName": names.nodes_service(cluster.name),
@@ -58,6 +64,12 @@ def stateful_set(context: Context, node: NodePlan) -> Manifest:
             "volumeClaimTemplates": [_claim(context, group, node.node_id)],
         },
     }
+
+
+def revision_of(context: Context, group: Group) -> str:
+    """Names what a group's pods are made of: equal for all its nodes, another when any pod has to be made anew."""
+    template = _pod_template(context, NodePlan(group.node_id_range.start, group.name))
+    return sha256(json.dumps(template, sort_keys=True, default=str).encode()).hexdigest()[:12]
 
 
 def _pod_template(context: Context, node: NodePlan) -> Manifest:

@@ -28,7 +28,9 @@ NOT_OURS_TO_DELETE: Final = ("PersistentVolumeClaim", "Pod")
 def sync_children(now: Situation) -> Verdict:
     if now.ledger is None:
         return NOTHING
-    objects = cluster_objects(now.cluster, now.ledger.cluster_id, now.nodes, now.images, voters_needed(now))
+    objects = cluster_objects(
+        now.cluster, now.ledger.cluster_id, now.nodes, now.images, voters_needed(now), now.rolled_back
+    )
     intents = [stamped(manifest) for manifest in objects]
     live = {(child.kind, child.name): child for child in now.observed.children}
     actions: list[Action] = []

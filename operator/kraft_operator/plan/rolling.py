@@ -13,6 +13,7 @@ from kraft_operator.api.spec import Role, RolloutStrategy
 from kraft_operator.ledger import Formation, Step, StepKind
 from kraft_operator.observed import Pod, QuorumState
 from kraft_operator.plan import headroom
+from kraft_operator.plan.revisions import excuse, waits_for
 from kraft_operator.plan.situation import NOTHING, Finding, Situation, Topic, Verdict
 
 
@@ -26,14 +27,18 @@ def roll_pods(now: Situation) -> Verdict:
         return _held("RestartPending", message)
     if now.ledger.formation is not Formation.FORMED or now.stepped:
         return _held("RolloutInProgress", f"{names} still run an older revision; another step comes first")
-    chosen = min(outdated, key=lambda pod: restart_order(pod, now.observed.quorum.leader_id))
+    waiting = {pod.name: why for pod in outdated if (why := waits_for(now, pod)) is not None}
+    free = [pod for pod in outdated if pod.name not in waiting]
+    if not free:
+        return _held("RestartDeferred", "; ".join(f"{name} waits: {why}" for name, why in sorted(waiting.items())))
+    chosen = min(free, key=lambda pod: restart_order(pod, now.observed.quorum.leader_id))
     gate = _gate(now, chosen)
     if not gate.open:
         return _held("RestartDeferred", f"{chosen.name} waits for its restart: {gate.text}; outdated: {names}")
     step = Step(StepKind.RESTART, chosen.node_id, now.fence.holder, now.fence.transitions, (chosen.uid,))
     action = RestartPod(chosen.name, chosen.uid, step, f"it runs an older revision: {gate.text}")
     return Verdict(
-        ledger=now.ledger.with_step(step),
+        ledger=excuse(now, now.ledger, chosen).with_step(step),
         actions=(action,),
         findings=(Finding(Topic.ROLLOUT, "RolloutInProgress", f"{chosen.name} is restarted; outdated: {names}"),),
     )
@@ -71,6 +76,8 @@ def _controller_gate(now: Situation, pod: Pod) -> headroom.Gate:
     voter = quorum.voter(pod.node_id)
     if not pod.ready and not pod.main_started:
         return headroom.Gate(True, "its node does not run")
+    if not pod.ready and _is_alone(now) and quorum.state is not QuorumState.AVAILABLE:
+        return headroom.Gate(True, "it is the only controller and does not serve")
     if len(quorum.voters) == 1 and voter is not None:
         return headroom.Gate(quorum.proven, "it is the only voter, the quorum pauses meanwhile")
     others = [each for each in quorum.voters if each.node_id != pod.node_id and not each.live]
@@ -78,6 +85,11 @@ def _controller_gate(now: Situation, pod: Pod) -> headroom.Gate:
     if gate.open and others and voter is not None and voter.live:
         return headroom.Gate(gate.open, f"{gate.text}; not live: {', '.join(str(each.node_id) for each in others)}")
     return gate
+
+
+def _is_alone(now: Situation) -> bool:
+    assert now.ledger is not None
+    return len(now.ledger.controllers or now.ledger.initial_controllers) == 1
 
 
 def _broker_gate(now: Situation, pod: Pod) -> headroom.Gate:

@@ -144,6 +144,6 @@ def test_a_restart_is_asked_for_by_an_annotation_and_a_loss_is_dealt_with_by_pol
     found = parse_cluster({"metadata": metadata, "spec": {"image": {"reference": "a:1"}, **policy}})
     assert found.restart == "2026-11-21"
     assert (found.spec.recovery.lost_disk, found.spec.recovery.debounce_seconds) == (LostDisk.REPORT, 90.0)
-    assert found.spec.rollout is RolloutStrategy.ON_DELETE
+    assert found.spec.rollout.strategy is RolloutStrategy.ON_DELETE
     with pytest.raises(InvalidSpec, match="debounce"):
         parse(recoveryPolicy={"debounce": "soon"})

@@ -1,0 +1,55 @@
+"""What of a resource makes the pods of one group: kept as text while it is known to be good, and put back into the resource as it is now.
+
+Sizes, replicas and policies are no part of it: a group that goes back to an earlier revision keeps everything else that was asked for since.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from kraft_operator.api import names
+from kraft_operator.api.parse import parse_spec
+from kraft_operator.api.reader import InvalidSpec, Reader
+from kraft_operator.api.spec import Group, KRaftCluster
+
+SHARED: Final = ("image", "probes", "endpoints", "config")
+OWN: Final = ("resources", "pod", "config", "rack")
+
+
+def inputs_of(cluster: KRaftCluster, group: Group, operator_image: str) -> str:
+    own = _group(cluster.source, group.name)
+    values = {
+        "shared": {key: cluster.source[key] for key in SHARED if key in cluster.source},
+        "own": {key: own[key] for key in OWN if key in own},
+        "restart": cluster.restart,
+        "operatorImage": operator_image,
+    }
+    return json.dumps(values, sort_keys=True, separators=(",", ":"))
+
+
+def cluster_with(cluster: KRaftCluster, group: Group, inputs: str) -> tuple[KRaftCluster, str]:
+    """The resource with these inputs for this group, and the operator's image of then. Only this group's pods may be made of it.
+    Raises InvalidSpec when this operator does not understand them any more."""
+    values = json.loads(inputs)
+    source = {key: value for key, value in cluster.source.items() if key not in SHARED} | values["shared"]
+    own = {key: value for key, value in _group(cluster.source, group.name).items() if key not in OWN} | values["own"]
+    if group.name == names.CONTROLLER_ROLE:
+        source["controllers"] = own
+    else:
+        pools = source.get("brokerPools") or []
+        source["brokerPools"] = [own if each.get("name") == group.name else each for each in pools]
+    spec = parse_spec(Reader("spec", source))
+    return replace(cluster, spec=spec, restart=values["restart"], source=source), values["operatorImage"]
+
+
+def _group(source: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    if name == names.CONTROLLER_ROLE:
+        return source.get("controllers") or {}
+    pools = source.get("brokerPools") or ()
+    return next((each for each in pools if each.get("name") == name), {})
+
+
+__all__ = ["InvalidSpec", "cluster_with", "inputs_of"]
