@@ -26,8 +26,18 @@ from kraft_operator.ledger import Formation, Ledger
 from kraft_operator.settings import REPORTING_CONTROLLER
 
 MAX_NOTE: Final = 1000
-WARNED: Final = ("SpecValid", "PlanApproved", "StorageHealthy", "MembershipSynced", "PodsHealthy", "QuorumAvailable", "QuorumRedundant")
-EXPECTED: Final = frozenset({"PlanPendingApproval", "AddingVoter", "RemovingVoter", "RemovingBroker", "WaitingForFormation"})
+WARNED: Final = (
+    "SpecValid",
+    "PlanApproved",
+    "StorageHealthy",
+    "MembershipSynced",
+    "PodsHealthy",
+    "QuorumAvailable",
+    "QuorumRedundant",
+)
+EXPECTED: Final = frozenset(
+    {"PlanPendingApproval", "AddingVoter", "RemovingVoter", "RemovingBroker", "WaitingForFormation"}
+)
 """Reasons of what the operator is doing by itself: a condition, no warning."""
 
 

@@ -9,20 +9,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from kraft_operator.actions import Action, target
 from kraft_operator.api import names
 from kraft_operator.api.spec import KRaftCluster, Role
 from kraft_operator.ledger import Formation, Ledger
 from kraft_operator.observed import Observed, Pod, Quorum, QuorumState
 from kraft_operator.plan.situation import Decision, Finding, Topic
+from kraft_operator.plan.steps import to_status
 from storage_guard.formats import Verdict as Disk
 
 Status = dict[str, Any]
 Condition = dict[str, Any]
-MAX_PLAN_STEPS: Final = 64
 MAX_MESSAGE: Final = 4000
 HEALTHY: Final = {
     Topic.SPEC: ("Valid", "the resource can be acted upon"),
+    Topic.PLAN: ("NotWaiting", "no plan waits for approval"),
     Topic.STORAGE: ("Healthy", "no disk is refused"),
     Topic.MEMBERSHIP: ("Synced", "the nodes are those that the resource asks for"),
     Topic.ROLLOUT: ("Complete", "every pod runs the newest revision of its node"),
@@ -34,11 +34,10 @@ def status(
     cluster: KRaftCluster,
     observed: Observed,
     decision: Decision,
-    pending: Sequence[Action],
     old: Mapping[str, Any],
     now: str,
 ) -> Status:
-    """`pending` are the planned steps not taken; `now` is a timestamp, used only where a condition changes."""
+    """`now` is a timestamp, used only where a condition or the plan changes."""
     conditions = _conditions(cluster, observed, decision)
     ready = next(each for each in conditions if each["type"] == "Ready")
     return {
@@ -48,7 +47,7 @@ def status(
         "quorum": _quorum(observed, decision.ledger),
         **_counts(cluster, observed),
         "nodes": _nodes(observed, decision),
-        "plan": {"steps": _steps(pending)},
+        "plan": to_status(decision.outline, old.get("plan") or {}, now),
         "conditions": dated(conditions, old, cluster.generation, now),
     }
 
@@ -118,7 +117,7 @@ def _ready(
     if any(each.topic is Topic.SUSPENDED for each in decision.findings):
         return _condition("Ready", "False", "Suspended", "the cluster is watched, nothing is changed")
     asleep = next((each for each in decision.findings if each.topic is Topic.HIBERNATED), None)
-    if asleep is not None:
+    if asleep is not None and (bad is None or bad["type"] != Topic.PLAN.value):
         return _condition("Ready", "False", asleep.reason, asleep.message)
     if bad is not None:
         return _condition("Ready", "False", bad["reason"], bad["message"])
@@ -301,10 +300,3 @@ def _state(pod: Pod | None) -> str:
     if pod.trouble is not None:
         return "Failing"
     return "Running" if pod.main_started else "Init"
-
-
-def _steps(actions: Sequence[Action]) -> list[Status]:
-    return [
-        {"action": type(action).__name__, "target": target(action), "reason": action.reason}
-        for action in actions[:MAX_PLAN_STEPS]
-    ]

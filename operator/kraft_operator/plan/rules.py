@@ -33,9 +33,9 @@ from kraft_operator.plan.identity import (
     tell_racks,
 )
 from kraft_operator.plan.nodes import choose_brokers, choose_controllers, retired
-from kraft_operator.plan.revisions import judge_revisions
 from kraft_operator.plan.operating import attend_operations, tellings, with_stamp
 from kraft_operator.plan.outline import CHANGES_ITS_OWNER, outline, stopped
+from kraft_operator.plan.revisions import judge_revisions
 from kraft_operator.plan.rolling import roll_pods
 from kraft_operator.plan.situation import Decision, Finding, Rule, Situation, Verdict
 from kraft_operator.plan.steps import Approved

@@ -12,7 +12,7 @@ from kraft_operator.ledger import Ledger
 from kraft_operator.manifests.context import Images, NodePlan
 from kraft_operator.observed import Observed
 from kraft_operator.operations.telling import Telling
-from kraft_operator.plan.steps import Outline
+from kraft_operator.plan.steps import EMPTY, Outline
 
 Draw = Callable[[], str]
 """A fresh random uuid in Kafka's text form."""
@@ -74,7 +74,7 @@ class Situation:
     """UIDs of pods that did not react for a while to what was written on them."""
     waited: Mapping[str, float] = field(default_factory=dict)
     """For how many seconds each suspicion of earlier plans has stood without a break."""
-    published: Outline = Outline()
+    published: Outline = EMPTY
     """The plan that the status shows."""
     nodes: tuple[NodePlan, ...] = ()
     """Filled in by the rules about nodes, in the order of ids."""
@@ -119,5 +119,5 @@ class Decision:
     suspects: frozenset[str] = frozenset()
     tellings: tuple[Telling, ...] = ()
     """What is to be said of operations."""
-    outline: Outline = Outline()
+    outline: Outline = EMPTY
     """The whole way, as it is published."""

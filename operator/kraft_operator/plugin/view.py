@@ -87,12 +87,26 @@ def _nodes(status: Object) -> Iterator[str]:
 
 
 def _plan(status: Object) -> Iterator[str]:
-    steps = (status.get("plan") or {}).get("steps") or ()
-    if steps:
+    plan = status.get("plan") or {}
+    if plan.get("steps"):
         yield ""
-        yield "plan"
-        for step in steps:
-            yield f"  {step.get('action')} {step.get('target')}: {step.get('reason')}"
+        yield from plan_lines(plan)
+
+
+def plan_lines(plan: Object) -> Iterator[str]:
+    """Every step that the status tells of, and what keeps the one that waits."""
+    steps = plan.get("steps") or ()
+    more = len(plan.get("more") or ())
+    done = sum(step.get("state") == "Done" for step in steps)
+    asked = {"No": ", waits for approval", "Yes": ", approved"}.get(plan.get("approved", ""), "")
+    yield f"plan    {plan.get('hash')}: {done} of {len(steps) + more} steps done{asked}"
+    for step in steps:
+        risk = "" if step.get("risk", "None") == "None" else f"  (risk: {step['risk']})"
+        yield f"  {step.get('state', ''):8}{step.get('action')} {step.get('target')}: {step.get('reason')}{risk}"
+        if step.get("gate") and step.get("state") in ("Waiting", "Pending"):
+            yield f"          {'waits' if step['state'] == 'Waiting' else 'once'}: {step['gate']}"
+    if more:
+        yield f"  ... and {more} more"
 
 
 def _trouble(status: Object) -> Iterator[str]:

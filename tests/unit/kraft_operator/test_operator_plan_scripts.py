@@ -4,7 +4,7 @@ Commands, one a line: `cluster` (a new resource), `edit CHANGE ...` (see `change
 perform), `plan` (only show), `kubelet [NODE]` (every pod, or one, takes a step), `settle` (until nothing moves), `watch` (the same, telling every
 step that the voters or a disk feel), `delete-pod | delete-claim | retain-claim | wipe | freeze | thaw NODE`, `swap A B`, `copy NODE`, `restore NODE`, `write` (a
 client's change), `delete-cluster`, `lose-ledger`, `unmark` (claims forget), `holds NODE TOPIC`, `take-over`, `half-a-pass` (dies after its first
-action), `who` (the voters), `break-image TAG` (no kubelet can start it), `uids` (of pods, numbered as seen). Directory ids and nonces are numbered as drawn.
+action), `who` (the voters), `way` (the published plan), `approve [PLAN]`, `break-image TAG` (no kubelet can start it), `uids` (of pods, numbered as seen). Directory ids and nonces are numbered as drawn.
 """
 
 from __future__ import annotations
@@ -68,6 +68,12 @@ class Script:
                 return []
             case ["restart", value]:
                 world.cluster = replace(world.cluster, restart=value)
+                return []
+            case ["way"]:
+                self.world.plan()
+                return self.way()
+            case ["approve", *names]:
+                world.approve(self.hash(names[0]) if names else None)
                 return []
             case ["budget"]:
                 budget = world.children["PodDisruptionBudget", "c-controller"].live["spec"]["minAvailable"]
@@ -139,6 +145,8 @@ class Script:
                 return "rollout", {"readyTimeout": value}
             case "halt":
                 return "rollout", {"readyTimeout": value, "onBadRevision": "Halt"}
+            case "planned":
+                return "changePolicy", {"mode": "Plan"}
             case "ondelete":
                 return "rollout", {"strategy": "OnDelete"}
             case "treat-as-lost":
@@ -201,6 +209,21 @@ class Script:
             case _:
                 return f"{type(action).__name__} {target(action)}: {action.reason}"
 
+    def way(self) -> list[str]:
+        """The published plan: every step with its state, and what it waits for or needs."""
+        plan = self.world.published
+        if not plan.steps:
+            return ["there is nothing to do"]
+        lines = [f"{plan.hash} approved={plan.approved.value}, after {plan.last or 'none'}"]
+        for each in plan.steps:
+            marks = "".join(f" {mark}" for mark in (each.lemma, "" if each.risk.value == "None" else each.risk.value) if mark)  # fmt: skip
+            lines.append(f"{each.state.value} {each.action} {each.target}{marks}: {each.reason}")
+            lines += [f"    {each.gate}"] if each.state.value in ("Waiting", "Pending") and each.gate else []
+        return lines
+
+    def hash(self, name: str) -> str:
+        return next((each for each, readable in self.names.items() if readable == name), name)
+
     def pods(self) -> list[str]:
         found = []
         for node_id, pod in sorted(self.world.pods.items()):
@@ -214,6 +237,12 @@ class Script:
             return self.names.setdefault(match.group(), f"id{len(self.names) + 1}")
 
         line = re.sub(r"(?<=revision )[0-9a-f]{12}\b", name, line)
+
+        def plan(match: re.Match[str]) -> str:
+            known = sum(each.startswith("plan") for each in self.names.values())
+            return self.names.setdefault(match.group(), f"plan{known + 1}")
+
+        line = re.sub(r"\b[0-9a-f]{6}-[0-9a-f]{8}\b", plan, line)
         return re.sub(r"\bA{15}[A-Za-z0-9_-]{7}(?![A-Za-z0-9_-])", name, line)
 
 

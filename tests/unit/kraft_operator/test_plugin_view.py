@@ -17,7 +17,7 @@ pytestmark = pytest.mark.unit
 
 def seen(world: World) -> dict[str, Any]:
     decision = world.plan()
-    written = status(world.cluster, world.observed(), decision, decision.actions, {}, "2026-11-21T00:00:00Z")
+    written = status(world.cluster, world.observed(), decision, {}, "2026-11-21T00:00:00Z")
     return {**resource(), "status": written}
 
 

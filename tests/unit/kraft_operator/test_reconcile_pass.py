@@ -32,6 +32,7 @@ class Store:
     def __init__(self) -> None:
         self.objects: dict[tuple[str, str], Object] = {}
         self.writes: list[str] = []
+        self.published: list[Object] = []
         self.lost_ledger = False
 
     def find(self, kind: Kind, namespace: str | None, name: str) -> Object | None:
@@ -47,6 +48,7 @@ class Store:
             if (kind.kind, name) not in self.objects:
                 raise NotFound(404, name)
             self.objects[kind.kind, name]["status"] = copy.deepcopy(body["status"])
+            self.published.append(copy.deepcopy(body["status"]))
         else:
             meta = {"uid": f"uid-{name}", "resourceVersion": str(len(self.writes)), **body["metadata"]}
             self.objects[kind.kind, name] = copy.deepcopy({**body, "metadata": meta})
@@ -59,6 +61,10 @@ class Store:
 
     def replace(self, kind: Kind, body: Object, timeout: float | None = None) -> Object:
         return self.create(kind, None, body)
+
+
+def first_write_of(store: Store, what: str) -> int:
+    return store.writes.index(f"apply {what}")
 
 
 class Silence:
@@ -93,16 +99,25 @@ def store() -> Store:
     return found
 
 
-def test_the_ledger_is_written_first_and_the_status_last(store: Store) -> None:
+def test_the_plan_is_published_first_then_the_ledger_is_written_and_the_outcome_last(store: Store) -> None:
     reconciler(store, Held()).reconcile(KEY)
-    assert store.writes[0] == "apply ConfigMap/c-ledger"
+    assert store.writes[0] == "apply KRaftCluster/c/status"
+    assert first_write_of(store, "ConfigMap/c-ledger") < first_write_of(store, "ConfigMap/c-controller-0")
     assert store.writes[-1] == "apply KRaftCluster/c/status"
+    assert store.writes.count("apply KRaftCluster/c/status") == 2
+    assert store.published[0]["plan"]["hash"] == store.published[1]["plan"]["hash"]
+    assert "clusterID" not in store.published[0]
     assert len([each for each in store.writes if "StatefulSet" in each]) == 5
 
 
-def test_a_second_and_a_third_pass_over_the_same_world_write_nothing(store: Store) -> None:
+def test_once_it_is_told_that_the_steps_are_done_passes_over_the_same_world_write_nothing(store: Store) -> None:
     found = reconciler(store, Held())
     found.reconcile(KEY)
+    store.writes.clear()
+    found.reconcile(KEY)
+    assert store.writes == ["apply KRaftCluster/c/status"]
+    states = {each["action"]: each["state"] for each in store.published[-1]["plan"]["steps"]}
+    assert (states["ApplyNode"], states["FormatDisk"]) == ("Done", "Pending")
     store.writes.clear()
     found.reconcile(KEY)
     reconciler(store, Held()).reconcile(KEY)  # nor does a process that remembers nothing
@@ -116,11 +131,28 @@ def test_a_resource_that_is_gone_is_forgotten(store: Store) -> None:
     assert found.reconcile(KEY) is None
 
 
-def test_who_loses_the_fence_writes_not_even_the_status(store: Store) -> None:
+def test_who_loses_the_fence_has_published_a_plan_and_writes_nothing_more(store: Store) -> None:
     store.lost_ledger = True
     with pytest.raises(FenceLost):
         reconciler(store, Held()).reconcile(KEY)
+    assert [each for each in store.writes if "Event" not in each] == ["apply KRaftCluster/c/status"]
+
+
+def test_a_plan_that_waits_for_approval_is_published_once_and_nothing_else_is_written(store: Store) -> None:
+    store.objects[CLUSTER.kind, "c"]["spec"]["changePolicy"] = {"mode": "Plan"}
+    found = reconciler(store, Held())
+    found.reconcile(KEY)
+    assert [each for each in store.writes if "Event" not in each] == ["apply KRaftCluster/c/status"]
+    store.writes.clear()
+    found.reconcile(KEY)
+    reconciler(store, Held()).reconcile(KEY)
     assert store.writes == []
+    store.objects[CLUSTER.kind, "c"]["metadata"]["annotations"] = {
+        "kraft.quorate.dev/approve": store.published[0]["plan"]["hash"]
+    }
+    found.reconcile(KEY)
+    assert "apply ConfigMap/c-ledger" in store.writes
+    assert store.published[-1]["plan"]["approved"] == "Yes"
 
 
 def test_who_lost_the_lease_writes_nothing(store: Store) -> None:

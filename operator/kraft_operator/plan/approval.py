@@ -1,0 +1,67 @@
+"""Mode Plan: what may be written although nobody has approved the plan, and what is said meanwhile.
+
+Written are facts that were learned (whose disk is which), what a running pod has to be told to start again on the disk it had, and the voters'
+disruption budget, which protects the quorum and follows its headroom. Everything else waits for the annotation that names the plan's hash.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from kraft_operator.actions import ApplyChild
+from kraft_operator.api import names
+from kraft_operator.api.spec import KRaftCluster
+from kraft_operator.manifests.context import NodePlan
+from kraft_operator.manifests.policies import disruption_budgets
+from kraft_operator.operations.operation import Phase
+from kraft_operator.operations.telling import Telling
+from kraft_operator.plan.children import contained, stamped, voters_needed
+from kraft_operator.plan.situation import NOTHING, Finding, Situation, Topic, Verdict
+from kraft_operator.plan.steps import Outline
+
+UNDER_WAY: Final = frozenset(
+    {"AddingVoter", "RemovingVoter", "RemovingBroker", "ReplacingVoter", "RolloutInProgress", "RestartDeferred", "FallingAsleep",
+     "Hibernated", "WaitingForFormation"}
+)  # fmt: skip
+"""Reasons that speak of what is being done; while a plan waits, nothing is."""
+
+
+def keep_budget(now: Situation) -> Verdict:
+    """The voters' budget, if there is one, follows the headroom."""
+    name = f"{now.cluster.name}-{now.cluster.spec.controllers.name}"
+    live = next((each for each in now.observed.children if (each.kind, each.name) == ("PodDisruptionBudget", name)), None)  # fmt: skip
+    budgets = disruption_budgets(now.cluster, voters_needed(now))
+    wanted = next((each for each in budgets if each["metadata"]["name"] == name), None)
+    if live is None or wanted is None or contained(wanted["spec"], live.live.get("spec") or {}):
+        return NOTHING
+    return Verdict(actions=(ApplyChild(stamped(wanted), "it follows the voters' headroom"),))
+
+
+def waiting(cluster: KRaftCluster, plan: Outline) -> Finding:
+    count = len(plan.ahead)
+    what = f"plan {plan.hash} with {count} step{'' if count == 1 else 's'}"
+    how = f"approve it with: kubectl kraft approve {cluster.name} -n {cluster.namespace} --hash {plan.hash}"
+    if cluster.approve and cluster.approve != plan.last:
+        message = f"{cluster.approve} was approved, but what is to be done now is {what}; read it, then {how}"
+        return Finding(Topic.PLAN, "ApprovalStale", message, names.ANNOTATION_APPROVE)
+    message = f"{what} waits for approval, nothing is changed before; {how}"
+    return Finding(Topic.PLAN, "PlanPendingApproval", message, names.ANNOTATION_APPROVE)
+
+
+def held_back(tellings: Sequence[Telling], plan: Outline) -> tuple[Telling, ...]:
+    """Operations that would be under way wait, too."""
+    message = f"plan {plan.hash} of the cluster has to be approved first"
+    return tuple(
+        replace(each, phase=Phase.WAITING_APPROVAL, reason="PlanPendingApproval", message=message)
+        if each.phase in (Phase.ADMITTED, Phase.RUNNING)
+        else each
+        for each in tellings
+    )
+
+
+def nodes_that_are(now: Situation) -> tuple[NodePlan, ...]:
+    groups = {group.name for group in now.cluster.spec.groups}
+    found = (NodePlan(each.node_id, each.pool, held=each.replicas == 0) for each in now.observed.sets if each.pool in groups)  # fmt: skip
+    return tuple(sorted(found))
