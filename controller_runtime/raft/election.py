@@ -101,9 +101,10 @@ def become_prospective(q: Quorum, now: Instant) -> None:
     role = q.role
     assert isinstance(role, Unattached | Follower | Candidate), f"{type(role).__name__} does not ask for pre-votes"
     losses = 0 if isinstance(role, Unattached) else role.losses
-    ballot = Ballot(granted={q.config.node_id})
     listeners = q.leader_listeners() if isinstance(role, Follower) else ()
     leader = role.leader_id if isinstance(role, Unattached | Follower) else None
+    silent = role.ballot.unreachable if isinstance(role, Candidate) else set() if leader is None else {leader}
+    ballot = Ballot(granted={q.config.node_id}, unreachable=set(silent))
     deadline = q.random_election_deadline(now)
     q.enter(Prospective(q.epoch, deadline, ballot, leader, listeners, q.vote_in(q.epoch), losses))
 
@@ -115,7 +116,7 @@ def become_candidate(q: Quorum, now: Instant) -> None:
     if q.epoch >= LAST_EPOCH - 1:
         q.out.append(Fault(f"the epochs are used up: {q.epoch} is the last but one"))
         return
-    ballot = Ballot(granted={q.config.node_id})
+    ballot = Ballot(granted={q.config.node_id}, unreachable=set(role.ballot.unreachable))
     q.enter(Candidate(Epoch(q.epoch + 1), q.random_election_deadline(now), ballot, role.losses))
 
 
@@ -136,13 +137,13 @@ def has_won(q: Quorum, ballot: Ballot) -> bool:
 
 
 def _has_lost(q: Quorum, ballot: Ballot) -> bool:
-    """Somebody refuses, and without the unreachable ones the rest is no majority."""
+    """Somebody refuses, and without the unreachable ones (the leader that fell silent among them) the rest is no majority."""
     hopeless = (ballot.rejected | ballot.unreachable).intersection(q.voters.ids)
     return bool(ballot.rejected) and len(q.voters) - len(hopeless) < q.voters.majority
 
 
 def lose_pre_vote(q: Quorum, now: Instant) -> None:
-    """Back to the leader if there is one that can be reached; it may well be alive."""
+    """Back to the leader if there is one that can be reached; it may well be alive. If it stays silent, stand again soon."""
     role = q.role
     assert isinstance(role, Prospective), f"{type(role).__name__} lost no pre-vote"
     leader, listeners, losses = role.leader_id, role.leader_listeners, role.losses + 1
@@ -150,6 +151,7 @@ def lose_pre_vote(q: Quorum, now: Instant) -> None:
         q.become_follower(q.epoch, leader, listeners, now)
         assert isinstance(q.role, Follower)
         q.role.losses = losses
+        q.role.fetch_deadline = min(q.role.fetch_deadline, _backed_off(q, losses, now))
     else:
         q.become_unattached(q.epoch, now, leader)
 
@@ -160,8 +162,12 @@ def _lose_vote(q: Quorum, now: Instant) -> None:
     assert isinstance(role, Candidate), f"{type(role).__name__} lost no vote"
     role.lost = True
     role.losses += 1
-    backoff = min(q.config.election_backoff_max_ms, BASE_BACKOFF_MS << min(role.losses - 1, 10))
-    role.election_deadline = min(role.election_deadline, q.after(now, backoff * (1 + q.jitter())))
+    role.election_deadline = min(role.election_deadline, _backed_off(q, role.losses, now))
+
+
+def _backed_off(q: Quorum, losses: int, now: Instant) -> Instant:
+    backoff = min(q.config.election_backoff_max_ms, BASE_BACKOFF_MS << min(losses - 1, 10))
+    return q.after(now, backoff * (1 + q.jitter()))
 
 
 def poll_prospective(q: Quorum, role: Prospective, now: Instant) -> None:

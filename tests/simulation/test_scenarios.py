@@ -13,6 +13,7 @@ from controller_runtime.storage.snapshot_batches import SnapshotContent, snapsho
 from simulation.invariants.durable_majority import DurableMajority
 from simulation.invariants.log_agreement import LogAgreement
 from simulation.invariants.persisted_epoch import PersistedEpoch
+from support.simulation.fleet import Timings
 from support.simulation.machine import Machine
 from support.simulation.stage import Stage
 
@@ -52,6 +53,18 @@ def test_a_killed_leader_is_replaced_before_any_fetch_timeout(seed: int) -> None
     stage.world.kill(killed, power_loss=False)
     took = stage.until("a new leader", lambda: stage.leader() not in (None, killed))
     assert took < 0.3, f"{took:.3f} s"
+
+
+@pytest.mark.parametrize("seed", [17, *(pytest.param(n, marks=pytest.mark.slow) for n in (20, 28, 105, 111))])
+def test_followers_that_stand_at_one_moment_do_not_wait_for_the_leader_that_froze(seed: int) -> None:
+    """They split the vote; with the third voter silent neither can be sure to have lost, and one election timeout is 1 to 2 s."""
+    stage = Stage(seed, 3, timings=Timings(fetch_timeout_ms=700, fetch_max_wait_ms=233))
+    stage.wait_for_progress()
+    stage.for_a_while(1.0 + seed % 100 * 0.013)
+    frozen = stage.wait_for_leader()
+    stage.world.pause(frozen, 10.0)
+    took = stage.until("a new leader", lambda: stage.leader() not in (None, frozen))
+    assert took < 1.5, f"{took:.3f} s"
 
 
 @SEEDS

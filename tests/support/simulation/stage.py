@@ -9,21 +9,30 @@ from controller_runtime.identifiers import NodeId
 from controller_runtime.raft.roles import Leader
 from simulation.invariants.every import every_invariant
 from support.simulation.client import Client
-from support.simulation.fleet import Fleet
+from support.simulation.fleet import Fleet, Timings
 from support.simulation.machine import Machine
 from support.simulation.trace import render_state
 from support.simulation.world import Invariant, World
+
+KAFKAS_TIMINGS = Timings()
 
 
 class Stage:
     """All voters are started and the client is at work."""
 
     def __init__(
-        self, seed: int, voters: int, observers: int = 0, *, dynamic: bool = True, but: tuple[type, ...] = ()
+        self,
+        seed: int,
+        voters: int,
+        observers: int = 0,
+        *,
+        dynamic: bool = True,
+        but: tuple[type, ...] = (),
+        timings: Timings = KAFKAS_TIMINGS,
     ) -> None:
         invariants: list[Invariant] = [one for one in every_invariant() if not isinstance(one, but)]
         nodes = tuple(NodeId(n) for n in range(1, voters + 1))
-        fleet = Fleet(nodes, tuple(NodeId(100 + n) for n in range(observers)), dynamic)
+        fleet = Fleet(nodes, tuple(NodeId(100 + n) for n in range(observers)), dynamic, timings=timings)
         self.world = World(seed, fleet, invariants)
         self.client = Client(self.world, Random(seed), think_s=0.1)
         for node in fleet.nodes:
@@ -67,8 +76,7 @@ class Stage:
         """Every node that runs reaches what is committed now, and shows the same image."""
         wanted = max(m.node.meta.high_watermark for m in self.world.up if m.node)
         self.until("all nodes catch up", lambda: all(m.node.image_offset >= wanted for m in self.world.up if m.node))
-        for invariant in self.world.invariants:
-            invariant.at_end(self.world)
+        self.world.finished()
         latest = max((m.node for m in self.world.up if m.node), key=lambda node: node.image_offset)
         self.client.read_all(latest.image)
         complaint = self.client.history.complaint()
