@@ -60,6 +60,25 @@ class AnnotateClaim:
 
 
 @dataclass(frozen=True, slots=True)
+class GrowClaim:
+    """Ask for a larger volume on the claim itself; a StatefulSet cannot."""
+
+    claim: str
+    uid: str
+    size: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class OrphanSet:
+    """Delete a StatefulSet and leave its pod running: the claim template cannot be changed, and the set made anew adopts the pod."""
+
+    name: str
+    uid: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class TellRack:
     pod: str
     uid: str
@@ -140,6 +159,8 @@ Action = (
     | DeleteChild
     | DeliverGrant
     | AnnotateClaim
+    | GrowClaim
+    | OrphanSet
     | TellRack
     | NudgePod
     | UnregisterBroker
@@ -165,7 +186,9 @@ def target(action: Action) -> str:
             return f"{action.kind}/{action.name}"
         case DeliverGrant() | TellRack() | NudgePod():
             return f"Pod/{action.pod}"
-        case AnnotateClaim() | DiscardClaim():
+        case OrphanSet():
+            return f"StatefulSet/{action.name}"
+        case AnnotateClaim() | GrowClaim() | DiscardClaim():
             return f"PersistentVolumeClaim/{action.claim}"
         case RestartPod():
             return f"Pod/{action.pod}"

@@ -22,7 +22,9 @@ from kraft_operator.actions import (
     DeleteChild,
     DeliverGrant,
     DiscardClaim,
+    GrowClaim,
     NudgePod,
+    OrphanSet,
     RemoveVoter,
     RestartPod,
     TellRack,
@@ -32,7 +34,18 @@ from kraft_operator.actions import (
 )
 from kraft_operator.api import names
 from kraft_operator.api.spec import KRaftCluster, VolumePolicy
-from kraft_operator.kube import BY_KIND, CLAIM, CONFIG_MAP, POD, VOLUME, Conflict, Gateway, Invalid, Object
+from kraft_operator.kube import (
+    BY_KIND,
+    CLAIM,
+    CONFIG_MAP,
+    POD,
+    STATEFUL_SET,
+    VOLUME,
+    Conflict,
+    Gateway,
+    Invalid,
+    Object,
+)
 from kraft_operator.lease import LeaseLost, Term
 from kraft_operator.ledger import Ledger, Step, render
 from kraft_operator.manifests.context import labels, owner_reference
@@ -105,6 +118,12 @@ class Execution:
             case AnnotateClaim():
                 marks = {f"{names.GROUP}/{key}": value for key, value in action.annotations.items()}
                 self.kube.annotate(CLAIM, self.cluster.namespace, action.claim, marks, uid=action.uid)
+            case GrowClaim():
+                request = {"resources": {"requests": {"storage": action.size}}}
+                body = {"metadata": {"uid": action.uid}, "spec": request}
+                self.kube.patch(CLAIM, self.cluster.namespace, action.claim, body)
+            case OrphanSet():
+                self.kube.delete(STATEFUL_SET, self.cluster.namespace, action.name, uid=action.uid, orphan=True)
             case TellRack():
                 mark = {RACK_ANNOTATION: action.rack}
                 self.kube.annotate(POD, self.cluster.namespace, action.pod, mark, uid=action.uid)

@@ -50,6 +50,7 @@ NODE: Final = Kind("Node", "v1", "nodes", namespaced=False)
 CONFIG_MAP: Final = Kind("ConfigMap", "v1", "configmaps")
 SERVICE: Final = Kind("Service", "v1", "services")
 STATEFUL_SET: Final = Kind("StatefulSet", "apps/v1", "statefulsets")
+STORAGE_CLASS: Final = Kind("StorageClass", "storage.k8s.io/v1", "storageclasses", namespaced=False)
 DISRUPTION_BUDGET: Final = Kind("PodDisruptionBudget", "policy/v1", "poddisruptionbudgets")
 NETWORK_POLICY: Final = Kind("NetworkPolicy", "networking.k8s.io/v1", "networkpolicies")
 LEASE: Final = Kind("Lease", "coordination.k8s.io/v1", "leases")
@@ -180,11 +181,11 @@ class Gateway:
 
     def delete(
         self, kind: Kind, namespace: str, name: str, *, uid: str, resource_version: str | None = None,
-        timeout: float | None = None, grace_seconds: int | None = None,
+        timeout: float | None = None, grace_seconds: int | None = None, orphan: bool = False,
     ) -> None:  # fmt: skip
-        """Delete exactly the object with this UID; one that is gone already is no error."""
+        """Delete exactly the object with this UID; one that is gone already is no error. Its children go with it, or (`orphan`) stay."""
         preconditions = {"uid": uid} | ({"resourceVersion": resource_version} if resource_version else {})
-        body: Object = {"preconditions": preconditions, "propagationPolicy": "Background"}
+        body: Object = {"preconditions": preconditions, "propagationPolicy": "Orphan" if orphan else "Background"}
         if grace_seconds is not None:
             body["gracePeriodSeconds"] = grace_seconds
         try:

@@ -13,6 +13,7 @@ from typing import Any
 from controller_runtime.identifiers import Endpoint
 from kraft_operator import pod_facts, volume_facts
 from kraft_operator.api import names
+from kraft_operator.api.reader import quantity
 from kraft_operator.api.spec import KRaftCluster, Role
 from kraft_operator.judgement import Round
 from kraft_operator.kube import (
@@ -23,6 +24,7 @@ from kraft_operator.kube import (
     OPERATION,
     POD,
     STATEFUL_SET,
+    STORAGE_CLASS,
     VOLUME,
     Gateway,
     NotFound,
@@ -77,8 +79,17 @@ def observe(cluster: KRaftCluster, kube: Gateway, probe: QuorumProbe, before: Ro
         *_stranded_volumes(ledger, pods, seen_claims, kube),
         _owners(ledger_object),
         operations,
+        expandable=_expandable(cluster, seen_claims, kube),
     )
     return Sight(observed, ledger, ledger_object)
+
+
+def _expandable(cluster: KRaftCluster, claims: list[Claim] | tuple[Claim, ...], kube: Gateway) -> dict[str, bool]:
+    """Asked only while a claim is smaller than the resource wants. A class that is gone cannot expand anything."""
+    sizes = {group.name: quantity(group.storage.size, "size") for group in cluster.spec.groups}
+    wanted = {each.storage_class for each in claims if 0 < each.requested < sizes.get(each.pool, 0.0)}
+    found = {name: kube.find(STORAGE_CLASS, None, name) if name else None for name in wanted}
+    return {name: bool((item or {}).get("allowVolumeExpansion")) for name, item in found.items()}
 
 
 def operations_of(kube: Gateway, namespace: str, name: str) -> tuple[Operation, ...]:

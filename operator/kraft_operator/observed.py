@@ -30,6 +30,13 @@ class Claim:
     terminating: bool = False
     identity: Mapping[str, str] = field(default_factory=dict)
     """Our annotations on it: cluster-id, node-id, directory-id, nonce, pvc-uid."""
+    storage_class: str = ""
+    requested: float = 0.0
+    """Bytes it asks for; 0 when that is not known."""
+    capacity: float = 0.0
+    """Bytes it has."""
+    resizing: str = ""
+    """What Kubernetes says of a growth under way."""
 
     def bears(self, cluster_id: str) -> bool:
         return self.identity.get("cluster-id") == cluster_id
@@ -83,6 +90,8 @@ class NodeSet:
     terminating: bool = False
     target: str = ""
     """The same, as we name it for the whole group."""
+    volume_size: str = ""
+    """What its claim template asks for, which no update can change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,3 +227,5 @@ class Observed:
 
     def node_set(self, node_id: int) -> NodeSet | None:
         return next((each for each in self.sets if each.node_id == node_id), None)
+    expandable: Mapping[str, bool] = field(default_factory=dict)
+    """Of the classes of claims that are smaller than the resource wants: whether their volumes can grow."""

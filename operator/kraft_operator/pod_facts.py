@@ -5,10 +5,11 @@ A guard's termination message counts only if it parses and names this very pod: 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from kraft_operator.api import names
+from kraft_operator.api.reader import quantity
 from kraft_operator.observed import Claim, NodeSet, Pod, Trouble
 from storage_guard.formats import GRANT_ANNOTATION, RACK_ANNOTATION, BadFormat, Grant, Report
 
@@ -38,7 +39,21 @@ def claim(item: Object, node_id: int) -> Claim:
         volume=item["spec"].get("volumeName", "") if (item.get("status") or {}).get("phase") == "Bound" else "",
         terminating="deletionTimestamp" in meta,
         identity=marks,
+        storage_class=item["spec"].get("storageClassName") or "",
+        requested=_bytes(((item["spec"].get("resources") or {}).get("requests") or {}).get("storage")),
+        capacity=_bytes(((item.get("status") or {}).get("capacity") or {}).get("storage")),
+        resizing=_resizing(item.get("status") or {}),
     )
+
+
+def _bytes(text: object) -> float:
+    return quantity(str(text), "storage") if text else 0.0
+
+
+def _resizing(status: Object) -> str:
+    """Kubernetes' conditions about a growth, in its words."""
+    found = [each for each in status.get("conditions") or () if "Resiz" in each["type"]]
+    return "; ".join(f"{each['type']}: {each['message']}" if each.get("message") else each["type"] for each in found)
 
 
 def node_set(item: Object, node_id: int) -> NodeSet:
@@ -55,7 +70,13 @@ def node_set(item: Object, node_id: int) -> NodeSet:
         revision=status.get("updateRevision", "") if looked else "",
         terminating="deletionTimestamp" in meta,
         target=(meta.get("annotations") or {}).get(names.ANNOTATION_REVISION, ""),
+        volume_size=_template_size(item["spec"].get("volumeClaimTemplates") or ()),
     )
+
+
+def _template_size(templates: Sequence[Object]) -> str:
+    requests = [((each["spec"].get("resources") or {}).get("requests") or {}).get("storage", "") for each in templates]
+    return str(requests[0]) if requests else ""
 
 
 def pod(item: Object, node_id: int) -> Pod:

@@ -112,7 +112,6 @@ WRONG_EDITS: list[tuple[str, Any, str]] = [
     ("spec.controllers.nodeIdRange", {"start": 0, "end": 8}, "nodeIdRange.end can only grow"),
     ("spec.brokerPools.0.nodeIdRange", {"start": 101, "end": 199}, "nodeIdRange.start is immutable"),
     ("spec.controllers.storage.size", "500Mi", "storage.size cannot shrink"),
-    ("spec.controllers.storage.size", "2Gi", "storage.size cannot grow in this version"),
     ("spec.controllers.storage.storageClassName", "fast", "storageClassName is immutable"),
     ("spec.controllers.storage.storageClassName", None, "storageClassName is immutable: it can be neither added"),
     ("spec.brokerPools.0.storage.storageClassName", "fast", "storageClassName is immutable: it can be neither added"),
@@ -132,6 +131,7 @@ WRONG_EDITS: list[tuple[str, Any, str]] = [
 ]
 
 RIGHT_EDITS: list[tuple[str, Any]] = [
+    ("spec.controllers.storage.size", "2Gi"),
     ("spec.image.reference", "localhost/quorate/runtime:other"),
     ("spec.controllers.nodeIdRange.end", 50),
     ("spec.controllers.storage.size", "1024Mi"),

@@ -21,7 +21,9 @@ from kraft_operator.actions import (
     DeleteChild,
     DeliverGrant,
     DiscardClaim,
+    GrowClaim,
     NudgePod,
+    OrphanSet,
     RemoveVoter,
     RestartPod,
     TellRack,
@@ -30,6 +32,7 @@ from kraft_operator.actions import (
 )
 from kraft_operator.api import names
 from kraft_operator.api.parse import parse_cluster
+from kraft_operator.api.reader import quantity
 from kraft_operator.api.spec import KRaftCluster, VolumePolicy
 from kraft_operator.judgement import Belief, Described, Replica, Round, round_of
 from kraft_operator.judgement import judge as judge_quorum
@@ -112,6 +115,9 @@ class LiveClaim:
     uid: str
     volume: str
     marks: dict[str, str] = field(default_factory=dict)
+    requested: float = 2.0**30
+    capacity: float = 2.0**30
+    """The world has no resizer: a test that lets volumes grow plays it."""
 
 
 class World:
@@ -153,6 +159,8 @@ class World:
         self.removed: list[Replica] = []
         """Voters that were removed: their leader lists them among its observers for minutes."""
         self.writes: list[Action] = []
+        self.expands = True
+        """Whether the class of all volumes allows them to grow."""
         self.lost: set[str] = set()
         """Directory ids whose node has run and whose disk is gone: none of them may ever be made again."""
         self.restarts: list[int] = []
@@ -243,6 +251,11 @@ class World:
             case AnnotateClaim():
                 if self.claims[action.claim].uid == action.uid:
                     self.claims[action.claim].marks |= action.annotations
+            case GrowClaim():
+                if self.claims[action.claim].uid == action.uid:
+                    self.claims[action.claim].requested = quantity(action.size, "size")
+            case OrphanSet():
+                self.children.pop(("StatefulSet", action.name), None)
             case TellRack():
                 pass
             case NudgePod():
@@ -310,7 +323,17 @@ class World:
             replicas = manifest["spec"]["replicas"]
             revision = sha256(json.dumps(manifest["spec"]["template"], sort_keys=True).encode()).hexdigest()[:8]
             target = meta["annotations"][names.ANNOTATION_REVISION]
-            self.sets[node_id] = NodeSet(meta["name"], "uid", node_id, role, group, replicas, revision, target=target)
+            self.sets[node_id] = NodeSet(
+                meta["name"],
+                "uid",
+                node_id,
+                role,
+                group,
+                replicas,
+                revision,
+                target=target,
+                volume_size=manifest["spec"]["volumeClaimTemplates"][0]["spec"]["resources"]["requests"]["storage"],
+            )
 
     def ghost(self, node_id: int) -> None:
         """A broker of the past: registered, fenced, and no node of ours."""
@@ -334,6 +357,8 @@ class World:
         if node_set is None or node_set.replicas == 0:
             return self.pods.pop(node_id, None) is not None
         pod = self.pods.get(node_id)
+        if pod is None and ("StatefulSet", node_set.name) not in self.children:
+            return False  # orphaned pods have nobody who makes them anew
         if pod is None:
             self._create(node_id, node_set)
             return True
@@ -365,7 +390,8 @@ class World:
         if name not in self.claims:
             volume = self.fresh("pv")
             self.disks[volume] = Disk(volume)
-            self.claims[name] = LiveClaim(self.fresh("pvc"), volume)
+            size = quantity(node_set.volume_size, "size")
+            self.claims[name] = LiveClaim(self.fresh("pvc"), volume, requested=size, capacity=size)
         mode = NO_INITIAL_CONTROLLERS if node_set.role == "controller" else ""
         template = self.children["StatefulSet", node_set.name].live["spec"]["template"]
         image = template["spec"]["containers"][0]["image"]
@@ -592,7 +618,8 @@ class World:
         return Observed(
             claims=tuple(self._claims()),
             pods=tuple(self._pods()),
-            sets=tuple(self.sets.values()),
+            sets=tuple(each for each in self.sets.values() if ("StatefulSet", each.name) in self.children),
+            expandable={"standard": self.expands},
             children=tuple(self.children.values()),
             quorum=self._quorum(),
             brokers=self._brokers(),
@@ -607,7 +634,18 @@ class World:
         for name, claim in self.claims.items():
             _, group, node = name.removeprefix("data-").removesuffix("-0").split("-")
             role = "controller" if group == "controller" else "broker"
-            yield Claim(name, claim.uid, int(node), role, group, claim.volume, identity=dict(claim.marks))
+            yield Claim(
+                name,
+                claim.uid,
+                int(node),
+                role,
+                group,
+                claim.volume,
+                identity=dict(claim.marks),
+                storage_class="standard",
+                requested=claim.requested,
+                capacity=claim.capacity,
+            )
 
     def _pods(self) -> Iterator[Pod]:
         for node_id, pod in self.pods.items():

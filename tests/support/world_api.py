@@ -18,7 +18,21 @@ from controller_runtime.identifiers import Endpoint
 from kraft_operator.actions import AddVoter, RemoveVoter
 from kraft_operator.api import names
 from kraft_operator.api.parse import parse_cluster
-from kraft_operator.kube import CLAIM, CLUSTER, CONFIG_MAP, EVENT, NODE, POD, VOLUME, Conflict, Kind, NotFound, Object
+from kraft_operator.api.reader import quantity
+from kraft_operator.kube import (
+    CLAIM,
+    CLUSTER,
+    CONFIG_MAP,
+    EVENT,
+    NODE,
+    POD,
+    STORAGE_CLASS,
+    VOLUME,
+    Conflict,
+    Kind,
+    NotFound,
+    Object,
+)
 from kraft_operator.ledger import Step, StepKind
 from kraft_operator.observed import Brokers, Child, Quorum
 from kraft_operator.pod_facts import NUDGE_ANNOTATION
@@ -86,6 +100,8 @@ class WorldApi:
         def look() -> Object | None:
             if kind is NODE:
                 return self._node(name)
+            if kind is STORAGE_CLASS:
+                return {"metadata": {"name": name}, "allowVolumeExpansion": self.world.expands}
             return next((each for each in self._all(kind) if each["metadata"]["name"] == name), None)
 
         return self.faults.read(f"find {kind.kind}/{name}", look)
@@ -158,11 +174,19 @@ class WorldApi:
         return self._write(f"annotate {kind.kind}/{name}", act)
 
     def patch(self, kind: Kind, namespace: str, name: str, body: Object, timeout: float | None = None) -> Object:
-        return self._write(f"patch {kind.kind}/{name}", lambda: copy.deepcopy(body))
+        def act() -> Object:
+            if kind is CLAIM:
+                claim = self.world.claims[name]
+                if claim.uid != body["metadata"]["uid"]:
+                    raise Conflict(409, f"{name} is another one by now")
+                claim.requested = quantity(body["spec"]["resources"]["requests"]["storage"], "size")
+            return copy.deepcopy(body)
+
+        return self._write(f"patch {kind.kind}/{name}", act)
 
     def delete(
         self, kind: Kind, namespace: str, name: str, *, uid: str, resource_version: str | None = None,
-        timeout: float | None = None, grace_seconds: int | None = None,
+        timeout: float | None = None, grace_seconds: int | None = None, orphan: bool = False,
     ) -> None:  # fmt: skip
         def act() -> None:
             try:
@@ -171,7 +195,7 @@ class WorldApi:
                 return
             if live["metadata"]["uid"] != uid:
                 raise Conflict(409, f"{name} is another one by now")
-            self._deleted(kind, name)
+            self._deleted(kind, name, orphan=orphan)
 
         self._write(f"delete {kind.kind}/{name}", act)
 
@@ -233,7 +257,12 @@ class WorldApi:
         name = names.ledger_name(self.world.cluster.name)
         version = str(zlib.crc32(json.dumps(self.world.ledger_data, sort_keys=True).encode()))
         owners = [{"kind": names.KIND, "uid": uid} for uid in self.world.ledger_owners]
-        meta: Object = {"name": name, "namespace": self.world.cluster.namespace, "uid": "ledger", "resourceVersion": version}
+        meta: Object = {
+            "name": name,
+            "namespace": self.world.cluster.namespace,
+            "uid": "ledger",
+            "resourceVersion": version,
+        }
         meta |= {"labels": {names.LABEL_CLUSTER: self.world.cluster.name}, "ownerReferences": owners}
         return [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": dict(self.world.ledger_data)}]
 
@@ -256,7 +285,7 @@ class WorldApi:
         if RACK_ANNOTATION in marks:
             self.racks[pod.uid] = marks[RACK_ANNOTATION]
 
-    def _deleted(self, kind: Kind, name: str) -> None:
+    def _deleted(self, kind: Kind, name: str, *, orphan: bool) -> None:
         world = self.world
         if kind is POD:
             self.restarted.append(name)
@@ -269,7 +298,7 @@ class WorldApi:
         else:
             world.children.pop((kind.kind, name), None)
             self.meta.pop((kind.kind, name), None)
-            if kind.kind == "StatefulSet":
+            if kind.kind == "StatefulSet" and not orphan:
                 world.sets = {node: each for node, each in world.sets.items() if each.name != name}
                 world.pods = {node: pod for node, pod in world.pods.items() if node in world.sets}
 
@@ -331,8 +360,9 @@ class WorldApi:
         meta["annotations"] = {f"{names.GROUP}/{key}": value for key, value in claim.marks.items()}
         if claim.uid in self.leaving:
             meta["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-        spec = {"volumeName": claim.volume, "resources": {"requests": {"storage": "1Gi"}}}
-        status = {"phase": "Bound", "capacity": {"storage": "1Gi"}}
+        request = {"requests": {"storage": f"{claim.requested:.0f}"}}
+        spec = {"volumeName": claim.volume, "storageClassName": "standard", "resources": request}
+        status = {"phase": "Bound", "capacity": {"storage": f"{claim.capacity:.0f}"}}
         return self._versioned({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": meta, "spec": spec, "status": status})  # fmt: skip
 
     def _volume(self, name: str) -> Object:

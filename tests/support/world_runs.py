@@ -173,7 +173,8 @@ class Weather(Faults):
             case "error":
                 self._fail(what, KubeError(500, "etcdserver: request timed out"))
             case _:
-                return call()
+                pass
+        return call()
 
     def read(self, what: str, call: Callable[[], T]) -> T:
         if (

@@ -32,6 +32,8 @@ class NodePlan:
     node_id: int
     group: str
     held: bool = False
+    volume_size: str = ""
+    """What its claim template asks for, while that is not yet what the resource asks for."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,7 +61,7 @@ def stateful_set(context: Context, node: NodePlan, revision: str) -> Manifest:
             },
             "selector": {"matchLabels": chosen},
             "template": _pod_template(context, node),
-            "volumeClaimTemplates": [_claim(context, group, node.node_id)],
+            "volumeClaimTemplates": [_claim(context, group, node)],
         },
     }
 
@@ -169,12 +169,12 @@ def _probes(probes: Probes, listener: Listener) -> Manifest:
     }
 
 
-def _claim(context: Context, group: Group, node_id: int) -> Manifest:
-    cluster, storage = context.cluster, group.storage
+def _claim(context: Context, group: Group, node: NodePlan) -> Manifest:
+    cluster, storage, node_id = context.cluster, group.storage, node.node_id
     spec: Manifest = {
         "accessModes": ["ReadWriteOnce"],
         "volumeMode": "Filesystem",
-        "resources": {"requests": {"storage": storage.size}},
+        "resources": {"requests": {"storage": node.volume_size or storage.size}},
     }
     if storage.storage_class_name is not None:
         spec["storageClassName"] = storage.storage_class_name

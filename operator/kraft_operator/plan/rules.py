@@ -39,6 +39,7 @@ from kraft_operator.plan.revisions import judge_revisions
 from kraft_operator.plan.rolling import roll_pods
 from kraft_operator.plan.situation import Decision, Finding, Rule, Situation, Verdict
 from kraft_operator.plan.steps import Approved
+from kraft_operator.plan.volumes import grow_volumes
 from kraft_operator.plan.voters import (
     add_caught_up_voters,
     discard_old_copies,
@@ -63,6 +64,7 @@ RULES: Final[tuple[Rule, ...]] = (
     choose_controllers,
     choose_brokers,
     put_to_sleep,
+    grow_volumes,
     sync_children,
     tell_racks,
     grant_disks,

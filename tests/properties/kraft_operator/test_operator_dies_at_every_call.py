@@ -73,6 +73,15 @@ def shrink(run: Run) -> None:
     run.settle()
 
 
+def grow_volumes(run: Run) -> None:
+    """The test plays the resizer."""
+    run.api.edit(controllers={**controllers(3), "storage": {"size": "2Gi"}})
+    run.settle()
+    for claim in run.world.claims.values():
+        claim.capacity = claim.requested
+    run.settle()
+
+
 def hibernate_and_wake(run: Run) -> None:
     run.api.edit(lifecycle={"state": "Hibernated"})
     run.settle()
@@ -83,7 +92,8 @@ def hibernate_and_wake(run: Run) -> None:
 STORIES: dict[str, Callable[[Run], None]] = {
     story.__name__: story
     for story in (
-        formation, lost_voter, emptied_disk, lost_node, scale, roll, restart_on_request, shrink, hibernate_and_wake,
+        formation, lost_voter, emptied_disk, lost_node, scale, roll, restart_on_request, shrink, grow_volumes,
+        hibernate_and_wake,
     )
 }  # fmt: skip
 

@@ -3,7 +3,7 @@
 Commands, one a line: `cluster` (a new resource), `edit CHANGE ...` (see `change`; what is not named goes back to the default), `reconcile` (plan and
 perform), `plan` (only show), `kubelet [NODE]` (every pod, or one, takes a step), `settle` (until nothing moves), `watch` (the same, telling every
 step that the voters or a disk feel), `delete-pod | delete-claim | retain-claim | wipe | freeze | thaw NODE`, `swap A B`, `copy NODE`, `restore NODE`, `write` (a
-client's change), `delete-cluster`, `lose-ledger`, `unmark` (claims forget), `holds NODE TOPIC`, `take-over`, `half-a-pass` (dies after its first
+client's change), `delete-cluster`, `lose-ledger`, `unmark` (claims forget), `holds NODE TOPIC`, `rigid` (the class cannot expand), `resize` (the driver has grown what was asked for), `sizes`, `take-over`, `half-a-pass` (dies after its first
 action), `who` (the voters), `way` (the published plan), `approve [PLAN]`, `break-image TAG` (no kubelet can start it), `uids` (of pods, numbered as seen). Directory ids and nonces are numbered as drawn.
 """
 
@@ -107,6 +107,15 @@ class Script:
             case ["holds", node, topic]:
                 world.replicas = {int(node): (topic,)}
                 return []
+            case ["rigid"]:
+                world.expands = False
+                return []
+            case ["resize"]:
+                for claim in world.claims.values():
+                    claim.capacity = claim.requested
+                return []
+            case ["sizes"]:
+                return [" ".join(f"{each.name}:{each.volume_size}" for each in world.sets.values())]
             case ["unmark"]:
                 for claim in world.claims.values():
                     claim.marks.clear()
