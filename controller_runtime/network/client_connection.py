@@ -14,6 +14,7 @@ from enum import Enum
 from typing import Final, cast
 
 from controller_runtime.network.frames import BadFrame, FrameBuffer, whole_frame
+from controller_runtime.network.traffic import Traffic
 from controller_runtime.protocol.errors import ErrorCode, InvalidValue, ProtocolError, UnsupportedField
 from controller_runtime.protocol.framing import correlation_id_of, decode_response, encode_request
 from controller_runtime.protocol.messages.api_versions_request import ApiVersionsRequest
@@ -86,6 +87,7 @@ class ClientConnection(asyncio.Protocol):
         max_frame_bytes: int,
         ready: Callable[[], None],
         lost: Callable[[CallError, bool], None],
+        traffic: Traffic,
     ) -> None:
         self.versions: dict[int, tuple[int, int]] = {}
         self.is_ready = False
@@ -94,6 +96,7 @@ class ClientConnection(asyncio.Protocol):
         self._software_version = software_version
         self._ready = ready
         self._lost = lost
+        self._traffic = traffic
         self._max_frame_bytes = max_frame_bytes
         self._frames = FrameBuffer(max_frame_bytes)
         self._unanswered: deque[Call] = deque()
@@ -103,6 +106,7 @@ class ClientConnection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
+        self._traffic.connections += 1
         self._ask_versions(ApiVersionsRequest.VERSIONS.highest)
 
     def send(self, call: Call) -> None:
@@ -137,6 +141,7 @@ class ClientConnection(asyncio.Protocol):
         return not self._unanswered
 
     def data_received(self, data: bytes) -> None:
+        self._traffic.received(len(data))
         frame = None if len(self._frames) else whole_frame(data, self._max_frame_bytes)
         if frame is None:
             self._frames.feed(data)
@@ -152,6 +157,7 @@ class ClientConnection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._transport = None
+        self._traffic.closed += 1
         quiet = self.is_quiet
         cause = self._cause or CallError(
             Failure.DISCONNECTED, f"{self._peer} ended the connection{f' ({exc})' if exc else ''}"
@@ -192,6 +198,7 @@ class ClientConnection(asyncio.Protocol):
         call.correlation_id = self._next_correlation_id
         self._unanswered.append(call)
         self._transport.write(frame)
+        self._traffic.sent(len(frame))
 
     def _answered(self, frame: bytes) -> None:
         if not self._unanswered:
@@ -201,4 +208,5 @@ class ClientConnection(asyncio.Protocol):
             raise BadFrame(f"an answer to another request than {type(call.body).__name__} {call.correlation_id}")
         response = decode_response(frame, cast(int, type(call.body).KEY), call.version)
         self._unanswered.popleft()
+        self._traffic.responses += 1
         call.finish(response.body)

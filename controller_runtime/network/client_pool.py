@@ -16,6 +16,7 @@ from collections.abc import Callable
 from controller_runtime.identifiers import Endpoint
 from controller_runtime.network.client_connection import MAX_UNANSWERED, Call, CallError, ClientConnection, Failure
 from controller_runtime.network.resolve import Resolver, system_resolver
+from controller_runtime.network.traffic import Traffic
 from controller_runtime.protocol.schema import Message
 from controller_runtime.values import dataclass
 
@@ -40,6 +41,14 @@ class PoolCounts:
     open_connections: int
     connections: int
     requests: int
+    closed: int = 0
+    responses: int = 0
+    bytes_out: int = 0
+    bytes_in: int = 0
+    operations: int = 0
+    """Reads and writes."""
+    largest_request: int = 0
+    """In bytes, since counts were taken before."""
 
 
 class ClientPool:
@@ -56,13 +65,23 @@ class ClientPool:
         self.jitter = jitter
         self.resolver = resolver
         self.peer_disconnected = peer_disconnected
-        self.connections = 0
-        self.requests = 0
+        self.traffic = Traffic()
         self._channels: dict[tuple[str, Endpoint], Channel] = {}
 
-    def counts(self) -> PoolCounts:
+    def take_counts(self) -> PoolCounts:
         is_open = sum(channel.is_open for channel in self._channels.values())
-        return PoolCounts(is_open, self.connections, self.requests)
+        seen = self.traffic
+        return PoolCounts(
+            is_open,
+            seen.connections,
+            seen.requests,
+            seen.closed,
+            seen.responses,
+            seen.bytes_out,
+            seen.bytes_in,
+            seen.reads + seen.requests,
+            seen.take_largest(),
+        )
 
     def start_call(
         self,
@@ -73,7 +92,6 @@ class ClientPool:
         done: Callable[[int, Message | CallError], None],
     ) -> Call:
         """Send `body`; `done` follows exactly once (perhaps before this returns), unless the call is cancelled."""
-        self.requests += 1
         key = (channel, endpoint)
         line = self._channels.get(key)
         if line is None:
@@ -195,8 +213,6 @@ class Channel:
         raise last or OSError(f"{self._endpoint.host} has no address")
 
     def _new_connection(self, established: asyncio.Future[None]) -> ClientConnection:
-        self._pool.connections += 1
-
         def ready() -> None:
             if not established.done():
                 established.set_result(None)
@@ -217,6 +233,7 @@ class Channel:
             max_frame_bytes=options.max_frame_bytes,
             ready=ready,
             lost=lost,
+            traffic=self._pool.traffic,
         )
         self._connection = connection
         return connection

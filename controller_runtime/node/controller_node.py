@@ -29,6 +29,7 @@ from controller_runtime.node.controller_registration import ControllerIdentity, 
 from controller_runtime.node.damage import DamageWatch
 from controller_runtime.node.describe_quorum import describe_quorum
 from controller_runtime.node.effects import CloseConnection, Log, NodeEffect, Respond, Stop
+from controller_runtime.node.election_counts import ElectionCounts
 from controller_runtime.node.events import (
     CallFailed,
     ConnectionClosed,
@@ -161,6 +162,11 @@ class ControllerNode:
     def applied_timestamp(self) -> int:
         """The wall clock of the newest batch in the image, ms; -1: none."""
         return self._writer.committed_timestamp if self._writer else self._feed.last_timestamp
+
+    @property
+    def elections(self) -> ElectionCounts:
+        """Of partition leaders; for metrics."""
+        return self._feed.elections
 
     @property
     def loaded_snapshots(self) -> int:
@@ -422,6 +428,7 @@ class ControllerNode:
             feed.last_timestamp,
             feed.replayed_bytes,
             self.config.append_linger_s,
+            feed.elections,
         )
         self._writer.skip_to(self.meta.end_offset)
         records = self._service.activate(self._feed.image, now)

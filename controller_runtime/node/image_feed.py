@@ -15,10 +15,12 @@ from controller_runtime.identifiers import Offset, OffsetAndEpoch
 from controller_runtime.metadata.image import MetadataBuilder, MetadataImage
 from controller_runtime.metadata.records import decode_record
 from controller_runtime.metadata.replay import replay
+from controller_runtime.node.election_counts import ElectionCounts
 from controller_runtime.node.log_reading import BOOTSTRAP_SNAPSHOT
 from controller_runtime.node.metadata_replica import MetadataReplica
 from controller_runtime.node.ports import SnapshotReader
 from controller_runtime.node.snapshot_content import SnapshotBatches, last_contained_timestamp
+from controller_runtime.protocol.messages.partition_change_record import PartitionChangeRecord
 from controller_runtime.protocol.record_batch import RecordBatch
 
 PIECE_BYTES: Final = 128 << 10
@@ -66,6 +68,7 @@ class ImageFeed:
         """The wall clock of the newest batch replayed, in ms."""
         self.replayed_bytes = 0
         """How much of the log was replayed by this process; snapshots do not count."""
+        self.elections = ElectionCounts()
         self.loaded_snapshots = 0
         """Kafka's HandleLoadSnapshotCount."""
         latest = meta.replica.log.latest_snapshot
@@ -99,7 +102,10 @@ class ImageFeed:
         if not batch.header.is_control:
             builder = self.image.builder()
             for record in batch.records:
-                replay(builder, decode_record(record.value or b"")[0])
+                told = decode_record(record.value or b"")[0]
+                if type(told) is PartitionChangeRecord:
+                    self.elections.about_to_replay(builder, told)
+                replay(builder, told)
             self.image = builder.freeze()
         self.position = Offset(batch.header.next_offset)
         self.last_timestamp = batch.header.max_timestamp

@@ -15,6 +15,8 @@ from controller_runtime.metadata.features import VersionedRecord
 from controller_runtime.metadata.image import MetadataBuilder, MetadataImage
 from controller_runtime.metadata.records import encode_record
 from controller_runtime.metadata.replay import replay
+from controller_runtime.node.election_counts import ElectionCounts
+from controller_runtime.protocol.messages.partition_change_record import PartitionChangeRecord
 from controller_runtime.protocol.record_batch import encode_values
 from controller_runtime.raft.messages import LogBatch
 
@@ -32,6 +34,7 @@ class LogWriter:
         timestamp: int = -1,
         replayed_bytes: int = 0,
         linger_s: float = LINGER_S,
+        elections: ElectionCounts | None = None,
     ) -> None:
         """Begin to write in `epoch` with the image of a log that ends, wholly committed, at `end_offset`."""
         self.epoch = epoch
@@ -43,6 +46,7 @@ class LogWriter:
         self.committed_bytes = replayed_bytes
         """How much of the log is in it, counted on from what the feed had replayed."""
         self._linger_s = linger_s
+        self._elections = elections or ElectionCounts()
         self._image = image
         """At the end of the last closed batch."""
         self._builder: MetadataBuilder | None = None
@@ -96,6 +100,8 @@ class LogWriter:
             if not atomic and self._values and self._size + len(value) > MAX_BATCH_BYTES:
                 self._close_batch()
             self._add(value, wall)
+            if type(record) is PartitionChangeRecord:
+                self._elections.about_to_replay(self._open_builder(), record)
             replay(self._open_builder(), record)
         if self._linger_until is None:
             self._linger_until = Instant(now + self._linger_s)

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Final
 
 from controller_runtime.identifiers import NO_DIRECTORY, Instant
 from controller_runtime.metadata.image import MetadataImage
-from controller_runtime.network.client_pool import PoolCounts
 from controller_runtime.node.metadata_replica import MetadataReplica
 from controller_runtime.node.ports import Node
 from controller_runtime.node.snapshots import SnapshotKeeper
+from controller_runtime.server.channel_facts import ChannelFacts, ChannelObserver
 from controller_runtime.server.image_facts import ImageCounter, ImageFacts
 from controller_runtime.server.measuring import Distribution, IdleShare, Rate, WatchedNode
 from controller_runtime.values import dataclass, field
@@ -100,6 +100,8 @@ class ControllerFacts:
     operations: int
     refused_operations: int
     refused_heartbeats: int
+    unclean_elections: int
+    elections_from_elr: int
     since_heartbeat_ms: Mapping[int, int]
     """Known to the active controller only."""
     processing: Distribution
@@ -117,7 +119,7 @@ class NodeFacts:
     is_broker: bool
     connections: Mapping[str, int]
     """Open connections by listener."""
-    outgoing: PoolCounts
+    outgoing: ChannelFacts
     resident_bytes: int
     started_at_ms: int
     broker_state: int | None = None
@@ -136,6 +138,7 @@ class Observer:
         now = time.monotonic()
         self._appended, self._fetched = Rate(now), Rate(now)
         self._idle = IdleShare()
+        self.channel = ChannelObserver(now)
         self._counting = asyncio.Lock()
 
     @staticmethod
@@ -229,6 +232,8 @@ def controller_facts(node: ControllerNode, observer: Observer) -> ControllerFact
         operations=counters.operations,
         refused_operations=counters.refused_operations,
         refused_heartbeats=counters.refused_heartbeats,
+        unclean_elections=node.elections.unclean,
+        elections_from_elr=node.elections.from_elr,
         since_heartbeat_ms={broker_id: int(seconds * 1000) for broker_id, seconds in silences.items()},
         processing=observer.node.processing.distribution(),
         waiting=observer.node.waiting.distribution(),

@@ -13,8 +13,8 @@ from math import isnan, nan
 from typing import Final
 
 from controller_runtime.identifiers import METADATA_TOPIC_NAME
-from controller_runtime.network.client_pool import PoolCounts
 from controller_runtime.node.api_versions import SUPPORTED_LEVELS
+from controller_runtime.server.channel_facts import ChannelFacts
 from controller_runtime.server.facts import ControllerFacts, LogFacts, NodeFacts, RaftFacts
 from controller_runtime.server.image_facts import ACTIVE, CONTROLLED_SHUTDOWN, FENCED, ImageFacts
 from controller_runtime.server.measuring import Distribution
@@ -93,12 +93,19 @@ def _raft(raft: RaftFacts) -> Iterable[Sample]:
     yield Sample(named("poll-idle-ratio-avg"), raft.idle_ratio)
 
 
-def _channel(outgoing: PoolCounts) -> Iterable[Sample]:
+def _channel(outgoing: ChannelFacts) -> Iterable[Sample]:
     """Everything that this process asks of others."""
-    bean = ("kafka.server", "raft-channel-metrics")
-    yield Sample(jmx_name(*bean, "connection-count"), outgoing.open_connections)
-    yield Sample(jmx_name(*bean, "connection-creation-total"), outgoing.connections, kind="counter")
-    yield Sample(jmx_name(*bean, "request-total"), outgoing.requests, kind="counter")
+
+    def named(attribute: str) -> str:
+        return jmx_name("kafka.server", "raft-channel-metrics", attribute)
+
+    yield Sample(named("connection-count"), outgoing.open_connections)
+    for sensor, total in outgoing.totals.items():
+        yield Sample(named(f"{sensor}-total"), total, kind="counter")
+        yield Sample(named(f"{sensor}-rate"), outgoing.rates[sensor])
+    average, most = outgoing.request_size_avg, outgoing.request_size_max
+    yield Sample(named("request-size-avg"), nan if average is None else average)
+    yield Sample(named("request-size-max"), nan if most is None else most)
 
 
 def _peers(raft: RaftFacts) -> Iterable[Sample]:
@@ -152,6 +159,11 @@ def _controller(facts: NodeFacts, controller: ControllerFacts) -> Iterable[Sampl
     yield Sample(named("EventQueueOperationsStartedCount"), controller.operations)
     yield Sample(named("EventQueueOperationsTimedOutCount"), controller.refused_operations)
     yield Sample(named("TimedOutBrokerHeartbeatCount"), controller.refused_heartbeats)
+    for name, count in (
+        ("UncleanLeaderElectionsPerSec", controller.unclean_elections),
+        ("ElectionFromEligibleLeaderReplicasPerSec", controller.elections_from_elr),
+    ):
+        yield Sample(jmx_name("kafka.controller", "ControllerStats", name) + "_count", count, kind="counter")
     manager = "ControllerEventManager"
     yield Sample(jmx_name("kafka.controller", manager, "AvgIdleRatio"), facts.raft.idle_ratio)
     yield from _distribution(jmx_name("kafka.controller", manager, "EventQueueTimeMs"), controller.waiting)

@@ -180,7 +180,7 @@ class _Process:
         from controller_runtime.server.health import routes
         from controller_runtime.server.http import HttpPort
 
-        self._http = HttpPort(routes(node.readiness, lambda: node.facts(self._connections(), pool.counts())))
+        self._http = HttpPort(routes(node.readiness, lambda: node.facts(self._connections(), pool.take_counts())))
         host, port = self._config.http_listener
         try:
             bound = await self._http.open(host, port)

@@ -95,7 +95,7 @@ class RunningController:
             controller=controller_facts(node, observer),
             is_broker=False,
             connections=connections,
-            outgoing=outgoing,
+            outgoing=observer.channel.read(outgoing, observer.now()),
             resident_bytes=resident_bytes(),
             started_at_ms=self._started_at_ms,
         )

@@ -82,7 +82,7 @@ class RunningBroker:
             controller=controller_facts(node.controller, observer) if isinstance(node, CombinedNode) else None,
             is_broker=True,
             connections=connections,
-            outgoing=outgoing,
+            outgoing=observer.channel.read(outgoing, observer.now()),
             resident_bytes=resident_bytes(),
             started_at_ms=self._started_at_ms,
             broker_state=service.lifecycle.state.value,

@@ -14,16 +14,28 @@ import pytest
 
 from controller_runtime.admin.client import ApiError
 from controller_runtime.admin.results import NewTopic
-from controller_runtime.protocol.codec import encode
-from controller_runtime.protocol.messages.request_header import RequestHeader
+from controller_runtime.protocol.framing import decode_response, encode_request
+from controller_runtime.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
+from controller_runtime.protocol.messages.broker_heartbeat_response import BrokerHeartbeatResponse
+from controller_runtime.protocol.messages.broker_registration_response import BrokerRegistrationResponse
+from controller_runtime.protocol.messages.create_topics_request import (
+    CreatableReplicaAssignment,
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+)
+from controller_runtime.protocol.messages.create_topics_response import CreateTopicsResponse
 from controller_runtime.protocol.messages.vote_request import PartitionData, TopicData, VoteRequest
-from support.processes import Cluster, NodeProcess, eventually
+from controller_runtime.protocol.schema import Message
+from support.controller_world import World
+from support.processes import CLUSTER_ID, Cluster, NodeProcess, eventually
 
 pytestmark = pytest.mark.integration
 MONITORING = Path(__file__).parents[3] / "deploy" / "monitoring"
 RAFT = "kafka_server_raftmetrics_"
 CONTROLLER = "kafka_controller_kafkacontroller_"
 EVENTS = "kafka_controller_controllereventmanager_"
+STATS = "kafka_controller_controllerstats_"
 
 Metrics = dict[str, float]
 
@@ -57,11 +69,74 @@ def malformed_vote(node: NodeProcess) -> None:
         last_offset=1,
     )
     request = VoteRequest(voter_id=-1, topics=(TopicData(topic_name="__cluster_metadata", partitions=(asked,)),))
-    head = RequestHeader(request_api_key=52, request_api_version=2, correlation_id=1, client_id="t")
-    content = encode(head, 2) + encode(request, 2)
+    ask(node, request, 2)
+
+
+def ask(node: NodeProcess, request: Message, version: int) -> Message:
+    """On a connection of its own."""
     with socket.create_connection(("127.0.0.1", node.port), 10) as connection:
-        connection.sendall(struct.pack(">i", len(content)) + content)
-        assert len(connection.recv(4096)) > 4
+        connection.sendall(encode_request(request, version, 1, "t"))
+        answer = b""
+        while len(answer) < 4 or len(answer) < 4 + struct.unpack(">i", answer[:4])[0]:
+            piece = connection.recv(1 << 16)
+            assert piece, "the connection was closed"
+            answer += piece
+    assert request.KEY is not None
+    return decode_response(answer[4:], request.KEY, version).body
+
+
+def heartbeat(node: NodeProcess, epoch: int, *, fence: bool) -> None:
+    """As a broker that has read everything."""
+    asked = BrokerHeartbeatRequest(broker_id=21, broker_epoch=epoch, current_metadata_offset=1 << 40, want_fence=fence)
+    told = ask(node, asked, 1)
+    assert isinstance(told, BrokerHeartbeatResponse)
+    assert (told.error_code, told.is_fenced) == (0, fence)
+
+
+def test_elections_of_partition_leaders_are_counted_by_who_won(tmp_path: Path) -> None:
+    """A broker that was away is elected from the ELR; one that lost its memory, only where that is allowed."""
+    with Cluster(tmp_path, controllers=1, extra={"broker.session.timeout.ms": "2000"}) as cluster:
+        cluster.start()
+        node = cluster.wait_for_leader()
+        epoch = registered(node, incarnation=1)
+        heartbeat(node, epoch, fence=False)
+        topics = (topic("lossy", "true"), topic("safe", "false"))
+        created = ask(node, CreateTopicsRequest(topics=topics), 7)
+        assert isinstance(created, CreateTopicsResponse)
+        assert {one.error_message for one in created.topics} == {None}
+        assert elections(node) == (0, 0)
+        heartbeat(node, epoch, fence=True)
+        heartbeat(node, epoch, fence=False)
+        assert elections(node) == (0, 2)
+        epoch = eventually("its session is over", lambda: registered(node, incarnation=2))
+        heartbeat(node, epoch, fence=False)
+        assert elections(node) == (1, 2)
+
+
+def registered(node: NodeProcess, incarnation: int) -> int:
+    """Its epoch; 0 when it is refused."""
+    told = ask(node, World().registration(21, incarnation, cluster_id=CLUSTER_ID), 4)
+    assert isinstance(told, BrokerRegistrationResponse)
+    return 0 if told.error_code else told.broker_epoch
+
+
+def topic(name: str, unclean: str) -> CreatableTopic:
+    return CreatableTopic(
+        name=name,
+        num_partitions=-1,
+        replication_factor=-1,
+        assignments=(CreatableReplicaAssignment(partition_index=0, broker_ids=(21,)),),
+        configs=(CreatableTopicConfig(name="unclean.leader.election.enable", value=unclean),),
+    )
+
+
+def elections(node: NodeProcess) -> tuple[float, float]:
+    """Unclean ones, and those from the eligible leader replicas."""
+    seen = metrics(node)
+    return (
+        seen[STATS + "uncleanleaderelectionspersec_count"],
+        seen[STATS + "electionfromeligibleleaderreplicaspersec_count"],
+    )
 
 
 def test_every_value_is_provoked_and_dashboard_and_rules_find_what_they_ask_for(tmp_path: Path) -> None:
@@ -100,6 +175,13 @@ def test_every_value_is_provoked_and_dashboard_and_rules_find_what_they_ask_for(
         channel = "kafka_server_raftchannelmetrics_"
         assert followed[channel + "request_total"] > followed[channel + "connection_creation_total"] > 0
         assert followed[channel + "connection_count"] > 0
+        busy = becomes(follower, "asks on", lambda m: m[channel + "response_rate"] > 0)
+        assert busy[channel + "request_rate"] > 0
+        assert busy[channel + "request_total"] >= busy[channel + "response_total"] > 0
+        assert busy[channel + "network_io_total"] > busy[channel + "request_total"]
+        assert busy[channel + "request_size_max"] >= busy[channel + "request_size_avg"] > 20
+        assert busy[channel + "outgoing_byte_total"] > 20 * busy[channel + "request_total"]
+        assert min(busy[channel + "incoming_byte_total"], busy[channel + "incoming_byte_rate"]) > 0
         assert RAFT + "number_of_observers" not in followed
         becomes(follower, "applies", lambda m: m[CONTROLLER + "lastappliedrecordoffset"] > 3)
         assert followed[CONTROLLER + "lastappliedrecordtimestamp"] > 1_600_000_000_000
@@ -118,10 +200,13 @@ def test_every_value_is_provoked_and_dashboard_and_rules_find_what_they_ask_for(
         assert len(asked) > 30
         assert asked - shown == set()
 
+        ended = metrics(follower)[channel + "connection_close_total"]
         leader.kill()
         survivors = [node for node in cluster.controller_nodes if node is not leader]
         for node in survivors:
             becomes(node, "learns of the next leader", lambda m: m[CONTROLLER + "newactivecontrollerscount"] == 2)
+        becomes(follower, "lost its connections", lambda m: m[channel + "connection_close_total"] > ended)
+        becomes(follower, "made others", lambda m: m[channel + "connection_creation_rate"] > 0)
 
 
 def names_in(file: Path) -> set[str]:
