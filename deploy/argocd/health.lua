@@ -21,6 +21,9 @@ end
 if found.Stalled ~= nil and found.Stalled.status == "True" then
   return {status = "Degraded", message = message(found.Stalled)}
 end
+if found.PlanApproved ~= nil and found.PlanApproved.status == "False" then
+  return {status = "Suspended", message = message(found.PlanApproved)}
+end
 if found.Reconciling ~= nil and found.Reconciling.status == "True" then
   return {status = "Progressing", message = message(found.Reconciling)}
 end

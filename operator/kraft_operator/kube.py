@@ -142,6 +142,11 @@ class Gateway:
                 return tuple(items)
             query["continue"] = more
 
+    def log(self, namespace: str, pod: str, container: str, tail: int) -> str:
+        """The last lines of a container, each behind its time."""
+        query = {"container": container, "tailLines": str(tail), "timestamps": "true"}
+        return self._send("GET", POD.path(namespace, pod, "log"), query).decode(errors="replace")
+
     # writes
 
     def create(self, kind: Kind, namespace: str | None, body: Object, timeout: float | None = None) -> Object:
@@ -199,6 +204,13 @@ class Gateway:
         self, verb: str, path: str, query: Mapping[str, str] | None = None, body: Object | None = None, *,
         content: str = "application/json", timeout: float | None = None,
     ) -> Object:  # fmt: skip
+        text = self._send(verb, path, query, body, content=content, timeout=timeout)
+        return dict(json.loads(text)) if text else {}
+
+    def _send(
+        self, verb: str, path: str, query: Mapping[str, str] | None = None, body: Object | None = None, *,
+        content: str = "application/json", timeout: float | None = None,
+    ) -> bytes:  # fmt: skip
         url = f"{self._configuration.host}{path}" + (f"?{urlencode(query)}" if query else "")
         limits = TIMEOUTS if timeout is None else (min(TIMEOUTS[0], timeout), timeout)
         try:
@@ -209,7 +221,7 @@ class Gateway:
             raise Unreachable(0, f"{verb} {path}: {error}") from error
         self._metrics.add("kraft_operator_api_requests_total", verb=verb, code=str(status))
         if 200 <= status < 300:
-            return dict(json.loads(text)) if text else {}
+            return bytes(text)
         refusal = _refusal(status, text, answer.headers.get("Retry-After"))
         if verb == "PATCH" and isinstance(refusal, Invalid) and "metadata.uid: Invalid value" in refusal.message:
             raise Conflict(409, refusal.message, "OtherUID")  # the server calls it an invalid change

@@ -44,6 +44,7 @@ def test_readiness_of_an_older_generation_says_nothing_about_the_new_one() -> No
         ([("Ready", "False"), ("Stalled", "True"), ("Reconciling", "True")], "Degraded"),
         ([("Ready", "True"), ("Reconciling", "True")], "Progressing"),
         ([("Ready", "False"), ("Suspended", "True"), ("Stalled", "True")], "Suspended"),
+        ([("Ready", "False"), ("PlanApproved", "False"), ("Reconciling", "True")], "Suspended"),
     ],
 )
 def test_the_conditions_decide(conditions: list[tuple[str, str]], status: str) -> None:
