@@ -56,6 +56,7 @@ CHAPTERS: Final = {
 STORIES: Final = (
     Story("test_crd_rules.py", 15, always=True),
     Story("test_manifests_accepted.py", 5, always=True),
+    Story("test_plan_approval.py", 5, always=True),
     Story("test_installs_render_alike.py", 30, always=True),
     Story("test_operator_gateway.py", 20, always=True),
     Story("test_operator_refusals.py", 40),
@@ -66,6 +67,7 @@ STORIES: Final = (
     Story("test_operator_disks.py", 120),
     Story("test_operator_fence.py", 120),
     Story("test_operator_node_lost.py", 100),
+    Story("test_operator_rolls.py", 150),
     Story("test_storage_identity.py", 100),
     *(
         Story(CLUSTER, seconds, part, "[runtime]", always=part == "lost_its_volume")

@@ -197,8 +197,10 @@ def _given_up(now: Situation, ledger: Ledger) -> Iterator[tuple[Entry, Loss]]:
     size = len(ledger.controllers or ledger.initial_controllers)
     if size - len(proven) < size // 2 + 1:
         return
+    announced = {each.id for each in now.published.ahead}
     for entry, loss in proven:
-        if now.waited.get(loss.key(entry), 0.0) >= policy.debounce_seconds:
+        step = _removed_as_lost(entry, loss)  # evidence of another kind has to stand anew; the step stays announced
+        if now.waited.get(loss.key(entry), 0.0) >= policy.debounce_seconds or step.id in announced:
             yield entry, loss
 
 

@@ -167,12 +167,12 @@ def _with_states(
     now: Situation,
     findings: Sequence[Finding],
 ) -> list[PlanStep]:
-    """Of the steps of one node only the first can wait, the others come after it; so do restarts."""
+    """Of the steps of one node only the first can wait, the others come after it."""
     begun: set[str] = set()
     found = []
     for each in coming:
         kind, _, rest = each.id.partition("/")
-        turn = kind if kind == "restart" else rest.partition("/")[0] or each.id
+        turn = rest.partition("/")[0] or each.id
         action, first = taken.get(each.id), turn not in begun
         begun.add(turn)
         if action is not None:
@@ -180,7 +180,6 @@ def _with_states(
             found.append(replace(each, state=StepState.RUNNING, reason=reason))
         elif _in_flight(each, now, vanished):
             found.append(replace(each, state=StepState.RUNNING))
-            begun -= {turn} if kind == "restart" else set()
         elif first and (why := _held_by(each, now, findings)) is not None:
             found.append(replace(each, state=StepState.WAITING, gate=why.message))
         else:
@@ -211,9 +210,10 @@ def _held_by(step: PlanStep, now: Situation, findings: Sequence[Finding]) -> Fin
     """The finding that says why it is not taken now."""
     kind, _, rest = step.id.partition("/")
     node_id = rest.partition("/")[0]
-    if kind == "restart":
-        return next((each for each in findings if each.topic is Topic.ROLLOUT and each.reason != "RolloutInProgress"), None)  # fmt: skip
     pod = now.observed.pod(int(node_id)) if node_id.isdigit() else None
+    if kind == "restart":
+        waits = f"{pod.name} waits" if pod else "nobody"
+        return next((each for each in findings if each.topic is Topic.ROLLOUT and waits in each.message), None)
     subjects = {f"controller {node_id}", f"node {node_id}", f"broker {node_id}", pod.name if pod else ""} - {""}
     topics = (Topic.STORAGE,) if kind in ("grant", "discard") else (Topic.MEMBERSHIP, Topic.STORAGE)
     return next((each for each in findings if each.topic in topics and each.subject in subjects), None)
