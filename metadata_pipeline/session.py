@@ -20,6 +20,8 @@ from metadata_pipeline.problems import PipelineError
 OLDEST_JAVA: Final = 17
 LOCAL: Final = "local[*]"
 _LOGGING: Final = Path(__file__).with_name("log4j2.properties")
+SUBMITTED: Final = "PYSPARK_GATEWAY_PORT"
+"""What `spark-submit` sets for the Python program that it starts."""
 _USUAL_PLACES: Final = ("/usr/lib/jvm", "/opt/java", "/Library/Java/JavaVirtualMachines")
 
 Session = Any
@@ -79,20 +81,53 @@ def settings(master: str, conf: Mapping[str, str]) -> dict[str, str]:
 
 
 def open_session(master: str | None = None, conf: Mapping[str, str] | None = None) -> Session:
-    """A session on `master` (`local[*]` when none is given; `sc://...` is a Spark Connect server, which needs no Java here)."""
+    """A session on `master`: `local[*]` when none is given, `sc://...` is a Spark Connect server, which needs no Java here.
+
+    Under `spark-submit`, as in the driver's pod on Kubernetes, the session is the one that was submitted, on its master and with its settings.
+    """
     try:
         from pyspark.sql import SparkSession
     except ImportError as missing:
         raise PipelineError(f"pyspark is not installed ({missing})", "pip install 'quorate[pipeline]'") from missing
     builder: Any = SparkSession.builder
     if master is not None and master.startswith("sc://"):
-        return _with_source(_configured(builder.remote(master), conf or {}).getOrCreate())
+        return _with_source(_remote(_configured(builder.remote(master), conf or {}), master))
+    if SUBMITTED in os.environ and master is None:
+        given = _submitted()
+        return _with_source(_configured(builder, beside(settings("", conf or {}), given)).getOrCreate())
     home, _ = find_java()
     os.environ["JAVA_HOME"] = str(home)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     master = master or LOCAL
     return _with_source(_configured(builder.master(master), settings(master, conf or {})).getOrCreate())
+
+
+def beside(ours: Mapping[str, str], submitted: Mapping[str, str]) -> dict[str, str]:
+    """Our settings that the submission leaves open."""
+    return {name: value for name, value in ours.items() if name not in submitted}
+
+
+def _submitted() -> dict[str, str]:
+    """What `spark-submit` was told: known to the JVM that started this process."""
+    from pyspark import SparkConf, SparkContext
+
+    SparkContext._ensure_initialized()
+    return dict(SparkConf().getAll())
+
+
+def _remote(builder: Any, server: str) -> Session:
+    try:
+        return builder.getOrCreate()
+    except ImportError as missing:
+        raise PipelineError(
+            f"a client of Spark Connect needs more than pyspark ({missing})", "pip install 'quorate[pipeline,connect]'"
+        ) from missing
+    except Exception as error:
+        why = (str(error).splitlines() or [type(error).__name__])[0]
+        raise PipelineError(
+            f"no Spark Connect server answers at {server}: {why}", "start one, or mend the address"
+        ) from error
 
 
 def _configured(builder: Any, conf: Mapping[str, str]) -> Any:
@@ -102,7 +137,7 @@ def _configured(builder: Any, conf: Mapping[str, str]) -> Any:
 
 
 def _with_source(spark: Session) -> Session:
-    """Where the module `pyspark_kraft` is not installed on a cluster's nodes, the explicit registration ships the source."""
+    """Spark finds the source by itself in the process that plans; a Spark Connect server that started before the wheel was there does not."""
     from pyspark_kraft import DefaultSource
 
     spark.dataSource.register(DefaultSource)

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from metadata_pipeline.copies import Run, Voter, VoterSet
+from metadata_pipeline.sources.columns import held, numbers
 from metadata_pipeline.sources.segments import Segment
 
 _NO_DIRECTORY = "AAAAAAAAAAAAAAAAAAAAAA"
@@ -24,12 +25,12 @@ def add_runs(runs: list[Run], batches: pa.RecordBatch) -> int:
     if not batches.num_rows:
         return 0
     _forget_a_fall(runs, batches)
-    batches = batches.filter(pa.array(_credible(runs[-1].epoch if runs else None, batches)))
+    batches = batches.filter(numbers(_credible(runs[-1].epoch if runs else None, batches), pa.bool_()))
     if not batches.num_rows:
         return 0
-    starts = batches["base_offset"].to_numpy(zero_copy_only=False)
-    ends = batches["last_offset"].to_numpy(zero_copy_only=False) + 1
-    epochs = batches["epoch"].to_numpy(zero_copy_only=False)
+    starts = held(batches["base_offset"])
+    ends = held(batches["last_offset"]) + 1
+    epochs = held(batches["epoch"])
     breaks = np.flatnonzero((starts[1:] != ends[:-1]) | (epochs[1:] != epochs[:-1])) + 1
     firsts, lasts = np.concatenate([[0], breaks]), np.concatenate([breaks, [len(starts)]]) - 1
     for first, last in zip(firsts.tolist(), lasts.tolist(), strict=True):
@@ -43,7 +44,7 @@ def add_runs(runs: list[Run], batches: pa.RecordBatch) -> int:
 
 def _forget_a_fall(runs: list[Run], batches: pa.RecordBatch) -> None:
     """A few batches at the end of what was read before cannot outvote all that follows: their epoch was the damaged one."""
-    epochs = batches["epoch"].to_numpy(zero_copy_only=False)
+    epochs = held(batches["epoch"])
     usual = int(np.median(epochs))
     while runs and runs[-1].epoch > usual and runs[-1].end - runs[-1].start < len(epochs):
         runs.pop()
@@ -51,10 +52,10 @@ def _forget_a_fall(runs: list[Run], batches: pa.RecordBatch) -> None:
 
 def _credible(before: int | None, batches: pa.RecordBatch) -> Any:
     """Which batches have an epoch to believe: the most that never fall, without an epoch that one batch alone has and no leader began."""
-    epochs = batches["epoch"].to_numpy(zero_copy_only=False)
+    epochs = held(batches["epoch"])
     if (epochs == epochs[0]).all() and before in (None, epochs[0]):
         return np.ones(len(epochs), bool)
-    control = batches["is_control"].to_numpy(zero_copy_only=False).astype(bool)
+    control = held(batches["is_control"])
     _, which, counts = np.unique(epochs, return_inverse=True, return_counts=True)
     told = control | (counts[which] > 1) | (epochs == before)
     told[0] = told[0] or before is None

@@ -16,6 +16,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from metadata_pipeline.jobs.ingest_task import part_from_json, run_task
+from metadata_pipeline.sources.columns import listed
 
 
 @dataclass
@@ -40,7 +41,7 @@ class IngestReader(DataSourceReader):  # type: ignore[misc]
         assert isinstance(partition, Task)
         parts = [part_from_json(it) for it in self._packs()[partition.number]]
         result = run_task(Path(self.lake), parts, self.key_file)
-        yield pa.record_batch([pa.array([result.to_json()])], names=["result"])
+        yield pa.record_batch([listed([result.to_json()], pa.string())], names=["result"])
 
 
 class IngestSource(DataSource):  # type: ignore[misc]

@@ -24,6 +24,7 @@ from metadata_pipeline.lake.files import ParquetFile, file_path
 from metadata_pipeline.problems import PipelineError
 from metadata_pipeline.redaction import Redactor, load_key
 from metadata_pipeline.schemas import Level, arrow_schema
+from metadata_pipeline.sources.columns import listed
 from metadata_pipeline.sources.options import ReadOptions
 from metadata_pipeline.sources.reading import FileRange, read_range
 from metadata_pipeline.sources.segments import Segment
@@ -31,7 +32,9 @@ from metadata_pipeline.sources.segments import Segment
 LEVELS: Final[tuple[Level, ...]] = ("batches", "records")
 DECODER: Final = 1
 """Part of every file's name: a decoder that gives other rows writes other files."""
-_NOT_CONSUMED: Final = frozenset(("torn", "zeros", "shrunk", "empty", "length", "unreadable"))
+_LOST: Final = listed(("torn", "zeros", "shrunk", "empty", "length", "unreadable"), pa.string())
+"""Faults of bytes that are not consumed: the next ingest looks at them again."""
+_FALSE: Final = listed([False], pa.bool_())[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +84,7 @@ class _Seen:
 
     def take(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         """Look at rows of batches; give those that stay."""
-        lost = pc.is_in(rows["fault"], pa.array(sorted(_NOT_CONSUMED)))
+        lost = pc.is_in(rows["fault"], _LOST)
         for row in rows.filter(lost).select(["position", "size", "fault", "detail"]).to_pylist():
             place = row["position"] or 0, row["size"] or 0
             self.troubles.append(
@@ -93,14 +96,14 @@ class _Seen:
             last = whole.slice(whole.num_rows - 1).to_pylist()[0]
             if last["crc"] is not None:
                 self.tail = last["position"], last["base_offset"], last["epoch"], last["crc"]
-            valid = whole.filter(pc.fill_null(whole["valid"], False))
+            valid = whole.filter(pc.fill_null(whole["valid"], _FALSE))
             credible = add_runs(self.runs, valid)
             self.damaged = self.damaged or credible < whole.num_rows
         return whole
 
     def look_for_voters(self, rows: pa.RecordBatch) -> None:
         """Control records are few: leader changes and voter sets."""
-        control = rows.filter(pc.fill_null(rows["is_control"], False))
+        control = rows.filter(pc.fill_null(rows["is_control"], _FALSE))
         if control.num_rows:
             for row in control.select(["type", "offset", "epoch", "extra"]).to_pylist():
                 if (found := voters_in(row, self.part.segment)) is not None:

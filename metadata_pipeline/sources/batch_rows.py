@@ -13,7 +13,7 @@ from controller_runtime.protocol.compression import Compression
 from controller_runtime.protocol.record_batch import COMPRESSION_MASK, CONTROL_BIT, TRANSACTIONAL_BIT
 from metadata_pipeline.schemas import ARROW_TYPES, Kind, Level, columns_of
 from metadata_pipeline.sources.chunks import Flaw
-from metadata_pipeline.sources.columns import constant, numbers, timestamps, words
+from metadata_pipeline.sources.columns import constant, listed, numbers, timestamps, words
 from metadata_pipeline.sources.faults import Fault
 from metadata_pipeline.sources.options import ReadOptions
 from metadata_pipeline.sources.piece import Batches
@@ -52,7 +52,7 @@ def where(segments: Sequence[Segment], owner: Any, count: int) -> dict[str, Make
 def _of_files(values: list[Any], owner: Any, count: int, kind: pa.DataType) -> pa.Array:
     if all(value == values[0] for value in values):
         return constant(values[0], count, kind)
-    return pa.array(values, kind).take(pa.array(owner))
+    return listed(values, kind).take(numbers(owner, pa.int64()))
 
 
 def flaw_table(level: Level, segment: Segment, flaw: Flaw, options: ReadOptions) -> pa.RecordBatch:
@@ -62,7 +62,7 @@ def flaw_table(level: Level, segment: Segment, flaw: Flaw, options: ReadOptions)
         given |= {"size": flaw.size, "valid": False}
     kinds = {column.name: column.kind for column in columns_of(level)}
     makers = where([segment], None, 1) | {
-        name: partial(pa.array, [value], ARROW_TYPES[kinds[name]]) for name, value in given.items()
+        name: partial(listed, [value], ARROW_TYPES[kinds[name]]) for name, value in given.items()
     }
     return assemble(level, options, 1, makers)
 
@@ -99,9 +99,9 @@ def batch_table(batches: Batches, options: ReadOptions) -> pa.RecordBatch:
         "producer_epoch": header("producer_epoch", "smallint"),
         "base_sequence": header("base_sequence", "int"),
         "record_count": header("record_count", "int"),
-        "valid": lambda: pa.array([fault is None for fault in batches.faults], pa.bool_()),
-        "fault": lambda: pa.array([None if fault is None else str(fault[0]) for fault in batches.faults], pa.string()),
-        "detail": lambda: pa.array([None if fault is None else fault[1] for fault in batches.faults], pa.string()),
+        "valid": lambda: listed([fault is None for fault in batches.faults], pa.bool_()),
+        "fault": lambda: listed([None if fault is None else str(fault[0]) for fault in batches.faults], pa.string()),
+        "detail": lambda: listed([None if fault is None else fault[1] for fault in batches.faults], pa.string()),
     }
     return assemble("batches", options, count, makers)
 

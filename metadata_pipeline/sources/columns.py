@@ -2,10 +2,13 @@
 
 `source` is the buffer that positions point into; it must have a few bytes behind the last position. `valid` is None when every row has a
 value. Positions and counts of rows that are not valid are ignored, so they may be anything.
+All is made of buffers: `pa.array`, `pa.scalar` and `to_numpy` import pandas where it is installed, which takes longer than decoding a million
+records.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -26,6 +29,7 @@ _PAIRS: Final = np.stack((np.repeat(_LETTERS, 64), np.tile(_LETTERS, 64)), axis=
 _CONSTANTS: Final[dict[tuple[Any, str], pa.Array]] = {}
 _MOST_CONSTANTS: Final = 32
 _LARGE: Final = 9
+_SPARSE: Final = 4
 _WORTH_SHARING: Final = 256
 _SLOTS: Final = 4096
 _MULTIPLIER: Final = np.int64(-7046029254386353131)
@@ -47,6 +51,28 @@ def numbers(values: npt.NDArray[Any], kind: pa.DataType, valid: Bools | None = N
     return pa.Array.from_buffers(kind, len(values), [bitmap(valid), data])
 
 
+def listed(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    """A few Python values; None is null."""
+    valid = np.array([value is not None for value in values], np.bool_)
+    known = None if valid.all() else valid
+    if not (pa.types.is_string(kind) or pa.types.is_binary(kind)):
+        return numbers(np.array([value or 0 for value in values], np.int64), kind, known)
+    encoded = [b"" if value is None else value.encode() if isinstance(value, str) else value for value in values]
+    offsets = np.cumsum([0, *map(len, encoded)], dtype=np.int32)
+    buffers = [bitmap(known), pa.py_buffer(offsets), pa.py_buffer(b"".join(encoded))]
+    return pa.Array.from_buffers(kind, len(encoded), buffers)
+
+
+def held(array: pa.Array) -> npt.NDArray[Any]:
+    """The numbers or booleans of an array. Where it is null, anything."""
+    start, count = array.offset, len(array)
+    data = np.frombuffer(array.buffers()[1] or b"", np.uint8)
+    if pa.types.is_boolean(array.type):
+        return np.unpackbits(data, bitorder="little")[start : start + count].astype(np.bool_)
+    found: npt.NDArray[Any] = data.view(f"i{array.type.bit_width // 8}")[start : start + count]
+    return found
+
+
 def timestamps(milliseconds: Ints, valid: Bools | None = None) -> pa.Array:
     """Times; null for what is outside of the years 1 to 9999."""
     inside = (milliseconds >= _YEAR_1_MS) & (milliseconds < _YEAR_10000_MS)
@@ -64,7 +90,7 @@ def constant(value: Any, count: int, kind: pa.DataType) -> pa.Array:
     if made is None or len(made) < count:
         if len(_CONSTANTS) > _MOST_CONSTANTS:
             _CONSTANTS.clear()
-        made = _CONSTANTS[value, str(kind)] = pa.repeat(pa.scalar(value, kind), count)
+        made = _CONSTANTS[value, str(kind)] = pa.repeat(listed([value], kind)[0], count)
     return made[:count]
 
 
@@ -72,56 +98,84 @@ def words(codes: npt.NDArray[Any], names: list[str | None]) -> pa.Array:
     """One of a few texts for each row; `codes` index `names`."""
     if len(names) == 1:
         return constant(names[0], len(codes), pa.string())
-    return pa.array(names, pa.string()).take(pa.array(codes))
+    return listed(names, pa.string()).take(numbers(codes, pa.int32()))
 
 
 @dataclass(frozen=True, slots=True)
 class _Places:
-    """Where the elements of some rows lie, and the Arrow offsets that follow."""
+    """Where the elements of some rows lie, and where they go: `before` each row are so many elements of other rows."""
 
     offsets: pa.Buffer
     starts: Ints
     sizes: Ints
+    before: Ints
     total: int
 
     def each(self, step: int = 1) -> Ints:
         """The position of every element, one row after another."""
         if not self.total:
             return np.zeros(0, np.int64)
-        before = np.cumsum(self.sizes) - self.sizes
-        places: Ints = np.repeat(self.starts - before * step, self.sizes)
+        places: Ints = np.repeat(self.starts - self.before * step, self.sizes)
         places += np.arange(0, self.total * step, step)
         return places
 
     def gathered(self, source: Bytes, step: int) -> Bytes:
         """The bytes of all elements, row after row. Rows of the same small size are moved as wholes."""
         data = np.empty(self.total * step, np.uint8)
-        before = np.cumsum(self.sizes) - self.sizes
         seen = np.bincount(np.minimum(self.sizes, _LARGE), minlength=_LARGE + 1)
         for size in (np.flatnonzero(seen[1:_LARGE]) + 1).tolist():
             rows: Any = slice(None) if seen[size] == len(self.sizes) else np.flatnonzero(self.sizes == size)
             kind = f"V{size * step}"
             blocks = np.ndarray((max(0, len(source) - size * step + 1),), kind, source, strides=(1,))
             target = np.ndarray((self.total - size + 1,), kind, data, strides=(step,))
-            target[before[rows]] = blocks[self.starts[rows]]
+            target[self.before[rows]] = blocks[self.starts[rows]]
         for row in np.flatnonzero(self.sizes >= _LARGE).tolist() if seen[_LARGE] else ():
-            start, first, size = int(self.starts[row]), int(before[row]) * step, int(self.sizes[row]) * step
+            start, first, size = int(self.starts[row]), int(self.before[row]) * step, int(self.sizes[row]) * step
             data[first : first + size] = source[start : start + size]
         return data
 
 
 def _places(starts: Ints, sizes: Ints, valid: Bools | None) -> _Places:
-    """Only rows that have a value are looked at: most columns are mostly null."""
+    """Where few rows have a value, only those are looked at: most columns are mostly null."""
     count = len(starts)
-    offsets = np.zeros(count + 1, np.int32)
-    if valid is not None:
+    before = np.zeros(count + 1, np.int64)
+    if valid is not None and np.count_nonzero(valid) * _SPARSE < count:
         rows = np.flatnonzero(valid)
         starts, sizes = starts[rows], sizes[rows]
-        offsets[rows + 1] = sizes
-        np.cumsum(offsets, out=offsets)
-    else:
-        np.cumsum(sizes, out=offsets[1:])
-    return _Places(pa.py_buffer(offsets), starts, sizes, int(offsets[-1]))
+        before[rows + 1] = sizes
+        np.cumsum(before, out=before)
+        return _Places(pa.py_buffer(before.astype(np.int32)), starts, sizes, before[rows], int(before[-1]))
+    if valid is not None:
+        sizes = sizes * valid
+    np.cumsum(sizes, out=before[1:])
+    return _Places(pa.py_buffer(before.astype(np.int32)), starts, sizes, before[:-1], int(before[-1]))
+
+
+def spread(array: pa.Array, rows: Ints, count: int) -> pa.Array:
+    """An array without nulls as the values of these ascending rows of `count`; all other rows are null."""
+    if len(array) == count:
+        return array
+    valid = np.zeros(count, np.bool_)
+    valid[rows] = True
+    kind = array.type
+    if not (pa.types.is_list(kind) or pa.types.is_string(kind)):
+        values = held(array)
+        data = np.zeros(count, values.dtype)
+        data[rows] = values
+        return numbers(data, kind, valid)
+    gaps = np.diff(rows, prepend=-1, append=count)
+    offsets = np.repeat(np.frombuffer(array.buffers()[1], np.int32)[: len(rows) + 1], gaps)
+    buffers = [bitmap(valid), pa.py_buffer(offsets)]
+    if pa.types.is_list(kind):
+        return pa.Array.from_buffers(kind, count, buffers, children=[array.values])
+    return pa.Array.from_buffers(kind, count, [*buffers, array.buffers()[2]])
+
+
+def blobs(source: Bytes, starts: Ints, sizes: Ints) -> pa.Array:
+    """Bytes as they are."""
+    places = _places(starts, sizes, None)
+    data = source[places.each()]
+    return pa.Array.from_buffers(pa.binary(), len(starts), [None, places.offsets, pa.py_buffer(data)])
 
 
 def texts(source: Bytes, starts: Ints, sizes: Ints, valid: Bools | None = None) -> pa.Array:

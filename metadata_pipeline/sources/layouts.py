@@ -4,12 +4,13 @@
 column and the positions behind it. Tagged fields are read in rounds, the j-th tag of every record together. A record whose bytes are not
 plainly what the layout says (a null where none may be, a tag unknown or out of order, bytes left over, text that is no UTF-8) is marked
 bad and left to `describe`; so a program only has to be right about good records, and a test compares the two for all of them.
-There is no program for records with lists of structures, with fields that have no column or with secrets in every one of them: their
-rows hold JSON, which is made one by one anyway.
+Lists of structures are stepped over level by level, the j-th element of every record together. What has no column is told by its place:
+JSON is made once for each different stretch of bytes (see `aside`). There is no program for records with a secret in every one of them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
@@ -23,9 +24,13 @@ from metadata_pipeline.schemas import FIELD_COLUMNS, FLAG_CHANGES, NO_CHANGE
 from metadata_pipeline.sources.headers import Bytes, Ints
 from metadata_pipeline.sources.lockstep import Bools, pairs_of, uvarints
 
-_FORMATS: Final = {"int8": "i1", "int16": ">i2", "int32": ">i4", "int64": ">i8", "bool": "u1"}
+FORMATS: Final = {
+    "int8": "i1", "int16": ">i2", "uint16": ">u2", "int32": ">i4", "int64": ">i8", "float64": ">f8", "bool": "u1"
+}  # fmt: skip
 _HIGHEST_TAG: Final = 255
-_ELEMENTS: Final = {"int32": 4, "uuid": 16}
+_MOST_ELEMENTS: Final = 64
+"""Records with more structures in a list are left to the slow way: a round for each would cost more."""
+ELEMENTS: Final = {"int32": 4, "uuid": 16}
 
 
 @dataclass(slots=True)
@@ -45,23 +50,29 @@ class Step:
     kind: str
     array: bool
     nullable: bool
-    column: str
+    column: str | None
     default: Any
     unchanged: int | None
     flag: bool
 
+    @property
+    def sized(self) -> bool:
+        """Whether a length stands in front of it."""
+        return self.array or self.kind in ("string", "bytes")
+
     def read(self, data: Bytes, at: Ints, end: Ints, bad: Bools) -> tuple[Values, Ints]:
         """The field at each position and the positions behind; `bad` collects the records that do not fit."""
         if self.array:
-            return self._sized(data, at, end, bad, _ELEMENTS[self.kind])
+            return self._sized(data, at, end, bad, ELEMENTS[self.kind])
         if self.kind in ("string", "bytes"):
             return self._sized(data, at, end, bad, 1)
         if self.kind == "uuid":
             return Values(at), at + 16
-        values = fixed(data, at, _FORMATS[self.kind])
-        return self._number(values, bad), at + FIXED_SIZES[self.kind]
+        values = fixed(data, at, FORMATS[self.kind])
+        return self.number(values, bad), at + FIXED_SIZES[self.kind]
 
-    def _number(self, values: Any, bad: Bools) -> Values:
+    def number(self, values: Any, bad: Bools) -> Values:
+        """Numbers as the column shows them."""
         if self.flag:
             bad |= (values > 1) | (values < -1)
             return Values(values == 1, valid=values != 0)
@@ -99,7 +110,37 @@ class Step:
             return None if self.default is None else Values(zeros, zeros)
         if self.flag or self.default == self.unchanged:
             return None
-        return Values(np.full(count, self.default, np.dtype(_FORMATS[self.kind]).newbyteorder("=")))
+        return Values(np.full(count, self.default, np.dtype(FORMATS[self.kind]).newbyteorder("=")))
+
+
+@dataclass(frozen=True, slots=True)
+class Nested:
+    """A list of structures, which has no column: only where it ends is found."""
+
+    steps: tuple[Step, ...]
+    nullable: bool
+    column: None = None
+
+    def read(self, data: Bytes, at: Ints, end: Ints, bad: Bools) -> tuple[None, Ints]:
+        counts, at, long = uvarints(data, np.minimum(at, end))
+        counts = counts - 1
+        bad |= (counts > _MOST_ELEMENTS) | (counts < (-1 if self.nullable else 0))
+        if long is not None:
+            bad |= long
+        rows = np.arange(len(at))
+        for round_ in range(min(int(counts.max(initial=0)), _MOST_ELEMENTS)):
+            rows = rows[(counts[rows] > round_) & ~bad[rows]]
+            at[rows] = self._element(data, at[rows], end[rows], rows, bad)
+        return None, at
+
+    def _element(self, data: Bytes, at: Ints, end: Ints, rows: Ints, bad: Bools) -> Ints:
+        wrong = np.zeros(len(rows), np.bool_)
+        for step in self.steps:
+            _, at = step.read(data, at, end, wrong)
+        tags, at, _ = uvarints(data, np.minimum(at, end))
+        wrong |= (tags != 0) | (at > end)
+        bad[rows[wrong]] = True
+        return np.minimum(at, end)
 
 
 def fixed(data: Bytes, at: Ints, form: str) -> Any:
@@ -143,24 +184,42 @@ class Program:
 
     name: str
     version: int
-    steps: tuple[Step, ...]
+    steps: tuple[Step | Nested, ...]
     tagged: dict[int, Step]
 
     @property
     def columns(self) -> frozenset[str]:
-        return frozenset(step.column for step in (*self.steps, *self.tagged.values()))
+        named = {step.column for step in (*self.steps, *self.tagged.values())}
+        return frozenset("extra" if name is None else name for name in named)
 
-    def run(self, data: Bytes, at: Ints, end: Ints, wanted: frozenset[str]) -> tuple[list[Part], Bools]:
-        """The columns asked for, and which records are left to the slow way. A column without a part is null."""
+    @property
+    def all_named(self) -> bool:
+        """Whether every field has a column."""
+        return all(step.column is not None for step in self.steps)
+
+    def run(self, data: Bytes, at: Ints, end: Ints, wanted: frozenset[str]) -> tuple[list[Part], list[Values], Bools]:
+        """The columns asked for, the bytes of what has no column, and which records are left to the slow way.
+
+        A column without a part is null. Stretches of fields without a column follow one another in the order of the layout.
+        """
         bad = np.zeros(len(at), np.bool_)
         parts: list[Part] = []
+        aside: list[Values] = []
+        opened: Any = None
         for step in self.steps:
+            if step.column is None and opened is None:
+                opened = at
+            elif step.column is not None and opened is not None:
+                aside.append(Values(opened, at - opened))
+                opened = None
             values, at = step.read(data, at, end, bad)
-            if step.column in wanted:
-                parts.append(Part(step.column, None, values))
+            if step.column in wanted and values is not None:
+                parts.append(Part(str(step.column), None, values))
+        if opened is not None:
+            aside.append(Values(opened, at - opened))
         at = self._tags(data, at, end, wanted, parts, bad)
         bad |= at != end
-        return parts, bad
+        return parts, aside, bad
 
     def _tags(self, data: Bytes, at: Ints, end: Ints, wanted: frozenset[str], parts: list[Part], bad: Bools) -> Ints:
         counts, at, long = uvarints(data, np.minimum(at, end))
@@ -243,22 +302,35 @@ def program(key: int, version: int) -> Program | None:
     if version not in cls.VERSIONS or version not in cls.FLEXIBLE or cls.__name__ in SECRET_FIELDS:
         return None
     specs = [spec for spec in cls.FIELDS if version in spec.versions]
-    if not all(_has_step(cls, spec) for spec in specs):
+    columns = FIELD_COLUMNS.get(cls.__name__, {})
+    if not all(_has_step(spec, version, columns) for spec in specs):
         return None
     plain = tuple(_step(cls, spec, version) for spec in specs if not spec.is_tagged(version))
-    tagged = {spec.tag: _step(cls, spec, version) for spec in specs if spec.is_tagged(version)}
+    tagged = {spec.tag: _field(cls, spec, version) for spec in specs if spec.is_tagged(version)}
     return Program(cls.__name__, version, plain, tagged)
 
 
-def _has_step(cls: type[Message], spec: FieldSpec) -> bool:
-    if spec.name not in FIELD_COLUMNS.get(cls.__name__, {}) or spec.struct is not None:
+def _has_step(spec: FieldSpec, version: int, columns: Mapping[str, str]) -> bool:
+    if spec.is_tagged(version) and spec.name not in columns:
         return False
-    return spec.kind in _ELEMENTS if spec.array else spec.kind in _FORMATS or spec.kind in ("string", "uuid")
+    if spec.struct is None:
+        return spec.kind in ELEMENTS if spec.array else spec.kind in FORMATS or spec.kind in ("string", "uuid")
+    inner = [each for each in spec.struct.FIELDS if version in each.versions]
+    plain = all(each.struct is None and not each.is_tagged(version) for each in inner)
+    return spec.array and plain and all(_has_step(each, version, columns) for each in inner)
 
 
-def _step(cls: type[Message], spec: FieldSpec, version: int) -> Step:
+def _step(cls: type[Message], spec: FieldSpec, version: int) -> Step | Nested:
+    if spec.struct is None:
+        return _field(cls, spec, version)
+    inner = (each for each in spec.struct.FIELDS if version in each.versions)
+    return Nested(tuple(_field(cls, each, version, inside=True) for each in inner), version in spec.nullable)
+
+
+def _field(cls: type[Message], spec: FieldSpec, version: int, *, inside: bool = False) -> Step:
     name = cls.__name__
+    column = None if inside else FIELD_COLUMNS.get(name, {}).get(spec.name)
     return Step(
-        spec.name, spec.kind, spec.array, version in spec.nullable, FIELD_COLUMNS[name][spec.name], spec.default,
+        spec.name, spec.kind, spec.array, version in spec.nullable, column, spec.default,
         NO_CHANGE.get((name, spec.name)), name == FLAG_CHANGES[0] and spec.name in FLAG_CHANGES[1],
     )  # fmt: skip

@@ -137,7 +137,8 @@ def _step(raw: bytes, data: Bytes, batches: tuple[Ints, Ints, Ints], first: Ints
     at, limit, slot = starts[order], ends[order], first[order]
     pairs = pairs_of(data)
     step = 0
-    active = int(np.searchsorted(left, -step, side="left"))
+    still = np.searchsorted(left, -np.arange(int(counts.max(initial=0)) + 1), side="left").tolist()
+    active = still[0]
     while active > FEW:
         now = at[:active]
         place[slot[:active] + step] = now
@@ -146,7 +147,7 @@ def _step(raw: bytes, data: Bytes, batches: tuple[Ints, Ints, Ints], first: Ints
             jumps = _careful(data, now, jumps)
         np.minimum(now + jumps, limit[:active], out=now)
         step += 1
-        active = int(np.searchsorted(left[:active], -step, side="left"))
+        active = still[step]
     for index in range(active):
         begin, count = int(slot[index]) + step, -int(left[index]) - step
         places, at[index] = _walk(raw, int(at[index]), int(limit[index]), count)

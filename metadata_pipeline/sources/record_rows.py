@@ -12,13 +12,14 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from controller_runtime.metadata.records import FRAME_VERSION, RECORD_NAMES
 from controller_runtime.protocol.record_batch import CONTROL_BIT
 from metadata_pipeline.redaction import is_secret_config
 from metadata_pipeline.schemas import columns_of
 from metadata_pipeline.sources.batch_rows import Maker, assemble, where
-from metadata_pipeline.sources.columns import numbers, timestamps, words
+from metadata_pipeline.sources.columns import blobs, held, listed, numbers, timestamps, words
 from metadata_pipeline.sources.describe import Described, describe
 from metadata_pipeline.sources.faults import Fault
 from metadata_pipeline.sources.headers import Ints
@@ -27,12 +28,17 @@ from metadata_pipeline.sources.lockstep import Bools
 from metadata_pipeline.sources.options import TYPE_NAMES, ReadOptions, bounds
 from metadata_pipeline.sources.payload import Payload, payloads
 from metadata_pipeline.sources.piece import Batches
+from metadata_pipeline.sources.shapes import WORTH, shaped
 from metadata_pipeline.sources.store import Store
 
 BLOCK_ROWS: Final = 1 << 17
 _CONFIG_KEY: Final = 4
 _TOLD_BY_DECODING: Final = frozenset(("extra", "raw", "redacted", "fault", "detail"))
 _SLOW: Final = -1
+_NOTHING: Final = listed([b""], pa.binary())[0]
+_TEXTS: Final[dict[tuple[str, int, bytes], bytes]] = {}
+_MOST_TEXTS: Final = 4096
+"""JSON that was made before: a broker that registers again says nearly the same."""
 _NAMES: Final[list[str | None]] = [None, *sorted(TYPE_NAMES)]
 _CODES: Final = {name: code for code, name in enumerate(_NAMES)}
 _KEYS: Final = {name: key for key, name in RECORD_NAMES.items()}
@@ -75,7 +81,7 @@ def _chosen(payload: Payload, options: ReadOptions) -> Ints:
         wanted = np.zeros(128 + 1, np.bool_)
         wanted[[_KEYS[name] for name in options.types if name in _KEYS]] = True
         wanted[_SLOW] = True  # decided when it is decoded
-        keys, _ = _kinds(payload, np.arange(len(payload.offset)))
+        keys, _ = _kinds(payload, slice(None))
         known = np.isin(keys, [_SLOW, *RECORD_NAMES])
         keep = _and(keep, wanted[keys] | ~known)
     return np.arange(len(payload.offset)) if keep is None else np.flatnonzero(keep)
@@ -85,7 +91,7 @@ def _and(keep: Any, more: Bools) -> Bools:
     return more if keep is None else keep & more
 
 
-def _kinds(payload: Payload, rows: Ints) -> tuple[Ints, Ints]:
+def _kinds(payload: Payload, rows: Any) -> tuple[Ints, Ints]:
     """Record key and version of metadata records in the usual frame; -1 for all others."""
     head = fixed(payload.data, payload.value_start[rows], "<u4").astype(np.int64)
     usual = ((head & 0x8080FF) == FRAME_VERSION) & (payload.value_size[rows] >= 3)
@@ -106,7 +112,12 @@ class _Block:
         self.is_lost = rows < 0
         self.some_lost = bool(self.is_lost.any())
         self.present = None if not self.some_lost else ~self.is_lost
+        beside = not self.some_lost and len(rows) == int(rows[-1] - rows[0]) + 1
+        self.some: Any = slice(int(rows[0]), int(rows[-1]) + 1) if beside else rows
+        """The records, as a view where they lie side by side."""
         self.batch = self._of_records(payload.batch, -1 - rows)
+        self.value_start = self._of_records(payload.value_start, np.zeros(len(rows), np.int64))
+        self.value_size = self._of_records(payload.value_size, np.zeros(len(rows), np.int64))
         self.store = Store(payload.data, len(rows), self.wanted)
         self.types = np.zeros(len(rows), np.int8)
         self.ids = np.zeros(len(rows), np.int32)
@@ -117,12 +128,12 @@ class _Block:
         self.redacted = np.zeros(len(rows), np.bool_)
         self.unwanted: list[int] = []
 
-    def _of_records(self, values: Ints, otherwise: Any) -> Ints:
+    def _of_records(self, values: Ints, otherwise: Any) -> Any:
         """A column over records as a column over rows; lost batches have the other value."""
         if self.present is None:
-            return values[self.rows]
+            return values[self.some]
         otherwise[self.present] = values[self.rows[self.present]]
-        return otherwise  # type: ignore[no-any-return]
+        return otherwise
 
     def table(self) -> pa.RecordBatch:
         self._decode()
@@ -131,12 +142,12 @@ class _Block:
         if self.unwanted:
             keep = np.ones(len(self.rows), np.bool_)
             keep[self.unwanted] = False
-            made = made.filter(pa.array(keep))
+            made = made.filter(numbers(keep, pa.bool_()))
         return made
 
     def _decode(self) -> None:
         records = np.flatnonzero(self.present) if self.present is not None else np.arange(len(self.rows))
-        keys, versions = _kinds(self.payload, self.rows[records])
+        keys, versions = _kinds(self.payload, self.rows[records] if self.some_lost else self.some)
         codes = np.where(keys < 0, 0, keys * 128 + versions + 1)
         slow: list[Ints] = []
         for code in np.flatnonzero(np.bincount(codes, minlength=1)).tolist():
@@ -157,12 +168,17 @@ class _Block:
         if not self.wanted & (decoder.columns | _TOLD_BY_DECODING):
             self._label(group, decoder, key)
             return group[:0]
-        records = self.rows[group]
-        start, size = payload.value_start[records], payload.value_size[records]
+        if decoder.all_named and key != _CONFIG_KEY and len(group) >= WORTH:
+            group = self._shaped(decoder, key, group)
+            if not len(group):
+                return group
+        start, size = self.value_start[group], self.value_size[group]
         needed = (
             self.wanted | {"resource_type", "resource_name", "name", "value"} if key == _CONFIG_KEY else self.wanted
         )
-        parts, bad = decoder.run(payload.data, start + 3, start + size, needed)
+        parts, aside, bad = decoder.run(payload.data, start + 3, start + size, needed)
+        if aside and "extra" in self.wanted:
+            parts.append(self._told(decoder, self.rows[group], aside, bad))
         clean = not bad.any()
         for part in parts:
             if part.column in self.wanted:
@@ -173,6 +189,55 @@ class _Block:
             self._hide(group, {part.column: part.values for part in parts}, bad)
         left: Ints = group[bad]
         return left
+
+    def _shaped(self, decoder: Program, key: int, group: Ints) -> Ints:
+        """Decode the records of common shapes; returns the others."""
+        left = np.ones(len(group), np.bool_)
+        start, size = self.value_start[group], self.value_size[group]
+        for taken, parts in shaped(decoder, self.payload.data, start, size, self.wanted):
+            rows = group[taken]
+            left[taken] = False
+            for part in parts:
+                self.store.put(part.column, rows, part.values)
+        self._label(group, decoder, key)
+        return group[left]
+
+    def _told(self, decoder: Program, records: Ints, aside: list[Values], bad: Bools) -> Part:
+        """What has no column as JSON, made once for each different stretch of bytes. What cannot be told becomes bad."""
+        for each in aside:
+            each.size = np.where(bad, 0, each.size)
+        stretches = [blobs(self.payload.data, each.data, each.size) for each in aside]
+        joined = stretches[0] if len(stretches) == 1 else pc.binary_join_element_wise(*stretches, _NOTHING)
+        coded = joined.dictionary_encode()
+        which = held(coded.indices)
+        first = np.full(len(coded.dictionary), -1, np.int64)
+        rows = np.flatnonzero(~bad)[::-1]
+        first[which[rows]] = records[rows]
+        places, sizes = np.zeros(len(first), np.int64), np.full(len(first), -1, np.int64)
+        for code, (record, stretch) in enumerate(zip(first.tolist(), coded.dictionary.to_pylist(), strict=True)):
+            if record >= 0 and (text := self._text(decoder, record, stretch)) is not None:
+                places[code], sizes[code] = self.store.aside(text), len(text)
+        bad |= sizes[which] < 0
+        return Part("extra", None, Values(places[which], sizes[which]))
+
+    def _text(self, decoder: Program, record: int, stretch: bytes) -> bytes | None:
+        """The JSON of one record's fields without a column; None when the slow way has to say what is wrong."""
+        place = decoder.name, decoder.version, stretch
+        known = _TEXTS.get(place)
+        if known is None:
+            found = self._described(record, control=False)
+            if found.fault is not None or found.extra is None:
+                return None
+            if len(_TEXTS) >= _MOST_TEXTS:
+                _TEXTS.clear()
+            known = _TEXTS[place] = found.extra.encode()
+        return known
+
+    def _described(self, record: int, *, control: bool) -> Described:
+        payload = self.payload
+        key = _slice(payload.raw, int(payload.key_start[record]), int(payload.key_size[record]))
+        value = _slice(payload.raw, int(payload.value_start[record]), int(payload.value_size[record]))
+        return describe(key, value, control=control, redactor=self.options.redactor)
 
     def _label(self, rows: Ints, decoder: Program, key: int) -> None:
         self.types[rows] = _CODES[decoder.name]
@@ -190,30 +255,21 @@ class _Block:
 
     def _hide(self, rows: Ints, columns: dict[str, Values], bad: Bools) -> None:
         """Replace the values of secret configurations."""
-        raw = self.payload.raw
-        kinds = columns["resource_type"].data.tolist()
-        names, sizes = columns["name"].data.tolist(), columns["name"].size.tolist()
-        value = columns["value"]
-        known: dict[tuple[int, bytes], bool] = {}
-        for index, (kind, start, size, skip) in enumerate(zip(kinds, names, sizes, bad.tolist(), strict=True)):
-            if skip:
-                continue
-            name = raw[start : start + size]
-            secret = known.get((kind, name))
-            if secret is None:
-                secret = known[kind, name] = is_secret_config(kind, name.decode())
-            if not secret or (value.valid is not None and not value.valid[index]):
-                continue
+        raw, name, value = self.payload.raw, columns["name"], columns["value"]
+        some = np.flatnonzero(~bad if value.valid is None else ~bad & value.valid)
+        coded = blobs(self.payload.data, name.data[some], name.size[some]).dictionary_encode()
+        kinds = columns["resource_type"].data[some].astype(np.int64)
+        pairs, which = np.unique(held(coded.indices).astype(np.int64) * 256 + (kinds & 255), return_inverse=True)
+        names = [each.decode() for each in coded.dictionary.to_pylist()]
+        secret = [is_secret_config((pair + 128) % 256 - 128, names[pair // 256]) for pair in pairs.tolist()]
+        for index in some[np.array(secret, np.bool_)[which]].tolist():
             row, at = int(rows[index]), int(value.data[index])
             self.store.set("value", row, self.options.redactor.fingerprint(raw[at : at + int(value.size[index])]))
             self.redacted[row] = True
 
     def _single(self, row: int) -> None:
-        payload, record = self.payload, int(self.rows[row])
-        control = bool(payload.batches.headers[int(self.batch[row])]["attributes"] & CONTROL_BIT)
-        key = _slice(payload.raw, int(payload.key_start[record]), int(payload.key_size[record]))
-        value = _slice(payload.raw, int(payload.value_start[record]), int(payload.value_size[record]))
-        found = describe(key, value, control=control, redactor=self.options.redactor)
+        control = bool(self.payload.batches.headers[int(self.batch[row])]["attributes"] & CONTROL_BIT)
+        found = self._described(int(self.rows[row]), control=control)
         if self.options.types is not None and found.fault is None and found.type not in self.options.types:
             self.unwanted.append(row)
             return

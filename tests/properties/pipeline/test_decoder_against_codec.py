@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import tempfile
 from pathlib import Path
@@ -11,10 +12,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from controller_runtime.metadata.records import record_class
+from controller_runtime.metadata.records import encode_record, record_class
 from controller_runtime.protocol.compression import Compression
+from controller_runtime.protocol.messages.register_broker_record import BrokerEndpoint, RegisterBrokerRecord
 from controller_runtime.protocol.record_batch import Record, encode_batch
 from metadata_pipeline.redaction import Redactor
+from metadata_pipeline.sources import record_rows
+from metadata_pipeline.sources.describe import describe
 from metadata_pipeline.sources.layouts import program
 from metadata_pipeline.sources.options import ReadOptions
 from metadata_pipeline.sources.segments import list_segments
@@ -60,8 +64,50 @@ def test_the_common_records_are_decoded_as_columns() -> None:
     assert fast >= {
         "PartitionRecord", "PartitionChangeRecord", "TopicRecord", "ConfigRecord", "NoOpRecord", "RemoveTopicRecord",
         "BrokerRegistrationChangeRecord", "ProducerIdsRecord", "FeatureLevelRecord", "FenceBrokerRecord", "BeginTransactionRecord",
+        "RegisterBrokerRecord", "RegisterControllerRecord", "ClientQuotaRecord", "AccessControlEntryRecord",
     }  # fmt: skip
     assert not fast & {"UserScramCredentialRecord", "DelegationTokenRecord", "RemoveDelegationTokenRecord"}
+
+
+@pytest.mark.parametrize(("key", "version"), VERSIONS, ids=str)
+def test_records_laid_out_alike_and_nearly_alike_decode_as_the_runtime_decodes_them(
+    key: int, version: int, run_seed: int
+) -> None:
+    """Hundreds of one shape, so that they are sliced; among them some with another byte anywhere, length and tag bytes too."""
+    dice = random.Random(f"{run_seed} {key} {version}")
+    models = [random_record(dice, key, version) for _ in range(3)]
+    records = []
+    for offset in range(400):
+        value = bytearray(dice.choice(models))
+        if dice.random() < 0.3:
+            value[dice.randrange(len(value))] = dice.choice((0, 1, 2, 0x7F, 0x80, 0xC3, 0xFF, dice.randrange(256)))
+        records.append(Record(offset, 5, None, bytes(value)))
+    data = encode_batch(records)
+    for redactor in (Redactor(KEY), Redactor(include_secrets=True)):
+        assert differences(data, ReadOptions(redactor=redactor)) == []
+
+
+def test_what_has_no_column_is_told_once_for_equal_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Brokers register again and again with the same endpoints and features: no work for each record."""
+    asked = []
+
+    def counted(*arguments: Any, **named: Any) -> Any:
+        asked.append(arguments)
+        return describe(*arguments, **named)
+
+    monkeypatch.setattr(record_rows, "describe", counted)
+    values = []
+    for number in range(600):
+        endpoint = BrokerEndpoint(name="PLAIN", host=f"told-once-{number % 3}.example", port=9092)
+        record = RegisterBrokerRecord(
+            broker_id=number % 3, broker_epoch=number, end_points=(endpoint,) * (1 + number % 2)
+        )
+        values.append(encode_record(record, 4))
+    path = log_directory(tmp_path, encode_batch([Record(n, 5, None, value) for n, value in enumerate(values)]))
+    rows = rows_of(path)
+    assert [row["broker_epoch"] for row in rows] == list(range(600))
+    assert {len(json.loads(row["extra"])["endPoints"]) for row in rows} == {1, 2}
+    assert len(asked) == 6
 
 
 @SETTINGS
