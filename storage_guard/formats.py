@@ -31,6 +31,9 @@ RACK_ANNOTATION: Final = "kraft.quorate.dev/rack"
 NO_RACK: Final = "-"
 """The rack annotation of a pod whose Kubernetes node lacks the label: no label's value looks like this, and absent means wait."""
 
+HOST_IP: Final = "${HOST_IP}"
+"""Stands in a configuration for the address of the Kubernetes node on which the pod runs: only the pod knows it."""
+
 NO_INITIAL_CONTROLLERS: Final = "--no-initial-controllers"
 INITIAL_CONTROLLERS_PREFIX: Final = "--initial-controllers="
 

@@ -13,7 +13,7 @@ from typing import Self
 from controller_runtime.storage.filesystem import FileSystem, join, read_whole
 from controller_runtime.storage.small_files import write_atomically
 from storage_guard.facts import Journal, LedgerFacts, PodFacts
-from storage_guard.formats import NO_RACK, BadFormat, Grant, Identity, config_hash
+from storage_guard.formats import HOST_IP, NO_RACK, BadFormat, Grant, Identity, config_hash
 
 _JOURNAL: str = "journal.json"
 
@@ -37,6 +37,8 @@ class Environment:
     config_file: str
     config_hash: str
     rack_required: bool
+    host_ip: str = ""
+    """Of the Kubernetes node, for listeners that are reached by its ports."""
 
     @classmethod
     def read(cls, values: Mapping[str, str]) -> Self:
@@ -59,6 +61,7 @@ class Environment:
             config_file=need("CONFIG_FILE"),
             config_hash=need("CONFIG_HASH"),
             rack_required=need("RACK") == "Required",
+            host_ip=values.get("HOST_IP", ""),
         )
 
 
@@ -121,6 +124,8 @@ class Pod:
     def write_config(self, text: str, rack: str) -> str:
         """Put the node's configuration where it will be read from; returns the template's hash."""
         whole = text if rack == NO_RACK else f"{text}broker.rack={rack}\n"
+        if host := self.environment.host_ip:
+            whole = whole.replace(HOST_IP, f"[{host}]" if ":" in host else host)
         write_atomically(self.filesystem, self.environment.config_file, whole.encode())
         return config_hash(text)
 

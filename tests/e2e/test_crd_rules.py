@@ -92,6 +92,11 @@ WRONG: list[tuple[str, Any, str]] = [
     ("spec.config.broker", {"num.partitions": "1\nnode.id=7"}, "a value of config is one line"),
     ("spec.probes", "Guess", "Unsupported value"),
     ("spec.lifecycle.state", "Paused", "Unsupported value"),
+    (
+        "spec.endpoints.broker",
+        [{"name": "PLAINTEXT", "port": 9092, "exposure": "NodePort"}],
+        "the first broker listener is the brokers' own",
+    ),
     ("spec.bootstrap.policy", "Always", "Unsupported value"),
     ("spec.deletionPolicy.volumes", "Keep", "Unsupported value"),
     (UNKNOWN_FIELD, 1, 'unknown field "spec.nonsense"'),
@@ -230,7 +235,7 @@ def test_a_resource_with_an_image_only_gets_every_default(kubernetes: Kubernetes
         "probes": "HTTP",
         "endpoints": {
             "controller": [{"name": "CONTROLLER", "port": 9093}],
-            "broker": [{"name": "PLAINTEXT", "port": 9092}],
+            "broker": [{"name": "PLAINTEXT", "port": 9092, "exposure": "ClusterInternal"}],
         },
         "config": {},
         "controllers": {

@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
+from typing import Any
 
 from controller_runtime.identifiers import Uuid
 from kraft_operator.actions import (
@@ -162,6 +163,8 @@ class World:
         self.expands = True
         """Whether the class of all volumes allows them to grow."""
         self.lost: set[str] = set()
+        self.node_ports: dict[str, int] = {}
+        self.balancers = False
         """Directory ids whose node has run and whose disk is gone: none of them may ever be made again."""
         self.restarts: list[int] = []
         """Node ids of pods that the operator restarted, in order."""
@@ -330,6 +333,8 @@ class World:
                 role,
                 group,
                 replicas,
+        if kind == "Service":
+            manifest = self._served(manifest)
                 revision,
                 target=target,
                 volume_size=manifest["spec"]["volumeClaimTemplates"][0]["spec"]["resources"]["requests"]["storage"],
@@ -350,6 +355,22 @@ class World:
         for each in [node for node in self.pods if node not in self.sets]:
             del self.pods[each]
             moved = True
+    def _served(self, manifest: dict[str, Any]) -> dict[str, Any]:
+        """With what Kubernetes adds: ports of the nodes; the address of a balancer once there is one."""
+        spec, name = manifest["spec"], manifest["metadata"]["name"]
+        if spec["type"] == "ClusterIP":
+            return manifest
+        self.node_ports.setdefault(name, 30000 + len(self.node_ports))
+        ports = [{**each, "nodePort": self.node_ports[name]} for each in spec["ports"]]
+        ingress = [{"ip": f"192.0.2.{self.node_ports[name] - 30000}"}] if self.balancers else []
+        return {**manifest, "spec": {**spec, "ports": ports}, "status": {"loadBalancer": {"ingress": ingress}}}
+
+    def balance(self) -> None:
+        """Somebody installs what gives addresses to load balancers."""
+        self.balancers = True
+        for child in [each for each in self.children.values() if each.kind == "Service"]:
+            self._apply(child.live)
+
         return moved
 
     def _step(self, node_id: int) -> bool:

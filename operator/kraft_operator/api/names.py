@@ -66,6 +66,16 @@ def bootstrap_service(cluster: str) -> str:
     return f"{cluster}-bootstrap"
 
 
+def exposed_service(cluster: str, role: str, node_id: int, listener: str) -> str:
+    """By which clients outside reach one broker's listener."""
+    return f"{node_name(cluster, role, node_id)}-{listener.lower()}"
+
+
+def exposed_bootstrap(cluster: str, listener: str) -> str:
+    """By which they begin."""
+    return f"{bootstrap_service(cluster)}-{listener.lower()}"
+
+
 def ledger_name(cluster: str) -> str:
     return f"{cluster}-ledger"
 

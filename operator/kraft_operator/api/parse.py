@@ -20,6 +20,7 @@ from kraft_operator.api.spec import (
     ClusterSpec,
     Config,
     Group,
+    Exposure,
     Image,
     KRaftCluster,
     LifecycleState,
@@ -49,6 +50,7 @@ _LISTENER_NAME: Final = re.compile(r"^[A-Z][A-Z0-9]{0,14}$")
 _DIGEST: Final = re.compile(r"^sha256:[0-9a-f]{64}$")
 _PROPERTY_KEY: Final = re.compile(r"^[A-Za-z0-9._-]{1,253}$")
 _RESERVED_PORTS: Final = frozenset({names.HTTP_PORT})
+MAX_SERVICE_NAME: Final = 63
 
 
 def parse_cluster(resource: Mapping[str, Any]) -> KRaftCluster:
@@ -67,6 +69,7 @@ def parse_cluster(resource: Mapping[str, Any]) -> KRaftCluster:
         uid=metadata.text("uid", ""),
         generation=metadata.number("generation", 0),
         spec=spec,
+    _check_exposed_names(name, spec)
         restart=metadata.texts("annotations").get(names.ANNOTATION_RESTART, ""),
         approve=metadata.texts("annotations").get(names.ANNOTATION_APPROVE, ""),
         source=source.values,
@@ -125,6 +128,8 @@ def _check_listeners(spec: ClusterSpec) -> Iterator[tuple[str, str]]:
             if listener.port in taken_ports:
                 yield f"endpoints.{role}", f"port {listener.port} of {listener.name} is taken"
             taken_names.add(listener.name)
+    if spec.broker_listeners[0].exposed:
+        yield "endpoints.broker", "the first listener is the brokers' own and stays ClusterInternal"
             taken_ports.add(listener.port)
 
 
@@ -135,6 +140,16 @@ def _path(spec: ClusterSpec, group: Group) -> str:
 def _recovery(policy: Reader) -> RecoveryPolicy:
     text = policy.text("debounce", "10s")
     return RecoveryPolicy(
+def _check_exposed_names(cluster: str, spec: ClusterSpec) -> None:
+    """A Service's name has 63 characters; the schema cannot see the parts of this one together."""
+    for listener in (each for each in spec.broker_listeners if each.exposed):
+        for pool in spec.broker_pools:
+            longest = names.exposed_service(cluster, pool.name, pool.node_id_range.end, listener.name)
+            if len(longest) > MAX_SERVICE_NAME:
+                problem = f"the Service {longest} would have more than {MAX_SERVICE_NAME} characters: shorten {listener.name}"
+                raise InvalidSpec("spec.endpoints.broker", problem)
+
+
         policy.choice("lostDisk", LostDisk, LostDisk.REPLACE),
         duration(text, policy.at("debounce")),
         policy.choice("nodeGone", NodeGone, NodeGone.WAIT),
@@ -239,7 +254,8 @@ def _listeners(endpoints: Reader, role: str, default: Listener) -> tuple[Listene
         raise InvalidSpec(endpoints.at(role), "at least one listener is needed")
     listeners = []
     for item in endpoints.items(role):
-        listener = Listener(item.text("name"), item.number("port"))
+        exposure = item.choice("exposure", Exposure, Exposure.CLUSTER_INTERNAL)
+        listener = Listener(item.text("name"), item.number("port"), exposure, item.optional_text("advertisedHost"))
         if not _LISTENER_NAME.match(listener.name) or listener.name == "HTTP":
             raise InvalidSpec(
                 item.at("name"), f"{listener.name!r}: a listener's name is up to 15 of A-Z and 0-9, and not HTTP"

@@ -13,7 +13,7 @@ from kraft_operator.manifests.context import Context, Images, Manifest, NodePlan
 from kraft_operator.manifests.nodes import revision_of, stateful_set
 from kraft_operator.manifests.policies import disruption_budgets, network_policies
 from kraft_operator.manifests.properties import config_map
-from kraft_operator.manifests.services import services
+from kraft_operator.manifests.services import exposed_services, services
 
 
 def cluster_objects(
@@ -30,6 +30,7 @@ def cluster_objects(
     context = Context(cluster, cluster_id, controllers, images)
     objects = [
         *services(cluster),
+        *exposed_services(cluster, sorted(nodes)),
         *network_policies(cluster, images),
         *disruption_budgets(cluster, voters_needed),
     ]
@@ -37,7 +38,7 @@ def cluster_objects(
         name: Context(good, cluster_id, controllers, of_then) for name, (good, of_then) in (rolled_back or {}).items()
     }
     revisions: dict[str, str] = {}
-    for node in sorted(nodes):
+    for node in sorted(each for each in nodes if not each.pending):
         of_group = contexts.get(node.group, context)
         if node.group not in revisions:
             revisions[node.group] = revision_of(of_group, of_group.group(node))

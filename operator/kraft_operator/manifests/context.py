@@ -34,6 +34,10 @@ class NodePlan:
     held: bool = False
     volume_size: str = ""
     """What its claim template asks for, while that is not yet what the resource asks for."""
+    addresses: tuple[tuple[str, str, int], ...] = ()
+    """(Listener, host, port) that clients outside are told; a host that only the pod knows is `HOST_IP`."""
+    pending: bool = False
+    """An address is not known yet: what there is of the node stays as it is."""
 
 
 @dataclass(frozen=True, slots=True)

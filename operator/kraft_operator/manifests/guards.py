@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Final
 
 from kraft_operator.api import names
-from kraft_operator.api.spec import Group, Role
+from kraft_operator.api.spec import Exposure, Group, Role
 from kraft_operator.manifests.context import Context, Manifest, NodePlan
 from kraft_operator.manifests.properties import DATA_PATH, FILE_NAME, LOG_PATH
 from storage_guard.formats import (
@@ -120,7 +120,13 @@ def _guard_environment(context: Context, node: NodePlan, config_hash: str) -> li
         "CONFIG_HASH": config_hash,
         "RACK": "Required" if group.rack_node_label else "None",
     }
-    return [{"name": name, "value": value} for name, value in values.items()]
+    environment: list[Manifest] = [{"name": name, "value": value} for name, value in values.items()]
+    if group.role is Role.BROKER and any(
+        each.exposure is Exposure.NODE_PORT for each in context.cluster.spec.broker_listeners
+    ):
+        source = {"fieldRef": {"apiVersion": "v1", "fieldPath": "status.hostIP"}}
+        environment.append({"name": "HOST_IP", "valueFrom": source})
+    return environment
 
 
 def _format(context: Context, group: Group) -> Manifest:

@@ -21,7 +21,7 @@ LOG_PATH: Final = f"{DATA_PATH}/log"
 def server_properties(context: Context, node: NodePlan) -> str:
     """The operator's keys first, then the user's in order; the user's never repeat the operator's (`api.config_keys`)."""
     group = context.group(node)
-    own = _render(_own_properties(context, group, node.node_id).items())
+    own = _render(_own_properties(context, group, node).items())
     user = _render(sorted(_user_properties(context, group).items()))
     return f"# Written by kraft-operator for node {node.node_id}.\n{own}" + (
         f"# From spec.config.\n{user}" if user else ""
@@ -42,10 +42,10 @@ def config_map(context: Context, node: NodePlan) -> Manifest:
     }
 
 
-def _own_properties(context: Context, group: Group, node_id: int) -> dict[str, str]:
+def _own_properties(context: Context, group: Group, node: NodePlan) -> dict[str, str]:
     spec = context.cluster.spec
     listeners = spec.controller_listeners if group.role is Role.CONTROLLER else spec.broker_listeners
-    host = context.cluster.host(group, node_id)
+    host, node_id = context.cluster.host(group, node.node_id), node.node_id
     default_port = spec.controller_listeners[0].port
     voters = (f"{context.cluster.voter_host(voter)}:{default_port}" for voter in context.controller_ids)
     properties = {
@@ -53,7 +53,7 @@ def _own_properties(context: Context, group: Group, node_id: int) -> dict[str, s
         "node.id": str(node_id),
         "log.dirs": LOG_PATH,
         "listeners": _endpoints(listeners, ""),
-        "advertised.listeners": _endpoints(listeners, host),
+        "advertised.listeners": ",".join(_advertised(listener, host, node) for listener in listeners),
         "listener.security.protocol.map": ",".join(
             f"{listener.name}:PLAINTEXT" for listener in (*spec.controller_listeners, *spec.broker_listeners)
         ),
@@ -64,6 +64,15 @@ def _own_properties(context: Context, group: Group, node_id: int) -> dict[str, s
     if group.role is Role.BROKER:
         properties["inter.broker.listener.name"] = spec.broker_listeners[0].name
     return properties
+
+
+def _advertised(listener: Listener, host: str, node: NodePlan) -> str:
+    """Pods are told the pod's name; clients outside what the planner has found for this node, which a revision's name does not hold."""
+    if not listener.exposed:
+        return f"{listener.name}://{host}:{listener.port}"
+    found = next((each for each in node.addresses if each[0] == listener.name), None)
+    outside, port = (found[1], found[2]) if found else (listener.exposure.value.lower(), listener.port)
+    return f"{listener.name}://{listener.advertised_host or outside}:{port}"
 
 
 def _user_properties(context: Context, group: Group) -> Mapping[str, str]:

@@ -1,16 +1,17 @@
-"""The two Services of a cluster.
+"""The Services of a cluster.
 
 `C-nodes` is headless and publishes pods before they are ready: voters must find each other before any of them can be. Its name is
-in every voter's endpoint. `C-bootstrap` is where clients begin: ready brokers only.
+in every voter's endpoint. `C-bootstrap` is where clients begin: ready brokers only. A listener that is exposed has one more of these, and one per
+broker, because a client must reach the very broker that it was told of.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from kraft_operator.api import names
 from kraft_operator.api.spec import KRaftCluster, Listener, Role
-from kraft_operator.manifests.context import Manifest, metadata, role_selector, selector
+from kraft_operator.manifests.context import Manifest, NodePlan, metadata, node_selector, role_selector, selector
 
 
 def services(cluster: KRaftCluster) -> list[Manifest]:
@@ -43,6 +44,24 @@ def bootstrap_service(cluster: KRaftCluster) -> Manifest:
     )
 
 
+def exposed_services(cluster: KRaftCluster, nodes: Sequence[NodePlan]) -> list[Manifest]:
+    """For clients outside: a way to begin, and a way to every broker."""
+    found = []
+    for listener in (each for each in cluster.spec.broker_listeners if each.exposed):
+        shape = {"type": listener.exposure.value, "ports": _ports([listener])}
+        begin = {**shape, "selector": role_selector(cluster, Role.BROKER)}
+        found.append(_service(cluster, names.exposed_bootstrap(cluster.name, listener.name), begin))
+        for node in nodes:
+            group = cluster.spec.group(node.group)
+            if group is None or group.role is not Role.BROKER:
+                continue
+            chosen = node_selector(cluster, group, node.node_id)
+            own = {**shape, "publishNotReadyAddresses": True, "selector": chosen}
+            name = names.exposed_service(cluster.name, node.group, node.node_id, listener.name)
+            found.append(_service(cluster, name, own, chosen))
+    return found
+
+
 def port_name(listener: Listener) -> str:
     """Listener names are upper-case letters and digits, at most 15: their lower case is a port's name."""
     return listener.name.lower()
@@ -55,10 +74,10 @@ def _ports(listeners: Iterable[Listener]) -> list[Manifest]:
     ]
 
 
-def _service(cluster: KRaftCluster, name: str, spec: Manifest) -> Manifest:
+def _service(cluster: KRaftCluster, name: str, spec: Manifest, extra: Manifest | None = None) -> Manifest:
     return {
         "apiVersion": "v1",
         "kind": "Service",
-        "metadata": metadata(cluster, name),
+        "metadata": metadata(cluster, name, extra),
         "spec": {"type": "ClusterIP", **spec},
     }

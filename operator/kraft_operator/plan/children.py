@@ -41,6 +41,8 @@ def sync_children(now: Situation) -> Verdict:
         elif _differs(intent, child.live, now.settled):
             actions.append(ApplyChild(intent, "it differs from what it should be"))
     pools = {group.name for group in now.cluster.spec.groups}
+    pending = {str(node.node_id) for node in now.nodes if node.pending}
+    live = {key: each for key, each in live.items() if _node_of(each) not in pending}
     actions += [
         DeleteChild(child.api, child.kind, child.name, child.uid, "nothing wants it any more")
         for child in live.values()
@@ -114,6 +116,10 @@ def _unwanted(child: Child, now: Situation, pools: set[str]) -> bool:
     if child.live["metadata"].get("deletionTimestamp"):
         return False
     return names.LABEL_NODE_ID not in labels or labels.get(names.LABEL_POOL) in pools
+
+
+def _node_of(child: Child) -> str | None:
+    return (child.live["metadata"].get("labels") or {}).get(names.LABEL_NODE_ID)
 
 
 def _projection(intent: Any, live: Any) -> Any:

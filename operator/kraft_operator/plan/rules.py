@@ -22,6 +22,7 @@ from kraft_operator.plan.adoption import (
 )
 from kraft_operator.plan.approval import UNDER_WAY, held_back, keep_budget, nodes_that_are, waiting
 from kraft_operator.plan.children import sync_children
+from kraft_operator.plan.exposure import find_addresses
 from kraft_operator.plan.grants import grant_disks, nudge_gates, restart_stuck_gates, start_formation
 from kraft_operator.plan.health import report_pods
 from kraft_operator.plan.hibernation import put_to_sleep
@@ -68,6 +69,7 @@ RULES: Final[tuple[Rule, ...]] = (
     sync_children,
     tell_racks,
     grant_disks,
+    find_addresses,
     nudge_gates,
     annotate_claims,
     discard_old_copies,

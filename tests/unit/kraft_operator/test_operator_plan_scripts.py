@@ -3,7 +3,7 @@
 Commands, one a line: `cluster` (a new resource), `edit CHANGE ...` (see `change`; what is not named goes back to the default), `reconcile` (plan and
 perform), `plan` (only show), `kubelet [NODE]` (every pod, or one, takes a step), `settle` (until nothing moves), `watch` (the same, telling every
 step that the voters or a disk feel), `delete-pod | delete-claim | retain-claim | wipe | freeze | thaw NODE`, `swap A B`, `copy NODE`, `restore NODE`, `write` (a
-client's change), `delete-cluster`, `lose-ledger`, `unmark` (claims forget), `holds NODE TOPIC`, `rigid` (the class cannot expand), `resize` (the driver has grown what was asked for), `sizes`, `take-over`, `half-a-pass` (dies after its first
+client's change), `delete-cluster`, `lose-ledger`, `unmark` (claims forget), `holds NODE TOPIC`, `advertised` (listeners of brokers), `services`, `balance`, `rigid` (the class cannot expand), `resize` (the driver has grown what was asked for), `sizes`, `take-over`, `half-a-pass` (dies after its first
 action), `who` (the voters), `way` (the published plan), `approve [PLAN]`, `break-image TAG` (no kubelet can start it), `uids` (of pods, numbered as seen). Directory ids and nonces are numbered as drawn.
 """
 
@@ -119,6 +119,14 @@ class Script:
             case ["unmark"]:
                 for claim in world.claims.values():
                     claim.marks.clear()
+            case ["advertised"]:
+                maps = [
+                    each.live for each in world.children.values() if each.kind == "ConfigMap" and "-b-" in each.name
+                ]
+                lines = [line for each in maps for line in each["data"]["server.properties"].splitlines()]
+                return [line for line in lines if line.startswith("advertised.listeners")]
+            case ["services"]:
+                return [each.name for each in world.children.values() if each.kind == "Service"]
                 return []
             case [fault, *rest]:
                 method = getattr(world, fault.replace("-", "_"))
@@ -158,6 +166,12 @@ class Script:
                 return "changePolicy", {"mode": "Plan"}
             case "ondelete":
                 return "rollout", {"strategy": "OnDelete"}
+            case "outside":
+                outside = {"name": "OUTSIDE", "port": 9094, "exposure": value}
+                return "endpoints", {"broker": [{"name": "PLAINTEXT", "port": 9092}, outside]}
+            case "size":
+                storage = {"size": value}
+                return "controllers", {"replicas": 3, "nodeIdRange": {"start": 0, "end": 9}, "storage": storage}
             case "treat-as-lost":
                 return "recoveryPolicy", {"nodeGone": "TreatAsLost"}
             case "report":

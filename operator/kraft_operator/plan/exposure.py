@@ -1,0 +1,59 @@
+"""What clients outside of Kubernetes are told of each broker.
+
+An address is known only once Kubernetes has given it: the port of a NodePort Service, the ingress of a LoadBalancer. Until then what there is of the broker stays
+as it is, and a broker that is not there yet waits. The host of a NodePort is that of the Kubernetes node on which the pod runs, which only the
+pod knows when it starts; its guard puts it into the configuration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from kraft_operator.api import names
+from kraft_operator.api.spec import Exposure, Listener, Role
+from kraft_operator.manifests.context import NodePlan
+from kraft_operator.plan.situation import NOTHING, Finding, Situation, Topic, Verdict
+from storage_guard.formats import HOST_IP
+
+Address = tuple[str, str, int]
+
+
+def find_addresses(now: Situation) -> Verdict:
+    exposed = [each for each in now.cluster.spec.broker_listeners if each.exposed]
+    if not exposed or not now.nodes:
+        return NOTHING
+    services = {child.name: child.live for child in now.observed.children if child.kind == "Service"}
+    nodes: list[NodePlan] = []
+    findings: list[Finding] = []
+    for node in now.nodes:
+        group = now.cluster.spec.group(node.group)
+        if group is None or group.role is not Role.BROKER:
+            nodes.append(node)
+            continue
+        found: list[Address] = []
+        for listener in exposed:
+            name = names.exposed_service(now.cluster.name, node.group, node.node_id, listener.name)
+            address = _address(listener, services.get(name))
+            if address is not None:
+                found.append(address)
+                continue
+            what = (
+                f"listener {listener.name} of broker {node.node_id} has no address outside yet: Service {name} has none"
+            )
+            findings.append(Finding(Topic.MEMBERSHIP, "AddressPending", what, f"broker {node.node_id}"))
+        nodes.append(replace(node, addresses=tuple(found), pending=len(found) < len(exposed)))
+    return Verdict(nodes=tuple(nodes), findings=tuple(findings))
+
+
+def _address(listener: Listener, service: Mapping[str, Any] | None) -> Address | None:
+    if service is None:
+        return None
+    if listener.exposure is Exposure.NODE_PORT:
+        ports = service["spec"].get("ports") or ()
+        given = next((each.get("nodePort") for each in ports if each["port"] == listener.port), None)
+        return (listener.name, HOST_IP, int(given)) if given else None
+    ingress = ((service.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ()
+    host = next((each.get("hostname") or each.get("ip") for each in ingress), None)
+    return (listener.name, str(host), listener.port) if host else None
