@@ -112,6 +112,8 @@ class Connections:
         self._nodes: dict[NodeId, Endpoint] = {}
         self._controller: NodeId | None = None
         self._checked = False
+        self._answered: tuple[Endpoint, ...] = ()
+        """The node that answered last is asked first."""
 
     async def close(self) -> None:
         await self.pool.close()
@@ -138,12 +140,12 @@ class Connections:
             return
         if self.kind is EndpointKind.BROKER:
             try:
-                await self._ask_in_turn(MetadataRequest(topics=()), MetadataResponse, deadline)
+                await self._ask_in_turn(MetadataRequest(topics=()), MetadataResponse, deadline, self._share(deadline))
             except NotSupported as error:
                 raise UnsupportedVersion("The node does not support METADATA") from error
         else:
             request = DescribeClusterRequest(endpoint_type=self.kind.value)
-            found = await self._ask_in_turn(request, DescribeClusterResponse, deadline)
+            found = await self._ask_in_turn(request, DescribeClusterResponse, deadline, self._share(deadline))
             if found.error_code in _WRONG_KIND:
                 raise_if(found.error_code, found.error_message)
         self._checked = True
@@ -155,12 +157,15 @@ class Connections:
         while True:
             for endpoint in self._candidates():
                 try:
-                    return await self.ask_at(endpoint, request, answer, min(deadline.left, attempt_seconds))
+                    found = await self.ask_at(endpoint, request, answer, min(deadline.left, attempt_seconds))
                 except Unreachable as error:
                     causes[endpoint] = error.causes[0]
+                else:
+                    self._answered = (endpoint,)
+                    return found
                 if deadline.left <= 0:
                     break
-            self._nodes = {}
+            self._nodes, self._answered = {}, ()
             if not await deadline.pause():
                 raise Unreachable(f"{type(request).__name__}: Timed out waiting for a node assignment", causes.values())
 
@@ -206,7 +211,7 @@ class Connections:
     async def describe_cluster(self, deadline: Deadline, *, include_fenced: bool = False) -> ClusterDescription:
         """Ask for the nodes of this client's kind. A node of the other kind refuses with a MISMATCHED_ENDPOINT_TYPE error."""
         request = DescribeClusterRequest(endpoint_type=self.kind.value, include_fenced_brokers=include_fenced)
-        found = await self.ask_any(request, DescribeClusterResponse, deadline)
+        found = await self.ask_any(request, DescribeClusterResponse, deadline, attempt_seconds=self._share(deadline))
         raise_if(found.error_code, found.error_message)
         nodes = tuple(
             NodeDescription(NodeId(one.broker_id), Endpoint(one.host, one.port), one.rack, one.is_fenced)
@@ -216,8 +221,12 @@ class Connections:
         self._controller = NodeId(found.controller_id) if found.controller_id in self._nodes else None
         return ClusterDescription(found.cluster_id, NodeId(found.controller_id), nodes)
 
+    def _share(self, deadline: Deadline) -> float:
+        """For a question that any node answers at once: one that is silent (it hangs, or starts slowly) leaves the others their time."""
+        return min(ATTEMPT_SECONDS, deadline.left / len(self._candidates()))
+
     def _candidates(self) -> tuple[Endpoint, ...]:
-        return tuple(dict.fromkeys((*self._nodes.values(), *self.bootstrap)))
+        return tuple(dict.fromkeys((*self._answered, *self._nodes.values(), *self.bootstrap)))
 
 
 def raise_if(code: int, message: str | None = None) -> None:

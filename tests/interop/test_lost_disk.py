@@ -75,7 +75,9 @@ def replace_disk(directory: Path, case: Case) -> str:
         assert new != old
         assert_nothing_is_lost(quorum, load)
         longest = f"longest pause {pauses[0]:.2f} s at the loss, {pauses[1]:.2f} s while it was replaced"
-        return f"{len(load.names)} changes, {elections} elections, {longest}; one failover {failover:.2f} s"
+        waited, for_what = load.longest_in_vain
+        in_vain = f"; a client waited in vain {waited:.2f} s ({for_what})" if waited > 1 else ""
+        return f"{len(load.names)} changes, {elections} elections, {longest}; one failover {failover:.2f} s{in_vain}"
 
 
 def bring_back(quorum: MixedQuorum, lost: int) -> str:

@@ -34,6 +34,8 @@ class ConfigLoad:
         self.acknowledged: dict[str, float] = {}
         """Name -> when the answer came, on the monotonic clock."""
         self.failures: Counter[str] = Counter()
+        self.longest_in_vain: tuple[float, str] = (0.0, "nothing")
+        """Seconds of the attempt that waited longest and failed, and for what: a client's pause is not always the quorum's."""
         self._writers = writers
         self._pause_s = pause_s
         self._first = first
@@ -85,12 +87,14 @@ class ConfigLoad:
             for number in count(self._first):
                 name = f"{PREFIX}{writer}.{number:06}"
                 while not self._stopping.is_set():
+                    asked = time.monotonic()
                     try:
                         results = await admin.incremental_alter_configs(
                             {ALL_BROKERS: [ConfigChange(name, str(number))]}
                         )
                     except (AdminError, ApiError) as error:
                         self.failures[type(error).__name__] += 1
+                        self.longest_in_vain = max(self.longest_in_vain, (time.monotonic() - asked, str(error)))
                         continue
                     refusal = results[ALL_BROKERS]
                     if refusal is None:

@@ -146,6 +146,19 @@ async def test_a_silent_node_costs_no_more_than_the_deadline() -> None:
     silent.close()
 
 
+async def test_a_silent_bootstrap_address_leaves_the_others_their_time() -> None:
+    """A node that hangs, or a JVM that starts: it accepts the connection and does not answer."""
+    silent, alive = (
+        Peer(CONTROLLER, lambda _: None),
+        Peer(CONTROLLER, lambda _: DescribeClusterResponse(cluster_id="a")),
+    )
+    addresses = [Endpoint("127.0.0.1", await peer.open()) for peer in (silent, alive)]
+    async with AdminClient(bootstrap_controllers=addresses, timeout_seconds=3.0) as admin:
+        assert (await admin.describe_cluster()).cluster_id == "a"
+    silent.close()
+    alive.close()
+
+
 async def test_a_dead_bootstrap_address_is_skipped() -> None:
     peer = Peer(BROKER, lambda one: MetadataResponse() if one.key == 3 else DescribeClusterResponse(cluster_id="alive"))
     addresses = f"127.0.0.1:1,127.0.0.1:{await peer.open()}"
