@@ -10,11 +10,14 @@ ROOT = Path(__file__).parent.parent
 LOCKS: dict[str, list[str]] = {
     "requirements-runtime.lock": [],
     "requirements-operator.lock": ["--extra", "operator"],
+    "requirements-spark.lock": ["--extra", "pipeline"],
     "requirements-dev.lock": [
         "--extra",
         "operator",
         "--extra",
         "pipeline",
+        "--extra",
+        "connect",
         "--group",
         "test",
         "--group",

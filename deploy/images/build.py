@@ -7,11 +7,11 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from deploy.images import apache_kafka, base, bytecode, demo_client, layers, oci, spec
+from deploy.images import apache_kafka, base, bytecode, demo_client, java, layers, oci, spark, spec
 
 ROOT = Path(__file__).resolve().parents[2]
-NAMES = (*(image.name for image in spec.IMAGES), "demo-client", "apache-kafka")
-ERRORS = (base.BaseError, layers.LayerError, apache_kafka.ApacheKafkaError)
+NAMES = (*(image.name for image in spec.ALL), "demo-client", "apache-kafka")
+ERRORS = (base.BaseError, layers.LayerError, java.JavaError, apache_kafka.ApacheKafkaError)
 
 
 def build(name: str, folder: Path | None = None) -> Path:
@@ -26,20 +26,21 @@ def build(name: str, folder: Path | None = None) -> Path:
     elif name == "demo-client":
         demo_client.write(cache, below, output)
     else:
-        _write(next(image for image in spec.IMAGES if image.name == name), cache, below, output)
+        _write(next(image for image in spec.ALL if image.name == name), cache, below, output)
     return output
 
 
 def reference(name: str) -> str:
-    named = {image.name: image.reference for image in spec.IMAGES}
+    named = {image.name: image.reference for image in spec.ALL}
     return {**named, "apache-kafka": apache_kafka.REFERENCE, "demo-client": demo_client.REFERENCE}[name]
 
 
 def _write(image: spec.Image, cache: Path, below: oci.Layer, output: Path) -> None:
-    libraries = layers.libraries(cache, ROOT / image.lock, image.unused)
+    java_layers = spark.layers(cache) if image.java_package else ()
+    libraries = layers.libraries(cache, ROOT / image.lock, image.unused, image.from_source)
     with tempfile.TemporaryDirectory(dir=cache) as folder:
         code = layers.code(Path(folder), ROOT, image)
-        oci.write_image(output, image.reference, (below, libraries, code), config(image))
+        oci.write_image(output, image.reference, (below, *java_layers, libraries, code), config(image))
 
 
 def config(image: spec.Image) -> oci.Config:
@@ -47,7 +48,8 @@ def config(image: spec.Image) -> oci.Config:
         user=spec.USER,
         entrypoint=image.entrypoint,
         arguments=image.arguments,
-        environment=tuple(f"{name}={value}" for name, value in spec.ENVIRONMENT),
+        environment=tuple(f"{name}={value}" for name, value in image.environment),
+        working_directory=image.working_directory,
         labels=(("org.opencontainers.image.title", image.title), ("org.opencontainers.image.licenses", "Apache-2.0")),
     )
 

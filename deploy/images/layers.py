@@ -22,13 +22,13 @@ class LayerError(Exception):
     """A layer could not be made; the message says which and why."""
 
 
-def libraries(cache: Path, lock: Path, unused: tuple[str, ...]) -> oci.Layer:
+def libraries(cache: Path, lock: Path, unused: tuple[str, ...], from_source: tuple[str, ...] = ()) -> oci.Layer:
     key = hashlib.sha256(Path(__file__).read_bytes() + lock.read_bytes() + repr(unused).encode()).hexdigest()[:16]
     layer = cache / f"{lock.stem}-{key}.layer"
     if not layer.exists():
         with tempfile.TemporaryDirectory(dir=cache) as folder:
             site = Path(folder) / "site"
-            _install(lock, site)
+            _install(lock, site, from_source)
             _prune(site, unused)
             part = Path(folder) / "part"
             oci.write_layer(part, _with_bytecode(site, spec.LIBRARY.lstrip("/")))
@@ -36,10 +36,11 @@ def libraries(cache: Path, lock: Path, unused: tuple[str, ...]) -> oci.Layer:
     return oci.existing_layer(layer)
 
 
-def _install(lock: Path, site: Path) -> None:
+def _install(lock: Path, site: Path, from_source: tuple[str, ...]) -> None:
     command = (
         sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile", "--no-deps",
-        "--only-binary=:all:", "--require-hashes", "--target", str(site), "-r", str(lock),
+        "--only-binary=:all:", *(f"--no-binary={name}" for name in from_source), "--require-hashes",
+        "--target", str(site), "-r", str(lock),
     )  # fmt: skip
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:

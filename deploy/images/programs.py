@@ -26,7 +26,7 @@ def _distribution(project_file: Path) -> dict[str, tuple[int, bytes]]:
 
 
 def main(name: str, root: Path) -> None:
-    image = next(image for image in spec.IMAGES if image.name == name)
+    image = next(image for image in spec.ALL if image.name == name)
     for path, (mode, content) in files(image).items():
         target = root / path.lstrip("/")
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -12,6 +12,8 @@ PYTHON = "python3.11"
 INTERPRETER = f"/usr/bin/{PYTHON}"
 LIBRARY = "/opt/quorate/lib"
 KAFKA_HOME = "/opt/kafka"
+JAVA_HOME = "/opt/java"
+SPARK_HOME = f"{LIBRARY}/pyspark"
 USER = "65532:65532"
 BASE_PACKAGES = (f"{PYTHON}-minimal", f"lib{PYTHON}-stdlib", "ca-certificates", "netbase")
 
@@ -24,6 +26,13 @@ KAFKA_TOOLS = (
     "kafka-server-start",
     "kafka-storage",
     "kafka-topics",
+)
+
+ENVIRONMENT = (
+    ("PATH", f"{KAFKA_HOME}/bin:/usr/local/bin:/usr/bin:/bin"),
+    ("PYTHONDONTWRITEBYTECODE", "1"),
+    ("PYTHONUNBUFFERED", "1"),
+    ("LANG", "C.UTF-8"),
 )
 
 
@@ -64,20 +73,20 @@ class Image:
     arguments: tuple[str, ...] = ()
     configuration: tuple[str, ...] = ()
     unused: tuple[str, ...] = ()
+    environment: tuple[tuple[str, str], ...] = ENVIRONMENT
+    from_source: tuple[str, ...] = ()
+    """Libraries that are published as sources alone."""
+    java_package: str = ""
+    """Debian's Java, for an image that needs one."""
+    working_directory: str = ""
 
     @property
     def reference(self) -> str:
         return f"localhost/quorate/{self.name}:dev"
 
 
-ENVIRONMENT = (
-    ("PATH", f"{KAFKA_HOME}/bin:/usr/local/bin:/usr/bin:/bin"),
-    ("PYTHONDONTWRITEBYTECODE", "1"),
-    ("PYTHONUNBUFFERED", "1"),
-    ("LANG", "C.UTF-8"),
-)
-
 CLI = "controller_runtime.cli.main"
+PIPELINE = "metadata_pipeline.cli"
 
 # A second implementation of the same functions, never chosen on CPython.
 UNUSED_IN_RUNTIME = ("zstandard/*cffi*",)
@@ -114,4 +123,44 @@ OPERATOR = Image(
     unused=(*UNUSED_IN_RUNTIME, "kubernetes/aio"),
 )
 
+SPARK = Image(
+    name="spark",
+    title="Quorate's metadata pipeline, for the driver and the executors of Spark on Kubernetes",
+    lock="requirements-spark.lock",
+    packages=("controller_runtime", "metadata_pipeline", "pyspark_kraft"),
+    programs=(
+        Program("/usr/local/bin/kraft-pipeline", PIPELINE),
+        Program("/usr/local/bin/spark-entrypoint", "metadata_pipeline.container"),
+        # spark-submit knows a Python program by its ending.
+        Program("/opt/quorate/kraft_pipeline.py", PIPELINE),
+        # Spark's own is a bash script, and the image has no shell.
+        Program(f"{SPARK_HOME}/bin/spark-submit", "metadata_pipeline.container", "submit"),
+    ),
+    entrypoint=("/usr/local/bin/spark-entrypoint",),
+    unused=(
+        *UNUSED_IN_RUNTIME,
+        # Not for a pipeline: examples, scripts for shells, an interactive Scala, the state store of stateful streams.
+        "pyspark/bin/*", "pyspark/sbin", "pyspark/examples", "pyspark/data", "pyspark/jars/connect-repl",
+        "pyspark/jars/rocksdbjni-*", "pyarrow/include", "pyarrow/libarrow_flight.*", "pyarrow/_flight*",
+        "pyarrow/libarrow_substrait.*", "pyarrow/_substrait*",
+    ),
+    environment=(
+        ("PATH", f"/usr/local/bin:{JAVA_HOME}/bin:/usr/bin:/bin"),
+        ("PYTHONPATH", LIBRARY),
+        ("JAVA_HOME", JAVA_HOME),
+        ("SPARK_HOME", SPARK_HOME),
+        ("PYSPARK_PYTHON", INTERPRETER),
+        ("PYSPARK_DRIVER_PYTHON", INTERPRETER),
+        ("HOME", "/tmp"),  # noqa: S108  the container's own
+        ("PYTHONDONTWRITEBYTECODE", "1"),
+        ("PYTHONUNBUFFERED", "1"),
+        ("LANG", "C.UTF-8"),
+    ),
+    from_source=("pyspark",),
+    java_package="openjdk-17-jre-headless",
+    working_directory="/tmp",  # noqa: S108  as above
+)  # fmt: skip
+
 IMAGES = (RUNTIME, OPERATOR)
+"""What a cluster needs; the pipeline's image is built when it is asked for."""
+ALL = (*IMAGES, SPARK)

@@ -41,10 +41,10 @@ class Dockerfile:
         return [rest for name, rest in self.stages[stage] if name == instruction]
 
 
-BOTH = pytest.mark.parametrize("image", spec.IMAGES, ids=lambda image: image.name)
+EACH = pytest.mark.parametrize("image", spec.ALL, ids=lambda image: image.name)
 
 
-@BOTH
+@EACH
 def test_they_run_alike(image: spec.Image) -> None:
     file = Dockerfile.read(image.name)
     config = build.config(image)
@@ -52,36 +52,38 @@ def test_they_run_alike(image: spec.Image) -> None:
     assert [tuple(json.loads(rest)) for rest in file.all("ENTRYPOINT")] == [config.entrypoint]
     assert [tuple(json.loads(rest)) for rest in file.all("CMD")] == ([config.arguments] if config.arguments else [])
     assert tuple(shlex.split(file.all("ENV")[0])) == config.environment
+    assert file.all("WORKDIR") == ([config.working_directory] if config.working_directory else [])
     labels = tuple(tuple(label.split("=", 1)) for label in shlex.split(file.all("LABEL")[0]))
     assert labels == config.labels
 
 
-@BOTH
+@EACH
 def test_they_hold_the_same_packages_below_the_same_folder(image: spec.Image) -> None:
     copied = dict(rest.split() for rest in Dockerfile.read(image.name).all("COPY", 0) if spec.LIBRARY in rest)
     assert copied == {folder: f"{spec.LIBRARY}/{Path(folder).name}" for folder in image.packages}
 
 
-@BOTH
+@EACH
 def test_they_install_the_same_lock_and_leave_out_the_same(image: spec.Image) -> None:
     file = Dockerfile.read(image.name)
     (install,) = [rest for rest in file.all("RUN", 0) if "pip install" in rest]
     assert f"--require-hashes --target {spec.LIBRARY} -r {image.lock}" in " ".join(install.split())
+    assert [f"--no-binary={name}" for name in image.from_source] == re.findall(r"--no-binary=\S+", install)
     left_out = set(install.partition("rm -rf ")[2].split())
     assert left_out == {f"{spec.LIBRARY}/{pattern}" for pattern in image.unused}
 
 
-@BOTH
+@EACH
 def test_they_take_the_same_packages_of_debian(image: spec.Image) -> None:
     file = Dockerfile.read(image.name)
     (install,) = [rest for rest in file.all("RUN") if "apt-get" in rest]
     packages = install.partition("--no-install-recommends")[2].partition("&&")[0].split()
-    assert sorted(packages) == sorted(spec.BASE_PACKAGES)
+    assert sorted(packages) == sorted((*spec.BASE_PACKAGES, *filter(None, [image.java_package])))
     assert spec.SUITE in (FOLDER / f"Dockerfile.{image.name}").read_text()
     assert "--uid 65532" in install
 
 
-@BOTH
+@EACH
 def test_programs_are_written_by_the_same_code(image: spec.Image, tmp_path: Path) -> None:
     command = f"{spec.PYTHON} -m deploy.images.programs {image.name} /"
     assert command in Dockerfile.read(image.name).all("RUN", 0)
@@ -93,7 +95,7 @@ def test_programs_are_written_by_the_same_code(image: spec.Image, tmp_path: Path
         assert (file.read_bytes(), file.stat().st_mode & 0o777) == (entries[path].content, entries[path].mode)
 
 
-@BOTH
+@EACH
 def test_what_is_copied_from_the_build_stage_covers_every_program(image: spec.Image) -> None:
     copied = [rest.split()[-1] for rest in Dockerfile.read(image.name).all("COPY") if rest.startswith("--from=build")]
     for path in (*programs.files(image), spec.LIBRARY):
