@@ -188,7 +188,7 @@ class Quorum:
 
 @dataclass(frozen=True, slots=True)
 class Brokers:
-    """What the brokers' own metadata says; None where nobody could be asked."""
+    """What the cluster's own metadata says besides the quorum; None where nobody could be asked."""
 
     registered: frozenset[int] | None = None
     fenced: frozenset[int] | None = None
@@ -218,6 +218,8 @@ class Observed:
     """UIDs of the resources that the ledger's ConfigMap goes with; empty when it outlives them."""
     operations: tuple[Operation, ...] = ()
     """The KRaftOperations that name this cluster, ended ones too."""
+    expandable: Mapping[str, bool] = field(default_factory=dict)
+    """Of the classes of claims that are smaller than the resource wants: whether their volumes can grow."""
 
     def pod(self, node_id: int) -> Pod | None:
         return next((pod for pod in self.pods if pod.node_id == node_id), None)
@@ -227,5 +229,3 @@ class Observed:
 
     def node_set(self, node_id: int) -> NodeSet | None:
         return next((each for each in self.sets if each.node_id == node_id), None)
-    expandable: Mapping[str, bool] = field(default_factory=dict)
-    """Of the classes of claims that are smaller than the resource wants: whether their volumes can grow."""

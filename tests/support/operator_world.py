@@ -160,11 +160,11 @@ class World:
         self.removed: list[Replica] = []
         """Voters that were removed: their leader lists them among its observers for minutes."""
         self.writes: list[Action] = []
+        self.node_ports: dict[str, int] = {}
+        self.balancers = False
         self.expands = True
         """Whether the class of all volumes allows them to grow."""
         self.lost: set[str] = set()
-        self.node_ports: dict[str, int] = {}
-        self.balancers = False
         """Directory ids whose node has run and whose disk is gone: none of them may ever be made again."""
         self.restarts: list[int] = []
         """Node ids of pods that the operator restarted, in order."""
@@ -318,6 +318,8 @@ class World:
     def _apply(self, manifest: object) -> None:
         assert isinstance(manifest, dict)
         kind, meta = manifest["kind"], manifest["metadata"]
+        if kind == "Service":
+            manifest = self._served(manifest)
         self.children[kind, meta["name"]] = Child(manifest["apiVersion"], kind, meta["name"], "uid", manifest)
         if kind == "StatefulSet":
             labels = meta["labels"]
@@ -333,28 +335,11 @@ class World:
                 role,
                 group,
                 replicas,
-        if kind == "Service":
-            manifest = self._served(manifest)
                 revision,
                 target=target,
                 volume_size=manifest["spec"]["volumeClaimTemplates"][0]["spec"]["resources"]["requests"]["storage"],
             )
 
-    def ghost(self, node_id: int) -> None:
-        """A broker of the past: registered, fenced, and no node of ours."""
-        self.registered.add(node_id)
-        self.ghosts.add(node_id)
-
-    # Kubernetes
-
-    def kubelet(self, node_id: int | None = None) -> bool:
-        """Every node's pod (or one) takes one step; returns whether anything moved."""
-        moved = False
-        for each in sorted(self.sets) if node_id is None else [node_id]:
-            moved |= self._step(each)
-        for each in [node for node in self.pods if node not in self.sets]:
-            del self.pods[each]
-            moved = True
     def _served(self, manifest: dict[str, Any]) -> dict[str, Any]:
         """With what Kubernetes adds: ports of the nodes; the address of a balancer once there is one."""
         spec, name = manifest["spec"], manifest["metadata"]["name"]
@@ -371,6 +356,21 @@ class World:
         for child in [each for each in self.children.values() if each.kind == "Service"]:
             self._apply(child.live)
 
+    def ghost(self, node_id: int) -> None:
+        """A broker of the past: registered, fenced, and no node of ours."""
+        self.registered.add(node_id)
+        self.ghosts.add(node_id)
+
+    # Kubernetes
+
+    def kubelet(self, node_id: int | None = None) -> bool:
+        """Every node's pod (or one) takes one step; returns whether anything moved."""
+        moved = False
+        for each in sorted(self.sets) if node_id is None else [node_id]:
+            moved |= self._step(each)
+        for each in [node for node in self.pods if node not in self.sets]:
+            del self.pods[each]
+            moved = True
         return moved
 
     def _step(self, node_id: int) -> bool:

@@ -19,8 +19,8 @@ from kraft_operator.api.spec import (
     ChangeMode,
     ClusterSpec,
     Config,
-    Group,
     Exposure,
+    Group,
     Image,
     KRaftCluster,
     LifecycleState,
@@ -44,13 +44,13 @@ CONTROLLER_COUNTS: Final = (1, 3, 5, 7)
 MIN_SIZE: Final = "100Mi"
 MAX_POOLS: Final = 16
 MAX_POOL_REPLICAS: Final = 1000
+MAX_SERVICE_NAME: Final = 63
 _CLUSTER_NAME: Final = re.compile(r"^[a-z]([-a-z0-9]*[a-z0-9])?$")
 _POOL_NAME: Final = re.compile(r"^[a-z][a-z0-9]{0,9}$")
 _LISTENER_NAME: Final = re.compile(r"^[A-Z][A-Z0-9]{0,14}$")
 _DIGEST: Final = re.compile(r"^sha256:[0-9a-f]{64}$")
 _PROPERTY_KEY: Final = re.compile(r"^[A-Za-z0-9._-]{1,253}$")
 _RESERVED_PORTS: Final = frozenset({names.HTTP_PORT})
-MAX_SERVICE_NAME: Final = 63
 
 
 def parse_cluster(resource: Mapping[str, Any]) -> KRaftCluster:
@@ -63,13 +63,13 @@ def parse_cluster(resource: Mapping[str, Any]) -> KRaftCluster:
         raise InvalidSpec("metadata.name", "must begin with a letter and consist of a-z, 0-9 and '-'")
     source = Reader("", resource).child("spec")
     spec = parse_spec(source)
+    _check_exposed_names(name, spec)
     return KRaftCluster(
         namespace=metadata.text("namespace"),
         name=name,
         uid=metadata.text("uid", ""),
         generation=metadata.number("generation", 0),
         spec=spec,
-    _check_exposed_names(name, spec)
         restart=metadata.texts("annotations").get(names.ANNOTATION_RESTART, ""),
         approve=metadata.texts("annotations").get(names.ANNOTATION_APPROVE, ""),
         source=source.values,
@@ -121,6 +121,8 @@ def check(spec: ClusterSpec) -> Iterator[tuple[str, str]]:
 def _check_listeners(spec: ClusterSpec) -> Iterator[tuple[str, str]]:
     taken_names: set[str] = set()
     taken_ports = set(_RESERVED_PORTS)
+    if spec.broker_listeners[0].exposed:
+        yield "endpoints.broker", "the first listener is the brokers' own and stays ClusterInternal"
     for role, listeners in (("controller", spec.controller_listeners), ("broker", spec.broker_listeners)):
         for listener in listeners:
             if listener.name in taken_names:
@@ -128,9 +130,19 @@ def _check_listeners(spec: ClusterSpec) -> Iterator[tuple[str, str]]:
             if listener.port in taken_ports:
                 yield f"endpoints.{role}", f"port {listener.port} of {listener.name} is taken"
             taken_names.add(listener.name)
-    if spec.broker_listeners[0].exposed:
-        yield "endpoints.broker", "the first listener is the brokers' own and stays ClusterInternal"
             taken_ports.add(listener.port)
+
+
+def _check_exposed_names(cluster: str, spec: ClusterSpec) -> None:
+    """A Service's name has 63 characters; the schema cannot see the parts of this one together."""
+    for listener in (each for each in spec.broker_listeners if each.exposed):
+        for pool in spec.broker_pools:
+            longest = names.exposed_service(cluster, pool.name, pool.node_id_range.end, listener.name)
+            if len(longest) > MAX_SERVICE_NAME:
+                problem = (
+                    f"the Service {longest} would have more than {MAX_SERVICE_NAME} characters: shorten {listener.name}"
+                )
+                raise InvalidSpec("spec.endpoints.broker", problem)
 
 
 def _path(spec: ClusterSpec, group: Group) -> str:
@@ -140,16 +152,6 @@ def _path(spec: ClusterSpec, group: Group) -> str:
 def _recovery(policy: Reader) -> RecoveryPolicy:
     text = policy.text("debounce", "10s")
     return RecoveryPolicy(
-def _check_exposed_names(cluster: str, spec: ClusterSpec) -> None:
-    """A Service's name has 63 characters; the schema cannot see the parts of this one together."""
-    for listener in (each for each in spec.broker_listeners if each.exposed):
-        for pool in spec.broker_pools:
-            longest = names.exposed_service(cluster, pool.name, pool.node_id_range.end, listener.name)
-            if len(longest) > MAX_SERVICE_NAME:
-                problem = f"the Service {longest} would have more than {MAX_SERVICE_NAME} characters: shorten {listener.name}"
-                raise InvalidSpec("spec.endpoints.broker", problem)
-
-
         policy.choice("lostDisk", LostDisk, LostDisk.REPLACE),
         duration(text, policy.at("debounce")),
         policy.choice("nodeGone", NodeGone, NodeGone.WAIT),

@@ -67,6 +67,14 @@ class Probes(StrEnum):
     TCP = "TCP"
 
 
+class Exposure(StrEnum):
+    """Who reaches a listener: pods only, or clients outside by a port of every Kubernetes node or a load balancer per broker."""
+
+    CLUSTER_INTERNAL = "ClusterInternal"
+    NODE_PORT = "NodePort"
+    LOAD_BALANCER = "LoadBalancer"
+
+
 class Role(StrEnum):
     CONTROLLER = "controller"
     BROKER = "broker"
@@ -82,14 +90,6 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class NodeIdRange:
-class Exposure(StrEnum):
-    """Who reaches a listener: pods only, or clients outside by a port of every Kubernetes node or a load balancer per broker."""
-
-    CLUSTER_INTERNAL = "ClusterInternal"
-    NODE_PORT = "NodePort"
-    LOAD_BALANCER = "LoadBalancer"
-
-
     """Both ends belong to it."""
 
     start: int
@@ -152,6 +152,13 @@ class Group:
 class Listener:
     name: str
     port: int
+    exposure: Exposure = Exposure.CLUSTER_INTERNAL
+    advertised_host: str | None = None
+    """What clients outside are told instead of the Kubernetes node's or the load balancer's own address."""
+
+    @property
+    def exposed(self) -> bool:
+        return self.exposure is not Exposure.CLUSTER_INTERNAL
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,13 +183,6 @@ class RecoveryPolicy:
 @dataclass(frozen=True, slots=True)
 class Rollout:
     """How a new revision reaches the pods, and what becomes of one whose first pod does not come up."""
-    exposure: Exposure = Exposure.CLUSTER_INTERNAL
-    advertised_host: str | None = None
-    """What clients outside are told instead of the Kubernetes node's or the load balancer's own address."""
-
-    @property
-    def exposed(self) -> bool:
-        return self.exposure is not Exposure.CLUSTER_INTERNAL
 
     strategy: RolloutStrategy = RolloutStrategy.QUORUM_AWARE
     ready_timeout_seconds: float = 300.0

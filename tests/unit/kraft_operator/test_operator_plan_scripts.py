@@ -107,6 +107,14 @@ class Script:
             case ["holds", node, topic]:
                 world.replicas = {int(node): (topic,)}
                 return []
+            case ["advertised"]:
+                maps = [
+                    each.live for each in world.children.values() if each.kind == "ConfigMap" and "-b-" in each.name
+                ]
+                lines = [line for each in maps for line in each["data"]["server.properties"].splitlines()]
+                return [line for line in lines if line.startswith("advertised.listeners")]
+            case ["services"]:
+                return [each.name for each in world.children.values() if each.kind == "Service"]
             case ["rigid"]:
                 world.expands = False
                 return []
@@ -119,14 +127,6 @@ class Script:
             case ["unmark"]:
                 for claim in world.claims.values():
                     claim.marks.clear()
-            case ["advertised"]:
-                maps = [
-                    each.live for each in world.children.values() if each.kind == "ConfigMap" and "-b-" in each.name
-                ]
-                lines = [line for each in maps for line in each["data"]["server.properties"].splitlines()]
-                return [line for line in lines if line.startswith("advertised.listeners")]
-            case ["services"]:
-                return [each.name for each in world.children.values() if each.kind == "Service"]
                 return []
             case [fault, *rest]:
                 method = getattr(world, fault.replace("-", "_"))
@@ -154,6 +154,12 @@ class Script:
                     "nodeIdRange": {"start": 0, "end": 9},
                     "storage": {"size": "1Gi"},
                 }
+            case "outside":
+                outside = {"name": "OUTSIDE", "port": 9094, "exposure": value}
+                return "endpoints", {"broker": [{"name": "PLAINTEXT", "port": 9092}, outside]}
+            case "size":
+                storage = {"size": value}
+                return "controllers", {"replicas": 3, "nodeIdRange": {"start": 0, "end": 9}, "storage": storage}
             case "image":
                 return "image", {"repository": "kafka", "tag": value}
             case "explode":
@@ -166,12 +172,6 @@ class Script:
                 return "changePolicy", {"mode": "Plan"}
             case "ondelete":
                 return "rollout", {"strategy": "OnDelete"}
-            case "outside":
-                outside = {"name": "OUTSIDE", "port": 9094, "exposure": value}
-                return "endpoints", {"broker": [{"name": "PLAINTEXT", "port": 9092}, outside]}
-            case "size":
-                storage = {"size": value}
-                return "controllers", {"replicas": 3, "nodeIdRange": {"start": 0, "end": 9}, "storage": storage}
             case "treat-as-lost":
                 return "recoveryPolicy", {"nodeGone": "TreatAsLost"}
             case "report":
