@@ -226,3 +226,29 @@ def test_what_is_decided_in_the_turn_of_a_change_comes_after_it() -> None:
     assert node.meta.end_offset >= before + 2
     assert voters(quorum, leader) == tuple(each for each in THREE if each != other)
     assert node.image.configs.of(4, "")["log.cleanup.policy"] == "compact"
+
+
+def test_a_leader_that_notices_in_the_turn_of_an_upgrade_that_nobody_fetches_refuses_it() -> None:
+    """Writing what was decided before may be what ends the leadership (seed 700001203): the process must live, and answer both."""
+    quorum = started(dynamic=False)
+    machine = quorum.machines[leader_of(quorum)]
+    node = machine.node
+    assert node is not None
+    config = AlterableConfig(name="log.cleanup.policy", config_operation=0, value="compact")
+    change = IncrementalAlterConfigsRequest(
+        resources=(AlterConfigsResource(resource_type=4, resource_name="", configs=(config,)),)
+    )
+    key = FeatureUpdateKey(feature="kraft.version", max_version_level=1, upgrade_type=1)
+    upgrade = UpdateFeaturesRequest(feature_updates=(key,))
+    quorum.pause(machine.id, 10.0)
+    quorum.run(quorum.time + 1.0)
+    connection = ConnectionInfo(ConnectionId(-7), LISTENER)
+    asked = (RequestId(1_900_000), RequestId(1_900_001))
+    for each, kind, version, body in (
+        (asked[0], ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, change),
+        (asked[1], ApiKey.UPDATE_FEATURES, 2, upgrade),
+    ):
+        machine.feed(RequestReceived(each, connection, kind, version, "turn", body))
+    quorum.run(quorum.time + 30.0)
+    assert machine.node is node
+    assert all(quorum._answers.get(each) is not None for each in asked)
