@@ -44,12 +44,6 @@ class AnswersAreCommitted:
                 return
         raise Violation(f"n{machine.id} acknowledges {what}, which is not committed")
 
-    def after_step(self, world: World, machine: Machine) -> None: ...
-
-    def after_save(self, world: World, machine: Machine) -> None: ...
-
-    def at_end(self, world: World) -> None: ...
-
 
 def committed_records(machine: Machine) -> Iterator[Message]:
     """What is in the log below the high watermark."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 from bisect import bisect_right
 
 from controller_runtime.identifiers import Epoch, NodeId, Offset
-from controller_runtime.protocol.schema import Message
 from controller_runtime.raft.roles import Leader
 from support.simulation.machine import Machine
 from support.simulation.world import Violation, World
@@ -44,9 +43,3 @@ class CommittedStays:
             raise Violation(
                 f"n{machine.id} cuts its log from {old_end} to {end}, it held what is committed to {committed}"
             )
-
-    def after_save(self, world: World, machine: Machine) -> None: ...
-
-    def on_answer(self, world: World, machine: Machine, asked: Message, answer: Message) -> None: ...
-
-    def at_end(self, world: World) -> None: ...

@@ -4,18 +4,10 @@ from __future__ import annotations
 
 from controller_runtime.identifiers import NodeId, Offset
 from controller_runtime.metadata.image import MetadataImage
-from controller_runtime.protocol.schema import Message
-from support.simulation.machine import Machine
 from support.simulation.world import Violation, World
 
 
 class Convergence:
-    def after_step(self, world: World, machine: Machine) -> None: ...
-
-    def after_save(self, world: World, machine: Machine) -> None: ...
-
-    def on_answer(self, world: World, machine: Machine, asked: Message, answer: Message) -> None: ...
-
     def at_end(self, world: World) -> None:
         images: dict[Offset, tuple[NodeId, MetadataImage]] = {}
         for machine in world.up:

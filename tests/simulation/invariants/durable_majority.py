@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from controller_runtime.identifiers import NO_DIRECTORY, NodeId, Offset, ReplicaKey
-from controller_runtime.protocol.schema import Message
 from controller_runtime.raft.roles import Leader
 from controller_runtime.raft.voter_set import VoterSet
 from support.simulation.machine import Machine
@@ -36,17 +35,12 @@ class DurableMajority:
             return
         self.checked[machine.id] = claim
         wanted = role.high_watermark
-        holders = {voters: self.holders(world, voters, wanted) for voters in (before, replica.voters)}
-        if all(len(found) < voters.majority for voters, found in holders.items()):
-            found = holders[replica.voters]
+        found = self.holders(world, replica.voters, wanted)
+        if len(found) >= replica.voters.majority:
+            return
+        if before is replica.voters or len(self.holders(world, before, wanted)) < before.majority:
             raise Violation(f"n{machine.id} commits {wanted} in epoch {role.epoch}, on disk at {found} only")
 
     @staticmethod
     def holders(world: World, voters: VoterSet, wanted: Offset) -> list[NodeId]:
         return [v.key.node_id for v in voters.voters if held(world.machines[v.key.node_id], v.key) >= wanted]
-
-    def after_save(self, world: World, machine: Machine) -> None: ...
-
-    def on_answer(self, world: World, machine: Machine, asked: Message, answer: Message) -> None: ...
-
-    def at_end(self, world: World) -> None: ...

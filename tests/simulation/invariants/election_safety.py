@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from controller_runtime.identifiers import NodeId
-from controller_runtime.protocol.schema import Message
 from controller_runtime.raft.roles import Leader
 from support.simulation.machine import Machine
 from support.simulation.world import Violation, World
@@ -28,7 +27,3 @@ class ElectionSafety:
         known = self.leaders.setdefault(epoch, leader)
         if known != leader:
             raise Violation(f"epoch {epoch} has two leaders: {known} and {leader}")
-
-    def on_answer(self, world: World, machine: Machine, asked: Message, answer: Message) -> None: ...
-
-    def at_end(self, world: World) -> None: ...

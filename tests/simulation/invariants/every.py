@@ -6,7 +6,9 @@ from simulation.invariants.answers_are_committed import AnswersAreCommitted
 from simulation.invariants.committed_stays import CommittedStays
 from simulation.invariants.convergence import Convergence
 from simulation.invariants.durable_majority import DurableMajority
+from simulation.invariants.elected_by_votes import ElectedByVotes
 from simulation.invariants.election_safety import ElectionSafety
+from simulation.invariants.epochs_fit_log import EpochsFitLog
 from simulation.invariants.flushed_is_durable import FlushedIsDurable
 from simulation.invariants.high_watermark import HighWatermark
 from simulation.invariants.leader_completeness import LeaderCompleteness
@@ -18,6 +20,7 @@ from simulation.invariants.roles_fit import RolesFit
 from simulation.invariants.snapshot_agreement import SnapshotAgreement
 from simulation.invariants.snapshots import Snapshots
 from simulation.invariants.vote_promise import VotePromise
+from simulation.invariants.vote_remembered import VoteRemembered
 from simulation.invariants.voter_changes import VoterChanges
 from support.simulation.world import Invariant
 
@@ -39,6 +42,9 @@ def every_invariant() -> list[Invariant]:
         RolesFit(),
         VoterChanges(),
         VotePromise(),
+        VoteRemembered(),
+        ElectedByVotes(),
+        EpochsFitLog(),
         AnswersAreCommitted(),
         Convergence(),
     ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from controller_runtime.protocol.schema import Message
 from support.simulation.disk import SimFile
 from support.simulation.machine import Machine
 from support.simulation.world import Violation, World
@@ -22,9 +21,3 @@ class FlushedIsDurable:
                 raise Violation(
                     f"n{machine.id} calls {log.flushed_offset} flushed, {held} of {segment.size} bytes are on its disk"
                 )
-
-    def after_save(self, world: World, machine: Machine) -> None: ...
-
-    def on_answer(self, world: World, machine: Machine, asked: Message, answer: Message) -> None: ...
-
-    def at_end(self, world: World) -> None: ...

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from controller_runtime.identifiers import NodeId, Offset
-from controller_runtime.protocol.schema import Message
 from support.simulation.machine import Machine
 from support.simulation.world import Violation, World
 
@@ -23,9 +22,3 @@ class HighWatermark:
         if now > replica.log.end_offset:
             raise Violation(f"n{machine.id}: high watermark {now} beyond the log's end {replica.log.end_offset}")
         self.seen[key] = now
-
-    def after_save(self, world: World, machine: Machine) -> None: ...
-
-    def on_answer(self, world: World, machine: Machine, asked: Message, answer: Message) -> None: ...
-
-    def at_end(self, world: World) -> None: ...

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from controller_runtime.identifiers import NodeId, Offset
-from controller_runtime.protocol.schema import Message
 from controller_runtime.raft.roles import Leader
 from support.simulation.machine import Machine
 from support.simulation.world import Violation, World
@@ -29,9 +28,3 @@ class LeaderCompleteness:
                 )
         if role.high_watermark is not None:
             self.committed[role.epoch] = role.high_watermark
-
-    def after_save(self, world: World, machine: Machine) -> None: ...
-
-    def on_answer(self, world: World, machine: Machine, asked: Message, answer: Message) -> None: ...
-
-    def at_end(self, world: World) -> None: ...

@@ -1,40 +1,32 @@
 """RFT-37 (thesis 6.2; KAFKA-15489): a leader that no majority has fetched from for one and a half fetch timeouts leads no more.
 
-Told by the leader's own clock, from the answers that it gave: a Fetch may have waited before it was answered, so some time is allowed.
+Told by the leader's own clock, from the requests that it took. It is asked when its timer has fired: whoever was itself kept from running first hears what
+came meanwhile.
 """
 
 from __future__ import annotations
 
-from controller_runtime.identifiers import NodeId
+from typing import Final
+
+from controller_runtime.identifiers import NodeId, ReplicaKey
+from controller_runtime.node.events import NodeEvent, RequestReceived, TimePassed
 from controller_runtime.protocol.messages.fetch_request import FetchRequest
 from controller_runtime.protocol.messages.fetch_snapshot_request import FetchSnapshotRequest
 from controller_runtime.protocol.messages.update_raft_voter_request import UpdateRaftVoterRequest
-from controller_runtime.protocol.schema import Message
 from controller_runtime.raft.roles import Leader
 from support.simulation.machine import Machine
 from support.simulation.world import Violation, World
 
-ALLOWANCE_S = 0.1
+ALLOWANCE_S: Final = 0.1
 
 
 class LeadsWithMajority:
     def __init__(self) -> None:
         self.led: dict[NodeId, tuple[int, int]] = {}
-        self.heard: dict[NodeId, dict[int, float]] = {}
+        self.heard: dict[NodeId, dict[ReplicaKey, float]] = {}
         """Leader -> voter -> when the leader heard of it, in this epoch."""
 
-    def on_answer(self, world: World, machine: Machine, asked: Message, answer: Message) -> None:
-        match asked:
-            case FetchRequest():
-                self.heard.setdefault(machine.id, {})[asked.replica_state.replica_id] = machine.now
-            case FetchSnapshotRequest():
-                self.heard.setdefault(machine.id, {})[asked.replica_id] = machine.now
-            case UpdateRaftVoterRequest():  # counts as a Fetch, as in Kafka
-                self.heard.setdefault(machine.id, {})[asked.voter_id] = machine.now
-            case _:
-                pass
-
-    def after_step(self, world: World, machine: Machine) -> None:
+    def as_time_passes(self, world: World, machine: Machine) -> None:
         assert machine.node is not None
         replica = machine.node.meta.replica
         role = replica.role
@@ -44,17 +36,27 @@ class LeadsWithMajority:
         if self.led.get(machine.id) != (machine.boots, role.epoch):
             self.led[machine.id] = (machine.boots, role.epoch)
             heard.clear()
+        voters = [voter.key for voter in replica.voters.voters if voter.key.node_id != machine.id]
+        speakers = {speaker(event) for event in machine.taken}
+        for key in voters:  # A voter that is new, or new under this key, has its time from now on.
+            if key not in heard or key.node_id in speakers:
+                heard[key] = machine.now
         needed = replica.voters.majority - (1 if replica.is_voter else 0)
-        if needed <= 0:
+        if needed <= 0 or not isinstance(machine.taken[-1], TimePassed):
             return
-        others = [node for node in replica.voters.ids if node != machine.id]
-        latest = sorted((heard.setdefault(node, machine.now) for node in others), reverse=True)
-        timings = world.fleet.timings
-        allowed = (1.5 * timings.fetch_timeout_ms + timings.fetch_max_wait_ms) / 1000 + ALLOWANCE_S
-        if machine.now > latest[needed - 1] + allowed:
-            silent = machine.now - latest[needed - 1]
+        silent = machine.now - sorted((heard[key] for key in voters), reverse=True)[needed - 1]
+        if silent > 1.5 * world.fleet.timings.fetch_timeout_ms / 1000 + ALLOWANCE_S:
             raise Violation(f"n{machine.id} leads epoch {role.epoch}, no majority fetched for {silent:.2f} s")
 
-    def after_save(self, world: World, machine: Machine) -> None: ...
 
-    def at_end(self, world: World) -> None: ...
+def speaker(event: NodeEvent) -> int | None:
+    """The voter that makes contact by this event."""
+    match event:
+        case RequestReceived(body=FetchRequest() as fetch):
+            return fetch.replica_state.replica_id
+        case RequestReceived(body=FetchSnapshotRequest() as fetch):
+            return fetch.replica_id
+        case RequestReceived(body=UpdateRaftVoterRequest() as update):  # counts as a Fetch, as in Kafka
+            return update.voter_id
+        case _:
+            return None

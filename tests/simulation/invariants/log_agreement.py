@@ -6,7 +6,6 @@ from zlib import crc32
 
 from controller_runtime.identifiers import NodeId, Offset
 from controller_runtime.protocol.record_batch import batch_headers
-from controller_runtime.protocol.schema import Message
 from support.simulation.machine import Machine
 from support.simulation.world import Violation, World
 
@@ -38,9 +37,3 @@ class LogAgreement:
                     raise Violation(f"n{machine.id} holds {told} at {header.base_offset}, committed was {known}")
                 at = Offset(header.next_offset)
         self.position[key] = at
-
-    def after_save(self, world: World, machine: Machine) -> None: ...
-
-    def on_answer(self, world: World, machine: Machine, asked: Message, answer: Message) -> None: ...
-
-    def at_end(self, world: World) -> None: ...

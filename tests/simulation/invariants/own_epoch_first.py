@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from controller_runtime.protocol.schema import Message
 from controller_runtime.raft.roles import Leader
 from support.simulation.machine import Machine
 from support.simulation.world import Violation, World
@@ -16,9 +15,3 @@ class OwnEpochFirst:
             raise Violation(
                 f"n{machine.id} commits {role.high_watermark} in epoch {role.epoch}, which begins at {role.epoch_start}"
             )
-
-    def after_save(self, world: World, machine: Machine) -> None: ...
-
-    def on_answer(self, world: World, machine: Machine, asked: Message, answer: Message) -> None: ...
-
-    def at_end(self, world: World) -> None: ...

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from controller_runtime.identifiers import NodeId
-from controller_runtime.protocol.schema import Message
 from controller_runtime.raft.roles import Prospective
 from support.simulation.machine import Machine
 from support.simulation.world import Violation, World
@@ -35,7 +34,3 @@ class PersistedEpoch:
             known = self.votes.setdefault((*machine.content_key, state.epoch), state.voted_key.node_id)
             if known != state.voted_key.node_id:
                 raise Violation(f"n{machine.id} votes for {known} and {state.voted_key.node_id} in epoch {state.epoch}")
-
-    def on_answer(self, world: World, machine: Machine, asked: Message, answer: Message) -> None: ...
-
-    def at_end(self, world: World) -> None: ...

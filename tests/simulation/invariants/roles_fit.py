@@ -7,7 +7,6 @@ forbids.
 
 from __future__ import annotations
 
-from controller_runtime.protocol.schema import Message
 from controller_runtime.raft.roles import Candidate, Follower, Leader, Prospective
 from support.simulation.machine import Machine
 from support.simulation.world import Violation, World
@@ -29,12 +28,6 @@ class RolesFit:
                 pass
         if machine.node.is_active and not isinstance(role, Leader):
             raise Violation(f"n{machine.id} is the active controller as {type(role).__name__}")
-
-    def after_save(self, world: World, machine: Machine) -> None: ...
-
-    def on_answer(self, world: World, machine: Machine, asked: Message, answer: Message) -> None: ...
-
-    def at_end(self, world: World) -> None: ...
 
 
 def _was_voter(machine: Machine) -> bool:

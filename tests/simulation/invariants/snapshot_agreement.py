@@ -5,18 +5,11 @@ from __future__ import annotations
 from controller_runtime.identifiers import NodeId, OffsetAndEpoch
 from controller_runtime.node.log_reading import BOOTSTRAP_SNAPSHOT, snapshot_voters
 from controller_runtime.protocol.record_batch import decode_batches
-from controller_runtime.protocol.schema import Message
 from support.simulation.machine import Machine
 from support.simulation.world import Violation, World
 
 
 class SnapshotAgreement:
-    def after_step(self, world: World, machine: Machine) -> None: ...
-
-    def after_save(self, world: World, machine: Machine) -> None: ...
-
-    def on_answer(self, world: World, machine: Machine, asked: Message, answer: Message) -> None: ...
-
     def at_end(self, world: World) -> None:
         known: dict[OffsetAndEpoch, tuple[NodeId, object]] = {}
         for machine in world.up:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from controller_runtime.protocol.schema import Message
 from support.simulation.machine import Machine
 from support.simulation.world import Violation, World
 
@@ -15,9 +14,3 @@ class Snapshots:
             raise Violation(f"n{machine.id}: the log starts at {view.start_offset}, snapshots are {view.snapshots}")
         if machine.node.is_active and machine.node.meta.arrived_snapshot is not None:
             raise Violation(f"n{machine.id} is active and was handed a snapshot")
-
-    def after_save(self, world: World, machine: Machine) -> None: ...
-
-    def on_answer(self, world: World, machine: Machine, asked: Message, answer: Message) -> None: ...
-
-    def at_end(self, world: World) -> None: ...

@@ -27,9 +27,3 @@ class VotePromise:
         other = self.votes.setdefault((*machine.content_key, epoch), candidate)
         if other != candidate:
             raise Violation(f"n{machine.id} votes for {candidate} in epoch {epoch}, and for {other}")
-
-    def after_step(self, world: World, machine: Machine) -> None: ...
-
-    def after_save(self, world: World, machine: Machine) -> None: ...
-
-    def at_end(self, world: World) -> None: ...

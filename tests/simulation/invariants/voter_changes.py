@@ -9,7 +9,6 @@ from __future__ import annotations
 from itertools import pairwise
 
 from controller_runtime.identifiers import NodeId, Offset
-from controller_runtime.protocol.schema import Message
 from controller_runtime.raft.roles import Leader
 from controller_runtime.raft.voter_set import VoterSet
 from support.simulation.machine import Machine
@@ -52,12 +51,6 @@ class VoterChanges:
             raise Violation(
                 f"n{machine.id} changes the voters at {sets[-1][0]}, those of {sets[-2][0]} are not committed ({committed})"
             )
-
-    def after_save(self, world: World, machine: Machine) -> None: ...
-
-    def on_answer(self, world: World, machine: Machine, asked: Message, answer: Message) -> None: ...
-
-    def at_end(self, world: World) -> None: ...
 
 
 def _is_upgrade(before: VoterSet, after: VoterSet) -> bool:

@@ -40,7 +40,9 @@ def main() -> int:
     if not arguments.trace:
         print(plan)
     try:
-        print(Schedule(plan, every_invariant(), print if arguments.trace else None).run())
+        schedule = Schedule.of(plan, every_invariant())
+        schedule.world.tracer = print if arguments.trace else None
+        print(schedule.run())
     except Exception:
         traceback.print_exc()
         return 1
@@ -49,7 +51,9 @@ def main() -> int:
 
 def digest(plan: Plan) -> str:
     checksum = blake2b(digest_size=16)
-    Schedule(plan, every_invariant(), lambda line: checksum.update(line.encode())).run()
+    schedule = Schedule.of(plan, every_invariant())
+    schedule.world.tracer = lambda line: checksum.update(line.encode())
+    schedule.run()
     return checksum.hexdigest()
 
 

@@ -7,18 +7,19 @@ import multiprocessing
 import os
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
 from simulation.invariants.every import every_invariant
+from support.simulation.plan import PER_STORY, plan_of
 from support.simulation.schedule import Outcome, Schedule
 
 MAX_FAILURES = 5
 """Then nobody reads on."""
 SAY_EVERY: Final = 10_000
-COLLECT_EVERY: Final = 50
-"""The garbage of a schedule is collected all at once: its images make the collector run for nothing."""
+COLLECT_EVERY: Final = 10
+"""The garbage of so many stories is collected all at once: images make the collector run for nothing."""
 
 
 @dataclass
@@ -62,27 +63,50 @@ def replay_command(seed: int) -> str:
     return f"PYTHONPATH=.:tests python -m support.simulation --seed {seed} --trace"
 
 
-def attempt(seed: int) -> Outcome | tuple[int, str]:
-    """One schedule; a failure of any kind comes back as text."""
+Result = Outcome | tuple[int, str]
+"""What a schedule did, or its seed and how it failed."""
+
+
+def attempt(seed: int) -> Result:
+    """One schedule, after those that come before it in its story; a failure of any kind comes back as text."""
+    return list(play(range(seed, seed + 1)))[-1]
+
+
+def play(seeds: range) -> Iterator[Result]:
+    """Schedules of one story, up to the first that fails."""
+    invariants = every_invariant()
+    seed = seeds[0]
     try:
-        return Schedule.of(seed, every_invariant()).run()
+        schedule = Schedule.of(plan_of(seed), invariants)
+        yield schedule.run()
+        for seed in seeds[1:]:
+            yield Schedule(plan_of(seed), schedule.story).run()
     except Exception as error:
-        return seed, f"seed {seed}: {type(error).__name__}: {error}"
+        yield seed, f"seed {seed}: {type(error).__name__}: {error}"
 
 
-_attempts = 0
+def stories(seeds: range) -> Iterator[range]:
+    """These seeds, story by story."""
+    at = seeds.start
+    while at < seeds.stop:
+        end = min(seeds.stop, at - at % PER_STORY + PER_STORY)
+        yield range(at, end)
+        at = end
 
 
-def without_collector(seed: int) -> Outcome | tuple[int, str]:
-    """In a process of its own: `attempt`, and the collector only now and then."""
-    global _attempts
-    if _attempts == 0:
+_played = 0
+
+
+def without_collector(seeds: range) -> list[Result]:
+    """In a process of its own: `play`, and the collector only now and then."""
+    global _played
+    if _played == 0:
         gc.disable()
         gc.freeze()
-    _attempts += 1
-    if _attempts % COLLECT_EVERY == 0:
+    _played += 1
+    if _played % COLLECT_EVERY == 0:
         gc.collect()
-    return attempt(seed)
+    return list(play(seeds))
 
 
 def run_campaign(
@@ -96,15 +120,20 @@ def run_campaign(
     campaign = Campaign()
     began = time.monotonic()
     context = multiprocessing.get_context("fork")
+    said = 0
     with context.Pool(processes or os.cpu_count() or 1) as pool:
-        for seed, result in zip(seeds, pool.imap(without_collector, seeds, chunksize=20), strict=True):
-            if isinstance(result, Outcome):
-                campaign.add(result)
-            else:
-                campaign.failures.append(result)
+        for results in pool.imap(without_collector, stories(seeds), chunksize=4):
+            for result in results:
+                if isinstance(result, Outcome):
+                    campaign.add(result)
+                else:
+                    campaign.failures.append(result)
             late = seconds is not None and time.monotonic() - began > seconds
             if len(campaign.failures) >= max_failures or late:
                 break
-            if (seed - seeds.start + 1) % SAY_EVERY == 0:
-                say(f"seeds {seeds.start} to {seed} are done, {len(campaign.failures)} failed")
+            if campaign.count // SAY_EVERY > said:
+                said = campaign.count // SAY_EVERY
+                say(
+                    f"{campaign.count:,} schedules from seed {seeds.start} on are done, {len(campaign.failures)} failed"
+                )
     return campaign

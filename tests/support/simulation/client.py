@@ -40,8 +40,8 @@ from support.simulation.history import History, Kind, Operation, State, Told
 from support.simulation.world import CLIENT, Exchange, World
 
 BROKER_ID: Final = 1000
-RETRY_S: Final = 0.05
-TIMEOUT_S: Final = 3.0
+RETRY_S: Final = 0.02
+TIMEOUT_S: Final = 1.0
 HEARTBEAT_S: Final = 1.0
 CONFIG: Final = "retention.ms"
 OPERATIONS_PER_NAME: Final = 10
@@ -71,23 +71,41 @@ class Asker:
         return self.world.ask(self.id, endpoint_of(target), body, TIMEOUT_S, lambda _, reply: answer(reply), failed)
 
     def go_on(self, asked: NodeId) -> None:
-        """That one does not lead: try another, unless a later answer changed it already."""
-        if asked == self.target:
-            self.target = self.rng.choice(self.nodes)
+        """That one does not lead: try another, unless a later answer changed it already. Often somebody says who leads."""
+        if asked != self.target:
+            return
+        active = [machine.id for machine in self.world.up if machine.node is not None and machine.node.is_active]
+        self.target = self.rng.choice(active if active and self.rng.random() < 0.6 else self.nodes)
 
     def again(self, action: Callable[[], None]) -> None:
         self.world.later(RETRY_S * (1 + self.rng.random()), action)
 
 
+@dataclass(frozen=True)
+class Registered:
+    """A broker's place in the log."""
+
+    incarnation: Uuid
+    directory: Uuid
+    epoch: int
+
+
 class Broker(Asker):
     """One broker, so that topics can be created."""
 
-    def __init__(self, world: World, rng: Random) -> None:
+    def __init__(self, world: World, rng: Random, registered: Registered | None = None) -> None:
         super().__init__(world, rng, 0)
         self._incarnation = Uuid(rng.randbytes(16))
         self._directory = Uuid(rng.randbytes(16))
-        self._epoch: int | None = None
-        self.fenced = True
+        self.registered = registered
+        """Given: it was so, and unfenced, before this run."""
+        self.fenced = registered is None
+
+    def start(self) -> None:
+        if self.registered is None:
+            self.register()
+        else:
+            self._heartbeat()
 
     def register(self) -> None:
         request = BrokerRegistrationRequest(
@@ -109,15 +127,16 @@ class Broker(Asker):
                 self.go_on(target)
                 self.again(self.register)
                 return
-            self._epoch = reply.broker_epoch
+            self.registered = Registered(self._incarnation, self._directory, reply.broker_epoch)
             self._heartbeat()
 
         self.send(request, answer, lambda _: self.again(self.register))
 
     def _heartbeat(self) -> None:
-        assert self._epoch is not None
+        assert self.registered is not None
+        epoch = self.registered.epoch
         request = BrokerHeartbeatRequest(
-            broker_id=BROKER_ID, broker_epoch=self._epoch, current_metadata_offset=self._epoch + 1, want_fence=False
+            broker_id=BROKER_ID, broker_epoch=epoch, current_metadata_offset=epoch + 1, want_fence=False
         )
         target = self.target
 
@@ -139,6 +158,8 @@ class Names:
 
     used: dict[str, int] = field(default_factory=dict)
     last: int = 0
+    existing: set[str] = field(default_factory=set)
+    """Those that were there when somebody heard of them last."""
 
     def pick(self, rng: Random) -> str:
         while len(self.used) < NAMES:
@@ -158,21 +179,24 @@ class Administrator(Asker):
         super().__init__(client.world, Random(client.rng.random()), number)
         self.client = client
         self.number = number
+        self.names, self.history = client.names, client.history
         self._values = 0
 
     def act(self) -> None:
+        if self not in self.client.administrators:
+            return
         if self.client.broker.fenced:
             self.again(self.act)
             return
-        name = self.client.names.pick(self.rng)
-        # A name's first operation creates it, so that most others have something to change.
-        known = name in self.client.history.topics
-        kind = self.rng.choice((Kind.CREATE, Kind.DELETE, Kind.SET, Kind.SET)) if known else Kind.CREATE
+        name = self.names.pick(self.rng)
+        # Most operations have something to do.
+        usual = (Kind.DELETE, Kind.SET, Kind.SET) if name in self.names.existing else (Kind.CREATE,)
+        kind = self.rng.choice(usual if self.rng.random() < 0.8 else (Kind.CREATE, Kind.DELETE, Kind.SET))
         operation = Operation(kind, self.world.time, self.number)
         if kind is Kind.SET:
             self._values += 1
             operation.value = str(self.number * 1_000_000 + self._values)
-        self.client.history.call(name, operation)
+        self.history.call(name, operation)
         self._ask(name, operation)
 
     def _ask(self, name: str, operation: Operation) -> None:
@@ -183,7 +207,7 @@ class Administrator(Asker):
             told = _told(operation.kind, code)
             if told is not Told.NOTHING:
                 operation.returned, operation.told, operation.topic_id = self.world.time, told, topic_id
-                self.client.answered(name, operation)
+                self.client.answered(self.names, name, operation)
             elif code in REFUSALS or code == ErrorCode.INVALID_REPLICATION_FACTOR:
                 self._refused(name, operation, code, was_active=exchange.was_active)
                 self.go_on(target)
@@ -195,7 +219,7 @@ class Administrator(Asker):
 
         def fail(why: CallFailure) -> None:
             if why is CallFailure.REFUSED and not exchange.delivered:
-                self.client.history.drop(name, operation)
+                self.history.drop(name, operation)
             self.again(self.act)
 
         exchange = self.send(_request(name, operation), answer, fail)
@@ -203,7 +227,7 @@ class Administrator(Asker):
     def _refused(self, name: str, operation: Operation, code: int, *, was_active: bool) -> None:
         """Only who was active when it was asked may have written something before it refused."""
         if code == ErrorCode.INVALID_REPLICATION_FACTOR or not was_active:
-            self.client.history.drop(name, operation)
+            self.history.drop(name, operation)
 
 
 def _request(name: str, operation: Operation) -> Message:
@@ -245,27 +269,39 @@ def _told(kind: Kind, code: int) -> Told:
 
 
 class Client:
-    """The broker, its administrators, and what they were told."""
+    """The broker, its administrators, and what they were told. Each schedule has its own administrators, names and history."""
 
-    def __init__(self, world: World, rng: Random, think_s: float = 0.2, administrators: int = 2) -> None:
+    def __init__(self, world: World, rng: Random, registered: Registered | None = None) -> None:
         self.world = world
         self.rng = rng
-        self.think_s = think_s
+        self.think_s = 0.0
         self.history = History()
         self.names = Names()
-        self.broker = Broker(world, Random(rng.random()))
-        self.administrators = [Administrator(self, number) for number in range(1, administrators + 1)]
+        self.broker = Broker(world, Random(rng.random()), registered)
+        self.administrators: list[Administrator] = []
         self.acknowledged = 0
         """How many changes were acknowledged."""
+        world.later(0.01, self.broker.start)
 
-    def start(self) -> None:
-        self.world.later(0.01, self.broker.register)
+    def begin(self, think_s: float, administrators: int) -> None:
+        self.think_s = think_s
+        self.history = History()
+        self.names = Names(last=self.names.last)
+        self.administrators = [Administrator(self, number) for number in range(1, administrators + 1)]
         for each in self.administrators:
-            self.world.later(0.02, each.act)
+            self.world.later(0.02 * self.rng.random(), each.act)
 
-    def answered(self, name: str, operation: Operation) -> None:
+    def rest(self) -> None:
+        """The administrators begin nothing more."""
+        self.administrators = []
+
+    def answered(self, names: Names, name: str, operation: Operation) -> None:
         if operation.told is Told.DONE:
             self.acknowledged += 1
+        if operation.told is Told.ABSENT or operation.kind is Kind.DELETE:
+            names.existing.discard(name)
+        else:
+            names.existing.add(name)
         self.world.trace(f"client {operation.client}: {operation.kind.value} {name}: {operation.told.value}")
 
     def read(self) -> None:

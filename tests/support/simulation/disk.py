@@ -7,7 +7,6 @@ changes since. Chance comes from the schedule's generator, so a seed decides wha
 
 from __future__ import annotations
 
-from copy import deepcopy
 from dataclasses import dataclass, field
 from random import Random
 
@@ -167,12 +166,16 @@ class SimDisk:
 
     def copy(self) -> SimDisk:
         """A backup of what is readable now."""
-        copy = deepcopy(self)
-        copy._locks.clear()
-        for inode in copy._names.values():
-            inode.sync()
-        copy._durable_names, copy._changes = dict(copy._names), []
+        copy = SimDisk(self.rng)
+        copy.take(self)
         return copy
+
+    def take(self, other: SimDisk) -> None:
+        """All that is readable on another disk now, and nothing else."""
+        self.kill()
+        self._names = {path: Inode(bytearray(of.data), bytearray(of.data)) for path, of in other._names.items()}
+        self._durable_names, self._changes = dict(self._names), []
+        self._directories = set(other._directories)
 
     # FileSystem.
 

@@ -7,6 +7,7 @@ know the first voters; a later one is formatted with `--no-initial-controllers` 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final
 
 from controller_runtime.identifiers import DirectoryId, Endpoint, NodeId, Uuid
@@ -73,9 +74,17 @@ class Fleet:
     def format(self, disk: SimDisk, node: NodeId, generation: int) -> None:
         """What `kafka-storage format` does before a node's first start."""
         initial = self.dynamic and generation == 0 and node in self.voters
-        voters = [InitialVoter(v, directory_of(v), endpoint_of(v)) for v in self.voters] if initial else []
-        values = [encode_record(*record) for record in bootstrap_records(self.metadata_version)]
-        request = FormatRequest(CLUSTER_ID, node, [DATA], DATA, values, voters, LISTENER)
-        directory = directory_of(node, generation)
-        format_directory(disk, DATA, request, now=0, date="Sat", new_directory_id=lambda: directory)
-        disk.make_directories(LOG)
+        disk.take(_formatted(self.voters if initial else (), node, generation, self.metadata_version))
+
+
+@lru_cache(maxsize=256)
+def _formatted(voters: tuple[NodeId, ...], node: NodeId, generation: int, release: str) -> SimDisk:
+    """A disk to copy: many schedules begin with the same ones."""
+    initial = [InitialVoter(voter, directory_of(voter), endpoint_of(voter)) for voter in voters]
+    values = [encode_record(*record) for record in bootstrap_records(release)]
+    request = FormatRequest(CLUSTER_ID, node, [DATA], DATA, values, initial, LISTENER)
+    directory = directory_of(node, generation)
+    disk = SimDisk()
+    format_directory(disk, DATA, request, now=0, date="Sat", new_directory_id=lambda: directory)
+    disk.make_directories(LOG)
+    return disk

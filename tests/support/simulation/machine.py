@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from functools import lru_cache
 from random import Random
 from typing import TYPE_CHECKING
 
 from controller_runtime.controller.service import Chance, ControllerConfig
 from controller_runtime.identifiers import DirectoryId, Instant, NodeId, Offset, ReplicaKey, Uuid, WallClock
+from controller_runtime.metadata.features import VersionedRecord
 from controller_runtime.metadata.records import decode_record
 from controller_runtime.node.controller_node import ControllerNode, NodeConfig
 from controller_runtime.node.controller_registration import ControllerIdentity
@@ -50,6 +52,7 @@ from controller_runtime.node.snapshot_content import content
 from controller_runtime.node.snapshots import SnapshotConfig
 from controller_runtime.raft.config import RaftConfig
 from controller_runtime.raft.election_state import ElectionState
+from controller_runtime.raft.roles import Leader
 from controller_runtime.raft.voter_set import VoterSet
 from controller_runtime.storage import snapshot_writer
 from controller_runtime.storage.errors import CorruptFile, DiskFailed
@@ -100,6 +103,10 @@ class Machine:
         self._writing: PendingWrite | None = None
         self._snapshot: tuple[SnapshotWrite, TakeSnapshot] | None = None
         self._stepping = False
+        self.taken: list[NodeEvent] = [TimePassed()]
+        """The events of the last step, in order; a start counts as time that passed."""
+        self.facts_seen: tuple[object, ...] = ()
+        """What `facts` said when the invariants looked at this machine last."""
         self.format()
 
     # The machine's life.
@@ -136,6 +143,11 @@ class Machine:
         self.disk.rng = self.rng
         self.forget()
 
+    def inherit(self, disk: SimDisk, end: Offset) -> None:
+        """The disk of a node that was at work before this run; its log is whole up to there."""
+        self.disk.take(disk)
+        self.flushed_at_stop = end
+
     def forget(self) -> None:
         self.contents += 1
         self.flushed_at_stop = Offset(0)
@@ -147,6 +159,11 @@ class Machine:
     @property
     def is_up(self) -> bool:
         return self.node is not None
+
+    @property
+    def is_holding(self) -> bool:
+        """Effects wait for an election state to be on disk: the node knows more than its log."""
+        return self._saving is not None or bool(self._held)
 
     @property
     def now(self) -> Instant:
@@ -169,9 +186,36 @@ class Machine:
         """What this machine has on disk for sure."""
         return self.log.flushed_offset if self.log is not None else self.flushed_at_stop
 
+    def facts(self) -> tuple[object, ...]:
+        """All that invariants read after a step: while it stays the same, nothing can have been broken. A role's epoch and leader never change."""
+        assert self.node is not None
+        assert self.log is not None
+        meta = self.node.meta
+        q = meta.replica._q
+        role, view, history, log = q.role, q.log, q.history, self.log
+        return (
+            self.boots,
+            role,
+            role.high_watermark if isinstance(role, Leader) else None,
+            q.high_watermark,
+            view.end_offset,
+            view.start_offset,
+            view.snapshots,
+            log.end_offset,
+            log.flushed_offset,
+            log.start_offset,
+            self._saving is None,
+            self.persisted,
+            len(history.sets),
+            history.latest,
+            self.node.is_active,
+            meta.arrived_snapshot,
+        )
+
     def boot(self) -> None:
         assert self.node is None, f"machine {self.id} is up"
         self.boots += 1
+        self.taken = [TimePassed()]
         self.paused_until = 0.0
         self.on_write = None
         self.log = MetadataLog.open(self.disk, LOG, LogConfig(segment_bytes=self.fleet.segment_bytes, tail_bytes=4096))
@@ -198,7 +242,6 @@ class Machine:
             self.world.violation(f"n{self.id} had saved {told}, its disk says {found}")
 
     def _config(self) -> NodeConfig:
-        values = load_bootstrap_values(self.disk, DATA) or ()
         timings = self.fleet.timings
         raft = RaftConfig(
             self.id,
@@ -217,7 +260,7 @@ class Machine:
             snapshot_max_bytes=self.fleet.fetch_bytes,
             auto_join=self.fleet.auto_join,
         )
-        records = tuple(decode_record(value) for value in values)
+        records = _records(load_bootstrap_values(self.disk, DATA) or ())
         controller = ControllerConfig(self.id, CLUSTER_ID, records, no_op_interval_s=timings.no_op_interval_s)
         incarnation = Uuid(self.rng.randbytes(16))
         identity = ControllerIdentity(self.id, incarnation, ((LISTENER, endpoint_of(self.id), 0),))
@@ -310,6 +353,7 @@ class Machine:
     def _step(self, event: NodeEvent) -> list[NodeEffect]:
         """As the driver: requests that wait one after another are stepped together."""
         assert self.node is not None
+        self.taken = [event]
         if not isinstance(event, RequestReceived):
             return self.node.step(event, self.now, self.wall)
         together = [event]
@@ -318,6 +362,7 @@ class Machine:
             self._events.popleft()
             if self.world.tracer is not None:
                 self.world.trace_event(self, following)
+        self.taken += together[1:]
         return self.node.step_requests(together, self.now, self.wall)
 
     def resume(self) -> None:
@@ -467,6 +512,12 @@ class Machine:
             self.feed(SnapshotFlushed(snapshot_id))
         if self.log is not None:
             self.feed(LogFlushed(self.log.flushed_offset))
+
+
+@lru_cache(maxsize=16)
+def _records(values: tuple[bytes, ...]) -> tuple[VersionedRecord, ...]:
+    """Of a bootstrap checkpoint; the same ones at every start."""
+    return tuple(decode_record(value) for value in values)
 
 
 def _from_file(state: QuorumState) -> ElectionState:

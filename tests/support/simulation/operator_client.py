@@ -25,7 +25,7 @@ from support.simulation.fleet import CLUSTER_ID, LISTENER, endpoint_of
 from support.simulation.machine import Machine
 from support.simulation.world import World
 
-TIMEOUT_MS: Final = 3000
+TIMEOUT_MS: Final = 1000
 NUMBER: Final = 50
 
 REFUSALS: Final = frozenset(

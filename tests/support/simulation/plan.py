@@ -37,11 +37,24 @@ class Size:
 
 
 SIZES: Final = (
-    Size("short", 0.885, (0.1, 0.6), (0.03, 0.06, 0.1)),
-    Size("medium", 0.1, (1.0, 3.0), (0.1, 0.3, 0.6)),
-    Size("long", 0.014, (6.0, 16.0), (0.3, 1.0, 2.0)),
-    Size("minutes", 0.001, (120.0, 240.0), (2.0, 5.0, 10.0)),
+    Size("short", 0.9435, (0.05, 0.35), (0.02, 0.04, 0.08)),
+    Size("medium", 0.05, (0.6, 2.0), (0.1, 0.2, 0.5)),
+    Size("long", 0.006, (4.0, 15.0), (0.3, 1.0, 2.0)),
+    Size("minutes", 0.0005, (120.0, 240.0), (2.0, 5.0, 10.0)),
 )
+
+
+PER_STORY: Final = 5
+"""So many schedules follow each other on one fleet: each begins where the one before has healed, with all that happened until then."""
+
+
+def is_first(seed: int) -> bool:
+    return seed % PER_STORY == 0
+
+
+def before(seed: int) -> range:
+    """The schedules of its story that come first."""
+    return range(seed - seed % PER_STORY, seed)
 
 
 @dataclass(frozen=True)
@@ -49,6 +62,8 @@ class Plan:
     seed: int
     size: str
     fleet: Fleet
+    used: bool
+    """The voters' disks come from a quorum that was at work before (`used_disks`)."""
     duration_s: float
     think_s: float
     administrators: int
@@ -65,7 +80,9 @@ class Plan:
 
     def __str__(self) -> str:
         fleet = self.fleet
-        start = "settled" if self.settled else "coming up"
+        start = f"{'used' if self.used else 'new'} disks, {'settled' if self.settled else 'coming up'}"
+        if not is_first(self.seed):
+            start = f"after {before(self.seed)[0]} to {self.seed - 1}"
         kind = "dynamic" if fleet.dynamic else "static"
         lines = [f"seed {self.seed}: {self.size}, {self.duration_s:.2f} s, {start}, codec {self.encoding}"]
         lines.append(f"  voters {list(fleet.voters)} {kind}, observers {list(fleet.observers)}, join {fleet.auto_join}")
@@ -75,18 +92,20 @@ class Plan:
 
 
 def plan_of(seed: int) -> Plan:
+    story = Random(seed // PER_STORY ^ 0x5701)
+    fleet, used = random_fleet(story), story.random() < 0.6
     rng = Random(seed ^ 0x5EED)
     size = rng.choices(SIZES, [each.weight for each in SIZES])[0]
     duration = rng.uniform(*size.seconds)
-    fleet = random_fleet(rng)
-    settled = rng.random() < 0.8
+    settled = rng.random() < 0.5 or not is_first(seed)
     return Plan(
         seed,
         size.name,
         fleet,
+        used,
         duration,
         think_s=rng.choice((0.01, 0.04, 0.1) if size.name != "minutes" else (0.5, 1.0)),
-        administrators=rng.choice((1, 2, 2, 3)),
+        administrators=rng.choice((1, 1, 2, 2, 3)),
         encoding=rng.random() < 0.1,
         remembers=rng.choice((0.0, 0.05, 0.3)),
         settled=settled,
@@ -95,9 +114,9 @@ def plan_of(seed: int) -> Plan:
 
 
 def random_fleet(rng: Random) -> Fleet:
-    count = rng.choices((1, 2, 3, 4, 5), (6, 12, 66, 4, 12))[0]
+    count = rng.choices((1, 2, 3, 4, 5), (6, 14, 69, 3, 8))[0]
     voters = tuple(NodeId(n) for n in range(1, count + 1))
-    observers = tuple(NodeId(100 + n) for n in range(rng.choices((0, 1, 2), (62, 30, 8))[0]))
+    observers = tuple(NodeId(100 + n) for n in range(rng.choices((0, 1, 2), (70, 25, 5))[0]))
     return Fleet(
         voters,
         observers,
@@ -113,13 +132,13 @@ def random_fleet(rng: Random) -> Fleet:
 
 def random_timings(rng: Random) -> Timings:
     """Kafka's defaults, or all of them shorter, so that more elections fit into a schedule."""
-    scale = rng.choices((0.12, 0.25, 1.0), (45, 45, 10))[0]
+    scale = rng.choices((0.08, 0.2, 1.0), (60, 33, 7))[0]
     return Timings(
         election_timeout_ms=round(1000 * scale),
-        first_election_timeout_ms=rng.choice((30, 60, 150)),
+        first_election_timeout_ms=rng.choice((15, 30, 60)),
         fetch_timeout_ms=round(2000 * scale),
         request_timeout_ms=round(2000 * scale),
-        retry_backoff_ms=rng.choice((20, 200, 200)),
+        retry_backoff_ms=rng.choice((50, 200, 400)),
         fetch_max_wait_ms=rng.choice((100, 500, 500, 500)),
         no_op_interval_s=rng.choice((0.5, 2.0, 2.0)),
     )

@@ -1,13 +1,16 @@
 """One run of a plan: first safety (anything that the plan lists may happen), then liveness (all heals, and the quorum must go on).
 
+The next schedule of the story begins on the same fleet, which is at work: a start from nothing would be a third of the work, and teaches once what it has
+to teach.
+
 In the liveness phase every node runs and nothing fails: a leader must emerge, new changes must be acknowledged, whatever is under way must end, all nodes
 must reach the same image, and one order of all changes must explain what every client was told.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from random import Random
 
@@ -17,8 +20,9 @@ from support.simulation.client import Client
 from support.simulation.disk import SimDisk
 from support.simulation.machine import Machine
 from support.simulation.operator_client import Operator
-from support.simulation.plan import Plan, plan_of
+from support.simulation.plan import Plan, before, is_first, plan_of
 from support.simulation.trace import render_state
+from support.simulation.used_disks import used_disks
 from support.simulation.world import Invariant, Violation, World
 
 SETTLING_S = 30.0
@@ -42,39 +46,47 @@ class Outcome:
     faults: tuple[str, ...]
 
 
-@dataclass
+class Story:
+    """What the schedules of one story share: the world with all that happened in it, and who asks it."""
+
+    def __init__(self, first: Plan, invariants: Sequence[Invariant]) -> None:
+        self.rng = Random(first.seed ^ 0xFACE)
+        self.world = World(first.seed, first.fleet, invariants)
+        used = used_disks(first.fleet) if first.used else None
+        for node, (disk, end) in used.disks.items() if used else ():
+            self.world.machines[node].inherit(disk, end)
+        self.client = Client(self.world, Random(self.rng.random()), used.broker if used else None)
+        self.operator = Operator(self.world, Random(self.rng.random()))
+        self.backups: dict[NodeId, tuple[int, SimDisk]] = {}
+
+
 class Schedule:
-    plan: Plan
-    invariants: Sequence[Invariant]
-    tracer: Callable[[str], None] | None = None
-    world: World = field(init=False)
-    client: Client = field(init=False)
+    def __init__(self, plan: Plan, story: Story) -> None:
+        self.plan = plan
+        self.story = story
+        self.world, self.client, self.operator, self.rng = story.world, story.client, story.operator, story.rng
+        self.backups = story.backups
+        self.began = (self.world.steps, self.world.time, self.client.acknowledged, self.operator.changes, self._epoch)
+        self._ends_at = 0.0
 
     @classmethod
-    def of(cls, seed: int, invariants: Sequence[Invariant], tracer: Callable[[str], None] | None = None) -> Schedule:
-        return cls(plan_of(seed), invariants, tracer)
-
-    def __post_init__(self) -> None:
-        plan = self.plan
-        rng = Random(plan.seed ^ 0xFACE)
-        self.world = World(plan.seed, plan.fleet, self.invariants, self.tracer)
-        self.client = Client(self.world, Random(rng.random()), plan.think_s, plan.administrators)
-        self.operator = Operator(self.world, Random(rng.random()))
-        self.backups: dict[NodeId, tuple[int, SimDisk]] = {}
-        self.world.network.encoding = plan.encoding
-        self.world.network.memory.share = plan.remembers
-        self.rng = rng
-        self._ends_at = 0.0
+    def of(cls, plan: Plan, invariants: Sequence[Invariant]) -> Schedule:
+        """Ready to run: what comes before it in its story was played."""
+        earlier = [plan_of(seed) for seed in before(plan.seed)]
+        story = Story((*earlier, plan)[0], invariants)
+        for each in earlier:
+            Schedule(each, story).run()
+        return cls(plan, story)
 
     def run(self) -> Outcome:
         """Raises Violation."""
         world, plan = self.world, self.plan
         world.trace(str(plan))
-        for node in plan.fleet.nodes:
-            self.boot_later(node, self.rng.choice((0.0, 0.0, 0.3)) * self.rng.random())
-        self.client.start()
-        if plan.settled and not world.run(SETTLING_S, lambda: self.client.acknowledged > 0):
-            raise Violation(f"nothing was acknowledged within {SETTLING_S} s of quiet: {self._states()}")
+        world.network.encoding = plan.encoding
+        world.network.memory.share = plan.remembers
+        self.client.begin(plan.think_s, plan.administrators)
+        if is_first(plan.seed):
+            self._start()
         for fault in plan.faults:
             world.later(fault.at, partial(self._hit, fault.kind, fault.seed))
         self._ends_at = world.time + plan.duration_s
@@ -84,15 +96,24 @@ class Schedule:
         self.expect_progress()
         return self.outcome()
 
+    def _start(self) -> None:
+        for node in self.plan.fleet.nodes:
+            self.boot_later(node, self.rng.choice((0.0, 0.0, 0.01, 0.01, 0.3)) * self.rng.random())
+        if self.plan.settled and not self.world.run(SETTLING_S, lambda: self.client.acknowledged > 0):
+            raise Violation(f"nothing was acknowledged within {SETTLING_S} s of quiet: {self._states()}")
+
     def outcome(self) -> Outcome:
         world = self.world
-        epoch = max((m.node.meta.replica.epoch for m in world.up if m.node), default=0)
+        steps, time, acknowledged, changes, epoch = self.began
         kinds = tuple(fault.kind for fault in self.plan.faults)
-        done = self.client.acknowledged
         return Outcome(
-            self.plan.seed, self.plan.size, world.steps, world.time, done, world.newest[0], epoch,
-            self.operator.changes, kinds,
+            self.plan.seed, self.plan.size, world.steps - steps, world.time - time, self.client.acknowledged - acknowledged,
+            world.newest[0], self._epoch - epoch, self.operator.changes - changes, kinds,
         )  # fmt: skip
+
+    @property
+    def _epoch(self) -> int:
+        return max((m.node.meta.replica.epoch for m in self.world.up if m.node), default=0)
 
     # The safety phase.
 
@@ -135,13 +156,13 @@ class Schedule:
         deadline = world.time + LIVENESS_S
         if not world.run(deadline, lambda: self._restart_ended() and client.acknowledged >= wanted):
             raise Violation(f"nothing was acknowledged within {LIVENESS_S} s of quiet: {self._states()}")
+        client.rest()
         if not world.run(deadline, lambda: self._restart_ended() and not self.operator.is_busy):
             raise Violation(f"a change of the voters is stuck: {self._states()}")
         offset = max(m.node.meta.high_watermark for m in world.up if m.node)
         if not world.run(deadline, lambda: self._restart_ended() and self._all_at(offset)):
             raise Violation(f"not all nodes reached offset {offset}: {self._states()}")
-        for invariant in world.invariants:
-            invariant.at_end(world)
+        world.finished()
         latest = max((m.node for m in world.up if m.node), key=lambda node: node.image_offset)
         client.read_all(latest.image)
         complaint = client.history.complaint()

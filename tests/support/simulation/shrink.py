@@ -11,7 +11,7 @@ from support.simulation.schedule import Schedule
 
 def fails(plan: Plan) -> str | None:
     try:
-        Schedule(plan, every_invariant()).run()
+        Schedule.of(plan, every_invariant()).run()
     except Exception as error:
         return f"{type(error).__name__}: {error}"
     return None

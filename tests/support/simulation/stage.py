@@ -34,10 +34,10 @@ class Stage:
         nodes = tuple(NodeId(n) for n in range(1, voters + 1))
         fleet = Fleet(nodes, tuple(NodeId(100 + n) for n in range(observers)), dynamic, timings=timings)
         self.world = World(seed, fleet, invariants)
-        self.client = Client(self.world, Random(seed), think_s=0.1)
+        self.client = Client(self.world, Random(seed))
         for node in fleet.nodes:
             self.world.boot(node)
-        self.client.start()
+        self.client.begin(think_s=0.1, administrators=2)
 
     @property
     def nodes(self) -> tuple[NodeId, ...]:

@@ -40,18 +40,38 @@ class Violation(AssertionError):
     """A promise was broken."""
 
 
-class Invariant(Protocol):
-    """What must hold at every moment; one per file in tests/simulation/invariants."""
+class Step(Protocol):
+    """Looks at a machine when a step changed something of `Machine.facts`."""
 
     def after_step(self, world: World, machine: Machine) -> None: ...
 
+
+class Time(Protocol):
+    """What time alone may break: looks after every step."""
+
+    def as_time_passes(self, world: World, machine: Machine) -> None: ...
+
+
+class Save(Protocol):
+    """Looks when an election state is on a disk."""
+
     def after_save(self, world: World, machine: Machine) -> None: ...
 
-    def on_answer(self, world: World, machine: Machine, asked: Message, answer: Message) -> None:
-        """A machine answers a request; nothing of the answer has left yet."""
 
-    def at_end(self, world: World) -> None:
-        """After the liveness phase: everything is healed and has had time."""
+class Answer(Protocol):
+    """Looks when a machine answers a request; nothing of the answer has left yet."""
+
+    def on_answer(self, world: World, machine: Machine, asked: Message, answer: Message) -> None: ...
+
+
+class End(Protocol):
+    """Looks after the liveness phase: everything is healed and has had time."""
+
+    def at_end(self, world: World) -> None: ...
+
+
+Invariant = Step | Time | Save | Answer | End
+"""What must hold; one per file in tests/simulation/invariants. Each looks at as many of these moments as it needs."""
 
 
 @dataclass(slots=True)
@@ -94,8 +114,11 @@ class World:
     def __post_init__(self) -> None:
         self.rng = Random(self.seed)
         self.network = Network(Random(self.rng.random()))
-        self.invariants = list(self.invariants)
-        self._looks = [invariant.after_step for invariant in self.invariants]
+        every = self.invariants = list(self.invariants)
+        self._after_step = [one.after_step for one in every if hasattr(one, "after_step")]
+        self._as_time_passes = [one.as_time_passes for one in every if hasattr(one, "as_time_passes")]
+        self._after_save = [one.after_save for one in every if hasattr(one, "after_save")]
+        self._on_answer = [one.on_answer for one in every if hasattr(one, "on_answer")]
         self._queue: list[tuple[float, int, Callable[[], None]]] = []
         self._sequence = 0
         self._timers: dict[NodeId, float] = {}
@@ -148,7 +171,7 @@ class World:
     def disk_delay(self, machine: Machine) -> float:
         share = self.slow_disk.get(machine.id)
         if share is not None and self.rng.random() < share:
-            return 0.05 + 2.95 * self.rng.random()
+            return float(0.05 * 60 ** self.rng.random())
         return 0.0005 + 0.0055 * self.rng.random()
 
     # Machines.
@@ -270,7 +293,7 @@ class World:
         for _ in range(1 if is_client else self.network.copies()):
             if self.network.carries(source, exchange.target):
                 self.later(self.network.delay(), lambda: self._deliver(exchange))
-        if not is_client:
+        if not is_client and self.network.memory.share:
             self.network.memory.keep(lambda: self._deliver(exchange))
         return exchange
 
@@ -303,15 +326,15 @@ class World:
         exchange = self._requests.pop(request_id, None)
         if exchange is None:
             raise Violation(f"n{machine.id} answers request {request_id}, which nobody waits for: {body!r}")
-        for invariant in self.invariants:
-            invariant.on_answer(self, machine, exchange.body, body)
+        for look in self._on_answer:
+            look(self, machine, exchange.body, body)
         if self.tamper is not None:
             body = self.tamper(machine.id, exchange.source, body)
         if self.network.carries(machine.id, exchange.source):
             arrived = self.network.response(exchange.key, exchange.version, body)
             delay = self.network.delay()
             self.later(delay, lambda: self._end(exchange, lambda: exchange.answer(exchange.version, arrived)))
-            if exchange.call_id is not None:
+            if exchange.call_id is not None and self.network.memory.share:
                 again = ResponseReceived(exchange.call_id, exchange.version, arrived)
                 asker = self.machines[exchange.source]
                 if asker.boots == exchange.boot:
@@ -327,18 +350,30 @@ class World:
             raise Violation(f"n{machine.id} spins: {self._same_moment} steps without any time passing")
         if machine.node is None:
             return
-        voters = machine.node.meta.replica.voters
-        if not machine.known_voters or machine.known_voters[-1] is not voters:
-            machine.known_voters.append(voters)
         offset = machine.node.image_offset
         if offset > self.newest[0]:
             self.newest = (offset, machine.node.image)
-        for look in self._looks:
+        for look in self._as_time_passes:
+            look(self, machine)
+        facts = machine.facts()
+        if facts == machine.facts_seen:
+            return
+        machine.facts_seen = facts
+        voters = machine.node.meta.replica.voters
+        if not machine.known_voters or machine.known_voters[-1] is not voters:
+            machine.known_voters.append(voters)
+        for look in self._after_step:
             look(self, machine)
 
     def persisted(self, machine: Machine) -> None:
+        for look in self._after_save:
+            look(self, machine)
+
+    def finished(self) -> None:
+        """All is healed and had time."""
         for invariant in self.invariants:
-            invariant.after_save(self, machine)
+            if hasattr(invariant, "at_end"):
+                invariant.at_end(self)
 
     def violation(self, text: str) -> None:
         raise Violation(text)

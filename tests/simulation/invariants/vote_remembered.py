@@ -1,0 +1,28 @@
+"""RFT-11, RFT-12: a vote lasts as long as its epoch: in memory a node has voted for whom its disk says, through every change of role.
+
+Who forgets it in memory only votes again without a restart (microsoft/CCF#8094).
+"""
+
+from __future__ import annotations
+
+from controller_runtime.identifiers import NodeId
+from controller_runtime.raft.roles import Candidate, Leader
+from support.simulation.machine import Machine
+from support.simulation.world import Violation, World
+
+
+class VoteRemembered:
+    def after_step(self, world: World, machine: Machine) -> None:
+        """The step's effects were performed, so unless a save is under way the disk has the vote of the memory."""
+        assert machine.node is not None
+        role, state = machine.node.meta.replica.role, machine.persisted
+        if machine._saving is not None or state is None or state.epoch != role.epoch:
+            return
+        told = None if state.voted_key is None else state.voted_key.node_id
+        remembered: NodeId | None = machine.id
+        if not isinstance(role, Candidate | Leader):
+            remembered = None if role.voted is None else role.voted.node_id
+        if told != remembered:
+            raise Violation(
+                f"n{machine.id} remembers a vote for {remembered} in epoch {role.epoch}, its disk says {told}"
+            )
