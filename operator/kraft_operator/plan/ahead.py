@@ -140,9 +140,15 @@ def _forming(now: Situation, ledger: Ledger) -> Iterator[PlanStep]:
     voters = ", ".join(map(str, first))
     gate = "every disk that could hold an older quorum was seen to be empty"
     yield PlanStep(FORM_QUORUM, "FormQuorum", f"voters {voters}", "they are named once, as they are formatted", gate)
-    for node_id in wanted:
-        if node_id not in first:
-            yield from _joining(now, ledger, node_id)
+    later = [node_id for node_id in wanted if node_id not in first]
+    for node_id in later:
+        name = names.node_name(now.cluster.name, now.cluster.spec.controllers.name, node_id)
+        yield PlanStep(
+            f"apply-node/{node_id}", "ApplyNode", name, "its StatefulSet: it is missing", "the quorum is formed"
+        )
+        yield from _joining(now, ledger, node_id)
+    if later:
+        yield configs(now)
     yield from _brokers(now, ledger)
 
 
@@ -261,7 +267,8 @@ def _in_the_way(now: Situation, ledger: Ledger, node_id: int) -> str | None:
         return None
     pod = now.observed.pod(node_id)
     report = pod.inspect if pod is not None and pod.gate_waits else None
-    held = report is not None and report.verdict is not Disk.EMPTY and report.directory_id is not None
+    given_up = {each.directory_id for each in ledger.written_off if each.node_id == node_id} | {entry.directory_id}
+    held = report is not None and report.verdict is not Disk.EMPTY and report.directory_id in given_up - {None}
     return claim.name if claim.volume in now.observed.stranded or held else None
 
 

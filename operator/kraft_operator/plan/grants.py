@@ -122,8 +122,10 @@ def _answer(entry: Entry, asking: _Asking, ledger: Ledger, now: Situation) -> Gr
     if last is not None and (last.pod_uid, last.pvc_uid, last.seen) == (
         asking.pod.uid, asking.claim.uid, asking.report.seen(),
     ):  # fmt: skip
-        delivered = asking.pod.grant_nonce == last.nonce
-        return None if delivered else last  # journaled by us, or by a holder before us
+        if asking.pod.grant_nonce != last.nonce:
+            return last  # journaled by us, or by a holder before us
+        if entry.directory_id is None or last.mode is GrantMode.ADOPT:
+            return None  # it is on its way
     mode = _mode(entry, asking, ledger)
     if not isinstance(mode, GrantMode):
         return mode

@@ -178,7 +178,7 @@ def _with_states(
         if action is not None:
             reason = action.reason if kind in SHOWN_BY_REASON else each.reason
             found.append(replace(each, state=StepState.RUNNING, reason=reason))
-        elif _in_flight(each, now, vanished):
+        elif (first or kind != "catch-up") and _in_flight(each, now, vanished):
             found.append(replace(each, state=StepState.RUNNING))
         elif first and (why := _held_by(each, now, findings)) is not None:
             found.append(replace(each, state=StepState.WAITING, gate=why.message))
