@@ -38,7 +38,7 @@ def poll_unattached(q: Quorum, role: Unattached, now: Instant) -> None:
 def poll_follower(q: Quorum, role: Follower, now: Instant) -> None:
     if q.may_stand:
         stands_at = role.fetch_deadline if now < role.fetch_deadline else _turn_at(q, role)
-        if now >= stands_at:
+        if now >= stands_at and (q.silence_counts or not role.has_fetched):
             become_prospective(q, now)
             return
         q.wake(stands_at)

@@ -78,7 +78,7 @@ def sync_voters(q: Quorum, leader: Leader, now: Instant) -> None:
 def poll_leader(q: Quorum, leader: Leader, now: Instant) -> None:
     deadline = check_quorum_deadline(q, leader)
     if deadline is not None:
-        if now >= deadline:
+        if now >= deadline and q.silence_counts:
             q.note(f"no majority fetched from the leader of epoch {leader.epoch} in time: resigning")
             resign(q, leader, now)
             return

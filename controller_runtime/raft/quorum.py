@@ -79,6 +79,7 @@ class Quorum:
         "role",
         "rotation",
         "saved",
+        "silence_counts",
         "stop_deadline",
         "stopped",
         "told",
@@ -100,6 +101,8 @@ class Quorum:
         self.out: list[RaftEffect] = []
         self.saved: ElectionState | None = None
         self.rotation = 0
+        self.silence_counts = False
+        """Only a tick comes when everything that had arrived was heard: whoever was itself kept from running must not take the others for silent."""
         self.stop_deadline: Instant | None = None
         self.stopped = False
         self.told: set[str] = set()

@@ -103,6 +103,7 @@ class Replica:
         return self._finish(now)
 
     def step(self, event: RaftEvent, now: Instant) -> list[RaftEffect]:
+        self._q.silence_counts = isinstance(event, Tick)
         try:
             self._dispatch(event, now)
             return self._finish(now)

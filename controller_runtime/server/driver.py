@@ -64,6 +64,10 @@ log = logging.getLogger(__name__)
 
 MAX_TOGETHER: Final = 128
 """Requests that are decided in one step at most, so that consensus is never kept waiting long."""
+LATE_SECONDS: Final = 0.02
+"""A timer that fires so much too late was held up, by a long step or because the process did not run."""
+LISTEN_SECONDS: Final = 0.002
+"""What arrived meanwhile is then read first: a turn of the loop, so that nobody is taken for silent who was not."""
 _LEVELS: Final = {"info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 
 
@@ -129,6 +133,7 @@ class Driver:
         self._writing: PendingWrite | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = 0.0
+        self._listened = False
         self._calls: dict[CallId, NetworkCall] = {}
         self._tracing = log.isEnabledFor(logging.DEBUG)
         self.stopped: asyncio.Future[Stop] = self._loop.create_future()
@@ -336,11 +341,16 @@ class Driver:
         self._timer = None
         if self.stopped.done() or self._saving:
             return
-        deadline = self._node.next_deadline()
-        if deadline is not None and deadline <= self._clock.instant():
-            self.feed(TimePassed())
-        else:
+        deadline, now = self._node.next_deadline(), self._clock.instant()
+        if deadline is None or deadline > now:
             self._arm_timer()
+        elif now - deadline > LATE_SECONDS and not self._listened:
+            self._listened = True
+            self._timer_at = deadline
+            self._timer = self._loop.call_later(LISTEN_SECONDS, self._time_passed)
+        else:
+            self._listened = False
+            self.feed(TimePassed())
 
     def _fault(self, error: BaseException) -> None:
         if not self.stopped.done():

@@ -6,12 +6,14 @@ The node is a script; the disk, the threads, the sockets and the clock are the r
 from __future__ import annotations
 
 import asyncio
+import socket
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 
 import pytest
+import uvloop
 
 from controller_runtime.identifiers import Endpoint, Epoch, Instant, Offset, WallClock
 from controller_runtime.network.client_pool import ClientOptions, ClientPool
@@ -299,3 +301,40 @@ async def test_lines_of_the_node_are_logged_at_their_level(
     assert [(record.levelname, record.getMessage()) for record in caplog.records] == [
         ("WARNING", "a voter is unreachable")
     ]
+
+
+def test_after_the_process_was_held_up_it_hears_what_arrived_before_it_judges_who_was_silent(tmp_path: Path) -> None:
+    """With uvloop, which fires timers before it reads sockets."""
+    script = Script()
+
+    async def story() -> None:
+        stand = Stand(tmp_path, script, lambda _: None, None)
+        loop = asyncio.get_running_loop()
+        ends = [*socket.socketpair(), *socket.socketpair()]
+        long_work, starts_it, mine, theirs = ends
+        for end in ends:
+            end.setblocking(False)
+
+        def work() -> None:
+            long_work.recv(1)
+            theirs.send(b"x")
+            time.sleep(0.2)
+
+        def arrived() -> None:
+            mine.recv(1)
+            stand.driver.feed(CallFailed(CallId(7), CallFailure.REFUSED))
+
+        loop.add_reader(long_work, work)
+        loop.add_reader(mine, arrived)
+        script.deadline = loop.time() + 0.1
+        stand.driver.start()
+        starts_it.send(b"x")
+        await until(lambda: len(script.seen) == 2)
+        for end in ends:
+            loop.remove_reader(end)
+            end.close()
+        await stand.end()
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(story())
+    assert [type(event) for event in script.seen] == [CallFailed, TimePassed]

@@ -8,7 +8,7 @@ from controller_runtime.identifiers import DirectoryId, Endpoint, Epoch, Instant
 from controller_runtime.raft.config import RaftConfig
 from controller_runtime.raft.effects import RaftEffect, Send
 from controller_runtime.raft.election_state import ElectionState
-from controller_runtime.raft.events import ResponseArrived, Tick
+from controller_runtime.raft.events import Flushed, ResponseArrived, Tick
 from controller_runtime.raft.log_view import LogView
 from controller_runtime.raft.messages import FetchRequest, FetchResponse, RaftError, VoteRequest
 from controller_runtime.raft.replica import Replica
@@ -54,3 +54,14 @@ def test_each_follower_has_its_turn(node: int, after_ms: int) -> None:
         assert deadline is not None
         assert deadline <= START + after_ms / 1000 + 1e-6
     assert stands(replica.step(Tick(), Instant(START + after_ms / 1000 + 1e-6)))
+
+
+def test_silence_is_judged_at_a_tick_only_because_what_waits_unread_is_heard_before_it() -> None:
+    """After a long pause of its own the first event may be anything; the leader's answer may stand right behind it."""
+    replica = follower(2)
+    late = Instant(START + 10)
+    assert not stands(replica.step(Flushed(Offset(0)), late))
+    deadline = replica.next_deadline()
+    assert deadline is not None
+    assert deadline <= late
+    assert stands(replica.step(Tick(), late))
