@@ -52,6 +52,7 @@ def replace_disk(directory: Path, case: Case) -> str:
     with MixedQuorum(directory, case.kinds) as quorum:
         quorum.start()
         leader = quorum.lead_by(case.kinds[0])
+        quorum.wait_until_following()  # a JVM that still starts would make a lost voter two
         followers = [n for n in (1, 2, 3) if n != leader]
         lost = leader if case.leader_is_lost else next(n for n in followers if quorum.kinds[n] == case.kinds[1])
         with ConfigLoad(quorum.bootstrap) as load:
