@@ -23,7 +23,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Self
 
-from controller_runtime.admin import configs, features, quorum, topics, voters
+from controller_runtime.admin import configs, features, quorum, reassignments, topics, voters
 from controller_runtime.admin.connections import (
     AdminError,
     Connections,
@@ -44,6 +44,7 @@ from controller_runtime.admin.results import (
     LeaderSeen,
     NewTopic,
     QuorumDescription,
+    Reassignment,
     TopicDescription,
 )
 from controller_runtime.identifiers import DirectoryId, Endpoint, NodeId, ReplicaKey, Uuid
@@ -175,6 +176,15 @@ class AdminClient:
     ) -> Mapping[str, TopicDescription | ApiError]:
         """All topics when `names` is None. Brokers only."""
         return await topics.describe(self._connections, names, self._deadline(timeout_seconds))
+
+    async def alter_partition_reassignments(
+        self, wanted: Mapping[tuple[str, int], tuple[int, ...] | None], timeout_seconds: float | None = None
+    ) -> Mapping[tuple[str, int], ApiError | None]:
+        """(Topic, partition) to the replicas it shall have, None to call a move off. The answer: None where the move began."""
+        return await reassignments.alter(self._connections, wanted, self._deadline(timeout_seconds))
+
+    async def list_partition_reassignments(self, timeout_seconds: float | None = None) -> tuple[Reassignment, ...]:
+        return await reassignments.listing(self._connections, self._deadline(timeout_seconds))
 
     async def describe_configs(
         self, resources: Sequence[ConfigResource], timeout_seconds: float | None = None

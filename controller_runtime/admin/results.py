@@ -101,6 +101,18 @@ class TopicDescription:
 
 
 @dataclass(frozen=True, slots=True)
+class Reassignment:
+    """A partition whose replicas are on the move."""
+
+    topic: str
+    partition: int
+    replicas: tuple[int, ...]
+    """All that have it meanwhile."""
+    adding: tuple[int, ...]
+    removing: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class ConfigEntry:
     name: str
     value: str | None

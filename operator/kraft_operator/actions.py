@@ -107,6 +107,27 @@ class UnregisterBroker:
 
 
 @dataclass(frozen=True, slots=True)
+class MoveReplicas:
+    """Ask for other replicas of these partitions, so that a broker may go. Fenced by `step`. Asking twice is harmless."""
+
+    node_id: int
+    replicas: Mapping[tuple[str, int], tuple[int, ...]]
+    step: Step
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class FinalizeFeature:
+    """Raise a feature's final level, which nobody can take back. Fenced by `step`."""
+
+    feature: str
+    level: int
+    name: str
+    step: Step
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class RemoveVoter:
     """Fenced by `step`. A voter that is not there (any more) is success."""
 
@@ -164,6 +185,8 @@ Action = (
     | TellRack
     | NudgePod
     | UnregisterBroker
+    | MoveReplicas
+    | FinalizeFeature
     | RemoveVoter
     | AddVoter
     | DiscardClaim
@@ -171,7 +194,7 @@ Action = (
 )
 VOTERS_FEEL: Final = (RemoveVoter, AddVoter, DiscardClaim, RestartPod)
 """A plan has at most one of these."""
-DISRUPTIVE: Final = (UnregisterBroker, *VOTERS_FEEL)
+DISRUPTIVE: Final = (UnregisterBroker, MoveReplicas, FinalizeFeature, *VOTERS_FEEL)
 """They come last in a plan."""
 
 
@@ -192,7 +215,9 @@ def target(action: Action) -> str:
             return f"PersistentVolumeClaim/{action.claim}"
         case RestartPod():
             return f"Pod/{action.pod}"
-        case UnregisterBroker():
+        case UnregisterBroker() | MoveReplicas():
             return f"broker {action.node_id}"
+        case FinalizeFeature():
+            return action.name
         case RemoveVoter() | AddVoter():
             return f"voter {action.node_id} {action.directory_id}"

@@ -17,10 +17,13 @@ from kraft_operator.actions import (
     AddVoter,
     DeliverGrant,
     DiscardClaim,
+    FinalizeFeature,
+    MoveReplicas,
     RemoveVoter,
     RestartPod,
     UnregisterBroker,
 )
+from kraft_operator.api.metadata_versions import FEATURE
 from kraft_operator.kube import EVENT, Conflict, Gateway, KubeError
 from kraft_operator.ledger import Formation, Ledger
 from kraft_operator.settings import REPORTING_CONTROLLER
@@ -34,9 +37,12 @@ WARNED: Final = (
     "PodsHealthy",
     "QuorumAvailable",
     "QuorumRedundant",
+    "VersionFinalized",
+    "RegistrationsClean",
 )
 EXPECTED: Final = frozenset(
     {"PlanPendingApproval", "AddingVoter", "RemovingVoter", "RemovingBroker", "WaitingForFormation"}
+    | {"DrainingBroker", "Soaking", "Finalizing", "WaitingForRollout", "VersionsUnknown"}
 )
 """Reasons of what the operator is doing by itself: a condition, no warning."""
 
@@ -105,7 +111,15 @@ def _acted(done: Sequence[Action]) -> list[Note]:
                 found.append(Note("Normal", "StorageGranted", "Grant", text))
             case UnregisterBroker():
                 text = f"broker {action.node_id} was unregistered: {action.reason}"
-                found.append(Note("Normal", "BrokerUnregistered", "Unregister", text))
+                ghost = action.step.preconditions == ("ghost",)
+                reason = "GhostRegistrationRemoved" if ghost else "BrokerUnregistered"
+                found.append(Note("Normal", reason, "Unregister", text))
+            case FinalizeFeature():
+                reason = "MetadataVersionFinalized" if action.feature == FEATURE else "FeatureFinalized"
+                found.append(Note("Normal", reason, "Finalize", f"{action.name} is final: {action.reason}"))
+            case MoveReplicas():
+                text = f"{len(action.replicas)} partitions leave broker {action.node_id}: {action.reason}"
+                found.append(Note("Normal", "ReplicasMoved", "Move", text))
             case RemoveVoter():
                 text = f"voter {action.node_id} with directory {action.directory_id} was removed: {action.reason}"
                 found.append(Note("Normal", "VoterRemoved", "RemoveVoter", text))

@@ -22,7 +22,9 @@ from kraft_operator.actions import (
     DeleteChild,
     DeliverGrant,
     DiscardClaim,
+    FinalizeFeature,
     GrowClaim,
+    MoveReplicas,
     NudgePod,
     OrphanSet,
     RemoveVoter,
@@ -132,6 +134,10 @@ class Execution:
                 self.kube.annotate(POD, self.cluster.namespace, action.pod, mark, uid=action.uid)
             case UnregisterBroker():
                 self._fenced("unregister", action.step, lambda: self._unregister(action))
+            case MoveReplicas():
+                self._fenced("move_replicas", action.step, lambda: self._move(action))
+            case FinalizeFeature():
+                self._fenced("finalize", action.step, lambda: self._finalize(action))
             case RemoveVoter():
                 self._fenced("remove_voter", action.step, lambda: self._change_voters("remove_voter", action))
             case AddVoter():
@@ -183,6 +189,16 @@ class Execution:
         self._still_holds(action.step)
         self.failpoints.hit("before_call.unregister")
         self.quorum.unregister(action.node_id, self.call_timeout)
+
+    def _move(self, action: MoveReplicas) -> None:
+        self._still_holds(action.step)
+        self.failpoints.hit("before_call.move_replicas")
+        self.quorum.move(action.replicas, self.call_timeout)
+
+    def _finalize(self, action: FinalizeFeature) -> None:
+        self._still_holds(action.step)
+        self.failpoints.hit("before_call.finalize")
+        self.quorum.finalize(action.feature, action.level, self.call_timeout)
 
     def _change_voters(self, place: str, action: RemoveVoter | AddVoter) -> None:
         self._still_holds(action.step)

@@ -119,6 +119,8 @@ class StepKind(StrEnum):
     ADD_VOTER = "AddVoter"
     DISCARD_CLAIM = "DiscardClaim"
     RESTART = "Restart"
+    FINALIZE = "Finalize"
+    MOVE_REPLICAS = "MoveReplicas"
 
 
 @dataclass(frozen=True, slots=True)

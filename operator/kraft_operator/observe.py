@@ -6,7 +6,7 @@ ours any more. The nodes are asked after the API server, and only those that hav
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -33,7 +33,9 @@ from kraft_operator.kube import (
 from kraft_operator.ledger import Ledger, parse
 from kraft_operator.observed import Child, Claim, NodeSet, Observed, Pod
 from kraft_operator.operations.operation import Operation, OperationType, parse_operation
+from kraft_operator.plan.registrations import looks_for_ghosts
 from kraft_operator.plan.rolling import outdated_pods
+from kraft_operator.plan.versions import trials
 from kraft_operator.quorum import Addresses, QuorumProbe
 from storage_guard.formats import NO_RACK
 
@@ -47,7 +49,13 @@ class Sight:
     ledger_object: Object | None
 
 
-def observe(cluster: KRaftCluster, kube: Gateway, probe: QuorumProbe, before: Round | None = None) -> Sight:
+def observe(
+    cluster: KRaftCluster,
+    kube: Gateway,
+    probe: QuorumProbe,
+    before: Round | None = None,
+    suspected: Collection[str] = (),
+) -> Sight:
     """Raises CorruptLedger, KubeError."""
     namespace, selector = cluster.namespace, f"{names.LABEL_CLUSTER}={cluster.name}"
     ledger_object = kube.find(CONFIG_MAP, namespace, names.ledger_name(cluster.name))
@@ -66,7 +74,14 @@ def observe(cluster: KRaftCluster, kube: Gateway, probe: QuorumProbe, before: Ro
     operations = operations_of(kube, namespace, cluster.name)
     wanted = any(each.type is OperationType.UNREGISTER_NODE and not each.finished for each in operations)
     asked = addresses(cluster, ledger, pods, sets, before)
-    quorum, brokers = probe.look(replace(asked, with_replicas=asked.with_replicas or wanted))
+    asked = replace(
+        asked,
+        with_replicas=asked.with_replicas or wanted or looks_for_ghosts(suspected),
+        with_moves=_surplus(cluster, ledger, sets),
+        with_versions=cluster.spec.versions.wants_anything,
+        trials=trials(suspected),
+    )
+    quorum, brokers = probe.look(asked)
     observed = Observed(
         seen_claims,
         pods,
@@ -118,7 +133,7 @@ def addresses(
     entries = {entry.node_id: entry.directory_id for entry in ledger.entries} if ledger else {}
     directories = {node_id: entries.get(node_id) for node_id in voters}
     with_replicas = _surplus(cluster, ledger, sets) or _brokers_outdated(pods, sets)
-    return Addresses(controllers, directories, _brokers(cluster, pods), with_replicas, before)
+    return Addresses(controllers, directories, _brokers(cluster, pods), with_replicas, before=before)
 
 
 def controllers_of(cluster: KRaftCluster, observed: Observed, ledger: Ledger | None) -> tuple[Endpoint, ...]:
@@ -126,14 +141,14 @@ def controllers_of(cluster: KRaftCluster, observed: Observed, ledger: Ledger | N
     return tuple(endpoint for endpoint in found.controllers.values() if endpoint is not None)
 
 
-def _brokers(cluster: KRaftCluster, pods: tuple[Pod, ...]) -> tuple[Endpoint, ...]:
+def _brokers(cluster: KRaftCluster, pods: tuple[Pod, ...]) -> dict[int, Endpoint]:
     port = cluster.spec.broker_listeners[0].port
-    found = []
+    found = {}
     for pod in pods:
         group = cluster.spec.group(pod.pool)
         if pod.role == Role.BROKER.value and group is not None and pod.main_started and not pod.terminating:
-            found.append(Endpoint(cluster.host(group, pod.node_id), port))
-    return tuple(found)
+            found[pod.node_id] = Endpoint(cluster.host(group, pod.node_id), port)
+    return found
 
 
 def _brokers_outdated(pods: tuple[Pod, ...], sets: tuple[NodeSet, ...]) -> bool:

@@ -187,6 +187,37 @@ class Quorum:
 
 
 @dataclass(frozen=True, slots=True)
+class Placement:
+    """Where a partition's replicas are."""
+
+    topic: str
+    partition: int
+    replicas: tuple[int, ...]
+
+    @property
+    def key(self) -> tuple[str, int]:
+        return self.topic, self.partition
+
+
+Levels = Mapping[str, tuple[int, int]]
+"""Feature to the lowest and highest level that a node supports."""
+
+
+@dataclass(frozen=True, slots=True)
+class Registry:
+    """What nodes say of versions, and whom the controllers have on their list; None where nobody could be asked."""
+
+    controllers: frozenset[int] | None = None
+    apis: frozenset[int] | None = None
+    """Keys of the APIs that the controllers serve."""
+    finalized: Mapping[str, int] | None = None
+    supported: Mapping[int, Levels] = field(default_factory=dict)
+    """Of the nodes that were asked and answered."""
+    granted: Mapping[tuple[str, int], str] = field(default_factory=dict)
+    """(Feature, level) to what the active controller says to a trial that changes nothing: empty when it would raise it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Brokers:
     """What the cluster's own metadata says besides the quorum; None where nobody could be asked."""
 
@@ -196,6 +227,11 @@ class Brokers:
     """Broker id to topics (a few, for the message) that have a replica there."""
     at_risk: Mapping[int, tuple[str, ...]] | None = None
     """Broker id to replicated partitions (a few) that would be left with too few replicas in sync if it stopped."""
+    racks: Mapping[int, str] = field(default_factory=dict)
+    partitions: tuple[Placement, ...] | None = None
+    moving: frozenset[tuple[str, int]] | None = None
+    """Partitions whose replicas are on the move."""
+    registry: Registry = Registry()
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,18 +7,23 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Coroutine, Mapping
-from dataclasses import dataclass
-from typing import Any, Final, Protocol, TypeVar
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Protocol
 
 from controller_runtime.admin.client import AdminClient, AdminError, ApiError
-from controller_runtime.admin.results import QuorumDescription, ReplicaDescription, TopicDescription
+from controller_runtime.admin.results import (
+    FeatureUpdate,
+    QuorumDescription,
+    ReplicaDescription,
+    TopicDescription,
+)
 from controller_runtime.identifiers import DirectoryId, Endpoint, NodeId, Uuid
 from controller_runtime.protocol.errors import ErrorCode
+from kraft_operator import census
+from kraft_operator.census import PROBE_SECONDS, answered
 from kraft_operator.judgement import Belief, Described, Replica, Round, agreed_leader, judge
-from kraft_operator.observed import Brokers, Quorum
+from kraft_operator.observed import Brokers, Quorum, Registry
 
-T = TypeVar("T")
-PROBE_SECONDS: Final = 2.5
 TOPICS_SHOWN: Final = 5
 
 
@@ -33,9 +38,15 @@ class Addresses:
     controllers: Mapping[int, Endpoint | None]
     directories: Mapping[int, str | None]
     """What the ledger knows of the controllers."""
-    brokers: tuple[Endpoint, ...] = ()
+    brokers: Mapping[int, Endpoint] = field(default_factory=dict)
     with_replicas: bool = False
     """Ask the brokers also who holds what: a long answer, wanted only when one is to leave or to restart."""
+    with_moves: bool = False
+    """Ask also which replicas are on the move: when a broker is to leave."""
+    with_versions: bool = False
+    """Ask every node which levels it supports."""
+    trials: tuple[tuple[str, int], ...] = ()
+    """Feature levels that the active controller is asked about, without changing anything."""
     before: Round | None = None
     """The round to compare with: long enough ago for every live replica to have fetched since."""
 
@@ -48,6 +59,10 @@ class QuorumChanges(Protocol):
     def remove(self, node_id: int, directory_id: str, timeout: float) -> None: ...
 
     def add(self, node_id: int, directory_id: str, listener: str, endpoint: Endpoint, timeout: float) -> None: ...
+
+    def finalize(self, feature: str, level: int, timeout: float) -> None: ...
+
+    def move(self, replicas: Mapping[tuple[str, int], tuple[int, ...]], timeout: float) -> None: ...
 
 
 class QuorumProbe(Protocol):
@@ -97,6 +112,18 @@ class KafkaChanges:
             timeout,
         )
 
+    def finalize(self, feature: str, level: int, timeout: float) -> None:
+        self._ask(
+            f"{feature} was not raised to {level}",
+            lambda admin: admin.update_features([FeatureUpdate(feature, level)]),
+            None,
+            timeout,
+        )
+
+    def move(self, replicas: Mapping[tuple[str, int], tuple[int, ...]], timeout: float) -> None:
+        """Asking again for what is under way already changes nothing."""
+        self._ask("replicas were not moved", lambda admin: _moved(admin, replicas), None, timeout)
+
     def _ask(
         self,
         failed: str,
@@ -109,44 +136,59 @@ class KafkaChanges:
         asyncio.run(_changed(self.controllers, failed, change, done_already, timeout))
 
 
+async def _moved(admin: AdminClient, replicas: Mapping[tuple[str, int], tuple[int, ...]]) -> None:
+    for error in (await admin.alter_partition_reassignments(replicas)).values():
+        if error is not None:
+            raise error
+
+
 async def _look(addresses: Addresses) -> tuple[Quorum, Brokers]:
     async with asyncio.TaskGroup() as group:
-        quorum = group.create_task(_quorum(addresses))
+        controllers = group.create_task(_controllers(addresses))
         brokers = group.create_task(_brokers(addresses))
-    return quorum.result(), brokers.result()
+    quorum, registry, moving = controllers.result()
+    return quorum, replace(brokers.result(), registry=registry, moving=moving)
 
 
-async def _quorum(addresses: Addresses) -> Quorum:
+async def _controllers(addresses: Addresses) -> tuple[Quorum, Registry, frozenset[tuple[str, int]] | None]:
     asked = {node_id: endpoint for node_id, endpoint in addresses.controllers.items() if endpoint is not None}
     beliefs: dict[int, Belief | None] = dict.fromkeys(addresses.controllers)
     if not asked:
-        return judge(beliefs, None, addresses.directories)
+        return judge(beliefs, None, addresses.directories), Registry(), None
     async with AdminClient(bootstrap_controllers=asked.values(), timeout_seconds=PROBE_SECONDS) as admin:
         answers = await asyncio.gather(*(_belief(admin, endpoint) for endpoint in asked.values()))
         beliefs |= dict(zip(asked, answers, strict=True))
         leader = agreed_leader(beliefs)
-        described = await _answered(admin.describe_quorum()) if leader is not None else None
-    return judge(beliefs, _described(described) if described else None, addresses.directories, addresses.before)
+        described = await answered(admin.describe_quorum()) if leader is not None else None
+        nodes = {**asked, **addresses.brokers} if addresses.with_versions else {}
+        registry, moving = Registry(), None
+        if described is not None:
+            registry = await census.registry(admin, nodes, addresses.trials)
+            moving = await census.moving(admin) if addresses.with_moves else None
+    quorum = judge(beliefs, _described(described) if described else None, addresses.directories, addresses.before)
+    return quorum, registry, moving
 
 
 async def _belief(admin: AdminClient, endpoint: Endpoint) -> Belief | None:
-    seen = await _answered(admin.raft_fetch_as_non_replica(endpoint))
+    seen = await answered(admin.raft_fetch_as_non_replica(endpoint))
     return Belief(int(seen.leader_id), int(seen.epoch)) if seen is not None else None
 
 
 async def _brokers(addresses: Addresses) -> Brokers:
     if not addresses.brokers:
         return Brokers()
-    async with AdminClient(bootstrap_servers=addresses.brokers, timeout_seconds=PROBE_SECONDS) as admin:
-        cluster = await _answered(admin.describe_cluster(include_fenced=True))
-        topics = await _answered(admin.describe_topics()) if addresses.with_replicas else None
+    bootstrap = tuple(addresses.brokers.values())
+    async with AdminClient(bootstrap_servers=bootstrap, timeout_seconds=PROBE_SECONDS) as admin:
+        cluster = await answered(admin.describe_cluster(include_fenced=True))
+        topics = await answered(admin.describe_topics()) if addresses.with_replicas else None
     if cluster is None:
         return Brokers()
     registered = frozenset(int(node.node_id) for node in cluster.nodes)
     fenced = frozenset(int(node.node_id) for node in cluster.nodes if node.is_fenced)
+    racks = {int(node.node_id): node.rack for node in cluster.nodes if node.rack}
     if topics is None:
-        return Brokers(registered, fenced)
-    return Brokers(registered, fenced, _replicas(topics), _at_risk(topics))
+        return Brokers(registered, fenced, racks=racks)
+    return Brokers(registered, fenced, _replicas(topics), _at_risk(topics), racks, census.placements(topics))
 
 
 def _replicas(topics: Mapping[str, TopicDescription | ApiError]) -> dict[int, tuple[str, ...]] | None:
@@ -197,15 +239,6 @@ async def _changed(
                 raise AdminFailed(f"{failed}: {error}") from error
         except (AdminError, OSError, TimeoutError) as error:
             raise AdminFailed(f"{failed}, or its answer was lost: {error!r}") from error
-
-
-async def _answered(question: Coroutine[Any, Any, T]) -> T | None:
-    """The answer, or None for whatever kept it from coming."""
-    try:
-        async with asyncio.timeout(PROBE_SECONDS + 0.5):
-            return await question
-    except (ApiError, AdminError, OSError, TimeoutError):
-        return None
 
 
 def _described(found: QuorumDescription) -> Described:

@@ -83,7 +83,8 @@ class Reconciler:
             return None
         try:
             cluster = parse_cluster(resource)
-            sight = observe(cluster, self.kube, self.probe, self._before(self._memory(key, cluster)))
+            memory = self._memory(key, cluster)
+            sight = observe(cluster, self.kube, self.probe, self._before(memory), memory.suspected)
         except InvalidSpec as error:
             return self._refuse(resource, "SpecInvalid", f"{error.path}: {error.problem}")
         except CorruptLedger as error:

@@ -10,11 +10,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from kraft_operator.api import names
+from kraft_operator.api.metadata_versions import FEATURE, KRAFT_FEATURE, name_of
 from kraft_operator.api.spec import KRaftCluster, Role
 from kraft_operator.ledger import Formation, Ledger
 from kraft_operator.observed import Observed, Pod, Quorum, QuorumState
 from kraft_operator.plan.situation import Decision, Finding, Topic
 from kraft_operator.plan.steps import to_status
+from kraft_operator.plan.versions import BLOCKED, wishes
 from storage_guard.formats import Verdict as Disk
 
 Status = dict[str, Any]
@@ -27,7 +29,11 @@ HEALTHY: Final = {
     Topic.MEMBERSHIP: ("Synced", "the nodes are those that the resource asks for"),
     Topic.ROLLOUT: ("Complete", "every pod runs the newest revision of its node"),
     Topic.PODS: ("Healthy", "no pod is in trouble"),
+    Topic.VERSIONS: ("Final", "nothing that the resource asks for is left to be made final"),
+    Topic.REGISTRATIONS: ("Clean", "whoever is registered is a node of this cluster"),
 }
+ASIDE: Final = (Topic.VERSIONS.value, Topic.REGISTRATIONS.value)
+"""Conditions that may be False while the cluster serves as it should."""
 
 
 def status(
@@ -47,6 +53,8 @@ def status(
         "quorum": _quorum(observed, decision.ledger),
         **_counts(cluster, observed),
         "nodes": _nodes(observed, decision),
+        "versions": _versions(cluster, observed, decision, old),
+        "registrations": {"ghosts": _ghosts(decision)},
         "plan": to_status(decision.outline, old.get("plan") or {}, now),
         "conditions": dated(conditions, old, cluster.generation, now),
     }
@@ -113,7 +121,7 @@ def _conditions(cluster: KRaftCluster, observed: Observed, decision: Decision) -
 def _ready(
     cluster: KRaftCluster, observed: Observed, decision: Decision, quorum: Condition, topics: Sequence[Condition]
 ) -> Condition:
-    bad = next((each for each in topics if each["status"] != "True"), None)
+    bad = next((each for each in topics if each["status"] != "True" and each["type"] not in ASIDE), None)
     if any(each.topic is Topic.SUSPENDED for each in decision.findings):
         return _condition("Ready", "False", "Suspended", "the cluster is watched, nothing is changed")
     asleep = next((each for each in decision.findings if each.topic is Topic.HIBERNATED), None)
@@ -230,6 +238,29 @@ def _quorum(observed: Observed, ledger: Ledger | None) -> Status:
             "voters": _voters(quorum),
         }
     return {"state": quorum.state.value, "formed": "Formed" if formed else "NotFormed", **known, **sizes}
+
+
+def _versions(cluster: KRaftCluster, observed: Observed, decision: Decision, old: Mapping[str, Any]) -> Status:
+    """What is known stays while no controller can be asked."""
+    registry = observed.brokers.registry
+    if registry.finalized is None:
+        return dict(old.get("versions") or {})
+    level, kraft = registry.finalized.get(FEATURE), registry.finalized.get(KRAFT_FEATURE, 0)
+    wished = next((each for each in wishes(cluster.spec.versions, registry) if each.feature == FEATURE), None)
+    blockers = [each.subject for each in decision.findings if (each.topic, each.reason) == (Topic.VERSIONS, BLOCKED)]
+    values = {
+        "metadataVersion": name_of(level) if level is not None else None,
+        "metadataVersionTarget": name_of(wished.level) if wished is not None else None,
+        "kraftVersion": kraft,
+        "blockers": [each[:1000] for each in blockers[:64]],
+    }
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def _ghosts(decision: Decision) -> list[Status]:
+    kinds = {"GhostBroker": "Broker", "GhostController": "Controller"}
+    found = [each for each in decision.findings if each.topic is Topic.REGISTRATIONS and each.reason in kinds]
+    return [{"nodeID": int(each.subject.rpartition(" ")[2]), "kind": kinds[each.reason]} for each in found][:256]
 
 
 def _voters(quorum: Quorum) -> list[Status]:

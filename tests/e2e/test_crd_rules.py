@@ -69,6 +69,12 @@ WRONG: list[tuple[str, Any, str]] = [
     ("spec.controllers.storage.size", "much", "storage.size in body should match"),
     ("spec.controllers.pod.labels", {"app.kubernetes.io/name": "x"}, "belong to the operator"),
     ("spec.controllers.pod.annotations", {"kraft.quorate.dev/grant": "{}"}, "belong to the operator"),
+    (
+        "spec.metadataVersion",
+        {"policy": "FollowVersionAfterSoak", "value": "4.3"},
+        "metadataVersion.value belongs to the policy Pinned",
+    ),
+    ("spec.metadataVersion", {"value": "newest"}, "spec.metadataVersion.value in body should match"),
     ("spec.brokerPools.0.name", "controller", "a pool cannot be named controller"),
     ("spec.brokerPools.0.name", "a-b", "spec.brokerPools[0].name in body should match"),
     ("spec.brokerPools.0.replicas", 101, "nodeIdRange has fewer ids than replicas"),
@@ -232,6 +238,8 @@ def test_a_resource_with_an_image_only_gets_every_default(kubernetes: Kubernetes
         "lifecycle": {"state": "Running"},
         "recoveryPolicy": {"lostDisk": "Replace", "nodeGone": "Wait", "debounce": "10s"},
         "rollout": {"strategy": "QuorumAware", "readyTimeout": "5m", "onBadRevision": "Rollback"},
+        "metadataVersion": {"policy": "Pinned", "soak": "1h"},
+        "quorumFeature": {"policy": "Pinned"},
         "probes": "HTTP",
         "endpoints": {
             "controller": [{"name": "CONTROLLER", "port": 9093}],

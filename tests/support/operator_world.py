@@ -8,7 +8,7 @@ those that the first formatting named is up. It is no proof of how Kubernetes be
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any
@@ -22,7 +22,9 @@ from kraft_operator.actions import (
     DeleteChild,
     DeliverGrant,
     DiscardClaim,
+    FinalizeFeature,
     GrowClaim,
+    MoveReplicas,
     NudgePod,
     OrphanSet,
     RemoveVoter,
@@ -39,12 +41,13 @@ from kraft_operator.judgement import Belief, Described, Replica, Round, round_of
 from kraft_operator.judgement import judge as judge_quorum
 from kraft_operator.ledger import Ledger, parse, render
 from kraft_operator.manifests.context import Images
-from kraft_operator.observed import Brokers, Child, Claim, NodeSet, Observed, Pod, Quorum, Trouble
+from kraft_operator.observed import Brokers, Child, Claim, NodeSet, Observed, Placement, Pod, Quorum, Registry, Trouble
 from kraft_operator.operations.operation import parse_operation
 from kraft_operator.operations.telling import status_of
 from kraft_operator.plan.rules import plan
 from kraft_operator.plan.situation import Decision, Fence, Situation
 from kraft_operator.plan.steps import Outline, from_status, to_status
+from kraft_operator.plan.versions import trials
 from storage_guard.facts import DirectoryIdentity, Journal, LedgerFacts, LogEnd, Passage, PodFacts, VolumeFacts, Way
 from storage_guard.formats import (
     INITIAL_CONTROLLERS_PREFIX,
@@ -168,6 +171,14 @@ class World:
         """Directory ids whose node has run and whose disk is gone: none of them may ever be made again."""
         self.restarts: list[int] = []
         """Node ids of pods that the operator restarted, in order."""
+        self.partitions: dict[tuple[str, int], list[int]] = {}
+        """Of topics that were placed: where their replicas are."""
+        self.moving: dict[tuple[str, int], list[int]] = {}
+        self.apis = {46}
+        """Of those that move replicas; 45 is what the bundled runtime does not serve."""
+        self.finalized = {"metadata.version": 29, "kraft.version": 1}
+        self.ghost_controllers: dict[int, int] = {}
+        """Registered controllers that are gone, and the level they supported."""
         self.bad_images: set[str] = set()
         """Images that no kubelet can start."""
         self.broken: list[str] = []
@@ -267,6 +278,10 @@ class World:
                     pod.nudges += 1
             case UnregisterBroker():
                 self.registered.discard(action.node_id)
+            case MoveReplicas():
+                self.move(action.replicas)
+            case FinalizeFeature():
+                self.finalize(action.feature, action.level)
             case RemoveVoter():
                 self._remove_voter(action)
             case AddVoter():
@@ -368,6 +383,9 @@ class World:
         moved = False
         for each in sorted(self.sets) if node_id is None else [node_id]:
             moved |= self._step(each)
+        for key in sorted(self.moving)[:1]:
+            self.partitions[key] = self.moving.pop(key)
+            moved = True
         for each in [node for node in self.pods if node not in self.sets]:
             del self.pods[each]
             moved = True
@@ -553,6 +571,29 @@ class World:
 
     # faults
 
+    def place(self, topic: str, *replicas: int) -> None:
+        """One more partition of this topic."""
+        index = sum(name == topic for name, _ in self.partitions)
+        self.partitions[topic, index] = list(replicas)
+
+    def move(self, replicas: Mapping[tuple[str, int], tuple[int, ...]]) -> None:
+        """The controllers begin to move them; the kubelet's steps are their time."""
+        self.moving |= {key: list(each) for key, each in replicas.items()}
+
+    def finalize(self, feature: str, level: int) -> None:
+        if self._refusal(feature, level):
+            self.broken.append(f"{feature} {level} is made final though a node does not support it")
+        self.finalized[feature] = level
+
+    def serve_reassignment(self) -> None:
+        self.apis.add(45)
+
+    def stranger(self, node_id: int) -> None:
+        self.registered.add(node_id)
+
+    def ghost_controller(self, node_id: int, level: int) -> None:
+        self.ghost_controllers[node_id] = level
+
     def break_image(self, tag: int) -> None:
         self.bad_images.add(f"kafka:{tag}")
 
@@ -707,17 +748,45 @@ class World:
         )
         return judge_quorum(beliefs, Described(leader, 1, end, voters, (*stale, *observers)), directories, self.before)
 
+    def levels(self, node_id: int) -> tuple[int, int]:
+        """The metadata.versions that a node supports: image N of this world brings level 28+N."""
+        tag = self.pods[node_id].image.rpartition(":")[2]
+        return 7, 28 + min(int(tag), 5)
+
+    def _refusal(self, feature: str, level: int) -> str:
+        if feature != "metadata.version":
+            return ""
+        for node_id, supported in self.ghost_controllers.items():
+            if supported < level:
+                return f"controller {node_id} only supports versions 7-{supported}"
+        old = [each for each in self.pods if self.levels(each)[1] < level]
+        return f"node {old[0]} is too old" if old else ""
+
+    def _registry(self) -> Registry:
+        if self.leader() < 0:
+            return Registry()
+        running = {each for each, pod in self.pods.items() if pod.stage == "running" and each not in self.frozen}
+        controllers = {each for each in running if self.sets[each].role == "controller"} | set(self.ghost_controllers)
+        granted = {each: self._refusal(*each) for each in trials(self.waited)}
+        supported = {each: {"metadata.version": self.levels(each), "kraft.version": (0, 1)} for each in running}
+        return Registry(frozenset(controllers), frozenset(self.apis), dict(self.finalized), supported, granted)
+
     def _brokers(self) -> Brokers:
         up = any(self.sets[each].role == "broker" and pod.stage == "running" for each, pod in self.pods.items())
-        return (
-            Brokers(
-                frozenset(self.registered),
-                frozenset(self.ghosts & self.registered),
-                dict(self.replicas),
-                dict(self.at_risk),
-            )
-            if up
-            else Brokers()
+        if not up:
+            return Brokers(registry=self._registry())
+        held = dict(self.replicas)
+        for (topic, _), replicas in sorted(self.partitions.items()):
+            for broker in replicas:
+                held[broker] = tuple(dict.fromkeys((*held.get(broker, ()), topic)))
+        return Brokers(
+            frozenset(self.registered),
+            frozenset(self.ghosts & self.registered),
+            held,
+            dict(self.at_risk),
+            partitions=tuple(Placement(*key, tuple(each)) for key, each in self.partitions.items()),
+            moving=frozenset(self.moving),
+            registry=self._registry(),
         )
 
     def _disk(self, pod: LivePod) -> Disk:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import json
 import zlib
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
@@ -232,6 +232,12 @@ class WorldApi:
 
     def unregister(self, node_id: int, timeout: float) -> None:
         self._write(f"unregister {node_id}", lambda: self.world.registered.discard(node_id))
+
+    def finalize(self, feature: str, level: int, timeout: float) -> None:
+        self._write(f"finalize {feature}", lambda: self.world.finalize(feature, level))
+
+    def move(self, replicas: Mapping[tuple[str, int], tuple[int, ...]], timeout: float) -> None:
+        self._write("move replicas", lambda: self.world.move(replicas))
 
     # what is stored
 

@@ -13,12 +13,14 @@ from typing import Any, Final
 from controller_runtime.identifiers import Uuid
 from kraft_operator.api import names
 from kraft_operator.api.config_keys import owner_of
+from kraft_operator.api.metadata_versions import level_of
 from kraft_operator.api.reader import InvalidSpec, Reader, duration, quantity
 from kraft_operator.api.spec import (
     BootstrapPolicy,
     ChangeMode,
     ClusterSpec,
     Config,
+    Drain,
     Exposure,
     Group,
     Image,
@@ -26,17 +28,21 @@ from kraft_operator.api.spec import (
     LifecycleState,
     Listener,
     LostDisk,
+    MetadataVersionPolicy,
     NodeGone,
     NodeIdRange,
     OnBadRevision,
     Pod,
     Probes,
     PullPolicy,
+    QuorumFeature,
     RecoveryPolicy,
     Role,
     Rollout,
     RolloutStrategy,
+    ScaleDown,
     Storage,
+    Versions,
     VolumePolicy,
 )
 
@@ -93,6 +99,7 @@ def parse_spec(spec: Reader) -> ClusterSpec:
         probes=spec.choice("probes", Probes, Probes.HTTP),
         recovery=_recovery(spec.child("recoveryPolicy")),
         rollout=_rollout(spec.child("rollout")),
+        versions=_versions(spec),
         change_mode=spec.child("changePolicy").choice("mode", ChangeMode, ChangeMode.APPLY),
     )
     for path, problem in check(parsed):
@@ -158,6 +165,24 @@ def _recovery(policy: Reader) -> RecoveryPolicy:
     )
 
 
+def _versions(spec: Reader) -> Versions:
+    found = spec.child("metadataVersion")
+    policy = found.choice("policy", MetadataVersionPolicy, MetadataVersionPolicy.PINNED)
+    value = found.optional_text("value")
+    if value is not None and policy is not MetadataVersionPolicy.PINNED:
+        raise InvalidSpec(found.at("value"), "belongs to the policy Pinned")
+    try:
+        level = level_of(value) if value is not None else None
+    except ValueError as error:
+        raise InvalidSpec(found.at("value"), str(error)) from error
+    return Versions(
+        policy,
+        level,
+        duration(found.text("soak", "1h"), found.at("soak")),
+        spec.child("quorumFeature").choice("policy", QuorumFeature, QuorumFeature.PINNED),
+    )
+
+
 def _rollout(rollout: Reader) -> Rollout:
     return Rollout(
         rollout.choice("strategy", RolloutStrategy, RolloutStrategy.QUORUM_AWARE),
@@ -211,7 +236,13 @@ def _group(group: Reader, role: Role, name: str, ids: NodeIdRange | None, replic
         pod=_pod(group.child("pod")),
         config=_properties(group, "config"),
         rack_node_label=group.child("rack").optional_text("fromNodeLabel"),
+        scale_down=_scale_down(group.child("scaleDown")),
     )
+
+
+def _scale_down(policy: Reader) -> ScaleDown:
+    timeout = duration(policy.text("timeout", "30m"), policy.at("timeout"))
+    return ScaleDown(policy.choice("drain", Drain, Drain.REQUIRE), timeout)
 
 
 def _node_ids(ids: Reader, default: NodeIdRange | None) -> NodeIdRange:

@@ -62,6 +62,21 @@ class OnBadRevision(StrEnum):
     HALT = "Halt"
 
 
+class Drain(StrEnum):
+    REQUIRE = "Require"
+    FORCE = "Force"
+
+
+class MetadataVersionPolicy(StrEnum):
+    PINNED = "Pinned"
+    FOLLOW = "FollowVersionAfterSoak"
+
+
+class QuorumFeature(StrEnum):
+    PINNED = "Pinned"
+    LATEST = "Latest"
+
+
 class Probes(StrEnum):
     HTTP = "HTTP"
     TCP = "TCP"
@@ -127,6 +142,14 @@ class Pod:
 
 
 @dataclass(frozen=True, slots=True)
+class ScaleDown:
+    """What has to become of a broker's replicas before it goes."""
+
+    drain: Drain = Drain.REQUIRE
+    timeout_seconds: float = 1800.0
+
+
+@dataclass(frozen=True, slots=True)
 class Group:
     """The controllers, or a pool of brokers: nodes that differ in nothing but their id."""
 
@@ -141,6 +164,7 @@ class Group:
     config: Mapping[str, str] = field(default_factory=dict)
     rack_node_label: str | None = None
     """Brokers: the label of the Kubernetes node whose value becomes broker.rack."""
+    scale_down: ScaleDown = ScaleDown()
 
     @property
     def node_ids(self) -> tuple[int, ...]:
@@ -190,6 +214,22 @@ class Rollout:
 
 
 @dataclass(frozen=True, slots=True)
+class Versions:
+    """Which feature levels are made final, and when. Levels only rise."""
+
+    policy: MetadataVersionPolicy = MetadataVersionPolicy.PINNED
+    level: int | None = None
+    """Of metadata.version, when it is pinned to a value."""
+    soak_seconds: float = 3600.0
+    quorum_feature: QuorumFeature = QuorumFeature.PINNED
+
+    @property
+    def wants_anything(self) -> bool:
+        pinned = self.policy is MetadataVersionPolicy.PINNED and self.level is None
+        return not pinned or self.quorum_feature is QuorumFeature.LATEST
+
+
+@dataclass(frozen=True, slots=True)
 class ClusterSpec:
     image: Image
     controllers: Group
@@ -207,6 +247,7 @@ class ClusterSpec:
     probes: Probes = Probes.HTTP
     recovery: RecoveryPolicy = RecoveryPolicy()
     rollout: Rollout = Rollout()
+    versions: Versions = Versions()
     change_mode: ChangeMode = ChangeMode.APPLY
 
     @property

@@ -9,7 +9,7 @@ fingerprint of its answer to our last apply is remembered (`Situation.settled`),
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from typing import Any, Final
 
@@ -19,7 +19,7 @@ from kraft_operator.api.reader import InvalidSpec, quantity
 from kraft_operator.api.spec import Role
 from kraft_operator.manifests.cluster import cluster_objects
 from kraft_operator.observed import Child, QuorumState
-from kraft_operator.plan.situation import NOTHING, Settled, Situation, Verdict
+from kraft_operator.plan.situation import NOTHING, Finding, Settled, Situation, Topic, Verdict
 
 INTENT_ANNOTATION: Final = f"{names.GROUP}/intent"
 NOT_OURS_TO_DELETE: Final = ("PersistentVolumeClaim", "Pod")
@@ -40,6 +40,7 @@ def sync_children(now: Situation) -> Verdict:
             actions.append(ApplyChild(intent, "it is missing"))
         elif _differs(intent, child.live, now.settled):
             actions.append(ApplyChild(intent, "it differs from what it should be"))
+    told = _new_revisions(actions, now)
     pools = {group.name for group in now.cluster.spec.groups}
     pending = {str(node.node_id) for node in now.nodes if node.pending}
     live = {key: each for key, each in live.items() if _node_of(each) not in pending}
@@ -48,7 +49,22 @@ def sync_children(now: Situation) -> Verdict:
         for child in live.values()
         if _unwanted(child, now, pools)
     ]
-    return Verdict(actions=tuple(actions))
+    return Verdict(actions=tuple(actions), findings=told)
+
+
+def _new_revisions(actions: Iterable[Action], now: Situation) -> tuple[Finding, ...]:
+    """A set that is written anew does not show its new revision yet, and its pod is outdated from now on."""
+    found = []
+    given = {each.name: each.target for each in now.observed.sets if now.observed.pod(each.node_id) is not None}
+    for action in actions:
+        if not isinstance(action, ApplyChild) or action.manifest["kind"] != "StatefulSet":
+            continue
+        name = action.manifest["metadata"]["name"]
+        revision = (action.manifest["metadata"].get("annotations") or {}).get(names.ANNOTATION_REVISION)
+        if given.get(name, revision) not in (revision, ""):
+            found.append(f"{name}-0")
+    message = f"{', '.join(found)} {'is' if len(found) == 1 else 'are'} to run a new revision"
+    return (Finding(Topic.ROLLOUT, "RolloutInProgress", message),) if found else ()
 
 
 def voters_needed(now: Situation) -> int | None:

@@ -82,6 +82,8 @@ def settle_the_journal(now: Situation) -> Verdict:
                     done.append(step)
             case StepKind.REMOVE_VOTER | StepKind.ADD_VOTER | StepKind.DISCARD_CLAIM | StepKind.RESTART:
                 done.append(step)
+            case StepKind.FINALIZE | StepKind.MOVE_REPLICAS:
+                done.append(step)
             case StepKind.UNREGISTER:
                 pass
     return Verdict(ledger=now.ledger.without_steps(done)) if done else NOTHING

@@ -1,21 +1,25 @@
 """Which nodes exist, and taking the highest broker of a pool away (voters come and go in `voters`).
 
-A broker leaves in three steps that each can be repeated: while it holds no replica it is held (its pod shuts down under control), then it is
-unregistered, then its StatefulSet goes; its volume stays. The decision is journaled before it is held, and asked again before it is
-unregistered: a replica that arrived in between brings the broker back. Who cannot be asked is no reason to act.
+A broker leaves in steps that each can be repeated: its replicas are moved away (`drain`), then, while it holds none, it is held (its pod shuts down
+under control), then it is unregistered, then its StatefulSet goes; its volume stays. The decision is journaled before it is held, and asked again
+before it is unregistered: a replica that arrived in between brings the broker back. Who cannot be asked is no reason to act.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from kraft_operator.actions import UnregisterBroker
+from kraft_operator.actions import MoveReplicas, UnregisterBroker
 from kraft_operator.api.spec import Group, Role
 from kraft_operator.ledger import Entry, Formation, Ledger, Step, StepKind
 from kraft_operator.manifests.context import NodePlan
 from kraft_operator.observed import Observed, QuorumState
+from kraft_operator.plan.drain import drain
 from kraft_operator.plan.situation import Finding, Situation, Topic, Verdict
 from kraft_operator.plan.voters import still_controller
+
+FORCED = "forced"
+"""Marks the journaled end of a broker whose replicas were given up."""
 
 
 def choose_controllers(now: Situation) -> Verdict:
@@ -46,7 +50,8 @@ def choose_brokers(now: Situation) -> Verdict:
     assert now.ledger is not None
     ledger, nodes = now.ledger, list(now.nodes)
     findings: list[Finding] = []
-    actions: tuple[UnregisterBroker, ...] = ()
+    actions: tuple[UnregisterBroker | MoveReplicas, ...] = ()
+    suspects: frozenset[str] = frozenset()
     for pool in now.cluster.spec.broker_pools:
         ledger = _welcome_back(ledger, pool)
         nodes += [NodePlan(node_id, pool.name) for node_id in pool.node_ids]
@@ -56,9 +61,10 @@ def choose_brokers(now: Situation) -> Verdict:
             leaving = _leave(surplus[-1], pool, ledger, now)
             ledger, findings = leaving.ledger, findings + list(leaving.findings)
             nodes += [] if leaving.gone else [NodePlan(surplus[-1], pool.name, leaving.held)]
-            actions = actions or ((leaving.unregister,) if leaving.unregister else ())
+            actions = actions or ((leaving.action,) if leaving.action else ())
+            suspects |= leaving.suspects
     findings += _orphans(now)
-    return Verdict(ledger, tuple(nodes), actions, tuple(findings))
+    return Verdict(ledger, tuple(nodes), actions, tuple(findings), suspects)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +72,9 @@ class _Leaving:
     ledger: Ledger
     held: bool = False
     gone: bool = False
-    unregister: UnregisterBroker | None = None
+    action: UnregisterBroker | MoveReplicas | None = None
     findings: tuple[Finding, ...] = ()
+    suspects: frozenset[str] = frozenset()
 
 
 def _surplus(pool: Group, ledger: Ledger, observed: Observed) -> list[int]:
@@ -92,14 +99,23 @@ def _leave(node_id: int, pool: Group, ledger: Ledger, now: Situation) -> _Leavin
     journaled = next(
         (step for step in ledger.journal if (step.kind, step.node_id) == (StepKind.UNREGISTER, node_id)), None
     )
-    blocker = _blocker(node_id, now.observed, stopped=journaled is not None)
+    blocker = _unknown(now.observed, stopped=journaled is not None)
+    suspects: frozenset[str] = frozenset()
+    forced = journaled is not None and FORCED in journaled.preconditions
+    if blocker is None and not forced and (now.observed.brokers.replicas or {}).get(node_id):
+        draining = drain(now, node_id, pool)
+        if not draining.forced:
+            kept = ledger.without_steps([journaled]) if journaled is not None else ledger
+            kept = kept.with_step(draining.move.step) if draining.move is not None else kept
+            return _Leaving(kept, action=draining.move, findings=draining.findings, suspects=draining.suspects)
+        forced, suspects = True, draining.suspects
+    blocker = blocker or _no_quorum(now.observed)
     if blocker is not None:
         message = f"broker {node_id} of pool {pool.name} cannot be removed: {blocker[1]}"
         finding = Finding(Topic.MEMBERSHIP, blocker[0], message, f"broker {node_id}")
-        back = journaled is not None and blocker[0] == "BrokerHoldsReplicas"
-        kept = ledger.without_steps([journaled]) if back and journaled else ledger
-        return _Leaving(kept, held=journaled is not None and not back, findings=(finding,))
-    step = Step(StepKind.UNREGISTER, node_id, now.fence.holder, now.fence.transitions, (f"pool={pool.name}",))
+        return _Leaving(ledger, held=journaled is not None, findings=(finding,))
+    marks = (f"pool={pool.name}", *([FORCED] if forced else []))
+    step = Step(StepKind.UNREGISTER, node_id, now.fence.holder, now.fence.transitions, marks)
     if ledger.entry(node_id) is None:  # never granted a disk, hence never started, hence never registered
         ledger = ledger.with_entry(Entry(node_id, Role.BROKER.value, pool.name, retired=True))
         return _Leaving(ledger, gone=True)
@@ -107,21 +123,23 @@ def _leave(node_id: int, pool: Group, ledger: Ledger, now: Situation) -> _Leavin
     stopping = Finding(Topic.MEMBERSHIP, "RemovingBroker", f"broker {node_id} of pool {pool.name} is shutting down")
     node_set = now.observed.node_set(node_id)
     if journaled is None or now.observed.pod(node_id) is not None or (node_set is not None and node_set.replicas):
-        return _Leaving(ledger, held=True, findings=(stopping,))
-    reason = "it holds no replica and has shut down"
-    return _Leaving(ledger, held=True, unregister=UnregisterBroker(node_id, step, reason), findings=(stopping,))
+        return _Leaving(ledger, held=True, findings=(stopping,), suspects=suspects)
+    reason = (
+        "it is forced out with what it holds (scaleDown.drain: Force)"
+        if forced
+        else "it holds no replica and has shut down"
+    )
+    unregister = UnregisterBroker(node_id, step, reason)
+    return _Leaving(ledger, held=True, action=unregister, findings=(stopping,), suspects=suspects)
 
 
-def _blocker(node_id: int, observed: Observed, *, stopped: bool) -> tuple[str, str] | None:
+def _unknown(observed: Observed, *, stopped: bool) -> tuple[str, str] | None:
     replicas, registered = observed.brokers.replicas, observed.brokers.registered
-    if replicas is None or registered is None:
-        if stopped and not any(pod.role == Role.BROKER.value for pod in observed.pods):
-            return _no_quorum(observed)  # nobody is left who could hold or tell
-        return "BrokersUnknown", "no broker could be asked which replicas it holds"
-    held = replicas.get(node_id, ())
-    if held:
-        return "BrokerHoldsReplicas", f"it holds replicas of {', '.join(held)}; move or delete them first"
-    return _no_quorum(observed)
+    if replicas is not None and registered is not None:
+        return None
+    if stopped and not any(pod.role == Role.BROKER.value for pod in observed.pods):
+        return None  # nobody is left who could hold or tell
+    return "BrokersUnknown", "no broker could be asked which replicas it holds"
 
 
 def _no_quorum(observed: Observed) -> tuple[str, str] | None:

@@ -19,8 +19,12 @@ from kraft_operator.plan.situation import NOTHING, Finding, Situation, Topic, Ve
 
 def roll_pods(now: Situation) -> Verdict:
     outdated = outdated_pods(now.observed.pods, _revisions(now))
-    if now.ledger is None or not outdated:
+    if now.ledger is None:
         return NOTHING
+    if not outdated:
+        unseen = sorted(each.name for each in now.observed.sets if not each.revision and not each.terminating)
+        message = f"Kubernetes has not looked at the StatefulSets {', '.join(unseen)} yet"
+        return _held("RolloutInProgress", message) if unseen else NOTHING
     names = ", ".join(sorted(pod.name for pod in outdated))
     if now.cluster.spec.rollout.strategy is RolloutStrategy.ON_DELETE:
         message = f"{names} still run an older revision; spec.rollout.strategy is OnDelete: delete one pod at a time"

@@ -36,10 +36,12 @@ from kraft_operator.plan.identity import (
 from kraft_operator.plan.nodes import choose_brokers, choose_controllers, retired
 from kraft_operator.plan.operating import attend_operations, tellings, with_stamp
 from kraft_operator.plan.outline import CHANGES_ITS_OWNER, outline, stopped
+from kraft_operator.plan.registrations import clear_registrations
 from kraft_operator.plan.revisions import judge_revisions
 from kraft_operator.plan.rolling import roll_pods
 from kraft_operator.plan.situation import Decision, Finding, Rule, Situation, Verdict
 from kraft_operator.plan.steps import Approved
+from kraft_operator.plan.versions import finalize_versions
 from kraft_operator.plan.volumes import grow_volumes
 from kraft_operator.plan.voters import (
     add_caught_up_voters,
@@ -64,6 +66,7 @@ RULES: Final[tuple[Rule, ...]] = (
     judge_revisions,
     choose_controllers,
     choose_brokers,
+    clear_registrations,
     put_to_sleep,
     grow_volumes,
     find_addresses,
@@ -77,6 +80,7 @@ RULES: Final[tuple[Rule, ...]] = (
     add_caught_up_voters,
     remove_surplus_voters,
     roll_pods,
+    finalize_versions,
 )
 
 

@@ -42,6 +42,8 @@ class Topic(StrEnum):
     MEMBERSHIP = "MembershipSynced"
     ROLLOUT = "RolloutComplete"
     PODS = "PodsHealthy"
+    VERSIONS = "VersionFinalized"
+    REGISTRATIONS = "RegistrationsClean"
     SUSPENDED = "Suspended"
     HIBERNATED = "Hibernated"
     MANUAL = "ManualInterventionRequired"

@@ -147,3 +147,24 @@ def test_a_restart_is_asked_for_by_an_annotation_and_a_loss_is_dealt_with_by_pol
     assert found.spec.rollout.strategy is RolloutStrategy.ON_DELETE
     with pytest.raises(InvalidSpec, match="debounce"):
         parse(recoveryPolicy={"debounce": "soon"})
+
+
+def test_what_is_said_of_versions_rollouts_and_drains_is_read() -> None:
+    found = parse(
+        rollout={"readyTimeout": "90s", "onBadRevision": "Halt"},
+        metadataVersion={"value": "4.2"},
+        quorumFeature={"policy": "Latest"},
+    ).spec
+    assert (found.rollout.ready_timeout_seconds, found.rollout.on_bad_revision.value) == (90.0, "Halt")
+    assert (found.versions.level, found.versions.quorum_feature.value, found.versions.wants_anything) == (
+        29,
+        "Latest",
+        True,
+    )
+    assert not parse().spec.versions.wants_anything
+    followed = parse(metadataVersion={"policy": "FollowVersionAfterSoak", "soak": "30m"}).spec.versions
+    assert (followed.policy.value, followed.soak_seconds, followed.level) == ("FollowVersionAfterSoak", 1800.0, None)
+    with pytest.raises(InvalidSpec, match="such as 4.3-IV0"):
+        parse(metadataVersion={"value": "9.9"})
+    with pytest.raises(InvalidSpec, match="belongs to the policy Pinned"):
+        parse(metadataVersion={"policy": "FollowVersionAfterSoak", "value": "4.3"})

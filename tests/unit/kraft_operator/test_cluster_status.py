@@ -145,5 +145,5 @@ def test_a_broker_that_cannot_leave_is_named_in_the_condition() -> None:
     world.replicas = {101: ("payments",)}
     world.edit(brokerPools=[pool("b", 1, 100)])
     found = written(world)
-    assert condition(found, "MembershipSynced") == ("False", "BrokerHoldsReplicas")
+    assert condition(found, "MembershipSynced") == ("False", "ScaleDownBlocked")
     assert found["brokers"]["replicas"] == 1

@@ -104,6 +104,18 @@ class Script:
             case ["holds", node]:
                 world.replicas = {int(node): ()}
                 return []
+            case ["place", topic, *brokers]:
+                world.place(topic, *map(int, brokers))
+                return []
+            case ["placed"]:
+                return [f"{topic}-{index}: {each}" for (topic, index), each in sorted(world.partitions.items())]
+            case ["final"]:
+                return [" ".join(f"{feature}={level}" for feature, level in sorted(world.finalized.items()))]
+            case ["finalized", feature, level]:
+                world.finalized[feature] = int(level)
+                return []
+            case ["registered"]:
+                return [" ".join(map(str, sorted(world.registered)))]
             case ["holds", node, topic]:
                 world.replicas = {int(node): (topic,)}
                 return []
@@ -162,6 +174,16 @@ class Script:
                 return "controllers", {"replicas": 3, "nodeIdRange": {"start": 0, "end": 9}, "storage": storage}
             case "image":
                 return "image", {"repository": "kafka", "tag": value}
+            case "drain":
+                return "brokerPools", [pool("b", int(value), 100) | {"scaleDown": {"timeout": "12s"}}]
+            case "force":
+                return "brokerPools", [pool("b", int(value), 100) | {"scaleDown": {"drain": "Force", "timeout": "12s"}}]
+            case "pin":
+                return "metadataVersion", {"value": value}
+            case "follow":
+                return "metadataVersion", {"policy": "FollowVersionAfterSoak", "soak": value}
+            case "latest":
+                return "quorumFeature", {"policy": "Latest"}
             case "explode":
                 return "config", {value: {"explode": "yes"}}
             case "patience":

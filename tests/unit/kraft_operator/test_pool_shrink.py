@@ -39,7 +39,7 @@ def test_a_broker_that_holds_a_replica_stays_and_the_topic_is_named() -> None:
     world = shrinking()
     world.replicas = {101: ("payments",)}
     decision = world.settle()
-    assert refused(decision) == ["BrokerHoldsReplicas"]
+    assert refused(decision) == ["ScaleDownBlocked"]
     assert "payments" in decision.findings[0].message
     assert world.sets[101].replicas == 1
     assert world.registered == {100, 101}
@@ -51,7 +51,7 @@ def test_a_replica_that_arrives_while_the_broker_stops_brings_it_back() -> None:
     assert world.sets[101].replicas == 0
     world.kubelet()
     world.replicas = {101: ("late",)}
-    assert refused(world.settle()) == ["BrokerHoldsReplicas"]
+    assert refused(world.settle()) == ["ScaleDownBlocked"]
     assert world.sets[101].replicas == 1
     assert world.registered == {100, 101}
     assert world.ledger is not None

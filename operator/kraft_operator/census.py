@@ -1,0 +1,81 @@
+"""Asking for what is registered, which versions nodes support, and what moves: the questions beside the quorum itself.
+
+A node that does not answer is absent from the answer, and a question that nobody answered is None: the planner takes neither for a yes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Coroutine, Mapping
+from typing import Any, Final, TypeVar
+
+from controller_runtime.admin.client import AdminClient, AdminError, ApiError
+from controller_runtime.admin.results import ClusterDescription, FeaturesDescription, FeatureUpdate, TopicDescription
+from controller_runtime.identifiers import Endpoint
+from kraft_operator.observed import Levels, Placement, Registry
+
+T = TypeVar("T")
+PROBE_SECONDS: Final = 2.5
+
+
+async def registry(
+    controllers: AdminClient,
+    nodes: Mapping[int, Endpoint],
+    trials: Collection[tuple[str, int]],
+) -> Registry:
+    """`nodes` are all that run, when their versions matter; `trials` are levels that the active controller is asked about."""
+    listed = await answered(controllers.describe_cluster())
+    one = await answered(controllers.describe_features())
+    levels = await asyncio.gather(*(answered(controllers.describe_features(each)) for each in nodes.values()))
+    said = {trial: await _tried(controllers, *trial) for trial in trials}
+    return Registry(
+        controllers=_ids(listed),
+        apis=frozenset(one.api_versions) if one is not None else None,
+        finalized=dict(one.finalized) if one is not None else None,
+        supported={node_id: _levels(found) for node_id, found in zip(nodes, levels, strict=True) if found is not None},
+        granted={trial: answer for trial, answer in said.items() if answer is not None},
+    )
+
+
+async def _tried(controllers: AdminClient, feature: str, level: int) -> str | None:
+    try:
+        async with asyncio.timeout(PROBE_SECONDS + 0.5):
+            await controllers.update_features([FeatureUpdate(feature, level)], validate_only=True)
+    except ApiError as error:
+        return str(error)
+    except (AdminError, OSError, TimeoutError):
+        return None
+    return ""
+
+
+async def moving(controllers: AdminClient) -> frozenset[tuple[str, int]] | None:
+    found = await answered(controllers.list_partition_reassignments())
+    return None if found is None else frozenset((each.topic, each.partition) for each in found)
+
+
+def placements(topics: Mapping[str, TopicDescription | ApiError]) -> tuple[Placement, ...] | None:
+    """None when a topic could not be read whole."""
+    found = []
+    for name in sorted(topics):
+        topic = topics[name]
+        if isinstance(topic, ApiError):
+            return None
+        found += [Placement(name, each.index, tuple(each.replicas)) for each in topic.partitions]
+    return tuple(found)
+
+
+async def answered(question: Coroutine[Any, Any, T]) -> T | None:
+    """The answer, or None for whatever kept it from coming."""
+    try:
+        async with asyncio.timeout(PROBE_SECONDS + 0.5):
+            return await question
+    except (ApiError, AdminError, OSError, TimeoutError):
+        return None
+
+
+def _ids(found: ClusterDescription | None) -> frozenset[int] | None:
+    return frozenset(int(each.node_id) for each in found.nodes) if found is not None else None
+
+
+def _levels(found: FeaturesDescription) -> Levels:
+    return dict(found.supported)

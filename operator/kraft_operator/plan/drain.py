@@ -1,0 +1,119 @@
+"""Moving replicas off a broker that has to go: where each of them goes, and what keeps them from going.
+
+Every partition keeps its number of replicas and the order of those that stay; in the place of the leaving broker comes the one of the brokers that stay
+which has the fewest replicas, first of all in a rack that the partition is not in yet. A few partitions are moved at a time. The operator asks for a move and
+looks; it never counts a partition as moved before the cluster's own metadata says so.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from kraft_operator.actions import MoveReplicas
+from kraft_operator.api.spec import Drain, Group
+from kraft_operator.ledger import Step, StepKind
+from kraft_operator.observed import Brokers, Placement
+from kraft_operator.plan.situation import Finding, Situation, Topic
+
+AT_ONCE = 20
+"""Partitions on the move at a time: more would fight for the same disks and networks."""
+ALTER, LIST = 45, 46
+"""API keys of AlterPartitionReassignments and ListPartitionReassignments."""
+
+
+@dataclass(frozen=True, slots=True)
+class Draining:
+    """Where a drain stands: what is to be told, the next move, and whether the broker may go in spite of what it holds."""
+
+    findings: tuple[Finding, ...]
+    move: MoveReplicas | None = None
+    forced: bool = False
+    suspects: frozenset[str] = frozenset()
+
+
+def drain(now: Situation, node_id: int, pool: Group) -> Draining:
+    """Of a broker that is known to hold replicas."""
+    suspicion = f"drain broker {node_id}"
+    overdue = now.waited.get(suspicion, -1.0) >= pool.scale_down.timeout_seconds
+    if overdue and pool.scale_down.drain is Drain.FORCE:
+        return Draining((), forced=True, suspects=frozenset({suspicion}))
+    brokers = now.observed.brokers
+    held = ", ".join((brokers.replicas or {}).get(node_id, ()))
+    blocker = _blocker(now)
+    moves = {} if blocker is not None else _moves(now, node_id)
+    if isinstance(moves, str):
+        blocker, moves = moves, {}
+    if blocker is not None:
+        text = f"broker {node_id} of pool {pool.name} cannot be removed: it holds replicas of {held}; {blocker}"
+        finding = Finding(Topic.MEMBERSHIP, "ScaleDownBlocked", text, f"broker {node_id}", stalled=overdue)
+        return Draining((finding,), suspects=frozenset({suspicion}))
+    text = f"the replicas of broker {node_id} of pool {pool.name} are moved to the brokers that stay: {held}"
+    if overdue:
+        text += f"; that takes longer than scaleDown.timeout ({pool.scale_down.timeout_seconds:g} s)"
+    finding = Finding(Topic.MEMBERSHIP, "DrainingBroker", text, f"broker {node_id}", stalled=overdue)
+    if not moves:
+        return Draining((finding,), suspects=frozenset({suspicion}))
+    step = Step(StepKind.MOVE_REPLICAS, node_id, now.fence.holder, now.fence.transitions, ())
+    reason = "they are on a broker that has to go"
+    return Draining((finding,), MoveReplicas(node_id, moves, step, reason), suspects=frozenset({suspicion}))
+
+
+def _blocker(now: Situation) -> str | None:
+    """What keeps the operator from moving anything."""
+    apis = now.observed.brokers.registry.apis
+    if apis is None:
+        return "no controller said whether it can move them"
+    needed = {ALTER: "AlterPartitionReassignments", LIST: "ListPartitionReassignments"}
+    missing = [name for key, name in needed.items() if key not in apis]
+    if missing:
+        return (
+            f"the controllers do not serve {' and '.join(missing)}, so nobody can move them: delete these topics, "
+            f"raise the pool's replicas again, or let scaleDown.drain Force give them up"
+        )
+    if now.observed.brokers.partitions is None or now.observed.brokers.moving is None:
+        return "where all replicas are, and what is on the move, could not be read"
+    return None
+
+
+def _moves(now: Situation, node_id: int) -> Mapping[tuple[str, int], tuple[int, ...]] | str:
+    """The next partitions and the replicas they shall have; in words, what none can have."""
+    brokers = now.observed.brokers
+    assert brokers.partitions is not None
+    assert brokers.moving is not None
+    stay = _staying(now, node_id)
+    load = Counter(dict.fromkeys(stay, 0))
+    load.update(broker for each in brokers.partitions for broker in each.replicas if broker in stay)
+    mine = [each for each in brokers.partitions if node_id in each.replicas]
+    for each in mine:
+        if not stay - set(each.replicas):
+            return (
+                f"{each.topic}-{each.partition} has {len(each.replicas)} replicas and the brokers that stay and serve are "
+                f"{', '.join(map(str, sorted(stay))) or 'none'}: lower its replication factor or keep the broker"
+            )
+    wanted: dict[tuple[str, int], tuple[int, ...]] = {}
+    under_way = sum(each.key in brokers.moving for each in mine)
+    for each in mine:
+        if each.key in brokers.moving or len(wanted) + under_way >= AT_ONCE:
+            continue
+        successor = _successor(each, node_id, stay, load, brokers)
+        load[successor] += 1
+        wanted[each.key] = tuple(successor if broker == node_id else broker for broker in each.replicas)
+    return wanted
+
+
+def _successor(
+    placement: Placement, leaving: int, stay: Collection[int], load: Mapping[int, int], brokers: Brokers
+) -> int:
+    others = [each for each in placement.replicas if each != leaving]
+    racks = {brokers.racks.get(each) for each in others}
+    free = [each for each in stay if each not in others]
+    return min(free, key=lambda each: (brokers.racks.get(each) in racks, load[each], each))
+
+
+def _staying(now: Situation, node_id: int) -> set[int]:
+    """Brokers that the resource wants and that serve."""
+    wanted = {each for pool in now.cluster.spec.broker_pools for each in pool.node_ids}
+    serving = (now.observed.brokers.registered or frozenset()) - (now.observed.brokers.fenced or frozenset())
+    return (wanted & serving) - {node_id}

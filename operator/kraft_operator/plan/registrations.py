@@ -1,0 +1,93 @@
+"""Who is registered with the controllers and is no node of this cluster: brokers are unregistered, controllers are named.
+
+A broker is a ghost when nothing of it is left here (no place in the resource, no StatefulSet, no pod, no unretired entry in the ledger) and it is fenced;
+one that serves is somebody's and is left alone. It has to be one for as long as evidence of a loss has to stand, and to hold no replica.
+Controllers that left cannot be unregistered by Apache Kafka 4.3; they are harmless until a metadata.version is wanted that they did not support.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from kraft_operator.actions import UnregisterBroker
+from kraft_operator.api.spec import Role
+from kraft_operator.ledger import Formation, Ledger, Step, StepKind
+from kraft_operator.observed import QuorumState
+from kraft_operator.plan.situation import NOTHING, Finding, Situation, Topic, Verdict
+
+GHOST = "ghost"
+_BROKER = f"{GHOST} broker "
+_CONTROLLER = f"{GHOST} controller "
+
+
+def clear_registrations(now: Situation) -> Verdict:
+    ledger, registered = now.ledger, now.observed.brokers.registered
+    if ledger is None or ledger.formation is not Formation.FORMED:
+        return NOTHING
+    if now.observed.quorum.state is not QuorumState.AVAILABLE:
+        return NOTHING
+    verdict = _controllers(now, ledger)
+    if registered is None:
+        return verdict
+    done = [step for step in ledger.journal if _of_ghost(step) and step.node_id not in registered]
+    ledger = ledger.without_steps(done)
+    findings, suspects = list(verdict.findings), set(verdict.suspects)
+    actions: tuple[UnregisterBroker, ...] = ()
+    for broker in sorted(registered - _own_brokers(now, ledger)):
+        if broker not in (now.observed.brokers.fenced or frozenset()):
+            text = f"broker {broker} serves and is no node of this cluster; it is left alone"
+            findings.append(Finding(Topic.REGISTRATIONS, "ForeignBroker", text, f"broker {broker}"))
+            continue
+        suspects.add(f"{_BROKER}{broker}")
+        text = f"broker {broker} is registered, fenced, and no node of this cluster"
+        held = (now.observed.brokers.replicas or {}).get(broker, ())
+        if held:
+            text += f"; it is named as a replica of {', '.join(held)}: move or delete them, then it is unregistered"
+        findings.append(Finding(Topic.REGISTRATIONS, "GhostBroker", text, f"broker {broker}"))
+        stood = now.waited.get(f"{_BROKER}{broker}", -1.0) >= now.cluster.spec.recovery.debounce_seconds
+        other = ledger.step(StepKind.UNREGISTER, broker)
+        if actions or held or not stood or now.observed.brokers.replicas is None or (other and not _of_ghost(other)):
+            continue
+        step = Step(StepKind.UNREGISTER, broker, now.fence.holder, now.fence.transitions, (GHOST,))
+        ledger = ledger.with_step(step)
+        actions = (UnregisterBroker(broker, step, "it is fenced, holds no replica, and no node of this cluster"),)
+    return Verdict(ledger=ledger, actions=actions, findings=tuple(findings), suspects=frozenset(suspects))
+
+
+def looks_for_ghosts(suspects: Collection[str]) -> bool:
+    """Whether an earlier plan needs to know what a broker holds that is no node of ours."""
+    return any(each.startswith(_BROKER) for each in suspects)
+
+
+def _controllers(now: Situation, ledger: Ledger) -> Verdict:
+    listed = now.observed.brokers.registry.controllers
+    if listed is None:
+        return NOTHING
+    quorum = now.observed.quorum
+    own = {*ledger.controllers, *ledger.initial_controllers} if not ledger.controllers else set(ledger.controllers)
+    own |= {each.node_id for each in quorum.voters} | {pod.node_id for pod in now.observed.pods}
+    strangers = sorted(listed - own)
+    debounce = now.cluster.spec.recovery.debounce_seconds
+    findings = tuple(
+        Finding(
+            Topic.REGISTRATIONS,
+            "GhostController",
+            f"controller {each} is registered and no node of this cluster any more; Apache Kafka 4.3 has no request to unregister a "
+            "controller. It blocks a metadata.version that it did not support, and nothing else",
+            f"controller {each}",
+        )
+        for each in strangers
+        if now.waited.get(f"{_CONTROLLER}{each}", -1.0) >= debounce
+    )
+    return Verdict(findings=findings, suspects=frozenset(f"{_CONTROLLER}{each}" for each in strangers))
+
+
+def _own_brokers(now: Situation, ledger: Ledger) -> set[int]:
+    own = {node_id for pool in now.cluster.spec.broker_pools for node_id in pool.node_ids}
+    own |= {each.node_id for each in now.observed.sets if each.role == Role.BROKER.value}
+    own |= {each.node_id for each in now.observed.pods if each.role == Role.BROKER.value}
+    return own | {each.node_id for each in ledger.entries if each.role == Role.BROKER.value and not each.retired}
+
+
+def _of_ghost(step: Step) -> bool:
+    return step.kind is StepKind.UNREGISTER and step.preconditions == (GHOST,)
