@@ -355,7 +355,7 @@ class ControllerNode:
     def _upgrade(self, writer: LogWriter, level: int, now: Instant, wall: WallClock) -> list[NodeEffect]:
         """Consensus writes its records; those of the decision get the offsets after them."""
         ahead = self._flush_writer(now, wall)
-        if self.meta.leading is None:  # Writing may be what makes it notice that it leads no more; then nothing is answered but a refusal.
+        if self.meta.leading is None:  # Writing may be what makes it notice that it leads no more.
             return ahead
         out = ahead + self.meta.upgrade_kraft_version(writer.epoch, level, now, wall)
         writer.skip_to(self.meta.end_offset)

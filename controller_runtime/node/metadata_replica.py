@@ -259,7 +259,9 @@ class MetadataReplica:
         return self._step(CallEnded(number, _FAILURES[why]), now, wall)
 
     def snapshot_flushed(self, snapshot_id: OffsetAndEpoch, now: Instant, wall: WallClock) -> list[NodeEffect]:
-        """A fetched snapshot is on disk: its voters are read, and the log begins anew."""
+        """A fetched snapshot is on disk: its voters are read, and the log begins anew. One that a later one has replaced already says nothing."""
+        if self._snapshots.snapshot_size(snapshot_id) is None:
+            return []
         version, voters = snapshot_voters(self._snapshots, snapshot_id)
         return self._step(SnapshotFetched(snapshot_id, version, voters), now, wall)
 

@@ -199,8 +199,8 @@ class Replica:
                 self._on_flushed(end_offset)
             case LeaderAppend(epoch, batches):
                 replication.on_leader_append(q, epoch, batches)
-            case SnapshotFetched(_, kraft_version, voters):
-                snapshot_transfer.on_snapshot_loaded(q, kraft_version, voters)
+            case SnapshotFetched(snapshot_id, kraft_version, voters):
+                snapshot_transfer.on_snapshot_loaded(q, snapshot_id, kraft_version, voters)
             case SnapshotTaken(snapshot_id):
                 q.log.taken(snapshot_id)
             case LogShortened(snapshot_id):

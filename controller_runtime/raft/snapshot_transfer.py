@@ -7,7 +7,7 @@ contact on both sides.
 
 from __future__ import annotations
 
-from controller_runtime.identifiers import Instant, NodeId, Offset
+from controller_runtime.identifiers import Instant, NodeId, Offset, OffsetAndEpoch
 from controller_runtime.raft.effects import LoadSnapshot, Reply, ReplySnapshot, ResetLog, WriteSnapshot
 from controller_runtime.raft.messages import FetchSnapshotRequest, FetchSnapshotResponse, RaftError
 from controller_runtime.raft.quorum import Quorum
@@ -60,12 +60,17 @@ def on_snapshot_response(q: Quorum, sender: NodeId | None, response: FetchSnapsh
     return True
 
 
-def on_snapshot_loaded(q: Quorum, kraft_version: int, voters: VoterSet | None) -> None:
-    """The fetched snapshot is frozen, and the border has read its control records: the log begins anew at its end."""
+def on_snapshot_loaded(q: Quorum, snapshot_id: OffsetAndEpoch, kraft_version: int, voters: VoterSet | None) -> None:
+    """A fetched snapshot is frozen, and the border has read its control records: the log begins anew at its end.
+
+    A slow disk may freeze several at once: one that was given up with an earlier role says nothing, least of all who votes.
+    """
     role = q.role
     if not isinstance(role, Follower) or role.snapshot is None or not role.snapshot.written:
         return
-    snapshot_id, role.snapshot = role.snapshot.snapshot_id, None
+    if role.snapshot.snapshot_id != snapshot_id:
+        return
+    role.snapshot = None
     if snapshot_id.offset <= (q.high_watermark or 0):
         return
     q.log.reset(snapshot_id)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from controller_runtime.identifiers import OffsetAndEpoch
 from controller_runtime.raft import snapshot_transfer
 from controller_runtime.raft.quorum import Quorum
 from controller_runtime.raft.voter_set import VoterSet
@@ -14,7 +15,7 @@ SOURCE = "class of defect: configuration missing from the snapshot (thesis 5.1)"
 def break_it(patch: pytest.MonkeyPatch) -> None:
     original = snapshot_transfer.on_snapshot_loaded
 
-    def loaded(q: Quorum, kraft_version: int, voters: VoterSet | None) -> None:
-        original(q, kraft_version, None)
+    def loaded(q: Quorum, snapshot_id: OffsetAndEpoch, kraft_version: int, voters: VoterSet | None) -> None:
+        original(q, snapshot_id, kraft_version, None)
 
     patch.setattr(snapshot_transfer, "on_snapshot_loaded", loaded)

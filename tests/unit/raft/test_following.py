@@ -6,12 +6,13 @@ import pytest
 
 from controller_runtime.identifiers import Epoch, NodeId, Offset, OffsetAndEpoch
 from controller_runtime.raft import messages as m
-from controller_runtime.raft.effects import Append, Fault, Truncate
+from controller_runtime.raft.effects import Append, Fault, ResetLog, Truncate
 from controller_runtime.raft.election_state import ElectionState
-from controller_runtime.raft.events import Failure, SnapshotTaken
+from controller_runtime.raft.events import Failure, SnapshotFetched, SnapshotTaken
 from controller_runtime.raft.messages import FetchResponse, LogBatch, RaftError
 from controller_runtime.raft.roles import Prospective
-from support.one_replica import One, at, batch, endpoint
+from controller_runtime.raft.voter_set import VoterSet
+from support.one_replica import One, at, batch, endpoint, voter
 
 pytestmark = pytest.mark.unit
 
@@ -91,6 +92,32 @@ def test_what_a_snapshot_holds_is_never_cut_even_right_after_a_restart(point: Of
     is_told(one, FetchResponse(RaftError.NONE, Epoch(5), LEADER, diverging=point))
     assert bool(one.seen(Fault)) is is_fault
     assert bool(one.seen(Truncate)) is not is_fault
+
+
+def test_a_log_begins_anew_by_the_snapshot_that_is_fetched_now_and_by_no_earlier_one() -> None:
+    """SNP-14: on a slow disk two may be frozen by one write; the first one's voters are not those of the second."""
+    one = following()
+    for offset in (60, 80):
+        is_told(one, FetchResponse(RaftError.NONE, Epoch(5), LEADER, Offset(90), snapshot_id=at(offset, 5)))
+        (chunk,) = one.asked(m.FetchSnapshotRequest)
+        one.answer(chunk, m.FetchSnapshotResponse(RaftError.NONE, Epoch(5), LEADER, at(offset, 5), 3, 0, b"all"))
+        if offset == 60:
+            is_told_by_another_role(one)
+    one.step(SnapshotFetched(at(60, 5), 1, VoterSet.of([voter(1)])))
+    assert not one.seen(ResetLog)
+    assert one.replica.voters.ids == (1, 2, 3)
+    one.step(SnapshotFetched(at(80, 5), 1, VoterSet.of([voter(1), voter(2)])))
+    assert one.seen(ResetLog) == [ResetLog(at(80, 5))]
+    assert one.replica.voters.ids == (1, 2)
+
+
+def is_told_by_another_role(one: One) -> None:
+    """It stands and comes back to its leader: what it fetched before is nobody's any more."""
+    one.elapse(10_000)
+    assert isinstance(one.role, Prospective)
+    for send in one.asked(m.VoteRequest):
+        one.answer(send, m.VoteResponse(RaftError.NONE, Epoch(5), LEADER, granted=False))
+    assert one.replica.leader_id == LEADER
 
 
 def test_a_server_that_names_a_leader_without_its_address_is_not_asked_without_pause() -> None:
