@@ -23,8 +23,10 @@ ALLOWANCE_S: Final = 0.1
 class LeadsWithMajority:
     def __init__(self) -> None:
         self.led: dict[NodeId, tuple[int, int]] = {}
-        self.heard: dict[NodeId, dict[ReplicaKey, float]] = {}
-        """Leader -> voter -> when the leader heard of it, in this epoch."""
+        self.heard: dict[NodeId, dict[int, float]] = {}
+        """Leader -> node -> when the leader heard of it, in this epoch."""
+        self.since: dict[NodeId, dict[ReplicaKey, float]] = {}
+        """Leader -> voter -> since when it is one in this epoch: who is new, or new under this key, has its time from then on."""
 
     def as_time_passes(self, world: World, machine: Machine) -> None:
         assert machine.node is not None
@@ -32,19 +34,21 @@ class LeadsWithMajority:
         role = replica.role
         if not isinstance(role, Leader):
             return
-        heard = self.heard.setdefault(machine.id, {})
         if self.led.get(machine.id) != (machine.boots, role.epoch):
             self.led[machine.id] = (machine.boots, role.epoch)
-            heard.clear()
+            self.heard[machine.id], self.since[machine.id] = {}, {}
+        now, heard = machine.now, self.heard[machine.id]
+        for event in machine.taken:
+            if (node := speaker(event)) is not None:
+                heard[node] = now
+        known = self.since[machine.id]
         voters = [voter.key for voter in replica.voters.voters if voter.key.node_id != machine.id]
-        speakers = {speaker(event) for event in machine.taken}
-        for key in voters:  # A voter that is new, or new under this key, has its time from now on.
-            if key not in heard or key.node_id in speakers:
-                heard[key] = machine.now
+        since = self.since[machine.id] = {key: known.get(key, now) for key in voters}
         needed = replica.voters.majority - (1 if replica.is_voter else 0)
         if needed <= 0 or not isinstance(machine.taken[-1], TimePassed):
             return
-        silent = machine.now - sorted((heard[key] for key in voters), reverse=True)[needed - 1]
+        contacts = sorted((max(heard.get(key.node_id, 0.0), at) for key, at in since.items()), reverse=True)
+        silent = now - contacts[needed - 1]
         if silent > 1.5 * world.fleet.timings.fetch_timeout_ms / 1000 + ALLOWANCE_S:
             raise Violation(f"n{machine.id} leads epoch {role.epoch}, no majority fetched for {silent:.2f} s")
 

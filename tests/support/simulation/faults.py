@@ -11,6 +11,7 @@ from random import Random
 from typing import TYPE_CHECKING, Final
 
 from controller_runtime.node.events import ShutdownRequested
+from controller_runtime.raft.roles import Follower
 
 if TYPE_CHECKING:
     from support.simulation.machine import Machine
@@ -129,6 +130,26 @@ def replay_messages(schedule: Schedule, rng: Random) -> None:
     schedule.world.network.memory.replay(rng.choice((1, 5, 20)))
 
 
+def delay_votes(schedule: Schedule, rng: Random) -> None:
+    """Answers to votes come when the candidate stands in a later epoch."""
+    schedule.world.late_votes = rng.choice((0.0, 0.5, 1.0))
+
+
+def end_source_of_snapshot(schedule: Schedule, rng: Random) -> None:
+    """The leader ends when somebody has fetched a part of a snapshot from it: for a while this waits for one."""
+    for machine in schedule.world.up:
+        assert machine.node is not None
+        role = machine.node.meta.replica.role
+        if isinstance(role, Follower) and role.snapshot is not None and role.snapshot.position > 0:
+            leader = schedule.world.machines[role.leader_id]
+            if leader.is_up:
+                schedule.world.kill(leader.id, power_loss=rng.random() < 0.3)
+                schedule.boot_later(leader.id, rng.uniform(0.1, 0.5))
+                return
+    if schedule.is_safety_phase:
+        schedule.world.later(0.004, lambda: end_source_of_snapshot(schedule, rng))
+
+
 # Disks.
 
 
@@ -202,6 +223,8 @@ FAULTS: Final[dict[str, Fault]] = {
     "doubles": double_messages,
     "delays": delay_messages,
     "replay": replay_messages,
+    "late votes": delay_votes,
+    "source of a snapshot": end_source_of_snapshot,
     "slow disk": slow_disk,
     "failing sync": fail_sync,
     "full disk": fill_disk,
@@ -210,7 +233,7 @@ FAULTS: Final[dict[str, Fault]] = {
     "voters": change_voters,
 }
 
-LATE_FAULTS: Final = frozenset({"replay", "older copy", "voters", "lost disk"})
+LATE_FAULTS: Final = frozenset({"replay", "source of a snapshot", "older copy", "voters", "lost disk"})
 """There is nothing to do for them in the first moments."""
 
 
@@ -220,6 +243,7 @@ def heal(schedule: Schedule) -> None:
     world.network.heal()
     world.network.memory.share = 0.0
     world.slow_disk.clear()
+    world.late_votes = 0.0
     for machine in world.machines.values():
         machine.disk.failing_sync = None
         machine.disk.is_full = False

@@ -121,6 +121,10 @@ class Schedule:
         self.world.trace(f"fault: {kind}")
         faults.FAULTS[kind](self, Random(seed))
 
+    @property
+    def is_safety_phase(self) -> bool:
+        return self.world.time < self._ends_at
+
     def boot_later(self, node: NodeId, delay: float) -> None:
         def boot() -> None:
             if not self.world.machines[node].is_up:
@@ -136,7 +140,7 @@ class Schedule:
         return operator_client.every_voter(self.world)
 
     def _read_often(self) -> None:
-        if self.world.time < self._ends_at:
+        if self.is_safety_phase:
             self.client.read()
             self.world.later(self.plan.duration_s / 5, self._read_often)
 

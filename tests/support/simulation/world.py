@@ -28,6 +28,7 @@ from controller_runtime.node.events import (
     RequestReceived,
     ResponseReceived,
 )
+from controller_runtime.protocol.messages.vote_request import VoteRequest
 from controller_runtime.protocol.schema import Message
 from controller_runtime.storage.errors import DiskFailed
 from support.simulation.fleet import LISTENER, Fleet, endpoint_of
@@ -127,6 +128,10 @@ class World:
         self._next_request = 1
         self.slow_disk: dict[NodeId, float] = {}
         """How many of its writes are slow."""
+        self.late_votes = 0.0
+        """How many answers to votes come when the candidate stands in a later epoch."""
+        self._late: list[tuple[NodeId, int, Callable[[], None]]] = []
+        """Who asked, in which epoch, and its answer."""
         self._same_moment, self._last_moment = 0, -1.0
         self.tamper: Callable[[NodeId, NodeId, Message], Message] | None = None
         """Somebody on the way who replaces answers: source, target and answer go in."""
@@ -332,13 +337,28 @@ class World:
             body = self.tamper(machine.id, exchange.source, body)
         if self.network.carries(machine.id, exchange.source):
             arrived = self.network.response(exchange.key, exchange.version, body)
-            delay = self.network.delay()
-            self.later(delay, lambda: self._end(exchange, lambda: exchange.answer(exchange.version, arrived)))
+            self._send_back(exchange, lambda: self._end(exchange, lambda: exchange.answer(exchange.version, arrived)))
             if exchange.call_id is not None and self.network.memory.share:
                 again = ResponseReceived(exchange.call_id, exchange.version, arrived)
                 asker = self.machines[exchange.source]
                 if asker.boots == exchange.boot:
                     self.network.memory.keep(asker.while_up(lambda: asker.feed(again)))
+
+    def _send_back(self, exchange: Exchange, deliver: Callable[[], None]) -> None:
+        asked = exchange.body
+        if self.late_votes and isinstance(asked, VoteRequest) and self.rng.random() < self.late_votes:
+            vote = asked.topics[0].partitions[0]
+            if not vote.pre_vote:
+                self._late.append((exchange.source, vote.replica_epoch, deliver))
+                return
+        self.later(self.network.delay(), deliver)
+
+    def _release_late(self, machine: Machine, epoch: int) -> None:
+        """What was held back until this machine is in a later epoch; until then its question may well have timed out."""
+        due = [each for each in self._late if each[0] == machine.id and each[1] < epoch]
+        self._late = [each for each in self._late if each not in due]
+        for _, _, deliver in due:
+            self.later(self.network.delay(), deliver)
 
     # Looking.
 
@@ -359,6 +379,8 @@ class World:
         if facts == machine.facts_seen:
             return
         machine.facts_seen = facts
+        if self._late:
+            self._release_late(machine, machine.node.meta.replica.epoch)
         voters = machine.node.meta.replica.voters
         if not machine.known_voters or machine.known_voters[-1] is not voters:
             machine.known_voters.append(voters)
