@@ -1,4 +1,6 @@
-"""`storage-guard inspect | gate | seal`: one init container each. Waits, prints why it waits, and never exits to refuse.
+"""`storage-guard inspect | gate | seal`: one init container each; `survey | recover | set-aside`: a helper pod (`helping`).
+
+A guard waits, prints why it waits, and never exits to refuse.
 
 The only reasons to end are: done (0), the pod is being deleted (SIGTERM), and a manifest that is not ours (2). As process 1 of its
 container it must handle SIGTERM itself, or every deletion of a waiting pod would take the whole grace period.
@@ -11,11 +13,14 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from types import FrameType
 from typing import Final
 
 from controller_runtime.storage.filesystem import OsFileSystem
+from storage_guard.copies import Helper
 from storage_guard.formats import Report, Step
+from storage_guard.helping import help_out
 from storage_guard.passage import Hold
 from storage_guard.pod import BadEnvironment, Environment
 from storage_guard.steps import Guard
@@ -31,8 +36,10 @@ _CONFIG_PATIENCE_SECONDS: Final = 30.0
 def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     signal.signal(signal.SIGTERM, _end)
+    if len(arguments) == 1 and arguments[0] in list(Helper):
+        return _help(Helper(arguments[0]))
     if len(arguments) != 1 or arguments[0] not in list(Step):
-        print("usage: storage-guard inspect | gate | seal", file=sys.stderr)
+        print(f"usage: storage-guard {' | '.join((*Step, *Helper))}", file=sys.stderr)
         return 2
     try:
         guard = Guard.of(OsFileSystem(), Environment.read(os.environ))
@@ -42,6 +49,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     report = run(guard, Step(arguments[0]))
     _tell(report.to_json(), os.environ.get("TERMINATION_LOG", _TERMINATION_LOG))
     return 0
+
+
+def _help(what: Helper) -> int:
+    now, date = int(time.time() * 1000), datetime.now(UTC).strftime("%a %b %d %H:%M:%S UTC %Y")
+    succeeded, line = help_out(OsFileSystem(), what, os.environ, now, date)
+    _tell(line, os.environ.get("TERMINATION_LOG", _TERMINATION_LOG))
+    return 0 if succeeded else 1
 
 
 def run(guard: Guard, step: Step) -> Report:

@@ -21,6 +21,10 @@ from storage_guard.formats import MAX_JSON_SIZE_BYTES, BadFormat, Marker
 
 MARKER: Final = "storage-identity.json"
 METADATA_LOG: Final = "__cluster_metadata-0"
+ASIDE: Final = "log.generation-"
+"""An old directory that a recovery of the quorum took out of the way."""
+WORK: Final = "log.recovery-"
+"""A directory that a recovery was making when it was interrupted."""
 _HARMLESS: Final = frozenset({"lost+found", MARKER, MARKER + TEMPORARY})
 _MAX_META_PROPERTIES_BYTES: Final = 64 << 10
 
@@ -54,7 +58,7 @@ class Volume:
             marker=self._marker() if MARKER in beside else None,
             log_end=self._log_end() if METADATA_LOG in names else None,
             leftovers=() if identity else tuple(name for name in names if name != "lost+found"),
-            strangers=tuple(name for name in beside if name not in _HARMLESS and name != own),
+            strangers=tuple(name for name in beside if not _harmless(name) and name != own),
         )
 
     def _identity(self) -> DirectoryIdentity:
@@ -103,3 +107,7 @@ class Volume:
             if last is not None:
                 return LogEnd(last.epoch, last.last_offset + 1)
         return None
+
+
+def _harmless(name: str) -> bool:
+    return name in _HARMLESS or name.startswith((ASIDE, WORK))

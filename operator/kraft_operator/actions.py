@@ -174,6 +174,26 @@ class RestartPod:
     reason: str
 
 
+@dataclass(frozen=True, slots=True)
+class RunHelper:
+    """Create this pod, and before it the claim that it shall use, if there is none. One that is there already is success: its name says its
+    whole task."""
+
+    pod: str
+    manifest: Mapping[str, Any]
+    claim: Mapping[str, Any] | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class DropClaim:
+    """Delete the claim of a volume that a helper saw to be empty, and that no pod uses."""
+
+    claim: str
+    uid: str
+    reason: str
+
+
 Action = (
     WriteLedger
     | ApplyChild
@@ -191,6 +211,8 @@ Action = (
     | AddVoter
     | DiscardClaim
     | RestartPod
+    | RunHelper
+    | DropClaim
 )
 VOTERS_FEEL: Final = (RemoveVoter, AddVoter, DiscardClaim, RestartPod)
 """A plan has at most one of these."""
@@ -213,8 +235,10 @@ def target(action: Action) -> str:
             return f"StatefulSet/{action.name}"
         case AnnotateClaim() | GrowClaim() | DiscardClaim():
             return f"PersistentVolumeClaim/{action.claim}"
-        case RestartPod():
+        case RestartPod() | RunHelper():
             return f"Pod/{action.pod}"
+        case DropClaim():
+            return f"PersistentVolumeClaim/{action.claim}"
         case UnregisterBroker() | MoveReplicas():
             return f"broker {action.node_id}"
         case FinalizeFeature():

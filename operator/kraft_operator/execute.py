@@ -22,6 +22,7 @@ from kraft_operator.actions import (
     DeleteChild,
     DeliverGrant,
     DiscardClaim,
+    DropClaim,
     FinalizeFeature,
     GrowClaim,
     MoveReplicas,
@@ -29,6 +30,7 @@ from kraft_operator.actions import (
     OrphanSet,
     RemoveVoter,
     RestartPod,
+    RunHelper,
     TellRack,
     UnregisterBroker,
     WriteLedger,
@@ -146,6 +148,12 @@ class Execution:
                 self._fenced("discard", action.step, lambda: self._discard(action))
             case RestartPod():
                 self._fenced("restart", action.step, lambda: self._restart(action))
+            case RunHelper():
+                self._run_helper(action)
+            case DropClaim():
+                self.holder.require(self.call_timeout)
+                self.failpoints.hit("before_call.drop_claim")
+                self.kube.delete(CLAIM, self.cluster.namespace, action.claim, uid=action.uid, timeout=self.call_timeout)
             case _ as unknown:
                 assert_never(unknown)
 
@@ -218,6 +226,18 @@ class Execution:
         self.failpoints.hit("between_calls.discard")
         grace = 0 if action.node_is_lost else None
         self.kube.delete(POD, namespace, action.pod, uid=action.pod_uid, timeout=self.call_timeout, grace_seconds=grace)
+
+    def _run_helper(self, action: RunHelper) -> None:
+        """Its name says its task, and its task is written down: two operators can only make the same one."""
+        self.holder.require(self.call_timeout)
+        self.failpoints.hit("before_call.helper")
+        for kind, body in ((CLAIM, action.claim), (POD, action.manifest)):
+            try:
+                if body is not None:
+                    self.kube.create(kind, self.cluster.namespace, dict(body), timeout=self.call_timeout)
+            except Conflict:
+                continue  # it is there
+        self.failpoints.hit("after_call.helper")
 
     def _restart(self, action: RestartPod) -> None:
         self._still_holds(action.step)

@@ -14,6 +14,9 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Final
 
+from kraft_operator.operations.recovery import Recovery
+from kraft_operator.operations.recovery import parse as parse_recovery
+from kraft_operator.operations.recovery import render as render_recovery
 from storage_guard.formats import BadFormat, Grant, Identity, identity_key
 
 VERSION: Final = 1
@@ -168,6 +171,8 @@ class Ledger:
     """The controllers that have a node, voters or on their way in or out; empty until the quorum is formed."""
     written_off: tuple[WrittenOff, ...] = ()
     operation: RunningOperation | None = None
+    recovery: Recovery | None = None
+    """Of that operation, if it is a RecoverQuorum."""
     restart: str = ""
     """The stamp of the last RollingRestart. It stays on the pods' templates: taking it away would restart them again."""
     good: tuple[GoodRevision, ...] = ()
@@ -254,6 +259,7 @@ def _ledger(ledger: Ledger) -> dict[str, Any]:
         "nodes": [_entry(entry) for entry in ledger.entries],
         "journal": [_step(step) for step in ledger.journal],
         **({"operation": _operation(ledger.operation)} if ledger.operation else {}),
+        **({"recovery": render_recovery(ledger.recovery)} if ledger.recovery else {}),
         **({"restart": ledger.restart} if ledger.restart else {}),
     }
 
@@ -342,6 +348,7 @@ def _parsed(values: Mapping[str, Any]) -> Ledger:
         entries=tuple(sorted(entries, key=lambda entry: entry.node_id)),
         journal=tuple(_parsed_step(each) for each in values["journal"]),
         operation=_parsed_operation(values["operation"]) if values.get("operation") else None,
+        recovery=parse_recovery(values["recovery"]) if values.get("recovery") else None,
         restart=str(values.get("restart", "")),
         **_parsed_revisions(values.get("revisions") or {}),
     )

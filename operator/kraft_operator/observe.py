@@ -14,7 +14,7 @@ from controller_runtime.identifiers import Endpoint
 from kraft_operator import pod_facts, volume_facts
 from kraft_operator.api import names
 from kraft_operator.api.reader import quantity
-from kraft_operator.api.spec import KRaftCluster, Role
+from kraft_operator.api.spec import KRaftCluster, Probes, Role
 from kraft_operator.judgement import Round
 from kraft_operator.kube import (
     CHILDREN,
@@ -31,8 +31,10 @@ from kraft_operator.kube import (
     Object,
 )
 from kraft_operator.ledger import Ledger, parse
+from kraft_operator.living import ask_living
 from kraft_operator.observed import Child, Claim, NodeSet, Observed, Pod
 from kraft_operator.operations.operation import Operation, OperationType, parse_operation
+from kraft_operator.operations.verdict import Witness
 from kraft_operator.plan.registrations import looks_for_ghosts
 from kraft_operator.plan.rolling import outdated_pods
 from kraft_operator.plan.versions import trials
@@ -61,7 +63,8 @@ def observe(
     ledger_object = kube.find(CONFIG_MAP, namespace, names.ledger_name(cluster.name))
     ledger = parse(ledger_object.get("data") or {}) if ledger_object is not None else None
     claims = kube.list(CLAIM, namespace, selector)
-    pods = tuple(_each(pod_facts.pod, kube.list(POD, namespace, selector)))
+    all_pods = kube.list(POD, namespace, selector)
+    pods = tuple(_each(pod_facts.pod, all_pods))
     live = {kind: kube.list(kind, namespace, selector) for kind in CHILDREN}
     sets = tuple(_each(pod_facts.node_set, live[STATEFUL_SET]))
     children = tuple(
@@ -94,6 +97,8 @@ def observe(
         *_stranded_volumes(ledger, pods, seen_claims, kube),
         _owners(ledger_object),
         operations,
+        helpers=tuple(map(pod_facts.helper, (each for each in all_pods if pod_facts.is_helper(each)))),
+        living=_living(cluster, ledger, pods, operations),
         expandable=_expandable(cluster, seen_claims, kube),
     )
     return Sight(observed, ledger, ledger_object)
@@ -105,6 +110,27 @@ def _expandable(cluster: KRaftCluster, claims: list[Claim] | tuple[Claim, ...], 
     wanted = {each.storage_class for each in claims if 0 < each.requested < sizes.get(each.pool, 0.0)}
     found = {name: kube.find(STORAGE_CLASS, None, name) if name else None for name in wanted}
     return {name: bool((item or {}).get("allowVolumeExpansion")) for name, item in found.items()}
+
+
+def _living(
+    cluster: KRaftCluster, ledger: Ledger | None, pods: tuple[Pod, ...], operations: tuple[Operation, ...]
+) -> tuple[Witness, ...] | None:
+    """Asked while a recovery waits to begin: afterwards the controllers are held."""
+    waits = any(each.type is OperationType.RECOVER_QUORUM and not each.finished for each in operations)
+    if not waits or ledger is None or ledger.recovery is not None:
+        return None
+    running = [pod for pod in pods if pod.main_started and not pod.terminating]
+    groups = {pod.node_id: cluster.spec.group(pod.pool) for pod in running}
+    hosts = {node: cluster.host(group, node) for node, group in groups.items() if group is not None}
+    with_pages = hosts if cluster.spec.probes is Probes.HTTP else {}
+    pages = {node: f"http://{host}:{names.HTTP_PORT}/metrics" for node, host in with_pages.items()}
+    port = cluster.spec.controller_listeners[0].port
+    controllers = {
+        pod.node_id: Endpoint(hosts[pod.node_id], port)
+        for pod in running
+        if pod.role == Role.CONTROLLER.value and pod.node_id in hosts
+    }
+    return ask_living(pages, controllers)
 
 
 def operations_of(kube: Gateway, namespace: str, name: str) -> tuple[Operation, ...]:

@@ -13,6 +13,8 @@ from enum import StrEnum
 from typing import Any
 
 from kraft_operator.operations.operation import Operation
+from kraft_operator.operations.verdict import Witness
+from storage_guard.copies import CopyReport
 from storage_guard.formats import Report
 
 
@@ -103,6 +105,21 @@ class Child:
     name: str
     uid: str
     live: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Helper:
+    """A helper pod of a recovery. `report` once it has done what it was asked for; `line` is its last word."""
+
+    name: str
+    uid: str
+    what: str
+    node_id: int
+    operation: str
+    failed: bool = False
+    line: str = ""
+    report: CopyReport | None = None
+    trouble: str = ""
 
 
 class QuorumState(StrEnum):
@@ -254,6 +271,9 @@ class Observed:
     """UIDs of the resources that the ledger's ConfigMap goes with; empty when it outlives them."""
     operations: tuple[Operation, ...] = ()
     """The KRaftOperations that name this cluster, ended ones too."""
+    helpers: tuple[Helper, ...] = ()
+    living: tuple[Witness, ...] | None = None
+    """What every process that answered knows of the log; None when nobody was asked."""
     expandable: Mapping[str, bool] = field(default_factory=dict)
     """Of the classes of claims that are smaller than the resource wants: whether their volumes can grow."""
 

@@ -10,14 +10,16 @@ from typing import Any, Final
 
 from kraft_operator.api import names
 from kraft_operator.api.reader import quantity
-from kraft_operator.observed import Claim, NodeSet, Pod, Trouble
+from kraft_operator.manifests.helpers import LABEL_HELPER, LABEL_HELPER_NODE, LABEL_OPERATION
+from kraft_operator.observed import Claim, Helper, NodeSet, Pod, Trouble
+from storage_guard.copies import CopyReport
 from storage_guard.formats import GRANT_ANNOTATION, RACK_ANNOTATION, BadFormat, Grant, Report
 
 Object = Mapping[str, Any]
 MAIN: Final = "kafka"
 HARMLESS: Final = frozenset({"PodInitializing", "ContainerCreating", ""})
 NUDGE_ANNOTATION: Final = f"{names.GROUP}/nudge"
-IDENTITY_KEYS: Final = ("cluster-id", "node-id", "directory-id", "nonce", "pvc-uid")
+IDENTITY_KEYS: Final = ("cluster-id", "node-id", "directory-id", "nonce", "pvc-uid", "generation")
 
 
 def node_id_of(item: Object) -> int | None:
@@ -105,6 +107,36 @@ def pod(item: Object, node_id: int) -> Pod:
         rack=annotations.get(RACK_ANNOTATION),
         nudges=_number(annotations.get(NUDGE_ANNOTATION, "")),
         trouble=next(_troubles(status), None),
+    )
+
+
+def is_helper(item: Object) -> bool:
+    return LABEL_HELPER in (item["metadata"].get("labels") or {})
+
+
+def helper(item: Object) -> Helper:
+    """A helper pod of a recovery, and what it left when it ended."""
+    meta, status = item["metadata"], item.get("status") or {}
+    labels = meta.get("labels") or {}
+    ended = next((each.get("state", {}).get("terminated") for each in status.get("containerStatuses") or ()), None)
+    line = (ended or {}).get("message", "") or status.get("message", "")
+    report = None
+    failed = status.get("phase") == "Failed" or (ended is not None and ended.get("exitCode") != 0)
+    if ended is not None and not failed:
+        try:
+            report = CopyReport.from_json(line)
+        except BadFormat as error:
+            failed, line = True, str(error)
+    return Helper(
+        name=meta["name"],
+        uid=meta["uid"],
+        what=labels[LABEL_HELPER],
+        node_id=_number(labels.get(LABEL_HELPER_NODE, "")),
+        operation=labels.get(LABEL_OPERATION, ""),
+        failed=failed,
+        line=line if failed else "",
+        report=report,
+        trouble=next((f"{each.reason}: {each.message}" for each in _troubles(status)), ""),
     )
 
 

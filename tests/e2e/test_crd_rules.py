@@ -236,7 +236,7 @@ def test_a_resource_with_an_image_only_gets_every_default(kubernetes: Kubernetes
         "bootstrap": {"policy": "NewOrAdopt"},
         "deletionPolicy": {"volumes": "Retain"},
         "lifecycle": {"state": "Running"},
-        "recoveryPolicy": {"lostDisk": "Replace", "nodeGone": "Wait", "debounce": "10s"},
+        "recoveryPolicy": {"lostDisk": "Replace", "nodeGone": "Wait", "quorumLoss": "Manual", "debounce": "10s"},
         "rollout": {"strategy": "QuorumAware", "readyTimeout": "5m", "onBadRevision": "Rollback"},
         "metadataVersion": {"policy": "Pinned", "soak": "1h"},
         "quorumFeature": {"policy": "Pinned"},

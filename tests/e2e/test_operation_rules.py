@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 from kraft_operator.kube import OPERATION
-from kraft_operator.operations.operation import parse_operation
-from kraft_operator.operations.telling import Phase, StepState, StepTold, Telling, status_of
+from kraft_operator.operations.operation import Phase, parse_operation
+from kraft_operator.operations.telling import StepState, StepTold, Telling, status_of
 from support.kubernetes import ROOT, Kubernetes
 
 pytestmark = pytest.mark.e2e

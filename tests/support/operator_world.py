@@ -22,6 +22,7 @@ from kraft_operator.actions import (
     DeleteChild,
     DeliverGrant,
     DiscardClaim,
+    DropClaim,
     FinalizeFeature,
     GrowClaim,
     MoveReplicas,
@@ -29,6 +30,7 @@ from kraft_operator.actions import (
     OrphanSet,
     RemoveVoter,
     RestartPod,
+    RunHelper,
     TellRack,
     UnregisterBroker,
     WriteLedger,
@@ -41,13 +43,28 @@ from kraft_operator.judgement import Belief, Described, Replica, Round, round_of
 from kraft_operator.judgement import judge as judge_quorum
 from kraft_operator.ledger import Ledger, parse, render
 from kraft_operator.manifests.context import Images
-from kraft_operator.observed import Brokers, Child, Claim, NodeSet, Observed, Placement, Pod, Quorum, Registry, Trouble
-from kraft_operator.operations.operation import parse_operation
+from kraft_operator.manifests.helpers import LABEL_HELPER, LABEL_HELPER_NODE, LABEL_OPERATION
+from kraft_operator.observed import (
+    Brokers,
+    Child,
+    Claim,
+    Helper,
+    NodeSet,
+    Observed,
+    Placement,
+    Pod,
+    Quorum,
+    Registry,
+    Trouble,
+)
+from kraft_operator.operations.operation import ANNOTATION_APPROVE, parse_operation
 from kraft_operator.operations.telling import status_of
+from kraft_operator.operations.verdict import Witness
 from kraft_operator.plan.rules import plan
 from kraft_operator.plan.situation import Decision, Fence, Situation
 from kraft_operator.plan.steps import Outline, from_status, to_status
 from kraft_operator.plan.versions import trials
+from storage_guard.copies import CopyReport, State
 from storage_guard.facts import DirectoryIdentity, Journal, LedgerFacts, LogEnd, Passage, PodFacts, VolumeFacts, Way
 from storage_guard.formats import (
     INITIAL_CONTROLLERS_PREFIX,
@@ -55,6 +72,8 @@ from storage_guard.formats import (
     Grant,
     GrantMode,
     Identity,
+    Marker,
+    MarkerState,
     Report,
     Step,
     Verdict,
@@ -184,6 +203,12 @@ class World:
         self.broken: list[str] = []
         """Promises that were seen to be broken."""
         self.ghosts: set[int] = set()
+        self.epoch = 1
+        self.helpers: dict[str, Helper] = {}
+        self.tasks: dict[str, RunHelper] = {}
+        """Helper pods that have not done their task yet."""
+        self.promised: dict[str, int] = {}
+        """Disks that tell of a later epoch than that of their log."""
         self.operations: dict[str, dict[str, object]] = {}
         """KRaftOperations by name, as the API server has them."""
 
@@ -244,6 +269,25 @@ class World:
         meta = {"name": name, "uid": f"op-{name}", "generation": 1, "creationTimestamp": f"{len(self.operations):04}"}
         self.operations[name] = {"metadata": meta, "spec": spec}
 
+    def _start_helper(self, action: RunHelper) -> None:
+        if action.pod in self.helpers:
+            return
+        labels = action.manifest["metadata"]["labels"]
+        what, node_id = labels[LABEL_HELPER], int(labels[LABEL_HELPER_NODE])
+        if action.claim is not None:
+            volume = self.fresh("pv")
+            self.disks[volume] = Disk(volume)
+            self.claims[action.claim["metadata"]["name"]] = LiveClaim(self.fresh("pvc"), volume)
+        self.helpers[action.pod] = Helper(action.pod, self.fresh("pod"), what, node_id, labels[LABEL_OPERATION])
+        self.tasks[action.pod] = action
+
+    def _drop(self, action: DropClaim) -> None:
+        claim = self.claims.get(action.claim)
+        if claim is not None and claim.uid == action.uid:
+            if self.disks[claim.volume].facts != VolumeFacts():
+                self.broken.append(f"{action.claim} was dropped and is not empty")
+            del self.disks[claim.volume], self.claims[action.claim]
+
     def perform(self, action: Action) -> None:
         self.writes.append(action)
         match action:
@@ -288,6 +332,10 @@ class World:
                 self._add_voter(action)
             case DiscardClaim():
                 self._discard(action)
+            case RunHelper():
+                self._start_helper(action)
+            case DropClaim():
+                self._drop(action)
             case RestartPod():
                 node_id = next((each for each, pod in self.pods.items() if pod.uid == action.uid), None)
                 if node_id is not None:
@@ -371,6 +419,80 @@ class World:
         for child in [each for each in self.children.values() if each.kind == "Service"]:
             self._apply(child.live)
 
+    def trust(self, name: str, text: str) -> None:
+        """Somebody approves the verdict of a RecoverQuorum."""
+        meta = self.operations[name]["metadata"]
+        assert isinstance(meta, dict)
+        meta["annotations"] = {ANNOTATION_APPROVE: text}
+
+    def promise(self, node_id: int, epoch: int) -> None:
+        """This controller has heard of a later epoch."""
+        self.promised[self._disk(self.pods[node_id]).name] = epoch
+
+    def older(self, node_id: int) -> None:
+        """This controller's claim is one of the generation before."""
+        self.claims[self.pods[node_id].claim].marks["generation"] = "1"
+
+    def _living(self) -> tuple[Witness, ...] | None:
+        if self.ledger is None or self.ledger.recovery is not None:
+            return None
+        running = [each for each, pod in self.pods.items() if pod.stage == "running" and each not in self.frozen]
+        ends = {each: self._disk(self.pods[each]).facts.log_end for each in running}
+        return tuple(Witness(each, end.offset, end.epoch) for each, end in ends.items() if end is not None)
+
+    def help(self) -> bool:
+        """Every helper pod does what it was made for; returns whether there was one."""
+        tasks, self.tasks = self.tasks, {}
+        for name, task in tasks.items():
+            if any(
+                pod.claim in self._claims_of(task) and self.sets[node].role == "controller"
+                for node, pod in self.pods.items()
+            ):
+                self.broken.append(f"{name} uses a claim whose controller has a pod")
+            self.helpers[name] = replace(self.helpers[name], report=self._helped(task))
+        return bool(tasks)
+
+    def _claims_of(self, task: RunHelper) -> list[str]:
+        return [each["persistentVolumeClaim"]["claimName"] for each in task.manifest["spec"]["volumes"]]
+
+    def _helped(self, task: RunHelper) -> CopyReport:
+        values = {each["name"]: each.get("value", "") for each in task.manifest["spec"]["containers"][0]["env"]}
+        own, *source = (self.disks[self.claims[each].volume] for each in self._claims_of(task))
+        match task.manifest["metadata"]["labels"][LABEL_HELPER]:
+            case "survey":
+                return self._surveyed(own, values)
+            case "recover":
+                return self._recovered(own, source[0] if source else own, values)
+            case _:
+                own.facts = replace(VolumeFacts(), strangers=own.facts.strangers)
+                return CopyReport(State.DONE)
+
+    def _surveyed(self, disk: Disk, values: dict[str, str]) -> CopyReport:
+        facts = disk.facts
+        if facts.identity is None or facts.log_end is None:
+            return CopyReport(State.EMPTY)
+        end, who = facts.log_end, facts.identity
+        points = [int(each) for each in values.get("POINTS", "").split(",") if each]
+        digests = {each: f"same below {each}" for each in points if each <= end.offset}
+        return CopyReport(
+            State.COPY, who.node_id, who.cluster_id, who.directory_id or "", 0, end.offset, end.epoch, 0,
+            self.promised.get(disk.name, end.epoch), tuple(sorted(self.voters.items())), digests,
+        )  # fmt: skip
+
+    def _recovered(self, disk: Disk, source: Disk, values: dict[str, str]) -> CopyReport:
+        node_id, directory_id = int(values["NODE_ID"]), values["DIRECTORY_ID"]
+        self._check_format(disk, directory_id)
+        end = source.facts.log_end
+        assert end is not None
+        if (end.offset, end.epoch) != (int(values["END"]), int(values["LAST_EPOCH"])):
+            self.broken.append(f"the seed ends at {end}, the order says {values['END']}")
+        marker = Marker(MarkerState.SEALED, values["CLUSTER_ID"], node_id, values["NONCE"], "helper", directory_id)
+        made = LogEnd(int(values["EPOCH"]), end.offset + 2)
+        disk.facts = VolumeFacts(DirectoryIdentity(values["CLUSTER_ID"], node_id, directory_id), marker, made)
+        self.voters, self.acknowledged, self.epoch = {node_id: directory_id}, made.offset, made.epoch
+        self.formats.append(("recovered", disk.name, node_id, directory_id))
+        return CopyReport(State.DONE, node_id, values["CLUSTER_ID"], directory_id, nonce=values["NONCE"])
+
     def ghost(self, node_id: int) -> None:
         """A broker of the past: registered, fenced, and no node of ours."""
         self.registered.add(node_id)
@@ -386,6 +508,7 @@ class World:
         for key in sorted(self.moving)[:1]:
             self.partitions[key] = self.moving.pop(key)
             moved = True
+        moved |= self.help()
         for each in [node for node in self.pods if node not in self.sets]:
             del self.pods[each]
             moved = True
@@ -510,8 +633,7 @@ class World:
             return
         if self.sets[node_id].role == "broker":
             self.registered.add(node_id)
-        else:
-            self._catch_up(node_id, self.acknowledged)
+        self._catch_up(node_id, self.acknowledged)
 
     def write_metadata(self) -> None:
         """A client's change is acknowledged."""
@@ -527,7 +649,7 @@ class World:
     def _catch_up(self, node_id: int, offset: int) -> None:
         disk = self._disk(self.pods[node_id])
         if self.end_of(node_id) < offset and node_id not in self.lagging:
-            disk.facts = replace(disk.facts, log_end=LogEnd(1, offset))
+            disk.facts = replace(disk.facts, log_end=LogEnd(self.epoch, offset))
 
     def end_of(self, node_id: int) -> int:
         """The log end offset of a running controller."""
@@ -690,6 +812,8 @@ class World:
             unready={volume: "k2" for volume, gone in self.away.items() if not gone},
             ledger_owners=self.ledger_owners,
             operations=tuple(map(parse_operation, self.operations.values())),
+            helpers=tuple(self.helpers.values()),
+            living=self._living(),
         )
 
     def _claims(self) -> Iterator[Claim]:
@@ -725,7 +849,7 @@ class World:
         leader, running = self.leader(), self.running_controllers()
         ledger = self.ledger
         asked = (ledger.controllers or ledger.initial_controllers) if ledger else ()
-        beliefs = {each: Belief(leader, 1) if each in running else None for each in asked}
+        beliefs = {each: Belief(leader, self.epoch) if each in running else None for each in asked}
         if leader < 0:
             return judge_quorum(beliefs, None, {})
         self.clock += 1
@@ -746,7 +870,9 @@ class World:
         directories = (
             {each: entry.directory_id if (entry := ledger.entry(each)) else None for each in asked} if ledger else {}
         )
-        return judge_quorum(beliefs, Described(leader, 1, end, voters, (*stale, *observers)), directories, self.before)
+        return judge_quorum(
+            beliefs, Described(leader, self.epoch, end, voters, (*stale, *observers)), directories, self.before
+        )
 
     def levels(self, node_id: int) -> tuple[int, int]:
         """The metadata.versions that a node supports: image N of this world brings level 28+N."""

@@ -41,6 +41,7 @@ class Story:
 
 
 CLUSTER: Final = "test_operator_cluster.py"
+ESTATE: Final = "test_operator_estate.py"
 CHAPTERS: Final = {
     "": 25,
     "refused": 40,
@@ -57,8 +58,12 @@ STORIES: Final = (
     Story("test_crd_rules.py", 15, always=True),
     Story("test_manifests_accepted.py", 5, always=True),
     Story("test_plan_approval.py", 5, always=True),
+    Story("test_operation_rules.py", 5, always=True),
     Story("test_installs_render_alike.py", 30, always=True),
     Story("test_operator_gateway.py", 20, always=True),
+    Story(
+        "test_spark_on_kubernetes.py", 75, always=True
+    ),  # issue 6: one job of the pipeline on the devcluster in every run
     Story("test_operator_refusals.py", 40),
     Story("test_crd_fields.py", 60),
     Story("test_images_run.py", 60),
@@ -69,6 +74,14 @@ STORIES: Final = (
     Story("test_operator_node_lost.py", 100),
     Story("test_operator_rolls.py", 150),
     Story("test_storage_identity.py", 100),
+    Story("test_operator_recovery.py", 80, "two_of_three"),
+    Story("test_operator_recovery.py", 60, "all_controllers"),
+    Story("test_operator_recovery.py", 150, "old_majority"),
+    Story(ESTATE, 60),
+    Story(ESTATE, 20, "client_outside"),
+    Story(ESTATE, 30, "evicting_all"),
+    Story(ESTATE, 60, "one_controller_dead"),
+    Story(ESTATE, 45, "controller_that_hangs"),
     *(
         Story(CLUSTER, seconds, part, "[runtime]", always=part == "lost_its_volume")
         for part, seconds in CHAPTERS.items()
@@ -76,7 +89,7 @@ STORIES: Final = (
     *(Story(CLUSTER, seconds * 3 // 2, part, "[apache-kafka]") for part, seconds in CHAPTERS.items()),
 )
 
-FORMING: Final = {(CLUSTER, "[runtime]"): 40, (CLUSTER, "[apache-kafka]"): 60}
+FORMING: Final = {("test_operator_recovery.py", ""): 40, (CLUSTER, "[runtime]"): 40, (CLUSTER, "[apache-kafka]"): 60, (ESTATE, ""): 50}
 """Seconds before the first story of a cluster can begin, where several stories share it."""
 
 

@@ -36,6 +36,7 @@ from kraft_operator.api.spec import (
     Probes,
     PullPolicy,
     QuorumFeature,
+    QuorumLoss,
     RecoveryPolicy,
     Role,
     Rollout,
@@ -162,6 +163,25 @@ def _recovery(policy: Reader) -> RecoveryPolicy:
         policy.choice("lostDisk", LostDisk, LostDisk.REPLACE),
         duration(text, policy.at("debounce")),
         policy.choice("nodeGone", NodeGone, NodeGone.WAIT),
+        policy.choice("quorumLoss", QuorumLoss, QuorumLoss.MANUAL),
+    )
+
+
+def _versions(spec: Reader) -> Versions:
+    found = spec.child("metadataVersion")
+    policy = found.choice("policy", MetadataVersionPolicy, MetadataVersionPolicy.PINNED)
+    value = found.optional_text("value")
+    if value is not None and policy is not MetadataVersionPolicy.PINNED:
+        raise InvalidSpec(found.at("value"), "belongs to the policy Pinned")
+    try:
+        level = level_of(value) if value is not None else None
+    except ValueError as error:
+        raise InvalidSpec(found.at("value"), str(error)) from error
+    return Versions(
+        policy,
+        level,
+        duration(found.text("soak", "1h"), found.at("soak")),
+        spec.child("quorumFeature").choice("policy", QuorumFeature, QuorumFeature.PINNED),
     )
 
 

@@ -41,6 +41,12 @@ class LostDisk(StrEnum):
     REPORT = "Report"
 
 
+class QuorumLoss(StrEnum):
+    MANUAL = "Manual"
+    PROVEN_ONLY = "ProvenOnly"
+    """A recovery whose verdict is ProvenComplete needs no approval."""
+
+
 class NodeGone(StrEnum):
     WAIT = "Wait"
     TREAT_AS_LOST = "TreatAsLost"
@@ -202,6 +208,7 @@ class RecoveryPolicy:
     debounce_seconds: float = 10.0
     node_gone: NodeGone = NodeGone.WAIT
     """Whether a Kubernetes node that is gone or out of service is proof that the volumes on it are lost."""
+    quorum_loss: QuorumLoss = QuorumLoss.MANUAL
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ ANNOTATION_CANCEL: Final = "kraft.quorate.dev/cancel"
 
 class OperationType(StrEnum):
     REPLACE_VOTER = "ReplaceVoter"
+    RECOVER_QUORUM = "RecoverQuorum"
     ROLLING_RESTART = "RollingRestart"
     UNREGISTER_NODE = "UnregisterNode"
 

@@ -41,6 +41,8 @@ class Telling:
     message: str
     steps: tuple[StepTold, ...] = ()
     proof: str = ""
+    verdict: Mapping[str, Any] | None = None
+    """Of a RecoverQuorum; what was said of it stays."""
 
 
 def steps_up_to(names: Sequence[tuple[str, str]], done: int, *, running: str = "") -> tuple[StepTold, ...]:
@@ -66,6 +68,8 @@ def status_of(told: Telling, now: str) -> dict[str, Any]:
         status["finishedAt"] = old.get("finishedAt", now)
     if told.proof:
         status["proof"] = told.proof[:MAX_MESSAGE]
+    if (verdict := told.verdict or old.get("verdict")) is not None:
+        status["verdict"] = dict(verdict)
     if told.steps:
         status["steps"] = [_step(each) for each in told.steps[:MAX_STEPS]]
     return status

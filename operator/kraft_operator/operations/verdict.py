@@ -109,14 +109,15 @@ def judge(copies: Sequence[LogCopy], witnesses: Sequence[Witness] = ()) -> Findi
     longest = max(copies, key=_known)
     admissible = [each for each in copies if _holds(each, longest, copies)]
     seed = max(admissible, key=lambda each: (each.reach, each.role is Role.VOTER, -each.node_id))
-    told = max((each.known for each in (*copies, *witnesses)), default=0)
+    spoken: list[LogCopy | Witness] = [*copies, *witnesses]
+    told = max(each.known for each in spoken)
     if told > seed.end:
         text = f"offsets {seed.end} to {told - 1} are known to be committed, and no copy that was found holds them"
         return Finding(Judged.KNOWN_LOSS, text, seed, (seed.end, told))
     if meets_every_majority(copies):
         text = f"the copies of {len(_voters_alive(seed.voters, copies))} of {len(seed.voters)} voters meet every majority (L6)"
         return Finding(Judged.PROVEN_COMPLETE, text, seed)
-    later = max((*copies, *witnesses), key=lambda each: each.promised)
+    later = max(spoken, key=lambda each: each.promised)
     if later.promised > seed.last_epoch:
         text = (
             f"node {later.node_id} has heard of epoch {later.promised}, the last record of the seed is of epoch {seed.last_epoch}: "

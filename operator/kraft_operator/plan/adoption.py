@@ -6,8 +6,10 @@ was there before the ledger and bears nothing is remembered as unproven; `format
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from kraft_operator.api.spec import BootstrapPolicy, KRaftCluster, LifecycleState
-from kraft_operator.ledger import Entry, Formation, Ledger, Origin
+from kraft_operator.ledger import Entry, Formation, Ledger, Origin, WrittenOff
 from kraft_operator.observed import Claim
 from kraft_operator.plan.situation import NOTHING, Finding, Situation, Topic, Verdict
 
@@ -97,11 +99,21 @@ def _rebuilt(cluster: KRaftCluster, bearing: tuple[Claim, ...]) -> Verdict:
                 f"the ledger is missing and claim {claim.name} bears annotations that were made for another claim: it may "
                 "hold a copy; remove its annotation kraft.quorate.dev/pvc-uid if it is the only copy",
             )
-    entries = tuple(sorted((_entry(claim) for claim in bearing), key=lambda entry: entry.node_id))
+    generation = max(map(_generation, bearing))
+    old = [claim for claim in bearing if claim.role == "controller" and _generation(claim) < generation]
+    fresh = (_entry(claim) for claim in bearing if claim not in old)
+    entries = tuple(sorted(fresh, key=lambda entry: entry.node_id))
     known = {entry.node_id for entry in entries if entry.role == "controller"}
     controllers = tuple(sorted(known | set(cluster.spec.controllers.node_ids)))
     ledger = Ledger(ids[0], Origin.REBUILT, Formation.FORMED, initial_controllers=controllers, entries=entries)
-    return Verdict(ledger=ledger)
+    gone = tuple(WrittenOff(claim.node_id, claim.identity["directory-id"]) for claim in old)
+    return Verdict(ledger=replace(ledger, generation=generation, written_off=gone))
+
+
+def _generation(claim: Claim) -> int:
+    """Of the quorum that it belongs to: a recovery begins a new one, and what is left of those before it is refused."""
+    text = claim.identity.get("generation", "1")
+    return int(text) if text.isascii() and text.isdigit() else 1
 
 
 def _entry(claim: Claim) -> Entry:

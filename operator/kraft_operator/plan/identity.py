@@ -51,6 +51,7 @@ def annotate_claims(now: Situation) -> Verdict:
             "directory-id": entry.directory_id,
             "pvc-uid": claim.uid,
         } | ({"nonce": entry.nonce} if entry.nonce else {})
+        wanted |= {"generation": str(now.ledger.generation)} if now.ledger.generation > 1 else {}
         if any(claim.identity.get(key) != value for key, value in wanted.items()):
             reason = f"node {entry.node_id} keeps directory {entry.directory_id} on it"
             actions.append(AnnotateClaim(claim.name, claim.uid, wanted, reason))

@@ -9,15 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import assert_never
 
 from kraft_operator.actions import UnregisterBroker
 from kraft_operator.api import names
-from kraft_operator.api.spec import LifecycleState, RolloutStrategy
+from kraft_operator.api.spec import LifecycleState, Role, RolloutStrategy
 from kraft_operator.ledger import Formation, Ledger, RunningOperation, Step, StepKind
 from kraft_operator.observed import QuorumState
 from kraft_operator.operations.operation import Operation, OperationType, Phase
+from kraft_operator.operations.recovery import REVOCABLE, Recovery, Stage
 from kraft_operator.operations.telling import StepState, StepTold, Telling, steps_up_to
-from kraft_operator.plan import headroom
+from kraft_operator.plan import headroom, recovering
 from kraft_operator.plan.situation import NOTHING, Finding, Situation, Topic, Verdict
 
 OF_OPERATION = "operation="
@@ -53,6 +55,9 @@ def attend_operations(now: Situation) -> Verdict:
         ledger = replace(ledger, operation=running)
         if running is not None and running.type == OperationType.ROLLING_RESTART.value:
             ledger = replace(ledger, restart=running.uid)
+        recovers = running is not None and running.type == OperationType.RECOVER_QUORUM.value
+        recovery = Recovery(Stage.FENCE, now.observed.living or ()) if recovers else None
+        ledger = replace(ledger, recovery=recovery)
         return Verdict(ledger=ledger)
     if running.type == OperationType.UNREGISTER_NODE.value:
         return _unregister(now, ledger, running)
@@ -88,11 +93,17 @@ def asked_to_replace(now: Situation) -> RunningOperation | None:
 def _over(running: RunningOperation, now: Situation) -> bool:
     """It was deleted, or its end was written into its status: what it began is left to the other rules."""
     found = next((each for each in now.observed.operations if each.uid == running.uid), None)
+    recovery = now.ledger.recovery if now.ledger is not None else None
+    if recovery is not None and recovery.stage in (Stage.FORCE, Stage.SET_ASIDE):
+        return found is not None and found.finished  # it is carried to its end, whoever deleted the wish
     return found is None or found.finished or (found.cancel and _may_be_cancelled(running, now))
 
 
 def _may_be_cancelled(running: RunningOperation, now: Situation) -> bool:
     """A voter that was removed has to be replaced; a stamp cannot be taken back without a second roll."""
+    if running.type == OperationType.RECOVER_QUORUM.value:
+        recovery = now.ledger.recovery if now.ledger is not None else None
+        return recovery is None or recovery.stage in REVOCABLE
     if running.type != OperationType.REPLACE_VOTER.value or running.node_id is None:
         return running.type != OperationType.ROLLING_RESTART.value
     voter = now.observed.quorum.voter(running.node_id)
@@ -126,6 +137,27 @@ def _refusal(asked: Operation, now: Situation) -> Refusal | None:
             return _refused_unregister(asked.node_id or 0, now, ledger)
         case OperationType.REPLACE_VOTER:
             return _refused_replacement(asked.node_id or 0, now, ledger)
+        case OperationType.RECOVER_QUORUM:
+            return _refused_recovery(now, ledger)
+
+
+def _refused_recovery(now: Situation, ledger: Ledger) -> Refusal | None:
+    """Only a quorum that cannot come back by itself: it has no leader, or too few controllers have a disk to run on."""
+    quorum = now.observed.quorum
+    if quorum.state is QuorumState.AVAILABLE:
+        return Refusal(
+            "QuorumAvailable", f"the quorum is available, led by controller {quorum.leader_id}: nothing is lost"
+        )
+    size = len(ledger.controllers or ledger.initial_controllers)
+    able = [each for each in now.observed.pods if each.role == Role.CONTROLLER.value and each.main_started]
+    if quorum.state is not QuorumState.UNAVAILABLE and len(able) > size // 2:
+        text = (
+            f"{len(able)} of {size} controllers run: they may have a leader that could not be asked ({quorum.detail})"
+        )
+        return Refusal("QuorumUnproven", text, final=False)
+    if now.observed.living is None:
+        return Refusal("Waiting", "the living are asked first", final=False)
+    return None
 
 
 def _refused_restart(now: Situation) -> Refusal | None:
@@ -233,8 +265,12 @@ def _told_running(asked: Operation, running: RunningOperation, now: Situation, f
             told = _told_unregister(asked, now)
         case OperationType.REPLACE_VOTER:
             told = _told_replacement(asked, running, now, findings)
+        case OperationType.RECOVER_QUORUM:
+            told = recovering.told(asked, now, findings)
         case None:
             told = Telling(asked, Phase.FAILED, "OperationInvalid", asked.problem or "unknown type")
+        case _:
+            assert_never(asked.type)
     if asked.cancel and told.phase is Phase.RUNNING:
         return replace(told, message=f"it is past the point where it can be cancelled; {told.message}")
     return told

@@ -13,6 +13,7 @@ from typing import Final
 from kraft_operator.actions import DISRUPTIVE, VOTERS_FEEL, Action, UnregisterBroker, WriteLedger
 from kraft_operator.api.spec import LifecycleState, VolumePolicy
 from kraft_operator.ledger import Ledger
+from kraft_operator.operations.recovery import HELD
 from kraft_operator.plan.adoption import (
     find_the_ledger,
     hold_while_suspended,
@@ -36,6 +37,7 @@ from kraft_operator.plan.identity import (
 from kraft_operator.plan.nodes import choose_brokers, choose_controllers, retired
 from kraft_operator.plan.operating import attend_operations, tellings, with_stamp
 from kraft_operator.plan.outline import CHANGES_ITS_OWNER, outline, stopped
+from kraft_operator.plan.recovering import recover_quorum
 from kraft_operator.plan.registrations import clear_registrations
 from kraft_operator.plan.revisions import judge_revisions
 from kraft_operator.plan.rolling import roll_pods
@@ -96,8 +98,27 @@ UPKEEP: Final[tuple[Rule, ...]] = (
 """What may be done while a plan waits for approval: see `approval`."""
 
 
+RECOVERY: Final[tuple[Rule, ...]] = (
+    report_pods,
+    hold_while_suspended,
+    wait_for_the_past_to_go,
+    refuse_another_cluster_id,
+    settle_the_journal,
+    attend_operations,
+    choose_controllers,
+    choose_brokers,
+    recover_quorum,
+    sync_children,
+    tell_racks,
+)
+"""What is done while a lost quorum is recovered: no disk is granted, no voter changed, no pod restarted."""
+
+
 def plan(now: Situation) -> Decision:
-    """Decide, lay out the whole way, and hold everything but upkeep while somebody has to approve it."""
+    """Decide, lay out the whole way, and hold everything but upkeep while somebody has to approve it. A recovery has an approval of its own."""
+    if now.ledger is not None and now.ledger.recovery is not None and now.ledger.recovery.stage in HELD:
+        recovering, _, _ = _decided(now, RECOVERY)
+        return replace(recovering, outline=stopped(now.published))
     decision, after, stop = _decided(now, RULES)
     if stop:
         return replace(decision, outline=stopped(now.published))

@@ -37,7 +37,7 @@ def replace_lost_voters(now: Situation) -> Verdict:
     losses = losses or _asked_for(now, ledger)
     proven = {entry: loss for entry, loss in losses.items() if loss.blocked is None}
     if any(not each.asked for each in proven.values()) and size - len(proven) < size // 2 + 1:
-        return _too_many(proven, size)
+        return _too_many(now, proven, size)
     verdict = Verdict(ledger=ledger)
     for entry, loss in losses.items():
         verdict = _with_loss(now, verdict, entry, loss)
@@ -146,12 +146,13 @@ def _asked_for(now: Situation, ledger: Ledger) -> dict[Entry, Loss]:
     return {entry: Loss(f"KRaftOperation {wanted.name} asks for another disk in its place", asked=True)}
 
 
-def _too_many(losses: Mapping[Entry, Loss], size: int) -> Verdict:
+def _too_many(now: Situation, losses: Mapping[Entry, Loss], size: int) -> Verdict:
     """No majority has its disk any more: nothing may be removed, and nothing is formatted."""
     text = "; ".join(f"controller {entry.node_id}: {loss.text}" for entry, loss in losses.items())
     message = (
         f"{len(losses)} of {size} controllers lost their disks, so no majority is left to change the voters ({text}). Put the "
-        "volumes back; nothing is formatted until then"
+        "volumes back; nothing is formatted until then. If they are gone for good, look at what is left of the log: "
+        f"kubectl kraft recover {now.cluster.name} -n {now.cluster.namespace}"
     )
     return Verdict(findings=(Finding(Topic.MANUAL, "QuorumLost", message, stalled=True),))
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from kraft_operator.kube import Gateway, KubeError, NotFound, connect
 from kraft_operator.metrics import Metrics
-from kraft_operator.plugin import asking, logs, looking
+from kraft_operator.plugin import asking, logs, looking, recover
 
 Command = Callable[[argparse.Namespace, Gateway, Callable[[str], None]], int]
 """Returns the exit code."""
@@ -30,7 +30,7 @@ def parser() -> argparse.ArgumentParser:
     common.add_argument("--kubeconfig", help="its file")
     common.add_argument("-o", "--output", choices=("text", "json"), default="text")
     commands: Any = found.add_subparsers(dest="command", required=True)
-    for module in (looking, logs, asking):
+    for module in (looking, logs, asking, recover):
         module.register(commands, common)
     return found
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import find, given, settings
@@ -35,13 +36,14 @@ STEP = st.one_of(
     st.tuples(st.just("append"), NODE, st.just(0)),
     st.tuples(st.just("fetch"), NODE, st.integers(1, 4)),
 )
+History = tuple[int, int, list[tuple[str, int, Any]], set[int], set[int]]
 HISTORY = st.tuples(
     st.integers(1, 5), st.integers(0, 2), st.lists(STEP, max_size=40), st.sets(NODE, min_size=1), st.sets(NODE)
 )
 
 
-def told(history: object) -> tuple[Raft, set[int], list[LogCopy]]:
-    voters, brokers, steps, lives, forgets = history  # type: ignore[misc]
+def told(history: History) -> tuple[Raft, set[int], list[LogCopy]]:
+    voters, brokers, steps, lives, forgets = history
     raft = Raft(voters, brokers)
     everybody = sorted(raft.replicas)
     for what, number, more in steps:
@@ -75,7 +77,7 @@ def broken(raft: Raft, survivors: set[int], copies: list[LogCopy], found: Findin
 
 @given(HISTORY)
 @settings(max_examples=EXAMPLES, deadline=None)
-def test_the_seed_holds_what_any_survivor_knows_to_be_committed(history: object) -> None:
+def test_the_seed_holds_what_any_survivor_knows_to_be_committed(history: History) -> None:
     raft, survivors, copies = told(history)
     found = judge(copies)
     assert not broken(raft, survivors, copies, found), found
@@ -100,7 +102,7 @@ def test_choosing_by_epoch_and_offset_alone_is_caught() -> None:
 def test_counting_survivors_without_regard_for_what_they_hold_is_caught() -> None:
     """The histories do reach what the verdict is for: a rule that always says that nothing is lost is refuted."""
 
-    def lies(history: object) -> bool:
+    def lies(history: History) -> bool:
         raft, survivors, copies = told(history)
         found = replace(judge(copies), judged=Judged.PROVEN_COMPLETE)
         return found.seed is not None and "C" in broken(raft, survivors, copies, found)

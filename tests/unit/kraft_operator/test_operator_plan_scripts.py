@@ -15,7 +15,16 @@ from pathlib import Path
 
 import pytest
 
-from kraft_operator.actions import DISRUPTIVE, Action, ApplyChild, DeliverGrant, WriteLedger, target
+from kraft_operator.actions import (
+    DISRUPTIVE,
+    Action,
+    ApplyChild,
+    DeliverGrant,
+    DropClaim,
+    RunHelper,
+    WriteLedger,
+    target,
+)
 from kraft_operator.operations.operation import ANNOTATION_CANCEL, parse_operation
 from kraft_operator.plan.situation import Decision
 from storage_guard.facts import VolumeFacts
@@ -89,6 +98,12 @@ class Script:
                 meta = world.operations[name]["metadata"]
                 assert isinstance(meta, dict)
                 meta["annotations"] = {ANNOTATION_CANCEL: "yes"}
+                return []
+            case ["trust", name]:
+                world.trust(name, str(parse_operation(world.operations[name]).status["verdict"]["hash"]))
+                return []
+            case ["trust", name, text]:
+                world.trust(name, text)
                 return []
             case ["forget", name]:
                 del world.operations[name]
@@ -211,7 +226,11 @@ class Script:
             now = sorted({f"{each.topic.value}={each.reason}" for each in decision.findings})
             lines += [f"! {' '.join(now) or 'nothing to tell'}"] if now != reasons else []
             reasons = now
-            lines += [self.action(each) for each in decision.actions if isinstance(each, (DeliverGrant, *DISRUPTIVE))]
+            lines += [
+                self.action(each)
+                for each in decision.actions
+                if isinstance(each, (DeliverGrant, RunHelper, DropClaim, *DISRUPTIVE))
+            ]
             if not self.world.kubelet() and not decision.actions and not self.world.waiting(decision):
                 return [*lines, *self.pods()]
         raise AssertionError(f"still moving: {decision.actions}")
@@ -227,6 +246,10 @@ class Script:
                 f"  {step['state']} {step['name']}: {step.get('message', '')}" for step in status.get("steps", ())
             ]
             lines += [f"  proof: {status['proof']}"] if "proof" in status else []
+            lines += [
+                f"  copy of {copy['nodeID']} ({copy['role']}): ends at {copy['end']} of epoch {copy['lastEpoch']}, heard of {copy['promised']}"
+                for copy in status.get("verdict", {}).get("copies", ())
+            ]
         return lines
 
     def told(self, decision: Decision) -> list[str]:

@@ -1,0 +1,178 @@
+"""A quorum of one voter made from a copy of the metadata log; the copy itself is never written to.
+
+Everything is made in a directory beside the node's own, under a new directory id: the copy's segments and snapshots, then one batch that names the
+only voter, in an epoch above every epoch that was seen, and a quorum-state of that epoch without a vote. `meta.properties` is written last. Then
+the node's old directory is renamed to `log.generation-N`, the new one takes its place, and the marker says so. A helper that is killed anywhere is
+followed by one that goes on: what was made under the same nonce is told by its directory id.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from controller_runtime.identifiers import DirectoryId, Endpoint, Epoch, NodeId, Uuid
+from controller_runtime.protocol.control_records import control_record
+from controller_runtime.protocol.messages.kraft_version_record import KRaftVersionRecord
+from controller_runtime.protocol.record_batch import encode_batch
+from controller_runtime.storage import file_names
+from controller_runtime.storage.filesystem import FileSystem, join, read_whole
+from controller_runtime.storage.formatting import BOOTSTRAP_CHECKPOINT, InitialVoter, voters_of
+from controller_runtime.storage.meta_properties import (
+    META_PROPERTIES,
+    MetaProperties,
+    decode_meta_properties,
+    save_meta_properties,
+)
+from controller_runtime.storage.metadata_log import MetadataLog
+from controller_runtime.storage.quorum_state import QuorumState, save_quorum_state
+from controller_runtime.storage.small_files import PARTITION_METADATA
+from storage_guard.copies import CopyReport, State
+from storage_guard.formats import Marker, MarkerState
+from storage_guard.volume import ASIDE, MARKER, METADATA_LOG, WORK, Volume
+
+_CHUNK: Final = 1 << 20
+
+
+class RecoveryRefused(Exception):
+    """What lies here is not what the verdict was about. Nothing was changed that cannot be done again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What to make of which copy; all of it was decided and written down before."""
+
+    cluster_id: str
+    node_id: int
+    old_generation: int
+    directory_id: str
+    nonce: str
+    epoch: int
+    """Above every epoch that anybody has seen."""
+    end: int
+    last_epoch: int
+    """Where the copy that was judged ends; another one is refused."""
+    listener: str
+    host: str
+    port: int
+
+
+def recover(
+    filesystem: FileSystem, source: str, log_directory: str, order: Order, pod_uid: str, now: int, date: str
+) -> CopyReport:
+    """`source` is the log directory with the copy (the node's own, or another's); `now` is wall clock in ms."""
+    volume = Volume(filesystem, log_directory)
+    work = join(volume.root, f"{WORK}{order.nonce}")
+    if _directory_id(filesystem, log_directory) != order.directory_id:
+        if _directory_id(filesystem, work) != order.directory_id:
+            _remove(filesystem, work)
+            _make(filesystem, source, work, order, now, date)
+        _put_aside(filesystem, log_directory, order.old_generation)
+        filesystem.rename(work, log_directory)
+        filesystem.sync_directory(volume.root)
+    marker = Marker(MarkerState.SEALED, order.cluster_id, order.node_id, order.nonce, pod_uid, order.directory_id)
+    volume.write_marker(marker)
+    return CopyReport(
+        State.DONE, order.node_id, order.cluster_id, order.directory_id, nonce=order.nonce, end=order.end + 2,
+        last_epoch=order.epoch,
+    )  # fmt: skip
+
+
+def set_aside(filesystem: FileSystem, log_directory: str, old_generation: int) -> CopyReport:
+    """Afterwards the volume is as good as empty to the guards, and the old directory lies beside, whole."""
+    volume = Volume(filesystem, log_directory)
+    _put_aside(filesystem, log_directory, old_generation)
+    marker = join(volume.root, MARKER)
+    if filesystem.exists(marker):
+        filesystem.remove(marker)
+        filesystem.sync_directory(volume.root)
+    return CopyReport(State.DONE)
+
+
+def _make(filesystem: FileSystem, source: str, work: str, order: Order, now: int, date: str) -> None:
+    target = join(work, METADATA_LOG)
+    filesystem.make_directories(target)
+    origin = join(source, METADATA_LOG)
+    for name in filesystem.list_directory(origin):
+        segment = file_names.parse_segment_file(name)
+        log = segment is not None and segment[1] == file_names.LOG
+        if log or file_names.parse_snapshot_file(name) is not None or name == PARTITION_METADATA:
+            _copy(filesystem, join(origin, name), join(target, name), read_only=not log and name != PARTITION_METADATA)
+    if filesystem.exists(join(source, BOOTSTRAP_CHECKPOINT)):
+        _copy(filesystem, join(source, BOOTSTRAP_CHECKPOINT), join(work, BOOTSTRAP_CHECKPOINT), read_only=False)
+    filesystem.sync_directory(target)
+    _append_the_only_voter(filesystem, target, order, now)
+    save_quorum_state(filesystem, target, QuorumState(epoch=Epoch(order.epoch)))
+    identity = MetaProperties(order.cluster_id, NodeId(order.node_id), _parsed(order.directory_id))
+    save_meta_properties(filesystem, work, identity, date)
+    filesystem.sync_directory(work)
+
+
+def _append_the_only_voter(filesystem: FileSystem, directory: str, order: Order, now: int) -> None:
+    log = MetadataLog.open(filesystem, directory)
+    epochs = [int(epoch) for epoch, _ in log.epoch_starts()]
+    epochs += [int(each.epoch) for each in log.snapshots() if each.offset == log.end_offset]
+    last = max(epochs, default=0)
+    if (int(log.end_offset), last) != (order.end, order.last_epoch):
+        raise RecoveryRefused(
+            f"the copy ends at offset {log.end_offset} of epoch {last}, the verdict was about {order.end} of {order.last_epoch}"
+        )
+    voter = InitialVoter(NodeId(order.node_id), _parsed(order.directory_id), Endpoint(order.host, order.port))
+    messages = (KRaftVersionRecord(kraft_version=1), voters_of([voter], order.listener))
+    records = [control_record(message, offset=order.end + at, timestamp=now) for at, message in enumerate(messages)]
+    log.append(encode_batch(records, partition_leader_epoch=order.epoch, is_control=True))
+    pending = log.take_pending_write()
+    if pending is not None:
+        pending.perform()
+        log.complete(pending)
+    log.close()
+
+
+def _put_aside(filesystem: FileSystem, log_directory: str, generation: int) -> None:
+    if not filesystem.exists(log_directory):
+        return
+    root = Volume(filesystem, log_directory).root
+    target, number = join(root, f"{ASIDE}{generation}"), 1
+    while filesystem.exists(target):
+        number += 1
+        target = join(root, f"{ASIDE}{generation}.{number}")
+    filesystem.rename(log_directory, target)
+    filesystem.sync_directory(root)
+
+
+def _directory_id(filesystem: FileSystem, directory: str) -> str | None:
+    path = join(directory, META_PROPERTIES)
+    if not filesystem.exists(path):
+        return None
+    return str(decode_meta_properties(read_whole(filesystem, path), path).directory_id)
+
+
+def _copy(filesystem: FileSystem, source: str, target: str, *, read_only: bool) -> None:
+    reading, writing = filesystem.open(source, write=False), filesystem.open(target, create=True)
+    try:
+        position = 0
+        while data := reading.read_at(position, _CHUNK):
+            writing.write_at(position, data)
+            position += len(data)
+        writing.fdatasync()
+    finally:
+        reading.close()
+        writing.close()
+    if read_only:
+        filesystem.make_read_only(target)
+
+
+def _remove(filesystem: FileSystem, path: str) -> None:
+    if not filesystem.exists(path):
+        return
+    for name in filesystem.list_directory(path):
+        inner = join(path, name)
+        if filesystem.is_directory(inner):
+            _remove(filesystem, inner)
+        else:
+            filesystem.remove(inner)
+    filesystem.remove_directory(path)
+
+
+def _parsed(directory_id: str) -> DirectoryId:
+    return DirectoryId(Uuid.parse(directory_id))

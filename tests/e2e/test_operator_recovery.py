@@ -1,0 +1,237 @@
+"""A quorum that lost its majority, made anew on a real Kubernetes from what is left of its log; told as one story in order.
+
+The real plugin asks, the real operator holds, judges and acts through helper pods, and is killed between its steps. Nothing that was acknowledged is
+lost where a copy has it, nothing is touched before the verdict is approved, and the old generation is refused for ever.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from kraft_operator.kube import CLAIM, OPERATION, VOLUME
+from kraft_operator.plugin.recover import recover
+from support.kubernetes import Kubernetes
+from support.operator_process import Images, Object, OperatorProcess, Story, eventually, operator, pool
+
+pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(1500)]
+
+BIN = "/opt/kafka/bin"
+
+
+@pytest.fixture(scope="module")
+def story(kubernetes: Kubernetes, resource_definition: None, images: Images) -> Iterator[Story]:
+    with kubernetes.namespace("op-recover") as namespace:
+        yield Story(kubernetes, namespace, images("runtime"))
+
+
+class Operators:
+    """One after the other: each is killed when the next one is started."""
+
+    def __init__(self, namespace: str, folder: Path, images: Images) -> None:
+        self._namespace, self._folder, self._images = namespace, folder, images
+        self._stack = ExitStack()
+        self._port = 19620
+        self.current: OperatorProcess | None = None
+
+    def start(self, failpoints: str = "") -> OperatorProcess:
+        self.stop()
+        self._port += 1
+        self.current = self._stack.enter_context(
+            operator(self._namespace, self._folder, self._images, failpoints=failpoints, port=self._port, lease="10 8 1")
+        )
+        return self.current
+
+    def stop(self) -> None:
+        self._stack.close()
+
+
+@pytest.fixture(scope="module")
+def operators(story: Story, images: Images, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Operators]:
+    found = Operators(story.namespace, Path(tmp_path_factory.mktemp("operators")), images)
+    found.start()
+    story.apply(brokerPools=[pool(2)], recoveryPolicy={"debounce": "2s"})
+    story.await_ready()
+    yield found
+    found.stop()
+
+
+def topics(story: Story, *command: str) -> str:
+    bootstrap = ("--bootstrap-server", f"{story.name}-bootstrap:9092")
+    pod = f"{story.name}-b-100-0"
+    return story.kubernetes.kubectl(
+        "-n", story.namespace, "exec", pod, "-c", "kafka", "--", f"{BIN}/kafka-topics.sh", *bootstrap, *command
+    )
+
+
+def create(story: Story, *names: str) -> None:
+    for name in names:
+        topics(story, "--create", "--topic", name, "--replica-assignment", "100")
+
+
+def described(story: Story, name: str) -> str:
+    return topics(story, "--describe", "--topic", name).splitlines()[0]
+
+
+def lose(story: Story, *node_ids: int) -> None:
+    """Claims and what is on them, all at once."""
+    for node_id in node_ids:
+        story.delete_claim(f"data-{story.name}-controller-{node_id}-0")
+    for node_id in node_ids:
+        story.delete_pod(f"{story.name}-controller-{node_id}-0")
+
+
+def operation(story: Story) -> Object:
+    found = story.kubernetes.gateway.list(OPERATION, story.namespace)
+    newest: Object = max(found, key=lambda each: str(each["metadata"]["creationTimestamp"]))
+    return newest
+
+
+def ask(story: Story, approve: str | None = None) -> str:
+    """`kubectl kraft recover`, by its function."""
+    said: list[str] = []
+    assert recover(story.kubernetes.gateway, story.namespace, story.name, approve, 420, said.append) == 0, said
+    return "\n".join(said)
+
+
+def voters(story: Story) -> dict[int, tuple[str, str]]:
+    found = story.resource()["status"]["quorum"].get("voters") or []
+    return {each["nodeID"]: (each["directoryID"], each["state"]) for each in found}
+
+
+def disk(story: Story, node_id: int) -> Path:
+    """Where a controller's volume lies on this machine."""
+    gateway = story.kubernetes.gateway
+    claim = gateway.get(CLAIM, story.namespace, f"data-{story.name}-controller-{node_id}-0")
+    return Path(gateway.get(VOLUME, None, claim["spec"]["volumeName"])["spec"]["local"]["path"])
+
+
+def test_two_of_three_lost_with_the_leader_are_recovered_after_approval(
+    story: Story, operators: Operators, sampled: Callable[[str], None], tmp_path: Path
+) -> None:
+    create(story, "one", "two", "three")
+    before = {name: described(story, name) for name in ("one", "two", "three")}
+    old = voters(story)
+    leader = story.resource()["status"]["quorum"]["leaderID"]
+    other = next(each for each in (0, 1, 2) if each != leader)
+    survivor = next(each for each in (0, 1, 2) if each not in (leader, other))
+    lose(story, leader, other)
+    found = story.await_condition("ManualInterventionRequired", "True", "QuorumLost", 180)
+    assert f"kubectl kraft recover {story.name} -n {story.namespace}" in found["message"]
+
+    said = ask(story)
+    verdict = operation(story)["status"]["verdict"]
+    sampled(f"two of three lost: {verdict['verdict']}, {len(verdict['copies'])} copies, seed {verdict['seed']}")
+    assert verdict["hash"] in said
+    assert {each["nodeID"] for each in verdict["copies"]} == {survivor, 100, 101}
+    assert verdict["verdict"] in ("NoObservedLoss", "Unknown")
+    assert {node: story.directories()[node] for node in old} == {node: each[0] for node, each in old.items()}
+    assert not [name for name in story.pods() if "-controller-" in name and "survey" not in name], "they are not held"
+    waiting = story.await_condition("ManualInterventionRequired", "True", "RecoveryWaitsForApproval", 60)
+    assert verdict["hash"] in waiting["message"]
+
+    # The operator dies right before and right after it makes the helper that makes the new quorum; the third one finishes.
+    for failpoint in ("before_call.helper=exit", "after_call.helper=exit"):
+        doomed = operators.start(failpoint)
+        meta = operation(story)["metadata"]
+        marks = {"kraft.quorate.dev/approve": verdict["hash"]}
+        story.kubernetes.gateway.annotate(OPERATION, story.namespace, meta["name"], marks, uid=meta["uid"])
+        eventually(f"the operator ends at {failpoint}", doomed.ended, 120)
+    operators.start()
+    done = eventually("the recovery ends", lambda: finished(story), 300)
+    assert done["phase"] == "Succeeded", done
+    assert verdict["hash"] in done["proof"]
+    story.await_ready()
+    new = voters(story)
+    assert {state for _, state in new.values()} == {"Live"}
+    assert not {each[0] for each in new.values()} & {each[0] for each in old.values()}
+    assert story.ledger()["generation"] == 2
+    assert {name: described(story, name) for name in before} == before
+    create(story, "four")
+
+
+def finished(story: Story) -> Object | None:
+    status: Object = operation(story)["status"]
+    return status if status["phase"] in ("Succeeded", "Failed", "Rejected", "Cancelled") else None
+
+
+def test_all_controllers_lost_are_recovered_from_a_broker(story: Story, operators: Operators) -> None:
+    names = topics(story, "--list").split()
+    before = {name: described(story, name) for name in names}
+    assert {"one", "four"} <= set(names)
+    lose(story, 0, 1, 2)
+    story.await_condition("ManualInterventionRequired", "True", "QuorumLost", 180)
+    ask(story)
+    verdict = operation(story)["status"]["verdict"]
+    assert verdict["seed"] in (100, 101)
+    assert {each["role"] for each in verdict["copies"]} == {"Broker"}
+    said = ask(story, verdict["hash"])
+    assert "Succeeded: generation 3" in said
+    story.await_ready()
+    assert {name: described(story, name) for name in names} == before
+    assert {state for _, state in voters(story).values()} == {"Live"}
+    create(story, "five")
+
+
+def test_an_old_majority_that_returns_is_refused(
+    story: Story, operators: Operators, kubernetes: Kubernetes, tmp_path: Path
+) -> None:
+    """Two controllers' disks of the generation before are put where the new ones are."""
+    if kubernetes.context is not None:
+        pytest.skip("the disks of another cluster are out of reach")
+    story.apply(lifecycle={"state": "Hibernated"})
+    eventually(
+        "the cluster sleeps",
+        lambda: not [each for each in story.pods() if "survey" not in each and f"{story.name}-controller" in each],
+        120,
+    )
+    kept = {}
+    for node_id in (0, 1):
+        root = disk(story, node_id)
+        kept[node_id] = root.with_name(root.name + ".kept")
+        subprocess.run(["cp", "-a", str(root), str(kept[node_id])], check=True)
+    # The new generation is of one voter again, made of node 2's copy; nodes 0 and 1 get new directories.
+    story.apply(lifecycle={"state": "Running"})
+    story.await_ready()
+    lose(story, 0, 1)
+    story.await_condition("ManualInterventionRequired", "True", "QuorumLost", 180)
+    ask(story)
+    ask(story, operation(story)["status"]["verdict"]["hash"])
+    story.await_ready()
+    before = story.directories()
+    story.apply(lifecycle={"state": "Hibernated"})
+    eventually(
+        "the cluster sleeps",
+        lambda: not [each for each in story.pods() if f"{story.name}-controller" in each and "survey" not in each],
+        120,
+    )
+    aside = {}
+    for node_id in (0, 1):
+        root = disk(story, node_id)
+        aside[node_id] = root.with_name(root.name + ".aside")
+        shutil.move(root, aside[node_id])
+        shutil.move(kept[node_id], root)
+    story.apply(lifecycle={"state": "Running"})
+    found = story.await_condition("StorageHealthy", "False", "ForeignVolume", 180)
+    for node_id in (0, 1):
+        assert f"{story.name}-controller-{node_id}-0" in found["message"]
+    assert story.condition("QuorumAvailable")["status"] != "True"
+    assert story.directories() == before
+    story.apply(lifecycle={"state": "Hibernated"})
+    eventually(
+        "the cluster sleeps",
+        lambda: not [each for each in story.pods() if f"{story.name}-controller" in each and "survey" not in each],
+        120,
+    )
+    for node_id in (0, 1):
+        root = disk(story, node_id)
+        shutil.rmtree(root)
+        shutil.move(aside[node_id], root)
+    story.apply(lifecycle={"state": "Running"})
+    story.await_ready()
+    assert story.directories() == before

@@ -1,0 +1,112 @@
+"""A lost quorum is recovered whatever happens to the operators meanwhile: each may die after any of its writes, and another one goes on.
+
+(i) No helper touches a claim whose controller has a pod; nothing is dropped that is not empty. (ii) Nothing is changed before the approval. (iii) No
+directory id is ever on two disks. (iv) In the end every controller is a live voter of the next generation, and the seed's records are in it.
+"""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from hypothesis import HealthCheck, given, note, settings
+from hypothesis import strategies as st
+
+from kraft_operator.operations.operation import Phase, parse_operation
+from kraft_operator.operations.recovery import Stage
+from support.operator_world import World
+
+pytestmark = pytest.mark.properties
+
+EXAMPLES = 1000 if os.environ.get("QUORATE_SOAK") else 8
+TURN = st.tuples(st.sampled_from(("reconcile", "die", "kubelet", "take over")), st.integers(0, 6))
+
+
+@given(st.sets(st.integers(0, 2), min_size=2), st.lists(TURN, max_size=20), st.lists(TURN, max_size=20))
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
+def test_operators_that_die_anywhere_are_succeeded_by_one_that_finishes(
+    lost: set[int], before: list[tuple[str, int]], after: list[tuple[str, int]]
+) -> None:
+    world = World()
+    world.settle()
+    world.write_metadata()
+    world.settle()
+    held = world.acknowledged
+    for node_id in lost:
+        world.delete_claim(node_id)
+    world.ask("r", "RecoverQuorum")
+    turn(world, before)
+    world.settle(80)
+    assert phase(world) is Phase.WAITING_APPROVAL
+    assert not [each for each in world.formats if each[0] == "recovered"]
+    world.trust("r", str(parse_operation(world.operations["r"]).status["verdict"]["hash"]))
+    turn(world, after)
+    world.settle(120)
+    assert not world.broken, world.broken
+    assert phase(world) is Phase.SUCCEEDED
+    assert set(world.running_voters()) == {0, 1, 2}
+    assert len([each for each in world.formats if each[0] == "recovered"]) == 1
+    assert world.acknowledged >= held
+    assert world.ledger is not None
+    assert world.ledger.generation == 2
+
+
+def turn(world: World, turns: list[tuple[str, int]]) -> None:
+    for what, number in turns:
+        match what:
+            case "reconcile":
+                world.reconcile()
+            case "die":
+                world.reconcile(stop_after=number)
+                world.take_over()
+            case "kubelet":
+                world.kubelet()
+            case _:
+                world.take_over()
+        assert not world.broken, world.broken
+        note(f"{what} {number}: {world.ledger.recovery if world.ledger else None}")
+
+
+def phase(world: World) -> Phase:
+    return parse_operation(world.operations["r"]).phase
+
+
+@pytest.mark.parametrize("stage", [Stage.FENCE, Stage.COLLECT])
+def test_a_wish_that_is_deleted_before_the_choice_leaves_everything_as_it_was(stage: Stage) -> None:
+    world = World()
+    world.settle()
+    world.delete_claim(0)
+    world.delete_claim(1)
+    world.settle()
+    before = dict(world.voters), [disk.facts.identity for disk in world.disks.values()]
+    world.ask("r", "RecoverQuorum")
+    for _ in range(20):
+        world.reconcile()
+        if world.ledger is not None and world.ledger.recovery is not None and world.ledger.recovery.stage is stage:
+            break
+        world.kubelet()
+    del world.operations["r"]
+    world.settle()
+    assert world.ledger is not None
+    assert world.ledger.recovery is None
+    assert (dict(world.voters), [disk.facts.identity for disk in world.disks.values()]) == before
+    assert world.running_voters() == [2]
+
+
+def test_a_wish_that_is_deleted_after_the_choice_is_carried_to_its_end() -> None:
+    world = World()
+    world.settle()
+    world.write_metadata()
+    world.delete_claim(0)
+    world.delete_claim(1)
+    world.ask("r", "RecoverQuorum")
+    world.settle(80)
+    world.trust("r", str(parse_operation(world.operations["r"]).status["verdict"]["hash"]))
+    world.reconcile()
+    assert world.ledger is not None
+    assert world.ledger.recovery is not None
+    assert world.ledger.recovery.stage is Stage.FORCE
+    del world.operations["r"]
+    world.settle(120)
+    assert set(world.running_voters()) == {0, 1, 2}
+    assert world.ledger.generation == 2
