@@ -1,10 +1,11 @@
 """The metadata pipeline: rates of decoding, dumping and planning, each beside its peer on the same files in the same run.
 
-    python -m benchmarks.pipeline [--records 2000000] [--only decode dump options memory small ingest scale]
+    python -m benchmarks.pipeline [--records 2000000] [--only decode dump options memory small ingest scale added]
 
 Every measurement is a process of its own. Decoding is told in records per CPU second (one core); `dump` to Parquet and Apache Kafka's
 `kafka-dump-log` to /dev/null in wall seconds, start of Python and of the JVM included, the runs interleaved. Peak memory is the resident set
-of the process that decodes.
+of the process that decodes. `added` grows one log and one lake, by a million records at a time, to `--records`, and prints what a
+million more cost.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any, Final
@@ -26,10 +28,13 @@ from benchmarks.pipeline_logs import Pool, write_directory
 from benchmarks.report import Figure, table
 
 ROOT: Final = Path(__file__).parent.parent
-GROUPS: Final = ("decode", "dump", "options", "memory", "small", "ingest", "scale")
+GROUPS: Final = ("decode", "dump", "options", "memory", "small", "ingest", "scale", "added")
 SMALL_FILES: Final = 3000
 SMALL_BYTES: Final = 200_000
 AREA: Final = "pipeline"
+ADDED: Final = 1_000_000
+SHOWN: Final = (3, 10, 30, 100)
+"""Millions of records of the log at which `added` prints a line."""
 
 
 def child(job: str, *arguments: str) -> dict[str, Any]:
@@ -188,9 +193,12 @@ def memory(root: Path, records: int, runs: int) -> Iterator[Figure]:
     del runs
     small, _, _ = logs(root / "memory", "busy", records // 8, records)
     large, _, size = logs(root / "memory", "busy", records, records)
-    peaks = read(small)["peak"], read(large)["peak"]
-    yield Figure(AREA, f"peak memory, one file of {size >> 20} MB", "MB", peaks[1], 512, "the bound")
-    yield Figure(AREA, "peak memory, a file 8 times as large", "MB", peaks[1], peaks[0], "the smaller file")
+    for name, jobs in (("decode", read), ("ingest, one worker", partial(alone, lake=root / "lake"))):
+        peaks = jobs(small)["peak"], jobs(large)["peak"]
+        yield Figure(AREA, f"peak memory, {name}, one file of {size >> 20} MB", "MB", peaks[1], 512, "the bound")
+        yield Figure(
+            AREA, f"peak memory, {name}, a file 8 times as large", "MB", peaks[1], peaks[0], "the smaller file"
+        )
 
 
 def small(root: Path, records: int, runs: int) -> Iterator[Figure]:
@@ -206,9 +214,10 @@ def small(root: Path, records: int, runs: int) -> Iterator[Figure]:
     pool.write(partition / f"{0:020d}.log", records=int(total / (pool.bytes / pool.records)))
     many = median(read(root / "small")["cpu"] for _ in range(runs))
     one = median(read(root / "one")["cpu"] for _ in range(runs))
-    yield Figure(
-        AREA, f"{SMALL_FILES} files of {SMALL_BYTES // 1000} KB", "s CPU", many, one, "one file of the same total"
-    )
+    name = f"{SMALL_FILES} files of {SMALL_BYTES // 1000} KB"
+    yield Figure(AREA, f"decode {name}", "s CPU", many, one, "one file of the same total")
+    many, one = (alone(root / path, root / "lake")["cpu"] for path in ("small", "one"))
+    yield Figure(AREA, f"ingest {name}", "s CPU", many, one, "one file of the same total")
 
 
 def ingest(root: Path, records: int, runs: int) -> Iterator[Figure]:
@@ -219,6 +228,21 @@ def ingest(root: Path, records: int, runs: int) -> Iterator[Figure]:
         for cores, seconds in found.items():
             seconds.append(child("ingest", str(directory), str(root / f"lake-{cores}-{run}"), str(cores))["wall"])
     yield Figure(AREA, "ingest on two cores", "s", median(found[2]), median(found[1]), "one core")
+
+
+def alone(path: Path, lake: Path) -> dict[str, Any]:
+    """An ingest in one process, without Spark: what a worker does."""
+    return child("alone", str(path), str(lake / path.name))
+
+
+def alone_job(path: str, lake: str) -> dict[str, float]:
+    from metadata_pipeline.jobs.ingest import ingest as run
+
+    cpu, wall = time.process_time(), time.perf_counter()
+    rows = run([path], lake).rows["records"]
+    used = time.process_time() - cpu
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return {"rows": rows, "cpu": used, "wall": time.perf_counter() - wall, "peak": peak}
 
 
 def ingest_job(path: str, lake: str, cores: str) -> dict[str, float]:
@@ -241,9 +265,34 @@ def scale(root: Path, records: int, runs: int) -> Iterator[Figure]:
     yield Figure(AREA, f"CPU per record at {records:,}", "us", costs[1], costs[0], f"at {records // 10:,}")
 
 
-JOBS: Final[dict[str, Callable[..., dict[str, float]]]] = {"read": read_job, "scalar": scalar_job, "ingest": ingest_job}
+def added(root: Path, records: int, runs: int) -> Iterator[Figure]:
+    """One log grows, and every ingest reads what is new: the cost of a record when the lake has few, and when it has many."""
+    del runs
+    pool, partition = Pool("busy"), write_directory(root / "added")
+    costs: list[tuple[int, float, float]] = []
+    total = 0
+    while total < records:
+        count, _ = pool.write(partition / f"{total:020d}.log", records=ADDED, base_offset=total)
+        total += count
+        found = alone(root / "added", root / "lake")
+        assert found["rows"] == count, "every ingest reads what is new, and nothing else"
+        costs.append((total, found["cpu"] / count * 1e6, found["peak"]))
+    shown = [costs[0], *(it for it in costs if it[0] // ADDED in SHOWN), costs[-1]]
+    lines = [
+        "| records in the log | CPU microseconds for each of the last million | peak memory, MB |",
+        "|---|---|---|",
+    ]
+    lines += [f"| {total:,} | {cost:.2f} | {peak:.0f} |" for total, cost, peak in dict.fromkeys(shown)]
+    print("\n".join(lines))
+    yield Figure(AREA, f"CPU per record added at {total:,}", "us", costs[-1][1], costs[0][1], f"at {costs[0][0]:,}")
+
+
+JOBS: Final[dict[str, Callable[..., dict[str, float]]]] = {
+    "read": read_job, "scalar": scalar_job, "ingest": ingest_job, "alone": alone_job,
+}  # fmt: skip
 MEASURES: Final[dict[str, Callable[[Path, int, int], Iterator[Figure]]]] = {
     "decode": decode, "dump": dump, "options": options, "memory": memory, "small": small, "ingest": ingest, "scale": scale,
+    "added": added,
 }  # fmt: skip
 
 

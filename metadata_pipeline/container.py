@@ -11,6 +11,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Final, NoReturn
 
 BACKEND: Final = "org.apache.spark.scheduler.cluster.k8s.KubernetesExecutorBackend"
@@ -72,9 +73,20 @@ def main() -> NoReturn:
 
 
 def submit() -> NoReturn:
-    """`spark-submit`, without a shell."""
-    done = subprocess.run(launcher(sys.argv[1:], os.environ), stdout=subprocess.PIPE, check=False)
+    """`spark-submit`, without a shell: what Spark's scripts put into the environment, then what its launcher says."""
+    environment = {
+        "PYTHONHASHSEED": "0",
+        "SPARK_SCALA_VERSION": scala_version(Path(os.environ["SPARK_HOME"])),
+        **os.environ,
+    }
+    done = subprocess.run(launcher(sys.argv[1:], environment), env=environment, stdout=subprocess.PIPE, check=False)
     if done.returncode:
         sys.exit(done.returncode)
     words = launched(done.stdout)
-    os.execvpe(words[0], words, {**os.environ, "PYTHONHASHSEED": "0"})  # noqa: S606  as above
+    os.execvpe(words[0], words, environment)  # noqa: S606  as above
+
+
+def scala_version(spark_home: Path) -> str:
+    """Told by the names of Spark's jars."""
+    (core,) = (spark_home / "jars").glob("spark-core_*.jar")
+    return core.name.removeprefix("spark-core_").partition("-")[0]

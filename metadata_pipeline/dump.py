@@ -13,6 +13,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
@@ -20,11 +21,11 @@ from pathlib import Path
 from typing import Any, Final, TextIO
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from controller_runtime.metadata.dump_lines import batch_line, control_text, metadata_payload, record_line
 from controller_runtime.protocol.errors import ProtocolError
 from controller_runtime.protocol.record_batch import BatchHeader, CorruptBatch, Record, RecordBatch, crc_of, read_header
+from metadata_pipeline.parquet import TableWriter
 from metadata_pipeline.redaction import REDACTED, InvalidKey, Redactor, load_key
 from metadata_pipeline.schemas import Level, arrow_schema
 from metadata_pipeline.sources.chunks import Flaw, Piece, pieces
@@ -36,7 +37,6 @@ from metadata_pipeline.sources.reading import read
 from metadata_pipeline.sources.segments import Segment, list_segments
 
 FORMATS: Final = ("text", "json", "parquet")
-ROW_GROUP_ROWS: Final = 1 << 20
 WAITING: Final = 2
 """Blocks decoded ahead of the writer."""
 
@@ -99,20 +99,15 @@ def _options(arguments: argparse.Namespace) -> ReadOptions:
 
 def write_parquet(paths: Sequence[str], target: Path, options: ReadOptions, level: Level = "records") -> int:
     """Write the rows into one Parquet file; returns their number. After a failure there is no file."""
-    schema = arrow_schema(level, options.columns)
     part = target.with_name(f".{target.name}.{os.getpid()}.part")
     rows = 0
     try:
-        with (
-            pq.ParquetWriter(
-                part, schema, compression="zstd", compression_level=1, use_dictionary=_dictionaries(schema)
-            ) as writer,
-            ThreadPoolExecutor(1) as one,
-        ):
+        file = TableWriter(part, arrow_schema(level, options.columns))
+        with closing(file), ThreadPoolExecutor(1) as one:
             waiting: list[Future[None]] = []
             for batch in read(level, paths, options):
                 rows += batch.num_rows
-                waiting.append(one.submit(writer.write_batch, batch, ROW_GROUP_ROWS))
+                waiting.append(one.submit(file.write, batch))
                 if len(waiting) > WAITING:
                     waiting.pop(0).result()
             for left in waiting:
@@ -122,17 +117,6 @@ def write_parquet(paths: Sequence[str], target: Path, options: ReadOptions, leve
         part.unlink(missing_ok=True)
         raise
     return rows
-
-
-def _dictionaries(schema: pa.Schema) -> list[str]:
-    """Columns of few different values: a dictionary makes them small; in all others it would only cost time."""
-    few = {
-        "cluster_id", "node_id", "directory_id", "partition", "file", "kind", "snapshot_offset", "snapshot_epoch", "epoch", "type",
-        "type_id", "version", "is_control", "codec", "topic_id", "rack", "fault", "magic", "resource_type", "element", "timestamp",
-        "timestamp_ms", "batch_offset", "position", "directories.list.element", "log_dirs.list.element",
-        "cordoned_log_dirs.list.element", "resource_name", "value",
-    }  # fmt: skip
-    return sorted(few & ({field.name for field in schema} | {f"{field.name}.list.element" for field in schema}))
 
 
 def write_json(paths: Sequence[str], options: ReadOptions, level: Level, out: TextIO) -> bool:

@@ -7,7 +7,7 @@ has no whole batch any more: that end is what the lake remembers, and the next i
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -26,7 +26,7 @@ from metadata_pipeline.redaction import Redactor, load_key
 from metadata_pipeline.schemas import Level, arrow_schema
 from metadata_pipeline.sources.columns import listed
 from metadata_pipeline.sources.options import ReadOptions
-from metadata_pipeline.sources.reading import FileRange, read_range
+from metadata_pipeline.sources.reading import FileRange, read_ranges
 from metadata_pipeline.sources.segments import Segment
 
 LEVELS: Final[tuple[Level, ...]] = ("batches", "records")
@@ -84,6 +84,18 @@ class _Seen:
 
     def take(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         """Look at rows of batches; give those that stay."""
+        whole = rows if rows["fault"].null_count == rows.num_rows else self._whole(rows)
+        if whole.num_rows:
+            last = whole.slice(whole.num_rows - 1).select(["position", "base_offset", "epoch", "crc"]).to_pylist()[0]
+            if last["crc"] is not None:
+                self.tail = last["position"], last["base_offset"], last["epoch"], last["crc"]
+            valid = whole if whole["fault"].null_count == whole.num_rows else whole.filter(pc.is_null(whole["fault"]))
+            credible = add_runs(self.runs, valid)
+            self.damaged = self.damaged or credible < whole.num_rows
+        return whole
+
+    def _whole(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """Those without bytes that are not consumed, which are noted."""
         lost = pc.is_in(rows["fault"], _LOST)
         for row in rows.filter(lost).select(["position", "size", "fault", "detail"]).to_pylist():
             place = row["position"] or 0, row["size"] or 0
@@ -91,23 +103,13 @@ class _Seen:
                 Trouble(self.part.segment.file, row["fault"], row["detail"] or "", *place, self.part.copy)
             )
             self.end = min(self.end, place[0])
-        whole = rows.filter(pc.invert(lost))
-        if whole.num_rows:
-            last = whole.slice(whole.num_rows - 1).to_pylist()[0]
-            if last["crc"] is not None:
-                self.tail = last["position"], last["base_offset"], last["epoch"], last["crc"]
-            valid = whole.filter(pc.fill_null(whole["valid"], _FALSE))
-            credible = add_runs(self.runs, valid)
-            self.damaged = self.damaged or credible < whole.num_rows
-        return whole
+        return rows.filter(pc.invert(lost))
 
     def look_for_voters(self, rows: pa.RecordBatch) -> None:
-        """Control records are few: leader changes and voter sets."""
-        control = rows.filter(pc.fill_null(rows["is_control"], _FALSE))
-        if control.num_rows:
-            for row in control.select(["type", "offset", "epoch", "extra"]).to_pylist():
-                if (found := voters_in(row, self.part.segment)) is not None:
-                    self.voters.append(found)
+        """In control records, which are few: leader changes and voter sets."""
+        for row in rows.select(["type", "offset", "epoch", "extra"]).to_pylist():
+            if (found := voters_in(row, self.part.segment)) is not None:
+                self.voters.append(found)
 
     def range(self) -> SourceRange | None:
         """None when nothing whole was read."""
@@ -126,16 +128,14 @@ def run_task(lake: Path, parts: Sequence[Part], key_file: str | None) -> TaskRes
     options = ReadOptions(redactor=Redactor(load_key(key_file)))
     cluster = parts[0].copy.cluster
     made_from = [DECODER, *((it.copy, it.segment.file, it.start, it.end) for it in parts)]
-    seen: list[_Seen] = []
     with ExitStack() as stack:
         written = {
             level: stack.enter_context(ParquetFile(lake, file_path(level, cluster, *made_from), arrow_schema(level)))
             for level in LEVELS
         }
         try:
-            for part in parts:
-                seen.append(_read_part(part, written, options))
-            ranges = tuple(found for it in seen if (found := it.range()) is not None)
+            seen = _read_parts(parts, written, options)
+            ranges = tuple(found for it in seen.values() if (found := it.range()) is not None)
             files = tuple(
                 LakeFile(file.path, level, file.rows, file.commit(), ranges)
                 for level, file in written.items()
@@ -146,16 +146,30 @@ def run_task(lake: Path, parts: Sequence[Part], key_file: str | None) -> TaskRes
                 f"cannot write to the lake {lake}: {error.strerror or error}",
                 "free space or rights, then run the same command again",
             ) from error
-    return TaskResult(files, tuple(trouble for it in seen for trouble in it.troubles))
+    return TaskResult(files, tuple(trouble for it in seen.values() for trouble in it.troubles))
 
 
-def _read_part(part: Part, written: Mapping[Level, ParquetFile], options: ReadOptions) -> _Seen:
+def _read_parts(
+    parts: Sequence[Part], written: Mapping[Level, ParquetFile], options: ReadOptions
+) -> Mapping[str, _Seen]:
     """Batches first: they tell where the whole ones end, and records are read up to there, so both tables hold the same."""
-    seen = _Seen(part, part.end)
-    for rows in read_range("batches", FileRange(part.segment, part.start, part.end), options):
-        written["batches"].write(seen.take(rows))
-    if seen.end > part.start:
-        for rows in read_range("records", FileRange(part.segment, part.start, seen.end), options):
-            seen.look_for_voters(rows)
-            written["records"].write(rows)
+    seen = {part.segment.file: _Seen(part, part.end) for part in parts}
+    for rows in read_ranges("batches", [FileRange(it.segment, it.start, it.end) for it in parts], options):
+        for file, some in _by_file(rows):
+            written["batches"].write(seen[file].take(some))
+    whole = [FileRange(it.part.segment, it.part.start, it.end) for it in seen.values() if it.end > it.part.start]
+    for rows in read_ranges("records", whole, options):
+        written["records"].write(rows)
+        control = rows.filter(pc.fill_null(rows["is_control"], _FALSE))
+        for file, some in _by_file(control):
+            seen[file].look_for_voters(some)
     return seen
+
+
+def _by_file(rows: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
+    """Rows of several files, which lie one after another."""
+    runs = pc.run_end_encode(rows["file"])
+    start = 0
+    for file, end in zip(runs.values.to_pylist(), runs.run_ends.to_pylist(), strict=True):
+        yield file, rows.slice(start, end - start)
+        start = end

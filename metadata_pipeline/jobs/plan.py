@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from metadata_pipeline.copies import CopyKey
 from metadata_pipeline.lake.entries import CopyFacts, SourceRange, Trouble, Truncation
 from metadata_pipeline.lake.state import LakeState
+from metadata_pipeline.sources.packing import SMALLEST_TASK, TASKS_WANTED
 from metadata_pipeline.sources.segments import Listing, LogDirectory, Segment
 
 PACK_BYTES = 64 << 20
@@ -107,8 +108,12 @@ def vanished_tails(sources: Sources, state: LakeState) -> list[Truncation]:
 
 
 def packs(parts: Sequence[Part], pack_bytes: int = PACK_BYTES) -> list[list[Part]]:
-    """Tasks: parts of one cluster together until they are large enough, so that a fleet of small files costs few tasks."""
+    """Tasks: parts of one cluster together until they are large enough, so that a fleet of small files costs few tasks.
+
+    With less than some full tasks the tasks are made smaller: there are cores to keep busy.
+    """
     made: list[list[Part]] = []
+    pack_bytes = min(pack_bytes, max(SMALLEST_TASK, _size(parts) // TASKS_WANTED))
     for part in parts:
         if made and made[-1][0].copy.cluster == part.copy.cluster and _size(made[-1]) + part.size <= pack_bytes:
             made[-1].append(part)

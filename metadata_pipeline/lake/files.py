@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Final, Self
 
 import pyarrow as pa
-import pyarrow.parquet as pq
+
+from metadata_pipeline.parquet import TableWriter
 
 DATA: Final = "data"
 _SAFE: Final = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_."
@@ -43,14 +44,14 @@ class ParquetFile:
         self._final = lake / path
         self._beside = self._final.with_name(f".{self._final.name}.{uuid.uuid4().hex}.tmp")
         self._schema = schema
-        self._writer: pq.ParquetWriter | None = None
+        self._writer: TableWriter | None = None
 
     def __enter__(self) -> Self:
         self._final.parent.mkdir(parents=True, exist_ok=True)
-        self._writer = pq.ParquetWriter(self._beside, self._schema, compression="zstd", store_schema=True)
+        self._writer = TableWriter(self._beside, self._schema)
         return self
 
-    def write(self, batch: pa.RecordBatch | pa.Table) -> None:
+    def write(self, batch: pa.RecordBatch) -> None:
         assert self._writer is not None, "use it in a with block"
         if batch.num_rows:
             self._writer.write(batch)
@@ -70,7 +71,7 @@ class ParquetFile:
     def __exit__(self, *_: object) -> None:
         with contextlib.suppress(OSError, pa.ArrowException):
             if self._writer is not None:
-                self._writer.close()
+                self._writer.abandon()
         with contextlib.suppress(OSError):
             self._beside.unlink(missing_ok=True)
 
