@@ -238,6 +238,7 @@ def test_a_resource_with_an_image_only_gets_every_default(kubernetes: Kubernetes
         "lifecycle": {"state": "Running"},
         "recoveryPolicy": {"lostDisk": "Replace", "nodeGone": "Wait", "quorumLoss": "Manual", "debounce": "10s"},
         "rollout": {"strategy": "QuorumAware", "readyTimeout": "5m", "onBadRevision": "Rollback"},
+        "changePolicy": {"mode": "Apply"},
         "metadataVersion": {"policy": "Pinned", "soak": "1h"},
         "quorumFeature": {"policy": "Pinned"},
         "probes": "HTTP",

@@ -15,6 +15,7 @@ from kraft_operator.api import names
 from kraft_operator.api.spec import Group, LifecycleState, LostDisk, Role, RolloutStrategy
 from kraft_operator.ledger import Entry, Formation, Ledger
 from kraft_operator.observed import Pod
+from kraft_operator.plan import later
 from kraft_operator.plan.children import contained
 from kraft_operator.plan.loss import Loss, loss_of
 from kraft_operator.plan.rolling import outdated_pods, restart_order
@@ -32,13 +33,13 @@ def ahead(now: Situation, actions: Sequence[Action]) -> list[PlanStep]:
     ledger = now.ledger
     if ledger is None:
         return []
-    found = [*_children(now, actions)]
+    found = [*_children(now, actions), *later.volumes(now)]
     if now.cluster.spec.lifecycle is LifecycleState.HIBERNATED:
         found += _falling_asleep(now)
     elif ledger.formation is not Formation.FORMED:
         found += _forming(now, ledger)
     else:
-        found += [*_controllers(now, ledger), *_brokers(now, ledger), *_restarts(now, actions)]
+        found += [*_controllers(now, ledger), *_brokers(now, ledger), *_restarts(now, actions), *later.versions(now)]
     return list({step.id: step for step in reversed(found)}.values())[::-1]
 
 
@@ -297,6 +298,8 @@ def _leaving(now: Situation, ledger: Ledger, pool: Group, node_id: int) -> Itera
     name = names.node_name(now.cluster.name, pool.name, node_id)
     node_set, entry = now.observed.node_set(node_id), ledger.entry(node_id)
     registered = entry is not None and not entry.retired
+    if registered and (topics := (now.observed.brokers.replicas or {}).get(node_id)):
+        yield later.moved(node_id, topics)
     if registered and node_set is not None and (node_set.replicas or now.observed.pod(node_id) is not None):
         yield hold(node_id, name, "it holds no replica")
     if registered:

@@ -19,7 +19,11 @@ from kraft_operator.actions import (
     DeleteChild,
     DeliverGrant,
     DiscardClaim,
+    FinalizeFeature,
+    GrowClaim,
+    MoveReplicas,
     NudgePod,
+    OrphanSet,
     RemoveVoter,
     RestartPod,
     TellRack,
@@ -29,7 +33,7 @@ from kraft_operator.actions import (
 )
 from kraft_operator.api.spec import ChangeMode, KRaftCluster, Role
 from kraft_operator.observed import QuorumState
-from kraft_operator.plan import steps
+from kraft_operator.plan import later, steps
 from kraft_operator.plan.ahead import FORM_QUORUM, ahead, applied_sets, child_step
 from kraft_operator.plan.situation import Finding, Situation, Topic
 from kraft_operator.plan.steps import Approved, Outline, PlanStep, Risk, StepState
@@ -39,7 +43,7 @@ CHANGES_ITS_OWNER: Final = "spec.deletionPolicy.volumes says anew whether it goe
 OF_THE_QUORUM: Final = ("remove-voter", "add-voter", "catch-up")
 """Kinds of step of which only a quorum that answers tells whether they are done."""
 SHOWN_BY_REASON: Final = (
-    "grant", "unregister", "remove-voter", "add-voter", "discard", "restart",
+    "grant", "unregister", "remove-voter", "add-voter", "discard", "restart", "move", "grow", "finalize",
 )  # fmt: skip
 """Kinds of step that are one action: while it is taken, its reason (with the numbers that prove it) is the step's."""
 
@@ -125,6 +129,17 @@ def _step(action: Action, now: Situation, sets: frozenset[str]) -> PlanStep | No
             return PlanStep(f"remove-voter/{action.node_id}/{action.directory_id}", name, about, reason)
         case AddVoter():
             return PlanStep(f"add-voter/{action.node_id}", name, f"voter {action.node_id}", reason, lemma="L2")
+        case GrowClaim():
+            claim = now.observed.claim(action.claim)
+            return later.grow(claim.node_id if claim else -1, action.claim, action.size)
+        case OrphanSet():
+            return next(
+                (later.remake(each.node_id, each.name) for each in now.observed.sets if each.name == action.name), None
+            )
+        case MoveReplicas():
+            return later.moved(action.node_id, tuple(sorted({topic for topic, _ in action.replicas})))
+        case FinalizeFeature():
+            return later.final(action.feature, action.level, action.name)
         case DiscardClaim():
             return PlanStep(f"discard/{action.step.node_id}", name, about, reason, risk=Risk.DATA_LOSS)
         case RestartPod():
@@ -214,6 +229,11 @@ def _held_by(step: PlanStep, now: Situation, findings: Sequence[Finding]) -> Fin
     if kind == "restart":
         waits = f"{pod.name} waits" if pod else "nobody"
         return next((each for each in findings if each.topic is Topic.ROLLOUT and waits in each.message), None)
+    if kind == "finalize":
+        return next((each for each in findings if each.topic is Topic.VERSIONS), None)
+    claim = next((each.name for each in now.observed.claims if str(each.node_id) == node_id), "")
+    if kind in ("grow", "remake-set"):
+        return next((each for each in findings if each.topic is Topic.STORAGE and each.subject == claim), None)
     subjects = {f"controller {node_id}", f"node {node_id}", f"broker {node_id}", pod.name if pod else ""} - {""}
     topics = (Topic.STORAGE,) if kind in ("grant", "discard") else (Topic.MEMBERSHIP, Topic.STORAGE)
     return next((each for each in findings if each.topic in topics and each.subject in subjects), None)

@@ -20,7 +20,16 @@ pytestmark = pytest.mark.properties
 
 EXAMPLES = 1000 if os.environ.get("QUORATE_SOAK") else 25
 PLANNED = {"mode": "Plan"}
-EDITS = ("grow brokers", "shrink brokers", "grow controllers", "shrink controllers", "image", "sleep", "back")
+EDITS = (
+    "grow brokers",
+    "shrink brokers",
+    "grow controllers",
+    "shrink controllers",
+    "image",
+    "grow volumes",
+    "sleep",
+    "back",
+)
 FAULTS = ("delete pod", "delete claim", "wipe", "freeze", "thaw", "take over", "die", "commit", "delete cluster")
 
 
@@ -30,6 +39,8 @@ def changes_of(what: str) -> dict[str, object]:
             return {"brokerPools": [pool("b", 3 if what == "grow brokers" else 1, 100)]}
         case "grow controllers" | "shrink controllers":
             return {"controllers": controllers(5 if what == "grow controllers" else 1)}
+        case "grow volumes":
+            return {"brokerPools": [{**pool("b", 2, 100), "storage": {"size": "2Gi"}}]}
         case "image":
             return {"image": {"repository": "kafka", "tag": "2"}}
         case "sleep":
