@@ -1,19 +1,20 @@
 """A quorum of one voter made from a copy of the metadata log; the copy itself is never written to.
 
-Everything is made in a directory beside the node's own, under a new directory id: the copy's segments and snapshots, then one batch that names the
-only voter, in an epoch above every epoch that was seen, and a quorum-state of that epoch without a vote. `meta.properties` is written last. Then
+Everything is made in a directory beside the node's own, under a new directory id: the copy's segments and snapshots, then one batch whose voter sets
+lead from the copy's to the only voter, in an epoch above every epoch that was seen, and a quorum-state of that epoch without a vote. `meta.properties` is written last. Then
 the node's old directory is renamed to `log.generation-N`, the new one takes its place, and the marker says so. A helper that is killed anywhere is
 followed by one that goes on: what was made under the same nonce is told by its directory id.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from controller_runtime.identifiers import DirectoryId, Endpoint, Epoch, NodeId, Uuid
 from controller_runtime.protocol.control_records import control_record
 from controller_runtime.protocol.messages.kraft_version_record import KRaftVersionRecord
+from controller_runtime.protocol.messages.voters_record import VotersRecord
 from controller_runtime.protocol.record_batch import encode_batch
 from controller_runtime.storage import file_names
 from controller_runtime.storage.filesystem import FileSystem, join, read_whole
@@ -29,9 +30,12 @@ from controller_runtime.storage.quorum_state import QuorumState, save_quorum_sta
 from controller_runtime.storage.small_files import PARTITION_METADATA
 from storage_guard.copies import CopyReport, State
 from storage_guard.formats import Marker, MarkerState
+from storage_guard.survey import last_voters
 from storage_guard.volume import ASIDE, MARKER, METADATA_LOG, WORK, Volume
 
 _CHUNK: Final = 1 << 20
+STAND_IN: Final = (1 << 31) - 1
+"""A voter that never was: it stands between the two directories of a quorum of one, in records that nobody but their neighbours reads."""
 
 
 class RecoveryRefused(Exception):
@@ -73,9 +77,8 @@ def recover(
     marker = Marker(MarkerState.SEALED, order.cluster_id, order.node_id, order.nonce, pod_uid, order.directory_id)
     volume.write_marker(marker)
     return CopyReport(
-        State.DONE, order.node_id, order.cluster_id, order.directory_id, nonce=order.nonce, end=order.end + 2,
-        last_epoch=order.epoch,
-    )  # fmt: skip
+        State.DONE, order.node_id, order.cluster_id, order.directory_id, nonce=order.nonce, last_epoch=order.epoch
+    )
 
 
 def set_aside(filesystem: FileSystem, log_directory: str, old_generation: int) -> CopyReport:
@@ -118,7 +121,8 @@ def _append_the_only_voter(filesystem: FileSystem, directory: str, order: Order,
             f"the copy ends at offset {log.end_offset} of epoch {last}, the verdict was about {order.end} of {order.last_epoch}"
         )
     voter = InitialVoter(NodeId(order.node_id), _parsed(order.directory_id), Endpoint(order.host, order.port))
-    messages = (KRaftVersionRecord(kraft_version=1), voters_of([voter], order.listener))
+    before = last_voters(filesystem, directory)
+    messages = (KRaftVersionRecord(kraft_version=1), *_down_to(voters_of([voter], order.listener), before))
     records = [control_record(message, offset=order.end + at, timestamp=now) for at, message in enumerate(messages)]
     log.append(encode_batch(records, partition_leader_epoch=order.epoch, is_control=True))
     pending = log.take_pending_write()
@@ -126,6 +130,22 @@ def _append_the_only_voter(filesystem: FileSystem, directory: str, order: Order,
         pending.perform()
         log.complete(pending)
     log.close()
+
+
+def _down_to(only: VotersRecord, before: VotersRecord | None) -> list[VotersRecord]:
+    """Every replica that reads this log refuses voters of whom more than one changed at once. So the new one comes, and the others go one by one;
+    a node is in a set once, so its old directory leaves first."""
+    (new,) = only.voters
+    left = list(before.voters) if before is not None else []
+    sets = []
+    if len(left) == 1 and left[0].voter_id == new.voter_id:
+        left = [*left, replace(new, voter_id=STAND_IN)]  # a set is never empty
+        sets.append(left)
+    if any(each.voter_id == new.voter_id for each in left):
+        left = [each for each in left if each.voter_id != new.voter_id]
+        sets.append(left)
+    sets += [[*left[at:], new] for at in range(len(left) + 1)]
+    return [VotersRecord(voters=tuple(sorted(each, key=lambda voter: voter.voter_id))) for each in sets]
 
 
 def _put_aside(filesystem: FileSystem, log_directory: str, generation: int) -> None:

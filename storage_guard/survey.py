@@ -65,6 +65,12 @@ def survey(filesystem: FileSystem, log_directory: str, start: int = 0, points: C
     )
 
 
+def last_voters(filesystem: FileSystem, directory: str) -> VotersRecord | None:
+    """The last voters that a metadata log directory tells of."""
+    found = _read_log(filesystem, directory, 0, ())
+    return found.voters or _voters_of_snapshots(filesystem, directory, _snapshots(filesystem, directory))
+
+
 def _read_log(filesystem: FileSystem, directory: str, start: int, points: Collection[int]) -> _Found:
     found, running = _Found(), hashlib.sha256()
     for at, (place, data) in enumerate(_batches(filesystem, directory)):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
 from controller_runtime.identifiers import NodeId
 from controller_runtime.node.snapshots import SnapshotConfig as Snapshots
+from controller_runtime.protocol.messages.voters_record import Voter, VotersRecord
 from controller_runtime.storage.metadata_log import MetadataLog
 from controller_runtime.storage.quorum_state import load_quorum_state
 from storage_guard.copies import CopyReport, Helper, State
@@ -15,7 +17,7 @@ from storage_guard.facts import LedgerFacts, PodFacts
 from storage_guard.formats import Identity, Verdict
 from storage_guard.helping import help_out
 from storage_guard.judge import judge
-from storage_guard.recover import Order, RecoveryRefused, recover, set_aside
+from storage_guard.recover import Order, RecoveryRefused, _down_to, recover, set_aside
 from storage_guard.survey import survey
 from storage_guard.volume import Volume
 from support.lone_controller import CLUSTER_ID, DATA, LOG, SMALL_SEGMENTS, LoneController, directory_of, own_config
@@ -65,7 +67,8 @@ def test_the_new_quorum_leads_with_every_record_of_the_copy(snapshots: bool) -> 
     assert (done.state, done.directory_id) == (State.DONE, order.directory_id)
     assert files(disk, "/log.generation-1") == before, "the copy was written to"
     again = survey(disk, DATA)
-    assert (again.end, again.last_epoch, again.promised) == (found.end + 2, order.epoch, order.epoch)
+    assert (again.last_epoch, again.promised) == (order.epoch, order.epoch)
+    assert again.end == found.end + 3  # kraft.version, both voters, the new one
     assert again.voters == ((NEW, order.directory_id),)
     state = load_quorum_state(disk, LOG)
     assert state is not None
@@ -167,3 +170,23 @@ def test_what_cannot_be_read_ends_with_a_sentence_and_no_report() -> None:
     succeeded, line = help_out(disk, Helper.SURVEY, {"LOG_DIRECTORY": DATA}, 0, "Sat")
     assert not succeeded
     assert "meta.properties" in line
+
+
+def voter(node_id: int, directory: int) -> Voter:
+    return Voter(voter_id=NodeId(node_id), voter_directory_id=directory_of(NodeId(directory)))
+
+
+@pytest.mark.parametrize("old", [(), (7,), (2,), (1, 2, 3), (1, 3, 5), (1, 2, 3, 4, 5)])
+def test_a_replica_accepts_every_step_from_the_old_voters_to_the_only_one(old: tuple[int, ...]) -> None:
+    """At most one comes or goes at a time, no node is there twice, and no set is empty."""
+    before = VotersRecord(voters=tuple(voter(each, 10 + each) for each in old)) if old else None
+    only = VotersRecord(voters=(voter(2, 99),))
+    found = _down_to(only, before)
+    assert found[-1] == only
+    chain = [*([before] if before else []), *found]
+    for one, other in pairwise(chain):
+        mine, theirs = ({(each.voter_id, each.voter_directory_id) for each in record.voters} for record in (one, other))
+        assert len(mine ^ theirs) == 1
+    assert all(
+        record.voters and len({each.voter_id for each in record.voters}) == len(record.voters) for record in chain
+    )
