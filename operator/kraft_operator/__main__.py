@@ -90,6 +90,7 @@ def run(settings: Settings) -> int:
     started = threading.Event()
     health = HealthServer(settings.http_port, heartbeats, metrics, started.is_set)
     health.start()
+    metrics.set("kraft_operator_leader", 0)
     keeper = Keeper(kube, (settings.lease_namespace, settings.lease_name), settings.identity, settings.lease, abandon)
     signal.signal(signal.SIGTERM, lambda *_: os._exit(0))  # a standby has nothing to finish; kopf takes over later
     started.set()

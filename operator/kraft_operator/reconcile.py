@@ -165,6 +165,7 @@ class Reconciler:
         return self.settings.resync_seconds
 
     def _write_status(self, resource: Object, new: status.Status) -> None:
+        self._note_status(resource, new)
         if new == resource.get("status"):
             return
         meta = resource["metadata"]
@@ -198,6 +199,17 @@ class Reconciler:
                 self.kube.apply(OPERATION, body, "status")
             except NotFound:
                 continue  # deleted meanwhile
+
+    def _note_status(self, resource: Object, new: status.Status) -> None:
+        """Conditions and plan as numbers, for alerts."""
+        labels = {"namespace": resource["metadata"]["namespace"], "name": resource["metadata"]["name"]}
+        for each in new.get("conditions") or ():
+            value = {"True": 1, "False": 0}.get(each["status"], -1)
+            self.metrics.set("kraft_operator_condition", value, condition=each["type"], **labels)
+        plan_told = new.get("plan") or {}
+        ahead = sum(each["state"] != "Done" for each in plan_told.get("steps") or ()) + len(plan_told.get("more") or ())
+        self.metrics.set("kraft_operator_plan_steps", ahead, **labels)
+        self.metrics.set("kraft_operator_plan_waiting", plan_told.get("approved") == "No", **labels)
 
     def _memory(self, key: Key, cluster: KRaftCluster) -> Memory:
         memory = self._memories.get(key)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import random
 import threading
+import time
 import traceback
 from collections.abc import Callable
 from typing import Final
@@ -65,7 +66,12 @@ class Workers:
         started = self._reconciler.clock()
         result = "success"
         try:
-            self._queue.done(key, self._reconciler.reconcile(key))
+            again = self._reconciler.reconcile(key)
+            if again is not None:
+                self._metrics.set(
+                    "kraft_operator_last_success_timestamp_seconds", time.time(), namespace=key.namespace, name=key.name
+                )
+            self._queue.done(key, again)
         except (LeaseLost, FenceLost) as error:
             self._abandon(f"{key}: {type(error).__name__}: {error}")
             result = "fenced"
@@ -82,7 +88,7 @@ class Workers:
             wait = self._queue.failed(key)
             logger.error("%s: unexpected; again in %.1f s\n%s", key, wait, traceback.format_exc())
         self._metrics.add("kraft_operator_reconcile_total", result=result)
-        self._metrics.add("kraft_operator_reconcile_seconds_sum", self._reconciler.clock() - started)
+        self._metrics.observe("kraft_operator_reconcile_seconds", self._reconciler.clock() - started)
 
     def _resync(self) -> None:
         while True:

@@ -155,6 +155,20 @@ def test_a_plan_that_waits_for_approval_is_published_once_and_nothing_else_is_wr
     assert store.published[-1]["plan"]["approved"] == "Yes"
 
 
+def test_conditions_and_the_plan_are_told_as_numbers(store: Store) -> None:
+    store.objects[CLUSTER.kind, "c"]["spec"]["changePolicy"] = {"mode": "Plan"}
+    found = reconciler(store, Held())
+    found.reconcile(KEY)
+    assert found.metrics.total("kraft_operator_plan_waiting", namespace="n", name="c") == 1
+    assert found.metrics.total("kraft_operator_plan_steps") == 16
+    assert found.metrics.total("kraft_operator_condition", condition="Ready") == 0
+    assert found.metrics.total("kraft_operator_condition", condition="Reconciling") == 1
+    assert found.metrics.total("kraft_operator_condition", condition="QuorumAvailable") == -1
+    store.objects.pop((CLUSTER.kind, "c"))
+    found.reconcile(KEY)
+    assert "kraft_operator_condition" not in found.metrics.render()
+
+
 def test_who_lost_the_lease_writes_nothing(store: Store) -> None:
     holder = Held()
     holder.held = False
