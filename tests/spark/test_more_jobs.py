@@ -10,14 +10,17 @@ import threading
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from metadata_pipeline import cli
 from metadata_pipeline.diff import Point, diff
 from metadata_pipeline.jobs.ingest import ingest, lake_state
 from metadata_pipeline.lake.commits import read_commits
+from metadata_pipeline.lake.reading import read_level
 from metadata_pipeline.problems import PipelineError
 from metadata_pipeline.report.job import report
+from metadata_pipeline.schemas import columns_of
 from metadata_pipeline.tables.build import build_tables
 from support.log_fleet import History, disks, topic
 from support.pipeline_everything import GOLDEN_CLUSTER, Everything
@@ -61,6 +64,25 @@ def test_provisional_records_are_in_no_table_until_they_are_proven_and_retracted
     build_tables(lake, spark, ["topics"])
     assert topics(spark, lake) == ["common", "kept"]
     assert standings(spark, lake) == [(0, common, 1, [1], "confirmed"), (common, log.end, 1, [1], "retracted")]
+
+
+def test_a_lake_that_an_older_release_began_has_nulls_in_the_columns_that_came_later(
+    spark: Any, tmp_path: Path
+) -> None:
+    lake, log = tmp_path / "lake", History("fleet-a")
+    log.lead(1)
+    log.append(topic(1, "old"))
+    first, second = disks(tmp_path / "fleet", "fleet-a", (1, 2)).values()
+    first.write(log)
+    ingest(str(first.home), lake)
+    (path,) = (lake / live.file.path for live in lake_state(lake).of("records"))
+    pq.write_table(pq.read_table(path, partitioning=None).drop_columns(["type_id", "log_dirs"]), path)
+    second.write(log)
+    ingest(str(second.home), lake)
+    records = read_level(spark, lake, lake_state(lake), "records")
+    assert records.columns == [column.name for column in columns_of("records")]
+    told = {(row.node_id, row.type_id is None) for row in records.select("node_id", "type_id").collect()}
+    assert told == {(1, True), (2, False)}
 
 
 def workers(spark: Any) -> list[int]:
