@@ -77,6 +77,9 @@ STORIES: Final = (
     Story("test_operator_recovery.py", 80, "two_of_three"),
     Story("test_operator_recovery.py", 60, "all_controllers"),
     Story("test_operator_recovery.py", 150, "old_majority"),
+    Story("test_operator_lost_voters.py", 60, "emptied_in_place"),
+    Story("test_operator_lost_voters.py", 90, "older_copy"),
+    Story("test_operator_lost_voters.py", 60, "two_exchanged"),
     Story(ESTATE, 60),
     Story(ESTATE, 20, "client_outside"),
     Story(ESTATE, 30, "evicting_all"),
@@ -89,7 +92,13 @@ STORIES: Final = (
     *(Story(CLUSTER, seconds * 3 // 2, part, "[apache-kafka]") for part, seconds in CHAPTERS.items()),
 )
 
-FORMING: Final = {("test_operator_recovery.py", ""): 40, (CLUSTER, "[runtime]"): 40, (CLUSTER, "[apache-kafka]"): 60, (ESTATE, ""): 50}
+FORMING: Final = {
+    ("test_operator_recovery.py", ""): 40,
+    (CLUSTER, "[runtime]"): 40,
+    (CLUSTER, "[apache-kafka]"): 60,
+    (ESTATE, ""): 50,
+    ("test_operator_lost_voters.py", ""): 45,
+}
 """Seconds before the first story of a cluster can begin, where several stories share it."""
 
 

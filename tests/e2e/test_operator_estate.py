@@ -1,0 +1,295 @@
+"""One cluster, three stories on a real Kubernetes: a client outside of it, volumes that grow under running pods, and evictions that are counted.
+
+The probes are TCP, so that a node whose process hangs stays Ready: what the disruption budget must count is what the quorum can lose, not what a kubelet sees.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kraft_operator.kube import (
+    CLAIM,
+    DISRUPTION_BUDGET,
+    POD,
+    SERVICE,
+    STATEFUL_SET,
+    STORAGE_CLASS,
+    Conflict,
+    TooManyRequests,
+)
+from support.devcluster import why_not_here
+from support.kubernetes import ROOT, Kubernetes
+from support.operator_process import Images, OperatorProcess, Story, default_spec, eventually, operator
+from support.outside import outside
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.slow,
+    pytest.mark.timeout(1200),
+    pytest.mark.skipif(bool(why_not_here()), reason=why_not_here()),
+]
+
+COUNTS = (3, 5) if os.environ.get("QUORATE_SOAK") else (3,)
+
+
+@pytest.fixture(scope="module")
+def growing_class(kubernetes: Kubernetes) -> Iterator[str]:
+    """The default class, and it says that its volumes can grow; nobody here makes them so: the test plays the driver."""
+    found = kubernetes.gateway.list(STORAGE_CLASS, None)
+    default = next(each for each in found if "is-default-class" in str(each["metadata"].get("annotations")))
+    kept = {key: each for key, each in default["metadata"]["annotations"].items() if "is-default-class" not in key}
+    name = f"growing-{os.getpid()}"
+    copied = ("provisioner", "reclaimPolicy", "volumeBindingMode", "parameters")
+    body: dict[str, Any] = {key: default[key] for key in copied if key in default}
+    meta = {"name": name, "annotations": {key: each for key, each in kept.items() if "last-applied" not in key}}
+    made = kubernetes.gateway.create(STORAGE_CLASS, None, {**body, "metadata": meta, "allowVolumeExpansion": True})
+    yield name
+    kubernetes.gateway.delete(STORAGE_CLASS, "", name, uid=made["metadata"]["uid"])
+
+
+@pytest.fixture(scope="module")
+def story(kubernetes: Kubernetes, resource_definition: None, images: Images, growing_class: str) -> Iterator[Story]:
+    with kubernetes.namespace("op-estate") as namespace:
+        found = Story(kubernetes, namespace, images("runtime"))
+        spec = default_spec(found.image)
+        storage = {"size": "1Gi", "storageClassName": growing_class}
+        listeners = [{"name": "PLAINTEXT", "port": 9092}, {"name": "OUTSIDE", "port": 9094, "exposure": "NodePort"}]
+        found.spec = {
+            **spec, "probes": "TCP", "endpoints": {"broker": listeners}, "controllers": {**spec["controllers"], "storage": storage},
+            "brokerPools": [{**pool, "storage": storage} for pool in spec["brokerPools"]],
+        }  # fmt: skip
+        yield found
+
+
+@pytest.fixture(scope="module")
+def running(story: Story, images: Images, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OperatorProcess]:
+    with operator(story.namespace, Path(tmp_path_factory.mktemp("operator")), images, port=19590) as process:
+        story.apply()
+        story.await_ready()
+        yield process
+
+
+# a client outside
+
+
+def test_a_client_outside_of_the_clusters_network_produces_and_consumes(story: Story, running: OperatorProcess) -> None:
+    addresses = node_addresses(story)
+    service = story.kubernetes.gateway.get(SERVICE, story.namespace, f"{story.name}-bootstrap-outside")
+    begin = f"{addresses[0]}:{service['spec']['ports'][0]['nodePort']}"
+    pod = story.pods()[f"{story.name}-b-100-0"]["status"]["podIP"]
+    with outside(addresses) as network:
+        assert not network.reaches(pod, 9092), "a client outside must not reach pods, or this proves nothing"
+        told = network.run(sys.executable, str(ROOT / "deploy" / "demo" / "client.py"), begin, "--count", "300")
+        assert told.splitlines()[-1] == "300 of 300"
+
+
+def node_addresses(story: Story) -> list[str]:
+    nodes = json.loads(story.kubernetes.kubectl("get", "nodes", "-o", "json"))["items"]
+    return [each["address"] for node in nodes for each in node["status"]["addresses"] if each["type"] == "InternalIP"]
+
+
+# volumes grow
+
+
+def test_volumes_grow_while_their_pods_run_on(story: Story, running: OperatorProcess, growing_class: str) -> None:
+    pods, sets = uids(story, POD), uids(story, STATEFUL_SET)
+    resize(story, "2Gi", growing_class)
+    story.await_condition("StorageHealthy", "False", "ResizePending")
+    eventually("every claim asks for 2Gi", lambda: set(requested(story)) == {"2Gi"}, 60)
+    eventually("every set is a new one", lambda: not set(sets.values()) & set(uids(story, STATEFUL_SET).values()), 60)
+    play_the_driver(story)
+    story.await_ready()
+    assert uids(story, POD) == pods
+    owners = {each["metadata"]["ownerReferences"][0]["uid"] for each in story.pods().values()}
+    assert owners == set(uids(story, STATEFUL_SET).values())
+    gone = story.delete_pod(f"{story.name}-controller-0-0")
+    story.await_pod(f"{story.name}-controller-0-0", other_than=gone)
+    story.await_ready()
+
+
+def test_a_class_that_cannot_expand_is_named_and_nothing_else_waits(
+    story: Story, running: OperatorProcess, growing_class: str
+) -> None:
+    before = set(requested(story))
+    rigid = json.dumps({"allowVolumeExpansion": False})
+    story.kubernetes.kubectl("patch", "storageclass", growing_class, "--type=merge", "-p", rigid)
+    resize(story, "4Gi", growing_class)
+    found = story.await_condition("Stalled", "True", "VolumeCannotGrow")
+    assert growing_class in found["message"]
+    assert set(requested(story)) == before
+    flexible = json.dumps({"allowVolumeExpansion": True})
+    story.kubernetes.kubectl("patch", "storageclass", growing_class, "--type=merge", "-p", flexible)
+    eventually("every claim asks for 4Gi", lambda: set(requested(story)) == {"4Gi"}, 120)
+    play_the_driver(story)
+    story.await_ready()
+
+
+def resize(story: Story, size: str, storage_class: str) -> None:
+    storage = {"size": size, "storageClassName": storage_class}
+    pools = [{**pool, "storage": storage} for pool in story.spec["brokerPools"]]
+    story.apply(controllers={**story.spec["controllers"], "storage": storage}, brokerPools=pools)
+
+
+def claims(story: Story) -> tuple[dict[str, Any], ...]:
+    return story.kubernetes.gateway.list(CLAIM, story.namespace, f"kraft.quorate.dev/cluster={story.name}")
+
+
+def requested(story: Story) -> list[str]:
+    return [str(each["spec"]["resources"]["requests"]["storage"]) for each in claims(story)]
+
+
+def play_the_driver(story: Story) -> None:
+    for claim in claims(story):
+        path = CLAIM.path(story.namespace, claim["metadata"]["name"], "status")
+        body = {"status": {"capacity": claim["spec"]["resources"]["requests"]}}
+        story.kubernetes.gateway._call("PATCH", path, {}, body, content="application/merge-patch+json")
+
+
+def uids(story: Story, kind: Any) -> dict[str, str]:
+    found = story.kubernetes.gateway.list(kind, story.namespace, f"kraft.quorate.dev/cluster={story.name}")
+    return {each["metadata"]["name"]: each["metadata"]["uid"] for each in found}
+
+
+# evictions
+
+
+@pytest.mark.parametrize("count", COUNTS)
+def test_evicting_all_controllers_at_once_takes_exactly_what_the_quorum_can_lose(
+    story: Story, running: OperatorProcess, count: int
+) -> None:
+    scaled(story, count)
+    headroom = count - (count // 2 + 1)
+    await_budget(story, count - headroom)
+    assert len(evicted(story)) == headroom
+    story.await_ready()
+
+
+@pytest.mark.parametrize("count", COUNTS)
+def test_with_one_controller_dead_as_many_fewer_may_go(story: Story, running: OperatorProcess, count: int) -> None:
+    scaled(story, count)
+    headroom = count - 1 - (count // 2 + 1)
+    victim = follower(story)
+    with dead(story, victim):
+        await_budget(story, count - 1 - headroom)
+        live = [name for name in evicted(story) if name != victim]
+        assert len(live) == headroom
+    story.await_ready()
+
+
+@pytest.mark.parametrize("count", COUNTS)
+def test_a_controller_that_hangs_and_still_counts_as_ready_gives_no_right_to_take_another(
+    story: Story, running: OperatorProcess, count: int
+) -> None:
+    scaled(story, count)
+    headroom = count - 1 - (count // 2 + 1)
+    victim = follower(story)
+    with hanging(story, victim):
+        await_budget(story, count - headroom)
+        assert ready(story)[victim], "it has to be Ready all the while, or this proves nothing"
+        assert len(evicted(story)) == headroom
+    story.await_ready()
+
+
+def scaled(story: Story, count: int) -> None:
+    if story.spec["controllers"]["replicas"] != count:
+        story.apply(controllers={**story.spec["controllers"], "replicas": count})
+    eventually(
+        f"{count} controllers are ready", lambda: [ready(story)[each] for each in controllers(story)] == [True] * count
+    )
+    eventually(f"{count} voters live", lambda: story.resource()["status"]["quorum"].get("live") == count)
+    story.await_ready()
+
+
+def controllers(story: Story) -> list[str]:
+    return sorted(name for name in story.pods() if "-controller-" in name)
+
+
+def follower(story: Story) -> str:
+    leader = story.resource()["status"]["quorum"]["leaderID"]
+    return next(name for name in reversed(controllers(story)) if name != f"{story.name}-controller-{leader}-0")
+
+
+def ready(story: Story) -> dict[str, bool]:
+    return {
+        name: any(each["type"] == "Ready" and each["status"] == "True" for each in pod["status"].get("conditions", []))
+        for name, pod in story.pods().items()
+    }
+
+
+def await_budget(story: Story, stay: int) -> None:
+    """Until the budget says that so many have to stay, and Kubernetes has counted by it."""
+
+    def said() -> bool:
+        found = story.kubernetes.gateway.get(DISRUPTION_BUDGET, story.namespace, f"{story.name}-controller")
+        counted = found["status"].get("observedGeneration") == found["metadata"]["generation"]
+        healthy = sum(is_ready for name, is_ready in ready(story).items() if "-controller-" in name)
+        assert counted, "not counted yet"
+        assert found["status"]["currentHealthy"] == healthy, f"{found['status']} {healthy}"
+        assert found["spec"]["minAvailable"] == stay, f"{found['spec']['minAvailable']} have to stay, not {stay}"
+        return True
+
+    eventually(f"{stay} controllers have to stay", said, 120)
+
+
+def evicted(story: Story) -> list[str]:
+    """Ask for the eviction of every controller, one after the other without a pause; those that may go."""
+    found = []
+    for name in controllers(story):
+        body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name, "namespace": story.namespace}}
+        try:
+            story.kubernetes.gateway._call("POST", POD.path(story.namespace, name, "eviction"), {}, body)
+            found.append(name)
+        except (TooManyRequests, Conflict):
+            continue
+    return found
+
+
+@contextmanager
+def dead(story: Story, name: str) -> Iterator[None]:
+    """It cannot come back: its volume's Kubernetes node takes no pods."""
+    host = story.pods()[name]["spec"]["nodeName"]
+    story.kubernetes.kubectl("cordon", host)
+    try:
+        story.delete_pod(name)
+        eventually(f"{name} is not ready", lambda: not ready(story).get(name), 120)
+        yield
+    finally:
+        story.kubernetes.kubectl("uncordon", host)
+
+
+@contextmanager
+def hanging(story: Story, name: str) -> Iterator[None]:
+    """Its process is stopped; the kernel still accepts connections, so its probes pass."""
+    pids = processes_of(story.pods()[name]["metadata"]["uid"])
+    assert pids, f"no process of {name} was found on this machine"
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for pid in pids:
+            if Path(f"/proc/{pid}").exists():
+                os.kill(pid, signal.SIGCONT)
+
+
+def processes_of(pod_uid: str) -> list[int]:
+    """Of the node itself: whatever runs in the pod's control group and is no sandbox."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            mine = pod_uid in (folder / "cgroup").read_text()
+            program = (folder / "comm").read_text().strip()
+        except OSError:
+            continue
+        if mine and program not in ("pause", "tini"):
+            found.append(int(folder.name))
+    return found
