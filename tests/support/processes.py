@@ -224,6 +224,7 @@ class Cluster:
             "controller.listener.names": "CONTROLLER",
             "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
             "listeners": f"{'CONTROLLER' if is_controller else 'PLAINTEXT'}://127.0.0.1:{port}",
+            "metadata.max.idle.interval.ms": "100",  # who waits for the next commit waits a fifth as long
         }
         if self.static_voters:
             properties["controller.quorum.voters"] = ",".join(f"{n}@{a}" for n, a in enumerate(addresses, 1))

@@ -165,8 +165,8 @@ def test_a_broker_of_another_cluster_never_registers_and_says_why(tmp_path: Path
             node.start()
         (broker,) = cluster.broker_nodes
         broker.format(cluster_id="AAAAAAAAAAAAAAAAAAAAAw")
-        broker.properties["initial.broker.registration.timeout.ms"] = "10000"
+        broker.properties["initial.broker.registration.timeout.ms"] = "5000"
         broker.start()
         assert broker.wait(120) != 0
         assert "belongs to another cluster than this node" in broker.log()
-        assert "not registered within 10 seconds" in broker.log()
+        assert "not registered within 5 seconds" in broker.log()

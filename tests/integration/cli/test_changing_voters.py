@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -18,27 +17,13 @@ pytestmark = pytest.mark.integration
 STRANGER = DirectoryId(Uuid.of(7, 7))
 
 
-@pytest.fixture
-def quorum(tmp_path: Path) -> Iterator[MixedQuorum]:
-    """Three voters, an observer with id 4, and broker 11."""
-    with MixedQuorum(tmp_path, "OOO", spares="O", brokers=1) as running:
+@pytest.fixture(scope="module")
+def quorum(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MixedQuorum]:
+    """Three voters, an observer with id 4, and broker 11. All but the last test leave it so."""
+    with MixedQuorum(tmp_path_factory.mktemp("voters"), "OOO", spares="O", brokers=1) as running:
         running.start([1, 2, 3, 4, 11])
         running.cluster.wait_until_unfenced()
         yield running
-
-
-@pytest.mark.timeout(300)
-def test_a_controller_is_added_and_the_leader_removed_through_a_broker(quorum: MixedQuorum) -> None:
-    quorum.wait_until_following([1, 2, 3, 4])
-    directory, where = quorum.directory_id(4), f"CONTROLLER://{quorum.node(4).endpoint}"
-    added = quorum.add(4, via="server")
-    assert added == (0, f"Added controller 4 with directory id {directory} and endpoints: {where}\n", "")
-    assert quorum.voters() == {1, 2, 3, 4}
-    leader = quorum.leader()
-    gone = quorum.remove(leader, via="server")
-    assert gone == (0, f"Removed  KRaft controller {leader} with directory id {quorum.directory_id(leader)}\n", "")
-    quorum.wait_for_voters({1, 2, 3, 4} - {leader})
-    assert quorum.leader(other_than=leader) != leader
 
 
 @pytest.mark.timeout(300)
@@ -96,3 +81,17 @@ def test_the_admin_client_changes_voters_and_raises_what_the_leader_refuses(quor
 
     asyncio.run(change())
     assert quorum.voters() == {1, 2, 3}
+
+
+@pytest.mark.timeout(300)
+def test_a_controller_is_added_and_the_leader_removed_through_a_broker(quorum: MixedQuorum) -> None:
+    quorum.wait_until_following([1, 2, 3, 4])
+    directory, where = quorum.directory_id(4), f"CONTROLLER://{quorum.node(4).endpoint}"
+    added = quorum.add(4, via="server")
+    assert added == (0, f"Added controller 4 with directory id {directory} and endpoints: {where}\n", "")
+    assert quorum.voters() == {1, 2, 3, 4}
+    leader = quorum.leader()
+    gone = quorum.remove(leader, via="server")
+    assert gone == (0, f"Removed  KRaft controller {leader} with directory id {quorum.directory_id(leader)}\n", "")
+    quorum.wait_for_voters({1, 2, 3, 4} - {leader})
+    assert quorum.leader(other_than=leader) != leader

@@ -242,7 +242,7 @@ def test_a_small_file_that_cannot_be_read_is_named_and_left_as_it_is(tmp_path: P
 
 def test_a_full_disk_ends_the_process_and_everything_acknowledged_is_there_after_it(tmp_path: Path) -> None:
     """A limit on file sizes is a full disk to the process: a write fails. It must not go on, and must not have lied."""
-    with Cluster(tmp_path) as cluster:
+    with Cluster(tmp_path, extra={"metadata.max.idle.interval.ms": "20"}) as cluster:
         cluster.format()
         node = cluster.nodes[1]
         node.wrapper = ("prlimit", "--fsize=8192")

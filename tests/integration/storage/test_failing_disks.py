@@ -24,9 +24,7 @@ def faults_of(node: NodeProcess) -> Path:
 
 
 def with_faults(cluster: Cluster) -> None:
-    """Each node's system calls ask its file of faults; something is committed twenty times a second."""
     for node in cluster.nodes.values():
-        node.properties.setdefault("metadata.max.idle.interval.ms", "50")
         node.environment = {
             **ENVIRONMENT,
             "PYTHONPATH": str(FAULTY),
