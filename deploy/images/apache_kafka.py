@@ -11,7 +11,8 @@ from pathlib import Path
 from deploy.images import bytecode, java, oci, spec
 
 VERSION = "4.3.1"
-REFERENCE = f"localhost/apache-kafka:{VERSION}"
+VERSIONS = {"apache-kafka": VERSION, "apache-kafka-4.2": "4.2.0"}
+"""Image to release: the one that everything is compared with, and the one before, to upgrade from."""
 JAVA_MODULES = (
     "java.base", "java.logging", "java.management", "java.naming", "java.security.jgss", "java.security.sasl",
     "java.sql", "java.xml", "jdk.crypto.ec", "jdk.management", "jdk.naming.dns", "jdk.net", "jdk.unsupported",
@@ -78,17 +79,22 @@ def shell_entries() -> Iterable[oci.Entry]:
         yield oci.Entry(f"bin/{command}", link="busybox")
 
 
-def jars_folder() -> Path:
-    return bytecode.cache_home().parent / f"apache-kafka-{VERSION}" / "lib"
+def reference(name: str) -> str:
+    return f"localhost/apache-kafka:{VERSIONS[name]}"
 
 
-def write(cache: Path, base: oci.Layer, output: Path) -> str:
-    jars = jars_folder()
+def jars_folder(version: str) -> Path:
+    return bytecode.cache_home().parent / f"apache-kafka-{version}" / "lib"
+
+
+def write(name: str, cache: Path, base: oci.Layer, output: Path) -> str:
+    version = VERSIONS[name]
+    jars = jars_folder(version)
     if not any(jars.glob("kafka_2.13-*.jar")):
         pom = "tests/support/apache_kafka/pom.xml"
         raise ApacheKafkaError(
-            f"Apache Kafka's jars are not in {jars}: mvn -q -B -f {pom} dependency:copy-dependencies "
-            f"-DincludeScope=runtime -DoutputDirectory={jars}"
+            f"Apache Kafka's jars are not in {jars}: mvn -q -B -f {pom} -Dkafka.version={version} "
+            f"dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory={jars}"
         )
     with tempfile.TemporaryDirectory(dir=cache) as folder:
         shell = oci.write_layer(Path(folder) / "shell.layer", [*shell_entries(), *java.libraries()])
@@ -103,4 +109,4 @@ def write(cache: Path, base: oci.Layer, output: Path) -> str:
                 "LANG=C.UTF-8",
             ),
         )
-        return oci.write_image(output, REFERENCE, (base, java.layer(cache, JAVA_MODULES), shell, kafka), config)
+        return oci.write_image(output, reference(name), (base, java.layer(cache, JAVA_MODULES), shell, kafka), config)

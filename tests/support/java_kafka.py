@@ -53,9 +53,27 @@ class JavaUnavailable(Exception):
     """Java, Maven or the jars are missing; the message says which and what to install."""
 
 
-def cache_directory() -> Path:
+def cache_directory(version: str = VERSION) -> Path:
     root = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
-    return root / "quorate" / f"apache-kafka-{VERSION}"
+    return root / "quorate" / f"apache-kafka-{version}"
+
+
+def fetch(version: str) -> Path:
+    """The folder of this release's jars, from Maven once a machine. Raises JavaUnavailable."""
+    library, complete = cache_directory(version) / "lib", cache_directory(version) / "complete"
+    if complete.exists():
+        return library
+    if shutil.which("mvn") is None:
+        raise JavaUnavailable("no mvn on PATH: install maven, it fetches Apache Kafka's jars")
+    library.mkdir(parents=True, exist_ok=True)
+    fetched = subprocess.run(
+        ["mvn", "-q", "-B", "-f", str(POM), f"-Dkafka.version={version}", "dependency:copy-dependencies",
+         "-DincludeScope=runtime", f"-DoutputDirectory={library}"],
+        capture_output=True, text=True, timeout=540, check=False)  # fmt: skip
+    if fetched.returncode != 0:
+        raise JavaUnavailable(f"Maven could not fetch Apache Kafka {version}: {fetched.stdout[-500:]}")
+    complete.touch()
+    return library
 
 
 @cache
@@ -63,19 +81,7 @@ def class_path() -> str:
     """The jars, sorted, fetched on first use. Raises JavaUnavailable."""
     if shutil.which("java") is None:
         raise JavaUnavailable("no java on PATH: install openjdk-17-jre-headless")
-    library = cache_directory() / "lib"
-    complete = cache_directory() / "complete"
-    if not complete.exists():
-        if shutil.which("mvn") is None:
-            raise JavaUnavailable("no mvn on PATH: install maven, it fetches Apache Kafka's jars")
-        library.mkdir(parents=True, exist_ok=True)
-        fetched = subprocess.run(
-            ["mvn", "-q", "-B", "-f", str(POM), "dependency:copy-dependencies", "-DincludeScope=runtime",
-             f"-DoutputDirectory={library}"],
-            capture_output=True, text=True, timeout=540, check=False)  # fmt: skip
-        if fetched.returncode != 0:
-            raise JavaUnavailable(f"Maven could not fetch Apache Kafka {VERSION}: {fetched.stdout[-500:]}")
-        complete.touch()
+    library = fetch(VERSION)
     jars = sorted(str(jar) for jar in library.glob("*.jar"))
     logging = cache_directory() / "log4j2.xml"
     if not logging.exists():
