@@ -20,6 +20,7 @@ class ElectedByVotes:
 
     def after_step(self, world: World, machine: Machine) -> None:
         assert machine.node is not None
+        self.after_save(world, machine)  # A vote whose saving was interrupted is found at the next start, or not.
         role = machine.node.meta.replica.role
         if not isinstance(role, Leader):
             return
