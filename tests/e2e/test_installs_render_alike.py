@@ -93,6 +93,7 @@ def test_the_api_server_takes_every_object_of_the_base(kubernetes: Kubernetes, t
         ("nonsense=1", "nonsense"),
         ("image.nonsense=x", "nonsense"),
         ("replicas=0", "replicas"),
+        ("monitoring.rules=true", "rules"),
         ("watchNamespaces={Not_A_Name}", "watchNamespaces"),
         ("image.digest=sha256:12", "digest"),
     ],
@@ -114,6 +115,27 @@ def test_the_resource_definition_is_upgraded_and_survives_an_uninstall_unless_to
     )
     assert [each["metadata"].get("annotations") for each in yaml.safe_load_all(text) if each] == [None, None]
     assert not [key for key in helm(kubernetes, "--set", "crds.install=false") if key[0] == "CustomResourceDefinition"]
+
+
+def test_monitoring_is_rendered_when_asked_for_and_only_then(kubernetes: Kubernetes) -> None:
+    asked = ("--set", "monitoring.rules=Enabled,monitoring.dashboards=Enabled,monitoring.podMonitor=Enabled", "--set", "monitoring.labels.team=kafka")  # fmt: skip
+    objects = helm(kubernetes, *asked)
+    added = set(objects) - set(helm(kubernetes))
+    assert sorted((kind, name) for kind, _, name in added) == [
+        ("ConfigMap", "kraft-operator-dashboard-operator"),
+        ("ConfigMap", "kraft-operator-dashboard-quorum"),
+        ("PodMonitor", "kraft-operator"),
+        ("PodMonitor", "kraft-operator-nodes"),
+        ("PrometheusRule", "kraft-operator-operator"),
+        ("PrometheusRule", "kraft-operator-quorum"),
+    ]
+    for part, file in (("quorum", "rules.yaml"), ("operator", "operator-rules.yaml")):
+        rule = objects["PrometheusRule", "kraft-operator", f"kraft-operator-{part}"]
+        assert rule["spec"] == yaml.safe_load((ROOT / "deploy" / "monitoring" / file).read_text())
+        assert rule["metadata"]["labels"]["team"] == "kafka"
+    here = helm(kubernetes, *asked, "--set", "watchNamespaces={kafka}")
+    monitor = here["PodMonitor", "kraft-operator", "kraft-operator-nodes"]
+    assert monitor["spec"]["namespaceSelector"] == {"matchNames": ["kafka"]}
 
 
 def test_the_guards_in_the_pods_run_the_operators_own_image(kubernetes: Kubernetes) -> None:
