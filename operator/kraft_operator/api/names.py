@@ -14,6 +14,7 @@ API_VERSION: Final = f"{GROUP}/{VERSION}"
 KIND: Final = "KRaftCluster"
 PLURAL: Final = "kraftclusters"
 OPERATIONS: Final = "kraftoperations"
+OPERATION_KIND: Final = "KRaftOperation"
 
 FIELD_MANAGER: Final = "kraft-operator"
 CONTROLLER_ROLE: Final = "controller"

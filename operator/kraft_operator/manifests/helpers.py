@@ -45,7 +45,8 @@ class Task:
         return f"{cluster}-{self.what}-{self.node_id}-{digest}"
 
 
-def helper_pod(cluster: KRaftCluster, images: Images, task: Task) -> Manifest:
+def helper_pod(cluster: KRaftCluster, images: Images, task: Task, asked_by: tuple[str, str] | None = None) -> Manifest:
+    """`asked_by`: name and UID of the KRaftOperation, with which the pod goes; without one it goes with the cluster."""
     source = SOURCE_PATH if task.source is not None else DATA_PATH
     environment = {"LOG_DIRECTORY": LOG_PATH, "SOURCE": LOG_PATH.replace(DATA_PATH, source), **task.environment}
     spec: Manifest = {
@@ -90,10 +91,14 @@ def helper_pod(cluster: KRaftCluster, images: Images, task: Task) -> Manifest:
                 LABEL_OPERATION: task.operation,
                 "app.kubernetes.io/managed-by": names.FIELD_MANAGER,
             },
-            "ownerReferences": [owner_reference(cluster)],
+            "ownerReferences": [_operation(*asked_by) if asked_by is not None else owner_reference(cluster)],
         },
         "spec": spec,
     }
+
+
+def _operation(name: str, uid: str) -> Manifest:
+    return {"apiVersion": names.API_VERSION, "kind": names.OPERATION_KIND, "name": name, "uid": uid}
 
 
 def _plain(values: Mapping[str, str]) -> Sequence[Manifest]:

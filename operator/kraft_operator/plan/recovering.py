@@ -177,10 +177,11 @@ def _key(helper: Helper) -> VoterKey:
 
 
 def _copy(now: Situation, claim: Claim, helper: Helper) -> LogCopy | None:
-    """A copy that counts: of this node, under the directory that the ledger knows. One that the ledger knows to have been longer is an
-    old copy: its log may be read, but it is no voter that remembers."""
+    """A copy that counts: of this node, and not written off. One that the ledger knows to have been longer is an old copy: its log may be
+    read, but it is no voter that remembers. What its process said before it was stopped, and what the ledger saw of it, is known of it, too."""
     report, ledger = helper.report, now.ledger
     assert ledger is not None
+    assert ledger.recovery is not None
     if report is None or report.state is not State.COPY or report.node_id != claim.node_id:
         return None
     entry = ledger.entry(claim.node_id)
@@ -193,6 +194,9 @@ def _copy(now: Situation, claim: Claim, helper: Helper) -> LogCopy | None:
         and entry.directory_id == report.directory_id
         and reached >= (entry.min_epoch, entry.min_offset)
     )
+    spoken = next((each for each in ledger.recovery.witnesses if each.node_id == claim.node_id), None)
+    known = [report.known, spoken.known if spoken is not None else 0]
+    known += [entry.min_offset] if remembers and entry is not None else []
     return LogCopy(
         claim.node_id,
         copies_of.Role.VOTER if remembers else copies_of.Role.BROKER,
@@ -201,8 +205,8 @@ def _copy(now: Situation, claim: Claim, helper: Helper) -> LogCopy | None:
         report.end,
         report.last_epoch,
         report.start,
-        report.known,
-        report.promised,
+        max(known),
+        max(report.promised, spoken.promised if spoken is not None else 0),
         report.voters,
     )
 
@@ -389,7 +393,8 @@ def next_generation(now: Situation, ledger: Ledger, recovery: Recovery, choice: 
 
 
 def _run(now: Situation, task: Task, why: str, claim: Mapping[str, Any] | None = None) -> RunHelper:
-    manifest = helper_pod(now.cluster, now.images, task)
+    asked = asked_for(now)
+    manifest = helper_pod(now.cluster, now.images, task, (asked.name, asked.uid) if asked is not None else None)
     return RunHelper(manifest["metadata"]["name"], manifest, claim, f"node {task.node_id}: {why}")
 
 
