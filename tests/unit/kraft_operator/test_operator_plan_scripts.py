@@ -305,6 +305,8 @@ class Script:
             return self.names.setdefault(match.group(), f"id{len(self.names) + 1}")
 
         line = re.sub(r"(?<=revision )[0-9a-f]{12}\b", name, line)
+        line = re.sub(r"(-(?:survey|recover|set-aside)-\d+)-[0-9a-f]{8}\b", r"\1", line)
+        line = re.sub(r"(--approve |\()[0-9a-f]{12}\b", r"\1HASH", line)
 
         def plan(match: re.Match[str]) -> str:
             known = sum(each.startswith("plan") for each in self.names.values())
