@@ -43,7 +43,9 @@ class Operators:
         self.stop()
         self._port += 1
         self.current = self._stack.enter_context(
-            operator(self._namespace, self._folder, self._images, failpoints=failpoints, port=self._port, lease="10 8 1")
+            operator(
+                self._namespace, self._folder, self._images, failpoints=failpoints, port=self._port, lease="10 8 1"
+            )
         )
         return self.current
 
@@ -176,6 +178,29 @@ def test_all_controllers_lost_are_recovered_from_a_broker(story: Story, operator
     assert {name: described(story, name) for name in names} == before
     assert {state for _, state in voters(story).values()} == {"Live"}
     create(story, "five")
+
+
+def claim_uid(story: Story, node_id: int) -> str:
+    found = story.kubernetes.gateway.get(CLAIM, story.namespace, f"data-{story.name}-controller-{node_id}-0")
+    return str(found["metadata"]["uid"])
+
+
+def test_a_live_voter_gets_another_disk_because_somebody_asks(story: Story, operators: Operators) -> None:
+    story.await_ready()
+    before, claim = voters(story), claim_uid(story, 1)
+    spec = {"clusterName": story.name, "type": "ReplaceVoter", "nodeID": 1}
+    meta = {"name": "another-disk", "namespace": story.namespace}
+    body: Object = {"apiVersion": OPERATION.api, "kind": OPERATION.kind, "metadata": meta, "spec": spec}
+    story.kubernetes.gateway.create(OPERATION, story.namespace, body)
+    done = eventually("the voter is replaced", lambda: finished(story), 300)
+    assert done["phase"] == "Succeeded", done
+    assert [each["state"] for each in done["steps"]] == ["Done"] * 4
+    after = voters(story)
+    assert after[1][0] != before[1][0]
+    assert {node: after[node] for node in (0, 2)} == {node: before[node] for node in (0, 2)}
+    assert claim_uid(story, 1) != claim
+    assert before[1][0] in done["proof"]
+    story.await_ready()
 
 
 def test_an_old_majority_that_returns_is_refused(

@@ -64,6 +64,7 @@ STORIES: Final = (
     Story(
         "test_spark_on_kubernetes.py", 75, always=True
     ),  # issue 6: one job of the pipeline on the devcluster in every run
+    Story("test_helm_lifecycle.py", 60),
     Story("test_operator_refusals.py", 40),
     Story("test_crd_fields.py", 60),
     Story("test_images_run.py", 60),
@@ -77,6 +78,7 @@ STORIES: Final = (
     Story("test_operator_recovery.py", 80, "two_of_three"),
     Story("test_operator_recovery.py", 60, "all_controllers"),
     Story("test_operator_recovery.py", 150, "old_majority"),
+    Story("test_operator_recovery.py", 45, "another_disk"),
     Story("test_operator_lost_voters.py", 60, "emptied_in_place"),
     Story("test_operator_lost_voters.py", 90, "older_copy"),
     Story("test_operator_lost_voters.py", 60, "two_exchanged"),
