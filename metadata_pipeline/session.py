@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from metadata_pipeline.problems import PipelineError
+from metadata_pipeline.problems import PipelineError, reason
 
 OLDEST_JAVA: Final = 17
 LOCAL: Final = "local[*]"
@@ -124,9 +124,8 @@ def _remote(builder: Any, server: str) -> Session:
             f"a client of Spark Connect needs more than pyspark ({missing})", "pip install 'quorate[pipeline,connect]'"
         ) from missing
     except Exception as error:
-        why = (str(error).splitlines() or [type(error).__name__])[0]
         raise PipelineError(
-            f"no Spark Connect server answers at {server}: {why}", "start one, or mend the address"
+            f"no Spark Connect server answers at {server}: {reason(error)}", "start one, or mend the address"
         ) from error
 
 

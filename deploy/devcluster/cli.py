@@ -31,6 +31,7 @@ def parser() -> argparse.ArgumentParser:
     commands.add_parser("clean", help="remove the cache of built programs")
     load = commands.add_parser("load", help="load image archives into every node")
     load.add_argument("images", nargs="+", type=Path, metavar="IMAGE.tar")
+    load.add_argument("--node", help="into this node alone, for example node1")
     logs = commands.add_parser("logs", help="the last lines of the programs' logs")
     logs.add_argument("program", nargs="?", help="only this program's, for example kubelet-2; whole")
     for name, text in (("stop-node", "cut a node's power"), ("start-node", "give a node its power back")):
@@ -144,8 +145,9 @@ def _clean(_options: argparse.Namespace) -> int:
 
 def _load(options: argparse.Namespace) -> int:
     instance, report = cluster.required(options.name), reporter()
+    node = cluster.node_named(instance, options.node) if options.node else None
     for image in options.images:
-        cluster.load_image(instance, image, report)
+        cluster.load_image(instance, image, report, node)
     return 0
 
 

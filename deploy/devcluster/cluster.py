@@ -235,8 +235,9 @@ def enter(instance: Instance, command: Iterable[str], *, folder: Path | None = N
     return namespaces.enter_command(pid, tuple(command), folder=folder or Path.cwd())
 
 
-def load_image(instance: Instance, image: Path, progress: Progress) -> None:
-    """Imports an image archive into the container runtime of every node."""
+def load_image(instance: Instance, image: Path, progress: Progress, node: Node | None = None) -> None:
+    """Imports an image archive into the container runtime of every node, or of one."""
+    nodes = instance.nodes if node is None else (node,)
     if not image.exists():
         raise ClusterError(f"no such image archive: {image}")
     imports = {
@@ -244,12 +245,12 @@ def load_image(instance: Instance, image: Path, progress: Progress) -> None:
             enter(instance, keeper.import_command(node, image.resolve())), env=namespaces.environment(instance),
             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
         )
-        for node in instance.nodes
+        for node in nodes
     }  # fmt: skip
     complaints = {node.name: process.communicate()[1] for node, process in imports.items()}
     if any(process.returncode for process in imports.values()):
         raise ClusterError(f"{image} could not be loaded: {complaints}")
-    progress(f"loaded {image.name} into {len(imports)} nodes")
+    progress(f"loaded {image.name} into {', '.join(node.name for node in nodes)}")
 
 
 def node_named(instance: Instance, name: str) -> Node:

@@ -1,10 +1,12 @@
-"""What the image of the pipeline has beside libraries and code: Java, linked of the modules that Spark needs.
+"""What the image of the pipeline has beside libraries and code: Java, linked of the modules that Spark needs, and what Java calls.
 
 Spark comes from its Python package: that has every jar, those for Kubernetes too. Its start scripts, which need a bash,
 are replaced by a program of ours; see `metadata_pipeline/container.py`.
 """
 
+import shutil
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 from deploy.images import java, oci
@@ -20,10 +22,17 @@ JAVA_MODULES = (
 
 
 def layers(cache: Path) -> tuple[oci.Layer, ...]:
-    """Java and its shared library, each remembered."""
-    shared = cache / "libstdc++.layer"
+    """Java is remembered; the rest is small."""
+    beside = cache / "beside-java.layer"
     with tempfile.TemporaryDirectory(dir=cache) as folder:
         part = Path(folder) / "part"
-        oci.write_layer(part, java.libraries())
-        part.rename(shared)
-    return java.layer(cache, JAVA_MODULES), oci.existing_layer(shared)
+        oci.write_layer(part, [*java.libraries(), *programs()])
+        part.rename(beside)
+    return java.layer(cache, JAVA_MODULES), oci.existing_layer(beside)
+
+
+def programs() -> Iterable[oci.Entry]:
+    """Hadoop runs chmod for every file that it makes on a file system of the machine."""
+    if (chmod := shutil.which("chmod")) is None:
+        raise java.JavaError("chmod is missing: apt-get install coreutils")
+    yield oci.Entry("usr/local/bin/chmod", 0o755, source=Path(chmod).resolve())

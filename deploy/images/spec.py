@@ -142,7 +142,6 @@ SPARK = Image(
         # Not for a pipeline: examples, scripts for shells, an interactive Scala, the state store of stateful streams.
         "pyspark/bin/*", "pyspark/sbin", "pyspark/examples", "pyspark/data", "pyspark/jars/connect-repl",
         "pyspark/jars/rocksdbjni-*", "pyarrow/include", "pyarrow/libarrow_flight.*", "pyarrow/_flight*",
-        "pyarrow/libarrow_substrait.*", "pyarrow/_substrait*",
     ),
     environment=(
         ("PATH", f"/usr/local/bin:{JAVA_HOME}/bin:/usr/bin:/bin"),

@@ -23,7 +23,7 @@ from metadata_pipeline.jobs.plan import PACK_BYTES, Part, Sources, new_parts, pa
 from metadata_pipeline.lake.commits import CommitConflict, read_commits, write_commit
 from metadata_pipeline.lake.entries import Commit, CopyFacts, Trouble, Truncation
 from metadata_pipeline.lake.state import LakeState, replay
-from metadata_pipeline.problems import PipelineError
+from metadata_pipeline.problems import PipelineError, reason
 from metadata_pipeline.progress import tracked
 from metadata_pipeline.redaction import new_key
 from metadata_pipeline.sources.faults import ListingError
@@ -178,7 +178,7 @@ def _explained(error: Exception) -> PipelineError:
     """A failed Spark job in one sentence: the last line of the worker's traceback, or Spark's own first line."""
     text = str(error)
     told = [line.strip() for line in text.splitlines() if "PipelineError:" in line or "Error: " in line]
-    why = told[-1] if told else (text.splitlines() or [type(error).__name__])[0]
+    why = told[-1] if told else reason(error)
     return PipelineError(
         f"a task failed, nothing was committed: {why.rpartition('PipelineError: ')[2]}",
         "mend the cause, then run the same command again",

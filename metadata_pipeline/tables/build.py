@@ -22,7 +22,7 @@ from metadata_pipeline.lake.entries import Commit, LakeFile
 from metadata_pipeline.lake.files import DATA
 from metadata_pipeline.lake.reading import read_level
 from metadata_pipeline.lake.state import LakeState, replay
-from metadata_pipeline.problems import PipelineError
+from metadata_pipeline.problems import PipelineError, reason
 from metadata_pipeline.progress import tracked
 from metadata_pipeline.tables import entities
 from metadata_pipeline.tables.committed import Cluster, clusters, register
@@ -131,9 +131,8 @@ def write_frame(lake: Path, table: str, run: str, frame: Any) -> list[LakeFile]:
     try:
         frame.write.option("compression", "zstd").parquet(str(directory))
     except Exception as error:
-        why = (str(error).splitlines() or [type(error).__name__])[0]
         raise PipelineError(
-            f"table {table} cannot be made: {why}", "nothing was committed; mend the cause and run again"
+            f"table {table} cannot be made: {reason(error)}", "nothing was committed; mend the cause and run again"
         ) from error
     return [
         LakeFile(str(path.relative_to(lake)), table, pq.read_metadata(path).num_rows, path.stat().st_size)

@@ -11,7 +11,7 @@ import yaml
 
 from deploy.images import spec
 from metadata_pipeline.cli import parser
-from metadata_pipeline.container import command, launched, launcher
+from metadata_pipeline.container import command, launched, launcher, scala_version
 
 SPARK = Path(__file__).parents[3] / "deploy" / "spark"
 ENVIRONMENT = {
@@ -55,6 +55,12 @@ def test_a_submission_becomes_what_sparks_launcher_says() -> None:
         "x.py",
     ]
     assert launched(b"a warning\n\0\n/java/bin/java\0-cp\0a b\0x\ny\0") == ["/java/bin/java", "-cp", "a b", "x\ny"]
+
+
+def test_sparks_launcher_is_told_which_scala_its_jars_are_of(tmp_path: Path) -> None:
+    (tmp_path / "jars").mkdir()
+    (tmp_path / "jars" / "spark-core_2.13-4.3.0.jar").touch()
+    assert scala_version(tmp_path) == "2.13"
 
 
 @pytest.mark.parametrize("told", [b"", b"Error: no\n", b"\0\ncut off"])

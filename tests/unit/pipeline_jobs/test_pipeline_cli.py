@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from metadata_pipeline.cli import main, parse_point, render_rows
-from metadata_pipeline.problems import PipelineError
+from metadata_pipeline.problems import PipelineError, reason
 from metadata_pipeline.progress import bar
 from metadata_pipeline.session import find_java, settings
 from support.log_fleet import History, disks
@@ -75,6 +75,28 @@ def test_points_are_offsets_or_times() -> None:
     assert parse_point("c@2026-11-01T03:00") == ("c", None, datetime(2026, 11, 1, 3, tzinfo=UTC))
     with pytest.raises(PipelineError):
         parse_point("c@tomorrow")
+
+
+@pytest.mark.parametrize(
+    ("told", "why"),
+    [
+        (
+            (
+                "An error occurred while calling o1.parquet.\n: org.x.SparkException: failed\n\tat a.b\nCaused by: java.io.IOException: "
+                "no\n\tat c.d\nCaused by: java.io.IOException: error=2, chmod\n\t... 3 more"
+            ),
+            "java.io.IOException: error=2, chmod",
+        ),
+        (
+            "An error occurred while calling o1.sql.\n: org.x.AnalysisException: no such column\n\tat a.b",
+            "org.x.AnalysisException: no such column",
+        ),
+        ("[TABLE_NOT_FOUND] x\nmore", "[TABLE_NOT_FOUND] x"),
+        ("", "ValueError"),
+    ],
+)
+def test_a_failure_inside_spark_is_told_by_its_innermost_cause(told: str, why: str) -> None:
+    assert reason(ValueError(told)) == why
 
 
 def test_the_bar_shows_how_far_it_is() -> None:
