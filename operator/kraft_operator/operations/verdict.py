@@ -160,7 +160,8 @@ def _fork(copies: Sequence[LogCopy]) -> Finding | None:
     for at, one in enumerate(copies):
         for other in copies[at + 1 :]:
             both = min(_known(one), _known(other))
-            if both > start and one.digests.get(both) != other.digests.get(both):
+            mine, theirs = one.digests.get(both), other.digests.get(both)
+            if both > start and (mine is None or mine != theirs):
                 text = (
                     f"nodes {one.node_id} and {other.node_id} both know offset {both} to be committed and hold different records "
                     "below it: this is no history of Raft, and no seed can be chosen"
@@ -174,7 +175,10 @@ def _holds(copy: LogCopy, longest: LogCopy, copies: Sequence[LogCopy]) -> bool:
     point = _known(longest)
     if copy.end < point:
         return False
-    return point <= common_start(copies) or copy.digests.get(point) == longest.digests.get(point)
+    if copy is longest or point <= common_start(copies):
+        return True
+    mine = copy.digests.get(point)
+    return mine is not None and mine == longest.digests.get(point)
 
 
 def _voters_alive(voters: Iterable[VoterKey], copies: Iterable[LogCopy]) -> set[VoterKey]:

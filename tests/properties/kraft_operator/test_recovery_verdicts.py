@@ -173,6 +173,9 @@ def test_copies_that_differ_below_what_both_know_are_a_fork() -> None:
     assert judge([one, other]).judged is Judged.FORKED
     assert judge([one, replace(other, cluster_id="z")]).judged is Judged.FORKED
     assert judge([one, replace(other, known=0)]).seed == one
+    silent = replace(one, digests={}), replace(other, digests={})
+    assert judge(silent).judged is Judged.FORKED, "what was not compared is not equal"
+    assert judge([silent[0], replace(silent[1], known=0, last_epoch=9)]).seed == silent[0]
 
 
 def test_a_digest_names_the_verdict_and_what_it_rests_on() -> None:
