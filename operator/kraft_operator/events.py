@@ -32,6 +32,7 @@ MAX_NOTE: Final = 1000
 WARNED: Final = (
     "SpecValid",
     "PlanApproved",
+    "EndpointsConsistent",
     "StorageHealthy",
     "MembershipSynced",
     "PodsHealthy",

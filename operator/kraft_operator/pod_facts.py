@@ -19,7 +19,7 @@ Object = Mapping[str, Any]
 MAIN: Final = "kafka"
 HARMLESS: Final = frozenset({"PodInitializing", "ContainerCreating", ""})
 NUDGE_ANNOTATION: Final = f"{names.GROUP}/nudge"
-IDENTITY_KEYS: Final = ("cluster-id", "node-id", "directory-id", "nonce", "pvc-uid", "generation")
+IDENTITY_KEYS: Final = ("cluster-id", "node-id", "directory-id", "nonce", "pvc-uid", "endpoint", "generation")
 
 
 def node_id_of(item: Object) -> int | None:

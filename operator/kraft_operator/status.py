@@ -30,6 +30,7 @@ HEALTHY: Final = {
     Topic.ROLLOUT: ("Complete", "every pod runs the newest revision of its node"),
     Topic.PODS: ("Healthy", "no pod is in trouble"),
     Topic.VERSIONS: ("Final", "nothing that the resource asks for is left to be made final"),
+    Topic.ENDPOINTS: ("Consistent", "every voter is where the metadata log says"),
     Topic.REGISTRATIONS: ("Clean", "whoever is registered is a node of this cluster"),
 }
 ASIDE: Final = (Topic.VERSIONS.value, Topic.REGISTRATIONS.value)

@@ -12,7 +12,7 @@ Every pair stands alone. Lines:
     leader N, voter N STATE|gone, observer N caught-up|behind|removed-one
     pod N gone|terminating|unready|pending|old|overdue|stuck, pod N trouble REASON,
     pod N disk VERDICT [DIRECTORY|ran|behind|same-pod]      a new pod (or the same one) waits at its gate
-    claim N gone|new|terminating|unmarked|foreign|swapped|copied, volume N remains, node-of N lost|silent
+    claim N gone|new|terminating|unmarked|foreign|swapped|copied|from-elsewhere, volume N remains, node-of N lost|silent
     broker N fenced|unregistered|absent, broker N holds TOPIC, broker N risks PARTITION, brokers unknown
     ledger lost|forgets N|gives-up N|writes-off N DIRECTORY|reached N EPOCH OFFSET|unproven N
     child KIND/NAME gone|edited|stray, set N gone, rack N ZONE, owners UID
@@ -367,6 +367,10 @@ def claim_look(seen: Observed, node_id: int, how: str) -> Observed:
             mine = replace(mine, identity={**mine.identity, "cluster-id": "another-cluster"})
         case "swapped":
             mine = replace(mine, identity={**mine.identity, "node-id": "7"})
+        case "from-elsewhere":
+            mine = replace(
+                mine, identity={**mine.identity, "endpoint": "d-controller-0-0.d-nodes.m.svc.cluster.local:9093"}
+            )
         case "copied":
             mine = replace(mine, identity={**mine.identity, "pvc-uid": "another-claim"})
         case _:

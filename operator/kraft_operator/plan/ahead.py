@@ -164,7 +164,7 @@ def _controllers(now: Situation, ledger: Ledger) -> Iterator[PlanStep]:
     for entry, loss in lost.items():
         yield _removed_as_lost(entry, loss)
         if entry.node_id in wanted:
-            yield from _joining(now, ledger, entry.node_id)
+            yield from _joining(now, ledger, entry.node_id, entry)
     gone = {entry.node_id for entry in lost}
     for node_id in group.node_ids:
         voter = quorum.voter(node_id)
@@ -229,16 +229,16 @@ def _removed(node_id: int, directory_id: str, *, live: bool, reason: str) -> Pla
     )  # fmt: skip
 
 
-def _joining(now: Situation, ledger: Ledger, node_id: int) -> Iterator[PlanStep]:
-    """From no disk, or one that was written off, to a voter."""
+def _joining(now: Situation, ledger: Ledger, node_id: int, lost: Entry | None = None) -> Iterator[PlanStep]:
+    """From no disk, or one that was written off, to a voter; `lost` is what the ledger says of a disk that is given up only now."""
     group, entry = now.cluster.spec.controllers, ledger.entry(node_id)
-    if (claim := _in_the_way(now, ledger, node_id)) is not None:
+    if (claim := _in_the_way(now, ledger, node_id, lost)) is not None:
         reason = "it holds, or is bound to, a directory that was given up"
         yield PlanStep(
             f"discard/{node_id}", "DiscardClaim", f"PersistentVolumeClaim/{claim}", reason,
             "its directory is written off in the ledger", risk=Risk.DATA_LOSS,
         )  # fmt: skip
-    fresh = entry is None or entry.directory_id is None or _is_lost(now, entry)
+    fresh = entry is None or entry.directory_id is None or lost is not None
     if fresh:
         yield _grant(now, group, node_id)
     seen = [] if fresh or entry is None else [
@@ -253,23 +253,22 @@ def _joining(now: Situation, ledger: Ledger, node_id: int) -> Iterator[PlanStep]
     )
 
 
-def _is_lost(now: Situation, entry: Entry) -> bool:
-    return loss_of(entry, now.observed, now.cluster.spec.recovery.node_gone) is not None
-
-
-def _in_the_way(now: Situation, ledger: Ledger, node_id: int) -> str | None:
-    """The claim of a node whose volume is out of reach for good, or holds what was (or is about to be) written off."""
-    entry = ledger.entry(node_id)
+def _in_the_way(now: Situation, ledger: Ledger, node_id: int, lost: Entry | None) -> str | None:
+    """The claim of a node whose volume is out of reach for good, or holds what was (or, of one that is lost, will be) written off."""
     claim = now.observed.claim(names.claim_name(now.cluster.name, now.cluster.spec.controllers.name, node_id))
-    if entry is None or claim is None or claim.terminating:
+    if claim is None or claim.terminating:
         return None
-    known = {each.pvc_uid for each in ledger.written_off}
-    if claim.uid not in known and claim.uid != entry.pvc_uid:
+    given_up = [(each.pvc_uid, each.directory_id) for each in ledger.written_off if each.node_id == node_id]
+    given_up += [(lost.pvc_uid, lost.directory_id)] if lost is not None and lost.directory_id else []
+    if claim.uid not in {claimed for claimed, _ in given_up}:
         return None
     pod = now.observed.pod(node_id)
     report = pod.inspect if pod is not None and pod.gate_waits else None
-    given_up = {each.directory_id for each in ledger.written_off if each.node_id == node_id} | {entry.directory_id}
-    held = report is not None and report.verdict is not Disk.EMPTY and report.directory_id in given_up - {None}
+    held = (
+        report is not None
+        and report.verdict is not Disk.EMPTY
+        and report.directory_id in {each for _, each in given_up}
+    )
     return claim.name if claim.volume in now.observed.stranded or held else None
 
 

@@ -11,8 +11,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from kraft_operator.actions import AnnotateClaim, TellRack
+from kraft_operator.api.spec import Role
 from kraft_operator.ledger import Entry, Formation, Ledger, StepKind, WrittenOff
 from kraft_operator.observed import Pod, Quorum, QuorumState
+from kraft_operator.plan.endpoints import ENDPOINT, voter_endpoint
 from kraft_operator.plan.situation import NOTHING, Progress, Situation, Verdict
 from storage_guard.formats import Report
 from storage_guard.formats import Verdict as Disk
@@ -51,6 +53,8 @@ def annotate_claims(now: Situation) -> Verdict:
             "directory-id": entry.directory_id,
             "pvc-uid": claim.uid,
         } | ({"nonce": entry.nonce} if entry.nonce else {})
+        if entry.role == Role.CONTROLLER.value:
+            wanted[ENDPOINT] = voter_endpoint(now.cluster, entry.node_id)
         wanted |= {"generation": str(now.ledger.generation)} if now.ledger.generation > 1 else {}
         if any(claim.identity.get(key) != value for key, value in wanted.items()):
             reason = f"node {entry.node_id} keeps directory {entry.directory_id} on it"

@@ -23,6 +23,7 @@ from kraft_operator.plan.adoption import (
 )
 from kraft_operator.plan.approval import UNDER_WAY, held_back, keep_budget, nodes_that_are, waiting
 from kraft_operator.plan.children import sync_children
+from kraft_operator.plan.endpoints import refuse_moved_voters
 from kraft_operator.plan.exposure import find_addresses
 from kraft_operator.plan.grants import grant_disks, nudge_gates, restart_stuck_gates, start_formation
 from kraft_operator.plan.health import report_pods
@@ -56,6 +57,7 @@ RULES: Final[tuple[Rule, ...]] = (
     report_pods,
     hold_while_suspended,
     wait_for_the_past_to_go,
+    refuse_moved_voters,
     find_the_ledger,
     refuse_another_cluster_id,
     refuse_taken_node_ids,

@@ -44,6 +44,7 @@ class Topic(StrEnum):
     PODS = "PodsHealthy"
     VERSIONS = "VersionFinalized"
     REGISTRATIONS = "RegistrationsClean"
+    ENDPOINTS = "EndpointsConsistent"
     SUSPENDED = "Suspended"
     HIBERNATED = "Hibernated"
     MANUAL = "ManualInterventionRequired"

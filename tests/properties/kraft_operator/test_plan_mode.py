@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 import pytest
-from hypothesis import HealthCheck, given, note, settings
+from hypothesis import HealthCheck, example, given, note, settings
 from hypothesis import strategies as st
 
 from kraft_operator.actions import Action, AnnotateClaim, ApplyChild, NudgePod, TellRack, WriteLedger
@@ -150,6 +150,7 @@ def test_a_cluster_that_nobody_approved_is_not_even_begun() -> None:
 
 
 @given(st.lists(st.tuples(st.sampled_from(EDITS[:-2]), st.integers(0, 3)), min_size=1, max_size=4))
+@example([("shrink controllers", 1), ("shrink controllers", 1), ("grow brokers", 0)])  # a node came back with its disk
 @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
 def test_one_approval_is_enough_for_a_way_on_which_nothing_goes_wrong(history: list[tuple[str, int]]) -> None:
     """Also for edits in the middle of another's way: each edit needs one approval, no more, and ends where mode Apply ends."""
