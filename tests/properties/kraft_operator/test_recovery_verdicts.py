@@ -29,7 +29,7 @@ from support.raft_copies import Entry, Raft
 
 pytestmark = pytest.mark.properties
 
-EXAMPLES = 5000 if os.environ.get("QUORATE_SOAK") else 400
+EXAMPLES = 5000 if os.environ.get("QUORATE_SOAK") else 200
 NODE = st.integers(0, 6)
 STEP = st.one_of(
     st.tuples(st.just("elect"), NODE, st.sets(NODE, max_size=5)),
