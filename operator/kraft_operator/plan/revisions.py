@@ -185,15 +185,17 @@ def _candidates(now: Situation, group: Group, revision: str) -> Iterator[_Candid
 
 
 def _speaks_against(now: Situation, ledger: Ledger, group: Group, candidate: _Candidate) -> bool:
-    """Its not serving is the revision's doing. Without a quorum nobody serves; then only what the pod itself says counts."""
+    """Its not serving is the revision's doing. Without a quorum nobody serves: then only what a controller's pod itself says counts."""
     if candidate.serves is not False or _excused(ledger, candidate):
         return False
     if candidate.pod is None:
         return True
     if _kept_away(now, candidate.pod):
         return False
-    alone = group.role is Role.CONTROLLER and len(ledger.controllers or ledger.initial_controllers) == 1
-    return alone or candidate.pod.trouble is not None or now.observed.quorum.state is QuorumState.AVAILABLE
+    if now.observed.quorum.state is QuorumState.AVAILABLE:
+        return True
+    alone = len(ledger.controllers or ledger.initial_controllers) == 1
+    return group.role is Role.CONTROLLER and (alone or candidate.pod.trouble is not None)
 
 
 def _excused(ledger: Ledger, candidate: _Candidate) -> bool:

@@ -107,6 +107,7 @@ RECOVERY: Final[tuple[Rule, ...]] = (
     refuse_another_cluster_id,
     settle_the_journal,
     attend_operations,
+    judge_revisions,
     choose_controllers,
     choose_brokers,
     recover_quorum,
