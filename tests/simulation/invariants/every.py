@@ -17,6 +17,7 @@ from simulation.invariants.log_agreement import LogAgreement
 from simulation.invariants.own_epoch_first import OwnEpochFirst
 from simulation.invariants.persisted_epoch import PersistedEpoch
 from simulation.invariants.roles_fit import RolesFit
+from simulation.invariants.serves_what_was_written import ServesWhatWasWritten
 from simulation.invariants.snapshot_agreement import SnapshotAgreement
 from simulation.invariants.snapshots import Snapshots
 from simulation.invariants.vote_promise import VotePromise
@@ -45,6 +46,7 @@ def every_invariant() -> list[Invariant]:
         VoteRemembered(),
         ElectedByVotes(),
         EpochsFitLog(),
+        ServesWhatWasWritten(),
         AnswersAreCommitted(),
         Convergence(),
     ]

@@ -6,6 +6,7 @@ from zlib import crc32
 
 from controller_runtime.identifiers import NodeId, Offset
 from controller_runtime.protocol.record_batch import batch_headers
+from controller_runtime.storage.errors import CorruptFile
 from support.simulation.machine import Machine
 from support.simulation.world import Violation, World
 
@@ -25,7 +26,12 @@ class LogAgreement:
         # Effects that a running save holds back are not in the log yet.
         bound = min(high_watermark, machine.log.end_offset)
         while at < bound:
-            data = machine.log.read(at, 1 << 20)
+            try:
+                data = machine.log.read(at, 1 << 20)
+            except CorruptFile:
+                if not machine.disk.is_rotten:
+                    raise
+                return
             for header in batch_headers(data):
                 if header.next_offset > bound:
                     self.position[key] = at

@@ -24,6 +24,8 @@ class Inode:
     durable: bytearray = field(default_factory=bytearray)
     unsynced: list[tuple[int, bytes | None]] = field(default_factory=list)
     """Writes (position, bytes) and truncations (size, None) since the last sync."""
+    rotten: bool = False
+    """A bit of it turned over."""
 
     def write(self, position: int, data: bytes) -> None:
         self.unsynced.append((position, data))
@@ -173,9 +175,25 @@ class SimDisk:
     def take(self, other: SimDisk) -> None:
         """All that is readable on another disk now, and nothing else."""
         self.kill()
-        self._names = {path: Inode(bytearray(of.data), bytearray(of.data)) for path, of in other._names.items()}
+        self._names = {
+            path: Inode(bytearray(of.data), bytearray(of.data), rotten=of.rotten) for path, of in other._names.items()
+        }
         self._durable_names, self._changes = dict(self._names), []
         self._directories = set(other._directories)
+
+    # Bit rot.
+
+    def rot(self, path: str, rng: Random) -> None:
+        """One bit of a file that was synced turns over."""
+        inode = self._names[path]
+        at, bit = rng.randrange(len(inode.durable)), 1 << rng.randrange(8)
+        for data in (inode.data, inode.durable):
+            data[at] ^= bit
+        inode.rotten = True
+
+    @property
+    def is_rotten(self) -> bool:
+        return any(inode.rotten for inode in self._names.values())
 
     # FileSystem.
 

@@ -185,6 +185,13 @@ def lose_disk(schedule: Schedule, rng: Random) -> None:
     schedule.boot_later(machine.id, rng.choice((0.05, 0.5, 2.0)) * rng.random())
 
 
+def rot_bits(schedule: Schedule, rng: Random) -> None:
+    """A bit of a closed segment turns over. The node may go on, or find it at its next start and refuse: then its disk is replaced."""
+    machine = any_up(schedule, rng)
+    if machine is not None and schedule.may_lose(machine) and machine.rot(rng):
+        schedule.world.trace(f"n{machine.id}: a bit of a closed segment turns over")
+
+
 def back_up(schedule: Schedule, rng: Random) -> None:
     """Copy the disk of a node that never voted; when there is a copy already, restore it."""
     for node in schedule.world.fleet.observers:
@@ -210,6 +217,9 @@ def change_voters(schedule: Schedule, rng: Random) -> None:
     schedule.operator.act(rng)
 
 
+ROT: Final = "bit rot"
+"""In schedules of its own only (`plan.rotting_plan`): a disk must have been at work for long before it has closed segments."""
+
 FAULTS: Final[dict[str, Fault]] = {
     "kill": kill,
     "power loss": lose_power,
@@ -230,6 +240,7 @@ FAULTS: Final[dict[str, Fault]] = {
     "full disk": fill_disk,
     "lost disk": lose_disk,
     "older copy": back_up,
+    ROT: rot_bits,
     "voters": change_voters,
 }
 

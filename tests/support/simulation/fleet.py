@@ -59,6 +59,8 @@ class Fleet:
     """Every node writes a snapshot after so many bytes of log; 0 means never."""
     metadata_version: str = "4.3"
     """Below 3.7 controllers do not register themselves."""
+    scrub_ms: int = 10_000
+    """Between two slices of what is read again, to find bit rot."""
     fetch_bytes: int = 1 << 20
     """How much one Fetch or FetchSnapshot brings at most."""
 

@@ -60,7 +60,8 @@ from controller_runtime.storage.formatting import load_bootstrap_values
 from controller_runtime.storage.metadata_log import LogConfig, MetadataLog, PendingWrite
 from controller_runtime.storage.quorum_state import QuorumState, load_quorum_state, save_quorum_state
 from controller_runtime.storage.snapshot_writer import SnapshotWrite
-from support.simulation.disk import Crashed, SimDisk
+from controller_runtime.values import replace
+from support.simulation.disk import Crashed, SimDisk, SimFile
 from support.simulation.fleet import CLUSTER_ID, DATA, LISTENER, LOG, Fleet, directory_of, endpoint_of
 
 if TYPE_CHECKING:
@@ -264,9 +265,10 @@ class Machine:
         controller = ControllerConfig(self.id, CLUSTER_ID, records, no_op_interval_s=timings.no_op_interval_s)
         incarnation = Uuid(self.rng.randbytes(16))
         identity = ControllerIdentity(self.id, incarnation, ((LISTENER, endpoint_of(self.id), 0),))
-        snapshots = SnapshotConfig()
+        snapshots = SnapshotConfig(scrub_interval_ms=self.fleet.scrub_ms)
         if self.fleet.snapshot_bytes:
-            snapshots = SnapshotConfig(self.fleet.snapshot_bytes, retention_bytes=2 * self.fleet.snapshot_bytes)
+            retention = 2 * self.fleet.snapshot_bytes
+            snapshots = replace(snapshots, max_new_bytes=self.fleet.snapshot_bytes, retention_bytes=retention)
         return NodeConfig(raft, controller, identity, self.fleet.static_voters(), snapshots)
 
     def _chance(self) -> Chance:
@@ -282,6 +284,23 @@ class Machine:
         else:
             self.disk.kill()
         self._end()
+
+    def rot(self, rng: Random) -> bool:
+        """A bit of a closed segment turns over, if there is one: of what is committed, so that no truncation makes it the end of the log."""
+        if self.log is None or self.node is None:
+            return False
+        committed = self.node.meta.high_watermark
+        closed = [
+            segment
+            for segment in self.log._segments[:-1]
+            if isinstance(segment.file, SimFile)
+            and segment.end_offset <= committed
+            and segment.file.durable_size() == segment.size > 0
+        ]
+        if not closed:
+            return False
+        self.disk.rot(rng.choice(closed).path, rng)
+        return True
 
     def fail(self) -> None:
         """The process ends because its disk refused a write or a sync; nothing is tried again."""
@@ -342,7 +361,11 @@ class Machine:
             event = self._events.popleft()
             if world.tracer is not None:
                 world.trace_event(self, event)
-            self._take(self._step(event))
+            try:
+                self._take(self._step(event))
+            except CorruptFile as error:
+                self._damaged(error)
+                break
             world.after_step(self)
         self._stepping = False
         if self.node is not None:
@@ -364,6 +387,12 @@ class Machine:
                 self.world.trace_event(self, following)
         self.taken += together[1:]
         return self.node.step_requests(together, self.now, self.wall)
+
+    def _damaged(self, error: CorruptFile) -> None:
+        """What must be readable is not: the driver ends the process."""
+        if not self.disk.is_rotten:
+            raise error
+        self.world.disk_failed(self, error)
 
     def resume(self) -> None:
         self._settle()

@@ -72,10 +72,10 @@ class Operator(Asker):
 
     def _change(self, voters: VoterSet, rng: Random) -> Message | None:
         machines = self.world.machines
-        lost = [v.key for v in voters.voters if machines[v.key.node_id].key != v.key]
+        lost = [v.key for v in voters.voters if not holds(machines[v.key.node_id], v.key)]
         if lost:
             return _remove(rng.choice(lost))
-        others = [m for m in self.world.up if m.id not in voters.ids]
+        others = [m for m in self.world.up if m.id not in voters.ids and not m.disk.is_rotten]
         if others and (len(voters) < 3 or rng.random() < 0.6):
             return _add(rng.choice(others).key)
         return _remove(rng.choice(voters.voters).key) if len(voters) > 1 else None
@@ -129,7 +129,9 @@ def _remove(key: ReplicaKey) -> RemoveRaftVoterRequest:
 
 
 def holds(machine: Machine, key: ReplicaKey) -> bool:
-    """Whether the disk that this voter was is still in its machine."""
+    """Whether the disk that this voter was is still in its machine, and may be read at a start."""
+    if machine.disk.is_rotten:
+        return False
     if key.directory_id == NO_DIRECTORY:
         return machine.generation == 0
     return machine.key == key

@@ -11,7 +11,7 @@ from random import Random
 from typing import Final
 
 from controller_runtime.identifiers import NodeId
-from support.simulation.faults import FAULTS, LATE_FAULTS
+from support.simulation.faults import FAULTS, LATE_FAULTS, ROT
 from support.simulation.fleet import Fleet, Timings
 
 
@@ -113,6 +113,16 @@ def plan_of(seed: int) -> Plan:
     )
 
 
+def rotting_plan(number: int) -> Plan:
+    """A schedule of its own, in which bits of closed segments turn over: small segments, so that there are some, and voters that can be replaced."""
+    plan = plan_of(number * PER_STORY)
+    rng = Random(number ^ 0x207)
+    fleet = replace(plan.fleet, segment_bytes=1 << 10, dynamic=True, scrub_ms=rng.choice((100, 300, 10_000)))
+    rot = tuple(Fault(rng.uniform(0.2, 1.0) * plan.duration_s, ROT, rng.getrandbits(32)) for _ in range(4))
+    faults = tuple(sorted(plan.faults + rot, key=lambda fault: fault.at))
+    return replace(plan, fleet=fleet, settled=True, used=True, faults=faults)
+
+
 def random_fleet(rng: Random) -> Fleet:
     count = rng.choices((1, 2, 3, 4, 5), (6, 14, 69, 3, 8))[0]
     voters = tuple(NodeId(n) for n in range(1, count + 1))
@@ -146,7 +156,7 @@ def random_timings(rng: Random) -> Timings:
 
 def random_faults(rng: Random, duration_s: float, pace_s: float, *, settled: bool) -> tuple[Fault, ...]:
     """Some kinds, each with its own weight, at random moments."""
-    possible = sorted(FAULTS)
+    possible = sorted(FAULTS.keys() - {ROT})
     kinds = rng.sample(possible, rng.randint(1, len(possible)))
     weights = [rng.choice((0.2, 1.0, 3.0)) for _ in kinds]
     if rng.random() < 0.35:

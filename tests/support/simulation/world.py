@@ -30,7 +30,7 @@ from controller_runtime.node.events import (
 )
 from controller_runtime.protocol.messages.vote_request import VoteRequest
 from controller_runtime.protocol.schema import Message
-from controller_runtime.storage.errors import DiskFailed
+from controller_runtime.storage.errors import CorruptFile, DiskFailed
 from support.simulation.fleet import LISTENER, Fleet, endpoint_of
 from support.simulation.machine import Machine
 from support.simulation.network import Network
@@ -195,6 +195,14 @@ class World:
         except DiskFailed as error:  # Recovery writes too.
             self.trace(f"n{node} does not start: {error}")
             machine.fail()
+            self.ended.add(node)
+            return
+        except CorruptFile as error:
+            if not machine.disk.is_rotten:
+                raise
+            self.trace(f"n{node} refuses to start, and gets a new disk: {error}")
+            machine.fail()
+            machine.replace_disk()
             self.ended.add(node)
             return
         self.after_step(machine)
