@@ -70,7 +70,12 @@ def flaw_table(level: Level, segment: Segment, flaw: Flaw, options: ReadOptions)
 def batch_table(batches: Batches, options: ReadOptions) -> pa.RecordBatch:
     headers, count = batches.headers, len(batches)
     bases = headers["base_offset"].astype(np.int64)
-    readable = np.array([fault is None or fault[0] not in UNDECODED for fault in batches.faults], np.bool_)
+    sound = batches.sound
+    readable = (
+        np.ones(count, np.bool_)
+        if sound
+        else np.array([fault is None or fault[0] not in UNDECODED for fault in batches.faults], np.bool_)
+    )
     known = None if readable.all() else readable
     attributes = headers["attributes"].astype(np.int16)
 
@@ -103,6 +108,9 @@ def batch_table(batches: Batches, options: ReadOptions) -> pa.RecordBatch:
         "fault": lambda: listed([None if fault is None else str(fault[0]) for fault in batches.faults], pa.string()),
         "detail": lambda: listed([None if fault is None else fault[1] for fault in batches.faults], pa.string()),
     }
+    if sound:
+        del makers["fault"], makers["detail"]
+        makers["valid"] = partial(constant, True, count, pa.bool_())
     return assemble("batches", options, count, makers)
 
 

@@ -84,9 +84,8 @@ def checksums(data: bytes, positions: Ints, sizes: Ints) -> npt.NDArray[np.uint3
     view = memoryview(data)
     starts = (positions + CRC_START).tolist()
     ends = (positions + sizes).tolist()
-    return np.fromiter(
-        (crc32c(view[start:end]) for start, end in zip(starts, ends, strict=True)), np.uint32, count=len(positions)
-    )
+    bodies = map(view.__getitem__, map(slice, starts, ends))  # no step of Python's own for each batch
+    return np.fromiter(map(crc32c, bodies), np.uint32, count=len(positions))
 
 
 def faults_of(headers: Any, crcs: npt.NDArray[np.uint32]) -> list[tuple[Fault, str] | None]:

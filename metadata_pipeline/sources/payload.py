@@ -96,9 +96,11 @@ def _unpack(batches: Batches, codecs: Any, first: int) -> tuple[int, dict[int, b
 def _payload(batches: Batches, raw: bytes, starts: Ints, ends: Ints) -> Payload:
     headers = batches.headers
     data = np.frombuffer(raw, np.uint8)
-    readable = np.array([not _unreadable(fault) for fault in batches.faults], np.bool_)
-    ends = np.where(readable, ends, starts)
-    counts = np.where(readable, headers["record_count"].astype(np.int64), 0)
+    counts = headers["record_count"].astype(np.int64)
+    if not batches.sound:
+        readable = np.array([not _unreadable(fault) for fault in batches.faults], np.bool_)
+        ends = np.where(readable, ends, starts)
+        counts = np.where(readable, counts, 0)
     frames = find_records(raw, data, starts, ends, counts)
     base = headers["base_offset"].astype(np.int64)[frames.batch]
     stamp = headers["base_timestamp"].astype(np.int64)[frames.batch] + frames.timestamp_delta

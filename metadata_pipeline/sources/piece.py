@@ -35,6 +35,11 @@ class Batches:
         return len(self.starts)
 
     @property
+    def sound(self) -> bool:
+        """Whether nothing is wrong with any of them, as nearly always."""
+        return not any(self.faults)
+
+    @property
     def is_log(self) -> bool:
         """Logs and snapshots are never together: their offsets mean different things."""
         return self.segments[0].kind == "log"

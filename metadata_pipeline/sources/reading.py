@@ -15,6 +15,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from metadata_pipeline.schemas import Level
@@ -181,7 +182,7 @@ def _judge(segment: Segment, piece: Piece, check: OffsetCheck) -> Batches:
     sizes = np.diff(np.append(starts, piece.end))
     crcs = checksums(piece.data, starts, sizes)
     faults = faults_of(headers, crcs)
-    expected, odd = check.step(headers, np.array([fault is None for fault in faults], np.bool_))
+    expected, odd = check.step(headers, _without(faults))
     for index in np.flatnonzero(odd).tolist():
         base = int(headers[index]["base_offset"])
         faults[index] = (Fault.OFFSET, f"base offset {base}, {int(expected[index])} is where the batch before it ended")
@@ -199,7 +200,12 @@ def _wanted(batches: Batches, lowest: int | None, below: int | None, from_time_m
         keep &= bases < below
     if from_time_ms is not None:
         keep &= batches.headers["max_timestamp"] >= from_time_ms
-    return keep | np.array([fault is not None for fault in batches.faults], np.bool_)
+    return keep | ~_without(batches.faults)
+
+
+def _without(faults: list[tuple[Fault, str] | None]) -> npt.NDArray[np.bool_]:
+    """Which of them are none."""
+    return np.array([fault is None for fault in faults], np.bool_) if any(faults) else np.ones(len(faults), np.bool_)
 
 
 __all__ = [

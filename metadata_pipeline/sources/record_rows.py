@@ -62,6 +62,8 @@ def record_tables(batches: Batches, options: ReadOptions) -> Iterator[pa.RecordB
 
 def _lost(payload: Payload) -> Ints:
     faults = payload.batches.faults
+    if payload.batches.sound:
+        return np.zeros(0, np.int64)
     return np.array(
         [i for i, fault in enumerate(faults) if fault is not None and fault[0] is not Fault.OFFSET], np.int64
     )
@@ -303,6 +305,8 @@ class _Block:
     def _faults(self) -> None:
         """What is wrong with whole batches, on every row of theirs that has no fault of its own."""
         faults = self.payload.batches.faults
+        if self.payload.batches.sound:
+            return
         marked = [index for index, fault in enumerate(faults) if fault is not None]
         for index in marked:
             fault = faults[index]
