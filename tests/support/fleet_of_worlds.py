@@ -1,4 +1,7 @@
-"""Many clusters behind one API: every namespace is a world of its own, and one reconciler looks after all of them."""
+"""Many clusters behind one API: every key is a world of its own, and one reconciler looks after all of them.
+
+The worlds are copies of one that is ready, and each takes itself for the only one: their names for themselves are the same, only the keys differ.
+"""
 
 from __future__ import annotations
 
@@ -7,18 +10,17 @@ from collections.abc import Collection
 from typing import Any
 
 from controller_runtime.identifiers import Endpoint
-from kraft_operator.api.parse import parse_cluster
 from kraft_operator.events import Recorder
 from kraft_operator.keys import Key
-from kraft_operator.kube import CLUSTER
+from kraft_operator.lease import Term
 from kraft_operator.metrics import Metrics
 from kraft_operator.observed import Brokers, Quorum
 from kraft_operator.quorum import Addresses
 from kraft_operator.reconcile import Reconciler
 from kraft_operator.settings import Settings
-from support.operator_world import PASS_SECONDS, World, resource
+from support.operator_world import PASS_SECONDS, World
 from support.world_api import WorldApi
-from support.world_runs import Held, Lease, Run, Term
+from support.world_runs import Held, Lease, Run
 
 
 class Fleet:
@@ -28,7 +30,7 @@ class Fleet:
         self.keys = tuple(Key(f"n{number}", "c") for number in range(count))
         first = Run(WorldApi(World()))
         first.settle()
-        self.apis = {key: self._copy(first.api, key) for key in self.keys}
+        self.apis = {key: copy.deepcopy(first.api) for key in self.keys}
         self.now = first.now
         self.current = self.keys[0]
         holder = Held(Lease("a", 1), Term("a", 1))
@@ -43,16 +45,6 @@ class Fleet:
             Recorder(this, "a"),
             lambda: self.now,
         )
-
-    @staticmethod
-    def _copy(api: WorldApi, key: Key) -> WorldApi:
-        """A cluster that is ready, in another namespace: its objects are made anew by the first passes there."""
-        body = {"apiVersion": CLUSTER.api, "kind": CLUSTER.kind, **copy.deepcopy(resource())}
-        body["metadata"]["namespace"] = key.namespace
-        found = copy.deepcopy(api)
-        found.resource = body
-        found.world.cluster = parse_cluster(body)
-        return found
 
     def reconcile(self, key: Key) -> None:
         self.current = key
