@@ -133,7 +133,7 @@ def test_two_of_three_lost_with_the_leader_are_recovered_after_approval(
     assert {each["nodeID"] for each in verdict["copies"]} == {survivor, 100, 101}
     assert verdict["verdict"] in ("NoObservedLoss", "Unknown")
     assert {node: story.directories()[node] for node in old} == {node: each[0] for node, each in old.items()}
-    assert not [name for name in story.pods() if "-controller-" in name and "survey" not in name], "they are not held"
+    assert not [each for each in story.pods() if each.startswith(f"{story.name}-controller-")], "they are not held"
     waiting = story.await_condition("ManualInterventionRequired", "True", "RecoveryWaitsForApproval", 60)
     assert verdict["hash"] in waiting["message"]
 
@@ -143,7 +143,7 @@ def test_two_of_three_lost_with_the_leader_are_recovered_after_approval(
         meta = operation(story)["metadata"]
         marks = {"kraft.quorate.dev/approve": verdict["hash"]}
         story.kubernetes.gateway.annotate(OPERATION, story.namespace, meta["name"], marks, uid=meta["uid"])
-        eventually(f"the operator ends at {failpoint}", doomed.ended, 120)
+        eventually(f"the operator ends at {failpoint}", doomed.ended, 240)
     operators.start()
     done = eventually("the recovery ends", lambda: finished(story), 300)
     assert done["phase"] == "Succeeded", done
@@ -203,18 +203,19 @@ def test_a_live_voter_gets_another_disk_because_somebody_asks(story: Story, oper
     story.await_ready()
 
 
+def asleep(story: Story) -> None:
+    story.apply(lifecycle={"state": "Hibernated"})
+    prefix = f"{story.name}-controller-"
+    eventually("the controllers sleep", lambda: not [each for each in story.pods() if each.startswith(prefix)], 240)
+
+
 def test_an_old_majority_that_returns_is_refused(
     story: Story, operators: Operators, kubernetes: Kubernetes, tmp_path: Path
 ) -> None:
     """Two controllers' disks of the generation before are put where the new ones are."""
     if kubernetes.context is not None:
         pytest.skip("the disks of another cluster are out of reach")
-    story.apply(lifecycle={"state": "Hibernated"})
-    eventually(
-        "the cluster sleeps",
-        lambda: not [each for each in story.pods() if "survey" not in each and f"{story.name}-controller" in each],
-        120,
-    )
+    asleep(story)
     kept = {}
     for node_id in (0, 1):
         root = disk(story, node_id)
@@ -229,12 +230,7 @@ def test_an_old_majority_that_returns_is_refused(
     ask(story, operation(story)["status"]["verdict"]["hash"])
     story.await_ready()
     before = story.directories()
-    story.apply(lifecycle={"state": "Hibernated"})
-    eventually(
-        "the cluster sleeps",
-        lambda: not [each for each in story.pods() if f"{story.name}-controller" in each and "survey" not in each],
-        120,
-    )
+    asleep(story)
     aside = {}
     for node_id in (0, 1):
         root = disk(story, node_id)
@@ -247,12 +243,7 @@ def test_an_old_majority_that_returns_is_refused(
         assert f"{story.name}-controller-{node_id}-0" in found["message"]
     assert story.condition("QuorumAvailable")["status"] != "True"
     assert story.directories() == before
-    story.apply(lifecycle={"state": "Hibernated"})
-    eventually(
-        "the cluster sleeps",
-        lambda: not [each for each in story.pods() if f"{story.name}-controller" in each and "survey" not in each],
-        120,
-    )
+    asleep(story)
     for node_id in (0, 1):
         root = disk(story, node_id)
         shutil.rmtree(root)
