@@ -67,7 +67,7 @@ def recover_quorum(now: Situation) -> Verdict:
     answer = _staged(now, ledger, ledger.recovery)
     what = f"KRaftOperation {ledger.operation.name if ledger.operation else '?'} recovers the quorum"
     finding = Finding(Topic.MEMBERSHIP, "RecoveringQuorum", what, "quorum")
-    waits = _waits_for_approval(now)
+    waits = _waits_for_approval(now) if answer.ledger is None else ()
     return replace(answer, ledger=answer.ledger or ledger, nodes=held, findings=(finding, *waits, *answer.findings))
 
 

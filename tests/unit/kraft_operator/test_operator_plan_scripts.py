@@ -211,6 +211,8 @@ class Script:
                 return "rollout", {"strategy": "OnDelete"}
             case "treat-as-lost":
                 return "recoveryPolicy", {"nodeGone": "TreatAsLost"}
+            case "proven":
+                return "recoveryPolicy", {"quorumLoss": "ProvenOnly"}
             case "report":
                 return "recoveryPolicy", {"lostDisk": "Report"}
             case _:
