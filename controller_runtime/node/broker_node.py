@@ -6,7 +6,7 @@ Long logs are replayed in pieces, one per step, so that clients are answered mea
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import cast
 
 from controller_runtime.identifiers import Instant, Offset, WallClock
@@ -88,6 +88,11 @@ class BrokerNode:
     def applied_timestamp(self) -> int:
         """The wall clock of the newest batch in the image, ms; -1: none."""
         return self._feed.last_timestamp
+
+    @property
+    def replayed_batches(self) -> tuple[int, Sequence[int]]:
+        """How many this process replayed, and how many records the newest had; for metrics."""
+        return self._feed.batches, self._feed.batch_sizes
 
     @property
     def loaded_snapshots(self) -> int:

@@ -169,6 +169,11 @@ class ControllerNode:
         return self._feed.elections
 
     @property
+    def replayed_batches(self) -> tuple[int, Sequence[int]]:
+        """How many this process replayed, and how many records the newest had; for metrics."""
+        return self._feed.batches, self._feed.batch_sizes
+
+    @property
     def loaded_snapshots(self) -> int:
         return self._feed.loaded_snapshots
 

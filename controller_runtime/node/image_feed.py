@@ -7,6 +7,7 @@ What is met is what every node of the quorum meets: a record that cannot be repl
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from itertools import islice
 from typing import Final
@@ -25,6 +26,8 @@ from controller_runtime.protocol.record_batch import RecordBatch
 
 PIECE_BYTES: Final = 128 << 10
 """How much of the log is replayed at once; a batch is the least."""
+MAX_SIZES: Final = 512
+"""Of batches that were replayed: as many are remembered, for metrics."""
 PIECE_RECORDS: Final = 500
 """How many records of a snapshot are replayed at once: a few milliseconds."""
 
@@ -69,6 +72,10 @@ class ImageFeed:
         self.replayed_bytes = 0
         """How much of the log was replayed by this process; snapshots do not count."""
         self.elections = ElectionCounts()
+        self.batches = 0
+        """How many were replayed, control batches not counted."""
+        self.batch_sizes: deque[int] = deque(maxlen=MAX_SIZES)
+        """The records of the newest of them."""
         self.loaded_snapshots = 0
         """Kafka's HandleLoadSnapshotCount."""
         latest = meta.replica.log.latest_snapshot
@@ -107,6 +114,8 @@ class ImageFeed:
                     self.elections.about_to_replay(builder, told)
                 replay(builder, told)
             self.image = builder.freeze()
+            self.batches += 1
+            self.batch_sizes.append(batch.header.record_count)
         self.position = Offset(batch.header.next_offset)
         self.last_timestamp = batch.header.max_timestamp
         self.replayed_bytes += len(batch.data)

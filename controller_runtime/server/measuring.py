@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from controller_runtime.identifiers import Instant, WallClock
@@ -58,7 +58,7 @@ class IdleShare:
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """Milliseconds."""
+    """Of times in milliseconds, or of sizes."""
 
     count: int
     mean: float
@@ -78,9 +78,14 @@ class Durations:
         self._last.append(seconds)
 
     def distribution(self) -> Distribution:
-        ordered = sorted(self._last) or [0.0]
-        at = tuple((q, ordered[min(len(ordered) - 1, int(q * len(ordered)))] * 1000) for q in QUANTILES)
-        return Distribution(self.count, sum(ordered) / len(ordered) * 1000, ordered[-1] * 1000, at)
+        return distribution_of([seconds * 1000 for seconds in self._last], self.count)
+
+
+def distribution_of(values: Iterable[float], count: int) -> Distribution:
+    """Of the values that are remembered; `count` there were."""
+    ordered = sorted(values) or [0.0]
+    at = tuple((q, ordered[min(len(ordered) - 1, int(q * len(ordered)))]) for q in QUANTILES)
+    return Distribution(count, sum(ordered) / len(ordered), ordered[-1], at)
 
 
 class WatchedNode:

@@ -184,6 +184,11 @@ def _broker(facts: NodeFacts) -> Iterable[Sample]:
     yield Sample(jmx_name("kafka.server", "ReplicaManager", "LeaderCount"), facts.leaders)
     yield Sample(jmx_name("kafka.server", "ReplicaManager", "PartitionCount"), facts.replicas)
 
+    if facts.batch_sizes is not None:
+        yield from _distribution(
+            jmx_name("kafka.server", "BrokerMetadataListener", "MetadataBatchSizes"), facts.batch_sizes
+        )
+
     def named(attribute: str) -> str:
         return jmx_name("kafka.server", "broker-metadata-metrics", attribute)
 

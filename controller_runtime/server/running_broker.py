@@ -19,6 +19,7 @@ from controller_runtime.server.data_plane import BrokerDataPlane
 from controller_runtime.server.driver import DataPlane, StepRequests
 from controller_runtime.server.facts import LogFacts, NodeFacts, Observer, controller_facts, log_facts, resident_bytes
 from controller_runtime.server.health import Readiness
+from controller_runtime.server.measuring import Distribution, distribution_of
 from controller_runtime.server.requests import Requests
 
 
@@ -88,7 +89,13 @@ class RunningBroker:
             broker_state=service.lifecycle.state.value,
             leaders=service.partitions.leader_count,
             replicas=service.partitions.replica_count,
+            batch_sizes=self._batch_sizes(),
         )
+
+    def _batch_sizes(self) -> Distribution:
+        node = self._broker.controller if isinstance(self._broker, CombinedNode) else self._broker
+        count, sizes = node.replayed_batches
+        return distribution_of(sizes, count)
 
     def _log_facts(self) -> LogFacts:
         node = self._broker.controller if isinstance(self._broker, CombinedNode) else self._broker

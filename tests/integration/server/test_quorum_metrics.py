@@ -158,7 +158,8 @@ def test_every_value_is_provoked_and_dashboard_and_rules_find_what_they_ask_for(
         assert led[RAFT + "commit_latency_max"] >= led[RAFT + "commit_latency_avg"] > 0
         assert led[RAFT + "election_latency_max"] > 0
         assert 0 <= led[RAFT + "poll_idle_ratio_avg"] <= 1
-        assert led[CONTROLLER + "activecontrollercount"] == led[CONTROLLER + "newactivecontrollerscount"] == 1
+        assert led[CONTROLLER + "activecontrollercount"] == 1
+        assert led[CONTROLLER + "newactivecontrollerscount"] >= 1
         assert (led[CONTROLLER + "activebrokercount"], led[CONTROLLER + "fencedbrokercount"]) == (1, 0)
         assert led[CONTROLLER + 'brokerregistrationstate{broker="11"}'] == 30
         assert led[CONTROLLER + 'timesincelastheartbeatreceivedms{broker="11"}'] < 60_000
@@ -194,6 +195,9 @@ def test_every_value_is_provoked_and_dashboard_and_rules_find_what_they_ask_for(
         served = metrics(broker)
         assert served[RAFT + 'current_state{current_state="observer"}'] == 1
         assert served["kafka_server_brokermetadatametrics_last_applied_record_offset"] > 0
+        sizes = "kafka_server_brokermetadatalistener_metadatabatchsizes"
+        assert served[sizes + "_count"] > 2
+        assert served[sizes + "_max"] > 4 > served[sizes + '{quantile="0.5"}'], "the bootstrap records, and single ones"
 
         shown = {name.partition("{")[0] for one in (leader, follower, broker) for name in metrics(one)}
         asked = names_in(MONITORING / "rules.yaml") | names_in(MONITORING / "dashboard.json")
@@ -201,10 +205,16 @@ def test_every_value_is_provoked_and_dashboard_and_rules_find_what_they_ask_for(
         assert asked - shown == set()
 
         ended = metrics(follower)[channel + "connection_close_total"]
-        leader.kill()
         survivors = [node for node in cluster.controller_nodes if node is not leader]
+        known = {node.node_id: metrics(node)[CONTROLLER + "newactivecontrollerscount"] for node in survivors}
+        leader.kill()
         for node in survivors:
-            becomes(node, "learns of the next leader", lambda m: m[CONTROLLER + "newactivecontrollerscount"] == 2)
+            known_of_it = known[node.node_id]
+            becomes(
+                node,
+                "learns of the next leader",
+                lambda m, known=known_of_it: m[CONTROLLER + "newactivecontrollerscount"] > known,  # type: ignore[misc]
+            )
         becomes(follower, "lost its connections", lambda m: m[channel + "connection_close_total"] > ended)
         becomes(follower, "made others", lambda m: m[channel + "connection_creation_rate"] > 0)
 

@@ -10,7 +10,7 @@ from controller_runtime.network.client_pool import PoolCounts
 from controller_runtime.server.channel_facts import ChannelObserver
 from controller_runtime.server.facts import ControllerFacts, LogFacts, NodeFacts, RaftFacts, ReplicaFacts
 from controller_runtime.server.image_facts import ACTIVE, CONTROLLED_SHUTDOWN, FENCED, ImageFacts
-from controller_runtime.server.measuring import Durations
+from controller_runtime.server.measuring import Durations, distribution_of
 from controller_runtime.server.metrics import Sample, jmx_name, render, samples
 
 pytestmark = pytest.mark.unit
@@ -38,7 +38,7 @@ CHANNEL = ChannelObserver(0.0).read(PoolCounts(2, 5, 900, 3, 890, 90_000, 300_00
 FACTS = NodeFacts(
     node_id=1, cluster_id="c", raft=RAFT, log=LOG, image=IMAGE, controller=CONTROLLER, is_broker=True,
     connections={"CONTROLLER": 4}, outgoing=CHANNEL, resident_bytes=35_000_000, started_at_ms=1_795_220_000_500, broker_state=3, leaders=5,
-    replicas=6,
+    replicas=6, batch_sizes=distribution_of([1, 1, 8], 90),
 )  # fmt: skip
 BESIDE_A_VALUE = ("_count", "_mean", "_max")
 """What the exporter adds to the name of a meter or a histogram."""
@@ -93,6 +93,12 @@ def test_the_channel_has_totals_and_rates_and_the_sizes_of_requests() -> None:
     assert (channel("response-total"), channel("connection-close-total")) == (890, 3)
     assert (channel("incoming-byte-rate"), channel("outgoing-byte-rate")) == (30_000, 9_000)
     assert (channel("request-size-avg"), channel("request-size-max")) == (100, 4000)
+
+
+def test_a_broker_tells_how_many_records_the_batches_had() -> None:
+    bean = ("kafka.server", "BrokerMetadataListener")
+    assert value(FACTS, *bean, "MetadataBatchSizes", quantile="0.5") == 1
+    assert [value(FACTS, *bean, f"MetadataBatchSizes_{which}") for which in ("count", "max")] == [90, 8]
 
 
 def test_the_largest_request_is_that_of_the_last_minute_whoever_looked() -> None:
