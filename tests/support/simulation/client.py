@@ -180,7 +180,6 @@ class Administrator(Asker):
         self.client = client
         self.number = number
         self.names, self.history = client.names, client.history
-        self._values = 0
 
     def act(self) -> None:
         if self not in self.client.administrators:
@@ -194,8 +193,8 @@ class Administrator(Asker):
         kind = self.rng.choice(usual if self.rng.random() < 0.8 else (Kind.CREATE, Kind.DELETE, Kind.SET))
         operation = Operation(kind, self.world.time, self.number)
         if kind is Kind.SET:
-            self._values += 1
-            operation.value = str(self.number * 1_000_000 + self._values)
+            self.client.values += 1
+            operation.value = str(1_000_000 + self.client.values)
         self.history.call(name, operation)
         self._ask(name, operation)
 
@@ -279,6 +278,8 @@ class Client:
         self.names = Names()
         self.broker = Broker(world, Random(rng.random()), registered)
         self.administrators: list[Administrator] = []
+        self.values = 0
+        """Each value is set once in a story."""
         self.acknowledged = 0
         """How many changes were acknowledged."""
         world.later(0.01, self.broker.start)
