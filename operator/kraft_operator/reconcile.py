@@ -130,6 +130,7 @@ class Reconciler:
         name = decision.outline.hash
         if not name or name == (old.get("plan") or {}).get("hash") or not decision.actions:
             return
+        self.holder.require(self.settings.call_timeout)
         planned = replace(decision, ledger=sight.ledger)
         new = status.status(cluster, sight.observed, planned, old, _now())
         self._write_status(resource, new)
