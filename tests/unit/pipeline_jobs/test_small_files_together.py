@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 from metadata_pipeline.copies import CopyKey
 from metadata_pipeline.jobs.ingest import lake_key
 from metadata_pipeline.jobs.ingest_task import TaskResult, run_task
-from metadata_pipeline.jobs.plan import Part
-from metadata_pipeline.sources.segments import list_segments
+from metadata_pipeline.jobs.plan import Part, packs
+from metadata_pipeline.sources.segments import Segment, list_segments
 from support.log_fleet import Disk, History, topic
 
 
@@ -84,3 +84,20 @@ def test_files_read_together_share_a_row_group(tmp_path: Path) -> None:
     lake = tmp_path / "lake"
     together = run_task(lake, fleet(tmp_path / "fleet"), lake_key(lake))
     assert [pq.read_metadata(lake / file.path).num_row_groups for file in together.files] == [1, 1]
+
+
+def planned(*sizes: int) -> list[int]:
+    """How many tasks parts of these sizes become, by the size of each."""
+    parts = [
+        Part(CopyKey("fleet-a", node, ""), Segment(f"/n{node}/{0:020d}.log", "log", size), 0, size)
+        for node, size in enumerate(sizes)
+    ]
+    return [sum(part.size for part in pack) for pack in packs(parts)]
+
+
+def test_there_is_work_for_every_core_and_few_tasks_for_small_files() -> None:
+    assert planned(*[16 << 20] * 8) == [16 << 20] * 8, "two cores share eight segments"
+    assert planned(*[200_000] * 20) == [4_000_000], "a task costs more than a small file"
+    assert all(size <= 64 << 20 for size in planned(*[200_000] * 3000))
+    assert len(planned(*[200_000] * 3000)) < 12
+    assert planned(200 << 20, 1 << 20) == [200 << 20, 1 << 20], "a file is never cut"
