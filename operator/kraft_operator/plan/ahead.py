@@ -199,7 +199,8 @@ def _given_up(now: Situation, ledger: Ledger) -> Iterator[tuple[Entry, Loss]]:
         (entry, loss)
         for entry in ledger.entries
         if entry.role == Role.CONTROLLER.value and entry.directory_id is not None and not entry.retired
-        if (loss := loss_of(entry, now.observed, policy.node_gone)) is not None and loss.blocked is None
+        if (loss := loss_of(entry, now.observed, policy.node_gone, ledger.written_off)) is not None
+        and loss.blocked is None
     ]
     size = len(ledger.controllers or ledger.initial_controllers)
     if size - len(proven) < size // 2 + 1:

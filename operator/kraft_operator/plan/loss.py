@@ -1,17 +1,19 @@
 """Whether a voter's disk is lost: evidence, never absence.
 
 A pod that does not run, a node that is silent, a volume that cannot be reached prove nothing. What counts: the claim that the ledger knows
-is gone and its volume too; or the guard in the pod looked into the volume and found it empty, or an old copy of what it was; or the volume was on a
+is gone and its volume too; or the guard in the pod looked into the volume and found it empty, or an old copy of what it was, or one of a
+directory of this very node that was written off before; or the volume was on a
 node that is gone for good, and the resource says that this is a loss. A volume that still exists anywhere may hold the disk, and its owner is asked to
 put it back or to delete it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from kraft_operator.api.spec import NodeGone
-from kraft_operator.ledger import Entry
+from kraft_operator.ledger import Entry, WrittenOff
 from kraft_operator.observed import Observed, Pod
 from storage_guard.formats import Report
 from storage_guard.formats import Verdict as Disk
@@ -33,13 +35,15 @@ class Loss:
         return f"lost {entry.node_id} {entry.directory_id} {self.text}"
 
 
-def loss_of(entry: Entry, observed: Observed, node_gone: NodeGone = NodeGone.WAIT) -> Loss | None:
-    """None as long as nothing speaks for a loss. `entry` has a directory."""
+def loss_of(
+    entry: Entry, observed: Observed, node_gone: NodeGone = NodeGone.WAIT, gone: Collection[WrittenOff] = ()
+) -> Loss | None:
+    """None as long as nothing speaks for a loss. `entry` has a directory; `gone` are those that were written off."""
     if (away := _out_of_reach(entry, observed, node_gone)) is not None:
         return away
     pod = observed.pod(entry.node_id)
     report = _report(pod)
-    found = _found_in(entry, pod, report, observed) if pod is not None and report is not None else None
+    found = _found_in(entry, pod, report, observed, gone) if pod is not None and report is not None else None
     return found or _vanished(entry, pod, observed)
 
 
@@ -71,14 +75,19 @@ def _report(pod: Pod | None) -> Report | None:
     return pod.inspect if pod.inspect.pod_uid == pod.uid else None
 
 
-def _found_in(entry: Entry, pod: Pod, report: Report, observed: Observed) -> Loss | None:
+def _found_in(entry: Entry, pod: Pod, report: Report, observed: Observed, gone: Collection[WrittenOff]) -> Loss | None:
     claim = observed.claim(pod.claim)
     if claim is None or not claim.volume:
         return None
     if report.verdict is Disk.REGRESSED:
         return Loss(f"claim {claim.name} holds an old copy of directory {entry.directory_id}: {report.message}")
+    if report.verdict is Disk.FOREIGN and (report.disk_node_id, report.directory_id) in {
+        (each.node_id, each.directory_id) for each in gone if each.node_id == entry.node_id
+    }:
+        text = f"claim {claim.name} holds directory {report.directory_id}, which was written off, instead of {entry.directory_id}"
+        return Loss(text, None if claim.uid == entry.pvc_uid else _still_there(entry, observed))
     if report.verdict is not Disk.EMPTY:
-        return None
+        return None  # of a foreign disk somebody else is the owner, and nobody knows where ours is: it is refused, and said so
     if claim.uid == entry.pvc_uid:
         return Loss(f"claim {claim.name} is empty, it held directory {entry.directory_id}")
     text = f"claim {claim.name} is a new one (UID {claim.uid}) and empty, directory {entry.directory_id} was on {entry.pvc_uid}"

@@ -20,7 +20,7 @@ from support.world_runs import DeathAt, FrozenAt, Run, Weather
 pytestmark = pytest.mark.properties
 
 SOAK = bool(os.environ.get("QUORATE_SOAK"))
-SAMPLE = 4
+SAMPLE = 3
 """Deaths per story in `make test`, and how many stories are told; `make soak` has all of both."""
 
 
