@@ -20,7 +20,7 @@ def volumes(now: Situation) -> Iterator[PlanStep]:
         node_set = now.observed.node_set(node.node_id)
         if group is None or node_set is None or not node_set.volume_size:
             continue
-        if quantity(node_set.volume_size, "size") != quantity(group.storage.size, "size"):
+        if quantity(node_set.volume_size, "size") < quantity(group.storage.size, "size"):
             yield from _grown(now, group, node.node_id, node_set.name)
 
 
