@@ -22,6 +22,7 @@ from typing import Final
 import kopf
 
 from controller_runtime.identifiers import Uuid
+from kraft_operator import selftest
 from kraft_operator.events import Recorder
 from kraft_operator.handlers import children, clusters, operations, process
 from kraft_operator.handlers.memo import Memo
@@ -36,6 +37,7 @@ from kraft_operator.work_queue import WorkQueue
 from kraft_operator.workers import Workers
 
 logger: Final = logging.getLogger("kraft_operator")
+SELFTEST: Final = "selftest"
 HANDLERS: Final = (clusters, children, operations, process)
 """Imported for their decorators."""
 
@@ -72,16 +74,27 @@ def settings_from(arguments: list[str], environment: dict[str, str]) -> Settings
     )
 
 
+def selftest_of(settings: Settings) -> int:
+    """`kraft-operator selftest`, with the same settings: what is wrong with this installation."""
+    lease = settings.lease_namespace, settings.lease_name
+    problems = selftest.run(connect(Metrics()), lease, settings.namespaces)
+    for problem in problems:
+        print(f"selftest: {problem}")
+    print(f"selftest: {len(problems)} problems" if problems else "selftest: all is well")
+    return 1 if problems else 0
+
+
 def main(arguments: list[str] | None = None) -> int:
     logging.basicConfig(stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     for noisy in ("kopf.objects", "kopf.activities", "urllib3", "kubernetes", "controller_runtime"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
+    given = sys.argv[1:] if arguments is None else arguments
     try:
-        settings = settings_from(sys.argv[1:] if arguments is None else arguments, dict(os.environ))
+        settings = settings_from([each for each in given if each != SELFTEST], dict(os.environ))
     except BadSetting as error:
         print(f"kraft-operator: {error}", file=sys.stderr)
         return 2
-    return run(settings)
+    return selftest_of(settings) if SELFTEST in given[:1] else run(settings)
 
 
 def run(settings: Settings) -> int:

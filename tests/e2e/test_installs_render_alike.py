@@ -45,7 +45,9 @@ def without_management(part: Any) -> Any:
 
 
 def helm(kubernetes: Kubernetes, *options: str) -> Objects:
-    return by_key(kubernetes.helm("template", "kraft-operator", CHART, "--namespace", "kraft-operator", *options))
+    """Without `helm test`'s pod, which kustomize has no word for."""
+    arguments = ("kraft-operator", CHART, "--namespace", "kraft-operator", "--skip-tests")
+    return by_key(kubernetes.helm("template", *arguments, *options))
 
 
 def kustomize(kubernetes: Kubernetes, folder: str) -> Objects:

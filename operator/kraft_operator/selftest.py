@@ -1,0 +1,101 @@
+"""`kraft-operator selftest`: whether an installation can do its work, said line by line. It changes nothing.
+
+It runs with the operator's own service account (`helm test` starts it so): the resource definitions are served, the API server grants every right
+that the operator uses where it uses it, and somebody holds the Lease and has renewed it. The first thing to look at when nothing happens.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Final
+
+from kraft_operator.api import names
+from kraft_operator.kube import LEASE, Gateway, Kind, KubeError
+
+DEFINITIONS: Final = ("kraftclusters", "kraftoperations")
+CUSTOM_RESOURCE: Final = Kind(
+    "CustomResourceDefinition", "apiextensions.k8s.io/v1", "customresourcedefinitions", namespaced=False
+)
+REVIEW: Final = Kind("SelfSubjectAccessReview", "authorization.k8s.io/v1", "selfsubjectaccessreviews", namespaced=False)
+RIGHTS: Final = (
+    (names.GROUP, "kraftclusters", ("get", "list", "watch")),
+    (names.GROUP, "kraftclusters/status", ("patch",)),
+    (names.GROUP, "kraftoperations", ("get", "list", "watch")),
+    (names.GROUP, "kraftoperations/status", ("patch",)),
+    ("", "pods", ("get", "list", "watch", "patch", "delete")),
+    ("", "persistentvolumeclaims", ("get", "list", "watch", "patch", "delete")),
+    ("", "services", ("get", "list", "create", "patch", "delete")),
+    ("", "configmaps", ("get", "list", "create", "update", "patch", "delete")),
+    ("apps", "statefulsets", ("get", "list", "watch", "create", "patch", "delete")),
+    ("policy", "poddisruptionbudgets", ("get", "list", "create", "patch", "delete")),
+    ("networking.k8s.io", "networkpolicies", ("get", "list", "create", "patch", "delete")),
+    ("events.k8s.io", "events", ("create", "patch")),
+)
+"""In the namespaces of clusters: API group, resource, verbs."""
+EVERYWHERE: Final = (("", "persistentvolumes"), ("", "nodes"), ("storage.k8s.io", "storageclasses"))
+"""Without a namespace, and only read."""
+PATIENCE_S: Final = 30.0
+"""How long a new operator may take to acquire its Lease."""
+
+
+def run(kube: Gateway, lease: tuple[str, str], namespaces: Sequence[str]) -> list[str]:
+    """What is wrong, in words; nothing when all is well. `namespaces` empty: clusters may be anywhere."""
+    return [*_definitions(kube), *_rights(kube, namespaces), *_lease(kube, *lease)]
+
+
+def _definitions(kube: Gateway) -> Iterator[str]:
+    for plural in DEFINITIONS:
+        name = f"{plural}.{names.GROUP}"
+        try:
+            found = kube.get(CUSTOM_RESOURCE, None, name)
+        except KubeError as error:
+            yield f"resource definition {name}: {error}"
+            continue
+        served = [each["name"] for each in found["spec"]["versions"] if each["served"]]
+        conditions = {each["type"]: each["status"] for each in (found.get("status") or {}).get("conditions") or ()}
+        if names.VERSION not in served or conditions.get("Established") != "True":
+            yield f"resource definition {name} is not served as {names.VERSION} (served: {', '.join(served) or 'nothing'})"
+
+
+def _rights(kube: Gateway, namespaces: Sequence[str]) -> Iterator[str]:
+    for group, resource in EVERYWHERE:
+        yield from _may(kube, None, group, resource, ("get",))
+    for namespace in namespaces or (None,):
+        for group, resource, verbs in RIGHTS:
+            yield from _may(kube, namespace, group, resource, verbs)
+
+
+def _may(kube: Gateway, namespace: str | None, group: str, resource: str, verbs: Sequence[str]) -> Iterator[str]:
+    plural, _, sub = resource.partition("/")
+    asked = {"group": group, "resource": plural} | ({"subresource": sub} if sub else {})
+    where = f" in namespace {namespace}" if namespace else ""
+    for verb in verbs:
+        attributes = asked | {"verb": verb} | ({"namespace": namespace} if namespace else {})
+        body = {"apiVersion": REVIEW.api, "kind": REVIEW.kind, "spec": {"resourceAttributes": attributes}}
+        answer = kube.create(REVIEW, None, body)
+        if not (answer.get("status") or {}).get("allowed"):
+            yield f"the service account may not {verb} {resource}{f'.{group}' if group else ''}{where}"
+
+
+def _lease(kube: Gateway, namespace: str, name: str) -> Iterator[str]:
+    deadline = time.monotonic() + PATIENCE_S
+    problem = _lease_problem(kube, namespace, name)
+    while problem and time.monotonic() < deadline:
+        time.sleep(1.0)
+        problem = _lease_problem(kube, namespace, name)
+    if problem:
+        yield problem
+
+
+def _lease_problem(kube: Gateway, namespace: str, name: str) -> str | None:
+    found = kube.find(LEASE, namespace, name)
+    spec = (found or {}).get("spec") or {}
+    holder, renewed = spec.get("holderIdentity"), spec.get("renewTime")
+    if not holder or not renewed:
+        return f"nobody holds the Lease {namespace}/{name}: no operator acts"
+    age = (datetime.now(UTC) - datetime.fromisoformat(renewed)).total_seconds()
+    if age > 2 * float(spec.get("leaseDurationSeconds") or 15):
+        return f"the Lease {namespace}/{name} of {holder} was renewed {age:.0f} s ago: no operator acts"
+    return None

@@ -1,0 +1,72 @@
+"""`kraft-operator selftest` over an API made of values: every missing thing is named, and nothing is when all is there."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from kraft_operator import selftest
+from kraft_operator.kube import LEASE, Kind, NotFound, Object
+
+pytestmark = pytest.mark.unit
+
+
+class Api:
+    """Definitions that are served, rights that are granted but for some, a Lease of some age."""
+
+    def __init__(
+        self, denied: tuple[str, ...] = (), age: float = 1.0, definitions: tuple[str, ...] = selftest.DEFINITIONS
+    ) -> None:
+        self.denied, self.age, self.definitions = denied, age, definitions
+        self.asked: list[dict[str, str]] = []
+
+    def get(self, kind: Kind, namespace: str | None, name: str) -> Object:
+        if name.partition(".")[0] not in self.definitions:
+            raise NotFound(404, name)
+        conditions = [{"type": "Established", "status": "True"}]
+        return {"spec": {"versions": [{"name": "v1alpha1", "served": True}]}, "status": {"conditions": conditions}}
+
+    def find(self, kind: Kind, namespace: str | None, name: str) -> Object | None:
+        assert kind is LEASE
+        renewed = (datetime.now(UTC) - timedelta(seconds=self.age)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        return {"spec": {"holderIdentity": "a", "renewTime": renewed, "leaseDurationSeconds": 15}}
+
+    def create(self, kind: Kind, namespace: str | None, body: Object) -> Object:
+        asked = body["spec"]["resourceAttributes"]
+        self.asked.append(asked)
+        return {"status": {"allowed": f"{asked['verb']} {asked['resource']}" not in self.denied}}
+
+
+def run(api: Api, namespaces: tuple[str, ...] = ()) -> list[str]:
+    any_api: Any = api
+    return selftest.run(any_api, ("ops", "kraft-operator"), namespaces)
+
+
+@pytest.fixture(autouse=True)
+def no_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(selftest, "PATIENCE_S", 0.0)
+
+
+def test_nothing_is_wrong_with_a_whole_installation() -> None:
+    assert run(Api()) == []
+
+
+def test_a_right_that_is_missing_is_named_with_its_namespace() -> None:
+    assert run(Api(denied=("create statefulsets",)), ("kafka",)) == [
+        "the service account may not create statefulsets.apps in namespace kafka"
+    ]
+
+
+def test_rights_are_asked_for_in_every_watched_namespace_and_for_volumes_nowhere() -> None:
+    api = Api()
+    run(api, ("one", "two"))
+    assert {each.get("namespace") for each in api.asked if each["resource"] == "pods"} == {"one", "two"}
+    assert {each.get("namespace") for each in api.asked if each["resource"] == "persistentvolumes"} == {None}
+
+
+def test_a_lease_that_nobody_renews_and_a_definition_that_is_missing_are_named() -> None:
+    found = run(Api(age=120, definitions=("kraftclusters",)))
+    assert "kraftoperations.kraft.quorate.dev" in found[0]
+    assert found[1].endswith("no operator acts")
