@@ -145,3 +145,47 @@ def test_a_cluster_that_is_not_there_is_named(capsys: pytest.CaptureFixture[str]
     for command in ("plan", "approve", "logs"):
         assert asked(waiting(), command, "other")[0] == 1
         assert "no KRaftCluster other" in capsys.readouterr().err
+
+
+@pytest.fixture
+def three_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Time does not pass, and after the third look somebody interrupts."""
+    left = iter(range(2))
+
+    def interrupted(_seconds: float) -> None:
+        if next(left, None) is None:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("time.sleep", interrupted)
+
+
+@pytest.mark.usefixtures("three_looks")
+def test_watching_a_plan_shows_it_again_until_interrupted(capsys: pytest.CaptureFixture[str]) -> None:
+    told: list[str] = []
+    api: Any = waiting(**SHRINK)
+    with pytest.raises(KeyboardInterrupt):
+        run(parser().parse_args(["plan", "c", "-w"]), api, told.append)
+    assert len(told) == 3
+    assert told[0] == told[2]
+    assert told[0].startswith("\x1b[H")
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.usefixtures("three_looks")
+def test_watching_logs_tells_each_line_once() -> None:
+    told: list[str] = []
+    api: Any = waiting()
+
+    def tell(line: str) -> None:
+        told.append(line)
+        grow(api)
+
+    with pytest.raises(KeyboardInterrupt):
+        run(parser().parse_args(["logs", "c", "-n", "n", "-w"]), api, tell)
+    assert [line.split("  ")[1] for line in told] == ["leads", "n/c: AddVoter voter 3", "commits", "resigns"]
+
+
+def grow(api: Api) -> None:
+    """A line more, behind those that were read already."""
+    if "resigns" not in api.logs["c-controller-0-0"]:
+        api.logs["c-controller-0-0"] += "2026-11-21T10:00:09Z resigns\n"
