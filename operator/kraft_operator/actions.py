@@ -186,6 +186,15 @@ class RunHelper:
 
 
 @dataclass(frozen=True, slots=True)
+class EndHelper:
+    """Delete a helper pod whose word is not needed any more: as long as it is there, its claim cannot go."""
+
+    pod: str
+    uid: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class DropClaim:
     """Delete the claim of a volume that a helper saw to be empty, and that no pod uses."""
 
@@ -212,6 +221,7 @@ Action = (
     | DiscardClaim
     | RestartPod
     | RunHelper
+    | EndHelper
     | DropClaim
 )
 VOTERS_FEEL: Final = (RemoveVoter, AddVoter, DiscardClaim, RestartPod)
@@ -235,7 +245,7 @@ def target(action: Action) -> str:
             return f"StatefulSet/{action.name}"
         case AnnotateClaim() | GrowClaim() | DiscardClaim():
             return f"PersistentVolumeClaim/{action.claim}"
-        case RestartPod() | RunHelper():
+        case RestartPod() | RunHelper() | EndHelper():
             return f"Pod/{action.pod}"
         case DropClaim():
             return f"PersistentVolumeClaim/{action.claim}"

@@ -23,6 +23,7 @@ from kraft_operator.actions import (
     DeliverGrant,
     DiscardClaim,
     DropClaim,
+    EndHelper,
     FinalizeFeature,
     GrowClaim,
     MoveReplicas,
@@ -150,6 +151,9 @@ class Execution:
                 self._fenced("restart", action.step, lambda: self._restart(action))
             case RunHelper():
                 self._run_helper(action)
+            case EndHelper():
+                self.holder.require(self.call_timeout)
+                self.kube.delete(POD, self.cluster.namespace, action.pod, uid=action.uid, timeout=self.call_timeout)
             case DropClaim():
                 self.holder.require(self.call_timeout)
                 self.failpoints.hit("before_call.drop_claim")

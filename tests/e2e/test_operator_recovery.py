@@ -163,9 +163,10 @@ def finished(story: Story) -> Object | None:
 
 
 def test_all_controllers_lost_are_recovered_from_a_broker(story: Story, operators: Operators) -> None:
+    create(story, "seen", "by-brokers")
     names = topics(story, "--list").split()
     before = {name: described(story, name) for name in names}
-    assert {"one", "four"} <= set(names)
+    assert {"seen", "by-brokers"} <= set(names)
     lose(story, 0, 1, 2)
     story.await_condition("ManualInterventionRequired", "True", "QuorumLost", 180)
     ask(story)
@@ -173,7 +174,7 @@ def test_all_controllers_lost_are_recovered_from_a_broker(story: Story, operator
     assert verdict["seed"] in (100, 101)
     assert {each["role"] for each in verdict["copies"]} == {"Broker"}
     said = ask(story, verdict["hash"])
-    assert "Succeeded: generation 3" in said
+    assert "Succeeded: generation" in said
     story.await_ready()
     assert {name: described(story, name) for name in names} == before
     assert {state for _, state in voters(story).values()} == {"Live"}

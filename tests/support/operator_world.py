@@ -23,6 +23,7 @@ from kraft_operator.actions import (
     DeliverGrant,
     DiscardClaim,
     DropClaim,
+    EndHelper,
     FinalizeFeature,
     GrowClaim,
     MoveReplicas,
@@ -205,6 +206,8 @@ class World:
         self.ghosts: set[int] = set()
         self.epoch = 1
         self.helpers: dict[str, Helper] = {}
+        self.helped: dict[str, list[str]] = {}
+        """Helper pods, ended ones too, and the claims they name."""
         self.tasks: dict[str, RunHelper] = {}
         """Helper pods that have not done their task yet."""
         self.promised: dict[str, int] = {}
@@ -280,9 +283,13 @@ class World:
             self.claims[action.claim["metadata"]["name"]] = LiveClaim(self.fresh("pvc"), volume)
         self.helpers[action.pod] = Helper(action.pod, self.fresh("pod"), what, node_id, labels[LABEL_OPERATION])
         self.tasks[action.pod] = action
+        self.helped[action.pod] = self._claims_of(action)
 
     def _drop(self, action: DropClaim) -> None:
         claim = self.claims.get(action.claim)
+        used = [name for name, claims in self.helped.items() if name in self.helpers and action.claim in claims]
+        if used:
+            self.broken.append(f"{action.claim} cannot go: {used} name it")
         if claim is not None and claim.uid == action.uid:
             if self.disks[claim.volume].facts != VolumeFacts():
                 self.broken.append(f"{action.claim} was dropped and is not empty")
@@ -334,6 +341,9 @@ class World:
                 self._discard(action)
             case RunHelper():
                 self._start_helper(action)
+            case EndHelper():
+                self.helpers.pop(action.pod, None)
+                self.tasks.pop(action.pod, None)
             case DropClaim():
                 self._drop(action)
             case RestartPod():

@@ -19,6 +19,7 @@ from kraft_operator.actions import (
     DeleteChild,
     DeliverGrant,
     DiscardClaim,
+    EndHelper,
     FinalizeFeature,
     GrowClaim,
     MoveReplicas,
@@ -117,7 +118,7 @@ def _step(action: Action, now: Situation, sets: frozenset[str]) -> PlanStep | No
     match action:
         case WriteLedger() if reason == CHANGES_ITS_OWNER:
             return PlanStep("own-ledger", name, about, reason)
-        case WriteLedger() | AnnotateClaim() | TellRack() | NudgePod():
+        case WriteLedger() | AnnotateClaim() | TellRack() | NudgePod() | EndHelper():
             return None
         case ApplyChild() | DeleteChild():
             return child_step(action, now, sets)

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from kraft_operator.actions import Action, DropClaim, RunHelper
+from kraft_operator.actions import Action, DropClaim, EndHelper, RunHelper
 from kraft_operator.api import names
 from kraft_operator.api.spec import QuorumLoss, Role
 from kraft_operator.ledger import Entry, Formation, Ledger, WrittenOff
@@ -69,6 +69,16 @@ def recover_quorum(now: Situation) -> Verdict:
     finding = Finding(Topic.MEMBERSHIP, "RecoveringQuorum", what, "quorum")
     waits = _waits_for_approval(now) if answer.ledger is None else ()
     return replace(answer, ledger=answer.ledger or ledger, nodes=held, findings=(finding, *waits, *answer.findings))
+
+
+def end_helpers(now: Situation) -> Verdict:
+    """Once nobody needs their word: a claim cannot be deleted while a pod names it, not even by one that has ended."""
+    recovery = now.ledger.recovery if now.ledger is not None else None
+    if recovery is not None and recovery.stage in HELD:
+        return NOTHING
+    return Verdict(
+        actions=tuple(EndHelper(each.name, each.uid, "it has done its task") for each in now.observed.helpers)
+    )
 
 
 def _waits_for_approval(now: Situation) -> tuple[Finding, ...]:
@@ -292,7 +302,11 @@ def _force(now: Situation, ledger: Ledger, recovery: Recovery) -> Verdict:
     if claim is not None and claim.volume:
         # Bound elsewhere perhaps, and empty, as a helper saw: a new one is bound where the broker's volume is.
         reason = f"it is empty; one that can be used beside broker {choice.seed}'s takes its place"
-        return Verdict(actions=(DropClaim(claim.name, claim.uid, reason),))
+        readers = [
+            each for each in now.observed.helpers if each.node_id == choice.target and each.what == What.SURVEY.value
+        ]
+        ended = tuple(EndHelper(each.name, each.uid, "its claim has to go") for each in readers)
+        return Verdict(actions=(*ended, DropClaim(claim.name, claim.uid, reason)))
     made = None if claim is not None else _claim_manifest(now, choice.target, claim_name)
     return Verdict(actions=(_run(now, task, f"a quorum of one is made of broker {choice.seed}'s copy", made),))
 

@@ -38,7 +38,7 @@ from kraft_operator.plan.identity import (
 from kraft_operator.plan.nodes import choose_brokers, choose_controllers, retired
 from kraft_operator.plan.operating import attend_operations, tellings, with_stamp
 from kraft_operator.plan.outline import CHANGES_ITS_OWNER, outline, stopped
-from kraft_operator.plan.recovering import recover_quorum
+from kraft_operator.plan.recovering import end_helpers, recover_quorum
 from kraft_operator.plan.registrations import clear_registrations
 from kraft_operator.plan.revisions import judge_revisions
 from kraft_operator.plan.rolling import roll_pods
@@ -65,6 +65,7 @@ RULES: Final[tuple[Rule, ...]] = (
     note_the_formed_quorum,
     settle_the_journal,
     attend_operations,
+    end_helpers,
     start_formation,
     replace_lost_voters,
     judge_revisions,
@@ -96,6 +97,7 @@ UPKEEP: Final[tuple[Rule, ...]] = (
     tell_racks,
     nudge_gates,
     annotate_claims,
+    end_helpers,
 )
 """What may be done while a plan waits for approval: see `approval`."""
 
