@@ -145,28 +145,44 @@ class Connections:
                 raise UnsupportedVersion("The node does not support METADATA") from error
         else:
             request = DescribeClusterRequest(endpoint_type=self.kind.value)
-            found = await self._ask_in_turn(request, DescribeClusterResponse, deadline, self._share(deadline))
+            found = await self._ask_in_turn(
+                request, DescribeClusterResponse, deadline, self._share(deadline), _cannot_tell
+            )
             if found.error_code in _WRONG_KIND:
                 raise_if(found.error_code, found.error_message)
         self._checked = True
 
     async def _ask_in_turn(
-        self, request: Message, answer: type[M], deadline: Deadline, attempt_seconds: float = ATTEMPT_SECONDS
+        self,
+        request: Message,
+        answer: type[M],
+        deadline: Deadline,
+        attempt_seconds: float = ATTEMPT_SECONDS,
+        is_refusal: Callable[[M], bool] = lambda _: False,
     ) -> M:
+        """A refusal counts only when nobody answers better: all that were asked refuse, or time is up."""
         causes: dict[Endpoint, str] = {}
+        refused: M | None = None
         while True:
+            reached_all = True
             for endpoint in self._candidates():
                 try:
                     found = await self.ask_at(endpoint, request, answer, min(deadline.left, attempt_seconds))
                 except Unreachable as error:
-                    causes[endpoint] = error.causes[0]
+                    causes[endpoint], reached_all = error.causes[0], False
                 else:
-                    self._answered = (endpoint,)
-                    return found
+                    if not is_refusal(found):
+                        self._answered = (endpoint,)
+                        return found
+                    refused = found
                 if deadline.left <= 0:
                     break
+            if refused is not None and reached_all:
+                return refused
             self._nodes, self._answered = {}, ()
             if not await deadline.pause():
+                if refused is not None:
+                    return refused
                 raise Unreachable(f"{type(request).__name__}: Timed out waiting for a node assignment", causes.values())
 
     async def ask_controller(
@@ -211,7 +227,9 @@ class Connections:
     async def describe_cluster(self, deadline: Deadline, *, include_fenced: bool = False) -> ClusterDescription:
         """Ask for the nodes of this client's kind. A node of the other kind refuses with a MISMATCHED_ENDPOINT_TYPE error."""
         request = DescribeClusterRequest(endpoint_type=self.kind.value, include_fenced_brokers=include_fenced)
-        found = await self.ask_any(request, DescribeClusterResponse, deadline, attempt_seconds=self._share(deadline))
+        await self._check_kind(deadline)
+        share = self._share(deadline)
+        found = await self._ask_in_turn(request, DescribeClusterResponse, deadline, share, _cannot_tell)
         raise_if(found.error_code, found.error_message)
         nodes = tuple(
             NodeDescription(NodeId(one.broker_id), Endpoint(one.host, one.port), one.rack, one.is_fenced)
@@ -227,6 +245,11 @@ class Connections:
 
     def _candidates(self) -> tuple[Endpoint, ...]:
         return tuple(dict.fromkeys((*self._answered, *self._nodes.values(), *self.bootstrap)))
+
+
+def _cannot_tell(answer: DescribeClusterResponse) -> bool:
+    """Kafka's controller says so below metadata.version 3.7, but also while it has just started and has not read the log."""
+    return answer.error_code == ErrorCode.UNSUPPORTED_VERSION
 
 
 def raise_if(code: int, message: str | None = None) -> None:

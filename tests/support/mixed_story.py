@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, TypeVar
 
 from support.config_load import PREFIX, ConfigLoad, read_back
+from support.java_kafka import ToolResult
 from support.mixed_quorum import MixedQuorum
 from support.processes import eventually
 from support.voter_logs import compare, names_on_disk
@@ -19,6 +20,19 @@ T = TypeVar("T")
 def chosen(run_seed: int, things: Sequence[T], few: int) -> list[T]:
     """All of them in a soak, else a few that the seed of the run chooses."""
     return list(things) if SOAK else random.Random(run_seed).sample(list(things), few)
+
+
+def change_voters(quorum: MixedQuorum, ask: Callable[[], ToolResult], wanted: set[int]) -> None:
+    """Ask until these are the voters: a leader that has just been elected refuses until it has committed (REQUEST_TIMED_OUT, as Kafka's
+    does), and on a machine that stalls a process an election may come at any time."""
+    said: list[ToolResult] = []
+
+    def done() -> bool:
+        said.append(ask())
+        assert said[-1].rc == 0 or "TimeoutException" in said[-1].err or len(said) > 1, said[-1]
+        return quorum.voters() == wanted
+
+    eventually(f"the voters are {wanted}", done, 120)
 
 
 def assert_nothing_is_lost(quorum: MixedQuorum, load: ConfigLoad) -> int:

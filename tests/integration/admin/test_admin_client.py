@@ -159,6 +159,24 @@ async def test_a_silent_bootstrap_address_leaves_the_others_their_time() -> None
     alive.close()
 
 
+@pytest.mark.parametrize("others", ["know", "know no more"])
+async def test_a_controller_that_has_not_read_its_log_is_not_the_last_word(others: str) -> None:
+    """As a Java controller answers when it has just started: another one may know more."""
+    words = "Direct-to-controller communication is not supported with the current MetadataVersion."
+    starting = DescribeClusterResponse(error_code=35, error_message=words)
+    answer = DescribeClusterResponse(cluster_id="a") if others == "know" else starting
+    peers = (Peer(CONTROLLER, lambda _: starting), Peer(CONTROLLER, lambda _: answer))
+    addresses = [Endpoint("127.0.0.1", await peer.open()) for peer in peers]
+    async with AdminClient(bootstrap_controllers=addresses, timeout_seconds=20.0) as admin:
+        if others == "know":
+            assert (await admin.describe_cluster()).cluster_id == "a"
+        else:
+            with pytest.raises(UnsupportedVersion, match="Direct-to-controller"):
+                await admin.describe_cluster()
+    for peer in peers:
+        peer.close()
+
+
 async def test_a_dead_bootstrap_address_is_skipped() -> None:
     peer = Peer(BROKER, lambda one: MetadataResponse() if one.key == 3 else DescribeClusterResponse(cluster_id="alive"))
     addresses = f"127.0.0.1:1,127.0.0.1:{await peer.open()}"
