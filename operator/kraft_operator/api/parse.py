@@ -185,24 +185,6 @@ def _versions(spec: Reader) -> Versions:
     )
 
 
-def _versions(spec: Reader) -> Versions:
-    found = spec.child("metadataVersion")
-    policy = found.choice("policy", MetadataVersionPolicy, MetadataVersionPolicy.PINNED)
-    value = found.optional_text("value")
-    if value is not None and policy is not MetadataVersionPolicy.PINNED:
-        raise InvalidSpec(found.at("value"), "belongs to the policy Pinned")
-    try:
-        level = level_of(value) if value is not None else None
-    except ValueError as error:
-        raise InvalidSpec(found.at("value"), str(error)) from error
-    return Versions(
-        policy,
-        level,
-        duration(found.text("soak", "1h"), found.at("soak")),
-        spec.child("quorumFeature").choice("policy", QuorumFeature, QuorumFeature.PINNED),
-    )
-
-
 def _rollout(rollout: Reader) -> Rollout:
     return Rollout(
         rollout.choice("strategy", RolloutStrategy, RolloutStrategy.QUORUM_AWARE),

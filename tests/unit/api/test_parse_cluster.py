@@ -164,7 +164,7 @@ def test_what_is_said_of_versions_rollouts_and_drains_is_read() -> None:
     assert not parse().spec.versions.wants_anything
     followed = parse(metadataVersion={"policy": "FollowVersionAfterSoak", "soak": "30m"}).spec.versions
     assert (followed.policy.value, followed.soak_seconds, followed.level) == ("FollowVersionAfterSoak", 1800.0, None)
-    with pytest.raises(InvalidSpec, match="such as 4.3-IV0"):
+    with pytest.raises(InvalidSpec, match=r"such as 4\.3-IV0"):
         parse(metadataVersion={"value": "9.9"})
     with pytest.raises(InvalidSpec, match="belongs to the policy Pinned"):
         parse(metadataVersion={"policy": "FollowVersionAfterSoak", "value": "4.3"})

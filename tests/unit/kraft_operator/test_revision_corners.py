@@ -60,7 +60,7 @@ def test_a_broker_that_does_not_serve_without_a_quorum_tells_nothing_about_its_r
         world.kubelet()
         world.reconcile()
     assert world.ledger is not None
-    assert world.ledger.bad == ()
+    assert not world.ledger.bad
     world.frozen.clear()
     for _ in range(PASSES + 1):
         world.kubelet()
