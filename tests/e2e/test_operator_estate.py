@@ -219,8 +219,10 @@ def follower(story: Story) -> str:
 
 
 def ready(story: Story) -> dict[str, bool]:
+    """A pod on its way out is not, whatever its conditions say: nothing guards it from an eviction any more."""
     return {
-        name: any(each["type"] == "Ready" and each["status"] == "True" for each in pod["status"].get("conditions", []))
+        name: "deletionTimestamp" not in pod["metadata"]
+        and any(each["type"] == "Ready" and each["status"] == "True" for each in pod["status"].get("conditions", []))
         for name, pod in story.pods().items()
     }
 

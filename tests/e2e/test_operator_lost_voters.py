@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -23,6 +24,7 @@ from kraft_operator.kube import CLAIM, VOLUME
 from support.devcluster import why_not_here
 from support.kubernetes import ROOT, Kubernetes
 from support.operator_process import DEVCLUSTER, Images, OperatorProcess, Story, eventually, operator, pool
+from support.outside import last_child
 from support.saboteur import saboteur
 
 pytestmark = [
@@ -51,7 +53,10 @@ async def main():
                     if not isinstance(found, ApiError) or "EXISTS" in str(found):
                         print(name, flush=True)
                         number += 1
-        except (AdminError, ApiError, OSError, TimeoutError):
+                    else:
+                        raise found
+        except (AdminError, ApiError, OSError, TimeoutError) as error:
+            print(repr(error), file=sys.stderr, flush=True)
             await asyncio.sleep(0.2)
 asyncio.run(main())
 """
@@ -74,13 +79,15 @@ def running(story: Story, images: Images, tmp_path_factory: pytest.TempPathFacto
 @contextmanager
 def client(story: Story, prefix: str) -> Iterator[list[str]]:
     """Creates topics one after the other, for ever; the names whose creation was acknowledged."""
+    # From here pods are reached and Services are not: there is no route to their addresses.
+    broker = f"{story.name}-b-100-0.{story.name}-nodes.{story.namespace}.svc.cluster.local:9092"
     command = [
         *DEVCLUSTER,
         "in",
         sys.executable,
         "-c",
         CLIENT,
-        f"{story.name}-bootstrap.{story.namespace}.svc.cluster.local:9092",
+        broker,
         prefix,
     ]
     environment = {**os.environ, "PYTHONPATH": f"{ROOT}:{os.environ.get('PYTHONPATH', '')}"}
@@ -93,7 +100,7 @@ def client(story: Story, prefix: str) -> Iterator[list[str]]:
         eventually("the client writes", lambda: len(names) >= 3, 120)
         yield names
     finally:
-        process.terminate()
+        os.kill(last_child(process.pid), signal.SIGTERM)  # the wrappers end with what they started
         process.wait(30)
         reader.join(10)
 

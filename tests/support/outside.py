@@ -55,7 +55,7 @@ def outside(nodes: Sequence[str]) -> Iterator[Outside]:
         yield found
     finally:
         subprocess.run([*DEVCLUSTER, "in", "ip", "link", "delete", ours], check=False, capture_output=True)
-        for pid in (_last_child(sleeper.pid), sleeper.pid):
+        for pid in (last_child(sleeper.pid), sleeper.pid):
             subprocess.run(["kill", str(pid)], check=False, capture_output=True)
         sleeper.wait(10)
 
@@ -74,14 +74,14 @@ def _in(*command: str) -> None:
 def _sleeping(pid: int) -> int:
     """Of the process that sleeps at the end of the chain of wrappers, once it is there."""
     for _ in range(100):
-        last = _last_child(pid)
+        last = last_child(pid)
         if Path(f"/proc/{last}/comm").read_text().strip() == "sleep":
             return last
         subprocess.run(["sleep", "0.1"], check=True)
     raise AssertionError("the network outside did not come up")
 
 
-def _last_child(pid: int) -> int:
+def last_child(pid: int) -> int:
     while children := Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
         pid = int(children[0])
     return pid
