@@ -174,18 +174,6 @@ def test_evicting_all_controllers_at_once_takes_exactly_what_the_quorum_can_lose
 
 
 @pytest.mark.parametrize("count", COUNTS)
-def test_with_one_controller_dead_as_many_fewer_may_go(story: Story, running: OperatorProcess, count: int) -> None:
-    scaled(story, count)
-    headroom = count - 1 - (count // 2 + 1)
-    victim = follower(story)
-    with dead(story, victim):
-        await_budget(story, count - 1 - headroom)
-        live = [name for name in evicted(story) if name != victim]
-        assert len(live) == headroom
-    story.await_ready()
-
-
-@pytest.mark.parametrize("count", COUNTS)
 def test_a_controller_that_hangs_and_still_counts_as_ready_gives_no_right_to_take_another(
     story: Story, running: OperatorProcess, count: int
 ) -> None:
@@ -253,19 +241,6 @@ def evicted(story: Story) -> list[str]:
         except (TooManyRequests, Conflict):
             continue
     return found
-
-
-@contextmanager
-def dead(story: Story, name: str) -> Iterator[None]:
-    """It cannot come back: its volume's Kubernetes node takes no pods."""
-    host = story.pods()[name]["spec"]["nodeName"]
-    story.kubernetes.kubectl("cordon", host)
-    try:
-        story.delete_pod(name)
-        eventually(f"{name} is not ready", lambda: not ready(story).get(name), 120)
-        yield
-    finally:
-        story.kubernetes.kubectl("uncordon", host)
 
 
 @contextmanager

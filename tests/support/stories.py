@@ -64,7 +64,6 @@ STORIES: Final = (
     Story(
         "test_spark_on_kubernetes.py", 75, always=True
     ),  # issue 6: one job of the pipeline on the devcluster in every run
-    Story("test_helm_lifecycle.py", 60),
     Story("test_operator_refusals.py", 40),
     Story("test_crd_fields.py", 60),
     Story("test_images_run.py", 60),
@@ -79,13 +78,9 @@ STORIES: Final = (
     Story("test_operator_recovery.py", 60, "all_controllers"),
     Story("test_operator_recovery.py", 150, "old_majority"),
     Story("test_operator_recovery.py", 45, "another_disk"),
-    Story("test_operator_lost_voters.py", 60, "emptied_in_place"),
-    Story("test_operator_lost_voters.py", 90, "older_copy"),
-    Story("test_operator_lost_voters.py", 60, "two_exchanged"),
     Story(ESTATE, 60),
     Story(ESTATE, 20, "client_outside"),
     Story(ESTATE, 30, "evicting_all"),
-    Story(ESTATE, 60, "one_controller_dead"),
     Story(ESTATE, 45, "controller_that_hangs"),
     *(
         Story(CLUSTER, seconds, part, "[runtime]", always=part == "lost_its_volume")
@@ -99,7 +94,6 @@ FORMING: Final = {
     (CLUSTER, "[runtime]"): 40,
     (CLUSTER, "[apache-kafka]"): 60,
     (ESTATE, ""): 50,
-    ("test_operator_lost_voters.py", ""): 45,
 }
 """Seconds before the first story of a cluster can begin, where several stories share it."""
 
