@@ -48,10 +48,12 @@ def test_a_wrong_operation_is_refused_with_the_reason(
     assert message in kubernetes.refusal(OPERATION, namespace, asked(**spec))
 
 
-@pytest.mark.parametrize(("spec", "message"), WRONG, ids=[message for _, message in WRONG])
+NAMES_A_CLUSTER = [case for case in WRONG if case[0].get("clusterName") == "c"]
+"""Of one that names no cluster that there is, no operator hears."""
+
+
+@pytest.mark.parametrize(("spec", "message"), NAMES_A_CLUSTER, ids=[message for _, message in NAMES_A_CLUSTER])
 def test_what_a_rule_of_the_schema_refuses_the_operator_refuses_too(spec: Object, message: str) -> None:
-    if "clusterName" in message or "36" in message:
-        pytest.skip("it names no cluster that there is")
     assert parse_operation(asked(**spec)).problem
 
 
