@@ -27,6 +27,8 @@ from support.simulation.world import World
 
 TIMEOUT_MS: Final = 1000
 NUMBER: Final = 50
+FORGOTTEN_S: Final = 10.0
+"""Longer than a request lies in a process that pauses."""
 
 REFUSALS: Final = frozenset(
     {
@@ -47,6 +49,8 @@ class Operator(Asker):
     def __init__(self, world: World, rng: Random) -> None:
         super().__init__(world, rng, NUMBER)
         self.is_busy = False
+        self.unsure_until = 0.0
+        """Until then what it asked for may happen, whatever it was told."""
         self.changes = 0
         """How many changes of the voters were acknowledged."""
 
@@ -83,13 +87,14 @@ class Operator(Asker):
     def _ask(self, body: Message | None) -> None:
         if body is None:
             return
-        self.is_busy = True
+        self.is_busy, self.unsure_until = True, float("inf")
         target = self.target
         self.world.trace(f"operator asks n{target}: {body!r}")
 
         def answer(reply: Message) -> None:
             self.is_busy = False
             code = _code(reply)
+            self.unsure_until = self.world.time + (FORGOTTEN_S if code == ErrorCode.REQUEST_TIMED_OUT else 0.0)
             self.world.trace(f"operator is told {code}")
             if code == ErrorCode.NONE:
                 self.changes += 1
@@ -97,7 +102,7 @@ class Operator(Asker):
                 self.world.violation(f"{type(body).__name__}: error {code} from n{target}")
 
         def fail(_: CallFailure) -> None:
-            self.is_busy = False
+            self.is_busy, self.unsure_until = False, self.world.time + FORGOTTEN_S
 
         self.send(body, answer, fail)
 

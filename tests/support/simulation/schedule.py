@@ -133,7 +133,8 @@ class Schedule:
         self.world.later(delay, boot)
 
     def may_lose(self, machine: Machine) -> bool:
-        return operator_client.may_lose(self.world, machine)
+        """Not while a change of the voters is on its way: the set that it makes may need this disk."""
+        return self.world.time >= self.operator.unsure_until and operator_client.may_lose(self.world, machine)
 
     @property
     def ever_voters(self) -> set[NodeId]:
