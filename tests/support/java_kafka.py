@@ -103,17 +103,23 @@ def require_java() -> str:
         pytest.skip(str(missing))
 
 
-def command(tool: str, arguments: list[str], *, log_level: str = "WARN") -> list[str]:
+def command(tool: str, arguments: list[str], *, log_level: str = "WARN", version: str = VERSION) -> list[str]:
     logging = f"-Dlog4j2.configurationFile={cache_directory() / 'log4j2.xml'}"
-    shared = [f"-XX:SharedArchiveFile={archive()}", "-Xlog:disable"] if archive().exists() else []
-    return ["java", *shared, *JVM_FLAGS, logging, f"-Dquorate.level={log_level}", "-cp", require_java(),
+    class_path = require_java()
+    if version != VERSION:
+        class_path = ":".join(sorted(str(jar) for jar in fetch(version).glob("*.jar")))
+    archived = version == VERSION and archive().exists()
+    shared = [f"-XX:SharedArchiveFile={archive()}", "-Xlog:disable"] if archived else []
+    return ["java", *shared, *JVM_FLAGS, logging, f"-Dquorate.level={log_level}", "-cp", class_path,
             MAIN_CLASSES[tool], *arguments]  # fmt: skip
 
 
-def run_tool(tool: str, *arguments: str, stdin: str = "", timeout_s: float = 60.0) -> ToolResult:
+def run_tool(
+    tool: str, *arguments: str, stdin: str = "", timeout_s: float = 60.0, version: str = VERSION
+) -> ToolResult:
     """Run one of Apache Kafka's tools to its end, logging off, so that only the tool speaks."""
     done = subprocess.run(
-        command(tool, list(arguments), log_level="OFF"),
+        command(tool, list(arguments), log_level="OFF", version=version),
         input=stdin, capture_output=True, text=True, timeout=timeout_s, check=False)  # fmt: skip
     return ToolResult(done.returncode, done.stdout, done.stderr)
 
@@ -144,9 +150,9 @@ def make_archive(directory: Path, port: int) -> None:
 class JavaNode:
     """A running controller or broker of Apache Kafka; end it with `stop` (SIGTERM) or `kill` (SIGKILL)."""
 
-    def __init__(self, properties: Path, log: Path, *flags: str) -> None:
+    def __init__(self, properties: Path, log: Path, *flags: str, version: str = VERSION) -> None:
         self.log = log
-        words = command("kafka-server-start", [str(properties)], log_level="INFO")
+        words = command("kafka-server-start", [str(properties)], log_level="INFO", version=version)
         with log.open("ab") as output:
             self.process = subprocess.Popen([words[0], *flags, *words[1:]], stdout=output, stderr=output)
 
