@@ -182,7 +182,14 @@ class Schedule:
 
     def _all_at(self, offset: int) -> bool:
         machines = self.world.machines.values()
-        return all(m.node is not None and m.node.image_offset >= offset for m in machines)
+        return all(m.node is not None and (m.node.image_offset >= offset or self._is_ahead(m)) for m in machines)
+
+    def _is_ahead(self, machine: Machine) -> bool:
+        """It was removed while it stood, in an epoch that the quorum has not come to: as in Kafka, it follows again when there is a later one."""
+        active = next((m.node.meta.replica for m in self.world.up if m.node is not None and m.node.is_active), None)
+        if active is None or machine.node is None or active.voters.match(machine.key) is not None:
+            return False
+        return machine.node.meta.replica.epoch > active.epoch
 
     def _states(self) -> str:
         return "; ".join(render_state(machine) for machine in self.world.machines.values())
