@@ -341,15 +341,24 @@ def restart(pod: Pod) -> PlanStep:
 
 
 def _changing(now: Situation, actions: Sequence[Action]) -> Iterator[int]:
-    """Nodes whose StatefulSet gets another template now, so that its pod is about to be outdated."""
+    """Nodes whose StatefulSet gets another template now, so that its pod is about to be outdated.
+
+    A set that is being made anew around its pod (its volume grows) cannot be compared: its group's other sets tell.
+    """
     live = {(each.kind, each.name): each.live for each in now.observed.children}
+    groups, anew = set(), []
     for action in actions:
         if not isinstance(action, ApplyChild) or action.manifest["kind"] != "StatefulSet":
             continue
-        before = live.get(("StatefulSet", action.manifest["metadata"]["name"]))
-        template = action.manifest["spec"]["template"]
-        if before is not None and not contained(template, before["spec"]["template"]):
-            yield int(action.manifest["metadata"]["labels"][names.LABEL_NODE_ID])
+        meta = action.manifest["metadata"]
+        node_id, group = int(meta["labels"][names.LABEL_NODE_ID]), meta["labels"][names.LABEL_POOL]
+        before = live.get(("StatefulSet", meta["name"]))
+        if before is None:
+            anew.append((node_id, group))
+        elif not contained(action.manifest["spec"]["template"], before["spec"]["template"]):
+            groups.add(group)
+            yield node_id
+    yield from (node_id for node_id, group in anew if group in groups)
 
 
 # rest

@@ -151,6 +151,7 @@ def test_a_cluster_that_nobody_approved_is_not_even_begun() -> None:
 
 @given(st.lists(st.tuples(st.sampled_from(EDITS[:-2]), st.integers(0, 3)), min_size=1, max_size=4))
 @example([("grow volumes", 3), ("grow brokers", 0)])  # volumes never shrink
+@example([("grow volumes", 2), ("image", 0)])  # a set is being made anew when its template changes
 @example([("shrink controllers", 1), ("shrink controllers", 1), ("grow brokers", 0)])  # a node came back with its disk
 @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
 def test_one_approval_is_enough_for_a_way_on_which_nothing_goes_wrong(history: list[tuple[str, int]]) -> None:
