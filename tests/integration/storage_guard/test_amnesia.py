@@ -67,6 +67,8 @@ def entry_on_two_of_three(cluster: Cluster) -> tuple[NodeProcess, NodeProcess, N
     x, y = (node for node in cluster.controller_nodes if node is not leader)
     eventually("x and y have caught up", lambda: len(set(cluster.log_end_offsets().values())) == 1)
     os.kill(y.pid, signal.SIGSTOP)
+    end = cluster.log_end_offsets()[leader.node_id]
+    eventually("what y had asked for is answered", lambda: cluster.log_end_offsets()[leader.node_id] > end + 1)
     acknowledged([leader, x])
     assert remembered(leader)
     x.kill()
