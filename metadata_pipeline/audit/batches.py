@@ -16,10 +16,12 @@ MOST: Final = 1000
 _DAMAGED: Final = """
 SELECT cluster_id, CASE WHEN kind = 'snapshot' THEN 'damaged snapshot'
                         WHEN fault = 'offset' AND position = 0 AND following = last_offset + 1 THEN 'wrong file'
-                        WHEN fault = 'offset' AND base_offset > expected_offset AND coalesce(following = last_offset + 1, true) THEN 'gap'
+                        WHEN fault = 'offset' AND base_offset > expected_offset AND coalesce(following = last_offset + 1, true)
+                             AND NOT coalesce(elsewhere = expected_offset, false) THEN 'gap'
                         WHEN fault = 'offset' THEN 'damaged offset' ELSE 'bit rot' END AS found,
        node_id, directory_id, file, position, base_offset AS offset, concat(fault, ': ', coalesce(detail, '')) AS detail
-FROM (SELECT *, lead(base_offset) OVER (PARTITION BY cluster_id, node_id, directory_id, file ORDER BY position) AS following FROM audit_batches)
+FROM (SELECT *, lead(base_offset) OVER (PARTITION BY cluster_id, node_id, directory_id, file ORDER BY position) AS following,
+             min(base_offset) OVER (PARTITION BY cluster_id, kind, crc) AS elsewhere FROM audit_batches)
 WHERE fault IS NOT NULL
 """
 
