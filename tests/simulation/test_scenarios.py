@@ -227,3 +227,4 @@ def shorten_log(stage: Stage, machine: Machine) -> None:
     node.meta.replica.step(SnapshotTaken(snapshot_id), machine.now)
     log.delete_before(snapshot_id)
     node.meta.replica.log.start_offset = log.start_offset
+    node.meta.replica.log.epoch_starts[:] = log.epoch_starts()

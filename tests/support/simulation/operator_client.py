@@ -143,7 +143,12 @@ def holds(machine: Machine, key: ReplicaKey) -> bool:
 
 
 def may_lose(world: World, victim: Machine) -> bool:
-    """Whether the quorum survives the loss of this disk for ever: every set that somebody may act by keeps a majority."""
+    """Whether the quorum survives the loss of this disk for ever: every set that somebody may act by keeps a majority.
+
+    And whether its node finds the others again: the only bootstrap server, with nothing on its disk, knows nobody to ask.
+    """
+    if world.fleet.voters == (victim.id,):
+        return False
     for machine in world.machines.values():
         for voters in machine.known_voters[-2:]:
             voter = voters.by_id(victim.id)
