@@ -44,7 +44,7 @@ def test_damage_is_noticed_and_never_served() -> None:
 def test_a_node_that_does_not_verify_what_it_reads_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ganesan et al., Redundancy Does Not Imply Fault Tolerance (FAST 2017): most stores let one copy's damage reach others."""
     monkeypatch.setattr(segment, "verify", lambda *_: None)
-    with pytest.raises((Violation, CorruptBatch), match="serves what its disk has changed|CRC is"):
+    with pytest.raises((Violation, CorruptBatch), match=r"serves what its disk has changed|CRC is"):
         for number in range(SCHEDULES):
             run(number)
 

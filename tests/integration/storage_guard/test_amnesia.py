@@ -18,6 +18,7 @@ import pytest
 
 from controller_runtime.admin.client import AdminClient, AdminError, ApiError
 from controller_runtime.admin.results import ConfigChange, ConfigResource
+from controller_runtime.identifiers import NodeId
 from storage_guard.formats import Identity, Verdict
 from support.guard_pod import GuardPod
 from support.processes import CLUSTER_ID, Cluster, NodeProcess, eventually
@@ -67,8 +68,9 @@ def entry_on_two_of_three(cluster: Cluster) -> tuple[NodeProcess, NodeProcess, N
     x, y = (node for node in cluster.controller_nodes if node is not leader)
     eventually("x and y have caught up", lambda: len(set(cluster.log_end_offsets().values())) == 1)
     os.kill(y.pid, signal.SIGSTOP)
-    end = cluster.log_end_offsets()[leader.node_id]
-    eventually("what y had asked for is answered", lambda: cluster.log_end_offsets()[leader.node_id] > end + 1)
+    node_id = NodeId(leader.node_id)
+    end = cluster.log_end_offsets()[node_id]
+    eventually("what y had asked for is answered", lambda: cluster.log_end_offsets()[node_id] > end + 1)
     acknowledged([leader, x])
     assert remembered(leader)
     x.kill()
