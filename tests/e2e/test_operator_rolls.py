@@ -102,4 +102,4 @@ def test_another_revision_is_tried_anew_and_reaches_every_broker(story: Story, r
     story.await_ready()
     after = uids(story)
     assert [name for name in before if before[name] != after[name]] == [f"{story.name}-b-100-0"]
-    assert story.ledger()["revisions"]["bad"] == []
+    assert "b" not in {each["group"] for each in story.ledger()["revisions"]["bad"]}
