@@ -21,7 +21,7 @@ pytestmark = pytest.mark.simulation
 
 SOAK = bool(os.environ.get("QUORATE_SOAK"))
 SCHEDULES = int(os.environ.get("QUORATE_SCHEDULES", "1000000" if SOAK else "20000"))
-SECONDS = None if SOAK else float(os.environ.get("QUORATE_SCHEDULE_SECONDS", "260"))
+SECONDS = None if SOAK else float(os.environ.get("QUORATE_SCHEDULE_SECONDS", "220"))
 """A slow machine runs fewer schedules; the number that ran is printed."""
 TESTS = Path(__file__).parents[1]
 REGRESSIONS = Path(__file__).parent / "regressions.txt"
