@@ -399,7 +399,7 @@ class World:
             node_id = int(labels[names.LABEL_NODE_ID])
             role, group = labels[names.LABEL_ROLE], labels[names.LABEL_POOL]
             replicas = manifest["spec"]["replicas"]
-            revision = sha256(json.dumps(manifest["spec"]["template"], sort_keys=True).encode()).hexdigest()[:8]
+            revision = self._revision(manifest["spec"]["template"])
             target = meta["annotations"][names.ANNOTATION_REVISION]
             self.sets[node_id] = NodeSet(
                 meta["name"],
@@ -412,6 +412,12 @@ class World:
                 target=target,
                 volume_size=manifest["spec"]["volumeClaimTemplates"][0]["spec"]["resources"]["requests"]["storage"],
             )
+
+    def _revision(self, template: object) -> str:
+        """A digest of it without the cluster's id, which chance gave."""
+        assert self.ledger is not None
+        text = json.dumps(template, sort_keys=True).replace(self.ledger.cluster_id, "cluster")
+        return sha256(text.encode()).hexdigest()[:8]
 
     def _served(self, manifest: dict[str, Any]) -> dict[str, Any]:
         """With what Kubernetes adds: ports of the nodes; the address of a balancer once there is one."""

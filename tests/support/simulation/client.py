@@ -6,6 +6,7 @@ few operations, so that the question whether one order explains them stays small
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from random import Random
@@ -282,6 +283,8 @@ class Client:
         """Each value is set once in a story."""
         self.acknowledged = 0
         """How many changes were acknowledged."""
+        self.newest_acknowledged = -math.inf
+        """When the last begun of them was called: an answer that was long on its way does not show that anybody leads now."""
         world.later(0.01, self.broker.start)
 
     def begin(self, think_s: float, administrators: int) -> None:
@@ -299,6 +302,7 @@ class Client:
     def answered(self, names: Names, name: str, operation: Operation) -> None:
         if operation.told is Told.DONE:
             self.acknowledged += 1
+            self.newest_acknowledged = max(self.newest_acknowledged, operation.called)
         if operation.told is Told.ABSENT or operation.kind is Kind.DELETE:
             names.existing.discard(name)
         else:

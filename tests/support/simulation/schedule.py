@@ -157,14 +157,14 @@ class Schedule:
     def expect_progress(self) -> None:
         """New changes are acknowledged; then every node catches up, and all that was promised is there."""
         world, client = self.world, self.client
-        wanted = client.acknowledged + 1
-        deadline = world.time + LIVENESS_S
-        if not world.run(deadline, lambda: self._restart_ended() and client.acknowledged >= wanted):
+        healed = world.time
+        deadline = healed + LIVENESS_S
+        if not world.run(deadline, lambda: self._restart_ended() and client.newest_acknowledged > healed):
             raise Violation(f"nothing was acknowledged within {LIVENESS_S} s of quiet: {self._states()}")
         client.rest()
         if not world.run(deadline, lambda: self._restart_ended() and not self.operator.is_busy):
             raise Violation(f"a change of the voters is stuck: {self._states()}")
-        offset = max(m.node.meta.high_watermark for m in world.up if m.node)
+        offset = max(world.newest[0], *(m.node.meta.high_watermark for m in world.up if m.node))
         if not world.run(deadline, lambda: self._restart_ended() and self._all_at(offset)):
             raise Violation(f"not all nodes reached offset {offset}: {self._states()}")
         world.finished()
