@@ -23,7 +23,9 @@ from typing import Any
 
 class Role(StrEnum):
     VOTER = "Voter"
+    """It holds whatever it voted for and acknowledged."""
     BROKER = "Broker"
+    """Its log may be read, but it is no survivor of any majority: a broker's, or an older copy of a controller's."""
 
 
 class Judged(StrEnum):
@@ -182,7 +184,7 @@ def _holds(copy: LogCopy, longest: LogCopy, copies: Sequence[LogCopy]) -> bool:
 
 
 def _voters_alive(voters: Iterable[VoterKey], copies: Iterable[LogCopy]) -> set[VoterKey]:
-    return set(voters) & {each.key for each in copies}
+    return set(voters) & {each.key for each in copies if each.role is Role.VOTER}
 
 
 def _met(voters: tuple[VoterKey, ...], copies: Sequence[LogCopy]) -> bool:

@@ -161,6 +161,26 @@ def test_a_majority_is_proof_and_half_of_an_even_number_is_not() -> None:
     assert not meets_every_majority([copy(1, 3), copy(2, 5)]), "one of them knows of five voters"
 
 
+def test_a_voter_whose_disk_was_put_back_to_an_earlier_day_meets_no_majority() -> None:
+    """1 and 3 committed an entry without 2; then 3 was lost, and what is left of 1 is a copy from before. Nobody is left who could tell."""
+    raft = Raft(3)
+    assert raft.elect(1, {2, 3})
+    for each in (2, 3):
+        raft.fetch(each, 1, 9)
+        raft.fetch(each, 1, 9)
+    before = replace(raft.replicas[1], log=list(raft.replicas[1].log))
+    raft.append(1)
+    raft.fetch(3, 1, 9)
+    assert len(raft.committed) == 2
+    raft.replicas[1] = before
+    old, survivor = raft.copies({1, 2}, set())
+    copies = [replace(old, role=Role.BROKER), survivor]
+    found = judge(copies)
+    assert not broken(raft, {1, 2}, copies, found), found
+    assert found.judged is Judged.NO_OBSERVED_LOSS
+    assert not meets_every_majority([copy(1, 3, role=Role.BROKER), copy(2, 3)])
+
+
 def test_what_a_running_process_knows_beyond_every_log_is_a_known_loss() -> None:
     found = judge([copy(1, 3, known=8, digests={8: "x"})], [Witness(100, known=14, promised=1)])
     assert (found.judged, found.lost) == (Judged.KNOWN_LOSS, (10, 14))
