@@ -134,17 +134,22 @@ def collected(now: Situation) -> Collected:
     again = [(claim, _survey(now, claim, asked)) for claim, helper in seen if _key(helper) in keys]
     compared, told = _answers(now, again)
     digests = {_key(helper): helper.report.digests for _, helper in told if helper.report is not None}
-    changed = [each for each in copies if each.key in digests and _moved(each, told)]
-    both = tuple(replace(each, digests=digests.get(each.key, {})) for each in copies if each.key in digests)
-    failed = found.failed + compared.failed + tuple(f"node {each.node_id}: its log moves" for each in changed)
+    moved = {each.key for each in copies if _moved(each, told)}
+    both = tuple(
+        replace(each, digests=digests[each.key]) for each in copies if each.key in digests and each.key not in moved
+    )
+    why = "its log changed between two readings, so something still writes to it"
+    failed = found.failed + compared.failed + tuple(f"node {node_id}: {why}" for node_id, _ in sorted(moved))
     return replace(compared, copies=both, empty=empty, failed=failed, points=points)
 
 
 def _moved(copy: LogCopy, told: Sequence[tuple[Claim, Helper]]) -> bool:
-    """A controller's copy was written to between the two readings: then it is not dead. A broker may go on copying from nobody."""
-    return any(
-        helper.report is not None and _key(helper) == copy.key and helper.report.end < copy.end for _, helper in told
-    )
+    """A controller's copy that changes is not dead. A broker's may grow (what it had fetched is flushed), but nobody is left to shorten it."""
+    for claim, helper in told:
+        if helper.report is not None and _key(helper) == copy.key:
+            end = helper.report.end
+            return end != copy.end if claim.role == Role.CONTROLLER.value else end < copy.end
+    return False
 
 
 def _answers(now: Situation, asked: Sequence[tuple[Claim, Task]]) -> tuple[Collected, list[tuple[Claim, Helper]]]:

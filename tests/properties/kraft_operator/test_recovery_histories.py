@@ -7,6 +7,7 @@ directory id is ever on two disks. (iv) In the end every controller is a live vo
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 
 import pytest
 from hypothesis import HealthCheck, given, note, settings
@@ -110,3 +111,27 @@ def test_a_wish_that_is_deleted_after_the_choice_is_carried_to_its_end() -> None
     world.settle(120)
     assert set(world.running_voters()) == {0, 1, 2}
     assert world.ledger.generation == 2
+
+
+@pytest.mark.parametrize(("node_id", "by"), [(2, -1), (2, 1), (100, -1)], ids=["cut", "written to", "a broker's cut"])
+def test_a_copy_that_moves_between_its_two_readings_is_not_judged(node_id: int, by: int) -> None:
+    world = World()
+    world.settle()
+    world.write_metadata()
+    world.settle()
+    world.delete_claim(0)
+    world.delete_claim(1)
+    world.ask("r", "RecoverQuorum")
+    for _ in range(20):
+        if any(each.report is not None for each in world.helpers.values()):
+            break
+        world.reconcile()
+        world.kubelet()
+    claim = f"data-c-controller-{node_id}-0" if node_id == 2 else f"data-c-b-{node_id}-0"
+    disk = world.disks[world.claims[claim].volume]
+    assert disk.facts.log_end is not None
+    disk.facts = replace(disk.facts, log_end=replace(disk.facts.log_end, offset=disk.facts.log_end.offset + by))
+    world.settle(80)
+    told = parse_operation(world.operations["r"]).status
+    assert f"could not be read: node {node_id}: its log changed" in told["message"]
+    assert {2, 100, 101} - {each["nodeID"] for each in told["verdict"]["copies"]} == {node_id}
