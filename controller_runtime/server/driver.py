@@ -339,17 +339,17 @@ class Driver:
 
     def _time_passed(self) -> None:
         self._timer = None
+        listened, self._listened = self._listened, False
         if self.stopped.done() or self._saving:
             return
         deadline, now = self._node.next_deadline(), self._clock.instant()
         if deadline is None or deadline > now:
             self._arm_timer()
-        elif now - deadline > LATE_SECONDS and not self._listened:
+        elif now - deadline > LATE_SECONDS and not listened:
             self._listened = True
             self._timer_at = deadline
             self._timer = self._loop.call_later(LISTEN_SECONDS, self._time_passed)
         else:
-            self._listened = False
             self.feed(TimePassed())
 
     def _fault(self, error: BaseException) -> None:
