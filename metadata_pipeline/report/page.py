@@ -20,7 +20,9 @@ svg{width:100%;height:auto}.scroll{overflow-x:auto}table{border-collapse:collaps
 th,td{text-align:left;padding:.2rem .5rem;border-bottom:1px solid #e4e4e4;vertical-align:top;overflow-wrap:anywhere}
 .error{color:#a8323e;font-weight:600}.warning{color:#8a5a00;font-weight:600}.note{color:#555}.facts span{display:inline-block;margin-right:1.2rem}
 .key{display:inline-block;width:.8em;height:.8em;margin:0 .3em 0 .8em}small{color:#555}
-@media print{body{max-width:none;padding:0}h2{break-before:auto}svg,table{break-inside:avoid}}
+@media screen and (max-width:44rem){.scroll>svg,.scroll>table.wide{min-width:42rem}}
+@media print{body{max-width:none;padding:0}h2,h3{break-after:avoid}svg,tr{break-inside:avoid}thead{display:table-header-group}.scroll{overflow:visible}
+*{print-color-adjust:exact;-webkit-print-color-adjust:exact}}
 """
 
 
@@ -192,7 +194,8 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Cells are HTML already."""
     top = "".join(f"<th>{escape(name)}</th>" for name in head)
     body = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
-    return f'<div class="scroll"><table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>'
+    wide = ' class="wide"' if len(head) > 4 else ""
+    return f'<div class="scroll"><table{wide}><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
 def _legend(kinds: Sequence[str]) -> str:

@@ -1,6 +1,6 @@
 """Pictures as SVG text: timelines, bars and lines. Pure; every text that comes from data is escaped here.
 
-All are 720 units wide and scale with the page. Colours have enough contrast in print; what is told by colour is also told by a text or a title.
+All are 720 units wide and scale with the page, on a phone no further than its letters can be read: then the picture scrolls. Colours have enough contrast in print; what is told by colour is also told by a text or a title.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ def clock(ms: int, span_ms: int) -> str:
 
 def _svg(height: int, label: str, body: Sequence[str]) -> str:
     return (
-        f'<svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{escape(label)}" font-family="sans-serif" font-size="11">'
+        f'<div class="scroll"><svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{escape(label)}" font-family="sans-serif" font-size="11">'
         + "".join(body)
-        + "</svg>"
+        + "</svg></div>"
     )
 
 

@@ -76,6 +76,36 @@ def test_the_page_is_balanced_and_loads_nothing() -> None:
     assert "@media print" in page
 
 
+class Scrolling(HTMLParser):
+    """What does not lie in a box that scrolls by itself, and is too wide for a phone."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.above: list[tuple[str, str]] = []
+        self.wide: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag in ("svg", "table") and ("div", "scroll") not in self.above:
+            self.wide.append(tag)
+        if tag != "meta":
+            self.above.append((tag, dict(attrs).get("class") or ""))
+
+    def handle_endtag(self, tag: str) -> None:
+        self.above.pop()
+
+
+def test_pictures_and_tables_scroll_on_a_phone_and_are_whole_in_print() -> None:
+    page = render(data(), "A fleet", 0)
+    parser = Scrolling()
+    parser.feed(page)
+    assert parser.wide == []
+    assert '<table class="wide"><thead><tr><th></th><th>what</th>' in page, "eight columns are not squeezed to a phone"
+    screen, _, printed = page.partition("@media screen and (max-width:44rem)")[2].partition("@media print")
+    assert "min-width:42rem" in screen
+    assert "overflow:visible" in printed
+    assert "print-color-adjust:exact" in printed
+
+
 def test_what_comes_from_a_log_is_never_markup() -> None:
     page = render(data(), "title " + EVIL, 0)
     assert "<script" not in page
