@@ -133,7 +133,7 @@ class RunningAppender:
         """Nothing comes from anywhere else."""
 
     def readiness(self) -> Readiness:
-        return Readiness(leader_known=self._node.meta.replica.leader_id is not None, unfenced=None)
+        return Readiness(self._node.meta.replica.leader_id)
 
     async def facts(self, connections: Mapping[str, int], outgoing: PoolCounts) -> NodeFacts:
         raise NotImplementedError("this process has no HTTP port")

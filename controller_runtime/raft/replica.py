@@ -28,7 +28,7 @@ from controller_runtime.raft import (
 from controller_runtime.raft.calls import Call
 from controller_runtime.raft.config import RaftConfig
 from controller_runtime.raft.counters import Counters
-from controller_runtime.raft.describe import QuorumDescription, ReplicaStatus, describe, status
+from controller_runtime.raft.describe import QuorumDescription, ReplicaStatus, describe, hears_leader, status
 from controller_runtime.raft.effects import Fault, Lane, RaftEffect, ReadyToStop, SaveElection
 from controller_runtime.raft.election_state import ElectionState
 from controller_runtime.raft.events import (
@@ -166,6 +166,10 @@ class Replica:
     def upgrade_fault(self, level: int) -> str | None:
         """Why kraft.version cannot become `level` now; None if it can, or is that already."""
         return upgrading.upgrade_fault(self._q, level)
+
+    def hears_leader(self, now: Instant) -> bool:
+        """Whether this node leads, or heard the leader within the fetch timeout; for readiness."""
+        return hears_leader(self._q, now)
 
     def status(self, now: Instant) -> ReplicaStatus:
         """What metrics tell; cheap enough for every scrape."""

@@ -1,14 +1,15 @@
 """What the probes are told.
 
-Liveness is that the event loop turns: an answer at all. Readiness is the truth about service: a leader of the metadata log is known, and a
-broker is registered and unfenced. A follower that stops hearing its leader forgets it within the fetch timeout, and a leader that loses its
-majority resigns, so "known" means "recently heard of".
+Liveness is that the event loop turns: an answer at all, whatever became of the quorum. Readiness is the truth about service: a controller leads or
+heard its leader within the fetch timeout (a leader that loses its majority resigns within one and a half of them), and a broker is registered and
+unfenced. A broker serves its clients on while the controllers are away, so it only has to know who led last.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
+from controller_runtime.identifiers import NodeId
 from controller_runtime.server.facts import NodeFacts
 from controller_runtime.server.http import Answer, Route
 from controller_runtime.server.metrics import render, samples
@@ -17,16 +18,23 @@ from controller_runtime.values import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Readiness:
-    leader_known: bool
-    unfenced: bool | None
+    leader_id: NodeId | None
+    """Who leads the epoch, as far as this node knows: it may be gone."""
+    hears_leader: bool = True
+    """Asked of controllers."""
+    unfenced: bool | None = None
     """None: not a broker."""
 
     @property
     def reasons(self) -> tuple[str, ...]:
         """Why the node is not ready; empty when it is."""
         missing = []
-        if not self.leader_known:
+        if self.leader_id is None:
             missing.append("no leader of the metadata log is known")
+        elif not self.hears_leader:
+            missing.append(
+                f"no news from node {self.leader_id}, the leader of the metadata log, within the fetch timeout"
+            )
         if self.unfenced is False:
             missing.append("the broker is not registered and unfenced")
         return tuple(missing)

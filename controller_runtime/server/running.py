@@ -80,7 +80,8 @@ class RunningController:
         """A controller has no data plane."""
 
     def readiness(self) -> Readiness:
-        return Readiness(leader_known=self._controller.meta.replica.leader_id is not None, unfenced=None)
+        replica = self._controller.meta.replica
+        return Readiness(replica.leader_id, replica.hears_leader(self._observer.now()))
 
     async def facts(self, connections: Mapping[str, int], outgoing: PoolCounts) -> NodeFacts:
         node, observer = self._controller, self._observer

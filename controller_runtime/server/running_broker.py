@@ -68,7 +68,9 @@ class RunningBroker:
         return node.controller.image if isinstance(node, CombinedNode) else node.image
 
     def readiness(self) -> Readiness:
-        return Readiness(self._meta.replica.leader_id is not None, self._broker.service.is_serving)
+        replica = self._meta.replica
+        hears = not isinstance(self._broker, CombinedNode) or replica.hears_leader(self._observer.now())
+        return Readiness(replica.leader_id, hears, self._broker.service.is_serving)
 
     async def facts(self, connections: Mapping[str, int], outgoing: PoolCounts) -> NodeFacts:
         node, observer, service = self._broker, self._observer, self._broker.service

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -23,7 +25,8 @@ def test_three_controllers_elect_one_leader_and_commit(tmp_path: Path, static: b
         before = cluster.quorum()
         assert {one.replica_id for one in before.voters} == {1, 2, 3}
         eventually("no-op records are committed", lambda: cluster.quorum().high_watermark > before.high_watermark)
-        assert leader.http("/readyz") == (200, "ok\n")
+        for node in cluster.nodes.values():
+            eventually("each is ready", lambda one=node: one.http("/readyz") == (200, "ok\n"))  # type: ignore[misc]
         active = {
             node.node_id for node in cluster.nodes.values()
             if "kafka_controller_kafkacontroller_activecontrollercount 1\n" in node.http("/metrics")[1]
@@ -76,10 +79,41 @@ def test_without_a_majority_nothing_is_committed_and_readiness_says_so(tmp_path:
         for node in followers:
             node.kill()
         eventually("the lonely leader resigns", lambda: leader.http("/readyz")[0] == 503)
-        assert "no leader" in leader.http("/readyz")[1]
+        assert "leader" in leader.http("/readyz")[1]
         assert leader.http("/livez")[0] == 200
         followers[0].start()
         cluster.wait_for_leader()
+
+
+@pytest.mark.parametrize("survivor", ["the leader", "a follower"])
+def test_a_controller_whose_quorum_is_frozen_is_not_ready_but_alive_until_it_is_back(
+    tmp_path: Path, survivor: str
+) -> None:
+    """The frozen processes keep their connections: only their silence tells."""
+    with Cluster(tmp_path, controllers=3) as cluster:
+        cluster.start()
+        leader = cluster.wait_for_leader()
+        followers = [node for node in cluster.controller_nodes if node is not leader]
+        left, frozen = (leader, followers) if survivor == "the leader" else (followers[0], [leader, followers[1]])
+        eventually("it is ready", lambda: left.http("/readyz")[0] == 200)
+        for node in frozen:
+            os.kill(node.pid, signal.SIGSTOP)
+        try:
+            status, why = eventually("it is not ready", lambda: refusal(left))
+            assert status == 503
+            assert "leader" in why
+            assert left.http("/livez") == (200, "ok\n")
+        finally:
+            for node in frozen:
+                os.kill(node.pid, signal.SIGCONT)
+        for node in cluster.nodes.values():
+            eventually("it is ready again", lambda one=node: one.http("/readyz")[0] == 200)  # type: ignore[misc]
+        assert left.is_running
+
+
+def refusal(node: NodeProcess) -> tuple[int, str] | None:
+    answer = node.http("/readyz")
+    return None if answer[0] == 200 else answer
 
 
 def test_a_leader_asked_to_stop_hands_over_and_exits_with_0(tmp_path: Path) -> None:

@@ -35,6 +35,6 @@ def test_a_second_node_with_the_id_of_a_voter_follows_as_an_observer(tmp_path: P
             assert identities(after) == identities(before)
             assert str(after.observers[0].directory_id) not in identities(after).values()
             eventually("commits go on", lambda: cluster.quorum().high_watermark > after.high_watermark)
-            assert first.http("/readyz")[0] == 200
+            eventually("the first is ready", lambda: first.http("/readyz")[0] == 200)
         finally:
             twin.kill()

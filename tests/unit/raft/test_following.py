@@ -10,7 +10,7 @@ from controller_runtime.raft.effects import Append, Fault, ResetLog, Truncate
 from controller_runtime.raft.election_state import ElectionState
 from controller_runtime.raft.events import Failure, SnapshotFetched, SnapshotTaken
 from controller_runtime.raft.messages import FetchResponse, LogBatch, RaftError
-from controller_runtime.raft.roles import Prospective
+from controller_runtime.raft.roles import Follower, Prospective
 from controller_runtime.raft.voter_set import VoterSet
 from support.one_replica import One, at, batch, endpoint, voter
 
@@ -34,6 +34,38 @@ def is_told(one: One, answer: FetchResponse) -> None:
 
 def answer(*batches: LogBatch, damaged: bool = False) -> FetchResponse:
     return FetchResponse(RaftError.NONE, Epoch(5), LEADER, Offset(4), batches=batches, damaged=damaged)
+
+
+def test_a_follower_hears_its_leader_from_the_first_answer_until_the_fetch_timeout_has_passed() -> None:
+    """What readiness tells: knowing a leader's name is not hearing it."""
+    one = following()
+    assert not one.replica.hears_leader(one.now)
+    one.fetched(hw=4)
+    assert one.replica.hears_leader(one.now)
+    one.elapse(1990)
+    assert one.replica.hears_leader(one.now)
+    one.elapse(20)
+    assert (one.replica.leader_id, one.replica.hears_leader(one.now)) == (LEADER, False)
+
+
+def test_an_observer_that_follows_for_ever_hears_its_leader_no_longer_than_a_voter_does() -> None:
+    one = following(observer=True)
+    one.fetched(hw=4)
+    one.elapse(1990)
+    assert one.replica.hears_leader(one.now)
+    one.elapse(20)
+    assert isinstance(one.role, Follower)
+    assert not one.replica.hears_leader(one.now)
+
+
+def test_who_leads_hears_itself_until_it_resigns_without_its_majority() -> None:
+    one = One()
+    assert not one.replica.hears_leader(one.now)
+    one.become_leader()
+    assert one.replica.hears_leader(one.now)
+    one.elapse(4000)
+    assert not one.replica.is_leader
+    assert not one.replica.hears_leader(one.now)
 
 
 USELESS = {

@@ -2,17 +2,24 @@ from __future__ import annotations
 
 import pytest
 
+from controller_runtime.identifiers import NodeId
 from controller_runtime.server.health import Readiness
 
 pytestmark = pytest.mark.unit
 
 
-def test_a_controller_is_ready_when_it_knows_a_leader() -> None:
-    assert Readiness(leader_known=True, unfenced=None).reasons == ()
-    assert Readiness(leader_known=False, unfenced=None).reasons == ("no leader of the metadata log is known",)
+LEADER = NodeId(2)
+
+
+def test_a_controller_is_ready_when_it_hears_a_leader() -> None:
+    assert Readiness(LEADER, hears_leader=True).reasons == ()
+    assert Readiness(None, hears_leader=False).reasons == ("no leader of the metadata log is known",)
+    assert Readiness(LEADER, hears_leader=False).reasons == (
+        "no news from node 2, the leader of the metadata log, within the fetch timeout",
+    )
 
 
 def test_a_broker_is_ready_when_it_is_also_unfenced() -> None:
-    assert Readiness(leader_known=True, unfenced=True).reasons == ()
-    assert Readiness(leader_known=True, unfenced=False).reasons == ("the broker is not registered and unfenced",)
-    assert len(Readiness(leader_known=False, unfenced=False).reasons) == 2
+    assert Readiness(LEADER, unfenced=True).reasons == ()
+    assert Readiness(LEADER, unfenced=False).reasons == ("the broker is not registered and unfenced",)
+    assert len(Readiness(None, unfenced=False).reasons) == 2
