@@ -1,6 +1,6 @@
 """Quorums of our voters and Java's in any mix: they elect each other, replicate each other, outlive kill -9, and hold one log.
 
-A few mixes run each time, chosen by the seed of the run; all of them, and 200 kills (or QUORATE_KILLS), with QUORATE_SOAK.
+A few mixes run each time, chosen by the seed of the run; all of them (or QUORATE_MIXES), and 200 kills (or QUORATE_KILLS), with QUORATE_SOAK.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from support.mixed_story import SOAK, assert_nothing_is_lost, chosen
 pytestmark = [pytest.mark.interop, pytest.mark.slow, pytest.mark.usefixtures("java")]
 
 KILLS = int(os.environ.get("QUORATE_KILLS", "200" if SOAK else "4"))
-MIXES = ("OJO", "JOJ", "OOJOJ", "JJOJO")
+MIXES = tuple(os.environ.get("QUORATE_MIXES", "OJO,JOJ,OOJOJ,JJOJO").split(","))
 
 
 @pytest.mark.timeout(3600)
