@@ -167,9 +167,22 @@ def test_evicting_all_controllers_at_once_takes_exactly_what_the_quorum_can_lose
     story: Story, running: OperatorProcess, count: int
 ) -> None:
     scaled(story, count)
-    headroom = count - (count // 2 + 1)
-    await_budget(story, count - headroom)
-    assert len(evicted(story)) == headroom
+    headroom = count - majority(count)
+    gone = evicted(story)
+    assert len(gone) == headroom, f"{gone} of {headroom}; {told(story)}"
+    story.await_ready()
+
+
+@pytest.mark.parametrize("count", COUNTS)
+def test_with_one_controller_dead_as_many_fewer_may_go(story: Story, running: OperatorProcess, count: int) -> None:
+    scaled(story, count)
+    headroom = count - 1 - majority(count)
+    victim = follower(story)
+    with dead(story, victim):
+        await_live(story, count - 1)
+        await_budget(story, stay=count - 1 - headroom, may_go=headroom)
+        gone = [name for name in evicted(story) if name != victim]
+        assert len(gone) == headroom, f"{gone} of {headroom}, {victim} is dead; {told(story)}"
     story.await_ready()
 
 
@@ -178,23 +191,32 @@ def test_a_controller_that_hangs_and_still_counts_as_ready_gives_no_right_to_tak
     story: Story, running: OperatorProcess, count: int
 ) -> None:
     scaled(story, count)
-    headroom = count - 1 - (count // 2 + 1)
+    headroom = count - 1 - majority(count)
     victim = follower(story)
     with hanging(story, victim):
-        await_budget(story, count - headroom)
-        assert ready(story)[victim], "it has to be Ready all the while, or this proves nothing"
-        assert len(evicted(story)) == headroom
+        await_budget(story, stay=count - headroom, may_go=headroom)
+        assert victim in ready(story), "it has to be Ready all the while, or this proves nothing"
+        gone = evicted(story)
+        assert len(gone) == headroom, f"{gone} of {headroom}, {victim} hangs; {told(story)}"
     story.await_ready()
+
+
+def majority(count: int) -> int:
+    return count // 2 + 1
 
 
 def scaled(story: Story, count: int) -> None:
+    """All of them Ready and live, and Kubernetes has counted what the test before took."""
     if story.spec["controllers"]["replicas"] != count:
         story.apply(controllers={**story.spec["controllers"], "replicas": count})
-    eventually(
-        f"{count} controllers are ready", lambda: [ready(story)[each] for each in controllers(story)] == [True] * count
-    )
-    eventually(f"{count} voters live", lambda: story.resource()["status"]["quorum"].get("live") == count)
+    eventually(f"{count} controllers are ready", lambda: len(controllers(story)) == len(ready(story)) == count)
+    await_live(story, count)
     story.await_ready()
+    await_budget(story, stay=majority(count), may_go=count - majority(count))
+
+
+def await_live(story: Story, count: int) -> None:
+    eventually(f"{count} live voters", lambda: story.resource()["status"]["quorum"].get("live") == count)
 
 
 def controllers(story: Story) -> list[str]:
@@ -206,28 +228,37 @@ def follower(story: Story) -> str:
     return next(name for name in reversed(controllers(story)) if name != f"{story.name}-controller-{leader}-0")
 
 
-def ready(story: Story) -> dict[str, bool]:
-    """A pod on its way out is not, whatever its conditions say: nothing guards it from an eviction any more."""
+def ready(story: Story) -> set[str]:
+    """Controllers. A pod on its way out is not, whatever its conditions say: nothing guards it from an eviction any more."""
     return {
-        name: "deletionTimestamp" not in pod["metadata"]
-        and any(each["type"] == "Ready" and each["status"] == "True" for each in pod["status"].get("conditions", []))
+        name
         for name, pod in story.pods().items()
+        if "-controller-" in name
+        and "deletionTimestamp" not in pod["metadata"]
+        and any(each["type"] == "Ready" and each["status"] == "True" for each in pod["status"].get("conditions", []))
     }
 
 
-def await_budget(story: Story, stay: int) -> None:
-    """Until the budget says that so many have to stay, and Kubernetes has counted by it."""
+def await_budget(story: Story, *, stay: int, may_go: int) -> None:
+    """Until the budget says that so many have to stay, and Kubernetes has counted by it how many may go."""
 
     def said() -> bool:
         found = story.kubernetes.gateway.get(DISRUPTION_BUDGET, story.namespace, f"{story.name}-controller")
-        counted = found["status"].get("observedGeneration") == found["metadata"]["generation"]
-        healthy = sum(is_ready for name, is_ready in ready(story).items() if "-controller-" in name)
-        assert counted, "not counted yet"
-        assert found["status"]["currentHealthy"] == healthy, f"{found['status']} {healthy}"
-        assert found["spec"]["minAvailable"] == stay, f"{found['spec']['minAvailable']} have to stay, not {stay}"
+        counted, healthy = found["status"], len(ready(story))
+        assert counted.get("observedGeneration") == found["metadata"]["generation"], "not counted yet"
+        assert counted["currentHealthy"] == healthy, f"{healthy} are ready; {told(story)}"
+        assert not counted.get("disruptedPods"), told(story)
+        assert (found["spec"]["minAvailable"], counted["disruptionsAllowed"]) == (stay, may_go), told(story)
         return True
 
-    eventually(f"{stay} controllers have to stay", said, 120)
+    eventually(f"{stay} controllers have to stay and {may_go} may go", said)
+
+
+def told(story: Story) -> str:
+    """The budget, and the controllers as the API server has them."""
+    found = story.kubernetes.gateway.get(DISRUPTION_BUDGET, story.namespace, f"{story.name}-controller")
+    counted = {key: each for key, each in found["status"].items() if key != "conditions"}
+    return f"minAvailable {found['spec']['minAvailable']}, {counted}, ready: {sorted(ready(story))} of {controllers(story)}"
 
 
 def evicted(story: Story) -> list[str]:
@@ -241,6 +272,19 @@ def evicted(story: Story) -> list[str]:
         except (TooManyRequests, Conflict):
             continue
     return found
+
+
+@contextmanager
+def dead(story: Story, name: str) -> Iterator[None]:
+    """It cannot come back: its volume's Kubernetes node takes no pods."""
+    host = story.pods()[name]["spec"]["nodeName"]
+    story.kubernetes.kubectl("cordon", host)
+    try:
+        story.delete_pod(name)
+        eventually(f"{name} is not ready", lambda: name not in ready(story), 120)
+        yield
+    finally:
+        story.kubernetes.kubectl("uncordon", host)
 
 
 @contextmanager

@@ -81,6 +81,7 @@ STORIES: Final = (
     Story(ESTATE, 60),
     Story(ESTATE, 20, "client_outside"),
     Story(ESTATE, 30, "evicting_all"),
+    Story(ESTATE, 50, "controller_dead"),
     Story(ESTATE, 45, "controller_that_hangs"),
     *(
         Story(CLUSTER, seconds, part, "[runtime]", always=part == "lost_its_volume")
