@@ -33,6 +33,7 @@ WARNED: Final = (
     "SpecValid",
     "PlanApproved",
     "EndpointsConsistent",
+    "FailureDomainsSatisfied",
     "StorageHealthy",
     "MembershipSynced",
     "PodsHealthy",

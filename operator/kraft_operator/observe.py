@@ -26,6 +26,7 @@ from kraft_operator.kube import (
     STATEFUL_SET,
     STORAGE_CLASS,
     VOLUME,
+    Forbidden,
     Gateway,
     NotFound,
     Object,
@@ -100,6 +101,7 @@ def observe(
         helpers=tuple(map(pod_facts.helper, (each for each in all_pods if pod_facts.is_helper(each)))),
         living=_living(cluster, ledger, pods, operations),
         expandable=_expandable(cluster, seen_claims, kube),
+        zones=controllers_in(cluster, pods, kube),
     )
     return Sight(observed, ledger, ledger_object)
 
@@ -239,6 +241,20 @@ def _each(make: Any, items: tuple[Object, ...]) -> list[Any]:
         if node_id is not None:
             found.append(make(item, node_id))
     return found
+
+
+def controllers_in(cluster: KRaftCluster, pods: tuple[Pod, ...], kube: Gateway) -> dict[int, str]:
+    """The failure domain of every controller that is on a Kubernetes node. Who may not read nodes does not know it."""
+    asked = cluster.spec.controllers.failure_domains
+    if asked is None:
+        return {}
+    placed = {pod.node_id: pod.node for pod in pods if pod.role == Role.CONTROLLER.value and pod.node}
+    try:
+        nodes = {name: kube.find(NODE, None, name) for name in sorted(set(placed.values()))}
+    except Forbidden:
+        return dict.fromkeys(placed, "")
+    marks = {name: ((node or {"metadata": {}})["metadata"].get("labels") or {}) for name, node in nodes.items()}
+    return {node_id: marks[name].get(asked.key, "") for node_id, name in placed.items()}
 
 
 def _racks(cluster: KRaftCluster, pods: tuple[Pod, ...], kube: Gateway) -> dict[int, str]:

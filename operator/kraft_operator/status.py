@@ -14,6 +14,7 @@ from kraft_operator.api.metadata_versions import FEATURE, KRAFT_FEATURE, name_of
 from kraft_operator.api.spec import KRaftCluster, Role
 from kraft_operator.ledger import Formation, Ledger
 from kraft_operator.observed import Observed, Pod, Quorum, QuorumState
+from kraft_operator.plan.domains import Domain, domains
 from kraft_operator.plan.situation import Decision, Finding, Topic
 from kraft_operator.plan.steps import to_status
 from kraft_operator.plan.versions import BLOCKED, wishes
@@ -31,9 +32,10 @@ HEALTHY: Final = {
     Topic.PODS: ("Healthy", "no pod is in trouble"),
     Topic.VERSIONS: ("Final", "nothing that the resource asks for is left to be made final"),
     Topic.ENDPOINTS: ("Consistent", "every voter is where the metadata log says"),
+    Topic.DOMAINS: ("Satisfied", "no failure domain that the resource names holds a majority of the voters"),
     Topic.REGISTRATIONS: ("Clean", "whoever is registered is a node of this cluster"),
 }
-ASIDE: Final = (Topic.VERSIONS.value, Topic.REGISTRATIONS.value)
+ASIDE: Final = (Topic.VERSIONS.value, Topic.REGISTRATIONS.value, Topic.DOMAINS.value)
 """Conditions that may be False while the cluster serves as it should."""
 
 
@@ -140,6 +142,14 @@ def _ready(
     absent = _unregistered(cluster, observed)
     if absent:
         return _condition("Ready", "False", "BrokersNotRegistered", f"not registered, or fenced: brokers {absent}")
+    unproven = [
+        group.name for group in cluster.spec.groups if group.node_ids and not decision.ledger.good_revision(group.name)
+    ]
+    if unproven:
+        message = (
+            f"nothing that {', '.join(unproven)} runs well with is written down yet: that takes two looks at the quorum"
+        )
+        return _condition("Ready", "False", "RevisionUnproven", message)
     return _condition("Ready", "True", "Ready", "a leader is known and every node is ready")
 
 
@@ -238,7 +248,14 @@ def _quorum(observed: Observed, ledger: Ledger | None) -> Status:
             "headroom": quorum.headroom,
             "voters": _voters(quorum),
         }
+        where = domains(tuple(each.node_id for each in quorum.voters), observed.zones)
+        sizes |= {"domains": [_domain(each) for each in where]} if where else {}
     return {"state": quorum.state.value, "formed": "Formed" if formed else "NotFormed", **known, **sizes}
+
+
+def _domain(domain: Domain) -> Status:
+    voters = list(domain.voters)
+    return {"name": domain.name, "voters": voters, "majority": "Held" if domain.holds_majority else "NotHeld"}
 
 
 def _versions(cluster: KRaftCluster, observed: Observed, decision: Decision, old: Mapping[str, Any]) -> Status:
@@ -303,7 +320,7 @@ def _nodes(observed: Observed, decision: Decision) -> list[Status]:
             "directoryID": entry.directory_id if entry else None,
             "storage": _storage(pod, decision),
             "state": "Held" if node.held else _state(pod),
-            "zone": entry.rack if entry else None,
+            "zone": observed.zones.get(node.node_id) or (entry.rack if entry else None),
         }
         found.append({key: value for key, value in values.items() if value is not None})
     return found

@@ -3,7 +3,7 @@
 The cluster is the model world's, settled; then the look at it is changed line by line, so that a pair can hold what no history of faults leads to.
 Every pair stands alone. Lines:
 
-    spec CHANGE ...                 the resource is edited: controllers=5 brokers=1 image=2 planned suspended hibernated ondelete report treat-as-lost
+    spec CHANGE ...                 the resource is edited: controllers=5 brokers=1 image=2 domains=Require planned suspended hibernated ondelete report treat-as-lost
                                     adopt-only clusterID=X no-pools other-ids
     begin CHANGE ... | CHANGE ...   how it was settled, and after which edits; the first line
     new                             there is nothing yet, not even a ledger
@@ -15,7 +15,7 @@ Every pair stands alone. Lines:
     claim N gone|new|terminating|unmarked|foreign|swapped|copied|from-elsewhere, volume N remains, node-of N lost|silent
     broker N fenced|unregistered|absent, broker N holds TOPIC, broker N risks PARTITION, brokers unknown
     ledger lost|forgets N|gives-up N|writes-off N DIRECTORY|reached N EPOCH OFFSET|unproven N
-    child KIND/NAME gone|edited|stray, set N gone, rack N ZONE, owners UID
+    child KIND/NAME gone|edited|stray, set N gone, rack N ZONE, zones OF-0 OF-1 ... (none: no label), owners UID
     for-long                        whatever is suspected has been so for long
     approve                         the published plan
     way                             tells the published plan, too
@@ -57,6 +57,11 @@ def changes(words: list[str]) -> dict[str, object]:
             case "controllers":
                 ids = {"start": 0, "end": 9}
                 found["controllers"] = {"replicas": int(value), "nodeIdRange": ids, "storage": {"size": "1Gi"}}
+            case "domains":
+                of_three = {"replicas": 3, "nodeIdRange": {"start": 0, "end": 9}, "storage": {"size": "1Gi"}}
+                controllers = found.get("controllers", of_three)
+                assert isinstance(controllers, dict)
+                found["controllers"] = {**controllers, "failureDomains": {"policy": value}}
             case "brokers":
                 found["brokerPools"] = [pool("b", int(value), 100)]
             case "no-pools":
@@ -254,6 +259,8 @@ def look(words: list[str], world: World) -> Look:
             return lambda seen: child_look(seen, name, fate)
         case ["set", node, "gone"]:
             return lambda seen: replace(seen, sets=tuple(each for each in seen.sets if each.node_id != int(node)))
+        case ["zones", *zones]:
+            return lambda seen: replace(seen, zones=dict(enumerate("" if each == "none" else each for each in zones)))
         case ["rack", node, zone]:
             return lambda seen: replace(seen, racks={**seen.racks, int(node): zone})
         case ["owners", *uids]:

@@ -165,6 +165,8 @@ class World:
         self.lagging: set[int] = set()
         self.wiped: dict[str, VolumeFacts] = {}
         """What was on disks that were emptied in place."""
+        self.zones: dict[int, str] = {}
+        """Where the Kubernetes nodes of controllers' pods are, by node id; the others' nodes bear no label."""
         self.away: dict[str, bool] = {}
         """Volumes whose Kubernetes node is silent, or (True) gone for good."""
         self.frozen: set[int] = set()
@@ -830,7 +832,13 @@ class World:
             operations=tuple(map(parse_operation, self.operations.values())),
             helpers=tuple(self.helpers.values()),
             living=self._living(),
+            zones=self._zones(),
         )
+
+    def _zones(self) -> dict[int, str]:
+        if self.cluster.spec.controllers.failure_domains is None:
+            return {}
+        return {each: self.zones.get(each, "") for each in self.pods if self.sets[each].role == "controller"}
 
     def _claims(self) -> Iterator[Claim]:
         for name, claim in self.claims.items():

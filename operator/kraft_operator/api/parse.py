@@ -20,8 +20,10 @@ from kraft_operator.api.spec import (
     ChangeMode,
     ClusterSpec,
     Config,
+    DomainPolicy,
     Drain,
     Exposure,
+    FailureDomains,
     Group,
     Image,
     KRaftCluster,
@@ -239,7 +241,15 @@ def _group(group: Reader, role: Role, name: str, ids: NodeIdRange | None, replic
         config=_properties(group, "config"),
         rack_node_label=group.child("rack").optional_text("fromNodeLabel"),
         scale_down=_scale_down(group.child("scaleDown")),
+        failure_domains=_failure_domains(group.child("failureDomains"), count) if group.has("failureDomains") else None,
     )
+
+
+def _failure_domains(domains: Reader, replicas: int) -> FailureDomains:
+    policy = domains.choice("policy", DomainPolicy, DomainPolicy.PREFER)
+    if policy is DomainPolicy.REQUIRE and replicas < 3:
+        raise InvalidSpec(domains.at("policy"), "Require needs three controllers at least")
+    return FailureDomains(domains.text("key", FailureDomains().key), policy)
 
 
 def _scale_down(policy: Reader) -> ScaleDown:

@@ -73,6 +73,11 @@ class Drain(StrEnum):
     FORCE = "Force"
 
 
+class DomainPolicy(StrEnum):
+    PREFER = "Prefer"
+    REQUIRE = "Require"
+
+
 class MetadataVersionPolicy(StrEnum):
     PINNED = "Pinned"
     FOLLOW = "FollowVersionAfterSoak"
@@ -156,6 +161,14 @@ class ScaleDown:
 
 
 @dataclass(frozen=True, slots=True)
+class FailureDomains:
+    """What is lost together: Kubernetes nodes with the same value of this label."""
+
+    key: str = "topology.kubernetes.io/zone"
+    policy: DomainPolicy = DomainPolicy.PREFER
+
+
+@dataclass(frozen=True, slots=True)
 class Group:
     """The controllers, or a pool of brokers: nodes that differ in nothing but their id."""
 
@@ -171,6 +184,8 @@ class Group:
     rack_node_label: str | None = None
     """Brokers: the label of the Kubernetes node whose value becomes broker.rack."""
     scale_down: ScaleDown = ScaleDown()
+    failure_domains: FailureDomains | None = None
+    """Controllers: none of these may hold a majority of the voters. None: nobody asked."""
 
     @property
     def node_ids(self) -> tuple[int, ...]:

@@ -11,7 +11,7 @@ from hashlib import sha256
 from typing import Any, Final
 
 from kraft_operator.api import names
-from kraft_operator.api.spec import Group, Listener, Probes, Role
+from kraft_operator.api.spec import DomainPolicy, FailureDomains, Group, Listener, Probes, Role
 from kraft_operator.manifests.context import (
     Context,
     Manifest,
@@ -122,9 +122,14 @@ def _spread(context: Context, group: Group) -> list[Manifest]:
     if group.pod.topology_spread_constraints is not None:
         return [dict(constraint) for constraint in group.pod.topology_spread_constraints]
     chosen = {"matchLabels": group_selector(context.cluster, group)}
+    domains = group.failure_domains or FailureDomains()
+    hard = domains.policy is DomainPolicy.REQUIRE
     return [
-        {"maxSkew": 1, "topologyKey": key, "whenUnsatisfiable": "ScheduleAnyway", "labelSelector": chosen}
-        for key in ("topology.kubernetes.io/zone", "kubernetes.io/hostname")
+        {"maxSkew": 1, "topologyKey": key, "whenUnsatisfiable": action, "labelSelector": chosen}
+        for key, action in (
+            (domains.key, "DoNotSchedule" if hard else "ScheduleAnyway"),
+            ("kubernetes.io/hostname", "ScheduleAnyway"),
+        )
     ]
 
 

@@ -23,6 +23,7 @@ from kraft_operator.plan.adoption import (
 )
 from kraft_operator.plan.approval import UNDER_WAY, held_back, keep_budget, nodes_that_are, waiting
 from kraft_operator.plan.children import sync_children
+from kraft_operator.plan.domains import judge_domains
 from kraft_operator.plan.endpoints import refuse_moved_voters
 from kraft_operator.plan.exposure import find_addresses
 from kraft_operator.plan.grants import grant_disks, nudge_gates, restart_stuck_gates, start_formation
@@ -64,6 +65,7 @@ RULES: Final[tuple[Rule, ...]] = (
     learn_identities,
     note_the_formed_quorum,
     settle_the_journal,
+    judge_domains,
     attend_operations,
     end_helpers,
     start_formation,

@@ -45,6 +45,7 @@ class Topic(StrEnum):
     VERSIONS = "VersionFinalized"
     REGISTRATIONS = "RegistrationsClean"
     ENDPOINTS = "EndpointsConsistent"
+    DOMAINS = "FailureDomainsSatisfied"
     SUSPENDED = "Suspended"
     HIBERNATED = "Hibernated"
     MANUAL = "ManualInterventionRequired"

@@ -16,6 +16,7 @@ from kraft_operator.api.spec import LostDisk, Role
 from kraft_operator.ledger import Entry, Formation, Ledger, Step, StepKind, WrittenOff
 from kraft_operator.observed import Pod, QuorumState, Voter, VoterState
 from kraft_operator.plan import headroom
+from kraft_operator.plan.domains import worsened
 from kraft_operator.plan.loss import Loss, loss_of
 from kraft_operator.plan.operating import asked_to_replace
 from kraft_operator.plan.situation import NOTHING, Finding, Situation, Topic, Verdict
@@ -102,6 +103,8 @@ def add_caught_up_voters(now: Situation) -> Verdict:
             )
             continue
         gate = headroom.add(quorum, caught_up=seen.caught_up)
+        if gate.open and entry.replaces is None and (why := worsened(now)) is not None:
+            gate = headroom.Gate(False, why)
         if not gate.open or now.stepped:
             findings.append(_note("AddingVoter", node_id, gate.text))
             continue
@@ -125,6 +128,8 @@ def remove_surplus_voters(now: Situation) -> Verdict:
         waiting = f"controllers {', '.join(map(str, missing))} have to be live voters first"
         return Verdict(findings=(_note("RemovingVoter", voter.node_id, waiting),))
     gate = headroom.remove(quorum, voter)
+    if gate.open and not gone and (worse := worsened(now)) is not None:
+        gate = headroom.Gate(False, worse)
     if not gate.open or now.stepped:
         return Verdict(findings=(_note("RemovingVoter", voter.node_id, gate.text),))
     why = "it was written off" if ledger.is_written_off(*voter.key) else "the resource asks for fewer controllers"

@@ -51,6 +51,9 @@ def _quorum(status: Object) -> Iterator[str]:
         for voter in quorum.get("voters") or ()
     ]
     yield from _table(("voter", "directory", "state", "pod"), rows)
+    for each in quorum.get("domains") or ():
+        voters = ", ".join(map(str, each.get("voters") or ()))
+        yield f"  in {each['name']}: {voters}{' (a majority)' if each.get('majority') == 'Held' else ''}"
 
 
 def _redundancy(quorum: Object) -> str:

@@ -53,7 +53,9 @@ def spec(size: int, image: int) -> dict[str, object]:
     }
 
 
-@example(factors=[1, 1, 2], history=[("size", 0, 0)])  # two replicas on 102 and 103: one of them moves to 100, the other has no place
+@example(
+    factors=[1, 1, 2], history=[("size", 0, 0)]
+)  # two replicas on 102 and 103: one of them moves to 100, the other has no place
 @given(
     st.lists(st.integers(1, 3), max_size=4),
     st.lists(st.tuples(st.sampled_from(EVENTS), st.integers(0, 30), st.integers(0, 8)), max_size=10),

@@ -33,6 +33,20 @@ def test_a_sound_cluster_is_a_quorum_and_its_nodes_and_nothing_to_know() -> None
     assert "plan" not in lines
 
 
+def test_where_the_voters_are_is_told_and_whether_one_place_is_a_majority() -> None:
+    controllers = {"replicas": 3, "nodeIdRange": {"start": 0, "end": 9}, "storage": {"size": "1Gi"}}
+    world = World(controllers={**controllers, "failureDomains": {}})
+    world.zones = {0: "east", 1: "east", 2: "west"}
+    world.settle()
+    resource = seen(world)
+    lines = screen(resource).splitlines()
+    assert "  in east: 0, 1 (a majority)" in lines
+    assert "  in west: 2" in lines
+    assert "  FailureDomainsSatisfied=False CommitMajorityInOneDomain" in lines
+    assert resource["status"]["phase"] == "Ready"
+    assert [each.get("zone") for each in resource["status"]["nodes"]] == ["east", "east", "west", None, None]
+
+
 def test_a_lost_voter_is_told_with_what_is_done_about_it() -> None:
     world = World()
     world.settle()

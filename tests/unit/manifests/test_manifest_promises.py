@@ -56,6 +56,20 @@ def test_a_held_node_keeps_its_template_and_has_no_pod() -> None:
     assert usual["template"] == held["template"]
 
 
+def test_controllers_are_spread_over_the_domains_that_the_resource_names_softly_or_not() -> None:
+    def constraints(**domains: str) -> list[tuple[str, str]]:
+        asked = cluster(controllers={"replicas": 3, "failureDomains": domains})
+        sets = of_kind(render(asked), "StatefulSet")
+        pod = pod_of(
+            next(each for each in sets if each["metadata"]["labels"]["kraft.quorate.dev/role"] == "controller")
+        )
+        return [(each["topologyKey"], each["whenUnsatisfiable"]) for each in pod["topologySpreadConstraints"]]
+
+    hosts = ("kubernetes.io/hostname", "ScheduleAnyway")
+    assert constraints() == [("topology.kubernetes.io/zone", "ScheduleAnyway"), hosts]
+    assert constraints(key="row", policy="Require") == [("row", "DoNotSchedule"), hosts]
+
+
 def test_the_template_never_asks_for_initial_controllers() -> None:
     """What a pod is made with by a kubelet alone must be harmless: only the operator writes the other mode on a pod."""
     for each in of_kind(render(cluster()), "StatefulSet"):
