@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metadata_pipeline.copies import Run
@@ -55,6 +55,7 @@ def test_a_damaged_epoch_at_the_end_of_a_chunk_is_forgotten_when_the_next_one_co
 
 
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=12))
+@settings(deadline=None)
 def test_the_longest_rise_is_longest(numbers: list[int]) -> None:
     found = longest_rise(numbers)
     values = [numbers[index] for index in found]
