@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,6 +26,7 @@ from kraft_operator.kube import (
     TooManyRequests,
 )
 from support.devcluster import why_not_here
+from support.hanging import hanging
 from support.kubernetes import ROOT, Kubernetes
 from support.operator_process import Images, OperatorProcess, Story, default_spec, eventually, operator
 from support.outside import outside
@@ -193,7 +193,7 @@ def test_a_controller_that_hangs_and_still_counts_as_ready_gives_no_right_to_tak
     scaled(story, count)
     headroom = count - 1 - majority(count)
     victim = follower(story)
-    with hanging(story, victim):
+    with hanging(story.pods()[victim]["metadata"]["uid"]):
         await_budget(story, stay=count - headroom, may_go=headroom)
         assert victim in ready(story), "it has to be Ready all the while, or this proves nothing"
         gone = evicted(story)
@@ -285,32 +285,3 @@ def dead(story: Story, name: str) -> Iterator[None]:
         yield
     finally:
         story.kubernetes.kubectl("uncordon", host)
-
-
-@contextmanager
-def hanging(story: Story, name: str) -> Iterator[None]:
-    """Its process is stopped; the kernel still accepts connections, so its probes pass."""
-    pids = processes_of(story.pods()[name]["metadata"]["uid"])
-    assert pids, f"no process of {name} was found on this machine"
-    for pid in pids:
-        os.kill(pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        for pid in pids:
-            if Path(f"/proc/{pid}").exists():
-                os.kill(pid, signal.SIGCONT)
-
-
-def processes_of(pod_uid: str) -> list[int]:
-    """Of the node itself: whatever runs in the pod's control group and is no sandbox."""
-    found = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            mine = pod_uid in (folder / "cgroup").read_text()
-            program = (folder / "comm").read_text().strip()
-        except OSError:
-            continue
-        if mine and program not in ("pause", "tini"):
-            found.append(int(folder.name))
-    return found
