@@ -72,6 +72,9 @@ STORIES: Final = (
     Story("test_devcluster_lifecycle.py", 110),
     Story("test_operator_disks.py", 120),
     Story("test_operator_fence.py", 120),
+    Story("test_operator_lost_voters.py", 45, "deleted_claim"),
+    Story("test_operator_lost_voters.py", 45, "emptied"),
+    Story("test_operator_lost_voters.py", 90, "older_copy"),
     Story("test_operator_node_lost.py", 100),
     Story("test_operator_rolls.py", 150),
     Story("test_storage_identity.py", 100),
@@ -92,6 +95,7 @@ STORIES: Final = (
 )
 
 FORMING: Final = {
+    ("test_operator_lost_voters.py", ""): 45,
     ("test_operator_recovery.py", ""): 40,
     (CLUSTER, "[runtime]"): 40,
     (CLUSTER, "[apache-kafka]"): 60,

@@ -1,0 +1,208 @@
+"""Disks of voters that are lost while a client changes the metadata without pause: nothing acknowledged is lost, whatever happens to the disk.
+
+Deleted with its claim, emptied in place, or an older copy put there: the quorum bears it, so the voter is replaced. (A lost
+Kubernetes node is told in `test_operator_node_lost`, disks that are refused in `test_operator_disks`.)
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+import pytest
+
+from kraft_operator.kube import CLAIM, VOLUME
+from support.devcluster import why_not_here
+from support.kubernetes import ROOT, Kubernetes
+from support.operator_process import DEVCLUSTER, Images, OperatorProcess, Story, eventually, operator, pool
+from support.outside import last_child
+from support.saboteur import saboteur
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.slow,
+    pytest.mark.timeout(1200),
+    pytest.mark.skipif(bool(why_not_here()), reason=why_not_here()),
+]
+
+SECONDS = 60
+"""Until redundant again, counted from the loss, on a quiet machine; a test waits for longer and prints what it saw."""
+CLIENT = """
+import asyncio, sys
+from controller_runtime.admin.client import AdminClient, AdminError, ApiError
+from controller_runtime.admin.results import NewTopic
+async def main():
+    servers, prefix = sys.argv[1], sys.argv[2]
+    number = 0
+    while True:
+        name = f"{prefix}-{number}"
+        try:
+            async with AdminClient(bootstrap_servers=servers, timeout_seconds=5) as admin:
+                while True:
+                    name = f"{prefix}-{number}"
+                    found = (await admin.create_topics([NewTopic(name, 1, 1)]))[name]
+                    if not isinstance(found, ApiError) or "EXISTS" in str(found):
+                        print(name, flush=True)
+                        number += 1
+                    else:
+                        raise found
+        except (AdminError, ApiError, OSError, TimeoutError) as error:
+            print(repr(error), file=sys.stderr, flush=True)
+            await asyncio.sleep(0.2)
+asyncio.run(main())
+"""
+
+
+@pytest.fixture(scope="module")
+def story(kubernetes: Kubernetes, resource_definition: None, images: Images) -> Iterator[Story]:
+    with kubernetes.namespace("op-lost") as namespace:
+        yield Story(kubernetes, namespace, images("runtime"))
+
+
+@pytest.fixture(scope="module")
+def running(story: Story, images: Images, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OperatorProcess]:
+    with operator(story.namespace, Path(tmp_path_factory.mktemp("operator")), images, port=19595) as process:
+        story.apply(brokerPools=[pool(1)])
+        story.await_ready()
+        yield process
+
+
+@contextmanager
+def client(story: Story, prefix: str, folder: Path) -> Iterator[list[str]]:
+    """Creates topics one after the other, for ever; the names whose creation was acknowledged."""
+    # From here pods are reached and Services are not: there is no route to their addresses.
+    broker = f"{story.name}-b-100-0.{story.name}-nodes.{story.namespace}.svc.cluster.local:9092"
+    command = [*DEVCLUSTER, "in", sys.executable, "-c", CLIENT, broker, prefix]
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT}:{os.environ.get('PYTHONPATH', '')}"}
+    errors = folder / f"{prefix}.err"
+    with errors.open("wb") as log:
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, cwd=ROOT, env=environment)
+    assert process.stdout is not None
+    lines, names = process.stdout, list[str]()
+    reader = threading.Thread(target=_collect, args=(lines, names), daemon=True)
+    reader.start()
+    try:
+        eventually("the client writes", lambda: len(names) >= 3, 120)
+        yield names
+    except AssertionError as error:
+        error.add_note(f"{len(names)} acknowledged; the client said:\n{errors.read_text()[-1500:]}")
+        raise
+    finally:
+        os.kill(last_child(process.pid), signal.SIGTERM)  # the wrappers end with what they started
+        process.wait(30)
+        reader.join(10)
+        lines.close()
+
+
+def _collect(lines: IO[str], names: list[str]) -> None:
+    for line in lines:
+        names.append(line.strip())
+
+
+def topics(story: Story) -> set[str]:
+    tool = ("/opt/kafka/bin/kafka-topics.sh", "--bootstrap-server", f"{story.name}-bootstrap:9092", "--list")
+    return set(story.kafka(*tool).split())
+
+
+def nothing_is_lost(story: Story, names: list[str], before: int) -> None:
+    """And the client got on after the loss."""
+    eventually("the client goes on", lambda: len(names) > before + 3, 120)
+    acknowledged = set(names)
+    lost = acknowledged - topics(story)
+    assert not lost, f"{len(lost)} of {len(acknowledged)} acknowledged topics are not there: {sorted(lost)[:5]}"
+
+
+def voters(story: Story) -> dict[int, tuple[str, str]]:
+    found = story.resource()["status"]["quorum"].get("voters") or []
+    return {each["nodeID"]: (each["directoryID"], each["state"]) for each in found}
+
+
+def a_follower(story: Story) -> int:
+    leader = story.resource()["status"]["quorum"]["leaderID"]
+    return max(each for each in voters(story) if each != leader)
+
+
+def redundant_again(
+    story: Story, node_id: int, before: str, began: float, sampled: Callable[[str], None], what: str
+) -> None:
+    def redundant() -> bool:
+        now = voters(story)
+        return len(now) == 3 and now[node_id][0] != before and [state for _, state in now.values()] == ["Live"] * 3
+
+    eventually("three live voters, one with a new directory", redundant, 4 * SECONDS)
+    sampled(f"{what}: redundant again after {time.monotonic() - began:.0f} s")
+    assert before in {each["directoryID"] for each in story.ledger()["writtenOff"]}
+
+
+def test_a_deleted_claim_and_its_data_are_replaced(
+    story: Story, running: OperatorProcess, sampled: Callable[[str], None], tmp_path: Path
+) -> None:
+    node_id = a_follower(story)
+    before = voters(story)[node_id][0]
+    name = f"{story.name}-controller-{node_id}-0"
+    data = disk(story, node_id)
+    with client(story, "deleted", tmp_path) as names:
+        count, began = len(names), time.monotonic()
+        story.delete_claim(f"data-{name}")
+        story.delete_pod(name)
+        redundant_again(story, node_id, before, began, sampled, "a claim deleted with its data")
+        nothing_is_lost(story, names, count)
+    assert disk(story, node_id) != data
+    eventually("its data is gone", lambda: not data.exists(), 60)
+    story.await_ready()
+
+
+def test_a_disk_emptied_in_place_is_replaced(
+    story: Story, running: OperatorProcess, images: Images, sampled: Callable[[str], None], tmp_path: Path
+) -> None:
+    node_id = a_follower(story)
+    before = voters(story)[node_id][0]
+    name = f"{story.name}-controller-{node_id}-0"
+    with client(story, "emptied", tmp_path) as names:
+        with saboteur(story.kubernetes, story.namespace, f"data-{name}", images("operator")) as beside:
+            count, began = len(names), time.monotonic()
+            beside.empty()
+            story.delete_pod(name)
+        redundant_again(story, node_id, before, began, sampled, "a disk emptied in place")
+        nothing_is_lost(story, names, count)
+    story.await_ready()
+
+
+def test_an_older_copy_of_a_disk_is_never_started_and_the_voter_is_replaced(
+    story: Story, running: OperatorProcess, images: Images, sampled: Callable[[str], None], tmp_path: Path
+) -> None:
+    node_id = a_follower(story)
+    before = voters(story)[node_id][0]
+    name = f"{story.name}-controller-{node_id}-0"
+    with client(story, "copied", tmp_path) as names:
+        with saboteur(story.kubernetes, story.namespace, f"data-{name}", images("operator")) as beside:
+            copy = beside.take()
+            gone = story.delete_pod(name)  # its log goes on, and the ledger hears how far it got
+            story.await_pod(name, other_than=gone)
+            eventually("it is a live voter again", lambda: voters(story)[node_id] == (before, "Live"))
+            count = len(names)
+            eventually("much is written after the copy", lambda: len(names) > count + 20, 120)
+            gone = story.delete_pod(name)
+            story.await_pod(name, other_than=gone)
+            eventually("it is a live voter again", lambda: voters(story)[node_id] == (before, "Live"))
+            count, began = len(names), time.monotonic()
+            beside.put(copy)
+            story.delete_pod(name)
+        redundant_again(story, node_id, before, began, sampled, "an older copy restored")
+        nothing_is_lost(story, names, count)
+    story.await_ready()
+
+
+def disk(story: Story, node_id: int) -> Path:
+    """Where a controller's volume lies on this machine."""
+    gateway = story.kubernetes.gateway
+    claim = gateway.get(CLAIM, story.namespace, f"data-{story.name}-controller-{node_id}-0")
+    return Path(gateway.get(VOLUME, None, claim["spec"]["volumeName"])["spec"]["local"]["path"])
