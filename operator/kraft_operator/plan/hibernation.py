@@ -17,9 +17,10 @@ def put_to_sleep(now: Situation) -> Verdict:
     if now.cluster.spec.lifecycle is not LifecycleState.HIBERNATED:
         return NOTHING
     awake = {pod.node_id for pod in now.observed.pods}
+    awake |= {each.node_id for each in now.observed.sets if each.replicas}  # its pod is gone for a moment only
     brokers = {pod.node_id for pod in now.observed.pods if pod.role == Role.BROKER.value}
     leader = now.observed.quorum.leader_id
-    followers = {each for each in awake - brokers if each != leader}
+    followers = {pod.node_id for pod in now.observed.pods} - brokers - {leader}
     nodes = tuple(replace(node, held=_may_sleep(node, now, brokers, followers)) for node in now.nodes)
     message = f"pods still awake: {len(awake)}" if awake else "every node sleeps; disks and ledger are kept"
     reason = "FallingAsleep" if awake else "Hibernated"

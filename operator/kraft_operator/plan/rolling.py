@@ -109,11 +109,11 @@ def _broker_gate(now: Situation, pod: Pod) -> headroom.Gate:
         return headroom.Gate(False, "no broker could be asked")
     wanted = {node_id for pool in now.cluster.spec.broker_pools for node_id in pool.node_ids}
     away = sorted((wanted - (brokers.registered - (brokers.fenced or frozenset()))) - {pod.node_id})
-    if away:
-        return headroom.Gate(False, f"brokers {', '.join(map(str, away))} do not serve")
     risk = brokers.at_risk.get(pod.node_id, ())
-    if risk:
-        return headroom.Gate(False, f"{', '.join(risk)} would have too few replicas in sync")
+    closed = [f"brokers {', '.join(map(str, away))} do not serve"] if away else []
+    closed += [f"{', '.join(risk)} would have too few replicas in sync"] if risk else []
+    if closed:
+        return headroom.Gate(False, ", and ".join(closed))
     return headroom.Gate(True, "every other broker serves, and its partitions have enough replicas in sync")
 
 

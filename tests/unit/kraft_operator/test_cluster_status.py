@@ -102,6 +102,51 @@ def test_a_broker_that_is_not_registered_or_fenced_keeps_the_cluster_from_being_
     assert condition(found, "Ready") == ("False", "BrokersNotRegistered")
 
 
+def first_ready(world: World) -> dict[str, Any]:
+    """Pass by pass, until the resource says Ready for the first time."""
+    found: dict[str, Any] = {}
+    for _ in range(40):
+        decision = world.reconcile()
+        found = status(world.cluster, world.observed(), replace(decision, ledger=world.ledger), {}, "t")
+        if condition(found, "Ready")[0] == "True":
+            return found
+        world.kubelet()
+    raise AssertionError(found)
+
+
+@pytest.mark.parametrize("changes", [{}, {"brokerPools": [pool("b", 0, 100)]}])
+def test_what_a_cluster_runs_well_with_is_known_when_it_is_ready_for_the_first_time(changes: dict[str, Any]) -> None:
+    """Whoever edits at once gets the bad pod back, as later on."""
+    world = World(**changes)
+    first_ready(world)
+    world.break_image(9)
+    world.edit(image={"repository": "kafka", "tag": "9"}, rollout={"readyTimeout": "12s"}, **changes)
+    world.settle()
+    assert world.restarts == [1, 1]
+    assert {pod.image for pod in world.pods.values()} == {"kafka:1"}
+    assert condition(written(world), "Ready") == ("False", "BadRevision")
+
+
+def test_a_cluster_of_which_one_look_was_taken_is_not_ready_yet() -> None:
+    world = formed()
+    assert world.ledger is not None
+    observed, young = world.observed(), replace(world.ledger, good=())
+    found = status(world.cluster, observed, Decision(ledger=young), {}, "t")
+    assert condition(found, "Ready") == ("False", "RevisionUnproven")
+    assert condition(found, "Reconciling") == ("True", "RevisionUnproven")
+
+
+def test_a_node_whose_pod_is_away_for_a_moment_is_not_asleep() -> None:
+    world = formed()
+    world.edit(lifecycle={"state": "Hibernated"})
+    for node_id in (100, 101, 0, 1, 2):
+        world.delete_pod(node_id)
+    assert not world.observed().pods
+    assert condition(written(world), "Hibernated") == ("True", "FallingAsleep")
+    world.settle()
+    assert condition(written(world), "Hibernated") == ("True", "Hibernated")
+
+
 def test_an_image_that_does_not_start_is_told_with_its_remedy() -> None:
     world = World()
     world.reconcile()
