@@ -89,13 +89,13 @@ def resource_definition(kubernetes: Kubernetes) -> None:
 
 def install(kubernetes: Kubernetes, definition: dict[str, Any]) -> None:
     kubernetes.gateway.apply(CUSTOM_RESOURCE, definition)
-    for _ in range(100):
+    for _ in range(600):
         found = kubernetes.gateway.get(CUSTOM_RESOURCE, None, definition["metadata"]["name"])
         conditions = {each["type"]: each["status"] for each in (found.get("status") or {}).get("conditions") or []}
         if conditions.get("Established") == "True":
             return
         time.sleep(0.1)
-    pytest.fail(f"{definition['metadata']['name']} was not established within 10 s")
+    pytest.fail(f"{definition['metadata']['name']} was not established within a minute")
 
 
 @pytest.fixture(scope="session")

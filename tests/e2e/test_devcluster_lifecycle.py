@@ -203,7 +203,7 @@ def test_a_start_that_is_interrupted_leaves_nothing() -> None:
     assert len(stages) == 2
 
 
-def wait_until(done: Callable[[], bool], patience_seconds: float = 10) -> None:
+def wait_until(done: Callable[[], bool], patience_seconds: float = 60) -> None:
     deadline = time.monotonic() + patience_seconds
     while not done():
         assert time.monotonic() < deadline

@@ -25,7 +25,7 @@ from support.operator_world import resource
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(180)]
 
-SHORT = LeaseTimes(3.0, 2.0, 0.3)
+SHORT = LeaseTimes(5.0, 3.5, 0.3)
 
 
 @pytest.fixture(scope="module")
@@ -164,7 +164,7 @@ def test_who_finds_another_holder_in_the_record_is_told_so(gateway: Gateway, nam
             break
         except Conflict:
             continue
-    for _ in range(50):
+    for _ in range(300):
         if lost:
             break
         time.sleep(0.1)

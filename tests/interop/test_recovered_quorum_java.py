@@ -72,7 +72,7 @@ def test_the_seed_of_a_lost_quorum_is_led_with_everything_that_was_acknowledged(
         node.write_properties()
         java = JavaNode(node.properties_file, tmp_path / "java.log")
         try:
-            java.wait_for_log("Kafka Server started", 60)
+            java.wait_for_log("Kafka Server started", 180)
             told(node, load, order)
         finally:
             java.stop()

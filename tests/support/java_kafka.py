@@ -170,7 +170,7 @@ class JavaNode:
             self.process.kill()
         self.process.wait(10)
 
-    def wait_for_log(self, text: str, timeout_s: float = 30.0) -> None:
+    def wait_for_log(self, text: str, timeout_s: float = 120.0) -> None:
         """Wait until the node has logged `text`. Raises TimeoutError with the end of the log."""
         deadline = time.monotonic() + timeout_s
         while time.monotonic() < deadline:

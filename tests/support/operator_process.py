@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from kraft_operator.kube import CLAIM, CLUSTER, CONFIG_MAP, POD
+from kraft_operator.kube import CLAIM, CLUSTER, CONFIG_MAP, POD, KubeError
 from kraft_operator.ledger import LEDGER_KEY
 from support.kubernetes import ROOT, Kubernetes
 
@@ -33,14 +33,14 @@ PATIENCE = float(os.environ.get("KRAFT_E2E_PATIENCE", "420"))
 
 
 def eventually(what: str, probe: Callable[[], T | None], seconds: float = PATIENCE) -> T:
-    """Wait until `probe` gives something true; an AssertionError inside counts as not yet."""
+    """Wait until `probe` gives something true. What it asserts in vain, and what a busy Kubernetes does not answer, counts as not yet."""
     deadline = time.monotonic() + seconds
     last: object = None
     while time.monotonic() < deadline:
         try:
             if found := probe():
                 return found
-        except AssertionError as error:
+        except (AssertionError, KubeError, OSError, subprocess.CalledProcessError) as error:
             last = error
         time.sleep(0.5)
     raise AssertionError(f"{what}: not within {seconds:g} s (last: {last})")
