@@ -47,7 +47,7 @@ from controller_runtime.admin.results import (
     Reassignment,
     TopicDescription,
 )
-from controller_runtime.identifiers import DirectoryId, Endpoint, NodeId, ReplicaKey, Uuid
+from controller_runtime.identifiers import DirectoryId, Endpoint, Epoch, NodeId, ReplicaKey, Uuid
 from controller_runtime.network.resolve import Resolver, system_resolver
 from controller_runtime.protocol.api_errors import ApiError
 from controller_runtime.protocol.messages.unregister_broker_request import UnregisterBrokerRequest
@@ -133,6 +133,21 @@ class AdminClient:
         """Take this directory of this node out of the voter set; returns when that is committed. Raises VoterNotFound."""
         voter, deadline = ReplicaKey(node_id, directory_id), self._deadline(timeout_seconds)
         await voters.remove(self._connections, voter, deadline, cluster_id=cluster_id)
+
+    async def update_voter(
+        self,
+        node_id: NodeId,
+        directory_id: DirectoryId,
+        listeners: Mapping[str, Endpoint],
+        kraft_versions: tuple[int, int],
+        epoch: Epoch,
+        *,
+        cluster_id: str | None = None,
+        timeout_seconds: float | None = None,
+    ) -> None:
+        """Correct where a voter is found, in the leader's epoch; asked of controllers only. Raises VoterNotFound, FencedLeaderEpoch."""
+        voter, deadline = ReplicaKey(node_id, directory_id), self._deadline(timeout_seconds)
+        await voters.update(self._connections, voter, listeners, kraft_versions, epoch, deadline, cluster_id=cluster_id)
 
     async def describe_quorum(self, timeout_seconds: float | None = None) -> QuorumDescription:
         """As the leader sees it; waits for a leader until the deadline."""

@@ -151,6 +151,18 @@ class AddVoter:
 
 
 @dataclass(frozen=True, slots=True)
+class UpdateVoter:
+    """Fenced by `step`, and by the leader's epoch: correct where this voter is found. `endpoints` are all of its (listener, host, port)."""
+
+    node_id: int
+    directory_id: str
+    endpoints: tuple[tuple[str, str, int], ...]
+    epoch: int
+    step: Step
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class DiscardClaim:
     """Delete a written-off disk's claim and the pod that waits on it, so that the node gets a new volume. Fenced by `step`."""
 
@@ -218,13 +230,14 @@ Action = (
     | FinalizeFeature
     | RemoveVoter
     | AddVoter
+    | UpdateVoter
     | DiscardClaim
     | RestartPod
     | RunHelper
     | EndHelper
     | DropClaim
 )
-VOTERS_FEEL: Final = (RemoveVoter, AddVoter, DiscardClaim, RestartPod)
+VOTERS_FEEL: Final = (RemoveVoter, AddVoter, UpdateVoter, DiscardClaim, RestartPod)
 """A plan has at most one of these."""
 DISRUPTIVE: Final = (UnregisterBroker, MoveReplicas, FinalizeFeature, *VOTERS_FEEL)
 """They come last in a plan."""
@@ -253,5 +266,5 @@ def target(action: Action) -> str:
             return f"broker {action.node_id}"
         case FinalizeFeature():
             return action.name
-        case RemoveVoter() | AddVoter():
+        case RemoveVoter() | AddVoter() | UpdateVoter():
             return f"voter {action.node_id} {action.directory_id}"

@@ -22,6 +22,7 @@ from kraft_operator.actions import (
     RemoveVoter,
     RestartPod,
     UnregisterBroker,
+    UpdateVoter,
 )
 from kraft_operator.api.metadata_versions import FEATURE
 from kraft_operator.kube import EVENT, Conflict, Gateway, KubeError
@@ -128,6 +129,9 @@ def _acted(done: Sequence[Action]) -> list[Note]:
             case AddVoter():
                 text = f"voter {action.node_id} with directory {action.directory_id} was added: {action.reason}"
                 found.append(Note("Normal", "VoterAdded", "AddVoter", text))
+            case UpdateVoter():
+                text = f"voter {action.node_id} is found elsewhere: {action.reason}"
+                found.append(Note("Normal", "EndpointCorrected", "UpdateVoter", text))
             case DiscardClaim():
                 text = f"claim {action.claim} was discarded: {action.reason}"
                 found.append(Note("Normal", "VolumeDiscarded", "Discard", text))

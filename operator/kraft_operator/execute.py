@@ -34,6 +34,7 @@ from kraft_operator.actions import (
     RunHelper,
     TellRack,
     UnregisterBroker,
+    UpdateVoter,
     WriteLedger,
     target,
 )
@@ -145,6 +146,8 @@ class Execution:
                 self._fenced("remove_voter", action.step, lambda: self._change_voters("remove_voter", action))
             case AddVoter():
                 self._fenced("add_voter", action.step, lambda: self._change_voters("add_voter", action))
+            case UpdateVoter():
+                self._fenced("update_voter", action.step, lambda: self._update(action))
             case DiscardClaim():
                 self._fenced("discard", action.step, lambda: self._discard(action))
             case RestartPod():
@@ -220,6 +223,12 @@ class Execution:
         else:
             endpoint = Endpoint(action.host, action.port)
             self.quorum.add(action.node_id, action.directory_id, action.listener, endpoint, self.call_timeout)
+
+    def _update(self, action: UpdateVoter) -> None:
+        self._still_holds(action.step)
+        self.failpoints.hit("before_call.update_voter")
+        endpoints = {name: Endpoint(host, port) for name, host, port in action.endpoints}
+        self.quorum.update(action.node_id, action.directory_id, endpoints, action.epoch, self.call_timeout)
 
     def _discard(self, action: DiscardClaim) -> None:
         """The claim first: it stays until no pod uses it, and the next pod must not find it."""

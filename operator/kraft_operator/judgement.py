@@ -33,6 +33,8 @@ class Replica:
     log_end_offset: int
     last_fetch: int = -1
     """Milliseconds by the leader's clock; -1 when it never fetched from this leader."""
+    endpoints: tuple[tuple[str, str, int], ...] = ()
+    """Of a voter: listener, host and port in the metadata log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,8 +135,9 @@ class _Look:
 
     def voter(self, replica: Replica) -> Voter:
         return Voter(
-            replica.node_id, replica.directory_id, replica.log_end_offset, self._state(replica), replica.last_fetch
-        )
+            replica.node_id, replica.directory_id, replica.log_end_offset, self._state(replica), replica.last_fetch,
+            replica.endpoints,
+        )  # fmt: skip
 
     def observer(self, replica: Replica) -> Observer:
         caught_up = self.before is not None and self._heard_since(replica) and self._holds_the_committed(replica)

@@ -120,6 +120,7 @@ class StepKind(StrEnum):
     UNREGISTER = "Unregister"
     REMOVE_VOTER = "RemoveVoter"
     ADD_VOTER = "AddVoter"
+    UPDATE_VOTER = "UpdateVoter"
     DISCARD_CLAIM = "DiscardClaim"
     RESTART = "Restart"
     FINALIZE = "Finalize"

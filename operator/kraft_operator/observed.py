@@ -149,6 +149,8 @@ class Voter:
     state: VoterState
     last_fetch: int = -1
     """When the leader heard from it last, in milliseconds by the leader's clock."""
+    endpoints: tuple[tuple[str, str, int], ...] = ()
+    """(Listener, host, port) by which the metadata log knows it; empty where the leader does not tell."""
 
     @property
     def live(self) -> bool:

@@ -17,9 +17,10 @@ from controller_runtime.admin.results import (
     ReplicaDescription,
     TopicDescription,
 )
-from controller_runtime.identifiers import DirectoryId, Endpoint, NodeId, Uuid
+from controller_runtime.identifiers import DirectoryId, Endpoint, Epoch, NodeId, Uuid
 from controller_runtime.protocol.errors import ErrorCode
 from kraft_operator import census
+from kraft_operator.api.metadata_versions import KRAFT_FEATURE
 from kraft_operator.census import PROBE_SECONDS, answered
 from kraft_operator.judgement import Belief, Described, Replica, Round, agreed_leader, judge
 from kraft_operator.observed import Brokers, Quorum, Registry
@@ -59,6 +60,10 @@ class QuorumChanges(Protocol):
     def remove(self, node_id: int, directory_id: str, timeout: float) -> None: ...
 
     def add(self, node_id: int, directory_id: str, listener: str, endpoint: Endpoint, timeout: float) -> None: ...
+
+    def update(
+        self, node_id: int, directory_id: str, endpoints: Mapping[str, Endpoint], epoch: int, timeout: float
+    ) -> None: ...
 
     def finalize(self, feature: str, level: int, timeout: float) -> None: ...
 
@@ -112,6 +117,18 @@ class KafkaChanges:
             timeout,
         )
 
+    def update(
+        self, node_id: int, directory_id: str, endpoints: Mapping[str, Endpoint], epoch: int, timeout: float
+    ) -> None:
+        """Asked of the voter itself first: where it does not answer, it is not to be sought."""
+        voter = NodeId(node_id), DirectoryId(Uuid.parse(directory_id))
+        self._ask(
+            f"voter {node_id} was not updated",
+            lambda admin: _updated(admin, *voter, endpoints, Epoch(epoch)),
+            None,
+            timeout,
+        )
+
     def finalize(self, feature: str, level: int, timeout: float) -> None:
         self._ask(
             f"{feature} was not raised to {level}",
@@ -140,6 +157,14 @@ async def _moved(admin: AdminClient, replicas: Mapping[tuple[str, int], tuple[in
     for error in (await admin.alter_partition_reassignments(replicas)).values():
         if error is not None:
             raise error
+
+
+async def _updated(
+    admin: AdminClient, node_id: NodeId, directory_id: DirectoryId, endpoints: Mapping[str, Endpoint], epoch: Epoch
+) -> None:
+    features = await admin.describe_features(next(iter(endpoints.values())))
+    versions = features.supported.get(KRAFT_FEATURE, (0, 0))
+    await admin.update_voter(node_id, directory_id, endpoints, versions, epoch)
 
 
 async def _look(addresses: Addresses) -> tuple[Quorum, Brokers]:
@@ -246,12 +271,14 @@ def _described(found: QuorumDescription) -> Described:
         int(found.leader_id),
         int(found.leader_epoch),
         int(found.high_watermark),
-        tuple(map(_replica, found.voters)),
-        tuple(map(_replica, found.observers)),
+        tuple(_replica(each, found.endpoints) for each in found.voters),
+        tuple(_replica(each, {}) for each in found.observers),
     )
 
 
-def _replica(found: ReplicaDescription) -> Replica:
+def _replica(found: ReplicaDescription, endpoints: Mapping[NodeId, Mapping[str, Endpoint]]) -> Replica:
+    known = endpoints.get(found.replica_id, {})
     return Replica(
-        int(found.replica_id), str(found.directory_id), int(found.log_end_offset), found.last_fetch_timestamp
-    )
+        int(found.replica_id), str(found.directory_id), int(found.log_end_offset), found.last_fetch_timestamp,
+        tuple((name, at.host, at.port) for name, at in known.items()),
+    )  # fmt: skip

@@ -9,7 +9,7 @@ Every pair stands alone. Lines:
     new                             there is nothing yet, not even a ledger
     forming [begun]                 the first quorum's pods wait at their gates
     quorum unknown|unavailable|unproven|unsettled|idle       idle: nothing was committed since the last look
-    leader N, voter N STATE|gone, observer N caught-up|behind|removed-one
+    leader N, voter N STATE|gone, voter N at HOST PORT, observer N caught-up|behind|removed-one
     pod N gone|terminating|unready|pending|old|overdue|stuck, pod N trouble REASON,
     pod N disk VERDICT [DIRECTORY|ran|behind|same-pod]      a new pod (or the same one) waits at its gate
     claim N gone|new|terminating|unmarked|foreign|swapped|copied|from-elsewhere, volume N remains, node-of N lost|silent
@@ -237,6 +237,8 @@ def look(words: list[str], world: World) -> Look:
             return lambda seen: replace(seen, quorum=of_quorum(seen, state))
         case ["leader", node]:
             return lambda seen: replace(seen, quorum=replace(seen.quorum, leader_id=int(node)))
+        case ["voter", node, "at", host, port]:
+            return lambda seen: replace(seen, quorum=moved(seen, int(node), host, int(port)))
         case ["voter", node, state]:
             return lambda seen: replace(seen, quorum=of_voter(seen, int(node), state))
         case ["observer", node, state]:
@@ -296,6 +298,13 @@ def of_voter(seen: Observed, node_id: int, state: str) -> Quorum:
         return replace(seen.quorum, voters=(*others, replace(voter, directory_id="stranger")))
     changed = replace(voter, state=VoterState(state))
     return replace(seen.quorum, voters=tuple(sorted((*others, changed), key=lambda each: each.node_id)))
+
+
+def moved(seen: Observed, node_id: int, host: str, port: int) -> Quorum:
+    """The metadata log knows it by this endpoint, and by a second one of another listener."""
+    endpoints = (("CONTROLLER", host, port), ("SECOND", "s", 9099))
+    voters = [replace(each, endpoints=endpoints) if each.node_id == node_id else each for each in seen.quorum.voters]
+    return replace(seen.quorum, voters=tuple(voters))
 
 
 def of_observer(seen: Observed, node_id: int, state: str, ledger: Ledger | None) -> Observed:

@@ -34,6 +34,7 @@ from kraft_operator.actions import (
     RunHelper,
     TellRack,
     UnregisterBroker,
+    UpdateVoter,
     WriteLedger,
 )
 from kraft_operator.api import names
@@ -167,6 +168,8 @@ class World:
         """What was on disks that were emptied in place."""
         self.zones: dict[int, str] = {}
         """Where the Kubernetes nodes of controllers' pods are, by node id; the others' nodes bear no label."""
+        self.drifted: dict[int, tuple[str, int]] = {}
+        """Voters that the metadata log knows by another host and port than their own."""
         self.away: dict[str, bool] = {}
         """Volumes whose Kubernetes node is silent, or (True) gone for good."""
         self.frozen: set[int] = set()
@@ -339,6 +342,8 @@ class World:
                 self._remove_voter(action)
             case AddVoter():
                 self._add_voter(action)
+            case UpdateVoter():
+                self._update_voter(action)
             case DiscardClaim():
                 self._discard(action)
             case RunHelper():
@@ -363,6 +368,7 @@ class World:
             self.broken.append(f"voter {action.node_id} was removed though no majority of the others runs")
             return
         self.voters = left
+        self.drifted.pop(action.node_id, None)
         end, fetched = self.ends.get(action.node_id, 0), self.fetched.get(action.node_id, 0)
         self.removed.append(Replica(action.node_id, action.directory_id, end, fetched))
         self._commit()
@@ -376,6 +382,20 @@ class World:
             return
         self.voters = more
         self._commit()
+
+    def _update_voter(self, action: UpdateVoter) -> None:
+        """The leader checks epoch and directory, nobody's address."""
+        if self.leader() < 0 or action.epoch != self.epoch or self.voters.get(action.node_id) != action.directory_id:
+            return
+        _, host, port = action.endpoints[0]
+        if host != self.cluster.voter_host(action.node_id):
+            self.broken.append(f"voter {action.node_id} is said to be at {host}:{port}")
+        self.drifted.pop(action.node_id, None)
+        self._commit()
+
+    def drift(self, node_id: int) -> None:
+        """Somebody has told the leader another endpoint of this voter, which reaches it too."""
+        self.drifted[node_id] = ("elsewhere", 9093)
 
     def _discard(self, action: DiscardClaim) -> None:
         claim = self.claims.get(action.claim)
@@ -882,7 +902,7 @@ class World:
         end = self.acknowledged
         self.ends |= {node: self.end_of(node) for node in running}
         voters = tuple(
-            Replica(each, name, self.ends.get(each, -1), self.fetched.get(each, -1))
+            Replica(each, name, self.ends.get(each, -1), self.fetched.get(each, -1), self._endpoints(each))
             for each, name in self.voters.items()
         )
         observers = tuple(
@@ -897,6 +917,11 @@ class World:
         return judge_quorum(
             beliefs, Described(leader, self.epoch, end, voters, (*stale, *observers)), directories, self.before
         )
+
+    def _endpoints(self, node_id: int) -> tuple[tuple[str, str, int], ...]:
+        listener = self.cluster.spec.controller_listeners[0]
+        host, port = self.drifted.get(node_id, (self.cluster.voter_host(node_id), listener.port))
+        return ((listener.name, host, port),)
 
     def levels(self, node_id: int) -> tuple[int, int]:
         """The metadata.versions that a node supports: image N of this world brings level 28+N."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
 from controller_runtime.identifiers import Endpoint
-from kraft_operator.actions import AddVoter, RemoveVoter
+from kraft_operator.actions import AddVoter, RemoveVoter, UpdateVoter
 from kraft_operator.api import names
 from kraft_operator.api.parse import parse_cluster
 from kraft_operator.api.reader import quantity
@@ -229,6 +229,13 @@ class WorldApi:
     def add(self, node_id: int, directory_id: str, listener: str, endpoint: Endpoint, timeout: float) -> None:
         action = AddVoter(node_id, directory_id, listener, endpoint.host, endpoint.port, NO_STEP, "")
         self._write(f"add voter {node_id}", lambda: self.world._add_voter(action))
+
+    def update(
+        self, node_id: int, directory_id: str, endpoints: Mapping[str, Endpoint], epoch: int, timeout: float
+    ) -> None:
+        listed = tuple((name, at.host, at.port) for name, at in endpoints.items())
+        action = UpdateVoter(node_id, directory_id, listed, epoch, NO_STEP, "")
+        self._write(f"update voter {node_id}", lambda: self.world._update_voter(action))
 
     def unregister(self, node_id: int, timeout: float) -> None:
         self._write(f"unregister {node_id}", lambda: self.world.registered.discard(node_id))

@@ -2,11 +2,18 @@
 
 So a controller's claim bears the endpoint that its voter has. Claims that are restored into another namespace, or under another cluster's name, tell by
 it that their quorum could never find itself there: nothing is started on them, before anybody has tried.
+
+A follower that the log knows by another endpoint than its own corrects that itself (UpdateRaftVoter); a leader does not, and neither does a voter whose pod
+was made before its listener. So what has stood for a while is corrected by the operator in the voter's place: the voters stay the same, whoever they are.
 """
 
 from __future__ import annotations
 
+from kraft_operator.actions import UpdateVoter
 from kraft_operator.api.spec import KRaftCluster, Role
+from kraft_operator.ledger import Formation, Step, StepKind
+from kraft_operator.observed import Voter
+from kraft_operator.plan.rolling import outdated_pods
 from kraft_operator.plan.situation import NOTHING, Finding, Situation, Topic, Verdict
 
 ENDPOINT = "endpoint"
@@ -33,3 +40,60 @@ def refuse_moved_voters(now: Situation) -> Verdict:
         f"{here}. The quorum cannot find itself under other names; restore it under its own namespace, cluster name and domain. Nothing was started"
     )
     return Verdict(findings=(Finding(Topic.ENDPOINTS, "EndpointDrift", message, name, stalled=True),), stop=True)
+
+
+def correct_endpoints(now: Situation) -> Verdict:
+    """One voter at a time, live and served by a pod of the newest revision, on a quorum whose voters are committed."""
+    quorum, ledger = now.observed.quorum, now.ledger
+    if ledger is None or ledger.formation is not Formation.FORMED or not quorum.proven:
+        return NOTHING
+    drifted = {each: said for each in quorum.voters if (said := _said(now, each)) is not None}
+    suspects = frozenset(_suspicion(each, said) for each, said in drifted.items())
+    debounce = now.cluster.spec.recovery.debounce_seconds
+    stood = [each for each in drifted if now.waited.get(_suspicion(each, drifted[each]), -1.0) >= debounce]
+    if not stood:
+        return Verdict(suspects=suspects)
+    voter = min(stood, key=lambda each: each.node_id)
+    here = voter_endpoint(now.cluster, voter.node_id)
+    text = f"the metadata log knows voter {voter.node_id} as {drifted[voter]}, it is {here}"
+    if (why := _not_yet(now, voter)) is not None:
+        return Verdict(findings=(_drift(voter, f"{text}; it is corrected once {why}"),), suspects=suspects)
+    step = Step(
+        StepKind.UPDATE_VOTER, voter.node_id, now.fence.holder, now.fence.transitions, (voter.directory_id, here)
+    )
+    listener, host = now.cluster.spec.controller_listeners[0], now.cluster.voter_host(voter.node_id)
+    others = tuple(each for each in voter.endpoints if each[0] != listener.name)
+    endpoints = ((listener.name, host, listener.port), *others)
+    action = UpdateVoter(voter.node_id, voter.directory_id, endpoints, quorum.epoch, step, text)
+    return Verdict(
+        ledger=ledger.with_step(step), actions=(action,), findings=(_drift(voter, f"{text}; it is corrected"),),
+        suspects=suspects,
+    )  # fmt: skip
+
+
+def _said(now: Situation, voter: Voter) -> str | None:
+    """Another endpoint than its pod's; None when the log is right, or the leader does not tell."""
+    listener = now.cluster.spec.controller_listeners[0].name
+    known = next(((host, port) for name, host, port in voter.endpoints if name == listener), None)
+    said = f"{known[0]}:{known[1]}" if known is not None else None
+    return said if said != voter_endpoint(now.cluster, voter.node_id) else None
+
+
+def _not_yet(now: Situation, voter: Voter) -> str | None:
+    pod = now.observed.pod(voter.node_id)
+    if not voter.live or pod is None or not pod.ready or pod.terminating:
+        return "it is live and its pod ready"
+    revisions = {each.node_id: each.revision for each in now.observed.sets if each.revision and not each.terminating}
+    if outdated_pods((pod,), revisions):
+        return "its pod runs the newest revision"
+    if not now.observed.quorum.settled or now.stepped:
+        return "the voters are committed and no other step is taken"
+    return None
+
+
+def _suspicion(voter: Voter, said: str) -> str:
+    return f"endpoint {voter.node_id} {voter.directory_id} {said}"
+
+
+def _drift(voter: Voter, text: str) -> Finding:
+    return Finding(Topic.ENDPOINTS, "EndpointDrift", text, f"controller {voter.node_id}")

@@ -87,7 +87,7 @@ def settle_the_journal(now: Situation) -> Verdict:
                     done.append(step)
             case StepKind.REMOVE_VOTER | StepKind.ADD_VOTER | StepKind.DISCARD_CLAIM | StepKind.RESTART:
                 done.append(step)
-            case StepKind.FINALIZE | StepKind.MOVE_REPLICAS:
+            case StepKind.FINALIZE | StepKind.MOVE_REPLICAS | StepKind.UPDATE_VOTER:
                 done.append(step)
             case StepKind.UNREGISTER:
                 pass

@@ -29,6 +29,7 @@ from kraft_operator.actions import (
     RestartPod,
     TellRack,
     UnregisterBroker,
+    UpdateVoter,
     WriteLedger,
     target,
 )
@@ -130,6 +131,9 @@ def _step(action: Action, now: Situation, sets: frozenset[str]) -> PlanStep | No
             return PlanStep(f"remove-voter/{action.node_id}/{action.directory_id}", name, about, reason)
         case AddVoter():
             return PlanStep(f"add-voter/{action.node_id}", name, f"voter {action.node_id}", reason, lemma="L2")
+        case UpdateVoter():
+            gate = "it serves where its pod is, and no other change of the voters is under way"
+            return PlanStep(f"update-voter/{action.node_id}", name, f"voter {action.node_id}", reason, gate)
         case GrowClaim():
             claim = now.observed.claim(action.claim)
             return later.grow(claim.node_id if claim else -1, action.claim, action.size)

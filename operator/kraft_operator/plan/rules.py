@@ -24,7 +24,7 @@ from kraft_operator.plan.adoption import (
 from kraft_operator.plan.approval import UNDER_WAY, held_back, keep_budget, nodes_that_are, waiting
 from kraft_operator.plan.children import sync_children
 from kraft_operator.plan.domains import judge_domains
-from kraft_operator.plan.endpoints import refuse_moved_voters
+from kraft_operator.plan.endpoints import correct_endpoints, refuse_moved_voters
 from kraft_operator.plan.exposure import find_addresses
 from kraft_operator.plan.grants import grant_disks, nudge_gates, restart_stuck_gates, start_formation
 from kraft_operator.plan.health import report_pods
@@ -86,6 +86,7 @@ RULES: Final[tuple[Rule, ...]] = (
     restart_stuck_gates,
     add_caught_up_voters,
     remove_surplus_voters,
+    correct_endpoints,
     roll_pods,
     finalize_versions,
 )

@@ -112,6 +112,7 @@ VOTER_FAULTS = (
     "delete pod",
     "die",
     "take over",
+    "drift",
     "commit",
     "commit",
 )
@@ -133,6 +134,8 @@ def strike_voters(world: World, fault: str, number: int, copies: dict[int, Volum
             world.delete_claim(node_id)
         case "wipe" if bearable:
             world.wipe(node_id)
+        case "drift" if node_id in world.voters:
+            world.drift(node_id)
         case "give back":
             world.give_back()
         case "restore" if bearable and _same_directory(world.copy_of(node_id), copies.get(node_id)):
@@ -180,6 +183,7 @@ def test_no_history_of_lost_voters_scaling_and_rolls_loses_what_was_acknowledged
     wanted = set(world.cluster.spec.controllers.node_ids)
     assert set(world.voters) == wanted
     assert set(world.running_voters()) == wanted
+    assert not wanted & set(world.drifted)
 
 
 @given(st.integers(0, 40), st.integers(0, 6))
