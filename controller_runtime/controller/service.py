@@ -7,7 +7,7 @@ the periodic work is due. It is made anew by `activate` and dropped by `deactiva
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from typing import Final
 
 from controller_runtime.controller.activation import DEFAULT_MIN_INSYNC_REPLICAS, activation_records
@@ -24,7 +24,7 @@ from controller_runtime.controller.producer_ids import allocate_producer_ids
 from controller_runtime.controller.reassignments import list_reassignments
 from controller_runtime.controller.refusals import refusal
 from controller_runtime.controller.topic_deletion import delete_topics
-from controller_runtime.controller.topics import TopicDefaults, TopicIds, create_topics
+from controller_runtime.controller.topics import TopicDefaults, TopicIds, create_topics, plan_topics, takes_long
 from controller_runtime.identifiers import Instant, NodeId, Uuid
 from controller_runtime.metadata.features import NO_OP_RECORD, VersionedRecord
 from controller_runtime.metadata.image import MetadataImage
@@ -141,6 +141,20 @@ class ControllerService:
         """Answer one request whose key is in SERVED. What is wrong with it is in the answer, never raised."""
         try:
             return self._decide(image, request, context, now)
+        except Refused as error:
+            return Decision(refusal(request, error.code, error.message))
+
+    @staticmethod
+    def takes_long(request: Message) -> bool:
+        """Whether a request is better planned in pieces, by `plan`, than handled at once. Only of those that the active one serves."""
+        return isinstance(request, CreateTopicsRequest) and takes_long(request)
+
+    def plan(self, image: MetadataImage, request: Message) -> Generator[None, None, Decision]:
+        """What `handle` answers, in pieces, to a request that takes long; `image` has to stay the newest until the end."""
+        assert isinstance(request, CreateTopicsRequest), f"{type(request).__name__} does not take long"
+        try:
+            ids = TopicIds(image, self._chance.new_uuid)
+            return (yield from plan_topics(image, request, self._topic_defaults(), ids))
         except Refused as error:
             return Decision(refusal(request, error.code, error.message))
 

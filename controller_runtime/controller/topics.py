@@ -7,8 +7,9 @@ refused does not hold back the others. Replication factors above 1 are refused h
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from itertools import chain, product
+from typing import cast
 
 from controller_runtime.controller.decision import Decision
 from controller_runtime.controller.errors import Refused
@@ -41,6 +42,10 @@ from controller_runtime.protocol.messages.topic_record import TopicRecord
 from controller_runtime.values import dataclass
 
 MAX_PARTITIONS_PER_REQUEST = 10_000
+PIECE = 250
+"""So many partitions are planned at once, by a request that has more: a few milliseconds."""
+TOPIC_WEIGHT = 8
+"""What a topic costs beside its partitions, in partitions."""
 MAX_DRAWS = 100
 MAX_SEPARATORS_TRIED = 10
 """Up to so many parts all spellings are looked up; beyond, every name is compared."""
@@ -77,19 +82,41 @@ class TopicIds:
         raise AssertionError(f"{MAX_DRAWS} random ids in a row cannot be used")
 
 
+def takes_long(request: CreateTopicsRequest) -> bool:
+    """Whether consensus would be kept waiting for this decision, unless it is made in pieces."""
+    return sum(TOPIC_WEIGHT + _partition_count(topic) for topic in request.topics) > 2 * PIECE
+
+
 def create_topics(
     image: MetadataImage, request: CreateTopicsRequest, defaults: TopicDefaults, ids: TopicIds
 ) -> Decision:
+    plan = plan_topics(image, request, defaults, ids)
+    while True:
+        try:
+            next(plan)
+        except StopIteration as done:
+            return cast(Decision, done.value)
+
+
+def plan_topics(
+    image: MetadataImage, request: CreateTopicsRequest, defaults: TopicDefaults, ids: TopicIds
+) -> Generator[None, None, Decision]:
+    """`create_topics` in pieces; `image` has to stay the newest until the end."""
     wanted, refused = _split_refused(request.topics)
     if sum(map(_partition_count, wanted)) > MAX_PARTITIONS_PER_REQUEST:
         raise Refused(ErrorCode.POLICY_VIOLATION, "Excessively large number of partitions per request.")
     results: list[CreatableTopicResult] = []
     records: list[VersionedRecord] = []
     taken: dict[str, str] = {}
+    weight = 0
     for topic in wanted:
+        weight += TOPIC_WEIGHT + _partition_count(topic)
+        if weight > PIECE:
+            yield
+            weight = 0
         try:
             _check_name(image, topic.name, taken)
-            result, made = _create_topic(image, topic, defaults, ids)
+            result, made = yield from _create_topic(image, topic, defaults, ids)
         except Refused as error:
             results.append(_refused(topic.name, error))
         else:
@@ -153,11 +180,12 @@ def _colliding(image: MetadataImage, name: str) -> str | None:
 
 def _create_topic(
     image: MetadataImage, topic: CreatableTopic, defaults: TopicDefaults, ids: TopicIds
-) -> tuple[CreatableTopicResult, list[VersionedRecord]]:
+) -> Generator[None, None, tuple[CreatableTopicResult, list[VersionedRecord]]]:
     configs = _check_configs(topic.configs)
-    assignments = (
-        _manual_assignments(image, topic) if topic.assignments else _placed_assignments(image, topic, defaults)
-    )
+    if topic.assignments:
+        assignments = yield from _manual_assignments(image, topic)
+    else:
+        assignments = _placed_assignments(image, topic, defaults)
     _check_supported(assignments, defaults.max_replication_factor)
     topic_id = ids.next()
     level = image.features.metadata_version
@@ -167,6 +195,8 @@ def _create_topic(
         record = ConfigRecord(resource_type=TOPIC, resource_name=topic.name, name=name, value=value)
         records.append((record, 0))
     for index, replicas in enumerate(assignments):
+        if (index + 1) % PIECE == 0:
+            yield
         partition = _new_partition(image, replicas)
         records.append((partition_record(topic_id, index, partition, level), version))
     return _success(image, topic.name, topic_id, assignments, configs, defaults), records
@@ -198,7 +228,7 @@ def _placed_assignments(image: MetadataImage, topic: CreatableTopic, defaults: T
     return place(usable_brokers(image.cluster.brokers.values()), partitions, factor, defaults.below)
 
 
-def _manual_assignments(image: MetadataImage, topic: CreatableTopic) -> list[list[int]]:
+def _manual_assignments(image: MetadataImage, topic: CreatableTopic) -> Generator[None, None, list[list[int]]]:
     if topic.replication_factor != -1:
         why = "A manual partition assignment was specified, but replication factor was not set to -1."
         raise Refused(ErrorCode.INVALID_REQUEST, why)
@@ -206,7 +236,9 @@ def _manual_assignments(image: MetadataImage, topic: CreatableTopic) -> list[lis
         why = "A manual partition assignment was specified, but numPartitions was not set to -1."
         raise Refused(ErrorCode.INVALID_REQUEST, why)
     found: dict[int, list[int]] = {}
-    for assignment in topic.assignments:
+    for number, assignment in enumerate(topic.assignments, 1):
+        if number % PIECE == 0:
+            yield
         _check_manual(image, assignment, found)
         found[assignment.partition_index] = list(assignment.broker_ids)
     if sorted(found) != list(range(len(found))):

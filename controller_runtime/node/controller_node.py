@@ -7,8 +7,9 @@ what is committed. One step handles one event wholly; long logs are replayed in 
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
-from typing import assert_never
+from typing import Final, assert_never
 
 from controller_runtime.controller.decision import RequestContext
 from controller_runtime.controller.refusals import not_controller_message, refusal
@@ -47,8 +48,9 @@ from controller_runtime.node.events import (
 )
 from controller_runtime.node.image_feed import ImageFeed
 from controller_runtime.node.log_writer import LINGER_S, LogWriter
+from controller_runtime.node.long_decision import LongDecision
 from controller_runtime.node.metadata_replica import RAFT_KEYS, VOTER_KEYS, CallIds, MetadataReplica
-from controller_runtime.node.pending import Asker, PendingReplies
+from controller_runtime.node.pending import MAX_PENDING, Asker, PendingReplies
 from controller_runtime.node.ports import MetadataLogReader, SnapshotReader
 from controller_runtime.node.snapshots import SnapshotConfig, SnapshotKeeper
 from controller_runtime.protocol.api_keys import ApiKey, Role
@@ -64,6 +66,9 @@ from controller_runtime.raft.election_state import ElectionState
 from controller_runtime.raft.upgrading import LATEST_KRAFT_VERSION
 from controller_runtime.raft.voter_set import EMPTY, VoterSet
 from controller_runtime.values import dataclass, replace
+
+MAX_WAITING_TOGETHER: Final = 256
+"""Of the requests that waited for a long decision, so many are decided in one step: more than can join them in one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +143,9 @@ class ControllerNode:
         self._pending = PendingReplies()
         self._stopped = False
         self._wants_turn = False
+        self._long: LongDecision | None = None
+        self._behind: deque[tuple[Asker, RequestReceived, int, int, str]] = deque()
+        """What came while a decision took long: key, version and principal with it."""
         self._quorum: tuple[NodeId, int] | None = None
         """The leader and the kraft.version as requests of this step are told them."""
         self.counters = OperationCounters()
@@ -225,7 +233,7 @@ class ControllerNode:
             return [Stop(f"the metadata log cannot be replayed: {error}", fault=True)]
 
     def next_deadline(self) -> Instant | None:
-        if self._wants_turn:
+        if self._wants_turn or self._is_busy:
             return Instant(0.0)
         wanted = [
             self.meta.next_deadline(),
@@ -341,10 +349,35 @@ class ControllerNode:
         if key not in SERVED_BY_ACTIVE:
             return [CloseConnection(event.connection.connection_id)]
         writer = self._writer
-        if writer is None or self._pending.is_full:
+        if writer is None or self._pending.is_full or len(self._behind) >= MAX_PENDING:
             self.counters.refused(asker.request, overloaded=writer is not None)
             return [self._refuse(asker)]
+        if self._is_busy:
+            self._behind.append((asker, event, key, version, principal))
+            return []
+        return self._decide(writer, asker, event, key, version, principal, now, wall)
+
+    @property
+    def _is_busy(self) -> bool:
+        """A decision takes long, or some wait that came meanwhile: nothing may be decided before them."""
+        return self._long is not None or bool(self._behind)
+
+    def _decide(
+        self,
+        writer: LogWriter,
+        asker: Asker,
+        event: RequestReceived,
+        key: int,
+        version: int,
+        principal: str,
+        now: Instant,
+        wall: WallClock,
+    ) -> list[NodeEffect]:
         self.counters.operations += 1
+        if self._service.takes_long(asker.request):
+            base = writer.pause()
+            self._long = LongDecision(asker, self._service.plan(base, asker.request), base)
+            return []
         self._follow_log(writer)  # A request of the same turn may have changed the voters.
         context = self._context(event, version, principal, writer.next_offset, wall)
         if key == ApiKey.UPDATE_FEATURES:
@@ -394,6 +427,7 @@ class ControllerNode:
         out += self._lead_or_follow(now, wall)
         if self._writer is not None:
             self._follow_log(self._writer)
+            out += self._go_on(self._writer, now, wall)
             self._write_periodic(self._writer, now, wall)
             out += self._write_if_due(self._writer, now, wall)
             out[:0] = self._release(self._writer)  # those who waited for the commit go first
@@ -404,6 +438,21 @@ class ControllerNode:
         if self.meta.ready_to_stop and not self._stopped:
             self._stopped = True
             out.append(Stop("shut down"))
+        return out
+
+    def _go_on(self, writer: LogWriter, now: Instant, wall: WallClock) -> list[NodeEffect]:
+        """A piece of the decision that takes long; when it is made, some of what came meanwhile."""
+        out: list[NodeEffect] = []
+        if self._long is not None and self._long.advance():
+            done, self._long = self._long, None
+            writer.write_replayed(done.values, done.builder, now, wall)
+            self._pending.add(writer.next_offset, done.asker, done.decision.response)
+            return out
+        for _ in range(MAX_WAITING_TOGETHER):
+            if self._long is not None or not self._behind or self._writer is not writer:
+                break
+            asker, event, key, version, principal = self._behind.popleft()
+            out += self._decide(writer, asker, event, key, version, principal, now, wall)
         return out
 
     def _keep_snapshots(self, now: Instant, wall: WallClock) -> list[NodeEffect]:
@@ -450,7 +499,11 @@ class ControllerNode:
         )
         self._writer = None
         self._service.deactivate()
-        refused = [self._refuse(reply.asker) for reply in self._pending.take_all()]
+        late = [] if self._long is None else [self._long.asker]
+        late += [asker for asker, *_ in self._behind]
+        self._long = None
+        self._behind.clear()
+        refused = [self._refuse(asker) for asker in (*(reply.asker for reply in self._pending.take_all()), *late)]
         return [*refused, Log("info", f"no longer the active controller of epoch {writer.epoch}")]
 
     def _follow_log(self, writer: LogWriter) -> None:
@@ -460,7 +513,7 @@ class ControllerNode:
 
     def _write_periodic(self, writer: LogWriter, now: Instant, wall: WallClock) -> None:
         due = self._service.next_deadline()
-        if due is not None and due <= now:
+        if due is not None and due <= now and not self._is_busy:
             records: tuple[VersionedRecord, ...] = self._service.periodic(writer.image, now)
             if records:
                 writer.write(records, now, wall)
@@ -492,6 +545,8 @@ class ControllerNode:
 
     def _register(self, now: Instant, wall: WallClock) -> list[NodeEffect]:
         """Tell the active controller who this one is; the active one tells itself."""
+        if self._writer is not None and self._is_busy:
+            return []
         if self._writer is not None:
             request = self._registrar.own_request(self._writer.image, now)
             if request is None:

@@ -29,7 +29,7 @@ PIECE_BYTES: Final = 128 << 10
 MAX_SIZES: Final = 512
 """Of batches that were replayed: as many are remembered, for metrics."""
 PIECE_RECORDS: Final = 500
-"""How many records of a snapshot are replayed at once: a few milliseconds."""
+"""How many records of a snapshot, or of a long batch, are replayed at once: a few milliseconds."""
 
 
 class Loading:
@@ -59,11 +59,33 @@ class Loading:
         return max_records is None or replayed < max_records
 
 
+class Replaying:
+    """A batch on its way into the image: a long one in pieces, but seen as one."""
+
+    def __init__(self, batch: RecordBatch, image: MetadataImage, elections: ElectionCounts) -> None:
+        self.batch = batch
+        self.builder = image.builder()
+        self._elections = elections
+        self._left = iter(batch.records)
+
+    def advance(self, max_records: int | None) -> bool:
+        """Replay some of it. True when it is done."""
+        replayed = 0
+        for record in islice(self._left, max_records):
+            told = decode_record(record.value or b"")[0]
+            if type(told) is PartitionChangeRecord:
+                self._elections.about_to_replay(self.builder, told)
+            replay(self.builder, told)
+            replayed += 1
+        return max_records is None or replayed < max_records
+
+
 class ImageFeed:
     def __init__(self, meta: MetadataReplica, snapshots: SnapshotReader) -> None:
         self._meta = meta
         self._snapshots = snapshots
         self._loading: Loading | None = None
+        self._replaying: Replaying | None = None
         self.image = MetadataImage.empty()
         self.position = meta.replica.log.start_offset
         """Everything below is in the image."""
@@ -94,34 +116,45 @@ class ImageFeed:
             if not self._loading.advance(PIECE_RECORDS):
                 return True
             self._replace(self._loading)
+        if self._replaying is not None:
+            if not self._replaying.advance(PIECE_RECORDS):
+                return True
+            self._replayed(self._replaying)
         for batch in self._meta.next_committed(self.position, PIECE_BYTES):
-            self._replay(batch)
+            if batch.header.is_control:
+                self._passed(batch)
+                continue
+            replaying = Replaying(batch, self.image, self.elections)
+            if batch.header.record_count > PIECE_RECORDS:
+                self._replaying = replaying
+                break
+            replaying.advance(None)
+            self._replayed(replaying)
         return self.position < self._meta.high_watermark
 
     def _replace(self, loading: Loading) -> None:
         self._loading = None
+        self._replaying = None
         self.image = loading.builder.freeze()
         self.position = loading.snapshot_id.offset
         self.last_timestamp = loading.timestamp
         self.loaded_snapshots += 1
 
-    def _replay(self, batch: RecordBatch) -> None:
-        if not batch.header.is_control:
-            builder = self.image.builder()
-            for record in batch.records:
-                told = decode_record(record.value or b"")[0]
-                if type(told) is PartitionChangeRecord:
-                    self.elections.about_to_replay(builder, told)
-                replay(builder, told)
-            self.image = builder.freeze()
-            self.batches += 1
-            self.batch_sizes.append(batch.header.record_count)
+    def _replayed(self, done: Replaying) -> None:
+        self._replaying = None
+        self.image = done.builder.freeze()
+        self.batches += 1
+        self.batch_sizes.append(done.batch.header.record_count)
+        self._passed(done.batch)
+
+    def _passed(self, batch: RecordBatch) -> None:
         self.position = Offset(batch.header.next_offset)
         self.last_timestamp = batch.header.max_timestamp
         self.replayed_bytes += len(batch.data)
 
     def restart(self, image: MetadataImage, position: Offset, timestamp: int, replayed_bytes: int) -> None:
         """Continue from here: the node was active until now and knows what was committed."""
+        self._replaying = None
         self.image = image
         self.position = position
         self.last_timestamp = timestamp

@@ -3,11 +3,13 @@
 A decision is replayed in memory at once and gets its offsets; its records wait for the next batch. A batch is made when nothing written before
 is still uncommitted (so a lone request waits for nobody), when the batch is full, or when the linger ends: under load every
 flush carries all that came meanwhile. Images of uncommitted batch ends are kept until committed, and all dropped with leadership.
+A decision that is replayed elsewhere, in pieces (`long_decision`), is announced by `pause` and comes with `write_replayed`.
 """
 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from typing import Final
 
 from controller_runtime.identifiers import Epoch, Instant, Offset, WallClock
@@ -58,6 +60,7 @@ class LogWriter:
         """The records of the open batch: one moment, consecutive offsets."""
         self._size = 0
         self._linger_until: Instant | None = None
+        self._is_paused = False
         self._done: list[LogBatch] = []
         self._images: deque[tuple[Offset, MetadataImage, int, int]] = deque()
 
@@ -93,6 +96,7 @@ class LogWriter:
         self, records: tuple[VersionedRecord, ...], now: Instant, wall: WallClock, *, atomic: bool = True
     ) -> Offset:
         """Replay and queue the records of one decision; `atomic`: together in one batch. Returns the offset after them."""
+        assert not self._is_paused, "a decision that began earlier has not been written yet"
         values = [encode_record(record, version) for record, version in records]
         if atomic and self._values and self._size + sum(map(len, values)) > MAX_BATCH_BYTES:
             self._close_batch()
@@ -106,6 +110,24 @@ class LogWriter:
         if self._linger_until is None:
             self._linger_until = Instant(now + self._linger_s)
         return self._next_offset
+
+    def pause(self) -> MetadataImage:
+        """The newest image, to replay a decision on; nothing else may be written until it comes, or leadership ends."""
+        self._close_batch()
+        self._is_paused = True
+        return self._image
+
+    def write_replayed(self, values: Sequence[bytes], builder: MetadataBuilder, now: Instant, wall: WallClock) -> None:
+        """Queue, as one batch, the decision for which `pause` was called; `builder` is what it made of the image."""
+        assert self._is_paused, "nobody has announced it"
+        self._is_paused = False
+        if not values:
+            return
+        for value in values:
+            self._add(value, wall)
+        self._builder = builder
+        self._close_batch()
+        self._linger_until = now
 
     def _add(self, value: bytes, wall: WallClock) -> None:
         if not self._values:
