@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import random
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,6 +20,8 @@ from support.mixed_story import SOAK, assert_nothing_is_lost, chosen
 pytestmark = [pytest.mark.interop, pytest.mark.slow, pytest.mark.usefixtures("java")]
 
 KILLS = int(os.environ.get("QUORATE_KILLS", "200" if SOAK else "4"))
+KILLING_SECONDS = float(os.environ.get("QUORATE_KILLING_SECONDS", "inf"))
+"""After so long a mix is struck no more, and judged."""
 MIXES = tuple(os.environ.get("QUORATE_MIXES", "OJO,JOJ,OOJOJ,JJOJO").split(","))
 
 
@@ -52,14 +55,18 @@ def test_voters_that_are_killed_in_turn_lose_nothing(
             quorum.start()
             with ConfigLoad(quorum.bootstrap) as load:
                 load.wait_for(20)
+                kills, until = 0, time.monotonic() + KILLING_SECONDS
                 for number in range(KILLS // len(mixes) if SOAK else KILLS):
+                    if time.monotonic() > until:
+                        break
                     leader = quorum.leader()
                     others = sorted(quorum.voters() - {leader})
                     victim = leader if number % 2 == 0 else chance.choice(others)
                     quorum.kill(victim)
+                    kills += 1
                     load.wait_for(5)
                     quorum.boot(victim)
                     load.wait_for(5)
                     quorum.wait_until_following()
             compared = assert_nothing_is_lost(quorum, load)
-            sampled(f"{kinds}: {len(load.names)} changes under kill -9, {compared} batches alike")
+            sampled(f"{kinds}: {len(load.names)} changes under {kills} kill -9, {compared} batches alike")
