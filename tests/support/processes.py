@@ -20,6 +20,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import cycle, islice
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self, TypeVar
@@ -39,18 +40,31 @@ ENVIRONMENT: Final = {
     "PYTHONPYCACHEPREFIX": str(Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "quorate" / "bytecode"),
 }
 """Nodes run from compiled modules, as they do in the image, and the tree stays free of them."""
+_NEVER_GIVEN_OUT: Final = range(20_000, 30_000)
+"""Linux gives connections that go out ports above these (32768 by default), so it takes none on which a node is going to listen later, or anew."""
+_PORTS: Final = islice(cycle(_NEVER_GIVEN_OUT), os.getpid() * 97 % len(_NEVER_GIVEN_OUT), None)
+"""Two runs at the same time begin elsewhere."""
 _ONE_TOOL: Final = threading.Lock()
 """What a tool prints belongs to the process, whichever thread runs it."""
 T = TypeVar("T")
 
 
 def free_ports(count: int, host: str = "127.0.0.1") -> list[int]:
-    """Ports that were free a moment ago, all different."""
-    sockets = [socket.socket() for _ in range(count)]
+    """Ports that were free a moment ago, all different, and none twice: nobody still calls at one for whom listened there before."""
+    sockets: list[socket.socket] = []
     try:
-        for one in sockets:
+        for port in islice(_PORTS, len(_NEVER_GIVEN_OUT)):
+            if len(sockets) == count:
+                break
+            one = socket.socket()
             one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            one.bind((host, 0))
+            try:
+                one.bind((host, port))
+            except OSError:
+                one.close()
+            else:
+                sockets.append(one)
+        assert len(sockets) == count, f"{count} free ports are not to be had on {host}"
         return [one.getsockname()[1] for one in sockets]
     finally:
         for one in sockets:
