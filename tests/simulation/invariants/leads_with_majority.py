@@ -14,6 +14,7 @@ from controller_runtime.protocol.messages.fetch_request import FetchRequest
 from controller_runtime.protocol.messages.fetch_snapshot_request import FetchSnapshotRequest
 from controller_runtime.protocol.messages.update_raft_voter_request import UpdateRaftVoterRequest
 from controller_runtime.raft.roles import Leader
+from controller_runtime.raft.voter_set import VoterSet
 from support.simulation.machine import Machine
 from support.simulation.world import Violation, World
 
@@ -27,6 +28,8 @@ class LeadsWithMajority:
         """Leader -> node -> when the leader heard of it, in this epoch."""
         self.since: dict[NodeId, dict[ReplicaKey, float]] = {}
         """Leader -> voter -> since when it is one in this epoch: who is new, or new under this key, has its time from then on."""
+        self.voters: dict[NodeId, VoterSet] = {}
+        """Whom `since` tells of."""
 
     def as_time_passes(self, world: World, machine: Machine) -> None:
         assert machine.node is not None
@@ -37,15 +40,20 @@ class LeadsWithMajority:
         if self.led.get(machine.id) != (machine.boots, role.epoch):
             self.led[machine.id] = (machine.boots, role.epoch)
             self.heard[machine.id], self.since[machine.id] = {}, {}
+            self.voters.pop(machine.id, None)
         now, heard = machine.now, self.heard[machine.id]
         for event in machine.taken:
             if (node := speaker(event)) is not None:
                 heard[node] = now
-        known = self.since[machine.id]
-        voters = [voter.key for voter in replica.voters.voters if voter.key.node_id != machine.id]
-        since = self.since[machine.id] = {key: known.get(key, now) for key in voters}
-        needed = replica.voters.majority - (1 if replica.is_voter else 0)
-        if needed <= 0 or not isinstance(machine.taken[-1], TimePassed):
+        since, voters = self.since[machine.id], replica.voters
+        if self.voters.get(machine.id) is not voters:
+            self.voters[machine.id] = voters
+            others = [voter.key for voter in voters.voters if voter.key.node_id != machine.id]
+            since = self.since[machine.id] = {key: since.get(key, now) for key in others}
+        if not isinstance(machine.taken[-1], TimePassed):
+            return
+        needed = voters.majority - (1 if replica.is_voter else 0)
+        if needed <= 0:
             return
         contacts = sorted((max(heard.get(key.node_id, 0.0), at) for key, at in since.items()), reverse=True)
         silent = now - contacts[needed - 1]

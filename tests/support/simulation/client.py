@@ -48,6 +48,8 @@ CONFIG: Final = "retention.ms"
 OPERATIONS_PER_NAME: Final = 10
 NAMES: Final = 3
 """How many names are in use at a time."""
+STRAY: Final = 60
+"""The number of the client that does not wait for answers."""
 
 REFUSALS: Final = (ErrorCode.NOT_CONTROLLER, ErrorCode.REQUEST_TIMED_OUT)
 
@@ -281,6 +283,7 @@ class Client:
         self.administrators: list[Administrator] = []
         self.values = 0
         """Each value is set once in a story."""
+        self.strays = 0
         self.acknowledged = 0
         """How many changes were acknowledged."""
         self.newest_acknowledged = -math.inf
@@ -294,6 +297,21 @@ class Client:
         self.administrators = [Administrator(self, number) for number in range(1, administrators + 1)]
         for each in self.administrators:
             self.world.later(0.02 * self.rng.random(), each.act)
+
+    def begin_anew(self) -> None:
+        """All that were at work begin nothing more, whatever they still wait for; somebody else asks now."""
+        self.administrators = [Administrator(self, len(self.administrators) + 1)]
+        self.administrators[0].act()
+
+    def stray(self, target: NodeId, count: int) -> None:
+        """Changes that nobody waits for, to this node, of names of their own: whether they happen is all the same to the history."""
+        asker = Asker(self.world, self.rng, STRAY)
+        for _ in range(count):
+            self.strays += 1
+            asker.target = target
+            topic = CreatableTopic(name=f"stray-{self.strays}", num_partitions=1, replication_factor=1)
+            request = CreateTopicsRequest(topics=(topic,), timeout_ms=int(TIMEOUT_S * 1000))
+            asker.send(request, lambda _: None, lambda _: None)
 
     def rest(self) -> None:
         """The administrators begin nothing more."""

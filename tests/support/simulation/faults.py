@@ -11,7 +11,7 @@ from random import Random
 from typing import TYPE_CHECKING, Final
 
 from controller_runtime.node.events import ShutdownRequested
-from controller_runtime.raft.roles import Follower
+from controller_runtime.raft.roles import Follower, Leader
 
 if TYPE_CHECKING:
     from support.simulation.machine import Machine
@@ -111,6 +111,37 @@ def partition(schedule: Schedule, rng: Random) -> None:
     if schedule.world.tracer is not None:
         schedule.world.trace(f"links cut: {sorted(network.cut)}")
     schedule.world.later(rng.choice((0.3, 1.0, 4.0)) * rng.random(), network.cut.clear)
+
+
+def strand_leader(schedule: Schedule, rng: Random) -> None:
+    """The leader is cut off from the nodes, not from clients that do not wait for answers: its log outgrows that of its successor.
+
+    When there is one, and it has committed something, it ends or is cut off in turn: now the one that was deposed may stand again.
+    """
+    world = schedule.world
+    leader = next((machine for machine in world.up if machine.node is not None and machine.node.is_active), None)
+    if leader is None or leader.node is None or len(leader.node.meta.replica.voters) < 3:
+        return
+    world.trace(f"n{leader.id} is cut off from the other nodes, not from clients")
+    world.network.isolate(leader.id, world.fleet.nodes)
+    schedule.client.stray(leader.id, rng.choice((3, 6, 12)))
+    _strand_successor(schedule, rng, leader.node.meta.replica.epoch)
+
+
+def _strand_successor(schedule: Schedule, rng: Random, deposed: int) -> None:
+    world = schedule.world
+    for machine in world.up:
+        assert machine.node is not None
+        role = machine.node.meta.replica.role
+        if isinstance(role, Leader) and role.epoch > deposed and role.high_watermark is not None:
+            world.network.cut.clear()
+            if rng.random() < 0.5:
+                end(schedule, rng, machine, power_loss=False, down_s=1.0 + rng.random())
+            else:
+                world.network.isolate(machine.id, world.fleet.nodes)
+            return
+    if schedule.is_safety_phase:
+        world.later(0.004, lambda: _strand_successor(schedule, rng, deposed))
 
 
 def lose_messages(schedule: Schedule, rng: Random) -> None:
@@ -220,6 +251,8 @@ def change_voters(schedule: Schedule, rng: Random) -> None:
 ROT: Final = "bit rot"
 """In schedules of its own only (`plan.rotting_plan`): a disk must have been at work for long before it has closed segments."""
 
+STRANDED: Final = "stranded leader"
+
 FAULTS: Final[dict[str, Fault]] = {
     "kill": kill,
     "power loss": lose_power,
@@ -229,6 +262,7 @@ FAULTS: Final[dict[str, Fault]] = {
     "clock jump": jump_clock,
     "clock drift": drift_clock,
     "partition": partition,
+    STRANDED: strand_leader,
     "loss": lose_messages,
     "doubles": double_messages,
     "delays": delay_messages,
@@ -244,7 +278,7 @@ FAULTS: Final[dict[str, Fault]] = {
     "voters": change_voters,
 }
 
-LATE_FAULTS: Final = frozenset({"replay", "source of a snapshot", "older copy", "voters", "lost disk"})
+LATE_FAULTS: Final = frozenset({STRANDED, "replay", "source of a snapshot", "older copy", "voters", "lost disk"})
 """There is nothing to do for them in the first moments."""
 
 

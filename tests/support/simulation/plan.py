@@ -11,7 +11,7 @@ from random import Random
 from typing import Final
 
 from controller_runtime.identifiers import NodeId
-from support.simulation.faults import FAULTS, LATE_FAULTS, ROT
+from support.simulation.faults import FAULTS, LATE_FAULTS, ROT, STRANDED
 from support.simulation.fleet import Fleet, Timings
 
 
@@ -34,13 +34,19 @@ class Size:
     weight: float
     seconds: tuple[float, float]
     pace_s: tuple[float, ...]
+    think_s: tuple[float, ...] = (0.01, 0.05, 0.1)
+    """How long administrators wait between two changes: in long schedules longer, or their changes would be most of what it costs."""
 
+
+DEPOSED: Final = "deposed"
+"""Begins with a leader that is cut off, and is long enough for two elections after that."""
 
 SIZES: Final = (
-    Size("short", 0.9547, (0.04, 0.24), (0.015, 0.03, 0.06)),
-    Size("medium", 0.04, (0.5, 1.5), (0.08, 0.2, 0.4)),
-    Size("long", 0.005, (4.0, 12.0), (0.3, 1.0, 2.0)),
-    Size("minutes", 0.0003, (120.0, 240.0), (2.0, 5.0, 10.0)),
+    Size("short", 0.9623, (0.03, 0.14), (0.01, 0.02, 0.04)),
+    Size(DEPOSED, 0.01, (0.6, 2.0), (0.3, 0.6)),
+    Size("medium", 0.025, (0.4, 1.2), (0.08, 0.2, 0.4)),
+    Size("long", 0.0025, (4.0, 8.0), (0.3, 1.0, 2.0), (0.1, 0.2, 0.4)),
+    Size("minutes", 0.0002, (120.0, 240.0), (2.0, 5.0, 10.0), (0.5, 1.0)),
 )
 
 
@@ -97,19 +103,25 @@ def plan_of(seed: int) -> Plan:
     rng = Random(seed ^ 0x5EED)
     size = rng.choices(SIZES, [each.weight for each in SIZES])[0]
     duration = rng.uniform(*size.seconds)
-    settled = rng.random() < 0.5 or not is_first(seed)
+    settled = rng.random() < 0.5 or not is_first(seed) or size.name == DEPOSED
+    faults = random_faults(rng, duration, rng.choice(size.pace_s), settled=settled)
+    if size.name == DEPOSED:
+        faults = (
+            Fault(0.02 * rng.random(), STRANDED, rng.getrandbits(32)),
+            *(fault for fault in faults if fault.at > 0.02),
+        )
     return Plan(
         seed,
         size.name,
         fleet,
         used,
         duration,
-        think_s=rng.choice((0.01, 0.05, 0.1) if size.name != "minutes" else (0.5, 1.0)),
+        think_s=rng.choice(size.think_s),
         administrators=rng.choice((1, 1, 1, 2, 2, 3)),
         encoding=rng.random() < 0.1,
         remembers=rng.choice((0.0, 0.05, 0.3)),
         settled=settled,
-        faults=random_faults(rng, duration, rng.choice(size.pace_s), settled=settled),
+        faults=faults,
     )
 
 

@@ -159,7 +159,8 @@ class Schedule:
         world, client = self.world, self.client
         healed = world.time
         deadline = healed + LIVENESS_S
-        if not world.run(deadline, lambda: self._restart_ended() and client.newest_acknowledged > healed):
+        client.begin_anew()
+        if not world.run(deadline, lambda: self._restart_ended() and client.newest_acknowledged >= healed):
             raise Violation(f"nothing was acknowledged within {LIVENESS_S} s of quiet: {self._states()}")
         client.rest()
         if not world.run(deadline, lambda: self._restart_ended() and not self.operator.is_busy):
