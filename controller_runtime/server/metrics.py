@@ -93,6 +93,15 @@ def _raft(raft: RaftFacts) -> Iterable[Sample]:
     yield Sample(named("poll-idle-ratio-avg"), raft.idle_ratio)
 
 
+NEVER_AUTHENTICATED: Final = (
+    "failed-authentication",
+    "failed-reauthentication",
+    "successful-authentication",
+    "successful-reauthentication",
+)
+"""Connections are plaintext: as on a plaintext connection of Kafka's, none of these ever happens."""
+
+
 def _channel(outgoing: ChannelFacts) -> Iterable[Sample]:
     """Everything that this process asks of others."""
 
@@ -106,6 +115,12 @@ def _channel(outgoing: ChannelFacts) -> Iterable[Sample]:
     average, most = outgoing.request_size_avg, outgoing.request_size_max
     yield Sample(named("request-size-avg"), nan if average is None else average)
     yield Sample(named("request-size-max"), nan if most is None else most)
+    for event in NEVER_AUTHENTICATED:
+        yield Sample(named(f"{event}-total"), 0, kind="counter")
+        yield Sample(named(f"{event}-rate"), 0)
+    yield Sample(named("successful-authentication-no-reauth-total"), 0, kind="counter")
+    yield Sample(named("reauthentication-latency-avg"), nan)
+    yield Sample(named("reauthentication-latency-max"), nan)
 
 
 def _peers(raft: RaftFacts) -> Iterable[Sample]:
