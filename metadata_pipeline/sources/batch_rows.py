@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, Final
 
 import numpy as np
@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from controller_runtime.protocol.compression import Compression
 from controller_runtime.protocol.record_batch import COMPRESSION_MASK, CONTROL_BIT, TRANSACTIONAL_BIT
-from metadata_pipeline.schemas import ARROW_TYPES, Kind, Level, columns_of
+from metadata_pipeline.schemas import ARROW_TYPES, Kind, Level, arrow_schema, columns_of
 from metadata_pipeline.sources.chunks import Flaw
 from metadata_pipeline.sources.columns import constant, listed, numbers, timestamps, words
 from metadata_pipeline.sources.faults import Fault
@@ -31,10 +31,15 @@ def assemble(level: Level, options: ReadOptions, count: int, makers: Mapping[str
     """The columns asked for; those that nobody makes are null."""
     columns = columns_of(level, options.columns)
     arrays = [
-        makers[column.name]() if column.name in makers else pa.nulls(count, ARROW_TYPES[column.kind])
+        makers[column.name]() if column.name in makers else constant(None, count, ARROW_TYPES[column.kind])
         for column in columns
     ]
-    return pa.RecordBatch.from_arrays(arrays, schema=pa.schema([column.arrow for column in columns]))
+    return pa.RecordBatch.from_arrays(arrays, schema=_schema(level, options.columns))
+
+
+@lru_cache(maxsize=64)
+def _schema(level: Level, names: tuple[str, ...] | None) -> pa.Schema:
+    return arrow_schema(level, names)
 
 
 def where(segments: Sequence[Segment], owner: Any, count: int) -> dict[str, Maker]:

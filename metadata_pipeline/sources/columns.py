@@ -20,14 +20,16 @@ from metadata_pipeline.schemas import ARROW_TYPES
 from metadata_pipeline.sources.headers import Bytes, Ints
 
 Bools = npt.NDArray[np.bool_]
+Blocks = Sequence[tuple[Any, Any]]
+"""Rows and their bytes, all of a block equally many: void numbers of that size."""
 
 _YEAR_1_MS: Final = -62_135_596_800_000
 _YEAR_10000_MS: Final = 253_402_300_800_000
 _LETTERS: Final = np.frombuffer(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_", np.uint8)
 _PAIRS: Final = np.stack((np.repeat(_LETTERS, 64), np.tile(_LETTERS, 64)), axis=1).copy().view(np.uint16).reshape(4096)
 """The two characters of 12 bits of base64."""
-_CONSTANTS: Final[dict[tuple[Any, str], pa.Array]] = {}
-_MOST_CONSTANTS: Final = 32
+_CONSTANTS: Final[dict[tuple[Any, pa.DataType], pa.Array]] = {}
+_MOST_CONSTANTS: Final = 64
 _LARGE: Final = 9
 _SPARSE: Final = 4
 _WORTH_SHARING: Final = 256
@@ -75,23 +77,22 @@ def held(array: pa.Array) -> npt.NDArray[Any]:
 
 def timestamps(milliseconds: Ints, valid: Bools | None = None) -> pa.Array:
     """Times; null for what is outside of the years 1 to 9999."""
-    inside = (milliseconds >= _YEAR_1_MS) & (milliseconds < _YEAR_10000_MS)
-    if inside.all():
+    if milliseconds.min(initial=0) >= _YEAR_1_MS and milliseconds.max(initial=0) < _YEAR_10000_MS:
         return numbers(milliseconds * 1000, ARROW_TYPES["timestamp"], valid)
+    inside = (milliseconds >= _YEAR_1_MS) & (milliseconds < _YEAR_10000_MS)
     inside &= True if valid is None else valid
     return numbers(np.where(inside, milliseconds, 0) * 1000, ARROW_TYPES["timestamp"], inside)
 
 
 def constant(value: Any, count: int, kind: pa.DataType) -> pa.Array:
     """The same value in every row. What was made for one block is cut for the next."""
-    if value is None:
-        return pa.nulls(count, kind)
-    made = _CONSTANTS.get((value, str(kind)))
+    made = _CONSTANTS.get((value, kind))
     if made is None or len(made) < count:
         if len(_CONSTANTS) > _MOST_CONSTANTS:
             _CONSTANTS.clear()
-        made = _CONSTANTS[value, str(kind)] = pa.repeat(listed([value], kind)[0], count)
-    return made[:count]
+        made = pa.nulls(count, kind) if value is None else pa.repeat(listed([value], kind)[0], count)
+        _CONSTANTS[value, kind] = made
+    return made if len(made) == count else made[:count]
 
 
 def words(codes: npt.NDArray[Any], names: list[str | None]) -> pa.Array:
@@ -103,13 +104,21 @@ def words(codes: npt.NDArray[Any], names: list[str | None]) -> pa.Array:
 
 @dataclass(frozen=True, slots=True)
 class _Places:
-    """Where the elements of some rows lie, and where they go: `before` each row are so many elements of other rows."""
+    """Where the elements of some rows lie, and where they go: `before` each row are so many elements of other rows.
 
-    offsets: pa.Buffer
+    `offsets` are those of every row, `rows` says which rows are meant (None: every one).
+    """
+
+    offsets: Ints
+    rows: Ints | None
     starts: Ints
     sizes: Ints
     before: Ints
     total: int
+
+    @property
+    def buffer(self) -> pa.Buffer:
+        return pa.py_buffer(self.offsets.astype(np.int32))
 
     def each(self, step: int = 1) -> Ints:
         """The position of every element, one row after another."""
@@ -119,20 +128,39 @@ class _Places:
         places += np.arange(0, self.total * step, step)
         return places
 
-    def gathered(self, source: Bytes, step: int) -> Bytes:
-        """The bytes of all elements, row after row. Rows of the same small size are moved as wholes."""
+    def gathered(self, source: Bytes, step: int, blocks: Blocks = ()) -> Bytes:
+        """The bytes of all elements, row after row; those of some rows are in blocks. Rows of the same small size are moved as wholes."""
         data = np.empty(self.total * step, np.uint8)
-        seen = np.bincount(np.minimum(self.sizes, _LARGE), minlength=_LARGE + 1)
+        for rows, block in blocks:
+            target = _overlaid(data, block.dtype, step)
+            target[self.offsets[:-1][rows]] = block
+        if sum(block.nbytes for _, block in blocks) == len(data):
+            return data
+        sizes = self._without(blocks)
+        seen = np.bincount(np.minimum(sizes, _LARGE), minlength=_LARGE + 1)
         for size in (np.flatnonzero(seen[1:_LARGE]) + 1).tolist():
-            rows: Any = slice(None) if seen[size] == len(self.sizes) else np.flatnonzero(self.sizes == size)
-            kind = f"V{size * step}"
-            blocks = np.ndarray((max(0, len(source) - size * step + 1),), kind, source, strides=(1,))
-            target = np.ndarray((self.total - size + 1,), kind, data, strides=(step,))
-            target[self.before[rows]] = blocks[self.starts[rows]]
-        for row in np.flatnonzero(self.sizes >= _LARGE).tolist() if seen[_LARGE] else ():
-            start, first, size = int(self.starts[row]), int(self.before[row]) * step, int(self.sizes[row]) * step
+            chosen: Any = slice(None) if seen[size] == len(sizes) else np.flatnonzero(sizes == size)
+            kind = np.dtype(f"V{size * step}")
+            _overlaid(data, kind, step)[self.before[chosen]] = _overlaid(source, kind, 1)[self.starts[chosen]]
+        for row in np.flatnonzero(sizes >= _LARGE).tolist() if seen[_LARGE] else ():
+            start, first, size = int(self.starts[row]), int(self.before[row]) * step, int(sizes[row]) * step
             data[first : first + size] = source[start : start + size]
         return data
+
+    def _without(self, blocks: Blocks) -> Ints:
+        """The sizes of the rows, 0 for those that are in blocks."""
+        if not blocks:
+            return self.sizes
+        left = np.diff(self.offsets)
+        for rows, _ in blocks:
+            left[rows] = 0
+        return left if self.rows is None else left[self.rows]
+
+
+def _overlaid(data: Bytes, kind: np.dtype[Any], step: int) -> Any:
+    """Values of a kind that begin at every `step` bytes."""
+    count = (len(data) - kind.itemsize) // step + 1
+    return np.ndarray((max(0, count),), kind, data, strides=(step,))
 
 
 def _places(starts: Ints, sizes: Ints, valid: Bools | None) -> _Places:
@@ -144,11 +172,11 @@ def _places(starts: Ints, sizes: Ints, valid: Bools | None) -> _Places:
         starts, sizes = starts[rows], sizes[rows]
         before[rows + 1] = sizes
         np.cumsum(before, out=before)
-        return _Places(pa.py_buffer(before.astype(np.int32)), starts, sizes, before[rows], int(before[-1]))
+        return _Places(before, rows, starts, sizes, before[rows], int(before[-1]))
     if valid is not None:
         sizes = sizes * valid
     np.cumsum(sizes, out=before[1:])
-    return _Places(pa.py_buffer(before.astype(np.int32)), starts, sizes, before[:-1], int(before[-1]))
+    return _Places(before, None, starts, sizes, before[:-1], int(before[-1]))
 
 
 def spread(array: pa.Array, rows: Ints, count: int) -> pa.Array:
@@ -175,41 +203,42 @@ def blobs(source: Bytes, starts: Ints, sizes: Ints) -> pa.Array:
     """Bytes as they are."""
     places = _places(starts, sizes, None)
     data = source[places.each()]
-    return pa.Array.from_buffers(pa.binary(), len(starts), [None, places.offsets, pa.py_buffer(data)])
+    return pa.Array.from_buffers(pa.binary(), len(starts), [None, places.buffer, pa.py_buffer(data)])
 
 
 def texts(source: Bytes, starts: Ints, sizes: Ints, valid: Bools | None = None) -> pa.Array:
     """UTF-8 that somebody has checked."""
     places = _places(starts, sizes, valid)
     data = source[places.each()]
-    return pa.Array.from_buffers(pa.string(), len(starts), [bitmap(valid), places.offsets, pa.py_buffer(data)])
+    return pa.Array.from_buffers(pa.string(), len(starts), [bitmap(valid), places.buffer, pa.py_buffer(data)])
 
 
-def uuid_letters(source: Bytes, starts: Ints) -> Bytes:
+def uuid_letters(ids: Any) -> Bytes:
     """The 22 letters of each uuid, one after another. Equal neighbours, and few different ones, are turned into letters once."""
-    unaligned = np.ndarray((max(0, len(source) - UUID_BYTES + 1),), f"V{UUID_BYTES}", source, strides=(1,))
-    halves = unaligned[starts].view("<i8").reshape(-1, 2)
+    halves = ids.view("<i8").reshape(-1, 2)
     high, low = halves[:, 0].copy(), halves[:, 1].copy()
-    if len(starts) < _WORTH_SHARING:
+    if len(ids) < _WORTH_SHARING:
         return _letters(high, low)
-    new = np.empty(len(starts), np.bool_)
+    new = np.empty(len(ids), np.bool_)
     new[0] = True
     np.not_equal(high[1:], high[:-1], out=new[1:])
     new[1:] |= low[1:] != low[:-1]
     runs = np.flatnonzero(new)
-    if len(runs) * 2 < len(starts):
-        return _shared(_letters(high[runs], low[runs]), np.cumsum(new) - 1)
+    if len(runs) * 2 < len(ids):
+        letters = _letters(high[runs], low[runs]).view(f"V{UUID_LETTERS}")
+        return _bytes(np.repeat(letters, np.diff(runs, append=len(ids))))
     slot = ((high ^ low) * _MULTIPLIER >> 52) & (_SLOTS - 1)
     holder = np.zeros(_SLOTS, np.int64)
     holder[slot] = np.arange(len(slot))
     held = holder[slot]
     if not ((high[held] == high).all() and (low[held] == low).all()):
         return _letters(high, low)
-    return _shared(_letters(high[holder], low[holder]), slot)
+    return _bytes(_letters(high[holder], low[holder]).view(f"V{UUID_LETTERS}")[slot])
 
 
-def _shared(letters: Bytes, which: Ints) -> Bytes:
-    return letters.view(f"V{UUID_LETTERS}")[which].view(np.uint8)
+def _bytes(values: Any) -> Bytes:
+    found: Bytes = values.view(np.uint8)
+    return found
 
 
 def _letters(high: Ints, low: Ints) -> Bytes:
@@ -225,30 +254,36 @@ def _letters(high: Ints, low: Ints) -> Bytes:
     return letters.view(np.uint8).reshape(-1)
 
 
-def uuids(source: Bytes, starts: Ints, valid: Bools | None = None) -> pa.Array:
-    """Ids as Kafka prints them."""
-    places = starts if valid is None else starts[valid]
-    offsets = np.zeros(len(starts) + 1, np.int32)
+def ids_at(source: Bytes, starts: Ints) -> Any:
+    """The sixteen bytes at each place."""
+    return _overlaid(source, np.dtype(f"V{UUID_BYTES}"), 1)[starts]
+
+
+def uuids(ids: Any, valid: Bools | None = None) -> pa.Array:
+    """Ids of sixteen bytes as Kafka prints them."""
+    offsets = np.zeros(len(ids) + 1, np.int32)
     if valid is None:
-        offsets[:] = np.arange(len(offsets), dtype=np.int32) * UUID_LETTERS
+        offsets[:] = np.arange(0, len(offsets) * UUID_LETTERS, UUID_LETTERS, dtype=np.int32)
     else:
         np.cumsum(valid, out=offsets[1:])
         offsets *= UUID_LETTERS
-    data = uuid_letters(source, places)
-    return pa.Array.from_buffers(pa.string(), len(starts), [bitmap(valid), pa.py_buffer(offsets), pa.py_buffer(data)])
+        ids = ids[np.flatnonzero(valid)]
+    data = uuid_letters(ids)
+    return pa.Array.from_buffers(
+        pa.string(), len(offsets) - 1, [bitmap(valid), pa.py_buffer(offsets), pa.py_buffer(data)]
+    )
 
 
-def int_lists(source: Bytes, starts: Ints, sizes: Ints, valid: Bools | None = None) -> pa.Array:
+def int_lists(source: Bytes, starts: Ints, sizes: Ints, valid: Bools | None = None, blocks: Blocks = ()) -> pa.Array:
     """Lists of big-endian 32-bit numbers."""
     places = _places(starts, sizes, valid)
-    elements = numbers(places.gathered(source, 4).view("<i4").byteswap(), pa.int32())
-    return pa.Array.from_buffers(ARROW_TYPES["ints"], len(starts), [bitmap(valid), places.offsets], children=[elements])
+    elements = numbers(places.gathered(source, 4, blocks).view(">i4"), pa.int32())
+    return pa.Array.from_buffers(ARROW_TYPES["ints"], len(starts), [bitmap(valid), places.buffer], children=[elements])
 
 
-def uuid_lists(source: Bytes, starts: Ints, sizes: Ints, valid: Bools | None = None) -> pa.Array:
+def uuid_lists(source: Bytes, starts: Ints, sizes: Ints, valid: Bools | None = None, blocks: Blocks = ()) -> pa.Array:
     places = _places(starts, sizes, valid)
-    data = places.gathered(source, UUID_BYTES)
-    elements = uuids(data, np.arange(places.total) * UUID_BYTES)
+    elements = uuids(places.gathered(source, UUID_BYTES, blocks).view(f"V{UUID_BYTES}"))
     return pa.Array.from_buffers(
-        ARROW_TYPES["strings"], len(starts), [bitmap(valid), places.offsets], children=[elements]
+        ARROW_TYPES["strings"], len(starts), [bitmap(valid), places.buffer], children=[elements]
     )

@@ -75,8 +75,8 @@ def hop(data: bytes, start: int = 0) -> tuple[list[int], Stop]:
 
 def read_headers(data: Bytes, positions: Ints) -> Any:
     """The headers as one array of the packed type. `data` must reach a header's size beyond the last position."""
-    places = positions[:, None] + np.arange(HEADER_BYTES)
-    return data[places].view(HEADER).reshape(len(positions))
+    blocks = np.ndarray((max(0, len(data) - HEADER_BYTES + 1),), f"V{HEADER_BYTES}", data, strides=(1,))
+    return blocks[positions].view(HEADER)
 
 
 def checksums(data: bytes, positions: Ints, sizes: Ints) -> npt.NDArray[np.uint32]:

@@ -35,11 +35,16 @@ ELEMENTS: Final = {"int32": 4, "uuid": 16}
 
 @dataclass(slots=True)
 class Values:
-    """A column over the records of a group. Numbers: `data`. Texts, uuids and lists: `data` is where they begin, `size` how long or how many."""
+    """A column over the records of a group. Numbers: `data`. Texts, uuids and lists: `data` is where they begin, `size` how long or how many.
+
+    Uuids and lists of records that are laid out alike may have been taken from the buffer: then `block` is their bytes, a void number for
+    each record, and `data` tells nothing.
+    """
 
     data: Any
     size: Any = None
     valid: Any = None
+    block: Any = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,11 +22,17 @@ Bools = npt.NDArray[np.bool_]
 
 FEW: Final = 48
 """With fewer batches a step over arrays costs more than a loop over them."""
-_OF_RECORDS: Final = ("batch", "offset_delta", "timestamp_delta", "key_start", "key_size", "value_start", "value_size")
+_OF_RECORDS: Final = (
+    "batch", "offset_delta", "timestamp_delta", "key_start", "key_size", "value_start", "value_size", "head"
+)  # fmt: skip
 SMALLEST_RECORD: Final = 7
-_BEYOND: Final = 1 << 40
 _LONGEST_VARINT: Final = 5
 _LONGEST_VARLONG: Final = 10
+_ONE: Final = 64
+"""A signed varint below it takes one byte, and below `_TWO` no more than two."""
+_TWO: Final = 8192
+_HEAD_BITS: Final = 0xFFFFFF
+_AT_ONCE: Final = 1 << 13
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +46,8 @@ class Frames:
     key_size: Ints
     value_start: Ints
     value_size: Ints
+    head: Ints
+    """The first three bytes of the value, the first one lowest. What it holds of a shorter value means nothing."""
     odd: Bools
     """Over batches: those whose records are not here."""
 
@@ -55,10 +63,9 @@ def _table() -> tuple[Any, Any]:
 
 
 _VALUE, _LENGTH = _table()
-_JUMP: Final = np.where((_LENGTH > 0) & (_VALUE & 1 == 0), (_VALUE >> 1) + _LENGTH, np.iinfo(np.int32).min).astype(
-    np.int32
-)
-"""From the varint of a record's length to the next record; far below zero when it takes a closer look."""
+_BEYOND: Final = 1 << 30
+_JUMP: Final = np.where((_LENGTH > 0) & (_VALUE & 1 == 0), (_VALUE >> 1) + _LENGTH, _BEYOND).astype(np.int64)
+"""From the varint of a record's length to the next record; beyond every batch when two bytes do not tell."""
 
 
 def pairs_of(data: Bytes) -> Any:
@@ -118,10 +125,11 @@ def find_records(raw: bytes, data: Bytes, starts: Ints, ends: Ints, counts: Ints
     stop[last] = ends[counts > 0]
     place = place[:-1]
     batch = np.repeat(np.arange(len(counts)), counts)
+    index = np.arange(len(batch)) - np.repeat(first[:-1], counts)
     if odd.any():
         good = ~odd[batch]
-        batch, place, stop = batch[good], place[good], stop[good]
-    frames = _fields(data, batch, place, stop, odd)
+        batch, index, place, stop = batch[good], index[good], place[good], stop[good]
+    frames = _fields(data, (batch, index), place, stop, odd)
     if frames.odd.any():
         good = ~frames.odd[frames.batch]
         if not good.all():
@@ -140,33 +148,31 @@ def _step(raw: bytes, data: Bytes, batches: tuple[Ints, Ints, Ints], first: Ints
     still = np.searchsorted(left, -np.arange(int(counts.max(initial=0)) + 1), side="left").tolist()
     active = still[0]
     while active > FEW:
-        now = at[:active]
-        place[slot[:active] + step] = now
-        jumps = _JUMP[pairs[now]]
-        if jumps.min() < 0:
-            jumps = _careful(data, now, jumps)
-        np.minimum(now + jumps, limit[:active], out=now)
+        now, slots = at[:active], slot[:active]
+        place[slots] = now
+        slots += 1
+        now += _JUMP.take(pairs[now])
+        np.minimum(now, limit[:active], out=now)
         step += 1
         active = still[step]
     for index in range(active):
-        begin, count = int(slot[index]) + step, -int(left[index]) - step
+        begin, count = int(slot[index]), -int(left[index]) - step
         places, at[index] = _walk(raw, int(at[index]), int(limit[index]), count)
         place[begin : begin + count] = places
     reached = np.empty_like(at)
     reached[order] = at
+    _again(raw, batches, first, place, reached)
     return reached
 
 
-def _careful(data: Bytes, now: Ints, jumps: Any) -> Ints:
-    """Jumps over records with lengths of three bytes and more. A length that lies leads to the end, where a record is missed."""
-    odd = np.flatnonzero(jumps < 0)
-    sizes, after, long = varints(data, now[odd])
-    found = np.where(sizes < 0, _BEYOND, after - now[odd] + sizes)
-    if long is not None:
-        found[long] = _BEYOND
-    exact: Ints = jumps.astype(np.int64)
-    exact[odd] = found
-    return exact
+def _again(raw: bytes, batches: tuple[Ints, Ints, Ints], first: Ints, place: Ints, reached: Ints) -> None:
+    """Batches that ended before their last record: they lie, or hold records with lengths of more than two bytes."""
+    starts, ends, counts = batches
+    last = place[np.maximum(first + counts - 1, 0)]
+    for index in np.flatnonzero((counts > 1) & (last >= ends)).tolist():
+        begin, count = int(first[index]), int(counts[index])
+        places, reached[index] = _walk(raw, int(starts[index]), int(ends[index]), count)
+        place[begin : begin + count] = places
 
 
 def _walk(raw: bytes, at: int, limit: int, count: int) -> tuple[list[int], int]:
@@ -193,37 +199,94 @@ def _walk(raw: bytes, at: int, limit: int, count: int) -> tuple[list[int], int]:
     return places, at
 
 
-def _fields(data: Bytes, batch: Ints, place: Ints, stop: Ints, odd: Bools) -> Frames:
-    """The numbers in front of every record. What the runtime and Kafka write is read at one look, all else number by number."""
-    size, begin, long = varints(data, place)
-    bad = _or(size != stop - begin, long)
-    words = np.ndarray((max(0, len(data) - 7),), "<u8", data, strides=(1,))[np.minimum(begin, stop)]
-    pair = ((words >> np.uint64(16)) & np.uint64(0xFFFF)).astype(np.int64)
-    length = _LENGTH[pair]
-    rest = words >> (length.astype(np.uint64) * np.uint64(8) + np.uint64(16))
-    sizes = ((rest >> np.uint64(8)) & np.uint64(0xFFFF)).astype(np.int64)
-    value_length = _LENGTH[sizes]
-    usual = (length > 0) & (value_length > 0) & ((rest & np.uint64(0xFF)) == 1) & ((words & np.uint64(0x8000)) == 0)
-    stamp = ((words >> np.uint64(8)) & np.uint64(0xFF)).astype(np.int64)
-    key_start = begin + 3 + length
-    found = [
-        _unzigzag(_VALUE[pair].astype(np.int64)), _unzigzag(stamp), key_start, np.full(len(begin), -1, np.int64),
-        key_start + value_length, _unzigzag(_VALUE[sizes].astype(np.int64)),
-    ]  # fmt: skip
-    rare = np.flatnonzero(~usual)
-    if len(rare):
-        values, broken = _long_fields(data, begin[rare], stop[rare])
-        for column, value in zip(found, values, strict=True):
-            column[rare] = value
-        bad[rare] |= broken
-    offset_delta, timestamp_delta, key_start, key_size, value_start, value_size = found
-    behind = value_start + np.maximum(value_size, 0)
-    bad |= (behind + 1 != stop) | (value_size < -1)
-    bad |= data[np.minimum(behind, stop)] != 0  # the number of headers: Kafka's own logs have none
+def _fields(data: Bytes, numbered: tuple[Ints, Ints], place: Ints, stop: Ints, odd: Bools) -> Frames:
+    """The numbers in front of every record, so many records at a time as the processor's nearest cache holds."""
+    batch, index = numbered
+    bad = np.empty(len(place), np.bool_)
+    columns = {name: np.empty(len(place), np.int64) for name in _OF_RECORDS[1:]}
+    for begin in range(0, len(place), _AT_ONCE):
+        some = slice(begin, begin + _AT_ONCE)
+        found, bad[some] = _usual(data, index[some], place[some], stop[some])
+        for column, values in zip(columns.values(), found, strict=True):
+            column[some] = values
     if bad.any():
         odd = odd.copy()
         odd[batch[bad]] = True
-    return Frames(batch, offset_delta, timestamp_delta, key_start, key_size, value_start, value_size, odd)
+    return Frames(batch, **columns, odd=odd)
+
+
+def _usual(data: Bytes, index: Ints, place: Ints, stop: Ints) -> tuple[list[Any], Bools]:
+    """What the runtime and Kafka write is known at one look, all else is read number by number. Also which records do not fit.
+
+    Usual is a record without key and headers whose offset is its index in the batch and whose numbers are as short as they can be, below two
+    bytes: its length and its index say where the value lies and what stands before it, but for the timestamp of one byte.
+    """
+    low, high = _sixteen(data, place)
+    behind = stop - place - 1
+    long = (behind > _ONE).astype(np.int64)
+    usual = (behind < _TWO) & (index < _TWO) & (_bits(low, 0xFF | long * 0xFF00) == _varint(behind - long, long))
+    body = (low >> _u(8) | high << _u(56)) >> (long << 3).view(np.uint64)
+    far = (index >= _ONE).astype(np.int64)
+    usual &= _bits(body >> _u(15), 0x1FFFF | far * 0x1FE0000) == (_varint(index, far) + (0x100 << 8 * far)) << 1
+    key_start = place + (long + far + 5)
+    rest = stop - key_start - 1
+    large = (rest > _ONE).astype(np.int64)
+    value_size = rest - large - 1
+    usual &= _bits(body >> (8 * far + 32).view(np.uint64), 0xFF | large * 0xFF00) == _varint(value_size, large)
+    head = _bits((low >> _u(48) | high << _u(16)) >> (8 * (long + far + large)).view(np.uint64), _HEAD_BITS)
+    stamp = _unzigzag(_bits(body >> _u(8), 0xFF))
+    bad = data.take(stop - 1) != 0  # the number of headers: Kafka's own logs have none
+    rare = np.flatnonzero(~usual)
+    if not len(rare):
+        return [index, stamp, key_start, -1, key_start + (large + 1), value_size, head], bad
+    found = [index.copy(), stamp, key_start, np.full(len(place), -1), key_start + (large + 1), value_size, head]
+    values, bad[rare] = _unusual(data, place[rare], stop[rare])
+    for column, value in zip(found, values, strict=True):
+        column[rare] = value
+    return found, bad
+
+
+def _sixteen(data: Bytes, place: Ints) -> tuple[Any, Any]:
+    """The sixteen bytes at each place, as two numbers of which the first bytes are the lowest."""
+    blocks = np.ndarray((max(0, len(data) - 15),), "V16", data, strides=(1,))
+    halves = blocks[place].view("<u8").reshape(-1, 2)
+    return halves[:, 0].copy(), halves[:, 1].copy()
+
+
+def _u(number: int) -> np.uint64:
+    return np.uint64(number)
+
+
+def _bits(words: Any, mask: Any) -> Ints:
+    """The bits of a mask that leaves the highest one out."""
+    found: Ints = words.view(np.int64) & mask
+    return found
+
+
+def _varint(number: Ints, two: Ints) -> Ints:
+    """The bytes of a signed varint, the first one lowest; `two` is 1 where there are two of them. Negative where the number is."""
+    zigzag = number << 1
+    found: Ints = zigzag + (zigzag & -128) + (two << 7)
+    return found
+
+
+def _unusual(data: Bytes, place: Ints, stop: Ints) -> tuple[list[Ints], Bools]:
+    """The same for records of any form; and which of them do not fit."""
+    size, begin, long = varints(data, place)
+    bad = _or(size != stop - begin, long)
+    values, broken = _long_fields(data, np.minimum(begin, stop), stop)
+    value_start, value_size = values[-2:]
+    behind = value_start + np.maximum(value_size, 0)
+    bad |= broken | (behind + 1 != stop)
+    bad |= data[np.minimum(behind, stop)] != 0
+    return [*values, heads(data, value_start)], bad
+
+
+def heads(data: Bytes, value_start: Ints) -> Ints:
+    """The first three bytes of values anywhere."""
+    words = np.ndarray((max(0, len(data) - 3),), "<u4", data, strides=(1,))
+    found: Ints = words[value_start].astype(np.int64) & _HEAD_BITS
+    return found
 
 
 def _long_fields(data: Bytes, begin: Ints, stop: Ints) -> tuple[list[Ints], Bools]:
@@ -239,7 +302,7 @@ def _long_fields(data: Bytes, begin: Ints, stop: Ints) -> tuple[list[Ints], Bool
     bad |= value_at > stop
     value_size, value_start, long = varints(data, np.minimum(value_at, stop))
     bad = _or(bad, long) | (value_size < -1)
-    return [offset_delta, timestamp_delta, key_start, key_size, value_start, value_size], bad
+    return [offset_delta, timestamp_delta, key_start, key_size, np.minimum(value_start, stop), value_size], bad
 
 
 def _unzigzag(values: Ints) -> Ints:

@@ -18,7 +18,7 @@ from metadata_pipeline.redaction import InvalidKey, Redactor, load_key
 from metadata_pipeline.schemas import TABLES, Level, columns_of
 from metadata_pipeline.sources.faults import InvalidOption
 
-CHUNK_BYTES: Final = 4 << 20
+CHUNK_BYTES: Final = 8 << 20
 """How much of a file is decoded at once: larger falls out of the processor's cache, smaller pays more for each step."""
 SMALLEST_CHUNK: Final = 4096
 LARGEST_CHUNK: Final = 64 << 20

@@ -20,7 +20,7 @@ from controller_runtime.protocol.record_batch import COMPRESSION_MASK, HEADER_BY
 from controller_runtime.protocol.records import read_records
 from metadata_pipeline.sources.faults import Fault
 from metadata_pipeline.sources.headers import Bytes, Ints
-from metadata_pipeline.sources.lockstep import Frames, find_records
+from metadata_pipeline.sources.lockstep import Frames, find_records, heads
 from metadata_pipeline.sources.piece import Batches
 from metadata_pipeline.sources.store import BEHIND
 
@@ -43,6 +43,7 @@ class Payload:
     key_size: Ints
     value_start: Ints
     value_size: Ints
+    head: Ints
 
 
 def payloads(batches: Batches) -> Iterator[Payload]:
@@ -109,7 +110,7 @@ def _payload(batches: Batches, raw: bytes, starts: Ints, ends: Ints) -> Payload:
         stamp = np.where(appended[frames.batch], headers["max_timestamp"].astype(np.int64)[frames.batch], stamp)
     found = Payload(
         batches, raw, data, frames.batch, base + frames.offset_delta, stamp,
-        frames.key_start, frames.key_size, frames.value_start, frames.value_size,
+        frames.key_start, frames.key_size, frames.value_start, frames.value_size, frames.head,
     )  # fmt: skip
     return _with_odd(found, frames, starts, ends) if frames.odd.any() else found
 
@@ -152,7 +153,9 @@ def _with_odd(found: Payload, frames: Frames, starts: Ints, ends: Ints) -> Paylo
     order = np.argsort(np.concatenate((found.batch, added[:, 0])), kind="stable")
     names = ("batch", "offset", "timestamp", "key_start", "key_size", "value_start", "value_size")
     columns = {name: np.concatenate((getattr(found, name), added[:, index]))[order] for index, name in enumerate(names)}
-    return Payload(replace(found.batches, faults=faults), raw, np.frombuffer(raw, np.uint8), **columns)
+    data = np.frombuffer(raw, np.uint8)
+    columns["head"] = np.concatenate((found.head, heads(data, added[:, 5])))[order]
+    return Payload(replace(found.batches, faults=faults), raw, data, **columns)
 
 
 def _wrapped(number: int) -> int:

@@ -16,7 +16,7 @@ from metadata_pipeline.sources.segments import Segment
 
 @dataclass(frozen=True, slots=True)
 class Batches:
-    """Columns over batches. `raw` holds their bytes, `starts` says where; some zeros lie behind. `owner` indexes `segments`."""
+    """Columns over batches. `raw` holds their bytes, `starts` says where; something lies behind. `owner` indexes `segments`."""
 
     segments: tuple[Segment, ...]
     raw: bytes

@@ -177,7 +177,7 @@ def _judged(part: FileRange, options: ReadOptions, filesystem: Any) -> Iterator[
 def _judge(segment: Segment, piece: Piece, check: OffsetCheck) -> Batches:
     """All that headers, checksums and the order of offsets tell."""
     starts = np.array(piece.starts, np.int64)
-    raw = piece.data + bytes(BEHIND)
+    raw = piece.data if len(piece.data) - piece.end >= BEHIND else piece.data + bytes(BEHIND)
     headers = read_headers(np.frombuffer(raw, np.uint8), starts)
     sizes = np.diff(np.append(starts, piece.end))
     crcs = checksums(piece.data, starts, sizes)

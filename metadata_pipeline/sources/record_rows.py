@@ -23,7 +23,7 @@ from metadata_pipeline.sources.columns import blobs, held, listed, numbers, time
 from metadata_pipeline.sources.describe import Described, describe
 from metadata_pipeline.sources.faults import Fault
 from metadata_pipeline.sources.headers import Ints
-from metadata_pipeline.sources.layouts import Part, Program, Values, fixed, program
+from metadata_pipeline.sources.layouts import Part, Program, Values, program
 from metadata_pipeline.sources.lockstep import Bools
 from metadata_pipeline.sources.options import TYPE_NAMES, ReadOptions, bounds
 from metadata_pipeline.sources.payload import Payload, payloads
@@ -95,7 +95,7 @@ def _and(keep: Any, more: Bools) -> Bools:
 
 def _kinds(payload: Payload, rows: Any) -> tuple[Ints, Ints]:
     """Record key and version of metadata records in the usual frame; -1 for all others."""
-    head = fixed(payload.data, payload.value_start[rows], "<u4").astype(np.int64)
+    head = payload.head[rows]
     usual = ((head & 0x8080FF) == FRAME_VERSION) & (payload.value_size[rows] >= 3)
     control = (payload.batches.headers["attributes"] & CONTROL_BIT) != 0
     if control.any():

@@ -2,15 +2,15 @@
 
 In a log most records of a type are one of few shapes: three replicas, no rack, one tag. In a shape every field lies at the same place, and the
 bytes that make it so (lengths, numbers of tags, tags and their sizes) are the same. So the records of one size are gathered as rows of a matrix,
-one of them is walked, those with the same structural bytes are taken with it, then another one is walked. What is left goes the general way, as does
-every record that is not plain: a shape is only made of a record in which nothing is odd, and texts are sliced only where they are ASCII.
+once, for all that is wanted of them; those of shapes that were met before are taken; then one is walked and those with its structural bytes are
+taken with it. What is left goes the general way, as does every record that is not plain: a shape is only made of a record in which nothing is odd,
+and texts are sliced only where they are ASCII.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -23,18 +23,23 @@ from metadata_pipeline.sources.layouts import ELEMENTS, FORMATS, Nested, Part, P
 WORTH: Final = 64
 """Fewer records of a size or of a shape are left to the general way."""
 MOST_SHAPES: Final = 8
-"""Shapes tried for each size."""
+"""Shapes remembered for each type and size: those met last."""
 LARGEST: Final = 1024
 _WORD: Final = 8
+_MOST_SIZES: Final = 512
+_BYTE: Final = 256
 _HEAD: Final = 3
 """Frame version, type and version of the record: one byte each, and the same in the whole group."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Which bytes make the shape, and for every field where it lies and how long it is (-1: null). Absent tagged fields have no place."""
+    """Which words have structural bytes, under which mask, and what those are; for every field where it lies and how long it is (-1: null).
 
-    structure: tuple[int, ...]
+    Absent tagged fields have no place.
+    """
+
+    words: tuple[tuple[int, np.uint64, np.uint64], ...]
     fields: tuple[tuple[Step, int, int], ...]
     absent: tuple[Step, ...]
 
@@ -59,7 +64,21 @@ def shape_of(program: Program, value: bytes) -> Shape | None:
     if walk.at != len(value):
         return None
     absent = tuple(step for tag, step in program.tagged.items() if tag not in seen)
-    return Shape(tuple(walk.structure), tuple(walk.fields), absent)
+    return Shape(_words(walk.structure, value), tuple(walk.fields), absent)
+
+
+def _words(structure: list[int], value: bytes) -> tuple[tuple[int, np.uint64, np.uint64], ...]:
+    """Eight bytes are compared at a time."""
+    masks = bytearray(len(value) + -len(value) % _WORD)
+    held = bytearray(len(masks))
+    for place in structure:
+        masks[place], held[place] = 0xFF, value[place]
+    pairs = zip(np.frombuffer(masks, "<u8"), np.frombuffer(held, "<u8"), strict=True)
+    return tuple((index, mask, same) for index, (mask, same) in enumerate(pairs) if mask)
+
+
+_KNOWN: Final[dict[tuple[str, int, int], list[Shape]]] = {}
+"""Shapes that were met, by type, version and size; they only save to look for them again."""
 
 
 class _Walk:
@@ -93,60 +112,79 @@ def shaped(
     program: Program, data: Bytes, start: Ints, size: Ints, wanted: frozenset[str]
 ) -> Iterator[tuple[Ints, list[Part]]]:
     """Which of the records (by their index) have a common shape, and their columns; each record at most once."""
-    counts = np.bincount(np.minimum(size, LARGEST))
-    for length in np.flatnonzero(counts >= WORTH).tolist():
-        if not _HEAD < length < LARGEST:
-            continue
-        left = np.flatnonzero(size == length)
+    for length, left in _by_size(size):
         width = length + -length % _WORD
         blocks = np.ndarray((max(0, len(data) - width + 1),), f"V{width}", data, strides=(1,))
-        rows = blocks[start[left]].view(np.uint8).reshape(-1, width)
-        for _ in range(MOST_SHAPES):
+        rows = blocks[start[left]]
+        known = _known(program, length)
+        met = list(known)
+        for turn in range(2 * MOST_SHAPES):
             if len(left) < WORTH:
                 break
-            shape = shape_of(program, rows[0, :length].tobytes())
+            shape = met[turn] if turn < len(met) else shape_of(program, rows[0].tobytes()[:length])
             if shape is None:
                 break
-            alike = _alike(shape, rows)
-            whole = bool(alike.all())
-            some = rows if whole else rows[alike]
-            taken = left if whole else left[alike]
-            if len(taken) >= WORTH or whole:
-                yield from _columns(shape, some, taken, start, wanted)
-            if whole:
-                break
-            rows, left = rows[~alike], left[~alike]
+            (mine, taken), (rows, left) = _apart(shape, rows, left)
+            if len(taken):
+                _remember(known, shape)
+            if len(taken) >= WORTH or not len(left):
+                yield from _columns(shape, mine, taken, start, wanted)
 
 
-def _alike(shape: Shape, rows: Bytes) -> Any:
-    """The rows whose structural bytes are those of the first, compared eight at a time."""
-    words = rows.view(np.uint64)
-    alike: Any = None
-    for index, mask in _masks(shape.structure):
-        same = ((words[:, index] ^ words[0, index]) & mask) == 0
-        alike = same if alike is None else alike & same
-    return alike
+def _by_size(size: Ints) -> Iterator[tuple[int, Ints]]:
+    """The sizes that many records have, and which these are."""
+    sizes = np.minimum(size, LARGEST).astype(np.uint16)
+    counts = np.bincount(sizes)
+    common = [each for each in np.flatnonzero(counts >= WORTH).tolist() if _HEAD < each < LARGEST]
+    if len(common) == 1 and counts[common[0]] == len(sizes):
+        yield common[0], np.arange(len(sizes))
+        return
+    order = np.argsort(sizes.astype(np.uint8) if len(counts) <= _BYTE else sizes, kind="stable")
+    ends = np.cumsum(counts)
+    for length in common:
+        yield length, order[ends[length] - counts[length] : ends[length]]
 
 
-@lru_cache(maxsize=256)
-def _masks(structure: tuple[int, ...]) -> tuple[tuple[int, np.uint64], ...]:
-    """The words that hold structural bytes, and which bits of them those are."""
-    masks: dict[int, int] = {}
-    for place in structure:
-        masks[place // _WORD] = masks.get(place // _WORD, 0) | 0xFF << 8 * (place % _WORD)
-    return tuple((index, np.uint64(mask)) for index, mask in masks.items())
+def _apart(shape: Shape, rows: Any, left: Ints) -> tuple[tuple[Any, Ints], tuple[Any, Ints]]:
+    """The rows that have the shape, and the others."""
+    words = rows.view(np.uint64).reshape(len(rows), -1)
+    alike: Any = True
+    for index, mask, held in shape.words:
+        alike = ((words[:, index] & mask) == held) & alike
+    others = np.flatnonzero(~alike)
+    if not len(others):
+        return (rows, left), (rows[:0], left[:0])
+    if len(others) == len(left):
+        return (rows[:0], left[:0]), (rows, left)
+    chosen = np.flatnonzero(alike)
+    return (rows[chosen], left[chosen]), (rows[others], left[others])
+
+
+def _known(program: Program, length: int) -> list[Shape]:
+    if len(_KNOWN) >= _MOST_SIZES:
+        _KNOWN.clear()
+    return _KNOWN.setdefault((program.name, program.version, length), [])
+
+
+def _remember(known: list[Shape], shape: Shape) -> None:
+    """As the one met last."""
+    if shape in known:
+        known.remove(shape)
+    known.insert(0, shape)
+    del known[MOST_SHAPES:]
 
 
 def _columns(
-    shape: Shape, rows: Bytes, taken: Ints, start: Ints, wanted: frozenset[str]
+    shape: Shape, rows: Any, taken: Ints, start: Ints, wanted: frozenset[str]
 ) -> Iterator[tuple[Ints, list[Part]]]:
     plain: Any = None
     for step, at, size in shape.fields:
         if step.kind == "string" and size > 0:
-            ascii_ = rows[:, at : at + size].max(axis=1) < 128
+            ascii_ = _ascii(rows, at, size)
             plain = ascii_ if plain is None else plain & ascii_
     if plain is not None and not plain.all():
-        rows, taken = rows[plain], taken[plain]
+        chosen = np.flatnonzero(plain)
+        rows, taken = rows[chosen], taken[chosen]
         if not len(taken):
             return
     begin = start[taken]
@@ -162,11 +200,23 @@ def _columns(
         yield taken, [part for part in parts if part.column in wanted]
 
 
-def _values(step: Step, rows: Bytes, begin: Ints, at: int, size: int, bad: Any) -> Values:
-    if step.sized:
+def _ascii(rows: Any, at: int, size: int) -> Any:
+    """The rows whose bytes from `at` on are all below 128."""
+    letters = rows.view(np.uint8).reshape(len(rows), -1)[:, at : at + size]
+    return letters.max(axis=1) < 128
+
+
+def _values(step: Step, rows: Any, begin: Ints, at: int, size: int, bad: Any) -> Values:
+    if step.sized and not (step.array and size > 0):
         return Values(begin + at, size)
+    if step.array:
+        return Values(None, size, None, _taken(rows, f"V{size * ELEMENTS[step.kind]}", at))
     if step.kind == "uuid":
-        return Values(begin + at)
-    form = FORMATS[step.kind]
-    column = np.ndarray((len(rows),), form, rows, offset=at, strides=(rows.shape[1],))
-    return step.number(column, bad)
+        return Values(None, None, None, _taken(rows, "V16", at))
+    form = np.dtype(FORMATS[step.kind])
+    return step.number(_taken(rows, form, at).astype(form.newbyteorder("=")), bad)
+
+
+def _taken(rows: Any, form: Any, at: int) -> Any:
+    """What lies at the same place of every row."""
+    return np.ndarray((len(rows),), form, rows, offset=at, strides=rows.strides)

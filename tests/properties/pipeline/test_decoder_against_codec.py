@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from controller_runtime.metadata.records import encode_record, record_class
 from controller_runtime.protocol.compression import Compression
+from controller_runtime.protocol.messages.clear_elr_record import ClearElrRecord
 from controller_runtime.protocol.messages.register_broker_record import BrokerEndpoint, RegisterBrokerRecord
 from controller_runtime.protocol.record_batch import Record, encode_batch
 from metadata_pipeline.redaction import Redactor
@@ -164,6 +165,50 @@ def test_batches_whose_records_lie_with_a_right_checksum_are_one_row_each(seed: 
             batch[57:61] = dice.choice((0, 1, 1 << 20, (1 << 31) - 1, len(records) + 1)).to_bytes(4, "big")
         parts.append(with_crc(bytes(batch)))
         offset += len(records)
+    assert differences(b"".join(parts), ReadOptions(redactor=Redactor(KEY))) == []
+
+
+def wide(number: int, more: int = 0) -> bytes:
+    """A signed varint, some bytes longer than it need be."""
+    rest = (number << 1) ^ (number >> 63)
+    groups = []
+    while rest >= 128 or not groups:
+        groups.append(rest & 127)
+        rest >>= 7
+    groups += [rest, *(0 for _ in range(more))]
+    if len(groups) > 1 and not more and groups[-1] == 0:
+        groups.pop()
+    return bytes(group | 128 for group in groups[:-1]) + bytes(groups[-1:])
+
+
+@settings(SETTINGS, max_examples=4)
+@given(seed=st.integers(0, 1 << 32))
+def test_numbers_in_front_of_records_may_be_of_any_length(seed: int) -> None:
+    """Lengths of one to three bytes, numbers longer than need be, offsets with gaps, keys, headers, large times: all in one chunk."""
+    dice = random.Random(seed)
+    parts, offset = [], 0
+    for _ in range(70):
+        body, count = b"", dice.choice((1, 2, 70, 130))
+        index = 0
+        for _ in range(count):
+            more = dice.choice((1, 2)) if dice.random() < 0.02 else 0
+            name = "n" * dice.choice((5, 40, 41, 42, 43, 44, 45, 46, 60))
+            if dice.random() < 0.01:
+                name = "n" * dice.choice((8150, 8160, 8170, 8180, 9000))
+            value = encode_record(ClearElrRecord(topic_name=name), 0)
+            key = b"k" if dice.random() < 0.01 else None
+            stamp = dice.choice((0, 3, 70, 1 << 40)) if dice.random() < 0.05 else 0
+            record = b"\0" + wide(stamp) + wide(index, more) + (b"\1" if key is None else wide(1) + key)
+            record += wide(-1) if dice.random() < 0.01 else wide(len(value), more) + value
+            record += wide(0) if dice.random() > 0.005 else wide(1) + wide(1) + b"h" + wide(-1)
+            body += wide(len(record), more) + record
+            index += 1 if dice.random() > 0.01 else dice.choice((2, 9000))
+        batch = bytearray(encode_batch([Record(offset, 5, None, b"")])[:61])
+        batch[8:12] = (len(body) + 49).to_bytes(4, "big")
+        batch[23:27] = (index - 1).to_bytes(4, "big")
+        batch[57:61] = count.to_bytes(4, "big")
+        parts.append(with_crc(bytes(batch) + body))
+        offset += index
     assert differences(b"".join(parts), ReadOptions(redactor=Redactor(KEY))) == []
 
 
