@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import re
-import urllib.error
 import urllib.request
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from http.client import HTTPException
 from typing import Final
 
 from controller_runtime.admin.client import AdminClient, AdminError, ApiError
@@ -25,7 +25,7 @@ _SAMPLE: Final = re.compile(
 
 
 def ask_living(pages: Mapping[int, str], controllers: Mapping[int, Endpoint]) -> tuple[Witness, ...]:
-    """`pages` are the metrics pages of the nodes that run. Blocks for a few seconds at most."""
+    """`pages` are the metrics pages of the nodes that run. Blocks for `SECONDS` for each controller that is silent, and for each eight pages."""
     with ThreadPoolExecutor(max_workers=8) as pool:
         told = dict(zip(pages, pool.map(_page, pages.values()), strict=True))
     epochs = asyncio.run(_epochs(controllers))
@@ -46,7 +46,7 @@ def _page(url: str) -> tuple[int, int]:
     try:
         with urllib.request.urlopen(url, timeout=SECONDS) as answer:  # noqa: S310  made of our own pods' names
             return read(answer.read(4 << 20).decode(errors="replace"))
-    except (OSError, ValueError, urllib.error.URLError):
+    except (OSError, ValueError, HTTPException):
         return 0, 0
 
 

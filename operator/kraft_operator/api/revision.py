@@ -33,16 +33,24 @@ def inputs_of(cluster: KRaftCluster, group: Group, operator_image: str) -> str:
 def cluster_with(cluster: KRaftCluster, group: Group, inputs: str) -> tuple[KRaftCluster, str]:
     """The resource with these inputs for this group, and the operator's image of then. Only this group's pods may be made of it.
     Raises InvalidSpec when this operator does not understand them any more."""
-    values = json.loads(inputs)
-    source = {key: value for key, value in cluster.source.items() if key not in SHARED} | values["shared"]
-    own = {key: value for key, value in _group(cluster.source, group.name).items() if key not in OWN} | values["own"]
+    shared, own_of_then, restart, operator_image = _read(inputs)
+    source = {key: value for key, value in cluster.source.items() if key not in SHARED} | shared
+    own = {key: value for key, value in _group(cluster.source, group.name).items() if key not in OWN} | own_of_then
     if group.name == names.CONTROLLER_ROLE:
         source["controllers"] = own
     else:
         pools = source.get("brokerPools") or []
         source["brokerPools"] = [own if each.get("name") == group.name else each for each in pools]
     spec = parse_spec(Reader("spec", source))
-    return replace(cluster, spec=spec, restart=values["restart"], source=source), values["operatorImage"]
+    return replace(cluster, spec=spec, restart=restart, source=source), operator_image
+
+
+def _read(inputs: str) -> tuple[dict[str, Any], dict[str, Any], str, str]:
+    try:
+        values = json.loads(inputs)
+        return dict(values["shared"]), dict(values["own"]), str(values["restart"]), str(values["operatorImage"])
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise InvalidSpec("ledger.revisions.good", f"{type(error).__name__}: {error}") from error
 
 
 def _group(source: Mapping[str, Any], name: str) -> Mapping[str, Any]:

@@ -64,7 +64,7 @@ def _controllers(now: Situation, ledger: Ledger) -> Verdict:
     if listed is None:
         return NOTHING
     quorum = now.observed.quorum
-    own = {*ledger.controllers, *ledger.initial_controllers} if not ledger.controllers else set(ledger.controllers)
+    own = set(ledger.controllers or ledger.initial_controllers)
     own |= {each.node_id for each in quorum.voters} | {pod.node_id for pod in now.observed.pods}
     strangers = sorted(listed - own)
     debounce = now.cluster.spec.recovery.debounce_seconds

@@ -48,6 +48,19 @@ def test_the_ledger_keeps_what_is_known_of_revisions() -> None:
     assert {each.group for each in ledger.good} == {"controller", "b"}
 
 
+@pytest.mark.parametrize(
+    "inputs", ["{", "{}", "[]", '{"shared":{"probes":"?"},"own":{},"restart":"","operatorImage":"i"}']
+)
+def test_what_a_good_revision_was_made_of_may_be_unknown_to_this_operator(inputs: str) -> None:
+    """Of another operator's words nothing is made, and everything else goes on."""
+    world = quarantined()
+    assert world.ledger is not None
+    good = tuple(replace(each, inputs=inputs) for each in world.ledger.good)
+    world.ledger_data = render(replace(world.ledger, good=good))
+    told = [each.message for each in world.plan().findings if each.reason == "BadRevision"]
+    assert "the last good revision cannot be read any more" in told[0]
+
+
 def test_a_broker_that_does_not_serve_without_a_quorum_tells_nothing_about_its_revision() -> None:
     world = World()
     world.settle()
