@@ -27,6 +27,7 @@ from kraft_operator.actions import (
 from kraft_operator.api.metadata_versions import FEATURE
 from kraft_operator.kube import EVENT, Conflict, Gateway, KubeError
 from kraft_operator.ledger import Formation, Ledger
+from kraft_operator.operations.recovery import Stage
 from kraft_operator.settings import REPORTING_CONTROLLER
 
 MAX_NOTE: Final = 1000
@@ -62,7 +63,8 @@ def notes(
     old: Mapping[str, Any], new: Mapping[str, Any], before: Ledger | None, after: Ledger | None, done: Sequence[Action]
 ) -> tuple[Note, ...]:
     """What happened between two statuses and two ledgers, by these actions."""
-    return (*_published(old, new), *_learned(before, after), *_acted(done), *_warnings(old, new))
+    recovered = _recovered(before, after, new)
+    return (*_published(old, new), *_learned(before, after), *recovered, *_acted(done), *_warnings(old, new))
 
 
 def _published(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Note]:
@@ -103,6 +105,18 @@ def _learned(before: Ledger | None, after: Ledger | None) -> list[Note]:
             Note("Normal", "QuorumFormed", "Form", f"the first quorum of cluster {after.cluster_id} has a leader")
         )
     return found
+
+
+def _recovered(before: Ledger | None, after: Ledger | None, new: Mapping[str, Any]) -> list[Note]:
+    """A RecoverQuorum comes from stage to stage, and to its end when every controller is a live voter again."""
+    was, now = before.recovery if before is not None else None, after.recovery if after is not None else None
+    if now is not None and (was is None or was.stage is not now.stage):
+        text = f"recovery of the quorum: {was.stage.value} is done, " if was is not None else "recovery of the quorum: "
+        return [Note("Normal", "RecoveryStepCompleted", "Recover", f"{text}{now.stage.value} begins")]
+    live, wanted = (new.get("quorum") or {}).get("live", 0), (new.get("controllers") or {}).get("replicas")
+    if was is not None and now is None and was.stage is Stage.REJOIN and live == wanted:
+        return [Note("Normal", "QuorumRestored", "Recover", "every controller is a live voter of the quorum made anew")]
+    return []
 
 
 def _acted(done: Sequence[Action]) -> list[Note]:

@@ -28,7 +28,7 @@ from kraft_operator.manifests.context import Images
 from kraft_operator.metrics import Metrics
 from kraft_operator.observe import Sight, controllers_of, observe, operations_of
 from kraft_operator.observed import Quorum, QuorumState
-from kraft_operator.operations.operation import Phase
+from kraft_operator.operations.operation import Operation, Phase, is_expired
 from kraft_operator.operations.telling import Telling, status_of
 from kraft_operator.plan.rules import plan
 from kraft_operator.plan.situation import Decision, Draw, Fence, Finding, Situation, Topic
@@ -156,6 +156,7 @@ class Reconciler:
         for note in events.notes(old, new, sight.ledger, learned, execution.done):
             self.recorder.post(resource, note)
         self._tell(resource["metadata"]["namespace"], decision.tellings)
+        self._clear_away(resource["metadata"]["namespace"], sight.observed.operations)
 
     def _refuse(self, resource: Object, reason: str, problem: str) -> float:
         old = resource.get("status") or {}
@@ -184,8 +185,17 @@ class Reconciler:
     def _tell_orphans(self, key: Key) -> None:
         """Of operations whose cluster is not there."""
         why = f"there is no KRaftCluster {key.name} in namespace {key.namespace}"
-        asked = [each for each in operations_of(self.kube, key.namespace, key.name) if not each.finished]
+        found = operations_of(self.kube, key.namespace, key.name)
+        asked = [each for each in found if not each.finished]
         self._tell(key.namespace, [Telling(each, Phase.PENDING, "ClusterNotFound", why) for each in asked])
+        self._clear_away(key.namespace, found)
+
+    def _clear_away(self, namespace: str, operations: Sequence[Operation]) -> None:
+        """Delete those that ended long enough ago (spec.ttlSecondsAfterFinished)."""
+        for each in operations:
+            if is_expired(each, datetime.now(UTC)):
+                self.holder.require(self.settings.call_timeout)
+                self.kube.delete(OPERATION, namespace, each.name, uid=each.uid)
 
     def _tell(self, namespace: str, tellings: Sequence[Telling]) -> None:
         """Write the status of each operation of which there is something new to say."""

@@ -22,7 +22,7 @@ REVIEW: Final = Kind("SelfSubjectAccessReview", "authorization.k8s.io/v1", "self
 RIGHTS: Final = (
     (names.GROUP, "kraftclusters", ("get", "list", "watch")),
     (names.GROUP, "kraftclusters/status", ("patch",)),
-    (names.GROUP, "kraftoperations", ("get", "list", "watch")),
+    (names.GROUP, "kraftoperations", ("get", "list", "watch", "delete")),
     (names.GROUP, "kraftoperations/status", ("patch",)),
     ("", "pods", ("get", "list", "watch", "patch", "delete")),
     ("", "persistentvolumeclaims", ("get", "list", "watch", "patch", "delete")),

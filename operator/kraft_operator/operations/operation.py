@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, Final
 
@@ -55,6 +56,8 @@ class Operation:
     approved: str = ""
     """What the approval annotation says: a hash."""
     cancel: bool = False
+    ttl_seconds: int | None = None
+    """How long it is kept once it has ended; None: until somebody deletes it."""
     status: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -85,6 +88,7 @@ def parse_operation(resource: Mapping[str, Any]) -> Operation:
         problem=problem,
         approved=marks.get(ANNOTATION_APPROVE, ""),
         cancel=ANNOTATION_CANCEL in marks,
+        ttl_seconds=_ttl(spec.get("ttlSecondsAfterFinished")),
         status=status,
     )
 
@@ -99,6 +103,21 @@ def _spec(spec: Mapping[str, Any]) -> tuple[OperationType | None, int | None, st
     if node_id is not None and (not isinstance(node_id, int) or isinstance(node_id, bool) or node_id < 0):
         return kind, None, f"spec.nodeID {node_id!r} is no node's id"
     return kind, node_id, None
+
+
+def _ttl(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+def is_expired(asked: Operation, now: datetime) -> bool:
+    """It has ended, and its time to be read is over. Without a date that can be read it stays."""
+    if asked.ttl_seconds is None or not asked.finished:
+        return False
+    try:
+        ended = datetime.fromisoformat(str(asked.status.get("finishedAt")))
+        return ended + timedelta(seconds=asked.ttl_seconds) <= now
+    except (ValueError, TypeError, OverflowError):
+        return False
 
 
 def _phase(status: Mapping[str, Any]) -> Phase:

@@ -59,10 +59,13 @@ def test_the_rules_of_the_schema_and_the_operator_own_the_same_configuration_key
 
 
 @pytest.mark.parametrize(
-    "path", ["charts/kraft-operator/templates/_helpers.tpl", "charts/kraft-operator/templates/rbac.yaml"]
-)
+    "path",
+    ["charts/kraft-operator/templates/_helpers.tpl", "charts/kraft-operator/templates/rbac.yaml",
+     "deploy/kustomize/base/rbac.yaml", "deploy/kustomize/overlays/namespaced/role.yaml"],
+)  # fmt: skip
 def test_no_right_is_a_wildcard_or_a_secret(path: str) -> None:
-    rules = [line for line in (ROOT / path).read_text().splitlines() if "verbs:" in line or "resources:" in line]
+    keys = ("verbs:", "resources:", "apiGroups:", "nonResourceURLs:", "resourceNames:")
+    rules = [line for line in (ROOT / path).read_text().splitlines() if any(key in line for key in keys)]
     assert rules
     assert not [line for line in rules if "*" in line or "secrets" in line]
 

@@ -12,7 +12,7 @@ from controller_runtime.identifiers import Endpoint
 from kraft_operator.events import Recorder
 from kraft_operator.execute import FenceLost
 from kraft_operator.keys import Key
-from kraft_operator.kube import CLUSTER, CONFIG_MAP, Conflict, Kind, NotFound, Object
+from kraft_operator.kube import CLUSTER, CONFIG_MAP, OPERATION, Conflict, Kind, NotFound, Object
 from kraft_operator.lease import LeaseLost, Term
 from kraft_operator.metrics import Metrics
 from kraft_operator.observed import Brokers, Quorum
@@ -53,6 +53,11 @@ class Store:
             meta = {"uid": f"uid-{name}", "resourceVersion": str(len(self.writes)), **body["metadata"]}
             self.objects[kind.kind, name] = copy.deepcopy({**body, "metadata": meta})
         return copy.deepcopy(self.objects[kind.kind, name])
+
+    def delete(self, kind: Kind, namespace: str, name: str, *, uid: str) -> None:
+        assert self.objects[kind.kind, name]["metadata"]["uid"] == uid
+        self.writes.append(f"delete {kind.kind}/{name}")
+        del self.objects[kind.kind, name]
 
     def create(self, kind: Kind, namespace: str | None, body: Object, timeout: float | None = None) -> Object:
         if kind is CONFIG_MAP and self.lost_ledger:
@@ -129,6 +134,29 @@ def test_a_resource_that_is_gone_is_forgotten(store: Store) -> None:
     assert found.reconcile(KEY) is not None
     del store.objects[CLUSTER.kind, "c"]
     assert found.reconcile(KEY) is None
+
+
+def ended(name: str, finished: str, **spec: object) -> Object:
+    meta = {"name": name, "namespace": "n", "uid": f"uid-{name}", "generation": 1}
+    asked = {"clusterName": "c", "type": "RollingRestart", **spec}
+    status = {"phase": "Succeeded", "finishedAt": finished}
+    return {"apiVersion": OPERATION.api, "kind": OPERATION.kind, "metadata": meta, "spec": asked, "status": status}
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_an_operation_that_ended_long_enough_ago_is_deleted_its_cluster_there_or_not(store: Store, there: bool) -> None:
+    for each in (
+        ended("old", "2026-01-01T00:00:00Z", ttlSecondsAfterFinished=60),
+        ended("young", "2999-01-01T00:00:00Z", ttlSecondsAfterFinished=60),
+        ended("kept", "2026-01-01T00:00:00Z"),
+        ended("undated", "once", ttlSecondsAfterFinished=0),
+        {**ended("running", "2026-01-01T00:00:00Z", ttlSecondsAfterFinished=0), "status": {"phase": "Running"}},
+    ):
+        store.objects[OPERATION.kind, each["metadata"]["name"]] = each
+    if not there:
+        del store.objects[CLUSTER.kind, "c"]
+    reconciler(store, Held()).reconcile(KEY)
+    assert [each for each in store.writes if each.startswith("delete")] == [f"delete {OPERATION.kind}/old"]
 
 
 def test_who_loses_the_fence_has_published_a_plan_and_writes_nothing_more(store: Store) -> None:
