@@ -66,6 +66,11 @@ WRONG: list[tuple[str, Any, str]] = [
     ("spec.controllers.nodeIdRange", {"start": 0, "end": 10000}, "should be less than or equal to 9999"),
     ("spec.controllers.nodeIdRange", {"start": 50, "end": 150}, "a pool overlaps the controllers"),
     ("spec.controllers.failureDomains", {"policy": "Strictly"}, "Unsupported value"),
+    (
+        "spec.controllers",
+        {"replicas": 1, "failureDomains": {"policy": "Require"}},
+        "failureDomains.policy Require needs three controllers at least",
+    ),
     ("spec.controllers.storage.size", "50Mi", "storage.size must be at least 100Mi"),
     ("spec.controllers.storage.size", "much", "storage.size in body should match"),
     ("spec.controllers.pod.labels", {"app.kubernetes.io/name": "x"}, "belong to the operator"),
