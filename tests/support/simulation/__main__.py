@@ -27,9 +27,10 @@ def main() -> int:
         "--digest", action="store_true", help="print a checksum of the trace: the same in every process"
     )
     parser.add_argument("--processes", type=int, default=None)
+    parser.add_argument("--seconds", type=float, default=None, help="begin no more after this long")
     arguments = parser.parse_args()
     if arguments.count > 1:
-        return many(range(arguments.seed, arguments.seed + arguments.count), arguments.processes)
+        return many(range(arguments.seed, arguments.seed + arguments.count), arguments.processes, arguments.seconds)
     plan = plan_of(arguments.seed).without(set(arguments.without))
     if arguments.shrink:
         print(shrink(plan, print))
@@ -57,10 +58,11 @@ def digest(plan: Plan) -> str:
     return checksum.hexdigest()
 
 
-def many(seeds: range, processes: int | None) -> int:
+def many(seeds: range, processes: int | None, seconds: float | None) -> int:
     began = time.perf_counter()
-    campaign = run_campaign(seeds, processes, say=partial(print, flush=True))
-    print(campaign.summary())
+    campaign = run_campaign(seeds, processes, seconds=seconds, say=partial(print, flush=True))
+    cut = "" if campaign.count >= len(seeds) else f" ({len(seeds):,} were wanted: the time was up)"
+    print(f"{campaign.summary()}, seeds from {seeds.start}{cut if not campaign.failures else ''}")
     print(f"{time.perf_counter() - began:.1f} s")
     if campaign.failures:
         print(campaign.complaint())
