@@ -77,6 +77,7 @@ STORIES: Final = (
     Story("test_operator_lost_voters.py", 45, "deleted_claim"),
     Story("test_operator_lost_voters.py", 45, "emptied"),
     Story("test_operator_lost_voters.py", 90, "older_copy"),
+    Story("test_operator_lost_voters.py", 45, "exchanged"),
     Story("test_operator_node_lost.py", 100),
     Story("test_operator_rolls.py", 150),
     Story("test_storage_identity.py", 100),
