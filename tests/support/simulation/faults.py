@@ -130,6 +130,8 @@ def strand_leader(schedule: Schedule, rng: Random) -> None:
 
 def _strand_successor(schedule: Schedule, rng: Random, deposed: int) -> None:
     world = schedule.world
+    if not schedule.is_safety_phase:
+        return
     for machine in world.up:
         assert machine.node is not None
         role = machine.node.meta.replica.role
@@ -140,8 +142,7 @@ def _strand_successor(schedule: Schedule, rng: Random, deposed: int) -> None:
             else:
                 world.network.isolate(machine.id, world.fleet.nodes)
             return
-    if schedule.is_safety_phase:
-        world.later(0.004, lambda: _strand_successor(schedule, rng, deposed))
+    world.later(0.004, lambda: _strand_successor(schedule, rng, deposed))
 
 
 def lose_messages(schedule: Schedule, rng: Random) -> None:
@@ -168,6 +169,8 @@ def delay_votes(schedule: Schedule, rng: Random) -> None:
 
 def end_source_of_snapshot(schedule: Schedule, rng: Random) -> None:
     """The leader ends when somebody has fetched a part of a snapshot from it: for a while this waits for one."""
+    if not schedule.is_safety_phase:
+        return
     for machine in schedule.world.up:
         assert machine.node is not None
         role = machine.node.meta.replica.role
@@ -177,8 +180,7 @@ def end_source_of_snapshot(schedule: Schedule, rng: Random) -> None:
                 schedule.world.kill(leader.id, power_loss=rng.random() < 0.3)
                 schedule.boot_later(leader.id, rng.uniform(0.1, 0.5))
                 return
-    if schedule.is_safety_phase:
-        schedule.world.later(0.004, lambda: end_source_of_snapshot(schedule, rng))
+    schedule.world.later(0.004, lambda: end_source_of_snapshot(schedule, rng))
 
 
 # Disks.
