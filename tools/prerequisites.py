@@ -18,6 +18,9 @@ NEEDS: dict[str, dict[str, str]] = {
     "demo": {"openssl": "openssl", "ip": "iproute2"},
 }
 
+PATIENT = ("-o", "DPkg::Lock::Timeout=300", "-o", "Acquire::Retries=3")
+"""A fresh machine often still installs its own updates, and a mirror may fail once."""
+
 
 def missing_packages(target: str) -> list[str]:
     missing = [package for program, package in NEEDS[target].items() if shutil.which(program) is None]
@@ -38,8 +41,9 @@ def main() -> int:
         return 1
     print(f"installing Debian packages: {' '.join(missing)}", flush=True)
     environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
-    subprocess.run(["apt-get", "update", "-q"], check=True, env=environment)
-    subprocess.run(["apt-get", "install", "-y", "-q", "--no-install-recommends", *missing], check=True, env=environment)
+    subprocess.run(["apt-get", "update", "-q", *PATIENT], check=True, env=environment)
+    install = ["apt-get", "install", "-y", "-q", "--no-install-recommends", *PATIENT, *missing]
+    subprocess.run(install, check=True, env=environment)
     return 0
 
 

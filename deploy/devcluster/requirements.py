@@ -85,7 +85,8 @@ def missing_packages(packages: Iterable[str] = tuple(DEBIAN_PACKAGES)) -> tuple[
 def install(packages: tuple[str, ...], progress: Callable[[str], None]) -> None:
     progress(f"installing Debian packages: {' '.join(packages)}")
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    for command in (("apt-get", "update", "-q"), ("apt-get", "install", "-qy", "--no-install-recommends", *packages)):
+    apt = ("apt-get", "-o", "DPkg::Lock::Timeout=300", "-o", "Acquire::Retries=3")
+    for command in ((*apt, "update", "-q"), (*apt, "install", "-qy", "--no-install-recommends", *packages)):
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise Unmet(f"{' '.join(command)} failed:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")

@@ -19,6 +19,8 @@ import pytest
 
 VERSION: Final = "4.3.1"
 JVM_FLAGS: Final = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
+ATTEMPTS: Final = 3
+"""A registry may fail once; Maven keeps what it has got and goes on from there."""
 POM: Final = Path(__file__).parent / "apache_kafka" / "pom.xml"
 
 MAIN_CLASSES: Final = {
@@ -66,14 +68,17 @@ def fetch(version: str) -> Path:
     if shutil.which("mvn") is None:
         raise JavaUnavailable("no mvn on PATH: install maven, it fetches Apache Kafka's jars")
     library.mkdir(parents=True, exist_ok=True)
-    fetched = subprocess.run(
-        ["mvn", "-q", "-B", "-f", str(POM), f"-Dkafka.version={version}", "dependency:copy-dependencies",
-         "-DincludeScope=runtime", f"-DoutputDirectory={library}"],
-        capture_output=True, text=True, timeout=540, check=False)  # fmt: skip
-    if fetched.returncode != 0:
-        raise JavaUnavailable(f"Maven could not fetch Apache Kafka {version}: {fetched.stdout[-500:]}")
-    complete.touch()
-    return library
+    said = ""
+    for _ in range(ATTEMPTS):
+        fetched = subprocess.run(
+            ["mvn", "-q", "-B", "-f", str(POM), f"-Dkafka.version={version}", "dependency:copy-dependencies",
+             "-DincludeScope=runtime", f"-DoutputDirectory={library}"],
+            capture_output=True, text=True, timeout=540, check=False)  # fmt: skip
+        if fetched.returncode == 0:
+            complete.touch()
+            return library
+        said = fetched.stdout[-500:]
+    raise JavaUnavailable(f"Maven could not fetch Apache Kafka {version}: {said}")
 
 
 @cache

@@ -52,6 +52,7 @@ def test_root_is_told_what_is_installed(
     update, install = (command for command in asked if command[0] == "apt-get")
     assert update[1] == "update"
     assert (install[1], install[-1]) == ("install", "openjdk-17-jre-headless")
+    assert "DPkg::Lock::Timeout=300" in install, "a fresh machine often still installs its own updates"
 
 
 def test_a_machine_that_has_everything_is_left_alone(
