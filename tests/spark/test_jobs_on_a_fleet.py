@@ -14,6 +14,7 @@ from metadata_pipeline.tables.as_of import as_of, open_views
 from metadata_pipeline.tables.build import TABLES
 from support.pipeline_everything import GOLDEN_CLUSTER as GOLDEN
 from support.pipeline_everything import Everything
+from support.pipeline_faults import FAULTS
 from support.pipeline_histories import facts_of_image, facts_of_rows, valid_at
 
 pytestmark = pytest.mark.timeout(1200)  # The first test that needs the lake waits for four jobs.
@@ -110,6 +111,7 @@ def test_the_snapshots_of_a_real_kafka_equal_its_log(everything: Everything) -> 
 
 
 def test_every_injected_fault_is_found_with_node_file_and_position(everything: Everything) -> None:
+    assert len(everything.faults) >= len(FAULTS)
     for cluster, fault in everything.faults.items():
         found = [it for it in everything.audited.findings if it.cluster == cluster]
         hit = [

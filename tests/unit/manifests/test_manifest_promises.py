@@ -35,7 +35,9 @@ def render(found: KRaftCluster, nodes: list[NodePlan] | None = None) -> list[Man
 
 
 def of_kind(objects: list[Manifest], kind: str) -> list[Manifest]:
-    return [each for each in objects if each["kind"] == kind]
+    found = [each for each in objects if each["kind"] == kind]
+    assert found, f"nothing of kind {kind}"
+    return found
 
 
 def pod_of(stateful_set: Manifest) -> Manifest:
