@@ -171,7 +171,7 @@ def test_batches_whose_records_lie_with_a_right_checksum_are_one_row_each(seed: 
 def wide(number: int, more: int = 0) -> bytes:
     """A signed varint, some bytes longer than it need be."""
     rest = (number << 1) ^ (number >> 63)
-    groups = []
+    groups: list[int] = []
     while rest >= 128 or not groups:
         groups.append(rest & 127)
         rest >>= 7
