@@ -1,4 +1,4 @@
-"""One cluster, three stories on a real Kubernetes: a client outside of it, volumes that grow under running pods, and evictions that are counted.
+"""One cluster, its stories on a real Kubernetes: clients outside of it, volumes that grow under running pods, and evictions that are counted.
 
 The probes are TCP, so that a node whose process hangs stays Ready: what the disruption budget must count is what the quorum can lose, not what a kubelet sees.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,8 +26,8 @@ from kraft_operator.kube import (
     Conflict,
     TooManyRequests,
 )
+from support.balancer import balancer
 from support.devcluster import why_not_here
-from support.hanging import hanging
 from support.kubernetes import ROOT, Kubernetes
 from support.operator_process import Images, OperatorProcess, Story, default_spec, eventually, operator
 from support.outside import outside
@@ -90,6 +91,26 @@ def test_a_client_outside_of_the_clusters_network_produces_and_consumes(story: S
         assert not network.reaches(pod, 9092), "a client outside must not reach pods, or this proves nothing"
         told = network.run(sys.executable, str(ROOT / "deploy" / "demo" / "client.py"), begin, "--count", "300")
         assert told.splitlines()[-1] == "300 of 300"
+
+
+def test_load_balancers_lead_clients_from_outside_to_the_very_broker(story: Story, running: OperatorProcess) -> None:
+    """Nobody is touched before its address is known, and then every broker is told its own."""
+    brokers = {name: uid for name, uid in uids(story, POD).items() if "-b-" in name}
+    listeners = story.spec["endpoints"]["broker"]
+    balanced = {"name": "BALANCED", "port": 9095, "exposure": "LoadBalancer"}
+    story.apply(endpoints={"broker": [*listeners, balanced]})
+    story.await_condition("MembershipSynced", "False", "AddressPending")
+    asked = {f"{story.name}-{each}-balanced" for each in ("bootstrap", "b-100", "b-101")}
+    eventually("three load balancers are asked for", lambda: asked <= set(uids(story, SERVICE)))
+    assert brokers.items() <= uids(story, POD).items()
+    nodes = node_addresses(story)
+    with outside(nodes) as network, balancer(story.kubernetes, story.namespace, network, nodes[0]) as balancers:
+        eventually("every broker is another one", lambda: not set(brokers.values()) & set(uids(story, POD).values()))
+        story.await_ready()
+        begin = f"{balancers.addresses[f'{story.name}-bootstrap-balanced']}:9095"
+        client = (str(ROOT / "deploy" / "demo" / "client.py"), begin, "--count", "300", "--topic", "balanced")
+        assert network.run(sys.executable, *client).splitlines()[-1] == "300 of 300"
+        eventually("the client has come by every address", lambda: asked <= balancers.used, 30)
 
 
 def node_addresses(story: Story) -> list[str]:
@@ -193,7 +214,7 @@ def test_a_controller_that_hangs_and_still_counts_as_ready_gives_no_right_to_tak
     scaled(story, count)
     headroom = count - 1 - majority(count)
     victim = follower(story)
-    with hanging(story.pods()[victim]["metadata"]["uid"]):
+    with hanging(story, victim):
         await_budget(story, stay=count - headroom, may_go=headroom)
         assert victim in ready(story), "it has to be Ready all the while, or this proves nothing"
         gone = evicted(story)
@@ -285,3 +306,32 @@ def dead(story: Story, name: str) -> Iterator[None]:
         yield
     finally:
         story.kubernetes.kubectl("uncordon", host)
+
+
+@contextmanager
+def hanging(story: Story, name: str) -> Iterator[None]:
+    """Its process is stopped; the kernel still accepts connections, so its probes pass."""
+    pids = processes_of(story.pods()[name]["metadata"]["uid"])
+    assert pids, f"no process of {name} was found on this machine"
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for pid in pids:
+            if Path(f"/proc/{pid}").exists():
+                os.kill(pid, signal.SIGCONT)
+
+
+def processes_of(pod_uid: str) -> list[int]:
+    """Of the node itself: whatever runs in the pod's control group and is no sandbox."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            mine = pod_uid in (folder / "cgroup").read_text()
+            program = (folder / "comm").read_text().strip()
+        except OSError:
+            continue
+        if mine and program not in ("pause", "tini"):
+            found.append(int(folder.name))
+    return found

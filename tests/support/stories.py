@@ -90,6 +90,7 @@ STORIES: Final = (
     Story("test_operator_recovery.py", 45, "another_disk"),
     Story(ESTATE, 60),
     Story(ESTATE, 20, "client_outside"),
+    Story(ESTATE, 70, "load_balancers"),
     Story(ESTATE, 30, "evicting_all"),
     Story(ESTATE, 50, "controller_dead"),
     Story(ESTATE, 45, "controller_that_hangs"),
