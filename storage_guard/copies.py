@@ -47,7 +47,7 @@ class CopyReport:
     voters: tuple[tuple[int, str], ...] = ()
     digests: Mapping[int, str] = field(default_factory=dict)
     nonce: str = ""
-    """Of a directory that was made or set aside: whose doing that was."""
+    """Of a directory that was made: whose doing that was."""
 
     def to_json(self) -> str:
         values = {

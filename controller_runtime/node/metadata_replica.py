@@ -97,13 +97,6 @@ class Leading:
     epoch_start: Offset
 
 
-@dataclass(frozen=True, slots=True)
-class SnapshotArrived:
-    """The log was replaced by this snapshot."""
-
-    snapshot_id: OffsetAndEpoch
-
-
 @dataclass(slots=True)
 class CallIds:
     """One numbering for all calls of a process."""

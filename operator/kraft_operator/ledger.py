@@ -139,9 +139,6 @@ class RunningOperation:
     """ReplaceVoter: the directory to be replaced. Under another one the wish is fulfilled."""
 
 
-VOTER_STEPS: Final = (StepKind.REMOVE_VOTER, StepKind.ADD_VOTER)
-
-
 @dataclass(frozen=True, slots=True)
 class Step:
     """A step that must not run twice or late, written down before it is taken."""
@@ -217,9 +214,6 @@ class Ledger:
             bad=tuple(each for each in self.bad if each.group != good.group),
             excused=tuple(each for each in self.excused if each.group != good.group),
         )
-
-    def knows_a_disk(self) -> bool:
-        return any(entry.directory_id for entry in self.entries)
 
 
 def render(ledger: Ledger) -> dict[str, str]:

@@ -38,9 +38,6 @@ ANNOTATION_APPROVE: Final = f"{GROUP}/approve"
 """On the resource: the hash of the plan that may be carried out (spec.changePolicy.mode Plan)."""
 ANNOTATION_REVISION: Final = f"{GROUP}/revision"
 """On a StatefulSet: the revision of its group that its next pod gets."""
-ANNOTATION_CLUSTER_ID: Final = f"{GROUP}/cluster-id"
-ANNOTATION_DIRECTORY_ID: Final = f"{GROUP}/directory-id"
-ANNOTATION_NONCE: Final = f"{GROUP}/nonce"
 
 HTTP_PORT: Final = 9404
 HTTP_PORT_NAME: Final = "http"
