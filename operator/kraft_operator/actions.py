@@ -152,7 +152,7 @@ class AddVoter:
 
 @dataclass(frozen=True, slots=True)
 class UpdateVoter:
-    """Fenced by `step`, and by the leader's epoch: correct where this voter is found. `endpoints` are all of its (listener, host, port)."""
+    """Fenced by `step`, and by the leader's epoch: correct where this voter, which does not lead, is found. `endpoints` are all of its (listener, host, port)."""
 
     node_id: int
     directory_id: str

@@ -129,20 +129,6 @@ def test_what_nodes_of_4_2_say_is_understood_and_a_level_they_do_not_know_is_ref
         trio.changes().finalize(*RAISE, 10)
 
 
-def test_a_voter_that_the_log_knows_elsewhere_is_corrected_in_its_place(trio: Trio) -> None:
-    """UpdateRaftVoter, which a leader never sends for itself."""
-    port = trio.ports[1]
-
-    def told(host: str) -> Callable[[Quorum, Brokers], bool]:
-        return lambda quorum, _: ("CONTROLLER", host, port) in quorum.voters[0].endpoints
-
-    for host in ("localhost", "127.0.0.1"):
-        quorum, _ = trio.look()
-        voter = quorum.voters[0]
-        trio.changes().update(1, voter.directory_id, {"CONTROLLER": Endpoint(host, port)}, quorum.epoch, 20)
-        trio.until(f"it is known at {host}", told(host))
-
-
 def test_the_level_rises_once_the_last_node_runs_the_new_release_and_not_before(trio: Trio) -> None:
     """Records written with acks=all to a partition whose only replica is on broker 12, before, between and after."""
     producer = Producer({"bootstrap.servers": bootstrap(trio), "acks": "all"})

@@ -168,6 +168,8 @@ class World:
         """What was on disks that were emptied in place."""
         self.zones: dict[int, str] = {}
         """Where the Kubernetes nodes of controllers' pods are, by node id; the others' nodes bear no label."""
+        self.seen_leader = -1
+        """Who led when the operator looked last."""
         self.drifted: dict[int, tuple[str, int]] = {}
         """Voters that the metadata log knows by another host and port than their own."""
         self.away: dict[str, bool] = {}
@@ -384,7 +386,12 @@ class World:
         self._commit()
 
     def _update_voter(self, action: UpdateVoter) -> None:
-        """The leader checks epoch and directory, nobody's address."""
+        """The leader checks epoch and directory, nobody's address. Asked to update itself it ends, as Apache Kafka's does. One that leads since the
+        last look has another epoch."""
+        if self.leader() != self.seen_leader:
+            return
+        if action.node_id == self.leader():
+            self.broken.append(f"leader {action.node_id} was asked to update itself")
         if self.leader() < 0 or action.epoch != self.epoch or self.voters.get(action.node_id) != action.directory_id:
             return
         _, host, port = action.endpoints[0]
@@ -897,6 +904,7 @@ class World:
         if leader < 0:
             return judge_quorum(beliefs, None, {})
         self.clock += 1
+        self.seen_leader = leader
         fetched = dict.fromkeys(running, self.clock)
         self.fetched |= fetched
         end = self.acknowledged

@@ -3,8 +3,9 @@
 So a controller's claim bears the endpoint that its voter has. Claims that are restored into another namespace, or under another cluster's name, tell by
 it that their quorum could never find itself there: nothing is started on them, before anybody has tried.
 
-A follower that the log knows by another endpoint than its own corrects that itself (UpdateRaftVoter); a leader does not, and neither does a voter whose pod
-was made before its listener. So what has stood for a while is corrected by the operator in the voter's place: the voters stay the same, whoever they are.
+A follower that the log knows by another endpoint than its own corrects that itself (UpdateRaftVoter), once per leader. What has stood for a while is
+corrected by the operator in its place: the voters stay the same, whoever they are. Never that of the leader: Apache Kafka's (4.2.0) ends when it is asked to
+update itself. The request names the leader's epoch, so it cannot reach one that was elected since. A leader corrects itself once another one leads.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def refuse_moved_voters(now: Situation) -> Verdict:
 
 
 def correct_endpoints(now: Situation) -> Verdict:
-    """One voter at a time, live and served by a pod of the newest revision, on a quorum whose voters are committed."""
+    """One voter at a time, not the leader, live and served by a pod of the newest revision, on a quorum whose voters are committed."""
     quorum, ledger = now.observed.quorum, now.ledger
     if ledger is None or ledger.formation is not Formation.FORMED or not quorum.proven:
         return NOTHING
@@ -53,7 +54,7 @@ def correct_endpoints(now: Situation) -> Verdict:
     stood = [each for each in drifted if now.waited.get(_suspicion(each, drifted[each]), -1.0) >= debounce]
     if not stood:
         return Verdict(suspects=suspects)
-    voter = min(stood, key=lambda each: each.node_id)
+    voter = min(stood, key=lambda each: (each.node_id == quorum.leader_id, each.node_id))
     here = voter_endpoint(now.cluster, voter.node_id)
     text = f"the metadata log knows voter {voter.node_id} as {drifted[voter]}, it is {here}"
     if (why := _not_yet(now, voter)) is not None:
@@ -81,6 +82,8 @@ def _said(now: Situation, voter: Voter) -> str | None:
 
 def _not_yet(now: Situation, voter: Voter) -> str | None:
     pod = now.observed.pod(voter.node_id)
+    if voter.node_id == now.observed.quorum.leader_id:
+        return "it does not lead any more; a restart has another one lead (kubectl kraft restart)"
     if not voter.live or pod is None or not pod.ready or pod.terminating:
         return "it is live and its pod ready"
     revisions = {each.node_id: each.revision for each in now.observed.sets if each.revision and not each.terminating}
