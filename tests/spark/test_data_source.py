@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -156,16 +153,22 @@ def test_a_path_without_a_log_is_an_error_that_names_it(spark: Any, tmp_path: Pa
         load(spark, str(tmp_path)).count()
 
 
-def test_the_module_registers_itself_in_a_plain_session() -> None:
-    """No `register`, no configuration of ours: Spark finds `pyspark_kraft` because of its name."""
-    program = (
-        "from pyspark.sql import SparkSession\n"
-        "s = SparkSession.builder.master('local[1]').config('spark.ui.enabled', 'false').getOrCreate()\n"
-        f"print('rows', s.read.format('kraftlog').option('level', 'batches').load({CLUSTER!r}).count())\n"
-        "s.stop()\n"
-    )
-    environment = os.environ | {"PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable}
-    done = subprocess.run(
-        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=240, check=False
-    )
-    assert "rows 1900" in done.stdout, done.stderr[-3000:]
+def test_the_module_registers_itself_in_a_plain_session(spark: Any) -> None:
+    """No `register`, no configuration of ours: Spark finds `pyspark_kraft` because of its name. What one session registers, another does not have."""
+    plain = spark.newSession()
+    assert plain.read.format("kraftlog").option("level", "batches").load(CLUSTER).count() == 1900
+
+
+def test_a_source_that_is_registered_in_one_session_is_unknown_in_another(spark: Any) -> None:
+    """So what a plain session knows it has found by itself."""
+    from pyspark_kraft import DefaultSource
+
+    class Renamed(DefaultSource):
+        @classmethod
+        def name(cls) -> str:
+            return "kraftlog_of_a_test"
+
+    spark.dataSource.register(Renamed)
+    assert spark.read.format("kraftlog_of_a_test").option("level", "batches").load(CLUSTER).count() == 1900
+    with pytest.raises(Exception, match="kraftlog_of_a_test"):
+        spark.newSession().read.format("kraftlog_of_a_test").load(CLUSTER)
