@@ -15,7 +15,7 @@ from support.devcluster import why_not_here
 from support.hanging import hanging
 from support.kubernetes import Kubernetes
 from support.operator_process import Images, OperatorProcess, Story, default_spec, eventually, operator, pool
-from support.steady_load import BROKERS, TOPIC, SteadyLoad, steady_load, topics
+from support.steady_load import CONFIG, TOPIC, SteadyLoad, steady_load, topics
 
 pytestmark = [
     pytest.mark.e2e,
@@ -35,7 +35,7 @@ def story(kubernetes: Kubernetes, resource_definition: None, images: Images) -> 
 def running(story: Story, images: Images, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OperatorProcess]:
     with operator(story.namespace, Path(tmp_path_factory.mktemp("drain")), images, port=19580) as process:
         alone = {**default_spec(story.image)["controllers"], "replicas": 1}
-        story.apply(controllers=alone, brokerPools=[pool(4)], config={"broker": BROKERS})
+        story.apply(controllers=alone, brokerPools=[pool(4)], config=CONFIG)
         story.await_ready()
         yield process
 

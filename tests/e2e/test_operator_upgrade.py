@@ -21,7 +21,7 @@ from support.devcluster import why_not_here
 from support.hanging import hanging
 from support.kubernetes import Kubernetes
 from support.operator_process import Images, OperatorProcess, Story, eventually, operator, pool
-from support.steady_load import BROKERS, SteadyLoad, steady_load
+from support.steady_load import CONFIG, SteadyLoad, steady_load
 
 pytestmark = [
     pytest.mark.e2e,
@@ -44,7 +44,7 @@ def story(kubernetes: Kubernetes, resource_definition: None, images: Images) -> 
 @pytest.fixture(scope="module")
 def running(story: Story, images: Images, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OperatorProcess]:
     with operator(story.namespace, Path(tmp_path_factory.mktemp("upgrade")), images, port=19560) as process:
-        story.apply(brokerPools=[pool(3)], config={"broker": BROKERS}, metadataVersion=FOLLOW)
+        story.apply(brokerPools=[pool(3)], config=CONFIG, metadataVersion=FOLLOW)
         story.await_ready()
         yield process
 

@@ -18,10 +18,13 @@ from support.operator_process import DEVCLUSTER, Story, eventually
 TOPIC = "steady"
 WRITER = ROOT / "tests" / "support" / "steady_writer.py"
 # A broker that hangs is no follower in sync any more after 5 s; that it is fenced, too, takes ten minutes: so the partitions alone tell. The backlog
-# keeps its port open to the kubelet's probes.
-BROKERS = {
-    "min.insync.replicas": "2", "offsets.topic.replication.factor": "3", "replica.lag.time.max.ms": "5000",
-    "broker.session.timeout.ms": "600000", "socket.listen.backlog.size": "1000", "initial.broker.registration.timeout.ms": "240000",
+# keeps its port open to the kubelet's probes, and a machine of two cores may take longer than a minute for the first registration.
+CONFIG: dict[str, dict[str, str]] = {
+    "controller": {"broker.session.timeout.ms": "600000"},
+    "broker": {
+        "min.insync.replicas": "2", "offsets.topic.replication.factor": "3", "replica.lag.time.max.ms": "5000",
+        "socket.listen.backlog.size": "1000", "initial.broker.registration.timeout.ms": "240000",
+    },
 }  # fmt: skip
 
 

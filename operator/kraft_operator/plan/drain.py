@@ -87,7 +87,7 @@ def _moves(now: Situation, node_id: int) -> Mapping[tuple[str, int], tuple[int, 
     load.update(broker for each in brokers.partitions for broker in each.replicas if broker in stay)
     mine = [each for each in brokers.partitions if node_id in each.replicas]
     for each in mine:
-        if not stay - set(each.replicas):
+        if each.key not in brokers.moving and not stay - set(each.replicas):
             return (
                 f"{each.topic}-{each.partition} has {len(each.replicas)} replicas and the brokers that stay and serve are "
                 f"{', '.join(map(str, sorted(stay))) or 'none'}: lower its replication factor or keep the broker"

@@ -126,3 +126,22 @@ def test_two_brokers_leave_one_after_the_other() -> None:
     assert (world.sets[101].replicas, world.sets[102].replicas) == (1, 0)
     world.settle()
     assert world.registered == {100}
+
+
+def test_a_move_whose_target_stands_still_is_waited_for_and_the_broker_stays() -> None:
+    world = World(brokerPools=[pool("b", 3, 100)])
+    world.settle()
+    world.serve_reassignment()
+    world.place("steady", 100, 102)
+    world.edit(brokerPools=[pool("b", 2, 100)])
+    world.reconcile()
+    assert world.moving == {("steady", 0): [100, 101]}
+    world.ghosts.add(101)  # fenced: the move goes on when it is back
+    for _ in range(3):
+        decision = world.reconcile()
+        assert refused(decision) == ["DrainingBroker"]
+        assert "steady" in decision.findings[0].message
+        assert world.sets[102].replicas == 1
+    world.ghosts.clear()
+    world.settle()
+    assert world.registered == {100, 101}
