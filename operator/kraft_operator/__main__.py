@@ -45,17 +45,25 @@ HANDLERS: Final = (clusters, children, operations, process)
 def settings_from(arguments: list[str], environment: dict[str, str]) -> Settings:
     """Command line first, then the environment."""
     own_namespace = environment.get("POD_NAMESPACE", "default")
-    parser = argparse.ArgumentParser(prog="kraft-operator", description="Operates KRaft clusters on Kubernetes.")
+    parser = argparse.ArgumentParser(
+        prog="kraft-operator",
+        description="Operates KRaft clusters on Kubernetes.",
+        epilog=f"`kraft-operator {SELFTEST}` with the same options looks whether the installation is whole, and ends.",
+    )
     parser.add_argument("--namespace", action="append", default=[], help="watch only this namespace (repeatable)")
-    parser.add_argument("--lease-namespace", default=own_namespace)
-    parser.add_argument("--lease-name", default="kraft-operator")
-    parser.add_argument("--operator-image", default=environment.get("OPERATOR_IMAGE", "quorate/operator:dev"))
-    parser.add_argument("--http-port", type=int, default=9404)
-    parser.add_argument("--workers", type=int, default=4)
-    parser.add_argument("--resync-seconds", type=float, default=300.0)
-    parser.add_argument("--probe-seconds", type=float, default=5.0)
-    parser.add_argument("--lease-seconds", type=float, nargs=3, default=None, metavar=("DURATION", "RENEW", "RETRY"))
-    parser.add_argument("--verbose", action="store_true")
+    parser.add_argument("--lease-namespace", default=own_namespace, help="where the Lease is that says who acts")
+    parser.add_argument("--lease-name", default="kraft-operator", help="its name")
+    image = environment.get("OPERATOR_IMAGE", "quorate/operator:dev")
+    parser.add_argument("--operator-image", default=image, help="what the guards and helpers in the nodes' pods run")
+    parser.add_argument("--http-port", type=int, default=9404, help="of probes and metrics")
+    parser.add_argument("--workers", type=int, default=4, help="how many clusters are looked at at a time")
+    parser.add_argument("--resync-seconds", type=float, default=300.0, help="how often all clusters are listed anew")
+    parser.add_argument("--probe-seconds", type=float, default=5.0, help="how often a quiet cluster is looked at")
+    parser.add_argument(
+        "--lease-seconds", type=float, nargs=3, default=None, metavar=("DURATION", "RENEW", "RETRY"),
+        help="how long the Lease lasts, when its holder gives up renewing it, how often it is tried",
+    )  # fmt: skip
+    parser.add_argument("--verbose", action="store_true", help="log everything")
     given = parser.parse_args(arguments)
     watched = given.namespace or [each for each in environment.get("WATCH_NAMESPACES", "").split(",") if each]
     logging.getLogger().setLevel(logging.DEBUG if given.verbose else logging.INFO)
