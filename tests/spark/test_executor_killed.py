@@ -83,11 +83,12 @@ def caught(driver: int, lake: Path) -> tuple[int, int] | None:
     """An executor and a stopped worker of it with a half-written file."""
     for executor in (pid for pid in below(driver) if EXECUTOR.encode() in command_of(pid)):
         for worker in (pid for daemon in children(executor) for pid in children(daemon)):
-            if half_written(worker, lake):
-                os.kill(worker, signal.SIGSTOP)
+            with contextlib.suppress(ProcessLookupError):  # it may end by itself at any moment
                 if half_written(worker, lake):
-                    return executor, worker
-                os.kill(worker, signal.SIGCONT)
+                    os.kill(worker, signal.SIGSTOP)
+                    if half_written(worker, lake):
+                        return executor, worker
+                    os.kill(worker, signal.SIGCONT)
     return None
 
 
@@ -119,8 +120,10 @@ def kill_an_executor(driver: subprocess.Popen[bytes], lake: Path, said: Path) ->
         assert driver.poll() is None, f"no worker was seen at work: {said.read_text()}"
         assert time.monotonic() < deadline, said.read_text()
         time.sleep(0.002)
-    for pid in found:
-        os.kill(pid, signal.SIGKILL)
+    executor, worker = found
+    os.kill(executor, signal.SIGKILL)
+    with contextlib.suppress(ProcessLookupError):  # Spark's daemon may have been quicker
+        os.kill(worker, signal.SIGKILL)
 
 
 def interrupted_ingest(folder: Path, root: Path, lake: Path, failures: int) -> tuple[int, str]:

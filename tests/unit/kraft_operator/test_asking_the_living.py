@@ -7,6 +7,7 @@ import threading
 
 import pytest
 
+from kraft_operator import living
 from kraft_operator.living import ask_living
 from kraft_operator.operations.verdict import Witness
 
@@ -26,12 +27,13 @@ def answering(data: bytes) -> tuple[str, threading.Thread]:
                 connection.recv(4096)
                 connection.sendall(data)
 
-    thread = threading.Thread(target=serve)
+    thread = threading.Thread(target=serve, daemon=True)
     thread.start()
     return f"http://127.0.0.1:{listener.getsockname()[1]}/metrics", thread
 
 
-def test_who_does_not_speak_http_is_no_witness_and_the_others_are() -> None:
+def test_who_does_not_speak_http_is_no_witness_and_the_others_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(living, "SECONDS", 60)
     plain, first = answering(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(PAGE), PAGE))
     other, second = answering(b"\x00\x00\x00\x04what is this\r\n\r\n")
     found = ask_living({1: plain, 2: other}, {})
