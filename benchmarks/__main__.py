@@ -72,11 +72,12 @@ def main(arguments: list[str] | None = None) -> int:
 
         figures += pipeline.measure(say)
     if "operator" in options.areas:
-        from benchmarks import kubernetes, operator_scale, operator_times
+        from benchmarks import kubernetes, operator_many, operator_scale, operator_times
 
         figures += operator_scale.run(say)
         figures += kubernetes.run(say, rounds=options.pairs)
         figures += operator_times.run(say)
+        figures += operator_many.run(say)
     print(f"load of the machine: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
     for shown in (table(figures) if figures else "", table_of_rows(rows) if rows else ""):
         if shown:
