@@ -72,8 +72,8 @@ def round_of(quorum: Quorum) -> Round | None:
     """None unless the quorum is available: only such a round is something to compare with."""
     if quorum.state is not QuorumState.AVAILABLE:
         return None
-    fetched = {each.key: each.last_fetch for each in quorum.voters}
-    fetched |= {(each.node_id, each.directory_id): each.last_fetch for each in quorum.observers}
+    fetched = {(each.node_id, each.directory_id): each.last_fetch for each in quorum.observers}
+    fetched |= {each.key: each.last_fetch for each in quorum.voters}
     leader = quorum.voter(quorum.leader_id)
     end = leader.log_end_offset if leader is not None else NEVER
     voters = frozenset(each.key for each in quorum.voters)

@@ -383,6 +383,7 @@ class World:
             self.broken.append(f"voter {action.node_id} was added though it makes the quorum unavailable")
             return
         self.voters = more
+        self.removed = [each for each in self.removed if (each.node_id, each.directory_id) not in more.items()]
         self._commit()
 
     def _update_voter(self, action: UpdateVoter) -> None:
