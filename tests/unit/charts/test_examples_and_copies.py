@@ -70,6 +70,26 @@ def test_no_right_is_a_wildcard_or_a_secret(path: str) -> None:
     assert not [line for line in rules if "*" in line or "secrets" in line]
 
 
+def test_whoever_watches_chosen_namespaces_has_in_them_what_the_base_gives_everywhere_and_the_rest_for_the_cluster() -> (
+    None
+):
+    folder = ROOT / "deploy" / "kustomize"
+    base = next(
+        each["rules"]
+        for each in yaml.safe_load_all((folder / "base" / "rbac.yaml").read_text())
+        if (each["kind"], each["metadata"]["name"]) == ("ClusterRole", "kraft-operator")
+    )
+    overlay = yaml.safe_load((folder / "overlays" / "namespaced" / "kustomization.yaml").read_text())
+    patch = next(each["patch"] for each in overlay["patches"] if each["target"]["kind"] == "ClusterRole")
+    roles = yaml.safe_load_all((folder / "overlays" / "namespaced" / "role.yaml").read_text())
+    moved = [rule for each in roles if each["kind"] == "Role" for rule in each["rules"]]
+    left = list(base)
+    for change in yaml.safe_load(patch):
+        assert change["op"] == "remove"
+        del left[int(change["path"].removeprefix("/rules/"))]
+    assert [*left, *moved] == base
+
+
 def objects(part: Any, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
     if isinstance(part, dict):
         yield name, part
