@@ -30,6 +30,8 @@ class Story:
     variant: str = ""
     """Of a file that tells everything several times: the parameter in brackets."""
     always: bool = False
+    soak: bool = False
+    """Too long for any run but `make soak`, or one that asks for the file by name."""
 
     @property
     def cluster(self) -> tuple[str, str]:
@@ -79,6 +81,7 @@ STORIES: Final = (
     Story("test_operator_node_lost.py", 100),
     Story("test_operator_rolls.py", 150),
     Story("test_storage_identity.py", 100),
+    Story("test_operator_drain.py", 170, soak=True),
     Story("test_operator_recovery.py", 80, "two_of_three"),
     Story("test_operator_recovery.py", 60, "all_controllers"),
     Story("test_operator_recovery.py", 150, "old_majority"),
@@ -130,7 +133,7 @@ def chosen(seed: int, stories: tuple[Story, ...] = STORIES, budget_s: int = BUDG
     for cluster in clusters:
         formed = any(story.cluster == cluster for story in found)
         spent, told = 0 if formed else FORMING.get(cluster, 0), []
-        others = [story for story in stories if story.cluster == cluster and not story.always]
+        others = [story for story in stories if story.cluster == cluster and not (story.always or story.soak)]
         for story in chance.sample(others, len(others)):
             if spent + story.seconds <= min(left, SHARE_S):
                 spent += story.seconds
