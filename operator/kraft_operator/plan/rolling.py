@@ -18,13 +18,12 @@ from kraft_operator.plan.situation import NOTHING, Finding, Situation, Topic, Ve
 
 
 def roll_pods(now: Situation) -> Verdict:
-    outdated = outdated_pods(now.observed.pods, _revisions(now))
+    revisions = _revisions(now)
+    outdated = outdated_pods(now.observed.pods, revisions)
     if now.ledger is None:
         return NOTHING
     if not outdated:
-        unseen = sorted(each.name for each in now.observed.sets if not each.revision and not each.terminating)
-        message = f"Kubernetes has not looked at the StatefulSets {', '.join(unseen)} yet"
-        return _held("RolloutInProgress", message) if unseen else NOTHING
+        return _last_of_it(now, revisions)
     names = ", ".join(sorted(pod.name for pod in outdated))
     if now.cluster.spec.rollout.strategy is RolloutStrategy.ON_DELETE:
         message = f"{names} still run an older revision; spec.rollout.strategy is OnDelete: delete one pod at a time"
@@ -48,12 +47,23 @@ def roll_pods(now: Situation) -> Verdict:
     )
 
 
+def _last_of_it(now: Situation, revisions: dict[int, str]) -> Verdict:
+    """Nothing is left to restart; the rollout is complete when Kubernetes has seen every set and the last older pod has gone."""
+    unseen = sorted(each.name for each in now.observed.sets if not each.revision and not each.terminating)
+    if unseen:
+        return _held("RolloutInProgress", f"Kubernetes has not looked at the StatefulSets {', '.join(unseen)} yet")
+    leaving = sorted(pod.name for pod in now.observed.pods if pod.terminating and _is_older(pod, revisions))
+    if leaving:
+        return _held("RolloutInProgress", f"{', '.join(leaving)} of an older revision is still shutting down")
+    return NOTHING
+
+
 def outdated_pods(pods: tuple[Pod, ...], revisions: dict[int, str]) -> list[Pod]:
-    return [
-        pod
-        for pod in pods
-        if pod.revision and not pod.terminating and revisions.get(pod.node_id, pod.revision) != pod.revision
-    ]
+    return [pod for pod in pods if not pod.terminating and _is_older(pod, revisions)]
+
+
+def _is_older(pod: Pod, revisions: dict[int, str]) -> bool:
+    return bool(pod.revision) and revisions.get(pod.node_id, pod.revision) != pod.revision
 
 
 def _revisions(now: Situation) -> dict[int, str]:
