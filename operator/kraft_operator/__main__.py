@@ -30,8 +30,10 @@ from kraft_operator.health_server import HealthServer, Heartbeats
 from kraft_operator.kube import connect
 from kraft_operator.lease import Keeper, LeaseLost
 from kraft_operator.metrics import Metrics
+from kraft_operator.plan.brake import MAX_LIMIT
 from kraft_operator.quorum import KafkaProbe
 from kraft_operator.reconcile import Reconciler
+from kraft_operator.replacements import LeaseAccount
 from kraft_operator.settings import BadSetting, Failpoints, LeaseTimes, Settings
 from kraft_operator.work_queue import WorkQueue
 from kraft_operator.workers import Workers
@@ -60,6 +62,10 @@ def settings_from(arguments: list[str], environment: dict[str, str]) -> Settings
     parser.add_argument("--resync-seconds", type=float, default=300.0, help="how often all clusters are listed anew")
     parser.add_argument("--probe-seconds", type=float, default=5.0, help="how often a quiet cluster is looked at")
     parser.add_argument(
+        "--max-replacements-per-hour", type=_limit, default=environment.get("MAX_REPLACEMENTS_PER_HOUR") or "10",
+        help="how many replacements of lost voters are begun within an hour, in all clusters together; 0: any number",
+    )  # fmt: skip
+    parser.add_argument(
         "--lease-seconds", type=float, nargs=3, default=None, metavar=("DURATION", "RENEW", "RETRY"),
         help="how long the Lease lasts, when its holder gives up renewing it, how often it is tried",
     )  # fmt: skip
@@ -77,9 +83,17 @@ def settings_from(arguments: list[str], environment: dict[str, str]) -> Settings
         workers=given.workers,
         resync_seconds=given.resync_seconds,
         probe_seconds=given.probe_seconds,
+        replacements_per_hour=given.max_replacements_per_hour,
         lease=LeaseTimes(*given.lease_seconds) if given.lease_seconds else LeaseTimes(),
         failpoints=Failpoints.parse(environment.get("KRAFT_OPERATOR_FAILPOINTS", "")),
     )
+
+
+def _limit(text: str) -> int:
+    number = int(text)
+    if not 0 <= number <= MAX_LIMIT:
+        raise argparse.ArgumentTypeError(f"{number} is not between 0 and {MAX_LIMIT}")
+    return number
 
 
 def selftest_of(settings: Settings) -> int:
@@ -122,7 +136,8 @@ def run(settings: Settings) -> int:
     logger.info("leading as %s, term %d", term.holder, term.transitions)
     metrics.set("kraft_operator_leader", 1)
     recorder = Recorder(kube, settings.identity)
-    reconciler = Reconciler(kube, KafkaProbe(), keeper, settings, metrics, _draw, recorder)
+    account = LeaseAccount(kube, settings.lease_namespace, settings.lease_name, settings.replacements_per_hour)
+    reconciler = Reconciler(kube, KafkaProbe(), keeper, account, settings, metrics, _draw, recorder)
     queue = WorkQueue(time.monotonic, random.random, metrics)
     workers = Workers(reconciler, queue, heartbeats, abandon)
     workers.start()

@@ -135,6 +135,8 @@ class RemoveVoter:
     directory_id: str
     step: Step
     reason: str
+    begins: bool = False
+    """The replacement of a lost voter begins with it: the operator enters it into its account first, or does not do it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,6 +55,7 @@ from kraft_operator.kube import (
 from kraft_operator.lease import LeaseLost, Term
 from kraft_operator.ledger import Ledger, Step, render
 from kraft_operator.manifests.context import labels, owner_reference
+from kraft_operator.plan.brake import Begun, Brake
 from kraft_operator.plan.children import fingerprint
 from kraft_operator.pod_facts import NUDGE_ANNOTATION
 from kraft_operator.quorum import QuorumChanges
@@ -76,6 +77,16 @@ class Holder(Protocol):
     def require(self, seconds: float) -> Term: ...
 
 
+class Account(Protocol):
+    """Of the replacements begun by this operator, in all of its clusters."""
+
+    def brake(self) -> Brake: ...
+
+    def begin(self, what: Begun, term: Term, timeout: float) -> bool:
+        """Write it down; False when there is no room by now."""
+        ...
+
+
 @dataclass(slots=True)
 class Execution:
     """One pass of one cluster; `ledger_object` is the ConfigMap as read, None when there is none."""
@@ -83,6 +94,7 @@ class Execution:
     cluster: KRaftCluster
     kube: Gateway
     holder: Holder
+    account: Account
     quorum: QuorumChanges
     failpoints: Failpoints
     call_timeout: float
@@ -216,6 +228,8 @@ class Execution:
         self.quorum.finalize(action.feature, action.level, self.call_timeout)
 
     def _change_voters(self, place: str, action: RemoveVoter | AddVoter) -> None:
+        if isinstance(action, RemoveVoter) and action.begins:
+            self._begin(action)
         self._still_holds(action.step)
         self.failpoints.hit(f"before_call.{place}")
         if isinstance(action, RemoveVoter):
@@ -223,6 +237,16 @@ class Execution:
         else:
             endpoint = Endpoint(action.host, action.port)
             self.quorum.add(action.node_id, action.directory_id, action.listener, endpoint, self.call_timeout)
+
+    def _begin(self, action: RemoveVoter) -> None:
+        """Other clusters may have taken the last place since the plan was made."""
+        term = self.holder.require(self.call_timeout)
+        place = f"{self.cluster.namespace}/{self.cluster.name}"
+        what = Begun(self.cluster.uid, place, action.node_id, action.directory_id, 0.0)
+        if not self.account.begin(what, term, self.call_timeout):
+            raise Stale(
+                f"voter {action.node_id} is not removed now: the operator has begun as many replacements as it may"
+            )
 
     def _update(self, action: UpdateVoter) -> None:
         self._still_holds(action.step)

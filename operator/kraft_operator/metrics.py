@@ -16,6 +16,7 @@ HELP: Final[dict[str, tuple[str, str]]] = {
     "kraft_operator_condition": ("gauge", "A cluster's condition: 1 True, 0 False, -1 Unknown."),
     "kraft_operator_plan_steps": ("gauge", "Steps of a cluster's plan that are not done."),
     "kraft_operator_plan_waiting": ("gauge", "1 while a cluster's plan waits for approval."),
+    "kraft_operator_replacement_deferred": ("gauge", "1 while a lost voter's replacement waits for the fleet's brake."),
     "kraft_operator_api_requests_total": ("counter", "Requests to the Kubernetes API by verb and code."),
     "kraft_operator_workqueue_depth": ("gauge", "Keys waiting for a worker."),
     "kraft_operator_workqueue_adds_total": ("counter", "Keys added to the work queue."),

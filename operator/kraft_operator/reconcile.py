@@ -18,7 +18,7 @@ from kraft_operator.actions import Action, DeliverGrant, NudgePod, TellRack, tar
 from kraft_operator.api.parse import parse_cluster
 from kraft_operator.api.reader import InvalidSpec
 from kraft_operator.api.spec import KRaftCluster
-from kraft_operator.execute import Execution, FenceLost, Holder
+from kraft_operator.execute import Account, Execution, FenceLost, Holder
 from kraft_operator.judgement import Round, round_of
 from kraft_operator.keys import Key
 from kraft_operator.kube import CLUSTER, OPERATION, Gateway, NotFound, Object
@@ -66,6 +66,7 @@ class Reconciler:
     kube: Gateway
     probe: QuorumProbe
     holder: Holder
+    account: Account
     settings: Settings
     metrics: Metrics
     draw: Draw
@@ -100,12 +101,15 @@ class Reconciler:
                 cluster, sight.observed, sight.ledger, Fence(term.holder, term.transitions), self.draw,
                 Images(self.settings.operator_image, self.settings.lease_namespace), memory.settled, memory.progress,
                 self._overdue(memory), self._waited(memory), from_status((resource.get("status") or {}).get("plan")),
+                self.account.brake(),
             )
         )  # fmt: skip
         self._remember_suspects(memory, decision)
+        deferred = any(each.reason == "ReplacementDeferred" for each in decision.findings)
+        self.metrics.set("kraft_operator_replacement_deferred", deferred, namespace=key.namespace, name=key.name)
         self._time_inspections(memory, sight)
         execution = Execution(
-            cluster, self.kube, self.holder,
+            cluster, self.kube, self.holder, self.account,
             self.probe.changes(controllers_of(cluster, sight.observed, decision.ledger)),
             self.settings.failpoints, self.settings.call_timeout, sight.ledger_object, memory.settled,
         )  # fmt: skip

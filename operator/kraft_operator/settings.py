@@ -69,6 +69,8 @@ class Settings:
     resync_seconds: float = 300.0
     probe_seconds: float = 5.0
     """How often a quiet cluster is looked at again; bounds how late `QuorumAvailable` may tell of a loss."""
+    replacements_per_hour: int = 10
+    """How many replacements of lost voters are begun within an hour in all clusters together; 0: any number."""
     call_timeout: float = 5.0
     """Deadline of one call that changes something; must be shorter than what is left of the Lease."""
     lease: LeaseTimes = LeaseTimes()

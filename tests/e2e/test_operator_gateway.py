@@ -18,6 +18,7 @@ from kraft_operator.kube import CLAIM, CONFIG_MAP, LEASE, POD, VOLUME, Conflict,
 from kraft_operator.lease import Keeper, LeaseLost, LeaseRunsOut, Term
 from kraft_operator.ledger import Ledger, Step, StepKind
 from kraft_operator.quorum import KafkaChanges
+from kraft_operator.replacements import LeaseAccount
 from kraft_operator.settings import Failpoints, LeaseTimes
 from storage_guard.formats import GRANT_ANNOTATION, Grant, GrantMode, Seen, Verdict
 from support.kubernetes import Kubernetes
@@ -191,7 +192,8 @@ def execution(gateway: Gateway, namespace: str, ledger: Any = None, held: Held |
     body = resource()
     body["metadata"]["namespace"] = namespace  # type: ignore[index]
     cluster = parse_cluster(body)
-    return Execution(cluster, gateway, held or Held(), KafkaChanges(()), Failpoints(), 5.0, ledger, {})
+    account = LeaseAccount(gateway, namespace, "none", 0)
+    return Execution(cluster, gateway, held or Held(), account, KafkaChanges(()), Failpoints(), 5.0, ledger, {})
 
 
 def test_the_second_writer_of_a_ledger_loses_the_fence(gateway: Gateway, namespace: str) -> None:

@@ -21,6 +21,7 @@ from kraft_operator.observed import Brokers, Quorum
 from kraft_operator.plugin.main import parser, run
 from kraft_operator.quorum import Addresses, KafkaChanges
 from kraft_operator.reconcile import Reconciler
+from kraft_operator.replacements import LeaseAccount
 from kraft_operator.settings import Settings
 from support.kubernetes import Kubernetes
 from support.operator_world import resource
@@ -66,9 +67,10 @@ def test_nothing_is_made_before_the_published_plan_is_approved(
     body = {"apiVersion": CLUSTER.api, "kind": CLUSTER.kind, "metadata": {"name": "c", "namespace": namespace}}
     gateway.apply(CLUSTER, {**body, "spec": spec})
     drawn = iter(f"AAAAAAAAAAAAAAAAAAAA{number:02}" for number in range(10, 90))
+    account = LeaseAccount(gateway, "ops", "none", 0)
     reconciler = Reconciler(
-        gateway, Silence(), Holder(), Settings("test", "ops"), Metrics(), lambda: next(drawn), Recorder(gateway, "test")
-    )
+        gateway, Silence(), Holder(), account, Settings("test", "ops"), Metrics(), lambda: next(drawn), Recorder(gateway, "test")
+    )  # fmt: skip
 
     def reconcile() -> dict[str, Any]:
         reconciler.reconcile(Key(namespace, "c"))

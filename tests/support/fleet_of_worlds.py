@@ -7,16 +7,21 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Collection
+from contextlib import suppress
 from typing import Any
 
 from controller_runtime.identifiers import Endpoint
+from kraft_operator.api.parse import parse_cluster
 from kraft_operator.events import Recorder
+from kraft_operator.execute import Stale
 from kraft_operator.keys import Key
+from kraft_operator.kube import LEASE, Kind, Object
 from kraft_operator.lease import Term
 from kraft_operator.metrics import Metrics
 from kraft_operator.observed import Brokers, Quorum
 from kraft_operator.quorum import Addresses
 from kraft_operator.reconcile import Reconciler
+from kraft_operator.replacements import LeaseAccount
 from kraft_operator.settings import Settings
 from support.operator_world import PASS_SECONDS, World
 from support.world_api import WorldApi
@@ -26,29 +31,48 @@ from support.world_runs import Held, Lease, Run
 class Fleet:
     """Quacks as `kube.Gateway` and as the probe; a call goes to the world whose cluster is being looked at."""
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int, limit: int = 0) -> None:
+        """`limit` is of replacements that are begun within an hour."""
         self.keys = tuple(Key(f"n{number}", "c") for number in range(count))
         first = Run(WorldApi(World()))
         first.settle()
         self.apis = {key: copy.deepcopy(first.api) for key in self.keys}
-        self.now = first.now
+        for key, api in self.apis.items():
+            api.resource["metadata"]["uid"] = f"uid-of-{key.namespace}"
+            api.world.cluster = parse_cluster(api.resource)
+        self.draw, self.now = first.world.draw, first.now
         self.current = self.keys[0]
-        holder = Held(Lease("a", 1), Term("a", 1))
+        self.limit = limit
+        self.lease = Lease("a", 1)
+        self.reconciler = self.successor()
+
+    def successor(self) -> Reconciler:
+        """Another process, in the next term of the Lease: it remembers nothing."""
+        self.lease.transitions += 1
+        term = Term(self.lease.holder, self.lease.transitions)
+        self.home.hold_lease({"holderIdentity": term.holder, "leaseTransitions": term.transitions})
         this: Any = self
-        self.reconciler = Reconciler(
-            this,
-            this,
-            holder,
-            Settings("a", "operators"),
-            Metrics(),
-            first.world.draw,
-            Recorder(this, "a"),
-            lambda: self.now,
-        )
+        account = LeaseAccount(this, "operators", "kraft-operator", self.limit, lambda: self.now)
+        settings, recorder = Settings("a", "operators"), Recorder(this, "a")
+        held = Held(self.lease, term)
+        return Reconciler(this, this, held, account, settings, Metrics(), self.draw, recorder, lambda: self.now)
+
+    @property
+    def home(self) -> WorldApi:
+        """Where the operator's own objects are."""
+        return self.apis[self.keys[0]]
+
+    def get(self, kind: Kind, namespace: str | None, name: str) -> Object:
+        return (self.home if kind is LEASE else self.apis[self.current]).get(kind, namespace, name)
+
+    def replace(self, kind: Kind, body: Object, timeout: float | None = None) -> Object:
+        return (self.home if kind is LEASE else self.apis[self.current]).replace(kind, body, timeout)
 
     def reconcile(self, key: Key) -> None:
+        """A pass, as the workers run it: one that found its plan out of date is followed by another one."""
         self.current = key
-        self.reconciler.reconcile(key)
+        with suppress(Stale):
+            self.reconciler.reconcile(key)
 
     def pass_time(self) -> None:
         """Kubelets and logs go on, everywhere."""

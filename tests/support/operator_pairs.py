@@ -14,9 +14,10 @@ Every pair stands alone. Lines:
     pod N disk VERDICT [DIRECTORY|ran|behind|same-pod]      a new pod (or the same one) waits at its gate
     claim N gone|new|terminating|unmarked|foreign|swapped|copied|from-elsewhere, volume N remains, node-of N lost|silent
     broker N fenced|unregistered|absent, broker N holds TOPIC, broker N risks PARTITION, brokers unknown
-    ledger lost|forgets N|gives-up N|writes-off N DIRECTORY|reached N EPOCH OFFSET|unproven N
+    ledger lost|forgets N|gives-up N|writes-off N DIRECTORY|reached N EPOCH OFFSET|unproven N|asks-for N (a ReplaceVoter runs)
     child KIND/NAME gone|edited|stray, set N gone, rack N ZONE, zones OF-0 OF-1 ... (none: no label), owners UID
     for-long                        whatever is suspected has been so for long
+    brake LIMIT CLUSTER ...         replacements that were begun within the hour, in other clusters or (this) of this cluster's voter 1
     approve                         the published plan
     way                             tells the published plan, too
 """
@@ -31,8 +32,9 @@ from functools import cache
 from typing import Any
 
 from kraft_operator.actions import Action, ApplyChild, DeleteChild, WriteLedger, target
-from kraft_operator.ledger import Ledger, WrittenOff, render
+from kraft_operator.ledger import Ledger, RunningOperation, WrittenOff, render
 from kraft_operator.observed import Child, Observed, Observer, Pod, Quorum, QuorumState, Trouble, VoterState
+from kraft_operator.plan.brake import Begun, Brake
 from kraft_operator.plan.rules import plan
 from kraft_operator.plan.situation import Decision, Situation
 from kraft_operator.plan.steps import Outline
@@ -128,6 +130,7 @@ class Pair:
         self.looks: list[Look] = []
         self.waited: dict[str, float] = {}
         self.overdue: set[int] = set()
+        self.brake = Brake()
         self.approved = self.way = False
 
     def line(self, words: list[str]) -> None:
@@ -141,6 +144,16 @@ class Pair:
             case ["forming", "begun"]:
                 self.world = forming()
                 self.world.reconcile()
+            case ["brake", limit, *begun]:
+                # At noon; the n-th of those that were begun before is n minutes old.
+                others = (
+                    Begun(f"uid-of-{each}", f"n/{each}", 0, "id", 43200.0 - 60 * age)
+                    for age, each in enumerate(begun, 1)
+                    if each != "this"
+                )
+                mine = self.world.voters[1]
+                this = (Begun(self.world.cluster.uid, "n/c", 1, mine, 43199.0) for each in begun if each == "this")
+                self.brake = Brake(int(limit), (*others, *this), 43200.0)
             case ["for-long"]:
                 self.waited = Ages()
             case ["approve"]:
@@ -185,6 +198,12 @@ class Pair:
                 entry = ledger.entry(int(node))
                 assert entry is not None
                 ledger = ledger.with_entry(replace(entry, min_epoch=int(epoch), min_offset=int(offset)))
+            case ["asks-for", node]:
+                entry = ledger.entry(int(node))
+                directory = entry.directory_id if entry is not None else None
+                world.ask("r", "ReplaceVoter", int(node))
+                running = RunningOperation("op-r", "r", "ReplaceVoter", int(node), directory)
+                ledger = replace(ledger, operation=running)
             case ["writes-off", node, directory]:
                 ledger = replace(ledger, written_off=(*ledger.written_off, WrittenOff(int(node), directory)))
             case _:
@@ -204,6 +223,7 @@ class Pair:
                 Situation(
                     cluster, seen, world.ledger, world.fence, world.draw, IMAGES, waited=self.waited, overdue=overdue,
                     published=published,
+                    brake=self.brake,
                 )
             )  # fmt: skip
 

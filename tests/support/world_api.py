@@ -24,6 +24,7 @@ from kraft_operator.kube import (
     CLUSTER,
     CONFIG_MAP,
     EVENT,
+    LEASE,
     NODE,
     POD,
     STORAGE_CLASS,
@@ -75,6 +76,10 @@ class WorldApi:
     leaving: set[str] = field(default_factory=set)
     """UIDs of claims that go once no pod uses them."""
     racks: dict[str, str] = field(default_factory=dict)
+    lease: Object = field(
+        default_factory=lambda: {"metadata": {"name": "kraft-operator", "resourceVersion": "1"}, "spec": {}}
+    )
+    """Who acts, and the account that is kept on it."""
     version: int = 1
 
     def edit(self, **changes: object) -> None:
@@ -100,6 +105,8 @@ class WorldApi:
         def look() -> Object | None:
             if kind is NODE:
                 return self._node(name)
+            if kind is LEASE:
+                return copy.deepcopy(self.lease)
             if kind is STORAGE_CLASS:
                 return {"metadata": {"name": name}, "allowVolumeExpansion": self.world.expands}
             return next((each for each in self._all(kind) if each["metadata"]["name"] == name), None)
@@ -137,6 +144,8 @@ class WorldApi:
 
     def replace(self, kind: Kind, body: Object, timeout: float | None = None) -> Object:
         def act() -> Object:
+            if kind is LEASE:
+                return self._replace_lease(body)
             live = next(iter(self._ledger()), None)
             if live is None or live["metadata"]["resourceVersion"] != body["metadata"]["resourceVersion"]:
                 raise Conflict(409, "the object has been modified")
@@ -278,6 +287,19 @@ class WorldApi:
         }
         meta |= {"labels": {names.LABEL_CLUSTER: self.world.cluster.name}, "ownerReferences": owners}
         return [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": dict(self.world.ledger_data)}]
+
+    def _replace_lease(self, body: Object) -> Object:
+        if body["metadata"]["resourceVersion"] != self.lease["metadata"]["resourceVersion"]:
+            raise Conflict(409, "the Lease has been modified")
+        self.lease = copy.deepcopy(body)
+        return self.hold_lease({})
+
+    def hold_lease(self, record: Object) -> Object:
+        """As a renewal, or another holder, writes it; every write is another version."""
+        meta = self.lease["metadata"]
+        meta["resourceVersion"] = str(int(meta["resourceVersion"]) + 1)
+        self.lease["spec"] |= record
+        return copy.deepcopy(self.lease)
 
     def _store_ledger(self, body: Object) -> Object:
         self.world.ledger_data = dict(body["data"])

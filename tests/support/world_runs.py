@@ -20,6 +20,7 @@ from kraft_operator.lease import LeaseLost, LeaseRunsOut, Term
 from kraft_operator.metrics import Metrics
 from kraft_operator.quorum import AdminFailed
 from kraft_operator.reconcile import Reconciler
+from kraft_operator.replacements import LeaseAccount
 from kraft_operator.settings import Settings
 from support.operator_world import PASS_SECONDS, World
 from support.world_api import Died, Faults, WorldApi
@@ -59,6 +60,8 @@ class Run:
     now: float = 0.0
     deaths: int = 0
     key: Key = KEY
+    limit: int = 100
+    """Of replacements begun within an hour."""
     _process: Reconciler | None = None
 
     @property
@@ -71,9 +74,12 @@ class Run:
         self.lease.holder = f"operator-{self.lease.transitions}"
         holder = Held(self.lease, Term(self.lease.holder, self.lease.transitions))
         api: Any = self.api
+        record = {"holderIdentity": self.lease.holder, "leaseTransitions": self.lease.transitions}
+        self.api.hold_lease(record)
         settings = Settings(self.lease.holder, "operators")
+        account = LeaseAccount(api, "operators", settings.lease_name, self.limit, lambda: self.now)
         recorder = Recorder(api, self.lease.holder)
-        return Reconciler(api, api, holder, settings, Metrics(), self.world.draw, recorder, lambda: self.now)
+        return Reconciler(api, api, holder, account, settings, Metrics(), self.world.draw, recorder, lambda: self.now)
 
     def step(self) -> bool:
         """One pass of the operator; whether it came to its end."""
@@ -125,7 +131,7 @@ class Run:
         api.faults = faults
         api.writes.clear()
         api.restarted.clear()
-        return Run(api, copy.deepcopy(self.lease), self.now, key=self.key)
+        return Run(api, copy.deepcopy(self.lease), self.now, key=self.key, limit=self.limit)
 
     def final(self) -> dict[str, object]:
         """What is left when all is quiet, without the names that chance gave."""

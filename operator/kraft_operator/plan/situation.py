@@ -12,6 +12,7 @@ from kraft_operator.ledger import Ledger
 from kraft_operator.manifests.context import Images, NodePlan
 from kraft_operator.observed import Observed
 from kraft_operator.operations.telling import Telling
+from kraft_operator.plan.brake import NO_LIMIT, Brake
 from kraft_operator.plan.steps import EMPTY, Outline
 
 Draw = Callable[[], str]
@@ -80,6 +81,8 @@ class Situation:
     """For how many seconds each suspicion of earlier plans has stood without a break."""
     published: Outline = EMPTY
     """The plan that the status shows."""
+    brake: Brake = NO_LIMIT
+    """How many replacements the operator has begun lately, over all of its clusters."""
     nodes: tuple[NodePlan, ...] = ()
     """Filled in by the rules about nodes, in the order of ids."""
     replacing: frozenset[int] = frozenset()

@@ -216,9 +216,19 @@ def _give_up(now: Situation, ledger: Ledger, entry: Entry, loss: Loss) -> Verdic
         gate = headroom.Gate(False, "nothing was committed since the last look")
     if not gate.open:
         return _told("DiskLost", entry.node_id, f"{loss.text}; {gate.text}", stalled=_lost(now))
-    removing = _removing(now, ledger, voter, f"{loss.text}: {gate.text}")
+    by_name = loss.asked or _asked_by_name(now, entry)
+    room = now.brake.gate(now.cluster.uid, voter.directory_id)
+    if not room.open and not by_name:
+        return _told("ReplacementDeferred", entry.node_id, f"{loss.text}; {room.text}")
+    removing = _removing(now, ledger, voter, f"{loss.text}: {gate.text}", begins=not by_name)
     told = _told("ReplacingVoter", entry.node_id, f"{loss.text}; it is removed from the voters")
     return replace(removing, findings=told.findings)
+
+
+def _asked_by_name(now: Situation, entry: Entry) -> bool:
+    """Who asks for this very voter has looked: the fleet's brake does not hold it back, and does not count it."""
+    asked = asked_to_replace(now)
+    return asked is not None and (asked.node_id, asked.directory_id) == (entry.node_id, entry.directory_id)
 
 
 def _lost(now: Situation) -> bool:
@@ -264,9 +274,9 @@ def _adding(now: Situation, ledger: Ledger, entry: Entry, gate: headroom.Gate, f
     return Verdict(ledger=ledger.with_step(step), actions=(action,), findings=tuple(findings))
 
 
-def _removing(now: Situation, ledger: Ledger, voter: Voter, reason: str) -> Verdict:
+def _removing(now: Situation, ledger: Ledger, voter: Voter, reason: str, *, begins: bool = False) -> Verdict:
     step = _step(now, StepKind.REMOVE_VOTER, voter.node_id, voter.directory_id)
-    action = RemoveVoter(voter.node_id, voter.directory_id, step, reason)
+    action = RemoveVoter(voter.node_id, voter.directory_id, step, reason, begins)
     finding = _note("RemovingVoter", voter.node_id, reason)
     return Verdict(ledger=ledger.with_step(step), actions=(action,), findings=(finding,))
 

@@ -18,6 +18,7 @@ from kraft_operator.metrics import Metrics
 from kraft_operator.observed import Brokers, Quorum
 from kraft_operator.quorum import Addresses, KafkaChanges
 from kraft_operator.reconcile import Reconciler
+from kraft_operator.replacements import LeaseAccount
 from kraft_operator.settings import Settings
 from support.operator_world import resource
 
@@ -92,9 +93,10 @@ class Held:
 def reconciler(store: Store, holder: Held) -> Reconciler:
     drawn = iter(f"id-{number}" for number in range(100))
     any_store: Any = store
+    account = LeaseAccount(any_store, "ops", "none", 0)
     return Reconciler(
-        any_store, Silence(), holder, Settings("a", "ops"), Metrics(), lambda: next(drawn), Recorder(any_store, "a")
-    )
+        any_store, Silence(), holder, account, Settings("a", "ops"), Metrics(), lambda: next(drawn), Recorder(any_store, "a")
+    )  # fmt: skip
 
 
 @pytest.fixture
