@@ -6,6 +6,7 @@ batch before it ended, because no leader began that epoch, or because the other 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from metadata_pipeline.audit.findings import Finding
@@ -36,8 +37,8 @@ WHERE (epoch < before OR (epoch > before AND NOT is_control)) AND NOT epoch <=> 
 """Who comes after a damaged number and goes on as it was before is not accused."""
 
 _UNEQUAL: Final = """
-SELECT b.cluster_id, b.node_id, b.directory_id, b.file, b.position, b.base_offset AS offset, b.epoch, b.crc, b.last_offset, g.crcs, g.epochs
-FROM audit_batches b
+SELECT b.cluster_id, b.node_id, b.directory_id, b.file, b.position, b.base_offset AS offset, b.epoch, b.crc, b.after
+FROM (SELECT *, lead(epoch) OVER (PARTITION BY cluster_id, node_id, directory_id, file ORDER BY position) AS after FROM audit_batches) b
 JOIN (SELECT cluster_id, base_offset, collect_set(crc) AS crcs, collect_set(epoch) AS epochs
       FROM audit_batches WHERE kind = 'log' AND crc_ok AND crc IS NOT NULL
       GROUP BY cluster_id, base_offset HAVING size(crcs) > 1 OR size(epochs) > 1) g
@@ -64,11 +65,11 @@ def compare(spark: Any, batches: Any) -> list[Finding]:
         )
         for row in rows
     ]
-    return findings + _unequal(spark.sql(_UNEQUAL).limit(20 * MOST).collect())
+    return findings + unequal(spark.sql(_UNEQUAL).limit(20 * MOST).collect())
 
 
-def _unequal(rows: list[Any]) -> list[Finding]:
-    """Batches of one offset that are not the same on all disks, judged by what most of them say."""
+def unequal(rows: Sequence[Any]) -> list[Finding]:
+    """Batches of one offset that are not the same on all disks, judged by what most of them say. Pure: rows of `_UNEQUAL`."""
     groups: dict[tuple[str, int], list[Any]] = {}
     for row in rows:
         groups.setdefault((row["cluster_id"], row["offset"]), []).append(row)
@@ -94,9 +95,11 @@ def _unequal(rows: list[Any]) -> list[Finding]:
 
 
 def _odd_one(row: Any, group: list[Any]) -> tuple[str, str] | None:
-    """Different epochs alone are no fault: uncommitted suffixes differ. The same bytes with two epochs are, and so is one epoch with two contents."""
+    """Different epochs alone are no fault: uncommitted suffixes differ. One epoch with two contents is, and so are the same bytes with two epochs,
+    unless the disk goes on in its own: two leaders may write the same in one millisecond.
+    """
     same_bytes = [other for other in group if other["crc"] == row["crc"] and other["epoch"] != row["epoch"]]
-    if same_bytes:
+    if same_bytes and row["after"] != row["epoch"]:
         votes = sum(other["epoch"] == row["epoch"] and other["crc"] == row["crc"] for other in group)
         if votes <= len(same_bytes):
             others = ", ".join(f"node {other['node_id']} has {other['epoch']}" for other in same_bytes)

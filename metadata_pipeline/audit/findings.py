@@ -6,7 +6,8 @@ such as a follower that lags or a batch that was being written. An audit of heal
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 Severity = Literal["error", "warning", "note"]
@@ -33,6 +34,8 @@ KINDS: Final[dict[str, tuple[Severity, str]]] = {
     "read twice": ("note", "the same file of the same disk lies in two places"),
 }
 """Severity and meaning of each kind."""
+OF_ONE_BATCH: Final = frozenset(("bit rot", "damaged offset", "damaged epoch", "divergence"))
+"""Kinds of which a batch can be accused for several reasons."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -49,6 +52,17 @@ class Finding:
     @property
     def severity(self) -> Severity:
         return KINDS[self.kind][0]
+
+
+def merged(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Errors first, then by place. What several rules say of one batch of one disk is one finding."""
+    found: dict[tuple[object, ...], Finding] = {}
+    for each in sorted(set(findings), key=lambda it: (*sort_key(it), it.detail)):
+        place = (each.cluster, each.kind, each.node, each.directory, each.file, each.position, each.offset)
+        key = place if each.kind in OF_ONE_BATCH else (*place, each.detail)
+        before = found.get(key)
+        found[key] = each if before is None else replace(before, detail=f"{before.detail}; {each.detail}")
+    return tuple(found.values())
 
 
 FINDINGS_DDL: Final = "cluster_id string, severity string, kind string, node_id int, directory_id string, file string, position bigint, offset bigint, detail string"

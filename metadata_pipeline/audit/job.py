@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from metadata_pipeline.audit import batches, copies, history, snapshots
-from metadata_pipeline.audit.findings import FINDINGS_DDL, Finding, row_of, sort_key
+from metadata_pipeline.audit.findings import FINDINGS_DDL, Finding, merged, row_of
 from metadata_pipeline.lake.commits import CommitConflict, write_commit
 from metadata_pipeline.lake.entries import Commit
 from metadata_pipeline.lake.state import LakeState
@@ -52,7 +52,7 @@ def audit(lake: str | os.PathLike[str], spark: Any) -> Audited:
             *history.check(spark),
             *_explained_by_nothing_else(snapshots.compare(spark), unequal),
         ]
-        findings = tuple(sorted(set(found), key=sort_key))
+        findings = merged(found)
         frame = spark.createDataFrame([row_of(it) for it in findings], FINDINGS_DDL).coalesce(1)
         files = write_frame(home, "findings", uuid.uuid4().hex, frame)
     replaced = tuple(live.file.path for live in state.of("findings"))

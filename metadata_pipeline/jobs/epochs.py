@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from bisect import bisect_right
-from typing import Any
+from collections.abc import Sequence
+from math import inf
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +14,12 @@ from metadata_pipeline.copies import Run, Voter, VoterSet
 from metadata_pipeline.sources.columns import held, numbers
 from metadata_pipeline.sources.segments import Segment
 
-_NO_DIRECTORY = "AAAAAAAAAAAAAAAAAAAAAA"
+_NO_DIRECTORY: Final = "AAAAAAAAAAAAAAAAAAAAAA"
+UNTOLD: Final = 1.5
+"""What it costs, in batches, that an epoch begins without a control batch."""
+AMID: Final = 0.25
+MOST_STRETCHES: Final = 256
+"""So many are weighed together: a quorum that changes its leader with every batch must not cost the square of its log."""
 
 
 def add_runs(runs: list[Run], batches: pa.RecordBatch) -> int:
@@ -51,36 +57,60 @@ def _forget_a_fall(runs: list[Run], batches: pa.RecordBatch) -> None:
 
 
 def _credible(before: int | None, batches: pa.RecordBatch) -> Any:
-    """Which batches have an epoch to believe: the most that never fall, without an epoch that one batch alone has and no leader began."""
+    """Which batches have an epoch to believe."""
     epochs = held(batches["epoch"])
     if (epochs == epochs[0]).all() and before in (None, epochs[0]):
         return np.ones(len(epochs), bool)
     control = held(batches["is_control"])
-    _, which, counts = np.unique(epochs, return_inverse=True, return_counts=True)
-    told = control | (counts[which] > 1) | (epochs == before)
-    told[0] = told[0] or before is None
-    keep = np.zeros(len(epochs), bool)
-    places = np.flatnonzero(told & (epochs >= (before or 0)))
-    if len(places):
-        keep[places[longest_rise(epochs[places].tolist())]] = True
-    return keep
+    breaks = np.flatnonzero((epochs[1:] != epochs[:-1]) | control[1:] | control[:-1]) + 1
+    firsts = np.concatenate([[0], breaks])
+    sizes = np.diff(np.append(firsts, len(epochs))).tolist()
+    stretches = list(zip(epochs[firsts].tolist(), control[firsts].tolist(), sizes, strict=True))
+    keep: list[bool] = []
+    for first in range(0, len(stretches), MOST_STRETCHES):
+        some = stretches[first : first + MOST_STRETCHES]
+        believed = most_credible(before, some)
+        keep += [index in believed for index in range(len(some))]
+        before = some[max(believed)][0] if believed else before
+    return np.repeat(keep, sizes)
 
 
-def longest_rise(numbers: list[int]) -> list[int]:
-    """Indices of a longest subsequence that never falls."""
-    ends: list[int] = []
-    ends_at: list[int] = []
-    came_from: list[int] = []
-    for index, number in enumerate(numbers):
-        place = bisect_right(ends, number)
-        came_from.append(ends_at[place - 1] if place else -1)
-        ends[place : place + 1] = [number]
-        ends_at[place : place + 1] = [index]
-    found, at = [], ends_at[-1]
-    while at >= 0:
-        found.append(at)
-        at = came_from[at]
-    return found[::-1]
+def most_credible(before: int | None, stretches: Sequence[tuple[int, bool, int]]) -> set[int]:
+    """Which stretches (epoch, control batch, number of batches) tell the likeliest story: the most batches whose epochs never fall, and grow with a
+    control batch alone.
+
+    One that grows without a control batch lost it: that is believed of two batches, not of one. Where the batch before is a control batch that is not
+    believed, it was the beginning. A control batch amid an epoch (of voters) is likelier a beginning whose epoch is true.
+    """
+    best: list[tuple[float, int]] = []
+    for at, (epoch, control, size) in enumerate(stretches):
+        begun = at > 0 and stretches[at - 1][1]
+        ways = [(0.0 if before is None else -_cost(before, epoch, told=control or begun, control=control), -1)]
+        ways += [
+            (
+                best[old][0]
+                - _cost(stretches[old][0], epoch, told=control or (begun and old < at - 1), control=control),
+                old,
+            )
+            for old in range(at)
+        ]
+        score, came_from = max(ways)
+        best.append((score + size, came_from))
+    believed: set[int] = set()
+    at = max(range(len(best)), key=lambda it: best[it][0])
+    while at >= 0 and best[at][0] > 0:
+        believed.add(at)
+        at = best[at][1]
+    return believed
+
+
+def _cost(old: int, epoch: int, *, told: bool, control: bool) -> float:
+    """What it takes to believe an epoch behind another one. `told`: whether there was a control batch to begin it."""
+    if epoch < old:
+        return inf
+    if epoch == old:
+        return AMID if control else 0.0
+    return 0.0 if told else UNTOLD
 
 
 def voters_in(row: dict[str, Any], segment: Segment) -> VoterSet | None:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metadata_pipeline.copies import Run
-from metadata_pipeline.jobs.epochs import add_runs, longest_rise
+from metadata_pipeline.jobs.epochs import add_runs
 
 
 def batches(*rows: tuple[int, bool], start: int = 0) -> pa.RecordBatch:
@@ -54,14 +54,29 @@ def test_a_damaged_epoch_at_the_end_of_a_chunk_is_forgotten_when_the_next_one_co
     assert runs_of(batches(*first), batches(*[(1, False)] * 20, start=6)) == [Run(0, 5, 1), Run(6, 26, 1)]
 
 
-@given(st.lists(st.integers(0, 5), min_size=1, max_size=12))
+def test_an_epoch_that_lost_its_beginning_is_believed() -> None:
+    """The control batch has bit rot and is not among the undamaged ones."""
+    assert runs_of(batches(*[(1, False)] * 3, *[(2, False)] * 2)) == [Run(0, 3, 1), Run(3, 5, 2)]
+
+
+def test_voters_that_change_amid_an_epoch_begin_none() -> None:
+    assert runs_of(batches((2, False), (2, True), (2, False), (3, True), (3, True))) == [Run(0, 3, 2), Run(3, 5, 3)]
+
+
+THREE = [(epoch, first) for epoch in (1, 2, 3) for first in (True, False, False)]
+
+
+@given(st.integers(1, len(THREE) - 2), st.integers(-1, 6))
 @settings(deadline=None)
-def test_the_longest_rise_is_longest(numbers: list[int]) -> None:
-    found = longest_rise(numbers)
-    values = [numbers[index] for index in found]
-    assert values == sorted(values)
-    assert found == sorted(set(found))
-    best = [1] * len(numbers)
-    for index, number in enumerate(numbers):
-        best[index] = 1 + max((best[one] for one in range(index) if numbers[one] <= number), default=0)
-    assert len(found) == max(best)
+def test_no_damaged_epoch_is_believed_and_no_other_is_doubted(at: int, number: int) -> None:
+    """Whatever number stands in one batch, were it that of the epoch before or behind."""
+    broken = [(number, control) if index == at else (epoch, control) for index, (epoch, control) in enumerate(THREE)]
+    runs = runs_of(batches(*broken))
+    held = {offset: run.epoch for run in runs for offset in range(run.start, run.end)}
+    wanted = {offset: epoch for offset, (epoch, _) in enumerate(THREE) if offset != at or number == epoch}
+    assert held == wanted
+
+
+def test_a_quorum_that_changes_its_leader_all_the_time_is_believed() -> None:
+    story = [(epoch, control) for epoch in range(1, 900) for control in (True, False)]
+    assert runs_of(batches(*story)) == [Run(2 * epoch - 2, 2 * epoch, epoch) for epoch in range(1, 900)]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from metadata_pipeline.audit.batches import unequal
 from metadata_pipeline.audit.copies import judge
-from metadata_pipeline.audit.findings import KINDS
+from metadata_pipeline.audit.findings import KINDS, Finding, merged
 from metadata_pipeline.canon.from_lake import SnapshotFile
 from metadata_pipeline.canon.model import Canon
 from metadata_pipeline.canon.stretches import Stretch, stretches
@@ -104,3 +105,35 @@ def test_what_could_not_be_read_is_a_finding_with_its_place() -> None:
 def test_every_kind_of_finding_has_a_severity_and_a_meaning() -> None:
     assert {severity for severity, _ in KINDS.values()} == {"error", "warning", "note"}
     assert all(meaning for _, meaning in KINDS.values())
+
+
+def row(node: int, epoch: int, after: int | None, crc: int = 7) -> dict[str, object]:
+    """A batch at offset 27 of a disk, and the epoch of the batch behind it."""
+    place = {
+        "cluster_id": "c",
+        "node_id": node,
+        "directory_id": f"d{node}",
+        "file": name(0),
+        "position": 90,
+        "offset": 27,
+    }
+    return {**place, "epoch": epoch, "crc": crc, "after": after}
+
+
+def accused(*rows: dict[str, object]) -> list[tuple[str, int | None]]:
+    return [(it.kind, it.node) for it in unequal(rows)]
+
+
+def test_equal_bytes_with_another_epoch_are_damage_where_the_disk_does_not_go_on_in_it() -> None:
+    """Two leaders may begin their epochs at one offset and in one millisecond: each disk then goes on in its own."""
+    assert accused(row(1, 3, 3), row(2, 4, 4), row(3, 3, 3)) == []
+    assert accused(row(1, 3, 3), row(2, 67, 3), row(3, 3, 3)) == [("damaged epoch", 2)]
+    assert accused(row(1, 3, 3), row(2, 67, None)) == [("damaged epoch", 2)]
+
+
+def test_what_two_rules_say_of_one_batch_is_one_finding() -> None:
+    one, other = (Finding("c", "damaged epoch", 2, "d", "f", 90, 27, detail) for detail in ("first", "second"))
+    elsewhere = Finding("c", "damaged epoch", 2, "d", "f", 180, 28, "third")
+    late = Finding("c", "uncommitted", 1, "d", None, None, 30, "a note")
+    found = merged([late, other, elsewhere, one, one])
+    assert [(it.position, it.detail) for it in found] == [(90, "first; second"), (180, "third"), (None, "a note")]
