@@ -75,3 +75,15 @@ class Settings:
     """Deadline of one call that changes something; must be shorter than what is left of the Lease."""
     lease: LeaseTimes = LeaseTimes()
     failpoints: Failpoints = field(default_factory=Failpoints)
+
+    def __post_init__(self) -> None:
+        """With a Lease that never has time for a call left the operator would lead, and never act."""
+        duration, deadline, retry = self.lease.duration, self.lease.renew_deadline, self.lease.retry_period
+        if not duration > deadline > retry > 0:
+            raise BadSetting(
+                f"lease seconds {duration:g} {deadline:g} {retry:g}: DURATION has to be longer than RENEW, and RENEW than RETRY"
+            )
+        if deadline - retry <= self.call_timeout:
+            raise BadSetting(
+                f"lease seconds {duration:g} {deadline:g} {retry:g}: RENEW has to be longer than RETRY and the {self.call_timeout:g} s of one call together"
+            )

@@ -24,8 +24,8 @@ def test_a_pod_is_told_by_its_environment_and_a_person_by_the_command_line() -> 
     )
     assert found.identity.startswith("op-1_")
     assert (found.lease_namespace, found.namespaces, found.operator_image) == ("ops", ("a", "b"), "i:1")
-    found = settings_from(["--namespace", "c", "--lease-seconds", "3", "2", "1"], {"WATCH_NAMESPACES": "a"})
-    assert (found.namespaces, found.lease) == (("c",), LeaseTimes(3, 2, 1))
+    found = settings_from(["--namespace", "c", "--lease-seconds", "30", "20", "3"], {"WATCH_NAMESPACES": "a"})
+    assert (found.namespaces, found.lease) == (("c",), LeaseTimes(30, 20, 3))
 
 
 def test_two_processes_of_one_pod_name_are_two_holders() -> None:
@@ -37,6 +37,12 @@ def test_two_processes_of_one_pod_name_are_two_holders() -> None:
 def test_a_failpoint_that_is_not_understood_is_named(text: str) -> None:
     with pytest.raises(BadSetting, match="failpoint"):
         Failpoints.parse(text)
+
+
+@pytest.mark.parametrize("times", ["10 10 2", "10 2 8", "15 10 0", "4 3 1", "9 6 1"])
+def test_a_lease_that_leaves_no_time_for_a_call_is_named(times: str) -> None:
+    with pytest.raises(BadSetting, match=rf"lease seconds {times}: .* has to be longer"):
+        settings_from(["--lease-seconds", *times.split()], {})
 
 
 def test_without_failpoints_nothing_happens_at_a_failpoint() -> None:
