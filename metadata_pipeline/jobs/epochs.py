@@ -114,10 +114,12 @@ def _cost(old: int, epoch: int, *, told: bool, control: bool) -> float:
 
 
 def voters_in(row: dict[str, Any], segment: Segment) -> VoterSet | None:
-    """The voter set that a control record names. In a snapshot it is the one in force at the snapshot's end."""
+    """The voter set that a control record names. In a snapshot it is the one in force at the snapshot's end. A malformed record names none."""
     if row["type"] not in ("VotersRecord", "LeaderChangeMessage") or row["extra"] is None:
         return None
     told = json.loads(row["extra"])
+    if told.get("voters") is None:
+        return None
     offset, epoch = row["offset"], row["epoch"]
     if segment.kind == "snapshot":
         offset, epoch = (segment.snapshot_offset or 0) - 1, segment.snapshot_epoch or 0

@@ -9,8 +9,12 @@ from __future__ import annotations
 
 import base64
 import json
+from pathlib import Path
 from typing import Final
 
+import pyarrow.parquet as pq
+
+from controller_runtime.metadata.features import VersionedRecord
 from controller_runtime.metadata.records import encode_record
 from controller_runtime.protocol.compression import Compression
 from controller_runtime.protocol.messages.config_record import ConfigRecord
@@ -37,11 +41,33 @@ def _config(kind: int, name: str, value: str) -> bytes:
     return encode_record(ConfigRecord(resource_type=kind, resource_name="r", name=name, value=value), 0)
 
 
-def _values() -> list[bytes]:
-    scram = UserScramCredentialRecord(
+def _scram() -> UserScramCredentialRecord:
+    return UserScramCredentialRecord(
         name="user", mechanism=1, salt=canary("salt").encode(), stored_key=canary("stored").encode(),
         server_key=canary("server").encode(), iterations=4096,
     )  # fmt: skip
+
+
+def secret_records() -> list[VersionedRecord]:
+    """What a healthy log may hold: they can be committed, and so come into tables."""
+    token = canary("committed-token")
+    configs = (
+        (2, "no.such.topic.config", canary("committed-topic")), (2, "retention.ms", OPEN),
+        (4, "ssl.keystore.password", canary("committed-password")), (4, "my.plugin.secret", canary("committed-plugin")),
+        (16, "unknown", canary("committed-metrics")), (32, "unknown", canary("committed-group")),
+    )  # fmt: skip
+    return [
+        (_scram(), 0),
+        (DelegationTokenRecord(owner="User:a", requester="User:a", token_id=token), 0),
+        *(
+            (ConfigRecord(resource_type=kind, resource_name="r", name=name, value=value), 0)
+            for kind, name, value in configs
+        ),
+    ]
+
+
+def _values() -> list[bytes]:
+    scram = _scram()
     token = canary("token")
     noop = encode_record(NoOpRecord(), 0)
     return [
@@ -103,6 +129,17 @@ def canaries_in(data: bytes) -> list[str]:
                 found.append(secret.decode())
                 break
     return found
+
+
+def canaries_below(folder: Path) -> list[str]:
+    """Those in any file, and in the rows of any Parquet file, which are compressed there."""
+    found: set[str] = set()
+    for path in folder.rglob("*"):
+        if path.is_file():
+            found.update(canaries_in(path.read_bytes()))
+            if path.suffix == ".parquet":
+                found.update(canaries_in(repr(pq.read_table(path, partitioning=None).to_pylist()).encode()))
+    return sorted(found)
 
 
 def _forms(secret: bytes) -> list[bytes]:

@@ -13,7 +13,9 @@ import pytest
 from metadata_pipeline.canon.from_lake import evidence
 from metadata_pipeline.jobs.ingest import Ingested, ingest, lake_state
 from metadata_pipeline.problems import PipelineError
+from support.canaries import canaries_below, canaries_in, canary_log
 from support.log_fleet import Disk, History, disks, topic
+from support.pipeline_logs import log_directory
 
 
 def history(topics: int = 10) -> History:
@@ -191,3 +193,17 @@ def test_a_damaged_batch_is_a_row_and_what_follows_is_read(tmp_path: Path) -> No
         (lost.end, log.end),
     ]
     assert len(copy.pieces) == 1
+
+
+def test_a_log_full_of_faults_and_secrets_is_read_beside_a_healthy_one_and_tells_none(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Records that are no records, in sound batches: also control records that should name voters."""
+    root, lake, log = tmp_path / "fleet", tmp_path / "lake", history()
+    disks(root, "fleet-a", (1,))[1].write(log)
+    log_directory(root / "broken", canary_log(), cluster="broken", node=9)
+    done = run(root, lake)
+    assert sum(node == 1 for node, _ in offsets(lake)) == log.end
+    assert [it.fault for it in done.troubles] == ["torn"]
+    assert canaries_below(lake) == []
+    assert canaries_in((repr(done) + "".join(capfd.readouterr())).encode()) == []
