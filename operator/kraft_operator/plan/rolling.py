@@ -8,6 +8,8 @@ while every other broker serves and no partition of it would lose its last repli
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from kraft_operator.actions import RestartPod
 from kraft_operator.api.spec import Role, RolloutStrategy
 from kraft_operator.ledger import Formation, Step, StepKind
@@ -30,10 +32,10 @@ def roll_pods(now: Situation) -> Verdict:
         return _held("RestartPending", message)
     if now.ledger.formation is not Formation.FORMED or now.stepped:
         return _held("RolloutInProgress", f"{names} still run an older revision; another step comes first")
-    waiting = {pod.name: why for pod in outdated if (why := waits_for(now, pod)) is not None}
+    waiting = _waiting(now, outdated)
     free = [pod for pod in outdated if pod.name not in waiting]
     if not free:
-        return _held("RestartDeferred", "; ".join(f"{name} waits: {why}" for name, why in sorted(waiting.items())))
+        return _held("RestartDeferred", _by_reason(waiting))
     chosen = min(free, key=lambda pod: restart_order(pod, now.observed.quorum.leader_id))
     gate = _gate(now, chosen)
     if not gate.open:
@@ -45,6 +47,23 @@ def roll_pods(now: Situation) -> Verdict:
         actions=(action,),
         findings=(Finding(Topic.ROLLOUT, "RolloutInProgress", f"{chosen.name} is restarted; outdated: {names}"),),
     )
+
+
+def _waiting(now: Situation, outdated: list[Pod]) -> dict[str, str]:
+    """Whose restart waits for another pod's, and why. Brokers wait with the controllers, but one that is not ready costs nothing."""
+    waiting = {pod.name: why for pod in outdated if (why := waits_for(now, pod)) is not None}
+    controllers = [pod.name for pod in outdated if pod.role == Role.CONTROLLER.value and pod.name in waiting]
+    if controllers and not now.bad:
+        later = [pod.name for pod in outdated if pod.role == Role.BROKER.value and pod.ready]
+        waiting |= {name: "controllers come first" for name in later if name not in waiting}
+    return waiting
+
+
+def _by_reason(waiting: Mapping[str, str]) -> str:
+    names: dict[str, list[str]] = {}
+    for name, why in sorted(waiting.items()):
+        names.setdefault(why, []).append(name)
+    return "; ".join(f"{', '.join(who)} {'wait' if who[1:] else 'waits'}: {why}" for why, who in names.items())
 
 
 def _last_of_it(now: Situation, revisions: dict[int, str]) -> Verdict:
