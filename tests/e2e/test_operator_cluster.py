@@ -204,12 +204,6 @@ def test_the_highest_broker_leaves_only_when_it_holds_no_replica(story: Story, r
     assert story.events("BrokerUnregistered")
 
 
-def voters(story: Story) -> dict[int, tuple[str, str]]:
-    """Node id to directory id and state, as the status has them."""
-    found = story.resource()["status"]["quorum"].get("voters") or []
-    return {each["nodeID"]: (each["directoryID"], each["state"]) for each in found}
-
-
 def test_a_voter_that_lost_its_volume_is_replaced_under_a_new_identity(
     story: Story, running: OperatorProcess, sampled: Callable[[str], None]
 ) -> None:
@@ -218,7 +212,7 @@ def test_a_voter_that_lost_its_volume_is_replaced_under_a_new_identity(
     story.delete_pod(f"{story.name}-controller-2-0")
 
     def redundant() -> bool:
-        now = voters(story)
+        now = story.voters()
         return len(now) == 3 and now[2][0] != before[2] and all(state == "Live" for _, state in now.values())
 
     eventually("three live voters, the third with a new directory", redundant, 240)
@@ -232,17 +226,17 @@ def test_a_voter_that_lost_its_volume_is_replaced_under_a_new_identity(
 
 
 def test_controllers_scale_up_and_down_by_one_voter_at_a_time(story: Story, running: OperatorProcess) -> None:
-    before = {each: directory for each, (directory, _) in voters(story).items()}
+    before = {each: directory for each, (directory, _) in story.voters().items()}
     story.apply(controllers={**story.spec["controllers"], "replicas": 5})
-    eventually("five live voters", lambda: [each for _, each in voters(story).values()] == ["Live"] * 5)
+    eventually("five live voters", lambda: [each for _, each in story.voters().values()] == ["Live"] * 5)
     story.await_ready()
     story.apply(controllers={**story.spec["controllers"], "replicas": 3})
-    eventually("three voters", lambda: set(voters(story)) == {0, 1, 2})
+    eventually("three voters", lambda: set(story.voters()) == {0, 1, 2})
     eventually(
         "the others' pods are gone", lambda: len(story.pods()) == 3 + story.resource()["status"]["brokers"]["replicas"]
     )
     story.await_ready()
-    assert {each: directory for each, (directory, _) in voters(story).items()} == before
+    assert {each: directory for each, (directory, _) in story.voters().items()} == before
 
 
 def test_a_changed_configuration_is_rolled_one_pod_at_a_time(story: Story, running: OperatorProcess) -> None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -28,6 +27,7 @@ from kraft_operator.kube import (
 )
 from support.balancer import balancer
 from support.devcluster import why_not_here
+from support.hanging import hanging
 from support.kubernetes import ROOT, Kubernetes
 from support.operator_process import Images, OperatorProcess, Story, default_spec, eventually, operator
 from support.outside import outside
@@ -39,6 +39,7 @@ pytestmark = [
     pytest.mark.skipif(bool(why_not_here()), reason=why_not_here()),
 ]
 
+ROOM = "example.test/room"
 COUNTS = (3, 5) if os.environ.get("QUORATE_SOAK") else (3,)
 
 
@@ -180,6 +181,40 @@ def uids(story: Story, kind: Any) -> dict[str, str]:
     return {each["metadata"]["name"]: each["metadata"]["uid"] for each in found}
 
 
+# failure domains
+
+
+def test_a_domain_that_holds_a_majority_of_the_voters_is_named_and_the_cluster_stays_ready(
+    story: Story, running: OperatorProcess
+) -> None:
+    hosts = [pod["spec"]["nodeName"] for name, pod in sorted(story.pods().items()) if "-controller-" in name]
+    label = story.kubernetes.kubectl
+    before = uids(story, POD)
+    try:
+        story.apply(controllers={**story.spec["controllers"], "failureDomains": {"key": ROOM}})
+        found = story.await_condition("FailureDomainsSatisfied", "False", "DomainUnknown")
+        assert ROOM in found["message"]
+        for host in set(hosts):
+            label("label", "node", host, f"{ROOM}={host}")
+        apart = len(set(hosts)) == len(hosts)
+        story.await_condition("FailureDomainsSatisfied", "True" if apart else "False")
+        assert {each["name"] for each in story.resource()["status"]["quorum"]["domains"]} == set(hosts)
+        for host in set(hosts[:2]):
+            label("label", "--overwrite", "node", host, f"{ROOM}=cellar")
+        found = story.await_condition("FailureDomainsSatisfied", "False", "CommitMajorityInOneDomain")
+        assert "cellar holds 2 of 3 voters (controllers 0, 1)" in found["message"]
+        assert story.condition("Ready")["status"] == "True"
+        assert story.events("CommitMajorityInOneDomain")
+    finally:
+        for host in set(hosts):
+            label("label", "node", host, f"{ROOM}-")
+        story.apply(
+            controllers={key: each for key, each in story.spec["controllers"].items() if key != "failureDomains"}
+        )
+    story.await_ready()
+    assert uids(story, POD) == before
+
+
 # evictions
 
 
@@ -214,7 +249,7 @@ def test_a_controller_that_hangs_and_still_counts_as_ready_gives_no_right_to_tak
     scaled(story, count)
     headroom = count - 1 - majority(count)
     victim = follower(story)
-    with hanging(story, victim):
+    with hanging(story.pods()[victim]["metadata"]["uid"]):
         await_budget(story, stay=count - headroom, may_go=headroom)
         assert victim in ready(story), "it has to be Ready all the while, or this proves nothing"
         gone = evicted(story)
@@ -306,32 +341,3 @@ def dead(story: Story, name: str) -> Iterator[None]:
         yield
     finally:
         story.kubernetes.kubectl("uncordon", host)
-
-
-@contextmanager
-def hanging(story: Story, name: str) -> Iterator[None]:
-    """Its process is stopped; the kernel still accepts connections, so its probes pass."""
-    pids = processes_of(story.pods()[name]["metadata"]["uid"])
-    assert pids, f"no process of {name} was found on this machine"
-    for pid in pids:
-        os.kill(pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        for pid in pids:
-            if Path(f"/proc/{pid}").exists():
-                os.kill(pid, signal.SIGCONT)
-
-
-def processes_of(pod_uid: str) -> list[int]:
-    """Of the node itself: whatever runs in the pod's control group and is no sandbox."""
-    found = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            mine = pod_uid in (folder / "cgroup").read_text()
-            program = (folder / "comm").read_text().strip()
-        except OSError:
-            continue
-        if mine and program not in ("pause", "tini"):
-            found.append(int(folder.name))
-    return found

@@ -6,27 +6,19 @@ nothing is formatted and nothing removed; put back, all is there. (A lost Kubern
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
-import signal
-import subprocess
-import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
 
 import pytest
 
-from kraft_operator.kube import CLAIM, VOLUME
 from support.devcluster import why_not_here
-from support.kubernetes import ROOT, Kubernetes
-from support.operator_process import DEVCLUSTER, Images, OperatorProcess, Story, eventually, operator, pool
-from support.outside import last_child
+from support.kubernetes import Kubernetes
+from support.operator_process import Images, OperatorProcess, Story, eventually, operator, pool
 from support.saboteur import saboteur
+from support.topic_client import nothing_is_lost, topic_client
 
 pytestmark = [
     pytest.mark.e2e,
@@ -37,30 +29,6 @@ pytestmark = [
 
 SECONDS = 60
 """Until redundant again, counted from the loss, on a quiet machine; a test waits for longer and prints what it saw."""
-CLIENT = """
-import asyncio, sys
-from controller_runtime.admin.client import AdminClient, AdminError, ApiError
-from controller_runtime.admin.results import NewTopic
-async def main():
-    servers, prefix = sys.argv[1], sys.argv[2]
-    number = 0
-    while True:
-        name = f"{prefix}-{number}"
-        try:
-            async with AdminClient(bootstrap_servers=servers, timeout_seconds=5) as admin:
-                while True:
-                    name = f"{prefix}-{number}"
-                    found = (await admin.create_topics([NewTopic(name, 1, 1)]))[name]
-                    if not isinstance(found, ApiError) or "EXISTS" in str(found):
-                        print(name, flush=True)
-                        number += 1
-                    else:
-                        raise found
-        except (AdminError, ApiError, OSError, TimeoutError) as error:
-            print(repr(error), file=sys.stderr, flush=True)
-            await asyncio.sleep(0.2)
-asyncio.run(main())
-"""
 
 
 @pytest.fixture(scope="module")
@@ -77,66 +45,16 @@ def running(story: Story, images: Images, tmp_path_factory: pytest.TempPathFacto
         yield process
 
 
-@contextmanager
-def client(story: Story, prefix: str, folder: Path) -> Iterator[list[str]]:
-    """Creates topics one after the other, for ever; the names whose creation was acknowledged."""
-    # From here pods are reached and Services are not: there is no route to their addresses.
-    broker = f"{story.name}-b-100-0.{story.name}-nodes.{story.namespace}.svc.cluster.local:9092"
-    command = [*DEVCLUSTER, "in", sys.executable, "-c", CLIENT, broker, prefix]
-    environment = {**os.environ, "PYTHONPATH": f"{ROOT}:{os.environ.get('PYTHONPATH', '')}"}
-    errors = folder / f"{prefix}.err"
-    with errors.open("wb") as log:
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, cwd=ROOT, env=environment)
-    assert process.stdout is not None
-    lines, names = process.stdout, list[str]()
-    reader = threading.Thread(target=_collect, args=(lines, names), daemon=True)
-    reader.start()
-    try:
-        eventually("the client writes", lambda: len(names) >= 3)
-        yield names
-    except AssertionError as error:
-        error.add_note(f"{len(names)} acknowledged; the client said:\n{errors.read_text()[-1500:]}")
-        raise
-    finally:
-        os.kill(last_child(process.pid), signal.SIGTERM)  # the wrappers end with what they started
-        process.wait(30)
-        reader.join(10)
-        lines.close()
-
-
-def _collect(lines: IO[str], names: list[str]) -> None:
-    for line in lines:
-        names.append(line.strip())
-
-
-def topics(story: Story) -> set[str]:
-    tool = ("/opt/kafka/bin/kafka-topics.sh", "--bootstrap-server", f"{story.name}-bootstrap:9092", "--list")
-    return set(story.kafka(*tool).split())
-
-
-def nothing_is_lost(story: Story, names: list[str], before: int) -> None:
-    """And the client got on after the loss."""
-    eventually("the client goes on", lambda: len(names) > before + 3)
-    acknowledged = set(names)
-    lost = acknowledged - topics(story)
-    assert not lost, f"{len(lost)} of {len(acknowledged)} acknowledged topics are not there: {sorted(lost)[:5]}"
-
-
-def voters(story: Story) -> dict[int, tuple[str, str]]:
-    found = story.resource()["status"]["quorum"].get("voters") or []
-    return {each["nodeID"]: (each["directoryID"], each["state"]) for each in found}
-
-
 def a_follower(story: Story) -> int:
     leader = story.resource()["status"]["quorum"]["leaderID"]
-    return max(each for each in voters(story) if each != leader)
+    return max(each for each in story.voters() if each != leader)
 
 
 def redundant_again(
     story: Story, node_id: int, before: str, began: float, sampled: Callable[[str], None], what: str
 ) -> None:
     def redundant() -> bool:
-        now = voters(story)
+        now = story.voters()
         return len(now) == 3 and now[node_id][0] != before and [state for _, state in now.values()] == ["Live"] * 3
 
     eventually("three live voters, one with a new directory", redundant, 4 * SECONDS)
@@ -148,16 +66,16 @@ def test_a_deleted_claim_and_its_data_are_replaced(
     story: Story, running: OperatorProcess, sampled: Callable[[str], None], tmp_path: Path
 ) -> None:
     node_id = a_follower(story)
-    before = voters(story)[node_id][0]
+    before = story.voters()[node_id][0]
     name = f"{story.name}-controller-{node_id}-0"
-    data = disk(story, node_id)
-    with client(story, "deleted", tmp_path) as names:
+    data = story.disk(node_id)
+    with topic_client(story, "deleted", tmp_path) as names:
         count, began = len(names), time.monotonic()
         story.delete_claim(f"data-{name}")
         story.delete_pod(name)
         redundant_again(story, node_id, before, began, sampled, "a claim deleted with its data")
         nothing_is_lost(story, names, count)
-    assert disk(story, node_id) != data
+    assert story.disk(node_id) != data
     eventually("its data is gone", lambda: not data.exists(), 60)
     story.await_ready()
 
@@ -166,9 +84,9 @@ def test_a_disk_emptied_in_place_is_replaced(
     story: Story, running: OperatorProcess, images: Images, sampled: Callable[[str], None], tmp_path: Path
 ) -> None:
     node_id = a_follower(story)
-    before = voters(story)[node_id][0]
+    before = story.voters()[node_id][0]
     name = f"{story.name}-controller-{node_id}-0"
-    with client(story, "emptied", tmp_path) as names:
+    with topic_client(story, "emptied", tmp_path) as names:
         with saboteur(story.kubernetes, story.namespace, f"data-{name}", images("operator")) as beside:
             count, began = len(names), time.monotonic()
             beside.empty()
@@ -182,19 +100,19 @@ def test_an_older_copy_of_a_disk_is_never_started_and_the_voter_is_replaced(
     story: Story, running: OperatorProcess, images: Images, sampled: Callable[[str], None], tmp_path: Path
 ) -> None:
     node_id = a_follower(story)
-    before = voters(story)[node_id][0]
+    before = story.voters()[node_id][0]
     name = f"{story.name}-controller-{node_id}-0"
-    with client(story, "copied", tmp_path) as names:
+    with topic_client(story, "copied", tmp_path) as names:
         with saboteur(story.kubernetes, story.namespace, f"data-{name}", images("operator")) as beside:
             copy = beside.take()
             gone = story.delete_pod(name)  # its log goes on, and the ledger hears how far it got
             story.await_pod(name, other_than=gone)
-            eventually("it is a live voter again", lambda: voters(story)[node_id] == (before, "Live"))
+            eventually("it is a live voter again", lambda: story.voters()[node_id] == (before, "Live"))
             count = len(names)
             eventually("much is written after the copy", lambda: len(names) > count + 20)
             gone = story.delete_pod(name)
             story.await_pod(name, other_than=gone)
-            eventually("it is a live voter again", lambda: voters(story)[node_id] == (before, "Live"))
+            eventually("it is a live voter again", lambda: story.voters()[node_id] == (before, "Live"))
             count, began = len(names), time.monotonic()
             beside.put(copy)
             story.delete_pod(name)
@@ -206,9 +124,9 @@ def test_an_older_copy_of_a_disk_is_never_started_and_the_voter_is_replaced(
 def test_two_exchanged_disks_stop_the_quorum_and_are_refused_until_they_are_put_back(
     story: Story, running: OperatorProcess, tmp_path: Path
 ) -> None:
-    pair = sorted(voters(story))[:2]
+    pair = sorted(story.voters())[:2]
     before = story.directories()
-    with client(story, "exchanged", tmp_path) as names:
+    with topic_client(story, "exchanged", tmp_path) as names:
         exchange(story, *pair)
         found = story.await_condition("StorageHealthy", "False", "ForeignVolume")
         assert re.search(r"the directory is of node [01], not [01]", found["message"]), found["message"]
@@ -216,7 +134,7 @@ def test_two_exchanged_disks_stop_the_quorum_and_are_refused_until_they_are_put_
         assert story.directories() == before
         count = len(names)
         exchange(story, *pair)
-        eventually("three live voters", lambda: [state for _, state in voters(story).values()] == ["Live"] * 3)
+        eventually("three live voters", lambda: [state for _, state in story.voters().values()] == ["Live"] * 3)
         nothing_is_lost(story, names, count)
     assert story.directories() == before
     story.await_ready()
@@ -224,17 +142,10 @@ def test_two_exchanged_disks_stop_the_quorum_and_are_refused_until_they_are_put_
 
 def exchange(story: Story, one: int, other: int) -> None:
     """Behind their claims, under the running pods; then both are started anew."""
-    first, second = disk(story, one), disk(story, other)
+    first, second = story.disk(one), story.disk(other)
     aside = first.with_name(first.name + ".aside")
     shutil.move(first, aside)
     shutil.move(second, first)
     shutil.move(aside, second)
     for node_id in (one, other):
         story.delete_pod(f"{story.name}-controller-{node_id}-0")
-
-
-def disk(story: Story, node_id: int) -> Path:
-    """Where a controller's volume lies on this machine."""
-    gateway = story.kubernetes.gateway
-    claim = gateway.get(CLAIM, story.namespace, f"data-{story.name}-controller-{node_id}-0")
-    return Path(gateway.get(VOLUME, None, claim["spec"]["volumeName"])["spec"]["local"]["path"])

@@ -9,58 +9,36 @@ from __future__ import annotations
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
-from kraft_operator.kube import CLAIM, OPERATION, VOLUME
+from kraft_operator.kube import CLAIM, OPERATION
 from kraft_operator.plugin.recover import recover
 from support.kubernetes import Kubernetes
-from support.operator_process import Images, Object, OperatorProcess, Story, eventually, operator, pool
+from support.operator_process import Images, Object, Story, eventually, pool
+from support.succession import Succession, succession
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(1500)]
 
 BIN = "/opt/kafka/bin"
 
 
-@pytest.fixture(scope="module")
-def story(kubernetes: Kubernetes, resource_definition: None, images: Images) -> Iterator[Story]:
+@pytest.fixture(scope="module", params=["runtime", "apache-kafka"])
+def story(
+    kubernetes: Kubernetes, resource_definition: None, images: Images, request: pytest.FixtureRequest
+) -> Iterator[Story]:
+    """The same story with the bundled runtime, and with Apache Kafka's own."""
     with kubernetes.namespace("op-recover") as namespace:
-        yield Story(kubernetes, namespace, images("runtime"))
-
-
-class Operators:
-    """One after the other: each is killed when the next one is started."""
-
-    def __init__(self, namespace: str, folder: Path, images: Images) -> None:
-        self._namespace, self._folder, self._images = namespace, folder, images
-        self._stack = ExitStack()
-        self._port = 19620
-        self.current: OperatorProcess | None = None
-
-    def start(self, failpoints: str = "") -> OperatorProcess:
-        self.stop()
-        self._port += 1
-        self.current = self._stack.enter_context(
-            operator(
-                self._namespace, self._folder, self._images, failpoints=failpoints, port=self._port, lease="10 8 1"
-            )
-        )
-        return self.current
-
-    def stop(self) -> None:
-        self._stack.close()
+        yield Story(kubernetes, namespace, images(request.param))
 
 
 @pytest.fixture(scope="module")
-def operators(story: Story, images: Images, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Operators]:
-    found = Operators(story.namespace, Path(tmp_path_factory.mktemp("operators")), images)
-    found.start()
-    story.apply(brokerPools=[pool(2)], recoveryPolicy={"debounce": "2s"})
-    story.await_ready()
-    yield found
-    found.stop()
+def operators(story: Story, images: Images, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Succession]:
+    with succession(story.namespace, tmp_path_factory.mktemp("operators"), images, 19620) as found:
+        story.apply(brokerPools=[pool(2)], recoveryPolicy={"debounce": "2s"})
+        story.await_ready()
+        yield found
 
 
 def topics(story: Story, *command: str) -> str:
@@ -101,24 +79,12 @@ def ask(story: Story, approve: str | None = None) -> str:
     return "\n".join(said)
 
 
-def voters(story: Story) -> dict[int, tuple[str, str]]:
-    found = story.resource()["status"]["quorum"].get("voters") or []
-    return {each["nodeID"]: (each["directoryID"], each["state"]) for each in found}
-
-
-def disk(story: Story, node_id: int) -> Path:
-    """Where a controller's volume lies on this machine."""
-    gateway = story.kubernetes.gateway
-    claim = gateway.get(CLAIM, story.namespace, f"data-{story.name}-controller-{node_id}-0")
-    return Path(gateway.get(VOLUME, None, claim["spec"]["volumeName"])["spec"]["local"]["path"])
-
-
 def test_two_of_three_lost_with_the_leader_are_recovered_after_approval(
-    story: Story, operators: Operators, sampled: Callable[[str], None], tmp_path: Path
+    story: Story, operators: Succession, sampled: Callable[[str], None], tmp_path: Path
 ) -> None:
     create(story, "one", "two", "three")
     before = {name: described(story, name) for name in ("one", "two", "three")}
-    old = voters(story)
+    old = story.voters()
     leader = story.resource()["status"]["quorum"]["leaderID"]
     other = next(each for each in (0, 1, 2) if each != leader)
     survivor = next(each for each in (0, 1, 2) if each not in (leader, other))
@@ -149,7 +115,7 @@ def test_two_of_three_lost_with_the_leader_are_recovered_after_approval(
     assert done["phase"] == "Succeeded", done
     assert verdict["hash"] in done["proof"]
     story.await_ready()
-    new = voters(story)
+    new = story.voters()
     assert {state for _, state in new.values()} == {"Live"}
     assert not {each[0] for each in new.values()} & {each[0] for each in old.values()}
     assert story.ledger()["generation"] == 2
@@ -162,7 +128,7 @@ def finished(story: Story) -> Object | None:
     return status if status["phase"] in ("Succeeded", "Failed", "Rejected", "Cancelled") else None
 
 
-def test_all_controllers_lost_are_recovered_from_a_broker(story: Story, operators: Operators) -> None:
+def test_all_controllers_lost_are_recovered_from_a_broker(story: Story, operators: Succession) -> None:
     create(story, "seen", "by-brokers")
     names = topics(story, "--list").split()
     before = {name: described(story, name) for name in names}
@@ -177,7 +143,7 @@ def test_all_controllers_lost_are_recovered_from_a_broker(story: Story, operator
     assert "Succeeded: generation" in said
     story.await_ready()
     assert {name: described(story, name) for name in names} == before
-    assert {state for _, state in voters(story).values()} == {"Live"}
+    assert {state for _, state in story.voters().values()} == {"Live"}
     create(story, "five")
 
 
@@ -186,9 +152,9 @@ def claim_uid(story: Story, node_id: int) -> str:
     return str(found["metadata"]["uid"])
 
 
-def test_a_live_voter_gets_another_disk_because_somebody_asks(story: Story, operators: Operators) -> None:
+def test_a_live_voter_gets_another_disk_because_somebody_asks(story: Story, operators: Succession) -> None:
     story.await_ready()
-    before, claim = voters(story), claim_uid(story, 1)
+    before, claim = story.voters(), claim_uid(story, 1)
     spec = {"clusterName": story.name, "type": "ReplaceVoter", "nodeID": 1}
     meta = {"name": "another-disk", "namespace": story.namespace}
     body: Object = {"apiVersion": OPERATION.api, "kind": OPERATION.kind, "metadata": meta, "spec": spec}
@@ -196,7 +162,7 @@ def test_a_live_voter_gets_another_disk_because_somebody_asks(story: Story, oper
     done = eventually("the voter is replaced", lambda: finished(story), 300)
     assert done["phase"] == "Succeeded", done
     assert [each["state"] for each in done["steps"]] == ["Done"] * 4
-    after = voters(story)
+    after = story.voters()
     assert after[1][0] != before[1][0]
     assert {node: after[node] for node in (0, 2)} == {node: before[node] for node in (0, 2)}
     assert claim_uid(story, 1) != claim
@@ -211,7 +177,7 @@ def asleep(story: Story) -> None:
 
 
 def test_an_old_majority_that_returns_is_refused(
-    story: Story, operators: Operators, kubernetes: Kubernetes, tmp_path: Path
+    story: Story, operators: Succession, kubernetes: Kubernetes, tmp_path: Path
 ) -> None:
     """Two controllers' disks of the generation before are put where the new ones are."""
     if kubernetes.context is not None:
@@ -219,7 +185,7 @@ def test_an_old_majority_that_returns_is_refused(
     asleep(story)
     kept = {}
     for node_id in (0, 1):
-        root = disk(story, node_id)
+        root = story.disk(node_id)
         kept[node_id] = root.with_name(root.name + ".kept")
         subprocess.run(["cp", "-a", str(root), str(kept[node_id])], check=True)
     # The new generation is of one voter again, made of node 2's copy; nodes 0 and 1 get new directories.
@@ -234,7 +200,7 @@ def test_an_old_majority_that_returns_is_refused(
     asleep(story)
     aside = {}
     for node_id in (0, 1):
-        root = disk(story, node_id)
+        root = story.disk(node_id)
         aside[node_id] = root.with_name(root.name + ".aside")
         shutil.move(root, aside[node_id])
         shutil.move(kept[node_id], root)
@@ -246,7 +212,7 @@ def test_an_old_majority_that_returns_is_refused(
     assert story.directories() == before
     asleep(story)
     for node_id in (0, 1):
-        root = disk(story, node_id)
+        root = story.disk(node_id)
         shutil.rmtree(root)
         shutil.move(aside[node_id], root)
     story.apply(lifecycle={"state": "Running"})

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from kraft_operator.kube import CLAIM, CLUSTER, CONFIG_MAP, POD, KubeError
+from kraft_operator.kube import CLAIM, CLUSTER, CONFIG_MAP, POD, VOLUME, KubeError
 from kraft_operator.ledger import LEDGER_KEY
 from support.kubernetes import ROOT, Kubernetes
 
@@ -106,12 +106,14 @@ class OperatorProcess:
 
 @contextmanager
 def operator(
-    namespace: str, folder: Path, images: Images, *, failpoints: str = "", port: int = 19500, lease: str = "15 10 2"
-) -> Iterator[OperatorProcess]:
-    """Watches this one namespace, and keeps its Lease there."""
+    namespace: str, folder: Path, images: Images, *, failpoints: str = "", port: int = 19500, lease: str = "15 10 2",
+    kubeconfig: Path | None = None,
+) -> Iterator[OperatorProcess]:  # fmt: skip
+    """Watches this one namespace, and keeps its Lease there. `kubeconfig` is another way to the API server than the cluster's own."""
     log = folder / f"operator-{port}.log"
+    way = ("env", f"KUBECONFIG={kubeconfig}") if kubeconfig is not None else ()
     command = [
-        *DEVCLUSTER, "in", sys.executable, "-m", "kraft_operator", "--namespace", namespace, "--lease-namespace", namespace,
+        *DEVCLUSTER, "in", *way, sys.executable, "-m", "kraft_operator", "--namespace", namespace, "--lease-namespace", namespace,
         "--operator-image", images("operator"), "--http-port", str(port), "--probe-seconds", "2", "--lease-seconds", *lease.split(),
     ]  # fmt: skip
     environment = {**os.environ, "KRAFT_OPERATOR_FAILPOINTS": failpoints, "PYTHONUNBUFFERED": "1"}
@@ -221,6 +223,17 @@ class Story:
 
     def directories(self) -> dict[int, str]:
         return {each["nodeID"]: each.get("directoryID", "") for each in self.ledger()["nodes"]}
+
+    def voters(self) -> dict[int, tuple[str, str]]:
+        """Node id to directory id and state, as the status has them."""
+        found = self.resource()["status"]["quorum"].get("voters") or []
+        return {each["nodeID"]: (each["directoryID"], each["state"]) for each in found}
+
+    def disk(self, node_id: int) -> Path:
+        """Where a controller's volume lies on this machine, which is the single-machine Kubernetes'."""
+        claim = self.kubernetes.gateway.get(CLAIM, self.namespace, f"data-{self.name}-controller-{node_id}-0")
+        volume = self.kubernetes.gateway.get(VOLUME, None, claim["spec"]["volumeName"])
+        return Path(volume["spec"]["local"]["path"])
 
     def events(self, reason: str) -> list[Object]:
         text = self.kubernetes.kubectl("-n", self.namespace, "get", "events.events.k8s.io", "-o", "json")

@@ -55,6 +55,8 @@ CHAPTERS: Final = {
     "rolled_one_pod_at_a_time": 45,
 }
 """Parts of the operator's long story, told on one cluster: every one of them begins and ends with a cluster that is ready."""
+RECOVERY: Final = "test_operator_recovery.py"
+LOSSES: Final = {"two_of_three": 80, "all_controllers": 60, "old_majority": 150, "another_disk": 45}
 
 STORIES: Final = (
     Story("test_crd_rules.py", 15, always=True),
@@ -72,23 +74,29 @@ STORIES: Final = (
     Story("test_images_run.py", 60),
     Story("test_demo_told.py", 110),
     Story("test_devcluster_lifecycle.py", 110),
+    Story("test_operator_api_faults.py", 200),
     Story("test_operator_disks.py", 120),
     Story("test_operator_fence.py", 120),
     Story("test_operator_lost_voters.py", 45, "deleted_claim"),
     Story("test_operator_lost_voters.py", 45, "emptied"),
     Story("test_operator_lost_voters.py", 90, "older_copy"),
     Story("test_operator_lost_voters.py", 45, "exchanged"),
-    Story("test_operator_node_lost.py", 100),
+    Story("test_operator_node_lost.py", 180),
     Story("test_operator_rolls.py", 150),
     Story("test_storage_identity.py", 100),
     Story("test_operator_drain.py", 170, soak=True),
-    Story("test_operator_recovery.py", 80, "two_of_three"),
-    Story("test_operator_recovery.py", 60, "all_controllers"),
-    Story("test_operator_recovery.py", 150, "old_majority"),
-    Story("test_operator_recovery.py", 45, "another_disk"),
+    Story("test_operator_upgrade.py", 110, soak=True),
+    Story("test_operator_scales.py", 300, soak=True),
+    Story("test_operator_sleeps.py", 900, soak=True),
+    *(Story(RECOVERY, seconds, part, "[runtime]") for part, seconds in LOSSES.items()),
+    *(
+        Story(RECOVERY, seconds * 3 // 2, part, "[apache-kafka]", soak=part == "old_majority")
+        for part, seconds in LOSSES.items()
+    ),
     Story(ESTATE, 60),
     Story(ESTATE, 20, "client_outside"),
     Story(ESTATE, 70, "load_balancers"),
+    Story(ESTATE, 25, "domain_that_holds"),
     Story(ESTATE, 30, "evicting_all"),
     Story(ESTATE, 50, "controller_dead"),
     Story(ESTATE, 45, "controller_that_hangs"),
@@ -101,7 +109,8 @@ STORIES: Final = (
 
 FORMING: Final = {
     ("test_operator_lost_voters.py", ""): 45,
-    ("test_operator_recovery.py", ""): 40,
+    (RECOVERY, "[runtime]"): 40,
+    (RECOVERY, "[apache-kafka]"): 60,
     (CLUSTER, "[runtime]"): 40,
     (CLUSTER, "[apache-kafka]"): 60,
     (ESTATE, ""): 50,
