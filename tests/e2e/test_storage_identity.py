@@ -143,8 +143,8 @@ def test_a_claim_replaced_between_inspect_and_grant_gets_no_grant(
     pod, one = "p-controller-0-0", {"replicas": 1, "nodeIdRange": {"start": 0, "end": 9}, "storage": {"size": "256Mi"}}
     with kubernetes.namespace("storage-claim") as namespace:
         story = Story(kubernetes, namespace, images("runtime"), "p")
-        journaled = {"failpoints": "after_journal.grant=stop", "lease": "300 240 2"}
-        with operator(namespace, tmp_path, images, port=19542, **journaled) as process:
+        journaled = "after_journal.grant=stop"
+        with operator(namespace, tmp_path, images, port=19542, failpoints=journaled, lease="300 240 2") as process:
             story.apply(controllers=one, brokerPools=[])
             eventually("the operator froze with the grant in its journal", process.frozen)
             granted = story.ledger()["nodes"][0]["grant"]
