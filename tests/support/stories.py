@@ -74,7 +74,7 @@ STORIES: Final = (
     Story("test_images_run.py", 60),
     Story("test_demo_told.py", 110),
     Story("test_devcluster_lifecycle.py", 110),
-    Story("test_operator_api_faults.py", 200),
+    Story("test_operator_api_faults.py", 200, soak=True),
     Story("test_operator_disks.py", 120),
     Story("test_operator_fence.py", 120),
     Story("test_operator_lost_voters.py", 45, "deleted_claim"),
