@@ -11,16 +11,19 @@ import pytest
 from metadata_pipeline.problems import PipelineError
 from metadata_pipeline.session import open_session
 from support import sampling
+from support.connect_run import Running
 from support.pipeline_everything import Everything, make_everything
 
 SMALL = {
     "spark.sql.shuffle.partitions": "2",
     "spark.default.parallelism": "2",
     "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.driver.memory": "1g",
     "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xshare:auto",
 }
-"""For tables of a few thousand rows: planning is what costs."""
+"""For tables of a few thousand rows: planning is what costs, and Java written and compiled for each query. On Kubernetes (tests/e2e) Spark is as users have it."""
 
 
 @pytest.fixture(scope="session")
@@ -35,6 +38,20 @@ def spark() -> Iterator[Any]:
 
 
 @pytest.fixture(scope="session")
+def connect_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    running = Running(tmp_path_factory.mktemp("connect"))
+    yield running
+    running.close()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def begun_beside(request: pytest.FixtureRequest) -> None:
+    """The run on Spark Connect is begun before the first test, and looked at after the last: it waits for one processor, they for another."""
+    if any("connect_run" in getattr(item, "fixturenames", ()) for item in request.session.items):
+        request.getfixturevalue("connect_run")
+
+
+@pytest.fixture(scope="session")
 def everything(
     spark: Any, tmp_path_factory: pytest.TempPathFactory, run_seed: int, request: pytest.FixtureRequest
 ) -> Everything:
@@ -42,4 +59,4 @@ def everything(
     request.config.stash[sampling.ACCOUNT].append(f"fleets of logs: QUORATE_SEED={run_seed}")
     many = bool(os.environ.get("QUORATE_SOAK"))
     root, lake = tmp_path_factory.mktemp("fleet"), tmp_path_factory.mktemp("lake")
-    return make_everything(spark, root, lake, run_seed, clean=1000 if many else 24, each_fault=25 if many else 2)
+    return make_everything(spark, root, lake, run_seed, clean=1000 if many else 24, each_fault=40 if many else 2)

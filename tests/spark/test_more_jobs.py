@@ -19,11 +19,12 @@ from metadata_pipeline.jobs.ingest import ingest, lake_state
 from metadata_pipeline.lake.commits import read_commits
 from metadata_pipeline.lake.reading import read_level
 from metadata_pipeline.problems import PipelineError
-from metadata_pipeline.report.job import report
+from metadata_pipeline.report.job import Reported, report
 from metadata_pipeline.schemas import columns_of
 from metadata_pipeline.tables.build import build_tables
+from support.canaries import OPEN, canaries_below, canaries_in
 from support.log_fleet import History, disks, topic
-from support.pipeline_everything import GOLDEN_CLUSTER, Everything
+from support.pipeline_everything import GOLDEN_CLUSTER, SECRETS, Everything
 
 pytestmark = pytest.mark.timeout(1200)  # The first test that needs the lake waits for four jobs.
 
@@ -137,9 +138,13 @@ def test_killed_workers_commit_nothing_and_the_next_run_reads_everything_once(sp
     assert list((lake / "_plans").iterdir()) == []
 
 
-def test_the_report_names_every_cluster_and_needs_no_network(everything: Everything, tmp_path: Path) -> None:
-    done = report(everything.lake, everything.spark, tmp_path / "report.html")
-    page, numbers = done.page.read_text(), json.loads(done.numbers.read_text())
+@pytest.fixture(scope="module")
+def reported(everything: Everything, tmp_path_factory: pytest.TempPathFactory) -> Reported:
+    return report(everything.lake, everything.spark, tmp_path_factory.mktemp("report") / "report.html")
+
+
+def test_the_report_names_every_cluster_and_needs_no_network(everything: Everything, reported: Reported) -> None:
+    page, numbers = reported.page.read_text(), json.loads(reported.numbers.read_text())
     assert set(numbers["clusters"]) == set(everything.built.committed) - {
         c for c, end in everything.built.committed.items() if end == 0
     }
@@ -184,6 +189,25 @@ def test_the_command_line_answers_a_question(
     assert cli.main(["as-of", "features", f"{GOLDEN_CLUSTER}@700", *lake]) == 0
     assert '"name": "metadata.version"' in capsys.readouterr().out
     assert cli.main(["as-of", "pictures", f"{GOLDEN_CLUSTER}@700", *lake]) == 2
+
+
+def test_no_secret_is_in_anything_that_jobs_write_or_say(
+    everything: Everything, reported: Reported, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Canaries in every field that may hold a secret: in a healthy cluster, whose records come into tables, and in one full of faults."""
+    rows = everything.rows[SECRETS]
+    assert [it["value"] for it in rows["configs"] if it["name"] == "retention.ms"] == [OPEN]
+    assert sum(it["value"].startswith("redacted:") for it in rows["configs"]) == 5
+    assert len(rows["scram"]) == len(rows["delegation_tokens"]) == 1
+    found = diff(everything.lake, everything.spark, Point(SECRETS, 1), Point(SECRETS))
+    assert {it.table for it in found} >= {"configs", "scram"}
+    said = capfd.readouterr()
+    texts = repr(
+        (found, everything.audited, everything.built, everything.ingested, said.out, said.err, everything.rows)
+    )
+    assert canaries_in(texts.encode()) == []
+    assert canaries_below(reported.page.parent) == canaries_below(everything.lake) == []
+    assert [it for it in everything.audited.findings if it.cluster == "broken-secrets"], "its faults were read"
 
 
 def test_tables_of_an_empty_lake_say_what_to_do(spark: Any, tmp_path: Path) -> None:

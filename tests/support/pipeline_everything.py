@@ -15,9 +15,11 @@ from metadata_pipeline.audit.job import Audited, audit
 from metadata_pipeline.jobs.ingest import Ingested, ingest, lake_state
 from metadata_pipeline.lake.reading import read_table
 from metadata_pipeline.tables.build import TABLES, Built, build_tables
-from support.log_fleet import disks
+from support.canaries import canary_log, secret_records
+from support.log_fleet import History, disks
 from support.pipeline_faults import FAULTS, Fault, clean_fleet
 from support.pipeline_histories import RandomHistory, log_of
+from support.pipeline_logs import log_directory
 
 GOLDEN: Final = Path(__file__).parents[1] / "golden" / "kafka-4.3.1"
 GOLDEN_CLUSTER: Final = "b7XFcyEkSgSBsv7c2XVvyg"
@@ -72,6 +74,20 @@ def histories(
     return images, aborts, trimmed
 
 
+SECRETS: Final = "secrets"
+"""A healthy cluster with a canary in every place of its log where a secret can be; one disk of another one is full of them and broken."""
+
+
+def secrets(root: Path) -> None:
+    log = History(SECRETS)
+    log.lead(1)
+    log.append(*secret_records())
+    log.idle(1)
+    for disk in disks(root, SECRETS).values():
+        disk.write(log)
+    log_directory(root / "broken-secrets", canary_log(), cluster="broken-secrets")
+
+
 def make_everything(
     spark: Any, root: Path, lake: Path, seed: int, *, clean: int = 40, each_fault: int = 3
 ) -> Everything:
@@ -86,6 +102,7 @@ def make_everything(
             cluster = f"fault-{name}-{number}"
             faults[cluster] = inject(root, cluster, Random(rng.random()))
     shutil.copytree(GOLDEN / "cluster", root / "golden")
+    secrets(root)
     ingested = ingest(str(root), lake, spark)
     built = build_tables(lake, spark)
     return Everything(lake, spark, ingested, built, audit(lake, spark), images, aborts, trimmed, clean_clusters, faults)
