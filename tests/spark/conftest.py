@@ -25,6 +25,16 @@ SMALL = {
 }
 """For tables of a few thousand rows: planning is what costs, and Java written and compiled for each query. On Kubernetes (tests/e2e) Spark is as users have it."""
 
+SAMPLED = (
+    sampling.Sometimes("test_spark_connect.py", "every job over Spark Connect", 2, 0),
+    sampling.Sometimes("test_executor_killed.py", "an executor killed while it writes", 2, 1),
+)
+"""Each starts another Spark and takes a minute of the stage's four."""
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    sampling.leave_out(config, items, SAMPLED)
+
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
