@@ -227,10 +227,11 @@ def leader_and_isr_changes(
     unclean: int = NO_BROKER,
 ) -> Iterator[VersionedRecord]:
     """The changes of these partitions when a broker stops being usable (`remove`), comes back (`add`), or returns from a crash
-    (`unclean`). Partitions for which nothing changes yield nothing."""
+    (`unclean`: it may have lost records, so it leads nothing until it is back, whatever its session says). Partitions for which
+    nothing changes yield nothing."""
 
     def may_be_active(replica: int) -> bool:
-        return replica != remove and (replica == add or is_active(image, replica))
+        return replica not in (remove, unclean) and (replica == add or is_active(image, replica))
 
     of: TopicImage | None = None
     rules: TopicRules | None = None

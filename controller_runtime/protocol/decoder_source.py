@@ -364,7 +364,7 @@ class DecoderSource:
         self.line(f" {others}.append(({tag}, b[p:{stop}]))")
         self.line(f" p = {stop}")
         self.depth -= 1
-        self.line(f"{unknown} = tuple({others})")
+        self.line(f"if {others}: {unknown} = tuple(sorted({others}))")
         self.depth -= 1
 
     def tagged_value(self, spec: FieldSpec, target: str) -> None:

@@ -144,7 +144,7 @@ def check_count(count: int, smallest: int, left: int) -> None:
 
 
 def unknown_tags(data: bytes, position: int, end: int, count: int) -> tuple[tuple[tuple[int, bytes], ...], int]:
-    """Tagged fields of which none is known here; the first byte of their count has been read."""
+    """Tagged fields of which none is known here, in order, in whichever they came; the first byte of their count has been read."""
     if count > 0x7F:
         count, position = more_uvarint(data, position, count)
     check_count(count, 2, end - position)
@@ -157,6 +157,7 @@ def unknown_tags(data: bytes, position: int, end: int, count: int) -> tuple[tupl
             raise Truncated(f"{size} bytes are claimed, {max(0, end - position)} are left")
         found.append((tag, data[position:stop]))
         position = stop
+    found.sort()
     return tuple(found), position
 
 

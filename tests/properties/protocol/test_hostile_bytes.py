@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from controller_runtime.protocol import codec
 from controller_runtime.protocol.codec import decode, encode
-from controller_runtime.protocol.errors import MalformedMessage
+from controller_runtime.protocol.errors import InvalidValue, MalformedMessage
 from controller_runtime.protocol.framing import UnknownApiKey, UnsupportedApiVersion, decode_request
 from controller_runtime.protocol.messages import MODULES, message_class
 from controller_runtime.protocol.schema import Message
@@ -41,6 +41,16 @@ def verdict(cls: type[Message], data: bytes, version: int) -> Message | Malforme
         return decode(cls, data, version)
     except MalformedMessage as error:
         return error
+
+
+def again(message: Message, version: int) -> Message | None:
+    """Written and read once more. None: an unknown tag came twice, which is read, as by Apache Kafka, and not written."""
+    try:
+        return decode(type(message), encode(message, version), version)
+    except InvalidValue as error:
+        if "a tag is set twice" not in str(error):
+            raise
+        return None
 
 
 def survey_passes(cls: type[Message], data: bytes, version: int) -> bool:
@@ -79,7 +89,7 @@ def test_a_flipped_bit_gives_a_message_or_a_typed_error(run_seed: int, sampled: 
                 assert "cannot be read" not in found.reason, (cls.__name__, version, flipped.hex())
                 refused += 1
             else:
-                assert decode(cls, encode(found, version), version) == found or "nan" in repr(found)
+                assert again(found, version) in (found, None) or "nan" in repr(found)
                 read += 1
     sampled(f"{refused + read} flipped bits, {refused} refused (seed {run_seed})")
     assert refused > 100

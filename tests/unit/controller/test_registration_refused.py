@@ -13,7 +13,7 @@ from controller_runtime.protocol.messages.controller_registration_request import
 from controller_runtime.protocol.messages.controller_registration_request import Feature as ControllerFeature
 from controller_runtime.protocol.messages.controller_registration_request import Listener as ControllerListener
 from controller_runtime.protocol.messages.controller_registration_response import ControllerRegistrationResponse
-from controller_runtime.protocol.messages.create_topics_request import CreatableReplicaAssignment
+from controller_runtime.protocol.messages.create_topics_request import CreatableReplicaAssignment, CreatableTopicConfig
 from controller_runtime.protocol.messages.register_broker_record import RegisterBrokerRecord
 from support.controller_world import ALL_FEATURES, World, directory_of, uuid
 
@@ -83,12 +83,15 @@ def test_the_epoch_is_the_offset_of_the_registration_record() -> None:
     assert world.heartbeat(1, current_metadata_offset=world.offset - 1).is_caught_up
 
 
-def test_a_crashed_process_leaves_the_isr_even_if_nobody_has_fenced_it_yet() -> None:
-    """CLU-05: its session is over, but the fencing check has not come by."""
+@pytest.mark.parametrize("unclean", ["false", "true"])
+def test_a_crashed_process_leaves_the_isr_even_if_nobody_has_fenced_it_yet(unclean: str) -> None:
+    """CLU-05: its session is over, but the fencing check has not come by. It leads nothing meanwhile, wherever unclean leaders are allowed."""
     world = World()
     world.start_broker(1)
     world.start_broker(2)
-    topic = world.create("stock", -1, -1, assignments=(CreatableReplicaAssignment(partition_index=0, broker_ids=(1,)),))
+    there = CreatableReplicaAssignment(partition_index=0, broker_ids=(1,))
+    config = CreatableTopicConfig(name="unclean.leader.election.enable", value=unclean)
+    topic = world.create("stock", -1, -1, assignments=(there,), configs=(config,))
     world.now = Instant(world.now + 9.1)
     assert world.register(1, incarnation=2).error_code == 0
     partition = world.image.topics.partition(topic.topic_id, 0)

@@ -136,6 +136,22 @@ def test_unknown_tags_are_written_between_known_ones_in_order() -> None:
     assert encode(read, 0) == data
 
 
+@pytest.mark.parametrize(
+    ("message", "version"), [(PartitionChangeRecord(isr=(1,), replicas=(1, 2)), 0), (MetadataRequest(), 12)]
+)
+def test_unknown_tags_of_a_peer_that_does_not_order_them_are_in_order_when_they_are_read(
+    message: Message, version: int
+) -> None:
+    """As Apache Kafka, which reads them in any order; what is read once is written and read again as the same."""
+    ordered = ((77, b"y"), (99, b"z"))
+    data = encode(replace(message, unknown_tagged_fields=ordered), version)
+    first, second = b"\x4d\x01y", b"\x63\x01z"
+    assert data.endswith(first + second)
+    read = decode(type(message), data.removesuffix(first + second) + second + first, version)
+    assert read.unknown_tagged_fields == ordered
+    assert decode(type(message), encode(read, version), version) == read
+
+
 def test_a_tagged_field_that_overruns_its_size_is_refused() -> None:
     data = bytearray(encode(PartitionChangeRecord(leader=5), 0))
     assert data[-6:] == b"\x01\x04\x00\x00\x00\x05"
