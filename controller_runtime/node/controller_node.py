@@ -50,7 +50,7 @@ from controller_runtime.node.image_feed import ImageFeed
 from controller_runtime.node.log_writer import LINGER_S, LogWriter
 from controller_runtime.node.long_decision import LongDecision
 from controller_runtime.node.metadata_replica import RAFT_KEYS, VOTER_KEYS, CallIds, MetadataReplica
-from controller_runtime.node.pending import MAX_PENDING, Asker, PendingReplies
+from controller_runtime.node.pending import MAX_PENDING, Asker, Call, PendingReplies
 from controller_runtime.node.ports import MetadataLogReader, SnapshotReader
 from controller_runtime.node.snapshots import SnapshotConfig, SnapshotKeeper
 from controller_runtime.protocol.api_keys import ApiKey, Role
@@ -144,7 +144,7 @@ class ControllerNode:
         self._stopped = False
         self._wants_turn = False
         self._long: LongDecision | None = None
-        self._behind: deque[tuple[Asker, RequestReceived, int, int, str]] = deque()
+        self._behind: deque[Call] = deque()
         """What came while a decision took long: key, version and principal with it."""
         self._quorum: tuple[NodeId, int] | None = None
         """The leader and the kraft.version as requests of this step are told them."""
@@ -300,15 +300,9 @@ class ControllerNode:
             case EnvelopeRequest() as envelope:
                 return self._on_envelope(event, envelope, now, wall)
             case body:
-                return self._serve(
-                    Asker(event.request_id, body),
-                    event,
-                    event.api_key,
-                    event.api_version,
-                    event.connection.principal,
-                    now,
-                    wall,
-                )
+                asker = Asker(event.request_id, body)
+                call = Call(asker, event.connection, event.api_key, event.api_version, event.connection.principal)
+                return self._serve(call, now, wall)
 
     def _on_envelope(
         self, event: RequestReceived, envelope: EnvelopeRequest, now: Instant, wall: WallClock
@@ -324,63 +318,45 @@ class ControllerNode:
                 return [Respond(event.request_id, envelopes.not_controller())]
             forwarded = replace(event, api_key=key, api_version=version, body=found.request.body)
             return self._flush_writer(now, wall) + self.meta.request(forwarded, now, wall, header)
-        return self._serve(asker, event, key, version, found.principal, now, wall)
+        return self._serve(Call(asker, event.connection, key, version, found.principal), now, wall)
 
-    def _serve(
-        self,
-        asker: Asker,
-        event: RequestReceived,
-        key: int,
-        version: int,
-        principal: str,
-        now: Instant,
-        wall: WallClock,
-    ) -> list[NodeEffect]:
+    def _serve(self, call: Call, now: Instant, wall: WallClock) -> list[NodeEffect]:
+        asker = call.asker
         if isinstance(asker.request, DescribeQuorumRequest):
             seen = self.meta.replica.describe(now)
             if seen is None and asker.envelope is not None:
                 return [Respond(asker.request_id, envelopes.not_controller())]
-            return [
-                self._reply(asker, describe_quorum(asker.request, seen, self.meta.replica.voters, now, wall, version))
-            ]
-        if key in SERVED_BY_ANY:
-            context = self._context(event, version, principal, self.image_offset, wall)
+            voters = self.meta.replica.voters
+            return [self._reply(asker, describe_quorum(asker.request, seen, voters, now, wall, call.version))]
+        if call.key in SERVED_BY_ANY:
+            context = self._context(call, self.image_offset, wall)
             return [self._reply(asker, self._service.handle(self.image, asker.request, context, now).response)]
-        if key not in SERVED_BY_ACTIVE:
-            return [CloseConnection(event.connection.connection_id)]
+        if call.key not in SERVED_BY_ACTIVE:
+            return [CloseConnection(call.connection.connection_id)]
         writer = self._writer
         if writer is None or self._pending.is_full or len(self._behind) >= MAX_PENDING:
             self.counters.refused(asker.request, overloaded=writer is not None)
             return [self._refuse(asker)]
         if self._is_busy:
-            self._behind.append((asker, event, key, version, principal))
+            self._behind.append(call)
             return []
-        return self._decide(writer, asker, event, key, version, principal, now, wall)
+        return self._decide(writer, call, now, wall)
 
     @property
     def _is_busy(self) -> bool:
         """A decision takes long, or some wait that came meanwhile: nothing may be decided before them."""
         return self._long is not None or bool(self._behind)
 
-    def _decide(
-        self,
-        writer: LogWriter,
-        asker: Asker,
-        event: RequestReceived,
-        key: int,
-        version: int,
-        principal: str,
-        now: Instant,
-        wall: WallClock,
-    ) -> list[NodeEffect]:
+    def _decide(self, writer: LogWriter, call: Call, now: Instant, wall: WallClock) -> list[NodeEffect]:
+        asker = call.asker
         self.counters.operations += 1
         if self._service.takes_long(asker.request):
             base = writer.pause()
             self._long = LongDecision(asker, self._service.plan(base, asker.request), base)
             return []
         self._follow_log(writer)  # A request of the same turn may have changed the voters.
-        context = self._context(event, version, principal, writer.next_offset, wall)
-        if key == ApiKey.UPDATE_FEATURES:
+        context = self._context(call, writer.next_offset, wall)
+        if call.key == ApiKey.UPDATE_FEATURES:
             fault = self.meta.replica.upgrade_fault(LATEST_KRAFT_VERSION)
             context = replace(context, kraft_upgrade_fault=fault)
         decision = self._service.handle(writer.image, asker.request, context, now)
@@ -400,13 +376,12 @@ class ControllerNode:
         self._quorum = None
         return out
 
-    def _context(
-        self, event: RequestReceived, version: int, principal: str, next_offset: Offset, wall: WallClock
-    ) -> RequestContext:
+    def _context(self, call: Call, next_offset: Offset, wall: WallClock) -> RequestContext:
         if self._quorum is None:
             leader = self.meta.replica.leader_id
             self._quorum = (NO_NODE if leader is None else leader, self.meta.replica.voter_history.kraft_version)
-        return RequestContext(version, next_offset, wall, event.connection.listener, principal, *self._quorum)
+        listener = call.connection.listener
+        return RequestContext(call.version, next_offset, wall, listener, call.principal, *self._quorum)
 
     def _reply(self, asker: Asker, response: Message) -> NodeEffect:
         if asker.envelope is None:
@@ -451,8 +426,7 @@ class ControllerNode:
         for _ in range(MAX_WAITING_TOGETHER):
             if self._long is not None or not self._behind or self._writer is not writer:
                 break
-            asker, event, key, version, principal = self._behind.popleft()
-            out += self._decide(writer, asker, event, key, version, principal, now, wall)
+            out += self._decide(writer, self._behind.popleft(), now, wall)
         return out
 
     def _keep_snapshots(self, now: Instant, wall: WallClock) -> list[NodeEffect]:
@@ -500,7 +474,7 @@ class ControllerNode:
         self._writer = None
         self._service.deactivate()
         late = [] if self._long is None else [self._long.asker]
-        late += [asker for asker, *_ in self._behind]
+        late += [call.asker for call in self._behind]
         self._long = None
         self._behind.clear()
         refused = [self._refuse(asker) for asker in (*(reply.asker for reply in self._pending.take_all()), *late)]

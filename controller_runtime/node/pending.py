@@ -10,7 +10,7 @@ from collections import deque
 from typing import Final
 
 from controller_runtime.identifiers import Offset
-from controller_runtime.node.events import RequestId
+from controller_runtime.node.events import ConnectionInfo, RequestId
 from controller_runtime.protocol.messages.request_header import RequestHeader
 from controller_runtime.protocol.schema import Message
 from controller_runtime.values import dataclass
@@ -27,6 +27,17 @@ class Asker:
     request: Message
     envelope: RequestHeader | None = None
     """The header of the request inside an Envelope."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What is asked, and in whose name: for a forwarded request that of the client, on the connection of the broker."""
+
+    asker: Asker
+    connection: ConnectionInfo
+    key: int
+    version: int
+    principal: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,7 +105,7 @@ class Reconciler:
             )
         )  # fmt: skip
         self._remember_suspects(memory, decision)
-        deferred = any(each.reason == "ReplacementDeferred" for each in decision.findings)
+        deferred = any(each.deferred for each in decision.findings)
         self.metrics.set("kraft_operator_replacement_deferred", deferred, namespace=key.namespace, name=key.name)
         self._time_inspections(memory, sight)
         execution = Execution(

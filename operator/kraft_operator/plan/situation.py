@@ -63,6 +63,8 @@ class Finding:
     """The pod or claim it is about."""
     stalled: bool = False
     """Nothing but a person's act will change it."""
+    deferred: bool = False
+    """The fleet's brake holds it back: time alone will change it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -219,7 +219,7 @@ def _give_up(now: Situation, ledger: Ledger, entry: Entry, loss: Loss) -> Verdic
     by_name = loss.asked or _asked_by_name(now, entry)
     room = now.brake.gate(now.cluster.uid, voter.directory_id)
     if not room.open and not by_name:
-        return _told("ReplacementDeferred", entry.node_id, f"{loss.text}; {room.text}")
+        return _told("ReplacementDeferred", entry.node_id, f"{loss.text}; {room.text}", deferred=True)
     removing = _removing(now, ledger, voter, f"{loss.text}: {gate.text}", begins=not by_name)
     told = _told("ReplacingVoter", entry.node_id, f"{loss.text}; it is removed from the voters")
     return replace(removing, findings=told.findings)
@@ -299,7 +299,6 @@ def _note(reason: str, node_id: int, text: str) -> Finding:
     return Finding(Topic.MEMBERSHIP, reason, f"controller {node_id}: {text}", f"controller {node_id}")
 
 
-def _told(reason: str, node_id: int, text: str, *, stalled: bool = False) -> Verdict:
-    return Verdict(
-        findings=(Finding(Topic.STORAGE, reason, f"controller {node_id}: {text}", f"node {node_id}", stalled),)
-    )
+def _told(reason: str, node_id: int, text: str, *, stalled: bool = False, deferred: bool = False) -> Verdict:
+    told = f"controller {node_id}: {text}"
+    return Verdict(findings=(Finding(Topic.STORAGE, reason, told, f"node {node_id}", stalled, deferred),))
