@@ -70,6 +70,16 @@ def test_no_right_is_a_wildcard_or_a_secret(path: str) -> None:
     assert not [line for line in rules if "*" in line or "secrets" in line]
 
 
+def test_a_busy_machine_ends_no_operator_and_what_ended_one_is_told_in_its_pod() -> None:
+    deployment = yaml.safe_load((ROOT / "deploy/kustomize/base/deployment.yaml").read_text())
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    assert container["livenessProbe"]["timeoutSeconds"] * container["livenessProbe"]["failureThreshold"] >= 30
+    assert container["readinessProbe"]["timeoutSeconds"] > 1, (
+        "one second, the default, is short where everything starts at once"
+    )
+    assert container["terminationMessagePolicy"] == "FallbackToLogsOnError"
+
+
 def test_whoever_watches_chosen_namespaces_has_in_them_what_the_base_gives_everywhere_and_the_rest_for_the_cluster() -> (
     None
 ):
