@@ -26,6 +26,7 @@ from typing import Any, Final
 
 from benchmarks.pipeline_logs import Pool, write_directory
 from benchmarks.report import Figure, table
+from metadata_pipeline.allocator import keep_freed_memory
 
 ROOT: Final = Path(__file__).parent.parent
 GROUPS: Final = ("decode", "dump", "options", "memory", "small", "ingest", "scale", "added")
@@ -313,6 +314,7 @@ def measure(
 
 def main() -> int:
     if sys.argv[1:2] == ["--child"]:
+        keep_freed_memory()
         print(json.dumps(JOBS[sys.argv[2]](*sys.argv[3:])))
         return 0
     parser = argparse.ArgumentParser(prog="python -m benchmarks.pipeline", description=__doc__)

@@ -21,6 +21,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
+from metadata_pipeline.allocator import keep_freed_memory
 from metadata_pipeline.problems import PipelineError
 
 DEFAULT_LAKE: Final = "kraft-lake"
@@ -34,6 +35,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         return int(dump(given[1:]))
     options = parser().parse_args(given)
+    keep_freed_memory()
     try:
         run: Callable[[argparse.Namespace], int] = options.run
         return run(options)

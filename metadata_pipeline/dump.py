@@ -25,6 +25,7 @@ import pyarrow as pa
 from controller_runtime.metadata.dump_lines import batch_line, control_text, metadata_payload, record_line
 from controller_runtime.protocol.errors import ProtocolError
 from controller_runtime.protocol.record_batch import BatchHeader, CorruptBatch, Record, RecordBatch, crc_of, read_header
+from metadata_pipeline.allocator import keep_freed_memory
 from metadata_pipeline.parquet import TableWriter
 from metadata_pipeline.redaction import REDACTED, InvalidKey, Redactor, load_key
 from metadata_pipeline.schemas import Level, arrow_schema
@@ -63,6 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="kraft-pipeline dump", description=__doc__)
     add_arguments(parser)
+    keep_freed_memory()
     return run(parser.parse_args(argv), sys.stdout)
 
 

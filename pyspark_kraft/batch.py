@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
+from metadata_pipeline.allocator import keep_freed_memory
 from metadata_pipeline.schemas import Level
 from metadata_pipeline.sources.batch_rows import flaw_table
 from metadata_pipeline.sources.following import Event
@@ -51,8 +52,9 @@ class LogReader(DataSourceReader):
 
 
 def rows_of(partition: InputPartition, level: Level, options: ReadOptions) -> Iterator[pa.RecordBatch]:
-    """The rows of one task."""
+    """The rows of one task. Only Spark's workers come here."""
     assert isinstance(partition, LogPartition), f"a partition of ours, not {type(partition).__name__}"
+    keep_freed_memory()
     yield from problem_rows(level, partition.problems, options)
     for segment, flaw in partition.events:
         yield flaw_table(level, segment, flaw, options)

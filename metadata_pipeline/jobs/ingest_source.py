@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
+from metadata_pipeline.allocator import keep_freed_memory
 from metadata_pipeline.jobs.ingest_task import part_from_json, run_task
 from metadata_pipeline.sources.columns import listed
 
@@ -39,6 +40,7 @@ class IngestReader(DataSourceReader):  # type: ignore[misc]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, Task)
+        keep_freed_memory()
         parts = [part_from_json(it) for it in self._packs()[partition.number]]
         result = run_task(Path(self.lake), parts, self.key_file)
         yield pa.record_batch([listed([result.to_json()], pa.string())], names=["result"])
