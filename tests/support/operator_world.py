@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from hashlib import sha256
 from typing import Any
 
@@ -43,7 +44,7 @@ from kraft_operator.api.reader import quantity
 from kraft_operator.api.spec import KRaftCluster, VolumePolicy
 from kraft_operator.judgement import Belief, Described, Replica, Round, round_of
 from kraft_operator.judgement import judge as judge_quorum
-from kraft_operator.ledger import Ledger, parse, render
+from kraft_operator.ledger import LEDGER_KEY, Ledger, parse, render
 from kraft_operator.manifests.context import Images
 from kraft_operator.manifests.helpers import LABEL_HELPER, LABEL_HELPER_NODE, LABEL_OPERATION
 from kraft_operator.observed import (
@@ -226,7 +227,7 @@ class World:
 
     @property
     def ledger(self) -> Ledger | None:
-        return parse(self.ledger_data) if self.ledger_data is not None else None
+        return _ledger(self.ledger_data.get(LEDGER_KEY)) if self.ledger_data is not None else None
 
     def edit(self, **changes: object) -> None:
         edited = parse_cluster(resource(**changes))
@@ -1000,6 +1001,12 @@ class World:
             if quiet == 2:  # one look compares with the one before
                 return decision
         raise AssertionError(f"still moving after {rounds} rounds: {decision.actions}")
+
+
+@lru_cache(16)
+def _ledger(text: str | None) -> Ledger:
+    """It is looked at far more often than it is written, and never changed in place."""
+    return parse({} if text is None else {LEDGER_KEY: text})
 
 
 def refused(decision: Decision) -> list[str]:

@@ -7,6 +7,7 @@ import subprocess
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,7 @@ class Sometimes:
     rest: int
 
 
+@cache
 def run_seed() -> int:
     """QUORATE_SEED, or a number that changes with every commit."""
     given = os.environ.get("QUORATE_SEED")

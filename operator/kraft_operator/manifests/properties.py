@@ -94,6 +94,8 @@ def escape(value: str) -> str:
     escaped = value.replace("\\", "\\\\").replace("\t", "\\t").replace("\f", "\\f")
     if escaped.startswith(" "):
         escaped = "\\" + escaped
+    if escaped.isascii() and escaped.isprintable():
+        return escaped
     return "".join(char if " " <= char <= "~" else _unicode_escape(char) for char in escaped)
 
 

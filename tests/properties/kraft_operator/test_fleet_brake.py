@@ -20,8 +20,8 @@ from support.world_api import Died, Faults
 pytestmark = pytest.mark.properties
 T = TypeVar("T")
 HOUR = 3600.0
-ROUNDS = 30
-"""Two minutes: far more than a replacement takes here."""
+ROUNDS = 15
+"""A minute: far more than a replacement takes here."""
 
 
 def rounds(fleet: Fleet, count: int = ROUNDS) -> None:

@@ -68,7 +68,7 @@ def test_the_short_way_for_values_makes_the_same_batch(values: list[bytes], base
     assert encode_values(values, base, epoch, now) == encode_batch(records, partition_leader_epoch=epoch)
 
 
-@SETTINGS
+@settings(SETTINGS, max_examples=25)
 @given(parts=st.lists(runs(), min_size=1, max_size=4), cut=st.integers(0, 200))
 def test_batches_in_a_row_are_found_and_a_cut_tail_is_seen(parts: list[list[Record]], cut: int) -> None:
     batches = [encode_batch(records) for records in parts]

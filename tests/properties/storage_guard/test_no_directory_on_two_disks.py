@@ -1,4 +1,4 @@
-"""A thousand random histories of wiping, swapping, copying, crashing and replaying grants: no promise of the guard breaks.
+"""Hundreds of random histories of wiping, swapping, copying, crashing and replaying grants: no promise of the guard breaks.
 
 The promises (checked in support.guarded_world whenever a disk is formatted or a node starts): no disk is formatted twice; no directory
 id is ever used on two different disks; a node starts only on its own directory, the one that the ledger knows, and never on a
@@ -7,6 +7,7 @@ copy that is older than the ledger remembers. A history is named by its seed: `r
 
 from __future__ import annotations
 
+import os
 import random
 from collections import Counter
 from collections.abc import Callable
@@ -19,7 +20,7 @@ from support.guarded_world import Breach, random_history
 
 pytestmark = pytest.mark.properties
 
-HISTORIES = 1_000
+HISTORIES = 20_000 if os.environ.get("QUORATE_SOAK") else 400
 
 
 def histories(first_seed: int, count: int) -> Counter[str]:
