@@ -27,6 +27,17 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
+class Claim:
+    """Neighbouring undamaged batches that name one epoch, believed or not. `leader`: it is one batch that begins with a LeaderChangeMessage."""
+
+    start: int
+    end: int
+    epoch: int
+    batches: int
+    leader: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Voter:
     node: int
     directory: str | None = None

@@ -6,13 +6,16 @@ batch before it ended, because no leader began that epoch, or because the other 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from metadata_pipeline.audit.findings import Finding
+from metadata_pipeline.canon.model import Copy
 
 MOST: Final = 1000
 """Findings of one kind that are listed for one cluster; a log that is wrong throughout needs no million rows."""
+
+BELIEVED: Final = "cluster_id string, node_id int, directory_id string, start bigint, end bigint"
 
 _DAMAGED: Final = """
 SELECT cluster_id, CASE WHEN kind = 'snapshot' THEN 'damaged snapshot'
@@ -26,31 +29,39 @@ FROM (SELECT *, lead(base_offset) OVER (PARTITION BY cluster_id, node_id, direct
 WHERE fault IS NOT NULL
 """
 
-_EPOCHS: Final = """
+_BELIEVED: Final = """EXISTS (
+  SELECT 1 FROM believed r WHERE r.cluster_id = b.cluster_id AND r.node_id = b.node_id AND r.directory_id = coalesce(b.directory_id, '')
+                             AND r.start <= b.base_offset AND r.end > b.base_offset)"""
+
+_EPOCHS: Final = f"""
 SELECT cluster_id, 'damaged epoch' AS found, node_id, directory_id, file, position, base_offset AS offset,
-       concat('epoch ', epoch, ' after epoch ', before, CASE WHEN epoch > before THEN ', and no leader begins it here' ELSE '' END) AS detail
-FROM (SELECT *, lag(epoch) OVER in_file AS before, lag(epoch, 2) OVER in_file AS before_that
+       concat('epoch ', epoch, ' between ', coalesce(before, 'nothing'), ' and ', coalesce(after, 'nothing'), ', which no leader explains') AS detail
+FROM (SELECT *, lag(epoch) OVER in_file AS before, lead(epoch) OVER in_file AS after
       FROM audit_batches WHERE kind = 'log' AND crc IS NOT NULL
-      WINDOW in_file AS (PARTITION BY cluster_id, node_id, directory_id, file ORDER BY position))
-WHERE (epoch < before OR (epoch > before AND NOT is_control)) AND NOT epoch <=> before_that
+      WINDOW in_file AS (PARTITION BY cluster_id, node_id, directory_id, file ORDER BY position)) b
+WHERE fault IS NULL AND (NOT epoch <=> before OR NOT epoch <=> after) AND NOT {_BELIEVED}
 """
-"""Who comes after a damaged number and goes on as it was before is not accused."""
+"""What `canon.credible` does not believe."""
 
 _UNEQUAL: Final = """
-SELECT b.cluster_id, b.node_id, b.directory_id, b.file, b.position, b.base_offset AS offset, b.epoch, b.crc, b.after
+SELECT b.cluster_id, b.node_id, b.directory_id, b.file, b.position, b.base_offset AS offset, b.epoch, b.crc, b.after,
+       r.start IS NOT NULL AS believed
 FROM (SELECT *, lead(epoch) OVER (PARTITION BY cluster_id, node_id, directory_id, file ORDER BY position) AS after FROM audit_batches) b
 JOIN (SELECT cluster_id, base_offset, collect_set(crc) AS crcs, collect_set(epoch) AS epochs
       FROM audit_batches WHERE kind = 'log' AND crc_ok AND crc IS NOT NULL
       GROUP BY cluster_id, base_offset HAVING size(crcs) > 1 OR size(epochs) > 1) g
   ON b.cluster_id = g.cluster_id AND b.base_offset = g.base_offset
+LEFT JOIN believed r ON r.cluster_id = b.cluster_id AND r.node_id = b.node_id AND r.directory_id = coalesce(b.directory_id, '')
+                    AND r.start <= b.base_offset AND r.end > b.base_offset
 WHERE b.kind = 'log' AND b.crc_ok
 ORDER BY b.cluster_id, b.base_offset, b.node_id
 """
 
 
-def compare(spark: Any, batches: Any) -> list[Finding]:
-    """`batches` is the lake's table; findings of at most MOST of a kind."""
+def compare(spark: Any, batches: Any, copies: Iterable[Copy]) -> list[Finding]:
+    """`batches` is the lake's table, `copies` what is believed of it; findings of at most MOST of a kind."""
     batches.createOrReplaceTempView("audit_batches")
+    spark.createDataFrame(believed_rows(copies), BELIEVED).createOrReplaceTempView("believed")
     rows = spark.sql(f"SELECT * FROM ({_DAMAGED} UNION ALL {_EPOCHS})").limit(20 * MOST).collect()
     findings = [
         Finding(
@@ -68,6 +79,15 @@ def compare(spark: Any, batches: Any) -> list[Finding]:
     return findings + unequal(spark.sql(_UNEQUAL).limit(20 * MOST).collect())
 
 
+def believed_rows(copies: Iterable[Copy]) -> list[tuple[Any, ...]]:
+    return [
+        (copy.key.cluster, copy.key.node, copy.key.directory, run.start, run.end)
+        for copy in copies
+        for piece in copy.pieces
+        for run in piece.runs
+    ]
+
+
 def unequal(rows: Sequence[Any]) -> list[Finding]:
     """Batches of one offset that are not the same on all disks, judged by what most of them say. Pure: rows of `_UNEQUAL`."""
     groups: dict[tuple[str, int], list[Any]] = {}
@@ -75,6 +95,8 @@ def unequal(rows: Sequence[Any]) -> list[Finding]:
         groups.setdefault((row["cluster_id"], row["offset"]), []).append(row)
     findings = []
     for group in groups.values():
+        if (undecided := _two_epochs(group)) is not None:
+            findings.append(undecided)
         for row in group:
             found = _odd_one(row, group)
             if found is not None:
@@ -99,15 +121,40 @@ def _odd_one(row: Any, group: list[Any]) -> tuple[str, str] | None:
     unless the disk goes on in its own: two leaders may write the same in one millisecond.
     """
     same_bytes = [other for other in group if other["crc"] == row["crc"] and other["epoch"] != row["epoch"]]
-    if same_bytes and row["after"] != row["epoch"]:
-        votes = sum(other["epoch"] == row["epoch"] and other["crc"] == row["crc"] for other in group)
-        if votes <= len(same_bytes):
-            others = ", ".join(f"node {other['node_id']} has {other['epoch']}" for other in same_bytes)
-            return "damaged epoch", f"epoch {row['epoch']} with bytes for which {others}"
+    if same_bytes and row["after"] != row["epoch"] and _outvoted(row, group, same_bytes):
+        others = ", ".join(f"node {other['node_id']} has {other['epoch']}" for other in same_bytes)
+        return "damaged epoch", f"epoch {row['epoch']} with bytes for which {others}"
     same_epoch = [other for other in group if other["epoch"] == row["epoch"] and other["crc"] != row["crc"]]
     if same_epoch:
         votes = sum(other["epoch"] == row["epoch"] and other["crc"] == row["crc"] for other in group)
         if votes <= len(same_epoch):
             others = ", ".join(f"node {other['node_id']} has CRC {other['crc']}" for other in same_epoch)
             return "divergence", f"CRC {row['crc']} at epoch {row['epoch']}, where {others}"
+    return None
+
+
+def _outvoted(row: Any, group: list[Any], same_bytes: list[Any]) -> bool:
+    """By more disks; by as many, if they go on in their epoch, or if theirs can be believed and this one's cannot."""
+    votes = sum(other["epoch"] == row["epoch"] and other["crc"] == row["crc"] for other in group)
+    if votes != len(same_bytes):
+        return bool(votes < len(same_bytes))
+    if any(other["after"] == other["epoch"] for other in same_bytes):
+        return True
+    return not row["believed"] and bool([other for other in same_bytes if other["believed"]])
+
+
+def _two_epochs(group: list[Any]) -> Finding | None:
+    """Equal bytes under two epochs on as many disks each, and neither the disks nor their logs tell which number is damaged: then nobody is accused."""
+    for row in group:
+        same_bytes = [other for other in group if other["crc"] == row["crc"] and other["epoch"] != row["epoch"]]
+        mine = [other for other in group if other["crc"] == row["crc"] and other["epoch"] == row["epoch"]]
+        sides = [*mine, *same_bytes]
+        settled = any(side["after"] == side["epoch"] for side in sides) or len({side["believed"] for side in sides}) > 1
+        if len(mine) == len(same_bytes) and not settled:
+            told = "; ".join(
+                f"node {side['node_id']} has {side['epoch']} ({side['file']} at {side['position']})" for side in sides
+            )
+            return Finding(
+                row["cluster_id"], "two epochs", None, None, None, None, row["offset"], f"equal bytes: {told}"
+            )
     return None

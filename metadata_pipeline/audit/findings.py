@@ -16,6 +16,10 @@ KINDS: Final[dict[str, tuple[Severity, str]]] = {
     "bit rot": ("error", "a batch's bytes are not those its checksum was made of, or cannot be read"),
     "damaged offset": ("error", "a base offset is not where the batch before it ended; no checksum covers it"),
     "damaged epoch": ("error", "an epoch that no leader began, or that falls; no checksum covers it"),
+    "two epochs": (
+        "error",
+        "equal bytes under two epochs, and nothing tells which number is damaged: read another copy",
+    ),
     "divergence": ("error", "two disks hold different batches at one offset and epoch: Raft rules that out"),
     "gap": ("error", "offsets are missing inside of a log"),
     "wrong file": ("error", "a file's name is not the offset of its first batch: files were exchanged or renamed"),

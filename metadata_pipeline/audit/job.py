@@ -45,9 +45,10 @@ def audit(lake: str | os.PathLike[str], spark: Any) -> Audited:
     with tracked(spark, "audit"):
         state = open_views(spark, home)
         _require_tables(home, state)
-        unequal = batches.compare(spark, spark.table("batches"))
+        known = clusters(state)
+        unequal = batches.compare(spark, spark.table("batches"), [copy for it in known for copy in it.evidence.copies])
         found = [
-            *copies.judge(state, clusters(state)),
+            *copies.judge(state, known),
             *unequal,
             *history.check(spark),
             *_explained_by_nothing_else(snapshots.compare(spark), unequal),

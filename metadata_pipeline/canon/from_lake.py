@@ -1,18 +1,20 @@
 """What the lake's commits say of a cluster, as the rule wants it: copies in pieces, snapshots, voter sets. Reads no data, only the state of the lake.
 
 Ranges of one disk are put in the order of its files. Two neighbours belong to one piece when the second begins where the first ends, or when one of them has
-damaged batches (then the hole is damage); else the disk was given another log in between, by a snapshot.
+damaged batches (then the hole is damage); else the disk was given another log in between, by a snapshot. Which epochs are believed is judged over a whole
+piece.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from metadata_pipeline.canon.choice import decide
+from metadata_pipeline.canon.credible import believed_runs
 from metadata_pipeline.canon.model import Canon, Copy, Piece, Proof, SnapshotMark
-from metadata_pipeline.copies import CopyKey, Run, Voter, VoterSet
+from metadata_pipeline.copies import Claim, CopyKey, Run, Voter, VoterSet
 from metadata_pipeline.lake.entries import SourceRange
 from metadata_pipeline.lake.state import LakeState
 
@@ -78,28 +80,36 @@ def _live_ranges(state: LakeState, cluster: str) -> list[SourceRange]:
 def _shortened(one: SourceRange, dead: int) -> SourceRange:
     runs = tuple(Run(run.start, min(run.end, dead), run.epoch) for run in one.runs if run.start < dead)
     voters = tuple(it for it in one.voters if it.offset < dead)
-    return SourceRange(
-        one.copy, one.file, one.start_position, one.end_position, one.start_offset, min(one.end_offset, dead),
-        one.tail, runs, voters, one.damaged,
-    )  # fmt: skip
+    claims = tuple(replace(it, end=min(it.end, dead)) for it in one.claims if it.start < dead)
+    end = min(one.end_offset, dead)
+    return replace(one, end_offset=end, runs=runs, voters=voters, claims=claims)
 
 
 def _pieces(ranges: Iterable[SourceRange]) -> list[Piece]:
-    pieces: list[list[Run]] = []
+    ranges = sorted(ranges, key=lambda it: (it.file, it.start_position))
+    judged = not all(one.claims for one in ranges if one.runs)
+    pieces: list[list[Run | Claim]] = []
     damaged_before = False
-    for one in sorted(ranges, key=lambda it: (it.file, it.start_position)):
-        if not one.runs:
+    for one in ranges:
+        held: Sequence[Run | Claim] = one.runs if judged else one.claims
+        if not held:
             damaged_before = damaged_before or one.damaged
             continue
         last = pieces[-1][-1].end if pieces else None
-        first = one.runs[0].start
+        first = held[0].start
         joined = last is not None and (first == last or (first > last and (damaged_before or one.damaged)))
         if joined:
-            pieces[-1] += one.runs
+            pieces[-1] += held
         else:
-            pieces.append(list(one.runs))
+            pieces.append([*held])
         damaged_before = one.damaged
-    return [Piece(tuple(part)) for runs in pieces for part in _ascending(runs)]
+    return [Piece(tuple(part)) for piece in pieces for part in _ascending(_runs(piece))]
+
+
+def _runs(piece: Sequence[Run | Claim]) -> list[Run]:
+    """What a lake's older commits judged is believed as it was."""
+    claims = [it for it in piece if isinstance(it, Claim)]
+    return believed_runs(claims) if claims else [it for it in piece if isinstance(it, Run)]
 
 
 def _ascending(runs: list[Run]) -> list[list[Run]]:

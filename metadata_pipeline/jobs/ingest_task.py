@@ -16,8 +16,9 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metadata_pipeline.copies import CopyKey, Run, VoterSet
-from metadata_pipeline.jobs.epochs import add_runs, voters_in
+from metadata_pipeline.canon.credible import believed_runs
+from metadata_pipeline.copies import CopyKey, VoterSet
+from metadata_pipeline.jobs.epochs import Epochs, voters_in
 from metadata_pipeline.jobs.plan import Part
 from metadata_pipeline.lake.entries import LakeFile, SourceRange, Trouble, range_from
 from metadata_pipeline.lake.files import ParquetFile, file_path
@@ -78,7 +79,7 @@ class _Seen:
     end: int
     tail: tuple[int, int, int, int] | None = None
     troubles: list[Trouble] = field(default_factory=list)
-    runs: list[Run] = field(default_factory=list)
+    epochs: Epochs = field(default_factory=Epochs)
     voters: list[VoterSet] = field(default_factory=list)
     damaged: bool = False
 
@@ -90,8 +91,8 @@ class _Seen:
             if last["crc"] is not None:
                 self.tail = last["position"], last["base_offset"], last["epoch"], last["crc"]
             valid = whole if whole["fault"].null_count == whole.num_rows else whole.filter(pc.is_null(whole["fault"]))
-            credible = add_runs(self.runs, valid)
-            self.damaged = self.damaged or credible < whole.num_rows
+            self.epochs.add(valid)
+            self.damaged = self.damaged or valid.num_rows < whole.num_rows
         return whole
 
     def _whole(self, rows: pa.RecordBatch) -> pa.RecordBatch:
@@ -107,7 +108,9 @@ class _Seen:
 
     def look_for_voters(self, rows: pa.RecordBatch) -> None:
         """In control records, which are few: leader changes and voter sets."""
-        for row in rows.select(["type", "offset", "epoch", "extra"]).to_pylist():
+        for row in rows.select(["type", "position", "batch_offset", "offset", "epoch", "extra"]).to_pylist():
+            if row["type"] == "LeaderChangeMessage" and row["offset"] == row["batch_offset"]:
+                self.epochs.led(row["position"])
             if (found := voters_in(row, self.part.segment)) is not None:
                 self.voters.append(found)
 
@@ -119,8 +122,11 @@ class _Seen:
         where = part.copy, part.segment.name, part.start, self.end
         if part.segment.kind != "log":
             return SourceRange(*where, -1, -1, None, (), tuple(self.voters), self.damaged)
-        start, end = (self.runs[0].start, max(run.end for run in self.runs)) if self.runs else (-1, -1)
-        return SourceRange(*where, start, end, self.tail, tuple(self.runs), tuple(self.voters), self.damaged)
+        claims = tuple(self.epochs.claims)
+        runs = tuple(believed_runs(claims))
+        damaged = self.damaged or sum(it.end - it.start for it in runs) < sum(it.end - it.start for it in claims)
+        start, end = (runs[0].start, max(run.end for run in runs)) if runs else (-1, -1)
+        return SourceRange(*where, start, end, self.tail, runs, tuple(self.voters), damaged, claims)
 
 
 def run_task(lake: Path, parts: Sequence[Part], key_file: str | None) -> TaskResult:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
-from metadata_pipeline.copies import CopyKey, Run, Voter, VoterSet
+from metadata_pipeline.copies import Claim, CopyKey, Run, Voter, VoterSet
 from metadata_pipeline.problems import PipelineError
 
 VERSION: Final = 1
@@ -30,11 +30,13 @@ class SourceRange:
     tail: tuple[int, int, int, int] | None = None
     """(position, base offset, epoch, CRC) of the last whole batch: what must still be there when the file is read on."""
     runs: tuple[Run, ...] = ()
-    """The undamaged batches as runs of one epoch."""
+    """The undamaged batches as runs of one epoch, as far as their epochs are believed by what was read with them."""
     voters: tuple[VoterSet, ...] = ()
     """Voter sets that records of this range name."""
     damaged: bool = False
     """Whether a batch in it is not to be trusted: then a hole between runs is damage, and what follows is still the same log."""
+    claims: tuple[Claim, ...] = ()
+    """All undamaged batches, to be judged together with those of other ranges. A lake that an older release began has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +144,7 @@ def range_from(told: Mapping[str, Any]) -> SourceRange:
             for it in told["voters"]
         ),
         damaged=told["damaged"],
+        claims=tuple(Claim(**it) for it in told.get("claims", ())),
     )
 
 

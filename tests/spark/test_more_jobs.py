@@ -26,7 +26,8 @@ from support.canaries import OPEN, canaries_below, canaries_in
 from support.log_fleet import History, disks, topic
 from support.pipeline_everything import GOLDEN_CLUSTER, SECRETS, Everything
 
-pytestmark = pytest.mark.timeout(1200)  # The first test that needs the lake waits for four jobs.
+pytestmark = pytest.mark.timeout(3600)
+"""The first test that needs the lake waits for four jobs, in a soak of 1,600 clusters."""
 
 
 def standings(spark: Any, lake: Path) -> list[tuple[Any, ...]]:

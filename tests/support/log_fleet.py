@@ -81,6 +81,12 @@ class History:
         records = [control_record(it, offset=self.end + n, timestamp=self.now) for n, it in enumerate(messages)]
         self._add(records, epoch, control=True)
 
+    def vote(self) -> None:
+        """The voters once more, amid an epoch: as when one of them got another endpoint."""
+        self._add(
+            [control_record(voters_of(self.voters), offset=self.end, timestamp=self.now)], self.epoch, control=True
+        )
+
     def append(self, *records: VersionedRecord) -> None:
         encoded = [
             Record(self.end + n, self.now, None, encode_record(message, version))

@@ -103,6 +103,9 @@ def make_everything(
             faults[cluster] = inject(root, cluster, Random(rng.random()))
     shutil.copytree(GOLDEN / "cluster", root / "golden")
     secrets(root)
+    ingest([str(root / cluster) for cluster, fault in faults.items() if fault.later], lake)
+    for path, data in (file for fault in faults.values() for file in fault.later):
+        path.write_bytes(data)
     ingested = ingest(str(root), lake, spark)
     built = build_tables(lake, spark)
     return Everything(lake, spark, ingested, built, audit(lake, spark), images, aborts, trimmed, clean_clusters, faults)

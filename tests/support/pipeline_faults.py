@@ -6,14 +6,14 @@ Every maker gives what an audit has to say: the node and, where it is one place,
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
 
 from controller_runtime.metadata.image import MetadataImage
 from controller_runtime.metadata.records import encode_record
 from controller_runtime.metadata.replay import replay
-from controller_runtime.protocol.record_batch import Record, encode_batch
+from controller_runtime.protocol.record_batch import Record, batch_headers, encode_batch
 from support.log_fleet import Disk, History, LogBatch, disks, topic
 
 
@@ -27,10 +27,12 @@ class Fault:
     files: frozenset[str]
     position: int | None = None
     told: str = ""
+    later: tuple[tuple[Path, bytes], ...] = ()
+    """Files that have grown to this when the fleet is ingested a second time."""
 
 
 def some_log(cluster: str, rng: Random) -> tuple[History, dict[int, MetadataImage]]:
-    """Two or three epochs of topics and idle batches, with the image at each batch's end."""
+    """Two or three epochs of topics, voters and idle batches, with the image at each batch's end."""
     log = History(cluster)
     builder = MetadataImage.empty().builder()
     images: dict[int, MetadataImage] = {}
@@ -39,7 +41,9 @@ def some_log(cluster: str, rng: Random) -> tuple[History, dict[int, MetadataImag
         log.lead(rng.randint(1, 3))
         images[log.end] = builder.freeze()
         for _ in range(rng.randint(8, 16)):
-            if rng.random() < 0.5:
+            if rng.random() < 0.1:
+                log.vote()
+            elif rng.random() < 0.5:
                 number += 1
                 record = topic(number)
                 replay(builder, record[0])
@@ -125,6 +129,42 @@ def _flip(low: int, high: int, kinds: set[str]) -> Callable[[Path, str, Random],
         )
 
     return inject
+
+
+def _epoch_at_control(root: Path, cluster: str, rng: Random) -> Fault:
+    """The epoch of a batch at, before or behind a leader's record or voters: any number, those of the neighbours too."""
+    log, fleet, cut = _three(root, cluster, rng)
+    node = rng.randint(1, 3)
+    control = [n for n, it in enumerate(log.batches) if it.data[22] & 0x20]
+    number = rng.choice([n for at in control for n in (at - 1, at, at + 1) if 1 < n < len(log.batches) - 2])
+    batch = log.batches[number]
+    wrong = rng.choice([it for it in (-1, 0, 1, 2, 3, 4, 5, rng.randrange(1 << 31)) if it != batch.epoch])
+    base = cut if batch.base >= cut else 0
+    path = fleet[node].segment(base)
+    position = position_of(log, number, base)
+    data = bytearray(path.read_bytes())
+    data[position + 12 : position + 16] = wrong.to_bytes(4, "big", signed=True)
+    path.write_bytes(bytes(data))
+    told = f"the batch at {batch.base} says {wrong} for {batch.epoch}"
+    return Fault(cluster, frozenset({"damaged epoch"}), node, frozenset({path.name}), position, told)
+
+
+def _epoch_in_two_looks(root: Path, cluster: str, rng: Random) -> Fault:
+    """The same in a log that grows between two ingests, the first of which ended within a few batches of the damage."""
+    fault = _epoch_at_control(root, cluster, rng)
+    (name,), (home,) = fault.files, root.glob(f"{cluster}/node-{fault.node}/__cluster_metadata-0")
+    path = home / name
+    data = path.read_bytes()
+    ends = [it.end_position for it in batch_headers(data)]
+    near = next(n for n, end in enumerate(ends) if end > (fault.position or 0))
+    cut = rng.choice([*ends, 0][max(0, near - 3) : near + 3])
+    path.write_bytes(data[:cut])
+    later = [(path, data)]
+    for behind in home.glob("*.log"):
+        if behind.name > name:
+            later.append((behind, behind.read_bytes()))
+            behind.unlink()
+    return replace(fault, later=tuple(later))
 
 
 def _other_content(root: Path, cluster: str, rng: Random) -> Fault:
@@ -222,6 +262,8 @@ FAULTS: dict[str, Callable[[Path, str, Random], Fault]] = {
     "length": _flip(8, 11, {"bit rot", "unreadable", "torn tail"}),
     "base-offset": _flip(0, 7, {"damaged offset"}),
     "epoch": _flip(12, 15, {"damaged epoch"}),
+    "epoch-at-control": _epoch_at_control,
+    "epoch-in-two-looks": _epoch_in_two_looks,
     "other-content": _other_content,
     "missing-batch": _missing_batch,
     "missing-segment": _missing_segment,

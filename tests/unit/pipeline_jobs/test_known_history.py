@@ -107,7 +107,7 @@ def test_every_kind_of_finding_has_a_severity_and_a_meaning() -> None:
     assert all(meaning for _, meaning in KINDS.values())
 
 
-def row(node: int, epoch: int, after: int | None, crc: int = 7) -> dict[str, object]:
+def row(node: int, epoch: int, after: int | None, crc: int = 7, *, believed: bool = True) -> dict[str, object]:
     """A batch at offset 27 of a disk, and the epoch of the batch behind it."""
     place = {
         "cluster_id": "c",
@@ -117,7 +117,7 @@ def row(node: int, epoch: int, after: int | None, crc: int = 7) -> dict[str, obj
         "position": 90,
         "offset": 27,
     }
-    return {**place, "epoch": epoch, "crc": crc, "after": after}
+    return {**place, "epoch": epoch, "crc": crc, "after": after, "believed": believed}
 
 
 def accused(*rows: dict[str, object]) -> list[tuple[str, int | None]]:
@@ -129,6 +129,20 @@ def test_equal_bytes_with_another_epoch_are_damage_where_the_disk_does_not_go_on
     assert accused(row(1, 3, 3), row(2, 4, 4), row(3, 3, 3)) == []
     assert accused(row(1, 3, 3), row(2, 67, 3), row(3, 3, 3)) == [("damaged epoch", 2)]
     assert accused(row(1, 3, 3), row(2, 67, None)) == [("damaged epoch", 2)]
+
+
+def test_equal_bytes_at_the_end_of_two_disks_accuse_the_one_whose_number_cannot_be() -> None:
+    """A record that no leader began, as the last batch of one disk: the other one's number is that of the batches before."""
+    assert accused(row(1, 3, None), row(2, 67, None, believed=False)) == [("damaged epoch", 2)]
+
+
+def test_where_nothing_tells_which_of_two_numbers_is_damaged_both_sides_are_named_and_nobody_is_accused() -> None:
+    """A leader's record, the last batch of both: two disks, or two against two. A third disk decides."""
+    (found,) = unequal([row(1, 3, None), row(2, 67, None)])
+    assert (found.kind, found.severity, found.node, found.file) == ("two epochs", "error", None, None)
+    assert f"node 1 has 3 ({name(0)} at 90); node 2 has 67 ({name(0)} at 90)" in found.detail
+    assert accused(row(1, 3, None), row(2, 67, None), row(3, 3, None), row(4, 67, None)) == [("two epochs", None)]
+    assert accused(row(1, 3, None), row(2, 67, None), row(3, 3, None)) == [("damaged epoch", 2)]
 
 
 def test_what_two_rules_say_of_one_batch_is_one_finding() -> None:
