@@ -1,8 +1,8 @@
 """`dump`: one file or directory as text, JSON lines or Parquet, without Spark.
 
 Text is what `kafka-dump-log --cluster-metadata-decoder` prints, letter for letter, but for secrets; `--include-secrets` prints those too,
-here and nowhere else. JSON and Parquet hold the rows of the table `records` (or `batches`), the same that Spark reads. A Parquet file
-appears under its name when it is whole, or not at all; decoding and writing take turns on two threads.
+here and nowhere else. JSON and Parquet hold the rows of the table `records` (or `batches`), the same that Spark reads. A file that it writes
+appears under its name when it is whole, or not at all; decoding and writing of Parquet take turns on two threads.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
@@ -31,7 +31,7 @@ from metadata_pipeline.redaction import REDACTED, InvalidKey, Redactor, load_key
 from metadata_pipeline.schemas import Level, arrow_schema
 from metadata_pipeline.sources.chunks import Flaw, Piece, pieces
 from metadata_pipeline.sources.describe import json_of
-from metadata_pipeline.sources.faults import Fault, InvalidOption, SourceError
+from metadata_pipeline.sources.faults import Fault, InvalidOption, ListingError, SourceError
 from metadata_pipeline.sources.files import OpenFile
 from metadata_pipeline.sources.options import CHUNK_BYTES, ReadOptions, parse_level, parse_options
 from metadata_pipeline.sources.reading import read
@@ -85,12 +85,39 @@ def run(arguments: argparse.Namespace, out: TextIO) -> int:
                 )  # fmt: skip
                 if arguments.output is None:
                     return 1 if write(out) else 0
-                with arguments.output.open("w", encoding="utf-8") as file:
-                    return 1 if write(file) else 0
+                with _whole(arguments.output) as part, part.open("w", encoding="utf-8") as file:
+                    failed = write(file)
+                return 1 if failed else 0
     except (SourceError, InvalidKey, OSError) as error:
-        print(error, file=sys.stderr)
+        print(f"{error}\n  next: {_next(error)}", file=sys.stderr)
         return 1
     return 0
+
+
+def _next(error: Exception) -> str:
+    match error:
+        case ListingError():
+            return "name a .log or .checkpoint file, or a directory that holds some"
+        case OSError():
+            return "free space or rights, then run the same command again"
+        case _:
+            return "kraft-pipeline dump --help tells what can be given"
+
+
+@contextmanager
+def _whole(target: Path) -> Iterator[Path]:
+    """A file beside the target that takes its name in the end; after a failure there is none, and the error names the target. A device is written itself."""
+    special = target.exists() and not target.is_file()
+    part = target if special else target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        yield part
+        if not special:
+            os.replace(part, target)
+    except OSError as error:
+        raise OSError(f"cannot write {target}: {error.strerror or error}") from error
+    finally:
+        if not special:
+            part.unlink(missing_ok=True)
 
 
 def _options(arguments: argparse.Namespace) -> ReadOptions:
@@ -101,9 +128,8 @@ def _options(arguments: argparse.Namespace) -> ReadOptions:
 
 def write_parquet(paths: Sequence[str], target: Path, options: ReadOptions, level: Level = "records") -> int:
     """Write the rows into one Parquet file; returns their number. After a failure there is no file."""
-    part = target.with_name(f".{target.name}.{os.getpid()}.part")
     rows = 0
-    try:
+    with _whole(target) as part:
         file = TableWriter(part, arrow_schema(level, options.columns))
         with closing(file), ThreadPoolExecutor(1) as one:
             waiting: list[Future[None]] = []
@@ -114,10 +140,6 @@ def write_parquet(paths: Sequence[str], target: Path, options: ReadOptions, leve
                     waiting.pop(0).result()
             for left in waiting:
                 left.result()
-        os.replace(part, target)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
     return rows
 
 
@@ -172,22 +194,23 @@ class _TextDump:
         elif segment.kind == "log":
             print(f"Log starting offset: {segment.base_offset}", file=out)
         try:
-            with OpenFile(segment.file) as file:
-                for found in pieces(file, 0, segment.size, CHUNK_BYTES):
-                    match found:
-                        case Flaw(fault=Fault.UNREADABLE | Fault.SHRUNK):
-                            print(f"{segment.file}: {found.detail}", file=sys.stderr)
-                            return True
-                        case Flaw():
-                            print(
-                                f"Found {segment.size - found.position} invalid bytes at the end of {segment.name}",
-                                file=out,
-                            )
-                        case Piece():
-                            out.writelines(f"{line}\n" for line in self._lines(found))
+            file = OpenFile(segment.file)
         except OSError as error:
             print(f"{segment.file}: {error}", file=sys.stderr)
             return True
+        with file:
+            for found in pieces(file, 0, segment.size, CHUNK_BYTES):
+                match found:
+                    case Flaw(fault=Fault.UNREADABLE | Fault.SHRUNK):
+                        print(f"{segment.file}: {found.detail}", file=sys.stderr)
+                        return True
+                    case Flaw():
+                        print(
+                            f"Found {segment.size - found.position} invalid bytes at the end of {segment.name}",
+                            file=out,
+                        )
+                    case Piece():
+                        out.writelines(f"{line}\n" for line in self._lines(found))
         return False
 
     def _lines(self, piece: Piece) -> Iterator[str]:

@@ -51,15 +51,16 @@ def test_json_lines_leave_out_what_is_null_and_nest_the_rest(capsys: pytest.Capt
     assert "value" not in first
 
 
-def test_a_full_disk_leaves_no_half_written_file(tmp_path: Path) -> None:
+@pytest.mark.parametrize("form", dump.FORMATS)
+def test_a_full_disk_leaves_no_half_written_file(tmp_path: Path, form: str) -> None:
     """The system refuses bytes beyond the first kilobytes of any file, as a full disk does."""
-    target = tmp_path / "records.parquet"
-    command = (
-        f"ulimit -f 8; exec {sys.executable} -B -m metadata_pipeline.dump {LOG} --format parquet --output {target}"
-    )
+    target = tmp_path / "records"
+    command = f"ulimit -f 8; exec {sys.executable} -B -m metadata_pipeline.dump {LOG} --format {form} --output {target}"
     done = subprocess.run(["bash", "-c", command], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 1
+    assert f"cannot write {target}: " in done.stderr
     assert "File too large" in done.stderr
+    assert "next: free space" in done.stderr
     assert list(tmp_path.iterdir()) == []
 
 
@@ -72,10 +73,11 @@ def test_a_full_disk_leaves_no_half_written_file(tmp_path: Path) -> None:
         ([str(LOG), "--redaction-key-file", "/no/key"], "redaction key /no/key cannot be read"),
     ],
 )
-def test_what_cannot_be_done_is_said_in_a_line(
+def test_what_cannot_be_done_is_said_in_a_line_and_what_to_do_in_another(
     arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert dump.main(arguments) == 1
     said = capsys.readouterr().err
     assert words in said
-    assert said.count("\n") == 1
+    assert said.count("\n") == 2
+    assert "\n  next: " in said
