@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
-from metadata_pipeline.copies import CopyKey
+from metadata_pipeline.copies import Claim, CopyKey, Run
 from metadata_pipeline.lake.commits import CommitConflict, commit_path, read_commits, write_commit
 from metadata_pipeline.lake.entries import (
     Commit,
@@ -44,6 +45,16 @@ def test_a_commit_reads_back_as_it_was_written() -> None:
         (CopyFacts(COPY, "/x", 4, (1, 2)), CopyFacts(OTHER, "/y", None)), (Trouble("p", "torn", "d", 3, 4, COPY),), {"rows": 5},
     )  # fmt: skip
     assert from_json(to_json(commit)) == commit
+
+
+def test_a_commit_of_an_older_release_is_read_by_a_newer_one() -> None:
+    """It did not tell what all batches claim, only which runs it believed."""
+    claimed = replace(one_range(0, 5), runs=(Run(0, 5, 1),), claims=(Claim(0, 1, 1, 1, leader=True), Claim(1, 5, 1, 4)))
+    commit = Commit(0, "ingest", 17, (added("a", claimed),))
+    assert from_json(to_json(commit)) == commit
+    told = json.loads(to_json(commit))
+    del told["add"][0]["ranges"][0]["claims"]
+    assert from_json(json.dumps(told)).add == (added("a", replace(claimed, claims=())),)
 
 
 def test_two_writers_cannot_both_make_the_same_commit(tmp_path: Path) -> None:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
+
 from metadata_pipeline.audit.batches import unequal
 from metadata_pipeline.audit.copies import judge
 from metadata_pipeline.audit.findings import KINDS, Finding, merged
@@ -94,6 +98,31 @@ def test_a_disk_that_cut_committed_records_and_never_got_them_back_lost_them() -
     snapshot_after = SourceRange(COPY, "00000000000000000009-0000000001.checkpoint", 0, 9, -1, -1)
     assert "lost suffix" in kinds(lake(whole, snapshot_after, truncate=(Truncation(COPY, 6, ranged(name(0), 0, 6)),)))
     assert "lost suffix" not in kinds(lake(whole, truncate=(Truncation(COPY, 6, ranged(name(0), 0, 6)),)))
+
+
+def test_committed_records_that_no_disk_has_whole_are_lost() -> None:
+    snapshot_after = SourceRange(COPY, "00000000000000000030-0000000001.checkpoint", 0, 9, -1, -1)
+    assert kinds(lake(ranged(name(0), 0, 10, damaged=True), ranged(name(0), 15, 30, position=90), snapshot_after)) == [
+        "lost records"
+    ]
+
+
+def test_another_epoch_amid_the_committed_log_is_a_conflict() -> None:
+    """Node 1 goes on after it with the records that a snapshot proves to be committed."""
+    other = CopyKey("c", 2, "d2")
+    mine = replace(ranged(name(0), 0, 30), runs=(Run(0, 10, 1), Run(10, 12, 5), Run(12, 30, 1)))
+    whole = replace(ranged(name(0), 0, 30), copy=other)
+    state = lake(mine, whole, SourceRange(COPY, "00000000000000000030-0000000001.checkpoint", 0, 9, -1, -1))
+    state = replay([Commit(2, "ingest", 3, copies=(CopyFacts(COPY, "/x", 9), CopyFacts(other, "/y", 9)))], state)
+    (found,) = [it for it in judge(state, clusters(state)) if it.kind != "uncommitted"]
+    assert (found.kind, found.node, found.offset) == ("conflict", 1, 10)
+
+
+@pytest.mark.parametrize(
+    ("fault", "kind"), [("identity", "nobody's log"), ("twice", "read twice"), ("length", "unreadable")]
+)
+def test_what_an_ingest_could_not_use_is_a_finding_of_its_kind(fault: str, kind: str) -> None:
+    assert kinds(lake(ranged(name(0), 0, 10), troubles=(Trouble("/x/0.log", fault, "why", 100, 5, COPY),))) == [kind]
 
 
 def test_what_could_not_be_read_is_a_finding_with_its_place() -> None:

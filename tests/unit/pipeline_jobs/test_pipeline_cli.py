@@ -48,6 +48,16 @@ def test_errors_say_what_to_do_next(
     assert told in error
 
 
+@pytest.mark.parametrize(
+    "job", ["ingest x", "tables", "audit", "report", "diff c d", "as-of topics c", "sql SELECT", "vacuum"]
+)
+def test_secrets_are_shown_by_dump_and_by_no_job(job: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main([*job.split(), "--output", str(tmp_path / "lake"), "--include-secrets"])
+    assert "unrecognized arguments: --include-secrets" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_missing_java_is_explained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("metadata_pipeline.session._USUAL_PLACES", (str(tmp_path),))
     with pytest.raises(PipelineError, match="openjdk-17-jre-headless"):
