@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from metadata_pipeline.audit.history import RULES
 from metadata_pipeline.jobs.ingest import ingest, lake_key, lake_state
 from metadata_pipeline.lake.reading import quoted, read_level
 from metadata_pipeline.redaction import Redactor, load_key
@@ -129,6 +130,15 @@ def test_every_injected_fault_is_found_with_node_file_and_position(everything: E
         if fault.kinds == {"damaged epoch"}:
             beside = [it for it in found if it.severity == "error" and it.position != fault.position]
             assert not beside, f"{fault}: healthy batches are accused: {beside}"
+
+
+def test_every_broken_promise_is_found_where_it_is_broken(everything: Everything) -> None:
+    """Sound bytes that all disks agree on, and that no controller would have written."""
+    assert {it.promise for it in everything.broken if it.kind == "broken promise"} == set(RULES)
+    for broken in everything.broken:
+        found = [it for it in everything.audited.findings if it.cluster == broken.cluster and it.severity != "note"]
+        told = [(it.kind, it.offset) for it in found if it.detail.startswith(broken.promise)]
+        assert (broken.kind, broken.offset) in told, f"{broken}: {found}"
 
 
 def test_clean_fleets_raise_no_alarm(everything: Everything) -> None:

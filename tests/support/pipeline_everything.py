@@ -20,6 +20,7 @@ from support.log_fleet import History, disks
 from support.pipeline_faults import FAULTS, Fault, clean_fleet
 from support.pipeline_histories import RandomHistory, log_of
 from support.pipeline_logs import log_directory
+from support.pipeline_promises import PROMISES, Broken
 
 GOLDEN: Final = Path(__file__).parents[1] / "golden" / "kafka-4.3.1"
 GOLDEN_CLUSTER: Final = "b7XFcyEkSgSBsv7c2XVvyg"
@@ -39,6 +40,7 @@ class Everything:
     trimmed: dict[str, int]
     clean: list[str]
     faults: dict[str, Fault]
+    broken: list[Broken]
 
     @cached_property
     def rows(self) -> dict[str, dict[str, list[dict[str, Any]]]]:
@@ -101,6 +103,10 @@ def make_everything(
         for number in range(each_fault):
             cluster = f"fault-{name}-{number}"
             faults[cluster] = inject(root, cluster, Random(rng.random()))
+    broken = []
+    for number, inject_broken in enumerate(PROMISES.values()):
+        for again in range(max(1, each_fault // 4)):
+            broken.append(inject_broken(root, f"promise-{number}-{again}", Random(rng.random())))
     shutil.copytree(GOLDEN / "cluster", root / "golden")
     secrets(root)
     ingest([str(root / cluster) for cluster, fault in faults.items() if fault.later], lake)
@@ -108,4 +114,6 @@ def make_everything(
         path.write_bytes(data)
     ingested = ingest(str(root), lake, spark)
     built = build_tables(lake, spark)
-    return Everything(lake, spark, ingested, built, audit(lake, spark), images, aborts, trimmed, clean_clusters, faults)
+    return Everything(
+        lake, spark, ingested, built, audit(lake, spark), images, aborts, trimmed, clean_clusters, faults, broken
+    )

@@ -255,6 +255,18 @@ def _snapshot_lies(root: Path, cluster: str, rng: Random) -> Fault:
     return Fault(cluster, frozenset({"snapshot differs"}), node, frozenset({path.name}), None, "snapshot")
 
 
+def _snapshot_rots(root: Path, cluster: str, rng: Random) -> Fault:
+    """One bit of one batch of a snapshot."""
+    _, fleet, _ = _three(root, cluster, rng)
+    node = rng.randint(1, 3)
+    (path,) = fleet[node].log_dir.glob("*.checkpoint")
+    data = bytearray(path.read_bytes())
+    hit = rng.choice([*batch_headers(bytes(data))])
+    data[rng.randrange(hit.position + 21, hit.end_position)] ^= 1 << rng.randrange(8)
+    path.write_bytes(bytes(data))
+    return Fault(cluster, frozenset({"damaged snapshot"}), node, frozenset({path.name}), hit.position, "snapshot")
+
+
 FAULTS: dict[str, Callable[[Path, str, Random], Fault]] = {
     "content": _flip(21, 10_000, {"bit rot"}),
     "checksum": _flip(17, 20, {"bit rot"}),
@@ -270,4 +282,5 @@ FAULTS: dict[str, Callable[[Path, str, Random], Fault]] = {
     "swapped": _swapped,
     "truncated": _truncated,
     "snapshot": _snapshot_lies,
+    "snapshot-content": _snapshot_rots,
 }
