@@ -14,9 +14,11 @@ import pytest
 
 from deploy.images import build, spec
 from metadata_pipeline.jobs.ingest import ingest, lake_state
+from metadata_pipeline.session import find_java
 from support.kubernetes import ROOT, Kubernetes
 from support.log_fleet import History, disks, topic
-from support.spark_on_kubernetes import QUICK, SparkNamespace
+from support.spark_classes import QUICK, SparkClasses
+from support.spark_on_kubernetes import SparkNamespace
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 
@@ -80,7 +82,8 @@ def test_jobs_on_pods_make_the_tables_that_a_laptop_makes(namespace: SparkNamesp
     assert (ingested.phase, len(ingested.executors)) == ("Succeeded", 2), ingested
     assert f"commit 0 of /lake/tables: {local.rows['records']} records" in ingested.log
     only = ["--only", ",".join(TABLES[:-1])]
-    namespace.submit("tables", ["tables", "--output", "/lake/tables", *only], SMALL, tmp_path)
+    alone = {**SMALL, "spark.executor.instances": "1"}
+    namespace.submit("tables", ["tables", "--output", "/lake/tables", *only], alone, tmp_path)
     laptop = [
         sys.executable,
         "-m",
@@ -90,6 +93,8 @@ def test_jobs_on_pods_make_the_tables_that_a_laptop_makes(namespace: SparkNamesp
         str(here),
         "--master",
         "local[1]",
+        "--conf",
+        f"spark.driver.extraJavaOptions={SparkClasses('driver', find_java()[0]).of_others}",
         *only,
     ]
     subprocess.run(laptop, check=True, capture_output=True)

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
 from metadata_pipeline.problems import PipelineError
-from metadata_pipeline.session import open_session
+from metadata_pipeline.session import find_java, open_session
 from support import sampling
 from support.connect_run import Running
 from support.pipeline_everything import Everything, make_everything
+from support.spark_classes import SparkClasses
 
 SMALL = {
     "spark.sql.shuffle.partitions": "2",
@@ -21,7 +24,6 @@ SMALL = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.driver.memory": "1g",
-    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xshare:auto",
 }
 """For tables of a few thousand rows: planning is what costs, and Java written and compiled for each query. On Kubernetes (tests/e2e) Spark is as users have it."""
 
@@ -40,11 +42,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def spark() -> Iterator[Any]:
     """`local[2]`, quiet and small. Skipped where there is no Java."""
     try:
-        session = open_session("local[2]", SMALL)
+        classes = SparkClasses("driver", find_java()[0])
+        session = open_session("local[2]", {**SMALL, "spark.driver.extraJavaOptions": classes.options})
     except PipelineError as missing:
         pytest.skip(str(missing))
     yield session
+    gateway = session.sparkContext._gateway
     session.stop()
+    gateway.proc.stdin.close()
+    with suppress(subprocess.TimeoutExpired):
+        gateway.proc.wait(120)  # the end of its JVM: it may leave its classes
+        classes.keep()
 
 
 @pytest.fixture(scope="session")

@@ -28,6 +28,7 @@ from metadata_pipeline.lake.vacuum import vacuum
 from metadata_pipeline.problems import PipelineError
 from metadata_pipeline.session import find_java
 from support.log_fleet import NO_OP, History, LogBatch, disks
+from support.spark_classes import SparkClasses
 
 pytestmark = pytest.mark.timeout(900)
 
@@ -139,7 +140,7 @@ def interrupted_ingest(folder: Path, root: Path, lake: Path, failures: int) -> t
     ]  # fmt: skip
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("SPARK_", "PYSPARK_"))}
     places = {"JAVA_HOME": str(java), "SPARK_HOME": str(spark_home(folder / "spark")), "SPARK_LOCAL_IP": "127.0.0.1"}
-    kept["JAVA_TOOL_OPTIONS"] = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xshare:auto"
+    kept["JAVA_TOOL_OPTIONS"] = SparkClasses("driver", java).of_others
     said = folder / "said"
     with said.open("w") as out:
         driver = subprocess.Popen(command, env=kept | places, cwd=folder, stdout=out, stderr=out)

@@ -22,6 +22,7 @@ from metadata_pipeline.session import find_java
 from support.log_fleet import History, disks, topic
 from support.pipeline_everything import secrets
 from support.pipeline_faults import FAULTS, Fault
+from support.spark_classes import SparkClasses
 
 NOTEBOOK = Path(__file__).with_name("connect_notebook.py")
 SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
@@ -77,13 +78,14 @@ class Running:
     def _run(self, folder: Path) -> ConnectRun:
         logs, log, fault = fleet(folder / "logs")
         java, _ = find_java(self._kept)
+        classes = SparkClasses("connect", java)
         said = folder / "server.log"
-        with self._server(
-            folder, said, self._kept | {"JAVA_HOME": str(java), "PYSPARK_PYTHON": sys.executable}
-        ) as address:
+        environment = self._kept | {"JAVA_HOME": str(java), "PYSPARK_PYTHON": sys.executable}
+        with self._server(folder, said, environment, classes.options) as address:
             command = [sys.executable, str(NOTEBOOK), address, str(logs), str(folder / "lake")]
             client = self._begin(command, self._kept | {"JAVA_HOME": "/nowhere"}, subprocess.PIPE, subprocess.PIPE)
             out, err = client.communicate()
+        classes.keep()
         return ConnectRun(logs, folder / "lake", log, fault, client.returncode, out, err, said.read_text())
 
     def _begin(self, command: list[str], env: dict[str, str], out: object, err: object) -> subprocess.Popen[str]:
@@ -92,7 +94,7 @@ class Running:
         return process  # type: ignore[no-any-return]
 
     @contextmanager
-    def _server(self, folder: Path, said: Path, env: dict[str, str]) -> Iterator[str]:
+    def _server(self, folder: Path, said: Path, env: dict[str, str], java_options: str) -> Iterator[str]:
         """Started as `start-connect-server.sh` starts it, on an ephemeral port of the loopback."""
         (folder / "log4j2.properties").write_text(LOGGING)
         conf = {
@@ -101,7 +103,7 @@ class Running:
             "spark.sql.shuffle.partitions": "1", "spark.sql.codegen.wholeStage": "false",
             "spark.sql.warehouse.dir": str(folder / "warehouse"),
             "spark.driver.extraJavaOptions":
-                f"-Dlog4j2.configurationFile=file:{folder}/log4j2.properties -XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+                f"-Dlog4j2.configurationFile=file:{folder}/log4j2.properties {java_options}",
         }  # fmt: skip
         submit = Path(str(find_spec("pyspark").origin)).parent / "bin" / "spark-submit"  # type: ignore[union-attr]
         settings = [word for name, value in conf.items() for word in ("--conf", f"{name}={value}")]
@@ -116,7 +118,7 @@ class Running:
             yield f"sc://127.0.0.1:{started[1]}"
         finally:
             process.terminate()
-            process.wait(60)
+            process.wait(START_S)
 
 
 def fleet(root: Path) -> tuple[Path, History, Fault]:

@@ -18,13 +18,12 @@ from deploy.images import spec
 from kraft_operator.kube import POD
 from metadata_pipeline.session import find_java
 from support.kubernetes import ROOT, Kubernetes
+from support.spark_classes import SparkClasses
 
 FILES = ROOT / "deploy" / "spark"
 ACCOUNT = "kraft-pipeline"
 CLAIM = "kraft-lake"
 DESK = "desk"
-QUICK = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xshare:auto"
-"""For a JVM that lives some seconds."""
 _WAIT = "import signal; signal.signal(signal.SIGTERM, lambda *_: exit(0)); signal.pause()"
 _UNPACK = "import base64, io, sys, tarfile; tarfile.open(fileobj=io.BytesIO(base64.b64decode(sys.stdin.read()))).extractall(sys.argv[1])"
 _PACK = (
@@ -102,6 +101,8 @@ class SparkNamespace:
             **conf,
         }
         home = Path(str(find_spec("pyspark").origin)).parent  # type: ignore[union-attr]
+        java, _ = find_java()
+        classes = SparkClasses("submit", java)
         command = [
             str(home / "bin" / "spark-submit"), "--master", f"k8s://{self._server()['server']}", "--deploy-mode", "cluster", "--name", driver,
             "--properties-file", "deploy/spark/kraft-pipeline.conf",
@@ -113,13 +114,14 @@ class SparkNamespace:
         }
         environment |= {
             "SPARK_HOME": str(home),
-            "JAVA_HOME": str(find_java()[0]),
+            "JAVA_HOME": str(java),
             "HOME": str(secrets),
-            "SPARK_SUBMIT_OPTS": QUICK,
+            "SPARK_SUBMIT_OPTS": classes.options,
         }
         done = subprocess.run(
-            command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=120
+            command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=240
         )
+        classes.keep()
         assert done.returncode == 0, f"{done.stdout[-3000:]}\n{done.stderr[-6000:]}"
 
     def ended(self, driver: str, patience_seconds: float = 400) -> Application:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-BUDGET_S: Final = 430
+BUDGET_S: Final = 460
 """For the stories of `make test`; the layer's other minutes are for images, the Kubernetes, and a machine that is slower than this one."""
 SHARE_S: Final = 200
 """What the stories of one cluster may take of it, so that one cluster does not eat what is left."""
@@ -60,13 +60,13 @@ LOSSES: Final = {"two_of_three": 80, "all_controllers": 60, "old_majority": 150,
 
 STORIES: Final = (
     Story("test_crd_rules.py", 15, always=True),
-    Story("test_manifests_accepted.py", 5, always=True),
-    Story("test_plan_approval.py", 5, always=True),
-    Story("test_operation_rules.py", 5, always=True),
-    Story("test_installs_render_alike.py", 30, always=True),
-    Story("test_operator_gateway.py", 20, always=True),
+    Story("test_manifests_accepted.py", 2, always=True),
+    Story("test_plan_approval.py", 2, always=True),
+    Story("test_operation_rules.py", 2, always=True),
+    Story("test_installs_render_alike.py", 15, always=True),
+    Story("test_operator_gateway.py", 10, always=True),
     Story(
-        "test_spark_on_kubernetes.py", 75, always=True
+        "test_spark_on_kubernetes.py", 145, always=True
     ),  # issue 6: one job of the pipeline on the devcluster in every run
     Story("test_operator_refusals.py", 40),
     Story("test_crd_fields.py", 60),
