@@ -9,11 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from metadata_pipeline.audit.findings import Finding
+from metadata_pipeline.audit.findings import Finding, first_of_each_cluster
 from metadata_pipeline.canon.model import Copy
-
-MOST: Final = 1000
-"""Findings of one kind that are listed for one cluster; a log that is wrong throughout needs no million rows."""
 
 BELIEVED: Final = "cluster_id string, node_id int, directory_id string, start bigint, end bigint"
 
@@ -35,7 +32,8 @@ _BELIEVED: Final = """EXISTS (
 
 _EPOCHS: Final = f"""
 SELECT cluster_id, 'damaged epoch' AS found, node_id, directory_id, file, position, base_offset AS offset,
-       concat('epoch ', epoch, ' between ', coalesce(before, 'nothing'), ' and ', coalesce(after, 'nothing'), ', which no leader explains') AS detail
+       concat('epoch ', epoch, ' between ', coalesce(CAST(before AS string), 'nothing'), ' and ',
+              coalesce(CAST(after AS string), 'nothing'), ', which no leader explains') AS detail
 FROM (SELECT *, lag(epoch) OVER in_file AS before, lead(epoch) OVER in_file AS after
       FROM audit_batches WHERE kind = 'log' AND crc IS NOT NULL
       WINDOW in_file AS (PARTITION BY cluster_id, node_id, directory_id, file ORDER BY position)) b
@@ -54,15 +52,15 @@ JOIN (SELECT cluster_id, base_offset, collect_set(crc) AS crcs, collect_set(epoc
 LEFT JOIN believed r ON r.cluster_id = b.cluster_id AND r.node_id = b.node_id AND r.directory_id = coalesce(b.directory_id, '')
                     AND r.start <= b.base_offset AND r.end > b.base_offset
 WHERE b.kind = 'log' AND b.crc_ok
-ORDER BY b.cluster_id, b.base_offset, b.node_id
 """
 
 
 def compare(spark: Any, batches: Any, copies: Iterable[Copy]) -> list[Finding]:
-    """`batches` is the lake's table, `copies` what is believed of it; findings of at most MOST of a kind."""
+    """`batches` is the lake's table, `copies` what is believed of it; of one kind at most findings.MOST in a cluster."""
     batches.createOrReplaceTempView("audit_batches")
     spark.createDataFrame(believed_rows(copies), BELIEVED).createOrReplaceTempView("believed")
-    rows = spark.sql(f"SELECT * FROM ({_DAMAGED} UNION ALL {_EPOCHS})").limit(20 * MOST).collect()
+    place = "node_id, directory_id, file, position"
+    rows = spark.sql(first_of_each_cluster(f"{_DAMAGED} UNION ALL {_EPOCHS}", kind="found", order=place)).collect()
     findings = [
         Finding(
             row["cluster_id"],
@@ -76,7 +74,7 @@ def compare(spark: Any, batches: Any, copies: Iterable[Copy]) -> list[Finding]:
         )
         for row in rows
     ]
-    return findings + unequal(spark.sql(_UNEQUAL).limit(20 * MOST).collect())
+    return findings + unequal(spark.sql(first_of_each_cluster(_UNEQUAL)).collect())
 
 
 def believed_rows(copies: Iterable[Copy]) -> list[tuple[Any, ...]]:
@@ -94,7 +92,8 @@ def unequal(rows: Sequence[Any]) -> list[Finding]:
     for row in rows:
         groups.setdefault((row["cluster_id"], row["offset"]), []).append(row)
     findings = []
-    for group in groups.values():
+    for _, group in sorted(groups.items()):
+        group.sort(key=lambda row: (row["node_id"], row["directory_id"] or ""))
         if (undecided := _two_epochs(group)) is not None:
             findings.append(undecided)
         for row in group:

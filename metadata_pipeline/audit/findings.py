@@ -42,6 +42,16 @@ OF_ONE_BATCH: Final = frozenset(("bit rot", "damaged offset", "damaged epoch", "
 """Kinds of which a batch can be accused for several reasons."""
 
 
+MOST: Final = 1000
+"""Findings of one kind that are listed for one cluster; a log that is wrong throughout needs no million rows, and hides no other cluster's."""
+
+
+def first_of_each_cluster(sql: str, *, kind: str = "cluster_id", order: str = "offset") -> str:
+    """The query's rows of the first MOST places of each cluster and kind; the columns that say which are `kind` and `order`."""
+    places = f"dense_rank() OVER (PARTITION BY cluster_id, {kind} ORDER BY {order})"
+    return f"SELECT * FROM (SELECT *, {places} AS nth FROM ({sql})) WHERE nth <= {MOST}"
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class Finding:
     cluster: str

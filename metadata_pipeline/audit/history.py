@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from metadata_pipeline.audit.findings import Finding
+from metadata_pipeline.audit.findings import Finding, first_of_each_cluster
 
 _PARTITION: Final = "concat('partition ', partition_id, ' of ', coalesce(topic, topic_id))"
 
@@ -87,7 +87,7 @@ def check(spark: Any) -> list[Finding]:
             row["offset"],
             f"{row['rule']}: {row['detail']}",
         )
-        for row in spark.sql(query).limit(10_000).collect()
+        for row in spark.sql(first_of_each_cluster(query, kind="rule")).collect()
     ]
     unknown = [
         Finding(
@@ -100,7 +100,7 @@ def check(spark: Any) -> list[Finding]:
             row["offset"],
             row["detail"],
         )
-        for row in spark.sql(_UNKNOWN).limit(10_000).collect()
+        for row in spark.sql(first_of_each_cluster(_UNKNOWN)).collect()
     ]
     return broken + unknown
 

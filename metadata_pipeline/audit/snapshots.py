@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from metadata_pipeline.audit.findings import Finding
+from metadata_pipeline.audit.findings import Finding, first_of_each_cluster
 
 _LISTS: Final = "to_json(array(array_sort(coalesce({}, array()))))"
 _PARTITION_VALUE: Final = (
@@ -67,19 +67,14 @@ WHERE s.kind = 'snapshot' AND s.snapshot_offset > 0 AND s.type = 'SnapshotFooter
         " ON s.cluster_id = k.cluster_id AND k.valid_from < s.at AND (k.valid_to IS NULL OR k.valid_to >= s.at)"
         for table, columns in _KNOWN.items()
     )
-    rows = (
-        spark.sql(
-            f"""
+    query = f"""
 WITH snapshots AS ({snapshots}), told AS (SELECT t.* FROM ({_TOLD}) t LEFT SEMI JOIN snapshots s ON t.file = s.file), known AS ({known})
 SELECT coalesce(t.cluster_id, k.cluster_id) AS cluster_id, coalesce(t.node_id, k.node_id) AS node_id,
        coalesce(t.directory_id, k.directory_id) AS directory_id, coalesce(t.file, k.file) AS file, t.position, coalesce(t.at, k.at) AS at,
        coalesce(t.thing, k.thing) AS thing, coalesce(t.key, k.key) AS key, t.value AS told, k.value AS known
 FROM told t FULL OUTER JOIN known k ON t.cluster_id = k.cluster_id AND t.file = k.file AND t.at = k.at AND t.thing = k.thing AND t.key = k.key
 WHERE NOT (t.value <=> k.value) OR t.key IS NULL OR k.key IS NULL"""
-        )
-        .limit(1000)
-        .collect()
-    )
+    rows = spark.sql(first_of_each_cluster(query, kind="file", order="thing, key")).collect()
     return [
         Finding(
             row["cluster_id"],

@@ -43,7 +43,10 @@ def _findings(data: Mapping[str, Any]) -> str:
     if not data["audited"]:
         return "<h2>Findings</h2><p>No audit was made (<code>kraft-pipeline audit</code>).</p>"
     counts = data["severities"]
-    told = ", ".join(f'<span class="{kind}">{counts[kind]} {kind}s</span>' for kind in ("error", "warning", "note"))
+    told = ", ".join(
+        f'<span class="{kind}">{counts[kind]} {kind}{"" if counts[kind] == 1 else "s"}</span>'
+        for kind in ("error", "warning", "note")
+    )
     if not data["findings"]:
         return f"<h2>Findings</h2><p>{told}: the copies agree, and the history keeps its promises.</p>"
     rows = [

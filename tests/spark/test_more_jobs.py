@@ -14,13 +14,16 @@ import pyarrow.parquet as pq
 import pytest
 
 from metadata_pipeline import cli
+from metadata_pipeline.audit.batches import compare
+from metadata_pipeline.canon.model import Copy, Piece
+from metadata_pipeline.copies import CopyKey, Run
 from metadata_pipeline.diff import Point, diff
 from metadata_pipeline.jobs.ingest import ingest, lake_state
 from metadata_pipeline.lake.commits import read_commits
 from metadata_pipeline.lake.reading import read_level
 from metadata_pipeline.problems import PipelineError
 from metadata_pipeline.report.job import Reported, report
-from metadata_pipeline.schemas import columns_of
+from metadata_pipeline.schemas import columns_of, spark_ddl
 from metadata_pipeline.tables.build import build_tables
 from support.canaries import OPEN, canaries_below, canaries_in
 from support.log_fleet import History, disks, topic
@@ -85,6 +88,32 @@ def test_a_lake_that_an_older_release_began_has_nulls_in_the_columns_that_came_l
     assert records.columns == [column.name for column in columns_of("records")]
     told = {(row.node_id, row.type_id is None) for row in records.select("node_id", "type_id").collect()}
     assert told == {(1, True), (2, False)}
+
+
+def test_a_log_that_is_wrong_throughout_hides_no_other_clusters_findings(
+    spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("metadata_pipeline.audit.findings.MOST", 3)
+    columns = [column.name for column in columns_of("batches")]
+    healthy = {"kind": "log", "epoch": 1, "crc": 7, "crc_ok": True, "directory_id": "d", "file": "f"}
+    rows = [
+        {**healthy, "cluster_id": cluster, "node_id": node, "position": 90 * n, "base_offset": n, "last_offset": n, **changes}
+        for cluster, count, node, changes in (
+            ("wrong", 9, 1, {"fault": "crc"}), ("other", 1, 1, {"fault": "crc"}), ("forked", 9, 1, {}), ("forked", 9, 2, {"crc": 8}), ("doubted", 1, 1, {}),
+        )
+        for n in range(count)
+    ]  # fmt: skip
+    frame = spark.createDataFrame([tuple(row.get(name) for name in columns) for row in rows], spark_ddl("batches"))
+    believed = [
+        Copy(CopyKey(cluster, node, "d"), (Piece((Run(0, 9, 1),)),))
+        for cluster, node in (("wrong", 1), ("other", 1), ("forked", 1), ("forked", 2))
+    ]
+    found = [(it.cluster, it.kind, it.node, it.offset) for it in compare(spark, frame, believed)]
+    assert sorted(found) == [
+        ("doubted", "damaged epoch", 1, 0),
+        *(("forked", "divergence", node, n) for node in (1, 2) for n in range(3)), ("other", "bit rot", 1, 0),
+        *(("wrong", "bit rot", 1, n) for n in range(3)),
+    ]  # fmt: skip
 
 
 def workers(spark: Any) -> list[int]:

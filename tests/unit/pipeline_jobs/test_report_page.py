@@ -130,6 +130,8 @@ def test_the_pictures_are_well_formed_and_show_their_data() -> None:
 
 def test_findings_that_are_left_out_are_counted() -> None:
     assert "2 more" in render(data(), "A fleet", 0)
+    told = re.sub(r"<[^>]+>", "", render(data(), "A fleet", 0))
+    assert "1 error, 0 warnings, 2 notes" in told
     assert "agree" in render(
         data(findings=[], findings_in_all=0, severities={"error": 0, "warning": 0, "note": 0}), "A fleet", 0
     )
