@@ -150,10 +150,11 @@ class _Block:
     def _decode(self) -> None:
         records = np.flatnonzero(self.present) if self.present is not None else np.arange(len(self.rows))
         keys, versions = _kinds(self.payload, self.rows[records] if self.some_lost else self.some)
-        codes = np.where(keys < 0, 0, keys * 128 + versions + 1)
+        codes = np.maximum(keys * 128 + versions + 1, 0).astype(np.uint16)  # small, for each kind is compared with all
         slow: list[Ints] = []
         for code in np.flatnonzero(np.bincount(codes, minlength=1)).tolist():
-            group = records[codes == code]
+            group = np.flatnonzero(codes == code)
+            group = records[group] if self.some_lost else group
             decoder = program((code - 1) // 128, (code - 1) % 128) if code else None
             if decoder is None:
                 slow.append(group)
