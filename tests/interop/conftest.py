@@ -11,8 +11,10 @@ from support.sampling import Sometimes, leave_out
 SAMPLED = (
     Sometimes("test_operator_asks_java.py", "the operator beside Apache Kafka 4.2 and 4.3.1", 3, 0),
     Sometimes("test_update_voter_java.py", "voters' endpoints corrected beside Apache Kafka", 3, 1),
+    Sometimes("test_snapshots_java.py", "snapshots that observers fetch from the other kind, disks taken over", 2, 0),
+    Sometimes("test_mixed_snapshots.py", "voters that live from the other kind's snapshots", 2, 1),
 )
-"""Many starts of Java."""
+"""Many starts of Java, each half a minute and more. Of two that resemble each other every run tells one."""
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -22,6 +24,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 @pytest.fixture(scope="session")
 def java(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The class path of Apache Kafka; skips, or fails in CI, where it cannot be had."""
-    found = require_java()
-    make_archive(tmp_path_factory.mktemp("archive"), free_ports(1)[0])
+    found, ports = require_java(), free_ports(2)
+    make_archive(tmp_path_factory.mktemp("archive"), (ports[0], ports[1]))
     return found

@@ -36,6 +36,7 @@ class FrameProxy:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._stopping.set()
+        self._threads[0].join(10)  # who is accepted after this loop would be waited for in vain
         for one in self._sockets:
             _end(one)
         for thread in self._threads:

@@ -130,26 +130,30 @@ def run_tool(
 
 
 def archive() -> Path:
-    """Classes of a controller, ready to map: a node that has them starts in half the time, a tool in two thirds."""
-    return cache_directory() / "controller.jsa"
+    """Classes of a node in both roles, ready to map: a node that has them starts in half the time, a tool in two thirds."""
+    return cache_directory() / "node.jsa"
 
 
-def make_archive(directory: Path, port: int) -> None:
-    """Once per machine: a controller alone, which leaves the archive when it ends."""
+def make_archive(directory: Path, ports: tuple[int, int]) -> None:
+    """Once per machine: a node alone, which leaves the archive when it ends, under its name when it is whole."""
     if archive().exists():
         return
     properties = directory / "server.properties"
     properties.write_text(
-        f"process.roles=controller\nnode.id=1\ncontroller.listener.names=CONTROLLER\nlog.dirs={directory / 'data'}\n"
-        f"listeners=CONTROLLER://127.0.0.1:{port}\ncontroller.quorum.bootstrap.servers=127.0.0.1:{port}\n"
+        f"process.roles=broker,controller\nnode.id=1\ncontroller.listener.names=CONTROLLER\nlog.dirs={directory / 'data'}\n"
+        f"listeners=CONTROLLER://127.0.0.1:{ports[0]},PLAINTEXT://127.0.0.1:{ports[1]}\n"
+        f"controller.quorum.bootstrap.servers=127.0.0.1:{ports[0]}\noffsets.topic.replication.factor=1\n"
     )
     made = run_tool("kafka-storage", "format", "-c", str(properties), "-t", "b7XFcyEkSgSBsv7c2XVvyg", "--standalone")
     assert made.rc == 0, made.err
-    node = JavaNode(properties, directory / "log", "-XX:ArchiveClassesAtExit=" + str(archive()))
+    recorded = archive().with_suffix(f".{os.getpid()}")
+    node = JavaNode(properties, directory / "log", f"-XX:ArchiveClassesAtExit={recorded}")
     try:
         node.wait_for_log("Kafka Server started", 120)
     finally:
         node.stop(120)
+    if recorded.exists():  # a Java may come without what an archive is put on top of
+        recorded.replace(archive())
 
 
 class JavaNode:
