@@ -1,6 +1,6 @@
 """Runs the layers of tests in order of speed, each in its own pytest, and says what ran, how long, and what could not run.
 
-Two layers that need one processor each run beside each other; what the second one prints comes when both have ended.
+Two layers that leave each other room run beside each other (`BESIDE`); what the second one prints comes when both have ended.
 
 A layer that cannot run here (no Java, no root, no Go) is named in the last line; with CI set it fails the run. Exit status 0 means
 that every layer that could run has passed.
@@ -69,8 +69,9 @@ LAYERS = (
     Layer("e2e", 600, needs_kubernetes),
 )
 FAST = ("unit", "conformance")
-BESIDE = {"properties": "unit"}
-"""Layers that run at the same time as another one: neither takes more than one processor, nor asks what time it is."""
+BESIDE = {"properties": "unit", "integration": "simulation"}
+"""Layers that run at the same time as another one. Unit tests and properties take one processor each; the simulator has a clock of its own and takes
+what is left of all, and integration tests wait for most of their time."""
 
 
 @dataclass(frozen=True, slots=True)
