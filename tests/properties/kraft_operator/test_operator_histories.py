@@ -7,18 +7,19 @@ that lost nothing is whole again.
 
 from __future__ import annotations
 
+import os
+
 import pytest
-from hypothesis import given, note
+from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
 from kraft_operator.ledger import StepKind
 from storage_guard.facts import VolumeFacts
-from support.examples import examples
 from support.operator_world import World, pool
 
 pytestmark = pytest.mark.properties
 
-EXAMPLES = 16
+EXAMPLES = 1000 if os.environ.get("QUORATE_SOAK") else 16
 FAULTS = (
     "delete pod", "delete claim", "wipe", "swap", "die", "take over", "delete cluster", "lose ledger", "shrink", "grow", "commit", "unmark",
 )  # fmt: skip
@@ -80,7 +81,7 @@ steps = st.lists(st.tuples(st.sampled_from(FAULTS), st.integers(0, 30), st.integ
 
 
 @given(steps)
-@examples(EXAMPLES)
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
 def test_no_history_makes_a_lost_directory_again_or_a_second_cluster(history: list[tuple[str, int, int]]) -> None:
     world, cluster_ids = World(), set[str]()
     for fault, number, moves in history:
@@ -162,7 +163,7 @@ def _same_directory(one: VolumeFacts, other: VolumeFacts | None) -> bool:
 
 
 @given(st.lists(st.tuples(st.sampled_from(VOTER_FAULTS), st.integers(0, 30), st.integers(0, 6)), max_size=16))
-@examples(EXAMPLES)
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
 def test_no_history_of_lost_voters_scaling_and_rolls_loses_what_was_acknowledged(
     history: list[tuple[str, int, int]],
 ) -> None:
@@ -186,7 +187,7 @@ def test_no_history_of_lost_voters_scaling_and_rolls_loses_what_was_acknowledged
 
 
 @given(st.integers(0, 40), st.integers(0, 6))
-@examples(EXAMPLES // 2)
+@settings(max_examples=EXAMPLES // 2, deadline=None, suppress_health_check=list(HealthCheck))
 def test_an_operator_that_dies_after_any_of_its_writes_is_succeeded_by_one_that_finishes(
     kill: int, rounds: int
 ) -> None:

@@ -6,18 +6,19 @@ necessary. A way that is laid out while the quorum cannot be asked promises less
 
 from __future__ import annotations
 
+import os
+
 import pytest
-from hypothesis import example, given, note
+from hypothesis import HealthCheck, example, given, note, settings
 from hypothesis import strategies as st
 
 from kraft_operator.actions import Action, AnnotateClaim, ApplyChild, NudgePod, TellRack, WriteLedger
 from kraft_operator.ledger import Ledger
-from support.examples import examples
 from support.operator_world import World, pool
 
 pytestmark = pytest.mark.properties
 
-EXAMPLES = 12
+EXAMPLES = 1000 if os.environ.get("QUORATE_SOAK") else 12
 PLANNED = {"mode": "Plan"}
 EDITS = (
     "grow brokers",
@@ -113,7 +114,7 @@ def approved(world: World) -> None:
 
 
 @given(st.lists(st.tuples(st.sampled_from(EDITS + FAULTS), st.integers(0, 30), st.integers(0, 4)), max_size=12))
-@examples(EXAMPLES)
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
 def test_without_approval_no_history_leads_to_more_than_facts_and_the_voters_budget(
     history: list[tuple[str, int, int]],
 ) -> None:
@@ -164,7 +165,7 @@ def until_the_quorum_answers(world: World) -> None:
 @example(
     [("shrink controllers", 1), ("shrink controllers", 3), ("image", 3), ("grow brokers", 0)]
 )  # the only voter restarts
-@examples(EXAMPLES)
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
 def test_one_approval_is_enough_for_a_way_on_which_nothing_goes_wrong(history: list[tuple[str, int]]) -> None:
     """Also for edits in the middle of another's way: each edit needs one approval, no more, and ends where mode Apply ends."""
     world, other = World(changePolicy=PLANNED), World()
