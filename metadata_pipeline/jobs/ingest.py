@@ -157,8 +157,8 @@ def _run(lake: Path, parts: Sequence[Part], key_file: str, spark: Any, pack_byte
 
     spark.dataSource.register(IngestSource)
     plan = lake / PLANS / f"{uuid.uuid4().hex}.json"
-    plan.parent.mkdir(parents=True, exist_ok=True)
     try:
+        plan.parent.mkdir(parents=True, exist_ok=True)
         plan.write_text(json.dumps([[part_to_json(part) for part in pack] for pack in planned]))
         with tracked(spark, "ingest"):
             rows = (

@@ -135,11 +135,13 @@ def run_task(lake: Path, parts: Sequence[Part], key_file: str | None) -> TaskRes
     cluster = parts[0].copy.cluster
     made_from = [DECODER, *((it.copy, it.segment.file, it.start, it.end) for it in parts)]
     with ExitStack() as stack:
-        written = {
-            level: stack.enter_context(ParquetFile(lake, file_path(level, cluster, *made_from), arrow_schema(level)))
-            for level in LEVELS
-        }
         try:
+            written = {
+                level: stack.enter_context(
+                    ParquetFile(lake, file_path(level, cluster, *made_from), arrow_schema(level))
+                )
+                for level in LEVELS
+            }
             seen = _read_parts(parts, written, options)
             ranges = tuple(found for it in seen.values() if (found := it.range()) is not None)
             files = tuple(

@@ -48,7 +48,11 @@ class ParquetFile:
 
     def __enter__(self) -> Self:
         self._final.parent.mkdir(parents=True, exist_ok=True)
-        self._writer = TableWriter(self._beside, self._schema)
+        try:
+            self._writer = TableWriter(self._beside, self._schema)
+        except OSError:
+            self._beside.unlink(missing_ok=True)
+            raise
         return self
 
     def write(self, batch: pa.RecordBatch) -> None:

@@ -65,6 +65,8 @@ def break_at(step):
         for name in ("replace", "link", "fsync", "unlink", "mkdir") if kind == "kill" else ("replace", "link", "fsync"):
             setattr(os, name, counted(getattr(os, name)))
         pq.ParquetWriter.write = counted(pq.ParquetWriter.write)
+        if kind == "full":
+            pq.ParquetWriter.__init__ = counted(pq.ParquetWriter.__init__)
         try:
             ingest(root, lake, pack_bytes=400)
         except PipelineError as error:
