@@ -236,7 +236,7 @@ class Quorum:
             module = {"kafka-storage": "storage", "kafka-server-start": "server-start"}[name]
             return [sys.executable, "-m", "controller_runtime.cli.main", module, *arguments]
         java_kafka.class_path()
-        archive = java_kafka.cache_directory() / "controller.jsa"
+        archive = java_kafka.archive()
         command = java_kafka.command(name, arguments, log_level="ERROR")
         if name == "kafka-server-start" and archive.exists():
             command.insert(1, f"-XX:SharedArchiveFile={archive}")
@@ -245,7 +245,7 @@ class Quorum:
 
 def prepare_class_data_archive(directory: Path) -> None:
     """Once per machine: run a controller that leaves the archive which makes the next starts of Apache Kafka three times faster."""
-    archive = java_kafka.cache_directory() / "controller.jsa"
+    archive = java_kafka.archive()
     if archive.exists():
         return
     quorum = Quorum("apache-kafka", directory / "archive", count=1)
