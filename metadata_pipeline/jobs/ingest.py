@@ -53,12 +53,9 @@ def ingest(
     """Read what is new below the paths into the lake. Without a session the work is done in this process."""
     started = time.monotonic()
     home = Path(lake).absolute()
-    key_file = lake_key(home)
     for _ in range(ATTEMPTS):
         try:
-            return _attempt(
-                [paths] if isinstance(paths, str) else list(paths), home, key_file, spark, pack_bytes, started
-            )
+            return _attempt([paths] if isinstance(paths, str) else list(paths), home, spark, pack_bytes, started)
         except CommitConflict:
             continue
     raise PipelineError(f"{home}: other jobs kept committing for {ATTEMPTS} attempts", "run the same command again")
@@ -90,7 +87,7 @@ def lake_state(lake: str | os.PathLike[str]) -> LakeState:
     return replay(read_commits(Path(lake)))
 
 
-def _attempt(paths: list[str], lake: Path, key_file: str, spark: Any, pack_bytes: int, started: float) -> Ingested:
+def _attempt(paths: list[str], lake: Path, spark: Any, pack_bytes: int, started: float) -> Ingested:
     state = lake_state(lake)
     try:
         sources = sources_of(list_segments(paths))
@@ -99,7 +96,7 @@ def _attempt(paths: list[str], lake: Path, key_file: str, spark: Any, pack_bytes
     cuts = [*changes.truncations(lake, state, sources), *vanished_tails(sources, state)]
     after = replay([Commit(state.version + 1, "ingest", 0, truncate=tuple(cuts))], state)
     parts = new_parts(sources, after.read)
-    results = _run(lake, parts, key_file, spark, pack_bytes)
+    results = _run(lake, parts, lake_key(lake), spark, pack_bytes)
     files = tuple(file for result in results for file in result.files)
     troubles = _troubles(state, sources, parts, results)
     facts = _epochs_read_after(paths, sources)

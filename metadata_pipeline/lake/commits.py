@@ -52,6 +52,10 @@ def _entries(lake: Path) -> list[str]:
         return os.listdir(lake / COMMITS)
     except FileNotFoundError:
         return []
+    except OSError as error:
+        raise PipelineError(
+            f"{lake} cannot be a lake: {error.strerror}", "name a directory that can be read, with --output"
+        ) from error
 
 
 def read_commits(lake: Path) -> Iterator[Commit]:

@@ -150,6 +150,14 @@ def test_a_directory_that_is_no_log_is_an_error_that_says_what_to_do(tmp_path: P
     (tmp_path / "pictures").mkdir()
     with pytest.raises(PipelineError, match="__cluster_metadata-0"):
         run(tmp_path / "pictures", tmp_path / "lake")
+    assert not (tmp_path / "lake").exists(), "where nothing was read there is no lake"
+
+
+def test_a_place_that_is_no_directory_cannot_be_a_lake(tmp_path: Path) -> None:
+    disks(tmp_path / "fleet", "fleet-a", (1,))[1].write(history())
+    (tmp_path / "lake").write_text("a file")
+    with pytest.raises(PipelineError, match="lake cannot be a lake: "):
+        run(tmp_path / "fleet", tmp_path / "lake")
 
 
 def test_the_same_file_of_the_same_disk_is_read_once(tmp_path: Path) -> None:
