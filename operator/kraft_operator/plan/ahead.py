@@ -298,9 +298,10 @@ def _leaving(now: Situation, ledger: Ledger, pool: Group, node_id: int) -> Itera
     name = names.node_name(now.cluster.name, pool.name, node_id)
     node_set, entry = now.observed.node_set(node_id), ledger.entry(node_id)
     registered = entry is not None and not entry.retired
+    there = node_set is not None or any(each.node_id == node_id for each in now.nodes)  # or made anew: its volume grows
     if registered and (topics := (now.observed.brokers.replicas or {}).get(node_id)):
         yield later.moved(node_id, topics)
-    if registered and node_set is not None and (node_set.replicas or now.observed.pod(node_id) is not None):
+    if registered and there and (node_set is None or node_set.replicas or now.observed.pod(node_id) is not None):
         yield hold(node_id, name, "it holds no replica")
     if registered:
         gate = "it holds no replica and has shut down"
@@ -308,7 +309,7 @@ def _leaving(now: Situation, ledger: Ledger, pool: Group, node_id: int) -> Itera
             f"unregister/{node_id}", "UnregisterBroker", f"broker {node_id}", "the resource asks for fewer brokers",
             gate, risk=Risk.AVAILABILITY,
         )  # fmt: skip
-    if node_set is not None:
+    if there:
         yield delete_node(node_id, name)
 
 

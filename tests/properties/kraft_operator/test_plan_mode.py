@@ -161,6 +161,7 @@ def until_the_quorum_answers(world: World) -> None:
 @given(st.lists(st.tuples(st.sampled_from(EDITS[:-2]), st.integers(0, 3)), min_size=1, max_size=4))
 @example([("grow volumes", 3), ("grow brokers", 0)])  # volumes never shrink
 @example([("grow volumes", 2), ("image", 0)])  # a set is being made anew when its template changes
+@example([("grow volumes", 3), ("shrink brokers", 0)])  # the set of the broker that leaves is
 @example([("shrink controllers", 1), ("shrink controllers", 1), ("grow brokers", 0)])  # a node came back with its disk
 @example(
     [("shrink controllers", 1), ("shrink controllers", 3), ("image", 3), ("grow brokers", 0)]
