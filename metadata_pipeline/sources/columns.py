@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from metadata_pipeline.schemas import ARROW_TYPES
-from metadata_pipeline.sources.headers import Bytes, Ints
+from metadata_pipeline.sources.arrays import Bytes, Ints
 
 Bools = npt.NDArray[np.bool_]
 Blocks = Sequence[tuple[Any, Any]]

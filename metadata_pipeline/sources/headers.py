@@ -1,6 +1,6 @@
 """Batch headers of a chunk, found by hopping and read as columns.
 
-Hopping needs one number per batch, its length; the rest of the header is read for all batches at once through a packed numpy type. Nothing
+Hopping needs one number per batch, its length (many small ones: `lanes`); the rest of the header is read for all batches at once through a packed numpy type. Nothing
 is trusted: a length that is impossible ends the walk with a `Stop` that says why, a batch that is cut off by the end of the chunk is left
 for the next chunk. The checksum is CRC-32C over everything behind it; base offset and epoch lie before it and are covered by nothing.
 """
@@ -16,10 +16,10 @@ import numpy.typing as npt
 
 from controller_runtime.protocol.checksum import crc32c
 from controller_runtime.protocol.record_batch import COMPRESSION_MASK, CRC_START, HEADER_BYTES, LENGTH_END, MAGIC
+from metadata_pipeline.sources.arrays import Bytes, Ints
 from metadata_pipeline.sources.faults import Fault
-
-Ints = npt.NDArray[np.int64]
-Bytes = npt.NDArray[np.uint8]
+from metadata_pipeline.sources.lanes import walked
+from metadata_pipeline.sources.short_checksums import LONGEST, SHORTEST, short_checksums
 
 HEADER: Final = np.dtype(
     [
@@ -33,6 +33,10 @@ SMALLEST_LENGTH: Final = 5
 """Length of the least thing that any format writes behind its length: epoch or checksum, and the magic byte."""
 _read_length: Final = struct.Struct(">i").unpack_from
 _HIGHEST_CODEC: Final = 4
+_PROBED: Final = 1 << 13
+"""Bytes that tell how large batches are here."""
+_MANY: Final = 64
+"""Short checksums, from which on they are computed together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +52,16 @@ class Stop:
 
 def hop(data: bytes, start: int = 0) -> tuple[list[int], Stop]:
     """Positions of the batches that lie wholly within `data`, and what stopped the walk. Batches of other magics count too."""
+    probed, _ = _hop(data[start : start + _PROBED], 0)
+    ahead = walked(data, start, probed[-1] / (len(probed) - 1)).tolist() if len(probed) > 1 else []
+    if not ahead:
+        return _hop(data, start)
+    positions, stop = _hop(data, ahead[-1] + LENGTH_END + _read_length(data, ahead[-1] + 8)[0])
+    return [*ahead, *positions], stop
+
+
+def _hop(data: bytes, start: int) -> tuple[list[int], Stop]:
+    """One batch after the other."""
     positions: list[int] = []
     add = positions.append
     position, end = start, len(data)
@@ -81,11 +95,20 @@ def read_headers(data: Bytes, positions: Ints) -> Any:
 
 def checksums(data: bytes, positions: Ints, sizes: Ints) -> npt.NDArray[np.uint32]:
     """The CRC-32C that each batch should carry."""
+    starts, ends = positions + CRC_START, positions + sizes
+    short = (sizes >= CRC_START + SHORTEST) & (sizes <= CRC_START + LONGEST)
+    if np.count_nonzero(short) < _MANY:
+        return _each_checksum(data, starts, ends)
+    found = np.empty(len(positions), np.uint32)
+    found[short] = short_checksums(np.frombuffer(data, np.uint8), starts[short], ends[short])
+    found[~short] = _each_checksum(data, starts[~short], ends[~short])
+    return found
+
+
+def _each_checksum(data: bytes, starts: Ints, ends: Ints) -> npt.NDArray[np.uint32]:
     view = memoryview(data)
-    starts = (positions + CRC_START).tolist()
-    ends = (positions + sizes).tolist()
-    bodies = map(view.__getitem__, map(slice, starts, ends))  # no step of Python's own for each batch
-    return np.fromiter(map(crc32c, bodies), np.uint32, count=len(positions))
+    bodies = map(view.__getitem__, map(slice, starts.tolist(), ends.tolist()))  # no step of Python's own for each batch
+    return np.fromiter(map(crc32c, bodies), np.uint32, count=len(starts))
 
 
 def faults_of(headers: Any, crcs: npt.NDArray[np.uint32]) -> list[tuple[Fault, str] | None]:

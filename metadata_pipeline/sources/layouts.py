@@ -21,7 +21,7 @@ from controller_runtime.metadata.records import record_class
 from controller_runtime.protocol.schema import FIXED_SIZES, FieldSpec, Message
 from metadata_pipeline.redaction import SECRET_FIELDS
 from metadata_pipeline.schemas import FIELD_COLUMNS, FLAG_CHANGES, NO_CHANGE
-from metadata_pipeline.sources.headers import Bytes, Ints
+from metadata_pipeline.sources.arrays import Bytes, Ints
 from metadata_pipeline.sources.lockstep import Bools, pairs_of, uvarints
 
 FORMATS: Final = {

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from controller_runtime.protocol.primitives import read_varint
-from metadata_pipeline.sources.headers import Bytes, Ints
+from metadata_pipeline.sources.arrays import Bytes, Ints
 
 Bools = npt.NDArray[np.bool_]
 

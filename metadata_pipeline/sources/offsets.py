@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from metadata_pipeline.sources.headers import Ints
+from metadata_pipeline.sources.arrays import Ints
 from metadata_pipeline.sources.lockstep import Bools
 
 

@@ -18,8 +18,8 @@ from controller_runtime.protocol.errors import ProtocolError
 from controller_runtime.protocol.primitives import Invalid
 from controller_runtime.protocol.record_batch import COMPRESSION_MASK, HEADER_BYTES, TIMESTAMP_TYPE_BIT
 from controller_runtime.protocol.records import read_records
+from metadata_pipeline.sources.arrays import Bytes, Ints
 from metadata_pipeline.sources.faults import Fault
-from metadata_pipeline.sources.headers import Bytes, Ints
 from metadata_pipeline.sources.lockstep import Frames, find_records, heads
 from metadata_pipeline.sources.piece import Batches
 from metadata_pipeline.sources.store import BEHIND

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from metadata_pipeline.sources.arrays import Ints
 from metadata_pipeline.sources.faults import Fault
-from metadata_pipeline.sources.headers import Ints
 from metadata_pipeline.sources.segments import Segment
 
 

@@ -18,11 +18,11 @@ from controller_runtime.metadata.records import FRAME_VERSION, RECORD_NAMES
 from controller_runtime.protocol.record_batch import CONTROL_BIT
 from metadata_pipeline.redaction import is_secret_config
 from metadata_pipeline.schemas import columns_of
+from metadata_pipeline.sources.arrays import Ints
 from metadata_pipeline.sources.batch_rows import Maker, assemble, where
 from metadata_pipeline.sources.columns import blobs, held, listed, numbers, timestamps, words
 from metadata_pipeline.sources.describe import Described, describe
 from metadata_pipeline.sources.faults import Fault
-from metadata_pipeline.sources.headers import Ints
 from metadata_pipeline.sources.layouts import Part, Program, Values, program
 from metadata_pipeline.sources.lockstep import Bools
 from metadata_pipeline.sources.options import TYPE_NAMES, ReadOptions, bounds

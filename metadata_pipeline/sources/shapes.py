@@ -17,7 +17,7 @@ import numpy as np
 
 from controller_runtime.protocol.primitives import Invalid, read_uvarint
 from controller_runtime.protocol.schema import FIXED_SIZES
-from metadata_pipeline.sources.headers import Bytes, Ints
+from metadata_pipeline.sources.arrays import Bytes, Ints
 from metadata_pipeline.sources.layouts import ELEMENTS, FORMATS, Nested, Part, Program, Step, Values
 
 WORTH: Final = 64

@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 
 from metadata_pipeline.schemas import ARROW_TYPES, RECORDS
+from metadata_pipeline.sources.arrays import Bytes, Ints
 from metadata_pipeline.sources.columns import UUID_BYTES, ids_at, int_lists, numbers, spread, texts, uuid_lists, uuids
-from metadata_pipeline.sources.headers import Bytes, Ints
 from metadata_pipeline.sources.layouts import Values
 
 _KINDS: Final = {column.name: column.kind for column in RECORDS}
