@@ -69,9 +69,11 @@ LAYERS = (
     Layer("e2e", 600, needs_kubernetes),
 )
 FAST = ("unit", "conformance")
-BESIDE = {"properties": "unit", "integration": "simulation"}
-"""Layers that run at the same time as another one. Unit tests and properties take one processor each; the simulator has a clock of its own and takes
-what is left of all, and integration tests wait for most of their time."""
+BESIDE = {"properties": "unit", "integration": "interop"}
+"""Layers that run at the same time as another one. Unit tests and properties take one processor each; integration tests wait for most of their time, and
+interop for Java. The simulator takes all there are."""
+PORTS = range(20_000, 30_000)
+"""On which tests' nodes listen; layers that run at the same time share them out (tests/support/processes.py)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +103,8 @@ def run_beside(layers: list[Layer], extra: list[str]) -> list[Outcome]:
     outcomes = []
     with ThreadPoolExecutor(len(layers)) as pool:
         for future, output in [
-            (pool.submit(run_layer, layer, extra, to), to) for layer, to in zip(layers, told, strict=True)
+            (pool.submit(run_layer, layer, extra, to, PORTS[at :: len(layers)]), to)
+            for at, (layer, to) in enumerate(zip(layers, told, strict=True))
         ]:
             outcomes.append(future.result())
             if isinstance(output, io.StringIO):
@@ -109,7 +112,7 @@ def run_beside(layers: list[Layer], extra: list[str]) -> list[Outcome]:
     return outcomes
 
 
-def run_layer(layer: Layer, extra: list[str], output: TextIO) -> Outcome:
+def run_layer(layer: Layer, extra: list[str], output: TextIO, ports: range) -> Outcome:
     missing = layer.missing()
     if missing:
         return Outcome(layer, "absent", 0.0, missing)
@@ -119,7 +122,8 @@ def run_layer(layer: Layer, extra: list[str], output: TextIO) -> Outcome:
     started = time.monotonic()
     process = subprocess.Popen(
         [sys.executable, "-m", "pytest", "-q", "--no-header", "-p", "no:cacheprovider", f"tests/{layer.name}", *extra],
-        cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)  # fmt: skip
+        cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        env=os.environ | {"QUORATE_PORTS": f"{ports.start} {ports.stop} {ports.step}"})  # fmt: skip
     assert process.stdout is not None
     last, sampled = "", []
     for line in process.stdout:

@@ -71,17 +71,6 @@ def status(q: Quorum, now: Instant) -> ReplicaStatus:
     )
 
 
-def hears_leader(q: Quorum, now: Instant) -> bool:
-    """Whether this replica leads, or had news from the leader of this epoch within the fetch timeout. A leader without its majority resigns."""
-    match q.role:
-        case Leader():
-            return True
-        case Follower(has_fetched=True, fetch_deadline=deadline):
-            return now < deadline
-        case _:
-            return False
-
-
 def _state(q: Quorum) -> str:
     match q.role:
         case Unattached(voted=voted) | Prospective(voted=voted) if voted is not None:

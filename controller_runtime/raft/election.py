@@ -11,7 +11,7 @@ from typing import Final, assert_never
 
 from controller_runtime.identifiers import NO_DIRECTORY, Epoch, Instant, NodeId, ReplicaKey
 from controller_runtime.raft.effects import Fault, Lane, Reply
-from controller_runtime.raft.hearsay import LAST_EPOCH, Verdict, judge, note_impostor
+from controller_runtime.raft.hearsay import LAST_EPOCH, Verdict, hears_leader, judge, note_impostor
 from controller_runtime.raft.messages import RaftError, VoteRequest, VoteResponse
 from controller_runtime.raft.quorum import Quorum
 from controller_runtime.raft.roles import Ballot, Candidate, Follower, Leader, Prospective, Resigned, Unattached
@@ -38,7 +38,7 @@ def on_vote_request(q: Quorum, token: int, request: VoteRequest, now: Instant) -
                 return _answer(q, token, RaftError.UNKNOWN_LEADER_EPOCH)
     if not is_addressed_to(q, request.receiver):
         return _answer(q, token, RaftError.INVALID_VOTER_KEY)
-    granted = _may_grant(q, request)
+    granted = _may_grant(q, request, now)
     if granted and not request.pre_vote:
         _cast_vote(q, request.candidate, now)
     return _answer(q, token, RaftError.NONE, granted=granted)
@@ -58,14 +58,14 @@ def is_addressed_to(q: Quorum, receiver: ReplicaKey | None) -> bool:
     return receiver.node_id == q.config.node_id and receiver.directory_id in (NO_DIRECTORY, q.config.directory_id)
 
 
-def _may_grant(q: Quorum, request: VoteRequest) -> bool:
+def _may_grant(q: Quorum, request: VoteRequest, now: Instant) -> bool:
     if request.last.log_key < q.log.last.log_key or request.candidate.node_id == q.config.node_id:
         return False  # A second process with this node's id gets nothing: this one may have voted for itself.
     match q.role:
         case Unattached(leader_id=leader, voted=voted) | Prospective(leader_id=leader, voted=voted):
             return request.pre_vote or (is_same_vote(voted, request.candidate) if voted is not None else leader is None)
-        case Follower(has_fetched=has_fetched):
-            return request.pre_vote and not has_fetched
+        case Follower():
+            return request.pre_vote and not hears_leader(q, now)
         case Candidate() | Resigned():
             return request.pre_vote
         case Leader():

@@ -31,7 +31,7 @@ class Verdict(Enum):
 def judge(q: Quorum, epoch: Epoch, sender: ReplicaKey, now: Instant) -> Verdict:
     """Whether a request that names a higher epoch than ours may raise ours. Asking uses the allowance up."""
     assert epoch > q.epoch, f"{epoch} is not above {q.epoch}"
-    disturbs = epoch < LAST_EPOCH and _hears_leader(q, now) and not _is_voter(q, sender)
+    disturbs = epoch < LAST_EPOCH and hears_leader(q, now) and not _is_voter(q, sender)
     if not disturbs and epoch < LAST_EPOCH and q.told_epochs.take(epoch - q.epoch, now):
         return Verdict.BELIEVED
     q.counters.refused_epochs += 1
@@ -55,7 +55,8 @@ def _is_voter(q: Quorum, sender: ReplicaKey) -> bool:
     return voter is not None and (not sender.directory_id.strip(b"\x00") or q.voters.match(sender) is not None)
 
 
-def _hears_leader(q: Quorum, now: Instant) -> bool:
+def hears_leader(q: Quorum, now: Instant) -> bool:
+    """Whether this node leads, or was told something by its leader within its patience."""
     match q.role:
         case Leader():
             return True

@@ -28,7 +28,7 @@ from controller_runtime.raft import (
 from controller_runtime.raft.calls import Call
 from controller_runtime.raft.config import RaftConfig
 from controller_runtime.raft.counters import Counters
-from controller_runtime.raft.describe import QuorumDescription, ReplicaStatus, describe, hears_leader, status
+from controller_runtime.raft.describe import QuorumDescription, ReplicaStatus, describe, status
 from controller_runtime.raft.effects import Fault, Lane, RaftEffect, ReadyToStop, SaveElection
 from controller_runtime.raft.election_state import ElectionState
 from controller_runtime.raft.events import (
@@ -48,6 +48,7 @@ from controller_runtime.raft.events import (
     Tick,
     UpgradeKRaftVersion,
 )
+from controller_runtime.raft.hearsay import hears_leader
 from controller_runtime.raft.log_view import LogView
 from controller_runtime.raft.messages import (
     AddVoterRequest,

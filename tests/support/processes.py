@@ -40,8 +40,8 @@ ENVIRONMENT: Final = {
     "PYTHONPYCACHEPREFIX": str(Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "quorate" / "bytecode"),
 }
 """Nodes run from compiled modules, as they do in the image, and the tree stays free of them."""
-_NEVER_GIVEN_OUT: Final = range(20_000, 30_000)
-"""Linux gives connections that go out ports above these (32768 by default), so it takes none on which a node is going to listen later, or anew."""
+_NEVER_GIVEN_OUT: Final = range(*map(int, os.environ.get("QUORATE_PORTS", "20000 30000").split()))
+"""Layers that run at the same time have their own (tools/run_tests.py). Linux gives connections that go out ports above these (32768 by default), so it takes none on which a node is going to listen later, or anew."""
 _PORTS: Final = islice(cycle(_NEVER_GIVEN_OUT), os.getpid() * 97 % len(_NEVER_GIVEN_OUT), None)
 """Two runs at the same time begin elsewhere."""
 _ONE_TOOL: Final = threading.Lock()

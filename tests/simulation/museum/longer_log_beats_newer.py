@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from controller_runtime.identifiers import Instant
 from controller_runtime.raft import election
 from controller_runtime.raft.messages import VoteRequest
 from controller_runtime.raft.quorum import Quorum
@@ -14,13 +15,13 @@ SOURCE = "Raft paper 5.4.1, class of defect"
 def break_it(patch: pytest.MonkeyPatch) -> None:
     original = election._may_grant
 
-    def may_grant(q: Quorum, request: VoteRequest) -> bool:
+    def may_grant(q: Quorum, request: VoteRequest, now: Instant) -> bool:
         if request.last.offset < q.log.end_offset:
             return False
         honest, q.log.epoch_starts = q.log.epoch_starts, []
         kept, q.log.snapshots = q.log.snapshots, []
         try:
-            return original(q, request)
+            return original(q, request, now)
         finally:
             q.log.epoch_starts, q.log.snapshots = honest, kept
 

@@ -287,6 +287,18 @@ def test_a_follower_encourages_until_it_has_fetched() -> None:
     assert told(one, vote(3, 3, at(0, 0), pre=True)) == (RaftError.NONE, False)
 
 
+def test_an_observer_encourages_when_its_leader_has_been_silent_for_its_patience() -> None:
+    """PV-04: it never stands itself, but whoever has newer voters in its log may need it as one of them."""
+    one = One(voters=(2, 3, 4), config={"fetch_timeout_ms": 2000})
+    one.follow(2, 3)
+    one.fetched(hw=0)
+    one.elapse(1900)
+    assert told(one, vote(3, 3, at(0, 0), pre=True)) == (RaftError.NONE, False)
+    one.elapse(200)
+    assert isinstance(one.role, Follower)
+    assert told(one, vote(3, 3, at(0, 0), pre=True)) == (RaftError.NONE, True)
+
+
 def test_who_asks_may_still_vote_and_goes_on_asking() -> None:
     """PV-09: the vote is stored, and it asks on as one that has voted."""
     one = One()
