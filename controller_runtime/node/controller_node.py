@@ -47,7 +47,7 @@ from controller_runtime.node.events import (
     TimePassed,
 )
 from controller_runtime.node.image_feed import ImageFeed
-from controller_runtime.node.log_writer import LINGER_S, LogWriter
+from controller_runtime.node.log_writer import LINGER_S, DecisionTooLarge, LogWriter, check_fits
 from controller_runtime.node.long_decision import LongDecision
 from controller_runtime.node.metadata_replica import RAFT_KEYS, VOTER_KEYS, CallIds, MetadataReplica
 from controller_runtime.node.pending import MAX_PENDING, Asker, Call, PendingReplies
@@ -141,6 +141,7 @@ class ControllerNode:
         self._registrar = ControllerRegistrar(config.identity, self.meta.calls)
         self._writer: LogWriter | None = None
         self._pending = PendingReplies()
+        self._segment_bytes = log.segment_bytes
         self._stopped = False
         self._wants_turn = False
         self._long: LongDecision | None = None
@@ -361,10 +362,16 @@ class ControllerNode:
             context = replace(context, kraft_upgrade_fault=fault)
         decision = self._service.handle(writer.image, asker.request, context, now)
         out = self._upgrade(writer, decision.kraft_version, now, wall) if decision.kraft_version is not None else []
-        if decision.records:
-            writer.write(decision.records, now, wall, atomic=decision.atomic)
+        try:
+            if decision.records:
+                writer.write(decision.records, now, wall, atomic=decision.atomic)
+        except DecisionTooLarge as error:
+            return [*out, self._refuse_too_large(asker, error)]
         self._pending.add(writer.next_offset, asker, decision.response)
         return out
+
+    def _refuse_too_large(self, asker: Asker, error: DecisionTooLarge) -> NodeEffect:
+        return self._reply(asker, refusal(asker.request, ErrorCode.RECORD_LIST_TOO_LARGE, str(error)))
 
     def _upgrade(self, writer: LogWriter, level: int, now: Instant, wall: WallClock) -> list[NodeEffect]:
         """Consensus writes its records; those of the decision get the offsets after them."""
@@ -420,6 +427,11 @@ class ControllerNode:
         out: list[NodeEffect] = []
         if self._long is not None and self._long.advance():
             done, self._long = self._long, None
+            try:
+                check_fits(done.values)
+            except DecisionTooLarge as error:
+                writer.give_up()
+                return [self._refuse_too_large(done.asker, error)]
             writer.write_replayed(done.values, done.builder, now, wall)
             self._pending.add(writer.next_offset, done.asker, done.decision.response)
             return out
@@ -459,6 +471,7 @@ class ControllerNode:
             feed.replayed_bytes,
             self.config.append_linger_s,
             feed.elections,
+            min(self.config.raft.fetch_max_bytes, self._segment_bytes),
         )
         self._writer.skip_to(self.meta.end_offset)
         records = self._service.activate(self._feed.image, now)

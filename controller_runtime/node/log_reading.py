@@ -44,14 +44,16 @@ class StepLog:
         self._fresh.append(_Fresh(base_offset, end_offset, data))
 
     def read(self, offset: Offset, max_bytes: int) -> bytes:
-        """Whole batches from the one that contains `offset`, at least one; b"" at the log's end."""
+        """Whole batches from the one that contains `offset`, at least one, never more than a segment's; b"" at the log's end."""
         if not self._fresh or offset < self._fresh[0].base_offset:
             return self._log.read(offset, max_bytes)
         parts: list[bytes] = []
-        size = 0
+        size, limit = 0, min(max_bytes, self._log.segment_bytes)
         for batch in self._fresh:
-            if batch.end_offset <= offset or (parts and size + len(batch.data) > max_bytes):
+            if batch.end_offset <= offset:
                 continue
+            if parts and size + len(batch.data) > limit:
+                break
             parts.append(batch.data)
             size += len(batch.data)
         return b"".join(parts)

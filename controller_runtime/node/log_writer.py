@@ -3,7 +3,8 @@
 A decision is replayed in memory at once and gets its offsets; its records wait for the next batch. A batch is made when nothing written before
 is still uncommitted (so a lone request waits for nobody), when the batch is full, or when the linger ends: under load every
 flush carries all that came meanwhile. Images of uncommitted batch ends are kept until committed, and all dropped with leadership.
-A decision that is replayed elsewhere, in pieces (`long_decision`), is announced by `pause` and comes with `write_replayed`.
+A decision that is replayed elsewhere, in pieces (`long_decision`), is announced by `pause` and comes with `write_replayed`. One that is too large
+for any batch changes nothing: `DecisionTooLarge`.
 """
 
 from __future__ import annotations
@@ -23,8 +24,31 @@ from controller_runtime.protocol.record_batch import encode_values
 from controller_runtime.raft.messages import LogBatch
 
 MAX_BATCH_BYTES: Final = 512 * 1024
+"""Decisions that may lie in two batches do so beyond this, or beyond what one fetch or one segment takes."""
+MAX_ATOMIC_BYTES: Final = 8 << 20
+"""Kafka's limit of a batch of the metadata log: what has to lie in one and does not fit is refused."""
+RECORD_OVERHEAD: Final = 16
+BATCH_OVERHEAD: Final = 61
+"""What a batch needs at most beside the values: lengths, deltas and flags of each record; and its header."""
 LINGER_S: Final = 0.005
 """How long a decision waits for company at most, while earlier ones are on their way, unless configured."""
+
+
+class DecisionTooLarge(Exception):
+    """A decision that has to lie in one batch is larger than any batch may be. Nothing of it was done."""
+
+
+def check_fits(values: Sequence[bytes]) -> None:
+    """Raises DecisionTooLarge in Kafka's words."""
+    size = _size_of(values) + BATCH_OVERHEAD
+    if size > MAX_ATOMIC_BYTES:
+        raise DecisionTooLarge(
+            f"The total record(s) size of {size} exceeds the maximum allowed batch size of {MAX_ATOMIC_BYTES}"
+        )
+
+
+def _size_of(values: Sequence[bytes]) -> int:
+    return sum(map(len, values)) + RECORD_OVERHEAD * len(values)
 
 
 class LogWriter:
@@ -37,8 +61,12 @@ class LogWriter:
         replayed_bytes: int = 0,
         linger_s: float = LINGER_S,
         elections: ElectionCounts | None = None,
+        max_batch_bytes: int = MAX_BATCH_BYTES,
     ) -> None:
-        """Begin to write in `epoch` with the image of a log that ends, wholly committed, at `end_offset`."""
+        """Begin to write in `epoch` with the image of a log that ends, wholly committed, at `end_offset`.
+
+        `max_batch_bytes`: what a follower takes at once; batches are kept below it where a decision allows.
+        """
         self.epoch = epoch
         self.committed_image = image
         self.committed_offset = end_offset
@@ -48,6 +76,7 @@ class LogWriter:
         self.committed_bytes = replayed_bytes
         """How much of the log is in it, counted on from what the feed had replayed."""
         self._linger_s = linger_s
+        self._max_batch_bytes = min(MAX_BATCH_BYTES, max_batch_bytes) - BATCH_OVERHEAD
         self._elections = elections or ElectionCounts()
         self._image = image
         """At the end of the last closed batch."""
@@ -95,13 +124,18 @@ class LogWriter:
     def write(
         self, records: tuple[VersionedRecord, ...], now: Instant, wall: WallClock, *, atomic: bool = True
     ) -> Offset:
-        """Replay and queue the records of one decision; `atomic`: together in one batch. Returns the offset after them."""
+        """Replay and queue the records of one decision; `atomic`: together in one batch. Returns the offset after them.
+
+        Raises DecisionTooLarge.
+        """
         assert not self._is_paused, "a decision that began earlier has not been written yet"
         values = [encode_record(record, version) for record, version in records]
-        if atomic and self._values and self._size + sum(map(len, values)) > MAX_BATCH_BYTES:
-            self._close_batch()
+        if atomic:
+            check_fits(values)
+            if self._size + _size_of(values) > self._max_batch_bytes:
+                self._close_batch()
         for (record, _), value in zip(records, values, strict=True):
-            if not atomic and self._values and self._size + len(value) > MAX_BATCH_BYTES:
+            if not atomic and self._size + len(value) + RECORD_OVERHEAD > self._max_batch_bytes:
                 self._close_batch()
             self._add(value, wall)
             if type(record) is PartitionChangeRecord:
@@ -116,6 +150,11 @@ class LogWriter:
         self._close_batch()
         self._is_paused = True
         return self._image
+
+    def give_up(self) -> None:
+        """The decision for which `pause` was called will not come."""
+        assert self._is_paused, "nobody has announced it"
+        self._is_paused = False
 
     def write_replayed(self, values: Sequence[bytes], builder: MetadataBuilder, now: Instant, wall: WallClock) -> None:
         """Queue, as one batch, the decision for which `pause` was called; `builder` is what it made of the image."""
@@ -133,7 +172,7 @@ class LogWriter:
         if not self._values:
             self._base_offset, self._wall = self._next_offset, wall
         self._values.append(value)
-        self._size += len(value)
+        self._size += len(value) + RECORD_OVERHEAD
         self._next_offset = Offset(self._next_offset + 1)
 
     def _open_builder(self) -> MetadataBuilder:

@@ -34,6 +34,11 @@ class MetadataLogReader(Protocol):
         """Of all segments."""
         ...
 
+    @property
+    def segment_bytes(self) -> int:
+        """No reader is given more at once, but for a batch that is larger."""
+        ...
+
     def read(self, offset: Offset, max_bytes: int) -> bytes:
         """Whole batches, from the one that contains `offset`, up to `max_bytes` in all but at least one; b"" at the log's end."""
         ...

@@ -24,6 +24,7 @@ from controller_runtime.raft.config import RaftConfig
 from controller_runtime.raft.election_state import ElectionState
 from controller_runtime.raft.voter_set import EMPTY, Voter, VoterSet
 from controller_runtime.server.config import ServerConfig
+from controller_runtime.server.config_names import INTERNAL_SEGMENT_BYTES
 from controller_runtime.storage.consistency import check_same_moment
 from controller_runtime.storage.directories import NodeDirectories, open_directories
 from controller_runtime.storage.filesystem import OsFileSystem
@@ -76,7 +77,9 @@ def open_disk(config: ServerConfig) -> Disk:
     )
     settings = config.settings
     log_config = LogConfig(
-        segment_bytes=settings.integer("metadata.log.segment.bytes"),
+        segment_bytes=settings.integer(
+            INTERNAL_SEGMENT_BYTES if settings.has(INTERNAL_SEGMENT_BYTES) else "metadata.log.segment.bytes"
+        ),
         segment_ms=settings.integer("metadata.log.segment.ms"),
     )
     try:

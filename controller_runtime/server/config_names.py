@@ -445,8 +445,11 @@ EXTRA_REFUSED: Final = {
 REFUSED_PREFIXES: Final = ("sasl.", "ssl.")
 """Also after `listener.name.<listener>.`; any such name is refused, whether Kafka lists it or not."""
 
-INTERNAL_NAMES: Final = ("unstable.api.versions.enable", "unstable.feature.versions.enable")
-"""Kafka knows them and does not list them; the second one permits `kafka-storage format` to use unstable levels."""
+INTERNAL_SEGMENT_BYTES: Final = "internal.metadata.log.segment.bytes"
+INTERNAL_NAMES: Final = ("unstable.api.versions.enable", "unstable.feature.versions.enable", INTERNAL_SEGMENT_BYTES)
+"""Kafka knows them and does not list them; the second one permits `kafka-storage format` to use unstable levels, the third one makes segments that
+are smaller than `metadata.log.segment.bytes` may."""
+INTERNAL_ROWS: Final = {INTERNAL_SEGMENT_BYTES: ConfigName(INTERNAL_SEGMENT_BYTES, "int", "null", ACTED, "")}
 
 OWN_NAMES: Final = {
     "quorate.http.listener": "HOST:PORT of /livez, /readyz and /metrics; without it there is no HTTP port",

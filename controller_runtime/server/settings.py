@@ -14,6 +14,7 @@ from controller_runtime.server.config_names import (
     BY_NAME,
     EXTRA_REFUSED,
     INTERNAL_NAMES,
+    INTERNAL_ROWS,
     OWN_NAMES,
     REFUSED,
     REFUSED_PREFIXES,
@@ -39,6 +40,7 @@ _LOWEST: Final = {
     "default.replication.factor": 1,
     "fetch.max.bytes": 1024,
     "initial.broker.registration.timeout.ms": 1,
+    "internal.metadata.log.segment.bytes": 1,
     "log.index.interval.bytes": 0,
     "log.index.size.max.bytes": 4,
     "log.segment.bytes": 1024 * 1024,
@@ -91,7 +93,7 @@ class Settings:
 def check(properties: Mapping[str, Property]) -> Iterator[str]:
     """Problems of single values: wrong type, out of range, refused."""
     for written in properties.values():
-        row = BY_NAME.get(written.name)
+        row = BY_NAME.get(written.name) or INTERNAL_ROWS.get(written.name)
         reason = refusal(written, row)
         if reason is not None:
             yield (

@@ -180,8 +180,13 @@ class MetadataLog:
         """(epoch, first offset) ascending, as in `leader-epoch-checkpoint`."""
         return tuple(self._epoch_starts)
 
+    @property
+    def segment_bytes(self) -> int:
+        """How large a segment becomes; only a batch that is larger has a segment of its own."""
+        return self._config.segment_bytes
+
     def read(self, offset: Offset, max_bytes: int) -> bytes:
-        """Whole batches, from the one that contains `offset`, up to `max_bytes` in all but at least one; b"" at the log's end.
+        """Whole batches of one segment from the one that contains `offset`, up to `max_bytes` in all but at least one; b"" at the log's end.
 
         Raises `CorruptFile` if the disk does not give back what was written (SNP-17).
         """

@@ -33,9 +33,13 @@ class Tail:
         return at if at >= 0 else None
 
     def read(self, at: int, max_bytes: int) -> bytes:
+        """Batches of one segment, as a file would give: a Java follower appends what it is given at once, and only what fits into a segment."""
         end = at
         total = 0
-        while end < len(self.data) and (end == at or total + len(self.data[end]) <= max_bytes):
+        segment = self.places[at][0]
+        while end < len(self.data) and (
+            end == at or (total + len(self.data[end]) <= max_bytes and self.places[end][0] is segment)
+        ):
             total += len(self.data[end])
             end += 1
         return b"".join(self.data[at:end])

@@ -9,10 +9,17 @@ from controller_runtime.metadata.features import VersionedRecord
 from controller_runtime.metadata.image import MetadataImage
 from controller_runtime.metadata.records import decode_record
 from controller_runtime.node import log_writer
-from controller_runtime.node.log_writer import LogWriter
+from controller_runtime.node.log_writer import (
+    BATCH_OVERHEAD,
+    MAX_ATOMIC_BYTES,
+    RECORD_OVERHEAD,
+    DecisionTooLarge,
+    LogWriter,
+    check_fits,
+)
 from controller_runtime.protocol.messages.config_record import ConfigRecord
 from controller_runtime.protocol.messages.topic_record import TopicRecord
-from controller_runtime.protocol.record_batch import decode_batches
+from controller_runtime.protocol.record_batch import decode_batches, encode_values
 
 pytestmark = pytest.mark.unit
 
@@ -23,8 +30,8 @@ def topic(n: int) -> tuple[VersionedRecord, ...]:
     return ((TopicRecord(name=f"topic-{n}", topic_id=Uuid.of(9, n)), 0),)
 
 
-def setting(value: str) -> tuple[VersionedRecord, ...]:
-    return ((ConfigRecord(resource_type=2, resource_name="t", name="retention.ms", value=value), 0),)
+def setting(value: str, name: str = "retention.ms") -> tuple[VersionedRecord, ...]:
+    return ((ConfigRecord(resource_type=2, resource_name="t", name=name, value=value), 0),)
 
 
 def writer() -> LogWriter:
@@ -102,6 +109,42 @@ def test_a_decision_that_need_not_be_whole_is_split_in_order(monkeypatch: pytest
     pen.commit(batches[0].end_offset)
     assert pen.committed_image.topics.named("topic-0") is not None
     assert pen.committed_image.topics.named("topic-7") is None
+
+
+def test_what_may_be_split_fits_into_what_one_fetch_takes() -> None:
+    """`controller.quorum.fetch.max.bytes`, or the segment if it is smaller: the whole batch, header and frames included."""
+    pen = LogWriter(Epoch(3), MetadataImage.empty(), Offset(10), max_batch_bytes=400)
+    pen.write(tuple(record for n in range(40) for record in topic(n)), NOW, WallClock(0), atomic=False)
+    for n in range(40, 60):
+        pen.write(topic(n), NOW, WallClock(0))
+    batches = pen.take_batches()
+    assert max(len(b.data) for b in batches) <= 400
+    assert len(batches) < 20, "many decisions share a batch"
+    assert sum(b.end_offset - b.base_offset for b in batches) == 60
+
+
+def test_a_decision_that_must_be_whole_may_be_larger_than_a_fetch_up_to_kafkas_limit_of_a_batch() -> None:
+    """KafkaRaftClient.MAX_BATCH_SIZE_BYTES, 8 MiB: larger is an error of the request, and nothing of it is done."""
+    value = "v" * 32_000
+    large = tuple(record for n in range(240) for record in setting(value, f"a{n}"))
+    pen = LogWriter(Epoch(3), MetadataImage.empty(), Offset(10), max_batch_bytes=1000)
+    assert pen.write(large, NOW, WallClock(0)) == 250
+    (batch,) = pen.take_batches()
+    assert 7_600_000 < len(batch.data) <= MAX_ATOMIC_BYTES
+    image = pen.image
+    with pytest.raises(DecisionTooLarge, match=r"size of 8\d{6} exceeds the maximum allowed batch size of 8388608"):
+        pen.write((*large, *large[:40]), NOW, WallClock(0))
+    assert pen.image is image
+    assert pen.next_offset == 250
+    assert not pen.has_work
+
+
+def test_what_fits_is_no_larger_than_kafkas_limit_to_the_byte() -> None:
+    value = bytes(MAX_ATOMIC_BYTES - RECORD_OVERHEAD - BATCH_OVERHEAD)
+    check_fits([value])
+    with pytest.raises(DecisionTooLarge):
+        check_fits([value + b"."])
+    assert len(encode_values([value], Offset(0), Epoch(1), WallClock(0))) <= MAX_ATOMIC_BYTES
 
 
 def test_decisions_of_an_open_batch_see_each_other_and_frozen_images_do_not_see_them() -> None:

@@ -81,6 +81,31 @@ def test_segments_roll_by_size_and_reads_cross_them() -> None:
     assert all_of(log) == data
 
 
+def test_a_read_ends_with_its_segment_in_memory_as_on_disk() -> None:
+    """A Java follower appends an answer as a whole, and only what fits into one of its segments."""
+    log = opened(MemoryDisk(), LogConfig(segment_bytes=200, tail_bytes=1 << 20))
+    log.append(raw_log(*[(1, 1)] * 7))
+    in_memory = [log.read(Offset(offset), 1 << 20) for offset in range(7)]
+    flush(log)
+    on_disk = opened(log._filesystem, SMALL)  # type: ignore[arg-type]  # nothing in memory any more
+    assert in_memory == [on_disk.read(Offset(offset), 1 << 20) for offset in range(7)]
+    assert [len(list(split_batches(piece))) for piece in in_memory] == [2, 1, 2, 1, 2, 1, 1]
+
+
+def test_a_batch_larger_than_a_segment_has_one_of_its_own() -> None:
+    """A follower of ours takes any valid batch, whatever its segments hold."""
+    disk = MemoryDisk()
+    log = opened(disk, SMALL)
+    large = raw_batch(1, 1, 40, payload=b"x" * SMALL.segment_bytes)
+    data = raw_batch(0) + large + raw_batch(41)
+    assert log.append(data) == 42
+    flush(log)
+    logs = [name for name in disk.list_directory(DIRECTORY) if name.endswith(".log")]
+    assert [int(name.removesuffix(".log")) for name in logs] == [0, 1, 41]
+    again = opened(disk, SMALL)
+    assert all_of(log) == all_of(again) == data
+
+
 def test_segments_roll_by_the_age_of_their_first_batch() -> None:
     disk = MemoryDisk()
     log = opened(disk, LogConfig(segment_ms=1000))
