@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
+from support.differential import Pair
 from support.java_kafka import make_archive, require_java
+from support.node_pairs import pair_of_nodes
 from support.processes import free_ports
 from support.sampling import Sometimes, leave_out
 
@@ -27,3 +31,10 @@ def java(tmp_path_factory: pytest.TempPathFactory) -> str:
     found, ports = require_java(), free_ports(2)
     make_archive(tmp_path_factory.mktemp("archive"), (ports[0], ports[1]))
     return found
+
+
+@pytest.fixture(scope="session")
+def pair(java: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
+    """A Java node and one of ours, in both roles, for the differential tests of all files: what one side is told, the other is told, too."""
+    with pair_of_nodes(tmp_path_factory.mktemp("pair")) as made:
+        yield made
