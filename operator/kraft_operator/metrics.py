@@ -1,113 +1,95 @@
-"""Counters and gauges of the operator, named as controller-runtime names its own, in Prometheus' text format.
+"""Counters and gauges of the operator, named as controller-runtime names its own; prometheus_client keeps and renders them.
 
-Thread-safe: workers count, the health server renders. Label values come from bounded sets only (verbs, codes, results, cluster keys).
+One registry per `Metrics`, so that a test or a second operator in one process shares nothing. Thread-safe: workers count, the health server
+renders. Label values come from bounded sets only (verbs, codes, results, conditions, cluster keys).
 """
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Mapping
 from typing import Final
 
-HELP: Final[dict[str, tuple[str, str]]] = {
-    "kraft_operator_reconcile_total": ("counter", "Reconciles by result."),
-    "kraft_operator_reconcile_seconds": ("histogram", "Seconds that a reconcile took."),
-    "kraft_operator_last_success_timestamp_seconds": ("gauge", "When a cluster was last reconciled without a failure."),
-    "kraft_operator_condition": ("gauge", "A cluster's condition: 1 True, 0 False, -1 Unknown."),
-    "kraft_operator_plan_steps": ("gauge", "Steps of a cluster's plan that are not done."),
-    "kraft_operator_plan_waiting": ("gauge", "1 while a cluster's plan waits for approval."),
-    "kraft_operator_replacement_deferred": ("gauge", "1 while a lost voter's replacement waits for the fleet's brake."),
-    "kraft_operator_api_requests_total": ("counter", "Requests to the Kubernetes API by verb and code."),
-    "kraft_operator_workqueue_depth": ("gauge", "Keys waiting for a worker."),
-    "kraft_operator_workqueue_adds_total": ("counter", "Keys added to the work queue."),
-    "kraft_operator_workqueue_retries_total": ("counter", "Keys added again after a failure."),
-    "kraft_operator_leader": ("gauge", "1 while this process holds the Lease."),
-    "kraft_operator_quorum_leader": ("gauge", "Node id of the quorum's leader, -1 when unknown."),
-    "kraft_operator_quorum_live_voters": ("gauge", "Voters that answered for themselves and follow the leader."),
-    "kraft_operator_quorum_high_watermark": ("gauge", "High watermark that the leader reported."),
-    "kraft_operator_quorum_headroom": ("gauge", "Voters that may still be lost; below 0 there is no live majority."),
-    "kraft_operator_grant_seconds_sum": (
-        "counter",
-        "Seconds from the sight of an inspected disk to its delivered grant.",
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Summary, disable_created_metrics
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
+
+disable_created_metrics()  # type: ignore[no-untyped-call]  # a series for each series, which nobody asks for
+
+CONTENT_TYPE: Final = CONTENT_TYPE_PLAIN_0_0_4
+CLUSTER: Final = ("namespace", "name")
+
+COUNTERS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
+    "kraft_operator_reconcile_total": ("Reconciles by result.", ("result",)),
+    "kraft_operator_api_requests_total": ("Requests to the Kubernetes API by verb and code.", ("verb", "code")),
+    "kraft_operator_workqueue_adds_total": ("Keys added to the work queue.", ()),
+    "kraft_operator_workqueue_retries_total": ("Keys added again after a failure.", ()),
+}
+GAUGES: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
+    "kraft_operator_last_success_timestamp_seconds": ("When a cluster was last reconciled without a failure.", CLUSTER),
+    "kraft_operator_condition": ("A cluster's condition: 1 True, 0 False, -1 Unknown.", (*CLUSTER, "condition")),
+    "kraft_operator_plan_steps": ("Steps of a cluster's plan that are not done.", CLUSTER),
+    "kraft_operator_plan_waiting": ("1 while a cluster's plan waits for approval.", CLUSTER),
+    "kraft_operator_replacement_deferred": (
+        "1 while a lost voter's replacement waits for the fleet's brake.",
+        CLUSTER,
     ),
-    "kraft_operator_grant_total": ("counter", "Storage grants delivered."),
+    "kraft_operator_workqueue_depth": ("Keys waiting for a worker.", ()),
+    "kraft_operator_leader": ("1 while this process holds the Lease.", ()),
+    "kraft_operator_quorum_leader": ("Node id of the quorum's leader, -1 when unknown.", CLUSTER),
+    "kraft_operator_quorum_live_voters": ("Voters that answered for themselves and follow the leader.", CLUSTER),
+    "kraft_operator_quorum_high_watermark": ("High watermark that the leader reported.", CLUSTER),
+    "kraft_operator_quorum_headroom": (
+        "Voters that may still be lost; below 0 there is no live majority.",
+        CLUSTER,
+    ),
 }
-
-BUCKETS: Final[dict[str, tuple[float, ...]]] = {
-    "kraft_operator_reconcile_seconds": (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0),
+HISTOGRAMS: Final[dict[str, tuple[str, tuple[float, ...]]]] = {
+    "kraft_operator_reconcile_seconds": (
+        "Seconds that a reconcile took.",
+        (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0),
+    ),
 }
-PARTS: Final = ("_bucket", "_sum", "_count")
-
-Labels = tuple[tuple[str, str], ...]
+SUMMARIES: Final[dict[str, str]] = {
+    "kraft_operator_grant_seconds": "Seconds from the sight of an inspected disk to its delivered grant.",
+}
 
 
 class Metrics:
     def __init__(self) -> None:
-        self._values: dict[tuple[str, Labels], float] = {}
-        self._lock = threading.Lock()
+        self._registry = CollectorRegistry()
+        into = self._registry
+        self._counters = {name: Counter(name, text, labels, registry=into) for name, (text, labels) in COUNTERS.items()}
+        self._gauges = {name: Gauge(name, text, labels, registry=into) for name, (text, labels) in GAUGES.items()}
+        self._observed: dict[str, Histogram | Summary] = {
+            name: Histogram(name, text, buckets=buckets, registry=into) for name, (text, buckets) in HISTOGRAMS.items()
+        }
+        self._observed |= {name: Summary(name, text, registry=into) for name, text in SUMMARIES.items()}
 
     def add(self, name: str, amount: float = 1.0, /, **labels: str) -> None:
-        key = (name, tuple(sorted(labels.items())))
-        with self._lock:
-            self._values[key] = self._values.get(key, 0.0) + amount
+        counter = self._counters[name]
+        (counter.labels(**labels) if labels else counter).inc(amount)
 
     def set(self, name: str, value: float, /, **labels: str) -> None:
-        with self._lock:
-            self._values[name, tuple(sorted(labels.items()))] = value
+        gauge = self._gauges[name]
+        (gauge.labels(**labels) if labels else gauge).set(value)
 
     def observe(self, name: str, value: float) -> None:
-        """Count a value in a histogram, whose buckets hold everything up to their bound."""
-        for bound in BUCKETS[name]:
-            self.add(f"{name}_bucket", float(value <= bound), le=f"{bound:g}")
-        self.add(f"{name}_bucket", le="+Inf")
-        self.add(f"{name}_sum", value)
-        self.add(f"{name}_count")
+        """Count a value in a histogram or summary."""
+        self._observed[name].observe(value)
 
     def total(self, name: str, /, **labels: str) -> float:
-        """The sum over all series of `name` that carry these labels."""
-        wanted = set(labels.items())
-        with self._lock:
-            return sum(value for (key, have), value in self._values.items() if key == name and wanted <= set(have))
+        """The sum over all series of the counter or gauge `name` that carry these labels."""
+        family = self._counters.get(name) or self._gauges[name]
+        wanted = labels.items()
+        samples = (sample for metric in family.collect() for sample in metric.samples)
+        return sum(sample.value for sample in samples if sample.name == name and wanted <= sample.labels.items())
 
     def forget(self, **labels: str) -> None:
         """Drop the series of something that no longer exists."""
-        wanted = set(labels.items())
-        with self._lock:
-            self._values = {key: value for key, value in self._values.items() if not wanted <= set(key[1])}
+        families = (*((COUNTERS[name][1], each) for name, each in self._counters.items()),
+                    *((GAUGES[name][1], each) for name, each in self._gauges.items()))  # fmt: skip
+        for names, family in families:
+            if set(labels) <= set(names):
+                family.remove_by_labels(labels)
 
     def render(self) -> str:
-        with self._lock:
-            values = sorted(self._values.items(), key=_order)
-        lines: list[str] = []
-        seen = ""
-        for (name, labels), value in values:
-            if (family := _family(name)) != seen:
-                kind, text = HELP[family]
-                lines += [f"# HELP {family} {text}", f"# TYPE {family} {kind}"]
-                seen = family
-            lines.append(f"{name}{_labels(labels)} {value:g}")
-        return "\n".join(lines) + "\n"
-
-
-def _family(name: str) -> str:
-    """The histogram that a series is a part of, or itself."""
-    whole = next((name.removesuffix(part) for part in PARTS if name.endswith(part)), name)
-    return whole if whole in BUCKETS else name
-
-
-def _order(item: tuple[tuple[str, Labels], float]) -> tuple[str, int, tuple[tuple[str, float, str], ...]]:
-    """Families together, a histogram's buckets by their bound."""
-    (name, labels), _ = item
-    family = _family(name)
-    part = PARTS.index(name.removeprefix(family)) if name != family else 0
-    return family, part, tuple((key, float(value) if key == "le" else 0.0, value) for key, value in labels)
-
-
-def _labels(labels: Labels | Mapping[str, str]) -> str:
-    pairs = labels.items() if isinstance(labels, Mapping) else labels
-    text = ",".join(f'{name}="{_escaped(value)}"' for name, value in pairs)
-    return f"{{{text}}}" if text else ""
-
-
-def _escaped(value: str) -> str:
-    return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+        """All series in Prometheus' text format (`CONTENT_TYPE`)."""
+        return generate_latest(self._registry).decode()

@@ -284,8 +284,7 @@ class Reconciler:
                     pass
             if isinstance(action, DeliverGrant):
                 waited = self.clock() - memory.inspected.get(action.grant.pod_uid, self.clock())
-                self.metrics.add("kraft_operator_grant_seconds_sum", waited)
-                self.metrics.add("kraft_operator_grant_total")
+                self.metrics.observe("kraft_operator_grant_seconds", waited)
 
 
 def _refusal(action: Action, why: str) -> Finding:

@@ -15,7 +15,7 @@ import yaml
 import kraft_operator.events
 from deploy.monitoring import promtool
 from kraft_operator.events import WARNED
-from kraft_operator.metrics import BUCKETS, HELP, PARTS
+from kraft_operator.metrics import COUNTERS, GAUGES, HISTOGRAMS, SUMMARIES
 from kraft_operator.status import status
 from support.operator_world import World
 
@@ -45,7 +45,8 @@ def conditions() -> set[str]:
 
 
 def series() -> set[str]:
-    return (set(HELP) - set(BUCKETS)) | {f"{name}{part}" for name in BUCKETS for part in PARTS}
+    parts = {f"{name}{part}" for name in HISTOGRAMS for part in ("_bucket", "_sum", "_count")}
+    return {*COUNTERS, *GAUGES, *parts, *(f"{name}{part}" for name in SUMMARIES for part in ("_sum", "_count"))}
 
 
 def asked_in(text: str) -> set[str]:

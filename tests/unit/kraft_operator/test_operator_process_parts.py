@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import urllib.error
 import urllib.request
 from dataclasses import replace
@@ -87,6 +88,9 @@ def test_liveness_fails_when_a_part_stops_beating_and_readiness_follows_the_star
         assert get("/readyz")[0] == 200
         assert 'kraft_operator_reconcile_total{result="a \\"b\\""} 1' in get("/metrics")[1]
         assert get("/elsewhere")[0] == 404
+        with socket.create_connection(("127.0.0.1", server.port), timeout=5) as stuck:
+            stuck.sendall(b"GET /metrics HTTP/1.1\r\nHost")
+            assert get("/readyz")[0] == 200  # Who never ends a request keeps nobody waiting.
     finally:
         server.stop()
 
