@@ -17,7 +17,11 @@ Resolver = Callable[[str, int], Awaitable[Sequence[tuple[str, int]]]]
 async def system_resolver(host: str, port: int) -> Sequence[tuple[str, int]]:
     if _is_address(host):
         return ((host, port),)
-    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    try:
+        found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except ValueError as error:
+        # A name that peers tell (a voter's endpoint, a leader's) may be none: too long, an empty label, a NUL.
+        raise OSError(f"{host[:80]!r} is no host name: {error}") from error
     return tuple(dict.fromkeys((str(address[0]), int(address[1])) for *_, address in found))
 
 
@@ -25,7 +29,7 @@ def _is_address(host: str) -> bool:
     for family in (socket.AF_INET, socket.AF_INET6):
         try:
             socket.inet_pton(family, host)
-        except OSError:
+        except (OSError, ValueError):
             continue
         return True
     return False
