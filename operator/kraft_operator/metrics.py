@@ -27,6 +27,7 @@ GAUGES: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
     "kraft_operator_condition": ("A cluster's condition: 1 True, 0 False, -1 Unknown.", (*CLUSTER, "condition")),
     "kraft_operator_plan_steps": ("Steps of a cluster's plan that are not done.", CLUSTER),
     "kraft_operator_plan_waiting": ("1 while a cluster's plan waits for approval.", CLUSTER),
+    "kraft_operator_claim_terminating": ("1 while a claim is being deleted that only its running pod keeps.", CLUSTER),
     "kraft_operator_replacement_deferred": (
         "1 while a lost voter's replacement waits for the fleet's brake.",
         CLUSTER,

@@ -107,6 +107,8 @@ class Reconciler:
         self._remember_suspects(memory, decision)
         deferred = any(each.deferred for each in decision.findings)
         self.metrics.set("kraft_operator_replacement_deferred", deferred, namespace=key.namespace, name=key.name)
+        going = any(each.stalled and each.reason == "ClaimTerminating" for each in decision.findings)
+        self.metrics.set("kraft_operator_claim_terminating", going, namespace=key.namespace, name=key.name)
         self._time_inspections(memory, sight)
         execution = Execution(
             cluster, self.kube, self.holder, self.account,

@@ -37,6 +37,7 @@ from kraft_operator.actions import (
     UnregisterBroker,
     UpdateVoter,
     WriteLedger,
+    target,
 )
 from kraft_operator.api import names
 from kraft_operator.api.parse import parse_cluster
@@ -144,6 +145,8 @@ class LiveClaim:
     requested: float = 2.0**30
     capacity: float = 2.0**30
     """The world has no resizer: a test that lets volumes grow plays it."""
+    terminating: bool = False
+    """Somebody deleted it; it goes with the last pod that uses it."""
 
 
 class World:
@@ -218,6 +221,8 @@ class World:
         """Helper pods, ended ones too, and the claims they name."""
         self.tasks: dict[str, RunHelper] = {}
         """Helper pods that have not done their task yet."""
+        self.retained: set[str] = set()
+        """Volumes whose reclaim policy is Retain: they outlive their claim."""
         self.promised: dict[str, int] = {}
         """Disks that tell of a later epoch than that of their log."""
         self.operations: dict[str, dict[str, object]] = {}
@@ -231,7 +236,12 @@ class World:
 
     def edit(self, **changes: object) -> None:
         edited = parse_cluster(resource(**changes))
-        self.cluster = replace(edited, generation=self.cluster.generation + 1, approve=self.cluster.approve)
+        self.cluster = replace(
+            edited,
+            generation=self.cluster.generation + 1,
+            approve=self.cluster.approve,
+            given_up_claims=self.cluster.given_up_claims,
+        )
 
     def approve(self, name: str | None = None) -> None:
         """Annotate the resource with a plan's hash, by default that of the published one."""
@@ -305,6 +315,22 @@ class World:
 
     def perform(self, action: Action) -> None:
         self.writes.append(action)
+        kept = {node: pod.uid for node, pod in self.pods.items() if self.keeps_its_claim(node)}
+        self._perform(action)
+        for node_id, uid in kept.items():
+            held = node_id not in self.sets or self.sets[node_id].replicas == 0
+            if held or node_id not in self.pods or self.pods[node_id].uid != uid:
+                self.broken.append(f"{target(action)}: the pod that kept the claim of node {node_id} was given up")
+
+    def keeps_its_claim(self, node_id: int) -> bool:
+        """Whether only this pod stands between a disk that the ledger knows and its end, and nobody has given the disk up."""
+        pod, entry = self.pods[node_id], self.ledger.entry(node_id) if self.ledger else None
+        claim = self.claims[pod.claim]
+        known = entry is not None and entry.directory_id is not None and entry.pvc_uid == claim.uid
+        given_up = f"{pod.claim}:{claim.uid}" in self.cluster.given_up_claims
+        return claim.terminating and known and claim.volume not in self.retained and not given_up
+
+    def _perform(self, action: Action) -> None:
         match action:
             case WriteLedger():
                 self.ledger_data = render(action.ledger)
@@ -556,6 +582,7 @@ class World:
             self.partitions[key] = self.moving.pop(key)
             moved = True
         moved |= self.help()
+        moved |= self._collect()
         for each in [node for node in self.pods if node not in self.sets]:
             del self.pods[each]
             moved = True
@@ -778,6 +805,26 @@ class World:
         if claim is not None:
             self.lost |= self.disks.pop(claim.volume).ran
 
+    def terminate(self, node_id: int) -> None:
+        """Somebody deletes the claim under its running pod: it stays until no pod uses it."""
+        self.claims[self.pods[node_id].claim].terminating = True
+
+    def give_up(self, *node_ids: int) -> None:
+        """Its owner says that these claims, as they are now, may go."""
+        named = (self.pods[each].claim for each in node_ids)
+        tokens = frozenset(f"{name}:{self.claims[name].uid}" for name in named)
+        self.cluster = replace(self.cluster, given_up_claims=tokens)
+
+    def _collect(self) -> bool:
+        """Claims that were deleted go once no pod uses them, and their volumes as the reclaim policy says."""
+        used = {pod.claim for pod in self.pods.values()}
+        gone = [name for name, claim in self.claims.items() if claim.terminating and name not in used]
+        for name in gone:
+            claim = self.claims.pop(name)
+            if claim.volume not in self.retained:
+                self.lost |= self.disks.pop(claim.volume).ran
+        return bool(gone)
+
     def retain_claim(self, node_id: int) -> None:
         """The claim and the pod are lost; the volume stays, released."""
         pod = self.pods.pop(node_id)
@@ -846,6 +893,7 @@ class World:
     # sight
 
     def observed(self) -> Observed:
+        self._collect()
         return Observed(
             claims=tuple(self._claims()),
             pods=tuple(self._pods()),
@@ -880,6 +928,7 @@ class World:
                 role,
                 group,
                 claim.volume,
+                claim.terminating,
                 identity=dict(claim.marks),
                 storage_class="standard",
                 requested=claim.requested,

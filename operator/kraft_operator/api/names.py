@@ -36,6 +36,8 @@ ANNOTATION_RESTART: Final = f"{GROUP}/restart"
 """On the resource, any value: a new one restarts every pod, one at a time."""
 ANNOTATION_APPROVE: Final = f"{GROUP}/approve"
 """On the resource: the hash of the plan that may be carried out (spec.changePolicy.mode Plan)."""
+ANNOTATION_GIVE_UP: Final = f"{GROUP}/give-up-claims"
+"""On the resource: NAME:UID of claims that are being deleted, separated by commas, whose pods may be restarted although the data goes with them."""
 ANNOTATION_REVISION: Final = f"{GROUP}/revision"
 """On a StatefulSet: the revision of its group that its next pod gets."""
 

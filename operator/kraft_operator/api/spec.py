@@ -294,6 +294,8 @@ class KRaftCluster:
     """What the restart annotation says; a new value makes a new revision of every pod."""
     approve: str = ""
     """The hash of the plan that somebody has approved."""
+    given_up_claims: frozenset[str] = frozenset()
+    """NAME:UID of claims that are being deleted and that somebody lets go with their data."""
     source: Mapping[str, Any] = field(default_factory=dict)
     """The spec as it was read: of it, what makes a group's pods is kept for the way back (`revision`)."""
 

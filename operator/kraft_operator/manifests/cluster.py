@@ -6,7 +6,7 @@ resolve when pods look for each other. The ledger is not among them: it outlives
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from kraft_operator.api.spec import KRaftCluster
 from kraft_operator.manifests.context import Context, Images, Manifest, NodePlan
@@ -23,16 +23,17 @@ def cluster_objects(
     images: Images,
     voters_needed: int | None = None,
     rolled_back: Mapping[str, tuple[KRaftCluster, Images]] | None = None,
+    closed: Collection[str] = (),
 ) -> list[Manifest]:
     """`nodes` are those that shall have a StatefulSet; the controllers among them are the bootstrap servers. Groups that are
-    `rolled_back` get pods as the resource described them when they were good."""
+    `rolled_back` get pods as the resource described them when they were good; of those that are `closed` nobody may be evicted."""
     controllers = tuple(sorted(node.node_id for node in nodes if node.group == cluster.spec.controllers.name))
     context = Context(cluster, cluster_id, controllers, images)
     objects = [
         *services(cluster),
         *exposed_services(cluster, sorted(nodes)),
         *network_policies(cluster, images),
-        *disruption_budgets(cluster, voters_needed),
+        *disruption_budgets(cluster, voters_needed, closed),
     ]
     contexts = {
         name: Context(good, cluster_id, controllers, of_then) for name, (good, of_then) in (rolled_back or {}).items()

@@ -6,23 +6,30 @@ voters fall below a majority; a single controller has none, or a drain would han
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from kraft_operator.api import names
 from kraft_operator.api.spec import Group, KRaftCluster, Listener, Role
 from kraft_operator.manifests.context import Images, Manifest, group_selector, metadata, role_selector, selector
 
 
-def disruption_budgets(cluster: KRaftCluster, voters_needed: int | None = None) -> list[Manifest]:
-    """One for the voters, one per pool of several brokers. `voters_needed`: by default a majority of the controllers."""
+def disruption_budgets(
+    cluster: KRaftCluster, voters_needed: int | None = None, closed: Collection[str] = ()
+) -> list[Manifest]:
+    """One for the voters, one per pool of several brokers. `voters_needed`: by default a majority of the controllers. Of groups
+    that are `closed` nobody may be evicted."""
     spec = cluster.spec
-    budgets = []
-    if spec.controllers.replicas > 1:
+    budgets = [
+        _budget(cluster, group, {"maxUnavailable": 0}, "IfHealthyBudget")
+        for group in spec.groups
+        if group.name in closed
+    ]
+    if spec.controllers.replicas > 1 and spec.controllers.name not in closed:
         needed = voters_needed if voters_needed is not None else spec.controllers.replicas // 2 + 1
         # With a majority healthy, an unhealthy pod may be evicted; below it the recovering voters deserve protection.
         budgets.append(_budget(cluster, spec.controllers, {"minAvailable": needed}, "IfHealthyBudget"))
     for pool in spec.broker_pools:
-        if pool.replicas > 1:
+        if pool.replicas > 1 and pool.name not in closed:
             budgets.append(_budget(cluster, pool, {"maxUnavailable": 1}, "AlwaysAllow"))
     return budgets
 

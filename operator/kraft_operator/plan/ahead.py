@@ -17,6 +17,7 @@ from kraft_operator.ledger import Entry, Formation, Ledger
 from kraft_operator.observed import Pod
 from kraft_operator.plan import later
 from kraft_operator.plan.children import contained
+from kraft_operator.plan.claims import guarded_groups
 from kraft_operator.plan.loss import Loss, loss_of
 from kraft_operator.plan.rolling import outdated_pods, restart_order
 from kraft_operator.plan.situation import Situation
@@ -76,7 +77,7 @@ def applied_sets(actions: Sequence[Action]) -> frozenset[str]:
 def _applied(manifest: Mapping[str, Any], reason: str, now: Situation, replaced: frozenset[str]) -> PlanStep | None:
     kind, name = manifest["kind"], manifest["metadata"]["name"]
     node = (manifest["metadata"].get("labels") or {}).get(names.LABEL_NODE_ID)
-    if (kind, name) == ("PodDisruptionBudget", f"{now.cluster.name}-{now.cluster.spec.controllers.name}"):
+    if kind == "PodDisruptionBudget" and _follows(manifest, now):
         return None
     if node is None:
         return PlanStep(f"apply/{kind}/{name}", "ApplyChild", f"{kind}/{name}", reason)
@@ -87,6 +88,15 @@ def _applied(manifest: Mapping[str, Any], reason: str, now: Situation, replaced:
     if name in replaced or now.observed.node_set(int(node)) is None:
         return None
     return configs(now)
+
+
+def _follows(budget: Mapping[str, Any], now: Situation) -> bool:
+    """The voters' budget follows the headroom; one that is there, or that protects a claim, follows the claims."""
+    group = (budget["metadata"].get("labels") or {}).get(names.LABEL_POOL)
+    there = any(
+        (each.kind, each.name) == ("PodDisruptionBudget", budget["metadata"]["name"]) for each in now.observed.children
+    )
+    return there or group == now.cluster.spec.controllers.name or group in guarded_groups(now)
 
 
 def _deleted(action: DeleteChild, now: Situation) -> PlanStep:

@@ -18,7 +18,8 @@ from kraft_operator.manifests.policies import disruption_budgets
 from kraft_operator.operations.operation import Phase
 from kraft_operator.operations.telling import Telling
 from kraft_operator.plan.children import contained, stamped, voters_needed
-from kraft_operator.plan.situation import NOTHING, Finding, Situation, Topic, Verdict
+from kraft_operator.plan.claims import guarded_groups
+from kraft_operator.plan.situation import Finding, Situation, Topic, Verdict
 from kraft_operator.plan.steps import Outline
 
 UNDER_WAY: Final = frozenset(
@@ -29,14 +30,19 @@ UNDER_WAY: Final = frozenset(
 
 
 def keep_budget(now: Situation) -> Verdict:
-    """The voters' budget, if there is one, follows the headroom."""
-    name = f"{now.cluster.name}-{now.cluster.spec.controllers.name}"
-    live = next((each for each in now.observed.children if (each.kind, each.name) == ("PodDisruptionBudget", name)), None)  # fmt: skip
-    budgets = disruption_budgets(now.cluster, voters_needed(now))
-    wanted = next((each for each in budgets if each["metadata"]["name"] == name), None)
-    if live is None or wanted is None or contained(wanted["spec"], live.live.get("spec") or {}):
-        return NOTHING
-    return Verdict(actions=(ApplyChild(stamped(wanted), "it follows the voters' headroom"),))
+    """Budgets that there are follow the headroom and the claims; one that protects a claim is made."""
+    closed = guarded_groups(now)
+    live = {
+        each.name: each.live.get("spec") or {} for each in now.observed.children if each.kind == "PodDisruptionBudget"
+    }
+    actions = []
+    for wanted in disruption_budgets(now.cluster, voters_needed(now), closed):
+        there = live.get(wanted["metadata"]["name"])
+        protects = wanted["metadata"]["labels"].get(names.LABEL_POOL) in closed
+        if protects if there is None else not contained(wanted["spec"], there):
+            reason = "a claim of the group is being deleted" if protects else "it follows the voters' headroom"
+            actions.append(ApplyChild(stamped(wanted), reason))
+    return Verdict(actions=tuple(actions))
 
 
 def waiting(cluster: KRaftCluster, plan: Outline) -> Finding:

@@ -19,6 +19,7 @@ from kraft_operator.api.reader import InvalidSpec, quantity
 from kraft_operator.api.spec import Role
 from kraft_operator.manifests.cluster import cluster_objects
 from kraft_operator.observed import Child, QuorumState
+from kraft_operator.plan.claims import guarded_groups
 from kraft_operator.plan.situation import NOTHING, Finding, Settled, Situation, Topic, Verdict
 
 INTENT_ANNOTATION: Final = f"{names.GROUP}/intent"
@@ -29,8 +30,9 @@ def sync_children(now: Situation) -> Verdict:
     if now.ledger is None:
         return NOTHING
     objects = cluster_objects(
-        now.cluster, now.ledger.cluster_id, now.nodes, now.images, voters_needed(now), now.rolled_back
-    )
+        now.cluster, now.ledger.cluster_id, now.nodes, now.images, voters_needed(now), now.rolled_back,
+        guarded_groups(now),
+    )  # fmt: skip
     intents = [stamped(manifest) for manifest in objects]
     live = {(child.kind, child.name): child for child in now.observed.children}
     actions: list[Action] = []

@@ -97,6 +97,8 @@ def restart_stuck_gates(now: Situation) -> Verdict:
     if now.ledger is None or now.stepped:
         return NOTHING
     for pod in now.observed.pods:
+        if pod.node_id in now.guarded:
+            continue
         if pod.uid in now.overdue and pod.gate_waits and not pod.terminating and pod.nudges >= MAX_NUDGES:
             step = Step(StepKind.RESTART, pod.node_id, now.fence.holder, now.fence.transitions, (pod.uid,))
             reason = "its gate did not open for its grant: the volume has changed since it was inspected"

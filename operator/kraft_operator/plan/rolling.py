@@ -52,6 +52,9 @@ def roll_pods(now: Situation) -> Verdict:
 def _waiting(now: Situation, outdated: list[Pod]) -> dict[str, str]:
     """Whose restart waits for another pod's, and why. Brokers wait with the controllers, but one that is not ready costs nothing."""
     waiting = {pod.name: why for pod in outdated if (why := waits_for(now, pod)) is not None}
+    waiting |= {
+        pod.name: "only it keeps its claim, which is being deleted" for pod in outdated if pod.node_id in now.guarded
+    }
     controllers = [pod.name for pod in outdated if pod.role == Role.CONTROLLER.value and pod.name in waiting]
     if controllers and not now.bad:
         later = [pod.name for pod in outdated if pod.role == Role.BROKER.value and pod.ready]

@@ -23,6 +23,7 @@ from kraft_operator.plan.adoption import (
 )
 from kraft_operator.plan.approval import UNDER_WAY, held_back, keep_budget, nodes_that_are, waiting
 from kraft_operator.plan.children import sync_children
+from kraft_operator.plan.claims import guard_claims, keep_guarded
 from kraft_operator.plan.domains import judge_domains
 from kraft_operator.plan.endpoints import correct_endpoints, refuse_moved_voters
 from kraft_operator.plan.exposure import find_addresses
@@ -65,6 +66,7 @@ RULES: Final[tuple[Rule, ...]] = (
     learn_identities,
     note_the_formed_quorum,
     settle_the_journal,
+    guard_claims,
     judge_domains,
     attend_operations,
     end_helpers,
@@ -77,6 +79,7 @@ RULES: Final[tuple[Rule, ...]] = (
     put_to_sleep,
     grow_volumes,
     find_addresses,
+    keep_guarded,
     sync_children,
     tell_racks,
     grant_disks,
@@ -96,6 +99,7 @@ UPKEEP: Final[tuple[Rule, ...]] = (
     learn_identities,
     note_the_formed_quorum,
     settle_the_journal,
+    guard_claims,
     keep_budget,
     tell_racks,
     nudge_gates,
@@ -111,11 +115,13 @@ RECOVERY: Final[tuple[Rule, ...]] = (
     wait_for_the_past_to_go,
     refuse_another_cluster_id,
     settle_the_journal,
+    guard_claims,
     attend_operations,
     judge_revisions,
     choose_controllers,
     choose_brokers,
     recover_quorum,
+    keep_guarded,
     sync_children,
     tell_racks,
 )
@@ -174,6 +180,7 @@ def _after(now: Situation, verdict: Verdict, restart: str) -> Situation:
         ledger=ledger,
         nodes=now.nodes if verdict.nodes is None else verdict.nodes,
         replacing=now.replacing | verdict.replacing,
+        guarded=now.guarded | verdict.guarded,
         rolled_back={**now.rolled_back, **verdict.rolled_back},
         bad=now.bad or verdict.bad,
         stepped=now.stepped or any(isinstance(action, VOTERS_FEEL) for action in verdict.actions),

@@ -93,6 +93,8 @@ class Situation:
     """Groups that do not get their wanted revision, to the resource and images that their last good one was made of."""
     bad: bool = False
     """Something that the resource asks for is known to break pods: no pod gets a revision that nobody has seen at work."""
+    guarded: frozenset[int] = frozenset()
+    """Nodes whose pod is all that keeps a claim that somebody deletes: filled in by the rule about claims."""
     stepped: bool = False
     """A rule before this one has planned a disruptive step: the voters change or restart one at a time."""
 
@@ -108,6 +110,7 @@ class Verdict:
     suspects: frozenset[str] = frozenset()
     """What is suspected now; it has to stand for a while before anything follows from it."""
     replacing: frozenset[int] = frozenset()
+    guarded: frozenset[int] = frozenset()
     rolled_back: Mapping[str, tuple[KRaftCluster, Images]] = field(default_factory=dict)
     bad: bool = False
     stop: bool = False

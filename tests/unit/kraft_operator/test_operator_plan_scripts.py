@@ -85,8 +85,12 @@ class Script:
                 world.approve(self.hash(names[0]) if names else None)
                 return []
             case ["budget"]:
-                budget = world.children["PodDisruptionBudget", "c-controller"].live["spec"]["minAvailable"]
-                return [f"{budget} controllers have to stay"]
+                budget = world.children["PodDisruptionBudget", "c-controller"].live["spec"]
+                return [
+                    f"{budget['minAvailable']} controllers have to stay"
+                    if "minAvailable" in budget
+                    else "every controller has to stay"
+                ]
             case ["who"]:
                 return [" ".join(f"{each}:{name}" for each, name in sorted(world.voters.items()))]
             case ["uids"]:
