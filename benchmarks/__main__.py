@@ -5,6 +5,7 @@
     python -m benchmarks quorum --pairs 1 --only load kill --kinds quorate etcd
     python -m benchmarks soak --minutes 60       full load, and no election without a fault
     python -m benchmarks hot                     where a leader's time goes under load: its profile
+    python -m benchmarks hostile                 what one stranger's request costs the others, in time and memory (--kinds, --only)
     python -m benchmarks pipeline                decoding, dump and ingest of metadata logs (python -m benchmarks.pipeline has options)
     python -m benchmarks operator                on the single-machine Kubernetes (root, Go)
 
@@ -23,7 +24,7 @@ from typing import Final
 ROOT: Final = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "tests"))  # the peers are started by the code that the tests use
 
-AREAS: Final = ("wire", "quorum", "image", "operator", "soak", "hot", "pipeline")
+AREAS: Final = ("wire", "quorum", "image", "operator", "soak", "hot", "hostile", "pipeline")
 BY_DEFAULT: Final = ("wire", "quorum", "image")
 
 
@@ -67,6 +68,10 @@ def main(arguments: list[str] | None = None) -> int:
         kinds = tuple(options.kinds or KINDS)
         asked = quorum.Options(options.pairs, options.seconds, options.faults, tuple(options.only), kinds)
         rows = quorum.run(say, asked, lambda so_far: write_json([], options.json, so_far))
+    if "hostile" in options.areas:
+        from benchmarks import hostile
+
+        rows += hostile.run(say, options.kinds or ("quorate",), options.only)
     if "pipeline" in options.areas:
         from benchmarks import pipeline
 

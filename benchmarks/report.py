@@ -57,7 +57,7 @@ def table(figures: Sequence[Figure]) -> str:
         (f"{f.area}: {f.name}", f"{f.ours:,.4g} {f.unit}", f"{f.peer:,.4g} {f.unit}", f"{f.ratio:.2f}x", f.peer_name)
         for f in figures
     ]
-    return _aligned(rows)
+    return aligned(rows)
 
 
 def table_of_rows(rows: Sequence[Row]) -> str:
@@ -65,7 +65,7 @@ def table_of_rows(rows: Sequence[Row]) -> str:
     peers = list(dict.fromkeys(name for row in rows for name in row.values))
     lines = [("what", *peers)]
     lines += [(row.name, *(_cell(row, peer) for peer in peers)) for row in rows]
-    return _aligned(lines)
+    return aligned(lines)
 
 
 def markdown(rows: Sequence[Row]) -> str:
@@ -89,7 +89,7 @@ def quantity(value: float, unit: str) -> str:
     return f"{value:,.0f} {unit}".rstrip() if value >= 1000 else f"{value:.3g} {unit}".rstrip()
 
 
-def _aligned(rows: Sequence[tuple[str, ...]]) -> str:
+def aligned(rows: Sequence[tuple[str, ...]]) -> str:
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     return "\n".join(
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
