@@ -3,6 +3,7 @@
     body = encode(FetchRequest(max_wait_ms=500), version=17)
     request = decode(FetchRequest, body, version=17)
     header, start = decode_prefix(RequestHeader, frame, version=2, offset=0)
+    request, end, made = decode_within(FetchRequest, frame, version=17, offset=start, budget=50_000)
 
 A round trip gives the same bytes, unknown tagged fields included. `decode` wants the whole input consumed. Bytes that are not the message raise
 `MalformedMessage` with message, version, field and position; a message that cannot be written raises `UnsupportedField` or `InvalidValue`.
@@ -14,8 +15,8 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from controller_runtime.protocol.errors import MalformedMessage, UnsupportedMessageVersion
-from controller_runtime.protocol.primitives import Invalid
+from controller_runtime.protocol.errors import MalformedMessage, TooManyElements, UnsupportedMessageVersion
+from controller_runtime.protocol.primitives import Invalid, OverBudget
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,7 +26,10 @@ if TYPE_CHECKING:
 M = TypeVar("M", bound="Message")
 
 SURVEYED_BYTES: Final = 1024
-"""Larger messages are walked over before they are decoded, so that a flawed one costs no memory; smaller ones cannot cost much."""
+"""Larger messages are walked over before they are decoded, so that a flawed one costs no memory; smaller ones cannot cost much: every element and
+every tagged field takes a byte at least, so no more of them are made than there are bytes (a test looks at every layout)."""
+NO_BUDGET: Final = 1 << 62
+"""For what our own nodes and tools asked for."""
 
 
 def encode(message: Message, version: int) -> bytes:
@@ -48,7 +52,7 @@ def decode(cls: type[M], data: bytes | bytearray | memoryview, version: int) -> 
     end = len(data)
     read = cls.DECODERS.get(version) or _compile_decoder(cls, version)
     try:
-        if end > SURVEYED_BYTES and _survey(cls, data, version, 0) != end:
+        if end > SURVEYED_BYTES and _survey(cls, data, version, 0, NO_BUDGET)[0] != end:
             raise Invalid
         message, position = read(data, 0, end)
     except (IndexError, struct.error, ValueError) as error:
@@ -65,7 +69,7 @@ def decode_prefix(cls: type[M], data: bytes | bytearray | memoryview, version: i
     end = len(data)
     read = cls.DECODERS.get(version) or _compile_decoder(cls, version)
     try:
-        if end > SURVEYED_BYTES and _survey(cls, data, version, offset) > end:
+        if end > SURVEYED_BYTES and _survey(cls, data, version, offset, NO_BUDGET)[0] > end:
             raise Invalid
         message, position = read(data, offset, end)
     except (IndexError, struct.error, ValueError) as error:
@@ -73,6 +77,31 @@ def decode_prefix(cls: type[M], data: bytes | bytearray | memoryview, version: i
     if position > end:
         raise _explained(cls, data, version, offset, whole=False)
     return message, position
+
+
+def decode_within(cls: type[M], data: bytes, version: int, offset: int, budget: int) -> tuple[M, int, int]:
+    """As `decode_prefix`, for bytes of strangers: refused with `TooManyElements`, before anything is made, if more than `budget` elements and tagged
+    fields would be. Returns how many there are, too; of a message so small that nobody counted, 0."""
+    end = len(data)
+    made = 0
+    if end > SURVEYED_BYTES:
+        try:
+            position, left = _survey(cls, data, version, offset, budget)
+        except OverBudget as over:
+            raise TooManyElements(cls.__name__, version, over.field, over.count, budget) from None
+        except (IndexError, struct.error, ValueError) as error:
+            raise _explained(cls, data, version, offset, whole=False) from error
+        if position > end:
+            raise _explained(cls, data, version, offset, whole=False)
+        made = budget - left
+    read = cls.DECODERS.get(version) or _compile_decoder(cls, version)
+    try:
+        message, position = read(data, offset, end)
+    except (IndexError, struct.error, ValueError) as error:
+        raise _explained(cls, data, version, offset, whole=False) from error
+    if position > end:
+        raise _explained(cls, data, version, offset, whole=False)
+    return message, position, made
 
 
 def source(cls: type[Message], version: int) -> tuple[str, str]:
@@ -83,16 +112,18 @@ def source(cls: type[Message], version: int) -> tuple[str, str]:
     return DecoderSource(cls, version).source(), EncoderSource(cls, version).source()
 
 
-def _survey(cls: type[Message], data: bytes, version: int, offset: int) -> int:
+def _survey(cls: type[Message], data: bytes, version: int, offset: int, budget: int) -> tuple[int, int]:
+    """Where the message ends, and what is left of the budget."""
     function = cls.SURVEYS.get(version)
     if function is None:
+        _check_version(cls, version)
         from controller_runtime.protocol.survey_source import SurveySource
 
         made = SurveySource(cls, version)
         code = compile(made.source(), f"<survey {cls.__name__} v{version}>", "exec")
         exec(code, made.scope)  # noqa: S102 - the source is made of our own layouts
         function = cls.SURVEYS[version] = made.scope["survey"]
-    return function(data, offset, len(data))
+    return function(data, offset, len(data), budget)
 
 
 def _compile_decoder(cls: type[Message], version: int) -> Callable[[bytes, int, int], tuple[Any, int]]:

@@ -165,6 +165,20 @@ class MalformedMessage(ProtocolError):
         self.reason = reason
 
 
+class TooManyElements(ProtocolError):
+    """A message of which more would have to be made than the caller allows. Nothing was made of it."""
+
+    def __init__(self, message: str, version: int, field: str, count: int, allowed: int) -> None:
+        super().__init__(
+            f"{message} v{version}: {count} elements of {field} are too many: a message may have {allowed} in all"
+        )
+        self.message = message
+        self.version = version
+        self.field = field
+        self.count = count
+        self.allowed = allowed
+
+
 class UnsupportedMessageVersion(ProtocolError):
     """A version that this message does not have."""
 

@@ -1,7 +1,8 @@
 """Finds where and why: the slow second look at bytes or values that a compiled codec has refused.
 
 The compiled functions keep no account of where they are. When one fails, these walk the same layout field by field and name the
-culprit. They build no objects, so looking at hostile bytes costs time in proportion to the bytes and next to no memory.
+culprit. They build no objects, so looking at hostile bytes costs next to no memory; and they give up after so many elements that a look takes
+some milliseconds, because it is strangers who choose what is looked at.
 """
 
 from __future__ import annotations
@@ -11,10 +12,15 @@ from typing import Any, Final
 
 from controller_runtime.protocol.decoder_source import smallest_size
 from controller_runtime.protocol.errors import InvalidValue, MalformedMessage, UnsupportedField
-from controller_runtime.protocol.primitives import Invalid, Truncated, check_count, read_uvarint
+from controller_runtime.protocol.primitives import LONGEST_STRING, Invalid, Truncated, check_count, read_uvarint
 from controller_runtime.protocol.schema import FIXED_FORMATS, FIXED_SIZES, FieldSpec, Message, Struct
 
-LONGEST_STRING: Final = 32767
+EXPLAINED_ELEMENTS: Final = 12_000
+"""A flaw behind so many elements and tagged fields is not looked for any more."""
+
+
+class _TooFar(Exception):
+    """The flaw is not among the first elements."""
 
 
 class Walk:
@@ -25,6 +31,13 @@ class Walk:
         self.version = version
         self.position = position
         self.field = ""
+        self.left = EXPLAINED_ELEMENTS
+
+    def spend(self) -> None:
+        """One more element is looked at."""
+        self.left -= 1
+        if self.left < 0:
+            raise _TooFar
 
     def take(self, size: int) -> None:
         left = len(self.data) - self.position
@@ -69,6 +82,7 @@ class Walk:
         count = self.uvarint()
         check_count(count, 2, len(self.data) - self.position)
         for _ in range(count):
+            self.spend()
             self.field = place
             tag = self.uvarint()
             size = self.uvarint()
@@ -90,7 +104,12 @@ class Walk:
         path = self.field
         if spec.array:
             count = self.length(compact, "i", nullable)
-            for index in range(self.checked(count, spec, compact)):
+            count = self.checked(count, spec, compact)
+            if spec.kind in FIXED_SIZES:
+                self.take(count * FIXED_SIZES[spec.kind])
+                return
+            for index in range(count):
+                self.spend()
                 self.field = f"{path}[{index}]"
                 self.element(spec, flexible, compact)
         elif spec.struct is not None and nullable:
@@ -123,6 +142,8 @@ class Walk:
             except Truncated:
                 self.position = start
                 raise
+            if spec.kind == "string" and size > LONGEST_STRING:
+                raise Invalid(f"a string has at most {LONGEST_STRING} bytes, {size} are claimed")
             if spec.kind == "string" and size > 0:
                 self.data[self.position - size : self.position].decode()
 
@@ -133,6 +154,9 @@ def why_malformed(cls: type[Message], data: bytes, version: int, position: int, 
     name = cls.__name__
     try:
         walk.structure(cls, "", version in cls.FLEXIBLE)
+    except _TooFar:
+        words = f"something behind {EXPLAINED_ELEMENTS} elements"
+        return MalformedMessage(name, version, words, walk.position, "cannot be read")
     except IndexError:
         return MalformedMessage(name, version, walk.field, walk.position, "the bytes end here")
     except UnicodeDecodeError as error:

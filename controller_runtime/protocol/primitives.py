@@ -18,6 +18,19 @@ class Truncated(Invalid):
     """Fewer bytes than claimed."""
 
 
+class OverBudget(Exception):
+    """More elements than may be made of one message. Not an `Invalid`: the bytes may be right."""
+
+    def __init__(self, field: str, count: int) -> None:
+        super().__init__(field, count)
+        self.field = field
+        self.count = count
+
+
+LONGEST_STRING: Final = 32767
+"""Of a string's bytes; Kafka's readers refuse longer ones, which compact lengths could tell."""
+
+
 UVARINTS: Final = tuple(bytes([value]) for value in range(128))
 """The varints of one byte."""
 
@@ -99,9 +112,11 @@ def long_bytes(data: bytes, position: int, end: int, head: int) -> tuple[bytes, 
 
 
 def long_string(data: bytes, position: int, end: int, head: int) -> tuple[str, int]:
-    """As `long_bytes`, for text."""
-    raw, position = long_bytes(data, position, end, head)
-    return raw.decode(), position
+    """As `long_bytes`, for text, which has a bound of its own."""
+    raw, stop = long_bytes(data, position, end, head)
+    if len(raw) > LONGEST_STRING:
+        raise Invalid(f"a string has at most {LONGEST_STRING} bytes, {len(raw)} are claimed")
+    return raw.decode(), stop
 
 
 def null_or_long_bytes(data: bytes, position: int, end: int, head: int) -> tuple[bytes | None, int]:

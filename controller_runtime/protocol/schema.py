@@ -331,7 +331,7 @@ class Message(Struct):
     LISTENERS: ClassVar[tuple[str, ...]]
     DECODERS: ClassVar[dict[int, Callable[[bytes, int, int], tuple[Any, int]]]]
     ENCODERS: ClassVar[dict[int, Callable[[Any, Callable[[bytes], None]], None]]]
-    SURVEYS: ClassVar[dict[int, Callable[[bytes, int, int], int]]]
+    SURVEYS: ClassVar[dict[int, Callable[[bytes, int, int, int], tuple[int, int]]]]
     """The compiled codecs by version; `codec` fills them on first use."""
 
 

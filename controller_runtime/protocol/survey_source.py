@@ -1,9 +1,10 @@
-"""Writes the source of a function that walks over a message without building it: is every claimed byte there?
+"""Writes the source of a function that walks over a message without building it: is every claimed byte there, and how much is to be made of it?
 
-Python objects take more room than the bytes they are made of. Were a large message decoded until its flaw appears, a peer could make us hold
-ten times what it sent. So `codec` surveys messages beyond a size before it decodes them: the survey allocates nothing that outlives a field, and
-a message that passes decodes without error. The function is `survey(b, p, e) -> p`; it raises what the decoder raises, or returns a
-position other than the end.
+Python objects take more room than the bytes they are made of: of an empty name, one byte, a hundred times as much. Were a large message decoded
+until its flaw appears, a peer could make us hold far more than it sent. So `codec` surveys messages beyond a size before it decodes them: the survey
+allocates nothing that outlives a field, and a message that passes decodes without error. The function is `survey(b, p, e, left) -> (p, left)`: every
+element of an array and every tagged field is taken from `left` before the first of its array is looked at; `OverBudget` names the field for
+which it does not suffice. Otherwise it raises what the decoder raises, or returns a position other than the end.
 """
 
 from __future__ import annotations
@@ -25,10 +26,11 @@ class SurveySource:
     def __init__(self, cls: type[Message], version: int) -> None:
         self.version = version
         self.flexible = version in cls.FLEXIBLE
-        self.lines = ["def survey(b, p, e):"]
+        self.lines = ["def survey(b, p, e, left):"]
         self.scope: dict[str, Any] = {
             "read_uvarint": primitives.read_uvarint,
             "check_count": primitives.check_count,
+            "OverBudget": primitives.OverBudget,
             "Invalid": primitives.Invalid,
             "Truncated": primitives.Truncated,
             "int16": Packer(">h").unpack_from,
@@ -39,9 +41,9 @@ class SurveySource:
         self.depth = 1
         self.ahead = 0
         self.counter = 0
-        self.structure(cls)
+        self.structure(cls, "")
         self.settle()
-        self.line("return p")
+        self.line("return p, left")
 
     def source(self) -> str:
         return "\n".join(self.lines)
@@ -58,7 +60,13 @@ class SurveySource:
             self.line(f"p += {self.ahead}")
         self.ahead = 0
 
-    def structure(self, cls: type[Struct]) -> None:
+    def spend(self, count: str, place: str) -> None:
+        """Take the elements from what is left, before any of them is looked at."""
+        self.line(f"left -= {count}")
+        self.line(f"if left < 0: raise OverBudget({place!r}, {count})")
+
+    def structure(self, cls: type[Struct], path: str) -> None:
+        """`path` is where it stands, with the dot that its fields need."""
         tagged = []
         for spec in cls.FIELDS:
             if self.version not in spec.versions:
@@ -66,16 +74,17 @@ class SurveySource:
             if spec.is_tagged(self.version):
                 tagged.append(spec)
             else:
-                self.value(spec, self.flexible and not spec.never_flexible)
+                self.value(spec, path, self.flexible and not spec.never_flexible)
         if self.flexible:
-            self.tags(tagged)
+            self.tags(tagged, path)
 
-    def value(self, spec: FieldSpec, compact: bool, tagged: bool = False) -> None:
+    def value(self, spec: FieldSpec, path: str, compact: bool, tagged: bool = False) -> None:
+        place = path + spec.name
         nullable = self.version in spec.nullable
         if spec.array:
-            self.array(spec, compact, nullable)
+            self.array(spec, place, compact, nullable)
         elif spec.struct is not None:
-            self.nested(spec.struct, nullable, tagged)
+            self.nested(spec.struct, f"{place}.", nullable, tagged)
         elif spec.kind in FIXED_SIZES:
             self.ahead += FIXED_SIZES[spec.kind]
         else:
@@ -101,12 +110,14 @@ class SurveySource:
         count = self.length(compact, "int16" if kind == "string" else "int32", nullable)
         self.line(f"if not 0 <= {count} <= e - p: raise Truncated")
         if kind == "string":
+            if compact:
+                self.line(f"if {count} > {primitives.LONGEST_STRING}: raise Invalid")
             self.line(f"b[p:p + {count}].decode()")
         self.line(f"p += {count}")
 
-    def nested(self, cls: type[Struct], nullable: bool, tagged: bool) -> None:
+    def nested(self, cls: type[Struct], path: str, nullable: bool, tagged: bool) -> None:
         if not nullable:
-            self.structure(cls)
+            self.structure(cls, path)
             return
         head = self.name("n")
         self.settle()
@@ -115,17 +126,18 @@ class SurveySource:
         self.line(f"if {head} {'!= 0' if tagged else '>= 0'}:")
         self.depth += 1
         self.line("pass")
-        self.structure(cls)
+        self.structure(cls, path)
         self.settle()
         self.depth -= 1
 
-    def array(self, spec: FieldSpec, compact: bool, nullable: bool) -> None:
+    def array(self, spec: FieldSpec, place: str, compact: bool, nullable: bool) -> None:
         count = self.length(compact, "int32", nullable)
         if spec.struct is not None:
             smallest = max(1, smallest_size(spec.struct, self.version, self.flexible))
         else:
             smallest = FIXED_SIZES.get(spec.kind, 1 if compact else (2 if spec.kind == "string" else 4))
         self.line(f"if not 0 <= {count} <= (e - p) // {smallest}: raise Truncated")
+        self.spend(count, place)
         if spec.struct is None and spec.kind in FIXED_SIZES:
             self.line(f"p += {count} * {smallest}")
             return
@@ -138,13 +150,13 @@ class SurveySource:
         self.line(f"for _ in range({count}):")
         self.depth += 1
         if spec.struct is not None:
-            self.structure(spec.struct)
+            self.structure(spec.struct, f"{place}[].")
             self.settle()
         else:
             self.blob(spec.kind, compact, nullable=False)
         self.depth -= 2 if alike else 1
 
-    def tags(self, specs: Sequence[FieldSpec]) -> None:
+    def tags(self, specs: Sequence[FieldSpec], path: str) -> None:
         count, tag, stop = self.name("t"), self.name("tag"), self.name("stop")
         self.settle()
         self.line(f"{count} = b[p]")
@@ -153,6 +165,7 @@ class SurveySource:
         self.depth += 1
         self.line(f"if {count} > 127: {count}, p = read_uvarint(b, p - 1)")
         self.line(f"check_count({count}, 2, e - p)")
+        self.spend(count, f"{path}tagged fields")
         self.line(f"for _ in range({count}):")
         self.depth += 1
         self.line(f"{tag}, p = read_uvarint(b, p)")
@@ -162,7 +175,7 @@ class SurveySource:
         for spec in specs:
             self.line(f"if {tag} == {spec.tag}:")
             self.depth += 1
-            self.value(spec, compact=True, tagged=True)
+            self.value(spec, path, compact=True, tagged=True)
             self.settle()
             self.line(f"if p != {stop}: raise Invalid")
             self.depth -= 1

@@ -55,7 +55,7 @@ def again(message: Message, version: int) -> Message | None:
 
 def survey_passes(cls: type[Message], data: bytes, version: int) -> bool:
     try:
-        return codec._survey(cls, data, version, 0) == len(data)
+        return codec._survey(cls, data, version, 0, codec.NO_BUDGET)[0] == len(data)
     except (ValueError, IndexError, struct.error):
         return False
 

@@ -6,52 +6,19 @@ import os
 import random
 import tracemalloc
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
-from controller_runtime.identifiers import Uuid
 from controller_runtime.protocol.codec import decode, encode
 from controller_runtime.protocol.errors import MalformedMessage
 from controller_runtime.protocol.messages import MODULES, message_class
-from controller_runtime.protocol.schema import FieldSpec, Message, Struct
+from controller_runtime.protocol.schema import Message
+from support.large_messages import large
 
 pytestmark = pytest.mark.properties
 
 MESSAGES = None if os.environ.get("QUORATE_SOAK") else 12
 """How many messages `make test` samples; the soak takes all."""
-
-
-def element(spec: FieldSpec, version: int, width: int, dice: random.Random) -> Any:
-    if spec.struct is not None:
-        return large(spec.struct, version, width, dice)
-    match spec.kind:
-        case "bool":
-            return True
-        case "float64":
-            return 1.5
-        case "uuid":
-            return Uuid(dice.randbytes(16))
-        case "string":
-            return "x" * dice.randrange(4)
-        case "bytes" | "records":
-            return dice.randbytes(dice.randrange(8))
-        case kind:
-            return dice.randrange(1 << (7 if kind == "int8" else 15))
-
-
-def large(cls: type[Struct], version: int, width: int, dice: random.Random) -> Any:
-    """An instance whose arrays have `width` elements, those inside them fewer."""
-    values: dict[str, Any] = {}
-    for spec in cls.FIELDS:
-        if version in spec.versions:
-            inner = max(1, width // 30)
-            values[spec.name] = (
-                tuple(element(spec, version, inner, dice) for _ in range(width))
-                if spec.array
-                else element(spec, version, width, dice)
-            )
-    return cls(**values)
 
 
 def peak_of_refusal(cls: type[Message], data: bytes, version: int) -> int | None:
