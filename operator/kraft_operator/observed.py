@@ -10,12 +10,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
 from kraft_operator.operations.operation import Operation
 from kraft_operator.operations.verdict import Witness
 from storage_guard.copies import CopyReport
 from storage_guard.formats import Report
+
+MAIN: Final = "kafka"
+"""The container of the node itself."""
+CRASH_LOOP: Final = "CrashLoopBackOff"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +79,12 @@ class Pod:
     rack: str | None = None
     nudges: int = 0
     trouble: Trouble | None = None
+
+    @property
+    def runs(self) -> bool:
+        """Its main container was started and is not in a crash loop, in which no process is most of the time."""
+        looping = self.trouble is not None and (self.trouble.container, self.trouble.reason) == (MAIN, CRASH_LOOP)
+        return self.main_started and not looping
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,12 +11,11 @@ from typing import Any, Final
 from kraft_operator.api import names
 from kraft_operator.api.reader import quantity
 from kraft_operator.manifests.helpers import LABEL_HELPER, LABEL_HELPER_NODE, LABEL_OPERATION
-from kraft_operator.observed import Claim, Helper, NodeSet, Pod, Trouble
+from kraft_operator.observed import MAIN, Claim, Helper, NodeSet, Pod, Trouble
 from storage_guard.copies import CopyReport
 from storage_guard.formats import GRANT_ANNOTATION, RACK_ANNOTATION, BadFormat, Grant, Report
 
 Object = Mapping[str, Any]
-MAIN: Final = "kafka"
 HARMLESS: Final = frozenset({"PodInitializing", "ContainerCreating", ""})
 NUDGE_ANNOTATION: Final = f"{names.GROUP}/nudge"
 IDENTITY_KEYS: Final = ("cluster-id", "node-id", "directory-id", "nonce", "pvc-uid", "endpoint", "generation")

@@ -64,6 +64,7 @@ from kraft_operator.observed import (
 from kraft_operator.operations.operation import ANNOTATION_APPROVE, parse_operation
 from kraft_operator.operations.telling import status_of
 from kraft_operator.operations.verdict import Witness
+from kraft_operator.plan.rolling import IDLE, IDLE_SECONDS
 from kraft_operator.plan.rules import plan
 from kraft_operator.plan.situation import Decision, Fence, Situation
 from kraft_operator.plan.steps import Outline, from_status, to_status
@@ -90,6 +91,7 @@ IMAGES = Images("operator:test", "operators")
 DEBOUNCE = 10.0
 PASS_SECONDS = 4.0
 """How long a pass takes in this world: three passes outlast the debounce of 10 s."""
+CRASH_LOOP = Trouble("CrashLoopBackOff", "the container ends again and again", "kafka")
 STAGES = ("inspect", "gate", "format", "seal", "running")
 
 
@@ -135,6 +137,17 @@ class LivePod:
     nudges: int = 0
     image: str = ""
     properties: str = ""
+    sick: bool = False
+    """What it runs with does not suffice any more."""
+
+    @property
+    def crashes(self) -> bool:
+        """Its init containers have ended, and its process ends again and again."""
+        return self.stage == "running" and (self.sick or "explode=" in self.properties)
+
+    @property
+    def runs(self) -> bool:
+        return self.stage == "running" and not self.crashes
 
 
 @dataclass(slots=True)
@@ -212,6 +225,8 @@ class World:
         """Registered controllers that are gone, and the level they supported."""
         self.bad_images: set[str] = set()
         """Images that no kubelet can start."""
+        self.sick_images: set[str] = set()
+        """Images whose processes end again and again."""
         self.broken: list[str] = []
         """Promises that were seen to be broken."""
         self.ghosts: set[int] = set()
@@ -509,7 +524,7 @@ class World:
     def _living(self) -> tuple[Witness, ...] | None:
         if self.ledger is None or self.ledger.recovery is not None:
             return None
-        running = [each for each, pod in self.pods.items() if pod.stage == "running" and each not in self.frozen]
+        running = [each for each, pod in self.pods.items() if pod.runs and each not in self.frozen]
         ends = {each: self._disk(self.pods[each]).facts.log_end for each in running}
         return tuple(Witness(each, end.offset, end.epoch) for each, end in ends.items() if end is not None)
 
@@ -600,11 +615,8 @@ class World:
             return True
         if self.claims[pod.claim].volume in self.away:
             return False
-        if pod.image in self.bad_images:
+        if pod.image in self.bad_images and pod.stage == "format":
             told, pod.trouble = pod.trouble, Trouble("ImagePullBackOff", f"no image {pod.image}", "format")
-            return told is None
-        if "explode=" in pod.properties:
-            told, pod.trouble = pod.trouble, Trouble("CrashLoopBackOff", "the container ends again and again", "kafka")
             return told is None
         before = (pod.stage, pod.hold)
         match pod.stage:
@@ -634,6 +646,7 @@ class World:
         self.pods[node_id] = LivePod(
             self.fresh("pod"), name, format_mode=mode, revision=node_set.revision, image=image,
             properties=self.children["ConfigMap", node_set.name].live["data"]["server.properties"],
+            sick=image in self.sick_images,
         )  # fmt: skip
 
     def _judged(self, node_id: int, pod: LivePod) -> tuple[Judgement, PodFacts]:
@@ -699,6 +712,9 @@ class World:
         self._run(node_id, pod)
 
     def _run(self, node_id: int, pod: LivePod) -> None:
+        if pod.crashes:
+            pod.trouble = CRASH_LOOP
+            return
         disk = self._disk(pod)
         assert disk.facts.identity is not None
         assert disk.facts.identity.directory_id is not None
@@ -736,7 +752,7 @@ class World:
         """Node id to the directory it runs on."""
         found = {}
         for node_id, pod in self.pods.items():
-            if pod.stage != "running" or node_id in self.frozen or self.sets[node_id].role != "controller":
+            if not pod.runs or node_id in self.frozen or self.sets[node_id].role != "controller":
                 continue
             identity = self._disk(pod).facts.identity
             assert identity is not None
@@ -792,6 +808,12 @@ class World:
 
     def break_image(self, tag: int) -> None:
         self.bad_images.add(f"kafka:{tag}")
+
+    def sicken(self, tag: int) -> None:
+        """What ran until now runs no more: the log has outgrown the memory, a certificate has expired."""
+        self.sick_images.add(f"kafka:{tag}")
+        for pod in self.pods.values():
+            pod.sick = pod.image in self.sick_images
 
     def delete_pod(self, node_id: int) -> None:
         self.pods.pop(node_id, None)
@@ -941,7 +963,7 @@ class World:
             stage = STAGES.index(pod.stage)
             yield Pod(
                 name=f"{node_set.name}-0", uid=pod.uid, node_id=node_id, role=node_set.role, pool=node_set.pool,
-                claim=pod.claim, node="k1", ready=stage == 4 and node_id not in self.frozen, revision=pod.revision, gate_waits=stage == 1, gate_passed=stage > 1,
+                claim=pod.claim, node="k1", ready=pod.runs and node_id not in self.frozen, revision=pod.revision, gate_waits=stage == 1, gate_passed=stage > 1,
                 main_started=stage == 4, inspect=pod.report, seal=pod.sealed,
                 nudges=pod.nudges, grant_nonce=pod.grant.nonce if pod.grant else None, trouble=pod.trouble,
             )  # fmt: skip
@@ -999,14 +1021,14 @@ class World:
     def _registry(self) -> Registry:
         if self.leader() < 0:
             return Registry()
-        running = {each for each, pod in self.pods.items() if pod.stage == "running" and each not in self.frozen}
+        running = {each for each, pod in self.pods.items() if pod.runs and each not in self.frozen}
         controllers = {each for each in running if self.sets[each].role == "controller"} | set(self.ghost_controllers)
         granted = {each: self._refusal(*each) for each in trials(self.waited)}
         supported = {each: {"metadata.version": self.levels(each), "kraft.version": (0, 1)} for each in running}
         return Registry(frozenset(controllers), frozenset(self.apis), dict(self.finalized), supported, granted)
 
     def _brokers(self) -> Brokers:
-        up = any(self.sets[each].role == "broker" and pod.stage == "running" for each, pod in self.pods.items())
+        up = any(self.sets[each].role == "broker" and pod.runs for each, pod in self.pods.items())
         if not up:
             return Brokers(registry=self._registry())
         held = dict(self.replicas)
@@ -1038,7 +1060,7 @@ class World:
 
     def waiting(self, decision: Decision) -> bool:
         """Time alone will change the plan: a suspicion has not stood long enough yet."""
-        return any(self.waited.get(each, 0.0) < DEBOUNCE + PASS_SECONDS for each in decision.suspects)
+        return any(self.waited.get(each, 0.0) < _patience(each) + PASS_SECONDS for each in decision.suspects)
 
     def settle(self, rounds: int = 40) -> Decision:
         """Reconcile and let the kubelet work until nothing moves."""
@@ -1050,6 +1072,10 @@ class World:
             if quiet == 2:  # one look compares with the one before
                 return decision
         raise AssertionError(f"still moving after {rounds} rounds: {decision.actions}")
+
+
+def _patience(suspicion: str) -> float:
+    return IDLE_SECONDS if suspicion.endswith(IDLE) else DEBOUNCE
 
 
 @lru_cache(16)

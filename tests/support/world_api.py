@@ -357,7 +357,7 @@ class WorldApi:
     def _pod(self, node_id: int, pod: LivePod) -> Object:
         node_set = self.world.sets[node_id]
         stage = ("inspect", "gate", "format", "seal", "running").index(pod.stage)
-        ready = stage == 4 and node_id not in self.world.frozen
+        ready = pod.runs and node_id not in self.world.frozen
         annotations = {FORMAT_MODE_ANNOTATION: pod.format_mode, NUDGE_ANNOTATION: str(pod.nudges)}
         if pod.grant is not None:
             annotations[GRANT_ANNOTATION] = pod.grant.to_json()

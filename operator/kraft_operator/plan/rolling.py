@@ -3,20 +3,28 @@
 A pod of an older revision than its node's set is deleted, and its StatefulSet makes it anew. What is broken anyway goes first, because its
 restart costs nothing: so a roll never waits for what is dead, and a revision that does not run stops at the first node it touches. Controllers come
 before brokers, the leader last. A controller is restarted only if the others that are live are a majority (L4) on a proven observation; a broker only
-while every other broker serves and no partition of it would lose its last replica in sync.
+while every other broker serves and no partition of it would lose its last replica in sync. Where no majority serves, waiting for one would be
+for ever: who does not serve takes nothing from anybody.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final
 
 from kraft_operator.actions import RestartPod
 from kraft_operator.api.spec import Role, RolloutStrategy
-from kraft_operator.ledger import Formation, Step, StepKind
+from kraft_operator.ledger import Step, StepKind
 from kraft_operator.observed import Pod, QuorumState
 from kraft_operator.plan import headroom
 from kraft_operator.plan.revisions import excuse, waits_for
 from kraft_operator.plan.situation import NOTHING, Finding, Situation, Topic, Verdict
+
+IDLE_SECONDS: Final = 30.0
+"""So long no controller serves before those that run get a newer revision: longer than a start and an election take."""
+
+IDLE: Final = "does not serve, nor does a majority"
 
 
 def roll_pods(now: Situation) -> Verdict:
@@ -25,27 +33,29 @@ def roll_pods(now: Situation) -> Verdict:
     if now.ledger is None:
         return NOTHING
     if not outdated:
-        return _last_of_it(now, revisions)
+        return replace(_last_of_it(now, revisions), suspects=_idle(now))
     names = ", ".join(sorted(pod.name for pod in outdated))
     if now.cluster.spec.rollout.strategy is RolloutStrategy.ON_DELETE:
         message = f"{names} still run an older revision; spec.rollout.strategy is OnDelete: delete one pod at a time"
         return _held("RestartPending", message)
-    if now.ledger.formation is not Formation.FORMED or now.stepped:
-        return _held("RolloutInProgress", f"{names} still run an older revision; another step comes first")
+    idle = _idle(now)
+    if now.stepped:
+        return _held("RolloutInProgress", f"{names} still run an older revision; another step comes first", idle)
     waiting = _waiting(now, outdated)
     free = [pod for pod in outdated if pod.name not in waiting]
     if not free:
-        return _held("RestartDeferred", _by_reason(waiting))
+        return _held("RestartDeferred", _by_reason(waiting), idle)
     chosen = min(free, key=lambda pod: restart_order(pod, now.observed.quorum.leader_id))
     gate = _gate(now, chosen)
     if not gate.open:
-        return _held("RestartDeferred", f"{chosen.name} waits for its restart: {gate.text}; outdated: {names}")
+        return _held("RestartDeferred", f"{chosen.name} waits for its restart: {gate.text}; outdated: {names}", idle)
     step = Step(StepKind.RESTART, chosen.node_id, now.fence.holder, now.fence.transitions, (chosen.uid,))
     action = RestartPod(chosen.name, chosen.uid, step, f"it runs an older revision: {gate.text}")
     return Verdict(
         ledger=excuse(now, now.ledger, chosen).with_step(step),
         actions=(action,),
         findings=(Finding(Topic.ROLLOUT, "RolloutInProgress", f"{chosen.name} is restarted; outdated: {names}"),),
+        suspects=idle,
     )
 
 
@@ -106,14 +116,44 @@ def _gate(now: Situation, pod: Pod) -> headroom.Gate:
     return _broker_gate(now, pod)
 
 
+def _is_idle(now: Situation, pod: Pod) -> bool:
+    """A controller that runs and does not serve, where no majority does: its restart takes nothing from anybody."""
+    lost = now.observed.quorum.state is not QuorumState.AVAILABLE
+    return lost and pod.role == Role.CONTROLLER.value and not pod.ready and not pod.terminating
+
+
+def _idle(now: Situation) -> frozenset[str]:
+    """What has to stand for a while: a majority that has just been started needs its time."""
+    return frozenset(_idleness(pod) for pod in now.observed.pods if _is_idle(now, pod))
+
+
+def _idleness(pod: Pod) -> str:
+    return f"{pod.name} {IDLE}"
+
+
+def _idle_gate(now: Situation, pod: Pod) -> headroom.Gate:
+    """One by one: whoever got the newest revision runs before the next one gets it."""
+    if now.waited.get(_idleness(pod), -1.0) < IDLE_SECONDS:
+        return headroom.Gate(False, f"there is no majority yet, it may still come: {now.observed.quorum.detail}")
+    revisions = _revisions(now)
+    starting = [
+        each.name
+        for each in now.observed.pods
+        if each.role == pod.role and not _is_older(each, revisions) and not each.ready and not each.main_started
+    ]
+    if starting:
+        return headroom.Gate(False, f"{', '.join(starting)} of the newest revision starts first")
+    return headroom.Gate(True, "there is no majority, and it does not serve")
+
+
 def _controller_gate(now: Situation, pod: Pod) -> headroom.Gate:
     """A quorum of one has nothing to fall back on: it is restarted when it is proven to run, and is away meanwhile."""
     quorum = now.observed.quorum
     voter = quorum.voter(pod.node_id)
-    if not pod.ready and not pod.main_started:
+    if not pod.ready and not pod.runs:
         return headroom.Gate(True, "its node does not run")
-    if not pod.ready and _is_alone(now) and quorum.state is not QuorumState.AVAILABLE:
-        return headroom.Gate(True, "it is the only controller and does not serve")
+    if _is_idle(now, pod):
+        return _idle_gate(now, pod)
     if len(quorum.voters) == 1 and voter is not None:
         return headroom.Gate(quorum.proven, "it is the only voter, the quorum pauses meanwhile")
     others = [each for each in quorum.voters if each.node_id != pod.node_id and not each.live]
@@ -121,11 +161,6 @@ def _controller_gate(now: Situation, pod: Pod) -> headroom.Gate:
     if gate.open and others and voter is not None and voter.live:
         return headroom.Gate(gate.open, f"{gate.text}; not live: {', '.join(str(each.node_id) for each in others)}")
     return gate
-
-
-def _is_alone(now: Situation) -> bool:
-    assert now.ledger is not None
-    return len(now.ledger.controllers or now.ledger.initial_controllers) == 1
 
 
 def _broker_gate(now: Situation, pod: Pod) -> headroom.Gate:
@@ -149,5 +184,5 @@ def _broker_gate(now: Situation, pod: Pod) -> headroom.Gate:
     return headroom.Gate(True, "every other broker serves, and its partitions have enough replicas in sync")
 
 
-def _held(reason: str, message: str) -> Verdict:
-    return Verdict(findings=(Finding(Topic.ROLLOUT, reason, message),))
+def _held(reason: str, message: str, suspects: frozenset[str] = frozenset()) -> Verdict:
+    return Verdict(findings=(Finding(Topic.ROLLOUT, reason, message),), suspects=suspects)

@@ -4,7 +4,7 @@ Commands, one a line: `cluster` (a new resource), `edit CHANGE ...` (see `change
 perform), `plan` (only show), `kubelet [NODE]` (every pod, or one, takes a step), `settle` (until nothing moves), `watch` (the same, telling every
 step that the voters or a disk feel), `delete-pod | delete-claim | retain-claim | wipe | freeze | thaw NODE`, `swap A B`, `copy NODE`, `restore NODE`, `write` (a
 client's change), `delete-cluster`, `lose-ledger`, `unmark` (claims forget), `holds NODE TOPIC`, `advertised` (listeners of brokers), `services`, `balance`, `rigid` (the class cannot expand), `resize` (the driver has grown what was asked for), `sizes`, `take-over`, `half-a-pass` (dies after its first
-action), `who` (the voters), `way` (the published plan), `approve [PLAN]`, `break-image TAG` (no kubelet can start it), `uids` (of pods, numbered as seen). Directory ids and nonces are numbered as drawn.
+action), `who` (the voters), `way` (the published plan), `approve [PLAN]`, `break-image TAG` (no kubelet can start it), `sicken TAG` (its processes end again and again), `uids` (of pods, numbered as seen). Directory ids and nonces are numbered as drawn.
 """
 
 from __future__ import annotations
@@ -204,7 +204,7 @@ class Script:
             case "latest":
                 return "quorumFeature", {"policy": "Latest"}
             case "explode":
-                return "config", {value: {"explode": "yes"}}
+                return "config", {each: {"explode": "yes"} for each in value.split("+")}
             case "patience":
                 return "rollout", {"readyTimeout": value}
             case "halt":
@@ -301,7 +301,10 @@ class Script:
     def pods(self) -> list[str]:
         found = []
         for node_id, pod in sorted(self.world.pods.items()):
-            found.append(f"{node_id}:{pod.stage}" + (f"({pod.hold})" if pod.hold and pod.stage == "gate" else ""))
+            found.append(
+                f"{node_id}:{'crashing' if pod.crashes else pod.stage}"
+                + (f"({pod.hold})" if pod.hold and pod.stage == "gate" else "")
+            )
         return [" ".join(found)] if found else []
 
     def readable(self, line: str) -> str:
