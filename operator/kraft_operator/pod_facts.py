@@ -18,7 +18,16 @@ from storage_guard.formats import GRANT_ANNOTATION, RACK_ANNOTATION, BadFormat, 
 Object = Mapping[str, Any]
 HARMLESS: Final = frozenset({"PodInitializing", "ContainerCreating", ""})
 NUDGE_ANNOTATION: Final = f"{names.GROUP}/nudge"
-IDENTITY_KEYS: Final = ("cluster-id", "node-id", "directory-id", "nonce", "pvc-uid", "endpoint", "generation")
+IDENTITY_KEYS: Final = (
+    "cluster-id",
+    "node-id",
+    "directory-id",
+    "nonce",
+    "pvc-uid",
+    "endpoint",
+    "generation",
+    "recovery",
+)
 
 
 def node_id_of(item: Object) -> int | None:

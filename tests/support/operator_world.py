@@ -313,7 +313,10 @@ class World:
         if action.claim is not None:
             volume = self.fresh("pv")
             self.disks[volume] = Disk(volume)
-            self.claims[action.claim["metadata"]["name"]] = LiveClaim(self.fresh("pvc"), volume)
+            marks = {
+                each.rpartition("/")[2]: str(value) for each, value in action.claim["metadata"]["annotations"].items()
+            }
+            self.claims[action.claim["metadata"]["name"]] = LiveClaim(self.fresh("pvc"), volume, marks)
         self.helpers[action.pod] = Helper(action.pod, self.fresh("pod"), what, node_id, labels[LABEL_OPERATION])
         self.tasks[action.pod] = action
         self.helped[action.pod] = self._claims_of(action)

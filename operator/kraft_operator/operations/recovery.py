@@ -46,6 +46,9 @@ class Choice:
     end: int
     last_epoch: int
     aside: tuple[int, ...] = ()
+    target_claim: str | None = None
+    """The UID of the claim that carried the target's name when it was judged, empty if there was none; None where an older operator chose."""
+    seed_claim: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +77,8 @@ def render(recovery: Recovery) -> dict[str, Any]:
             "end": choice.end,
             "lastEpoch": choice.last_epoch,
             "aside": list(choice.aside),
+            "targetClaim": choice.target_claim,
+            "seedClaim": choice.seed_claim,
         }
     return values
 
@@ -86,7 +91,7 @@ def parse(values: Mapping[str, Any]) -> Recovery:
         choice = Choice(
             str(found["hash"]), str(found["judged"]), int(found["seed"]), bool(found["fromBroker"]), int(found["target"]),
             str(found["directoryID"]), str(found["nonce"]), int(found["epoch"]), int(found["end"]), int(found["lastEpoch"]),
-            tuple(int(each) for each in found["aside"]),
+            tuple(int(each) for each in found["aside"]), found.get("targetClaim"), found.get("seedClaim"),
         )  # fmt: skip
     witnesses = tuple(Witness(int(node), int(known), int(promised)) for node, known, promised in values["witnesses"])
     return Recovery(Stage(values["stage"]), witnesses, choice)

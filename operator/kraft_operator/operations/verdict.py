@@ -136,8 +136,14 @@ def meets_every_majority(copies: Sequence[LogCopy]) -> bool:
     return bool(sets) and all(_met(voters, copies) for voters in sets)
 
 
-def digest(finding: Finding, copies: Iterable[LogCopy], witnesses: Iterable[Witness] = ()) -> str:
-    """Names the verdict and all it rests on: who approves it approves exactly this."""
+def digest(
+    finding: Finding,
+    copies: Iterable[LogCopy],
+    witnesses: Iterable[Witness] = (),
+    claims: Mapping[int, str] | None = None,
+) -> str:
+    """Names the verdict and all it rests on, the claims that were read (by UID) and found to be a copy or empty among them: who approves
+    it approves exactly this."""
     said: dict[str, Any] = {
         "judged": finding.judged.value,
         "seed": finding.seed.key if finding.seed else None,
@@ -147,6 +153,7 @@ def digest(finding: Finding, copies: Iterable[LogCopy], witnesses: Iterable[Witn
              sorted(each.digests.items())]
             for each in sorted(copies, key=lambda each: each.key)
         ],
+        "claims": sorted((claims or {}).items()),
         "witnesses": sorted((each.node_id, each.known, each.promised) for each in witnesses),
     }  # fmt: skip
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:12]

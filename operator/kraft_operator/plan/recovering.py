@@ -9,7 +9,7 @@ operator; the originals are kept beside what is made. The old generation is fenc
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from kraft_operator.actions import Action, DropClaim, EndHelper, RunHelper
@@ -39,6 +39,10 @@ STEPS: Final = (
 )
 
 
+RECOVERY_MARK: Final = "recovery"
+"""Annotation of a claim that a recovery makes: the operation's UID."""
+
+
 @dataclass(frozen=True, slots=True)
 class Collected:
     """What the helpers have told so far."""
@@ -52,6 +56,8 @@ class Collected:
     failed: tuple[str, ...] = ()
     """Helpers that could not read their copy, and why: such a copy counts as lost."""
     points: tuple[int, ...] = ()
+    claims: Mapping[int, str] = field(default_factory=dict)
+    """Nodes whose claim was read, to its UID."""
 
     @property
     def complete(self) -> bool:
@@ -125,9 +131,10 @@ def collected(now: Situation) -> Collected:
         for claim, helper in seen
         if helper.report is not None and helper.report.state is State.EMPTY and claim.role == Role.CONTROLLER.value
     }
+    found = replace(found, copies=copies, empty=empty, claims={claim.node_id: claim.uid for claim, _ in seen})
     points = copies_of.compared_at(copies)
     if not found.complete or not points or len(copies) < 2:
-        return replace(found, copies=copies, empty=empty)
+        return found
     start = copies_of.common_start(copies)
     asked = {"START": str(start), "POINTS": ",".join(map(str, points))}
     keys = {each.key for each in copies}
@@ -140,7 +147,7 @@ def collected(now: Situation) -> Collected:
     )
     why = "its log changed between two readings, so something still writes to it"
     failed = found.failed + compared.failed + tuple(f"node {node_id}: {why}" for node_id, _ in sorted(moved))
-    return replace(compared, copies=both, empty=empty, failed=failed, points=points)
+    return replace(compared, copies=both, empty=empty, claims=found.claims, failed=failed, points=points)
 
 
 def _moved(copy: LogCopy, told: Sequence[tuple[Claim, Helper]]) -> bool:
@@ -240,7 +247,7 @@ def judgement(now: Situation, found: Collected) -> tuple[copies_of.Finding, str]
     assert now.ledger is not None
     told = witnesses(now.ledger)
     judged = copies_of.judge(found.copies, told)
-    return judged, copies_of.digest(judged, found.copies, told)
+    return judged, copies_of.digest(judged, found.copies, told, found.claims)
 
 
 def _collect(now: Situation, ledger: Ledger, recovery: Recovery) -> Verdict:
@@ -263,6 +270,7 @@ def _collect(now: Situation, ledger: Ledger, recovery: Recovery) -> Verdict:
         name, judged.judged.value, judged.seed.node_id, judged.seed.node_id != target, target, now.draw(), now.draw(),
         max(seen) + 1, judged.seed.end, judged.seed.last_epoch,
         tuple(each.node_id for each in old if each.node_id in claims and each.node_id not in found.empty),
+        found.claims.get(target, ""), found.claims.get(judged.seed.node_id, ""),
     )  # fmt: skip
     return Verdict(ledger=replace(ledger, recovery=replace(recovery, stage=Stage.FORCE, choice=choice)))
 
@@ -302,9 +310,11 @@ def _force(now: Situation, ledger: Ledger, recovery: Recovery) -> Verdict:
         return Verdict(ledger=replace(ledger, recovery=replace(recovery, stage=Stage.SET_ASIDE)))
     if helper is not None or (claim is not None and claim.terminating):
         return Verdict()
+    if _other_claims(now, ledger, choice, claim):
+        return Verdict(ledger=replace(ledger, recovery=replace(recovery, stage=Stage.COLLECT, choice=None)))
     if not choice.from_broker:
         return Verdict(actions=(_run(now, task, f"a quorum of one is made of controller {choice.seed}'s copy"),))
-    if claim is not None and claim.volume:
+    if claim is not None and not _made_for(ledger, claim):
         # Bound elsewhere perhaps, and empty, as a helper saw: a new one is bound where the broker's volume is.
         reason = f"it is empty; one that can be used beside broker {choice.seed}'s takes its place"
         readers = [
@@ -312,8 +322,23 @@ def _force(now: Situation, ledger: Ledger, recovery: Recovery) -> Verdict:
         ]
         ended = tuple(EndHelper(each.name, each.uid, "its claim has to go") for each in readers)
         return Verdict(actions=(*ended, DropClaim(claim.name, claim.uid, reason)))
-    made = None if claim is not None else _claim_manifest(now, choice.target, claim_name)
+    made = None if claim is not None else _claim_manifest(now, ledger, choice.target, claim_name)
     return Verdict(actions=(_run(now, task, f"a quorum of one is made of broker {choice.seed}'s copy", made),))
+
+
+def _other_claims(now: Situation, ledger: Ledger, choice: Choice, target: Claim | None) -> bool:
+    """Somebody has put another claim, hence another disk, where one was judged: what was approved does not speak of it. A claim that was
+    empty and is gone is what was asked for; the one that takes its place bears the recovery's mark."""
+    seed = next((each for each in now.observed.claims if each.node_id == choice.seed), None)
+    if choice.seed_claim is not None and (seed is None or seed.uid != choice.seed_claim):
+        return True
+    if target is None or choice.target_claim is None or not choice.from_broker:
+        return False
+    return target.uid != choice.target_claim and not _made_for(ledger, target)
+
+
+def _made_for(ledger: Ledger, claim: Claim) -> bool:
+    return ledger.operation is not None and claim.identity.get(RECOVERY_MARK) == ledger.operation.uid
 
 
 def _recover(now: Situation, ledger: Ledger, choice: Choice, claim_name: str) -> Task:
@@ -349,8 +374,9 @@ def _recover(now: Situation, ledger: Ledger, choice: Choice, claim_name: str) ->
     )
 
 
-def _claim_manifest(now: Situation, node_id: int, name: str) -> Mapping[str, Any] | None:
-    """As the node's StatefulSet would make it."""
+def _claim_manifest(now: Situation, ledger: Ledger, node_id: int, name: str) -> Mapping[str, Any] | None:
+    """As the node's StatefulSet would make it, and marked as ours."""
+    assert ledger.operation is not None
     node_set = names.node_name(now.cluster.name, now.cluster.spec.controllers.name, node_id)
     live = next(
         (each.live for each in now.observed.children if (each.kind, each.name) == ("StatefulSet", node_set)), None
@@ -358,7 +384,9 @@ def _claim_manifest(now: Situation, node_id: int, name: str) -> Mapping[str, Any
     templates = ((live or {}).get("spec") or {}).get("volumeClaimTemplates") or ()
     if not templates:
         return None
-    meta = {"name": name, "namespace": now.cluster.namespace, "labels": templates[0]["metadata"].get("labels") or {}}
+    marks = {f"{names.GROUP}/{RECOVERY_MARK}": ledger.operation.uid}
+    labels = templates[0]["metadata"].get("labels") or {}
+    meta = {"name": name, "namespace": now.cluster.namespace, "labels": labels, "annotations": marks}
     return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": meta, "spec": templates[0]["spec"]}
 
 

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from kraft_operator.operations.operation import Phase, parse_operation
 from kraft_operator.operations.recovery import Stage
-from support.operator_world import World
+from storage_guard.facts import VolumeFacts
+from support.operator_world import Disk, LiveClaim, World
 
 pytestmark = pytest.mark.properties
 
@@ -135,3 +136,79 @@ def test_a_copy_that_moves_between_its_two_readings_is_not_judged(node_id: int, 
     told = parse_operation(world.operations["r"]).status
     assert f"could not be read: node {node_id}: its log changed" in told["message"]
     assert {2, 100, 101} - {each["nodeID"] for each in told["verdict"]["copies"]} == {node_id}
+
+
+def all_lost_and_approved() -> tuple[World, VolumeFacts]:
+    """Every controller's disk is lost, and a verdict is approved: a broker's copy is to be written to controller 0's empty volume. Also what
+    controller 0's disk held."""
+    world = World()
+    world.settle()
+    world.write_metadata()
+    world.settle()
+    held = world.copy_of(0)
+    for node_id in (0, 1, 2):
+        world.delete_claim(node_id)
+    world.ask("r", "RecoverQuorum")
+    world.settle(80)
+    world.trust("r", str(parse_operation(world.operations["r"]).status["verdict"]["hash"]))
+    world.reconcile()
+    assert world.ledger is not None
+    assert world.ledger.recovery is not None
+    assert world.ledger.recovery.stage is Stage.FORCE
+    return world, held
+
+
+def put_back(world: World, facts: VolumeFacts, node_id: int = 0) -> None:
+    """Somebody has found a volume after all, and binds it to the claim's name."""
+    volume = world.fresh("pv")
+    world.disks[volume] = Disk(volume, facts)
+    world.claims[f"data-c-controller-{node_id}-0"] = LiveClaim(world.fresh("pvc"), volume)
+
+
+@pytest.mark.parametrize("dropped", [False, True], ids=["before the empty one is dropped", "after"])
+def test_a_claim_that_is_put_back_after_the_approval_is_looked_at_and_never_dropped(dropped: bool) -> None:
+    world, held = all_lost_and_approved()
+    name = "data-c-controller-0-0"
+    if dropped:
+        world.reconcile()
+        assert name not in world.claims
+    put_back(world, held)
+    uid = world.claims[name].uid
+    world.settle(80)
+    assert not world.broken, world.broken
+    assert world.claims[name].uid == uid
+    told = parse_operation(world.operations["r"]).status
+    assert phase(world) is Phase.WAITING_APPROVAL
+    assert 0 in {each["nodeID"] for each in told["verdict"]["copies"]}
+    world.trust("r", str(told["verdict"]["hash"]))
+    world.settle(120)
+    assert not world.broken, world.broken
+    assert phase(world) is Phase.SUCCEEDED
+
+
+def test_an_empty_claim_that_nobody_has_seen_is_looked_at_before_it_is_dropped() -> None:
+    world, _ = all_lost_and_approved()
+    put_back(world, VolumeFacts())
+    uid = world.claims["data-c-controller-0-0"].uid
+    world.settle(80)
+    assert world.claims["data-c-controller-0-0"].uid == uid
+    assert phase(world) is Phase.WAITING_APPROVAL
+
+
+def test_the_seeds_claim_is_the_one_that_was_judged() -> None:
+    world = World()
+    world.settle()
+    world.write_metadata()
+    world.settle()
+    held = world.copy_of(0)
+    world.delete_claim(0)
+    world.delete_claim(1)
+    world.ask("r", "RecoverQuorum")
+    world.settle(80)
+    world.trust("r", str(parse_operation(world.operations["r"]).status["verdict"]["hash"]))
+    world.reconcile()
+    put_back(world, held, 2)  # it is node 0's disk, under node 2's name
+    world.settle(80)
+    assert not world.broken, world.broken
+    assert phase(world) is Phase.WAITING_APPROVAL
+    assert 2 not in {each["nodeID"] for each in parse_operation(world.operations["r"]).status["verdict"]["copies"]}
