@@ -6,10 +6,13 @@ missing, so that the client asks again. In KRaft the controllers are hidden from
 
 from __future__ import annotations
 
-from controller_runtime.identifiers import METADATA_TOPIC_NAME, ZERO_UUID, Endpoint, NodeId
+from collections.abc import Iterable
+
+from controller_runtime.identifiers import ZERO_UUID, Endpoint, NodeId, Uuid
 from controller_runtime.metadata.image import MetadataImage
 from controller_runtime.metadata.partitions import Partition
 from controller_runtime.metadata.topics import TopicImage
+from controller_runtime.protocol.authorized_operations import ALL_OF_CLUSTER, ALL_OF_TOPIC, NOT_ASKED
 from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.protocol.messages.describe_cluster_request import DescribeClusterRequest
 from controller_runtime.protocol.messages.describe_cluster_response import (
@@ -23,13 +26,14 @@ from controller_runtime.protocol.messages.metadata_response import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
-from controller_runtime.values import dataclass
+from controller_runtime.values import dataclass, replace
 
 BROKERS = 1
 CONTROLLERS = 2
-INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state", METADATA_TOPIC_NAME})
+INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
 _FIRST_VERSION_WITH_LISTENER_ERRORS = 6
 _FIRST_VERSION_WITH_AUTO_CREATION_FLAG = 4
+_FIRST_VERSION_WITH_NULL_NAMES = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,27 +71,59 @@ def metadata(view: View, request: MetadataRequest, version: int) -> tuple[Metada
     if request.topics is None or (version == 0 and not request.topics):
         topics = [_topic(view, topic, version) for topic in view.image.topics]
     else:
-        topics = [_asked(view, asked, version, missing) for asked in request.topics]
+        asked, ids = request.topics, dict.fromkeys(one.topic_id for one in request.topics if one.topic_id != ZERO_UUID)
+        if fault := _fault(asked, version):
+            return _refused(asked, fault), ()
+        if ids:
+            topics = [_by_id(view, topic_id, version) for topic_id in ids]
+        else:
+            names = dict.fromkeys(one.name for one in asked if one.name is not None)
+            topics = [_by_name(view, name, version, missing) for name in names]
+    if request.include_topic_authorized_operations:
+        topics = [
+            topic
+            if topic.error_code == ErrorCode.UNKNOWN_TOPIC_ID
+            else replace(topic, topic_authorized_operations=ALL_OF_TOPIC)
+            for topic in topics
+        ]
     brokers = tuple(
         MetadataResponseBroker(node_id=broker_id, host=at.host, port=at.port, rack=broker.rack)
         for broker_id, broker in view.image.cluster.brokers.items()
         if (at := view.endpoint(broker_id)) is not None
     )
     response = MetadataResponse(
-        brokers=brokers, cluster_id=view.cluster_id, controller_id=view.forwarder, topics=tuple(topics)
+        brokers=brokers,
+        cluster_id=view.cluster_id,
+        controller_id=view.forwarder,
+        topics=tuple(topics),
+        cluster_authorized_operations=ALL_OF_CLUSTER if request.include_cluster_authorized_operations else NOT_ASKED,
     )
     may_create = version < _FIRST_VERSION_WITH_AUTO_CREATION_FLAG or request.allow_auto_topic_creation
     return response, tuple(missing) if may_create else ()
 
 
-def _asked(view: View, asked: MetadataRequestTopic, version: int, missing: list[str]) -> MetadataResponseTopic:
-    if asked.topic_id != ZERO_UUID:
-        topic = view.image.topics.get(asked.topic_id)
-        if topic is None:
-            nameless = None if version >= 12 else ""
-            return MetadataResponseTopic(error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=nameless, topic_id=asked.topic_id)
-        return _topic(view, topic, version)
-    name = asked.name or ""
+def _fault(asked: Iterable[MetadataRequestTopic], version: int) -> ErrorCode | None:
+    """Why the whole request is refused. Names may be null, and ids used, from version 12 on, though the layout has both from 10 on."""
+    if version < _FIRST_VERSION_WITH_NULL_NAMES:
+        bad = any(one.name is None or one.topic_id != ZERO_UUID for one in asked)
+        return ErrorCode.INVALID_REQUEST if bad else None
+    named = all(one.topic_id == ZERO_UUID for one in asked)
+    return ErrorCode.UNKNOWN_SERVER_ERROR if named and any(one.name is None for one in asked) else None
+
+
+def _refused(asked: Iterable[MetadataRequestTopic], error: ErrorCode) -> MetadataResponse:
+    topics = tuple(MetadataResponseTopic(error_code=error, name=one.name or "", topic_id=one.topic_id) for one in asked)
+    return MetadataResponse(topics=topics, error_code=error)
+
+
+def _by_id(view: View, topic_id: Uuid, version: int) -> MetadataResponseTopic:
+    topic = view.image.topics.get(topic_id)
+    if topic is None:
+        return MetadataResponseTopic(error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=None, topic_id=topic_id)
+    return _topic(view, topic, version)
+
+
+def _by_name(view: View, name: str, version: int, missing: list[str]) -> MetadataResponseTopic:
     found = view.image.topics.named(name)
     if found is not None:
         return _topic(view, found, version)
@@ -174,5 +210,9 @@ def describe_cluster(view: View, request: DescribeClusterRequest) -> DescribeClu
             )
         )
     return DescribeClusterResponse(
-        endpoint_type=BROKERS, cluster_id=view.cluster_id, controller_id=view.forwarder, brokers=tuple(brokers)
+        endpoint_type=BROKERS,
+        cluster_id=view.cluster_id,
+        controller_id=view.forwarder,
+        brokers=tuple(brokers),
+        cluster_authorized_operations=ALL_OF_CLUSTER if request.include_cluster_authorized_operations else NOT_ASKED,
     )

@@ -7,6 +7,7 @@ from typing import Final
 from controller_runtime.broker.cluster_view import INTERNAL_TOPICS, View, name_fault, offline_replicas, shown_leader
 from controller_runtime.metadata.partitions import Partition
 from controller_runtime.metadata.topics import TopicImage
+from controller_runtime.protocol.authorized_operations import ALL_OF_TOPIC
 from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.protocol.messages.describe_topic_partitions_request import DescribeTopicPartitionsRequest
 from controller_runtime.protocol.messages.describe_topic_partitions_response import (
@@ -22,21 +23,22 @@ MAX_PARTITIONS: Final = 2000
 
 def describe_topic_partitions(view: View, request: DescribeTopicPartitionsRequest) -> DescribeTopicPartitionsResponse:
     """The answer from the cursor on, until the limit; `next_cursor` says where the next page begins."""
+    if fault := _fault(request):
+        return _refused(request, fault)
+    begin = Cursor() if request.cursor is None else request.cursor
     left = max(1, min(request.response_partition_limit, MAX_PARTITIONS))
-    begin = ("", 0) if request.cursor is None else (request.cursor.topic_name, request.cursor.partition_index)
     names = sorted({topic.name for topic in request.topics} or {topic.name for topic in view.image.topics})
     topics: list[DescribeTopicPartitionsResponseTopic] = []
     for name in names:
-        if name < begin[0]:
+        if name < begin.topic_name:
             continue
+        if left == 0:
+            return _page(topics, Cursor(topic_name=name))
         topic = view.image.topics.named(name)
         if topic is None:
-            if request.topics:
-                topics.append(_missing(name))
+            topics.append(_missing(name))
             continue
-        first = begin[1] if name == begin[0] else 0
-        if left == 0:
-            return _page(topics, Cursor(topic_name=name, partition_index=first))
+        first = begin.partition_index if name == begin.topic_name else 0
         shown = [(index, partition) for index, partition in topic.partitions() if index >= first]
         topics.append(_topic(view, topic, shown[:left]))
         if len(shown) > left:
@@ -45,13 +47,32 @@ def describe_topic_partitions(view: View, request: DescribeTopicPartitionsReques
     return _page(topics, None)
 
 
+def _fault(request: DescribeTopicPartitionsRequest) -> ErrorCode | None:
+    """Why the whole request is refused: a cursor that no answer of ours gave, or a topic without a name."""
+    names, cursor = [topic.name for topic in request.topics], request.cursor
+    if cursor is None:
+        return (
+            ErrorCode.UNKNOWN_SERVER_ERROR if "" in names else None
+        )  # Kafka looks for the cursor of a topic without a name
+    if cursor.partition_index < 0 or (names and cursor.topic_name not in names):
+        return ErrorCode.INVALID_REQUEST
+    return None
+
+
+def _refused(request: DescribeTopicPartitionsRequest, error: ErrorCode) -> DescribeTopicPartitionsResponse:
+    topics = tuple(DescribeTopicPartitionsResponseTopic(error_code=error, name=topic.name) for topic in request.topics)
+    return DescribeTopicPartitionsResponse(topics=topics)
+
+
 def _page(topics: list[DescribeTopicPartitionsResponseTopic], cursor: Cursor | None) -> DescribeTopicPartitionsResponse:
     return DescribeTopicPartitionsResponse(topics=tuple(topics), next_cursor=cursor)
 
 
 def _missing(name: str) -> DescribeTopicPartitionsResponseTopic:
     error = name_fault(name) or ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    return DescribeTopicPartitionsResponseTopic(error_code=error, name=name, is_internal=name in INTERNAL_TOPICS)
+    return DescribeTopicPartitionsResponseTopic(
+        error_code=error, name=name, is_internal=name in INTERNAL_TOPICS, topic_authorized_operations=ALL_OF_TOPIC
+    )
 
 
 def _topic(
@@ -62,6 +83,7 @@ def _topic(
         topic_id=topic.id,
         is_internal=topic.name in INTERNAL_TOPICS,
         partitions=tuple(_partition(view, index, partition) for index, partition in partitions),
+        topic_authorized_operations=ALL_OF_TOPIC,
     )
 
 

@@ -10,6 +10,7 @@ from controller_runtime.controller.errors import Refused
 from controller_runtime.metadata.cluster import VersionRange
 from controller_runtime.metadata.features import CONTROLLER_REGISTRATION
 from controller_runtime.metadata.image import MetadataImage
+from controller_runtime.protocol.authorized_operations import ALL_OF_CLUSTER, NOT_ASKED
 from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.protocol.messages.controller_registration_request import ControllerRegistrationRequest
 from controller_runtime.protocol.messages.controller_registration_response import ControllerRegistrationResponse
@@ -26,6 +27,7 @@ from controller_runtime.protocol.messages.register_controller_record import (
 
 BROKER_ENDPOINT: Final = 1
 CONTROLLER_ENDPOINT: Final = 2
+_FIRST_VERSION_WITH_ENDPOINT_TYPES: Final = 1
 
 
 def register_controller(
@@ -62,8 +64,9 @@ def describe_cluster(
 ) -> DescribeClusterResponse:
     """The controllers that are reachable through the listener on which the question came. Any controller may answer."""
     if request.endpoint_type == BROKER_ENDPOINT:
+        is_new = context.api_version >= _FIRST_VERSION_WITH_ENDPOINT_TYPES
         raise Refused(
-            ErrorCode.MISMATCHED_ENDPOINT_TYPE,
+            ErrorCode.MISMATCHED_ENDPOINT_TYPE if is_new else ErrorCode.INVALID_REQUEST,
             "The request was sent to an endpoint of type CONTROLLER, but we wanted an endpoint of type BROKER",
         )
     if request.endpoint_type != CONTROLLER_ENDPOINT:
@@ -82,4 +85,5 @@ def describe_cluster(
         cluster_id=cluster_id,
         controller_id=context.leader_id,
         brokers=tuple(DescribeClusterBroker(broker_id=i, host=it.host, port=it.port) for i, it in reachable),
+        cluster_authorized_operations=ALL_OF_CLUSTER if request.include_cluster_authorized_operations else NOT_ASKED,
     )

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 
 from controller_runtime.controller.decision import Decision
 from controller_runtime.controller.errors import Refused
 from controller_runtime.identifiers import ZERO_UUID, Uuid
-from controller_runtime.metadata.features import VersionedRecord
 from controller_runtime.metadata.image import MetadataImage
-from controller_runtime.metadata.topics import TopicImage
 from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.protocol.messages.delete_topics_request import DeleteTopicsRequest, DeleteTopicState
 from controller_runtime.protocol.messages.delete_topics_response import DeletableTopicResult, DeleteTopicsResponse
@@ -25,45 +24,58 @@ def delete_topics(image: MetadataImage, request: DeleteTopicsRequest, api_versio
             raise Refused(ErrorCode.INVALID_REQUEST, "This version does not support topic deletion.")
         raise Refused(ErrorCode.TOPIC_DELETION_DISABLED)
     states = request.topics or tuple(DeleteTopicState(name=name) for name in request.topic_names)
-    names = Counter(state.name for state in states)
-    ids = Counter(state.topic_id for state in states)
-    by_name_too = {image.topics.ids.get(name) for name in names if name is not None}
-    results: list[DeletableTopicResult] = []
-    records: list[VersionedRecord] = []
-    answered: set[tuple[str | None, Uuid]] = set()
-    for state in states:
-        if (state.name, state.topic_id) in answered:
-            continue  # said twice, answered once
-        answered.add((state.name, state.topic_id))
-        twice = names[state.name] > 1 if state.name is not None else ids[state.topic_id] > 1
-        try:
-            topic = _topic_to_delete(image, state, twice=twice, by_name_too=by_name_too)
-        except Refused as error:
-            results.append(
-                DeletableTopicResult(
-                    name=state.name, topic_id=state.topic_id, error_code=error.code, error_message=error.message
-                )
-            )
+    results, names, ids = _split_refused(states)
+    if (names or ids) and request.timeout_ms <= 0:
+        raise Refused(ErrorCode.REQUEST_TIMED_OUT)
+    said = {state.topic_id for state in states}
+    found: dict[Uuid, str] = {}
+    for topic_id in ids:
+        topic = image.topics.get(topic_id)
+        if topic is None:
+            results.append(_refused(None, topic_id, Refused(ErrorCode.UNKNOWN_TOPIC_ID)))
         else:
-            results.append(DeletableTopicResult(name=topic.name, topic_id=topic.id, error_code=ErrorCode.NONE))
-            records.append((RemoveTopicRecord(topic_id=topic.id), 0))
-    return Decision(DeleteTopicsResponse(responses=tuple(results)), tuple(records))
+            found[topic_id] = topic.name
+    for name in names:
+        topic = image.topics.named(name)
+        if topic is None:
+            results.append(_refused(name, ZERO_UUID, Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)))
+        elif topic.id in said:
+            found.pop(topic.id, None)
+            why = Refused(ErrorCode.INVALID_REQUEST, "The provided topic name maps to an ID that was already supplied.")
+            results.append(_refused(name, topic.id, why))
+        else:
+            found[topic.id] = name
+    results += [DeletableTopicResult(name=name, topic_id=topic_id) for topic_id, name in found.items()]
+    places: dict[str | Uuid, int] = {}
+    for place, state in enumerate(states):
+        places.setdefault(state.topic_id if state.name is None else state.name, place)
+    results.sort(key=lambda result: places.get(result.name or "", places.get(result.topic_id, len(states))))
+    records = tuple((RemoveTopicRecord(topic_id=topic_id), 0) for topic_id in found)
+    return Decision(DeleteTopicsResponse(responses=tuple(results)), records)
 
 
-def _topic_to_delete(
-    image: MetadataImage, state: DeleteTopicState, *, twice: bool, by_name_too: set[Uuid | None]
-) -> TopicImage:
-    by_id = state.topic_id != ZERO_UUID
-    if state.name is None and not by_id:
-        raise Refused(ErrorCode.INVALID_REQUEST, "Neither topic name nor id were specified.")
-    if state.name is not None and by_id:
-        raise Refused(ErrorCode.INVALID_REQUEST, "You may not specify both topic name and topic id.")
-    if twice:
-        raise Refused(ErrorCode.INVALID_REQUEST, f"Duplicate topic {'id' if by_id else 'name'}.")
-    if by_id and state.topic_id in by_name_too:
-        why = "The provided topic name maps to an ID that was already supplied."
-        raise Refused(ErrorCode.INVALID_REQUEST, why)
-    topic = image.topics.get(state.topic_id) if state.name is None else image.topics.named(state.name)
-    if topic is None:
-        raise Refused(ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    return topic
+def _split_refused(states: Iterable[DeleteTopicState]) -> tuple[list[DeletableTopicResult], list[str], list[Uuid]]:
+    """What is refused for its form alone, then the names and ids that were said once."""
+    refused: list[DeletableTopicResult] = []
+    names: Counter[str] = Counter()
+    ids: Counter[Uuid] = Counter()
+    for state in states:
+        if state.name is None and state.topic_id == ZERO_UUID:
+            why = Refused(ErrorCode.INVALID_REQUEST, "Neither topic name nor id were specified.")
+            refused.append(_refused(None, ZERO_UUID, why))
+        elif state.name is None:
+            ids[state.topic_id] += 1
+        elif state.topic_id == ZERO_UUID:
+            names[state.name] += 1
+        else:
+            why = Refused(ErrorCode.INVALID_REQUEST, "You may not specify both topic name and topic id.")
+            refused.append(_refused(state.name, state.topic_id, why))
+    name_twice = Refused(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
+    refused += [_refused(name, ZERO_UUID, name_twice) for name, times in names.items() if times > 1]
+    id_twice = Refused(ErrorCode.INVALID_REQUEST, "Duplicate topic id.")
+    refused += [_refused(None, topic_id, id_twice) for topic_id, times in ids.items() if times > 1]
+    return refused, [name for name, times in names.items() if times == 1], [i for i, times in ids.items() if times == 1]
+
+
+def _refused(name: str | None, topic_id: Uuid, why: Refused) -> DeletableTopicResult:
+    return DeletableTopicResult(name=name, topic_id=topic_id, error_code=why.code, error_message=why.message)

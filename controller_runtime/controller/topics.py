@@ -42,6 +42,7 @@ from controller_runtime.protocol.messages.topic_record import TopicRecord
 from controller_runtime.values import dataclass
 
 MAX_PARTITIONS_PER_REQUEST = 10_000
+MAX_RECORDS_PER_REQUEST = 10_000
 PIECE = 250
 """So many partitions are planned at once, by a request that has more: a few milliseconds."""
 TOPIC_WEIGHT = 8
@@ -103,11 +104,12 @@ def plan_topics(
 ) -> Generator[None, None, Decision]:
     """`create_topics` in pieces; `image` has to stay the newest until the end."""
     wanted, refused = _split_refused(request.topics)
+    if wanted and request.timeout_ms <= 0:
+        raise Refused(ErrorCode.REQUEST_TIMED_OUT)
     if sum(map(_partition_count, wanted)) > MAX_PARTITIONS_PER_REQUEST:
         raise Refused(ErrorCode.POLICY_VIOLATION, "Excessively large number of partitions per request.")
     results: list[CreatableTopicResult] = []
     records: list[VersionedRecord] = []
-    taken: dict[str, str] = {}
     weight = 0
     for topic in wanted:
         weight += TOPIC_WEIGHT + _partition_count(topic)
@@ -115,15 +117,15 @@ def plan_topics(
             yield
             weight = 0
         try:
-            _check_name(image, topic.name, taken)
+            _check_name(image, topic.name)
             result, made = yield from _create_topic(image, topic, defaults, ids)
         except Refused as error:
             results.append(_refused(topic.name, error))
         else:
-            if may_collide(topic.name):
-                taken[unified(topic.name)] = topic.name
             results.append(result)
             records += made
+    if len(records) > MAX_RECORDS_PER_REQUEST:
+        raise Refused(ErrorCode.POLICY_VIOLATION, "Unable to perform excessively large batch operation.")
     response = CreateTopicsResponse(topics=(*results, *refused))
     return Decision(response, () if request.validate_only else tuple(records))
 
@@ -153,14 +155,15 @@ def _refused(name: str, error: Refused) -> CreatableTopicResult:
     return CreatableTopicResult(name=name, topic_id=ZERO_UUID, error_code=error.code, error_message=error.message)
 
 
-def _check_name(image: MetadataImage, name: str, taken: Mapping[str, str]) -> None:
+def _check_name(image: MetadataImage, name: str) -> None:
+    """Against the topics that exist; two new ones of one request may collide, as in Kafka."""
     fault = fault_of(name)
     if fault is not None:
         raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, fault)
     if name in image.topics.ids:
         raise Refused(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
     if may_collide(name):
-        other = taken.get(unified(name)) or _colliding(image, name)
+        other = _colliding(image, name)
         if other is not None:
             raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic '{name}' collides with existing topic: {other}")
 

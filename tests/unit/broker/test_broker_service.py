@@ -368,7 +368,7 @@ def test_topics_are_created_and_deleted_by_the_controller() -> None:
     world.settle()
     assert {"orders-0", "orders-1"} <= set(world.disk.list_directory("/data"))
     state = delete_topics_request.DeleteTopicState(name="orders")
-    gone = world.ask(delete_topics_request.DeleteTopicsRequest(topics=(state,)), DeleteTopicsResponse)
+    gone = world.ask(delete_topics_request.DeleteTopicsRequest(topics=(state,), timeout_ms=1000), DeleteTopicsResponse)
     assert gone.responses[0].error_code == 0
     world.settle()
     assert not [name for name in world.disk.list_directory("/data") if name.startswith("orders")]
@@ -442,7 +442,7 @@ def test_a_topic_deleted_while_a_producer_waits_is_told_to_it() -> None:
     world = serving("orders")
     waiting = world.send(produce("orders", b"one"), version=9)
     state = delete_topics_request.DeleteTopicState(name="orders")
-    world.controller.decide(delete_topics_request.DeleteTopicsRequest(topics=(state,)))
+    world.controller.decide(delete_topics_request.DeleteTopicsRequest(topics=(state,), timeout_ms=1000))
     world.see_metadata()
     answer = world.answers[waiting]
     assert isinstance(answer, ProduceResponse)
@@ -456,7 +456,7 @@ def test_a_read_between_question_and_answer_may_lose_its_log() -> None:
     reading = world.send(fetch("orders", 0), version=12)
     assert [type(effect) for effect in world.data] == [ReadRecords]
     state = delete_topics_request.DeleteTopicState(name="orders")
-    world.controller.decide(delete_topics_request.DeleteTopicsRequest(topics=(state,)))
+    world.controller.decide(delete_topics_request.DeleteTopicsRequest(topics=(state,), timeout_ms=1000))
     world.see_metadata()
     world.data.rotate(1)  # the close comes first
     world.settle()

@@ -98,7 +98,9 @@ class Story:
         return self._decided(CreateTopicsRequest(topics=(topic,), validate_only="validate" in plain))
 
     def do_delete(self, plain: list[str], _: dict[str, str]) -> str:
-        return self._decided(DeleteTopicsRequest(topics=tuple(DeleteTopicState(name=name) for name in plain)))
+        return self._decided(
+            DeleteTopicsRequest(topics=tuple(DeleteTopicState(name=name) for name in plain), timeout_ms=1000)
+        )
 
     def do_alter(self, plain: list[str], _: dict[str, str]) -> str:
         raise AssertionError("alter is parsed by hand")
