@@ -36,6 +36,10 @@ class FrameBuffer:
     def feed(self, data: bytes) -> None:
         self._bytes += data
 
+    def clear(self) -> None:
+        """Forget what is held; its memory goes at once."""
+        self._bytes = bytearray()
+
     def __len__(self) -> int:
         """Bytes that were fed and not yet given out."""
         return len(self._bytes)

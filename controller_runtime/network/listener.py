@@ -2,16 +2,21 @@
 
 As in Apache Kafka a connection has one request in progress; the next is taken up when the reply has left. What a peer sends ahead stays
 in the kernel beyond a small bound, and while a peer does not read its replies nothing more is read from it: so memory per
-connection is bounded by one request, one reply and two small buffers, whatever the peer does. Callers may not assume that a
-connection they hold is still open; replying to a closed one does nothing.
+connection is bounded by one request, one reply and two small buffers, whatever the peer does. All connections together are bounded too: beyond the
+totals of `ListenerLimits` the one that holds most is closed, and a peer that takes nothing of its reply is not waited for for ever. Callers may not
+assume that a connection they hold is still open; replying to a closed one does nothing.
 """
 
 from __future__ import annotations
 
 import asyncio
 import errno
+import fcntl
 import logging
 import socket
+import sys
+import termios
+from collections.abc import Callable
 from typing import Final, Protocol, cast
 
 from controller_runtime.network.frames import BadFrame, FrameBuffer, whole_frame
@@ -23,6 +28,8 @@ READ_AHEAD_BYTES: Final = 64 * 1024
 """How much of later requests is held while one is in progress, before the peer is told to wait."""
 UNSENT_REPLY_BYTES: Final = 64 * 1024
 """How much of a reply may still wait for the peer before its next request is taken up."""
+WATCH_SECONDS: Final = 1.0
+"""How often it is looked whether peers take their replies, while some have more than UNSENT_REPLY_BYTES to take."""
 _NO_CONNECTION: Final = 2**31 - 1
 
 
@@ -45,6 +52,15 @@ class ListenerLimits:
     backlog: int = 50
     receive_buffer_bytes: int | None = None
     send_buffer_bytes: int | None = None
+    max_collected_bytes: int = 256 << 20
+    """Of requests that have not come whole yet or wait behind another, of all connections together (Kafka: queued.max.request.bytes)."""
+    max_unsent_bytes: int = 128 << 20
+    """Of replies that peers have not taken yet, all together. Beyond it nothing is read from disks for them, and patience is short; at twice as
+    much the connection with most is closed at once."""
+    stalled_seconds: float = 60.0
+    """A peer that takes nothing of its reply for so long is given up: longer than a network's hiccup. One that takes little by little is not."""
+    stalled_seconds_when_full: float = 3.0
+    """The same while `max_unsent_bytes` are reached, because others wait."""
 
 
 class ServerConnection(asyncio.Protocol):
@@ -55,7 +71,9 @@ class ServerConnection(asyncio.Protocol):
         "_frames",
         "_listener",
         "_reading_paused",
+        "_taken_at",
         "_transport",
+        "_unsent_seen",
         "_writing_paused",
         "busy",
         "connection_id",
@@ -71,6 +89,8 @@ class ServerConnection(asyncio.Protocol):
         self._reading_paused = False
         self._writing_paused = False
         self._advance_scheduled = False
+        self._unsent_seen = 0
+        self._taken_at = 0.0
         self.busy = False
         self.connection_id = 0
         self.last_activity = 0.0
@@ -83,7 +103,7 @@ class ServerConnection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
-        self._transport.set_write_buffer_limits(high=UNSENT_REPLY_BYTES)
+        self._transport.set_write_buffer_limits(high=UNSENT_REPLY_BYTES, low=0)
         self.last_activity = self._listener.now()
         name = transport.get_extra_info("peername")
         if name:
@@ -102,6 +122,7 @@ class ServerConnection(asyncio.Protocol):
                 listener.handler.frame_received(self, frame)
                 return
         self._frames.feed(data)
+        listener.collected(self, len(data))
         if not self.busy and not self._advance_scheduled:
             self._advance()
         if len(self._frames) > READ_AHEAD_BYTES and (self.busy or self._writing_paused or self._advance_scheduled):
@@ -110,13 +131,17 @@ class ServerConnection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         del exc
         self._transport = None
+        self._drop_collected()
         self._listener.forget(self)
 
     def pause_writing(self) -> None:
         self._writing_paused = True
+        self._unsent_seen, self._taken_at = self.unsent_bytes, self._listener.now()
+        self._listener.fell_behind(self, self._unsent_seen)
 
     def resume_writing(self) -> None:
         self._writing_paused = False
+        self._listener.caught_up(self)
         self.last_activity = self._listener.now()
         self._schedule_advance()
 
@@ -136,6 +161,7 @@ class ServerConnection(asyncio.Protocol):
         """End the connection; what it sent was wrong in a way that has no reply."""
         if self._transport is not None:
             log.info("closing the connection from %s on %s: %s", self.peer, self._listener.name, reason)
+            self._drop_collected()
             self._transport.abort()
 
     def close_after_sending(self) -> None:
@@ -151,6 +177,28 @@ class ServerConnection(asyncio.Protocol):
     @property
     def unsent_bytes(self) -> int:
         return self._transport.get_write_buffer_size() if self._transport is not None else 0
+
+    @property
+    def collected_bytes(self) -> int:
+        return len(self._frames)
+
+    def stalled_for(self, now: float) -> float:
+        """How long the peer has taken nothing of what is unsent."""
+        untaken = self.unsent_bytes + self._in_kernel()
+        if untaken != self._unsent_seen:
+            self._taken_at = self.last_activity = now
+        self._unsent_seen = untaken
+        return now - self._taken_at
+
+    def _in_kernel(self) -> int:
+        """What the peer has not confirmed of what the kernel took: it takes a megabyte at a time, which a slow peer needs minutes for."""
+        assert self._transport is not None, "asked of those that are open"
+        own = self._transport.get_extra_info("socket")
+        return int.from_bytes(fcntl.ioctl(own.fileno(), termios.TIOCOUTQ, bytes(4)), sys.byteorder)
+
+    def _drop_collected(self) -> None:
+        self._listener.collected(self, -len(self._frames))
+        self._frames.clear()
 
     def _schedule_advance(self) -> None:
         """One request per turn of the loop, so that a peer that sends many at once does not starve the others."""
@@ -172,6 +220,7 @@ class ServerConnection(asyncio.Protocol):
             self.close(str(bad))
             return
         if frame is not None:
+            self._listener.collected(self, -4 - len(frame))
             self.busy = True
             self._listener.handler.frame_received(self, frame)
         if (self._reading_paused and len(self._frames) <= READ_AHEAD_BYTES) or frame is None:
@@ -199,6 +248,16 @@ class Listener:
         self.connections: set[ServerConnection] = set()
         self.expired_connections = 0
         self.refused_connections = 0
+        self.shed_connections = 0
+        """Closed because all together held too much, or because their peers did not take their replies."""
+        self.collected_bytes = 0
+        self.on_room: Callable[[], None] | None = None
+        """Called when peers have taken replies, or are gone."""
+        self.unsent_bytes = 0
+        """Of large replies that peers have not taken yet. The memory of a reply is held until its last byte is sent: so long all of it counts."""
+        self._behind: dict[ServerConnection, int] = {}
+        """Those whose peers had more than UNSENT_REPLY_BYTES to take and have not taken all; the others have little."""
+        self._watch: asyncio.TimerHandle | None = None
         self._server: asyncio.Server | None = None
         self._sweep: asyncio.TimerHandle | None = None
 
@@ -218,8 +277,9 @@ class Listener:
         if self._server is not None:
             self._server.close()
             self._server = None
-        if self._sweep is not None:
-            self._sweep.cancel()
+        for timer in (self._sweep, self._watch):
+            if timer is not None:
+                timer.cancel()
 
     def close(self) -> None:
         self.stop_accepting()
@@ -243,7 +303,57 @@ class Listener:
     def forget(self, connection: ServerConnection) -> None:
         if connection in self.connections:
             self.connections.discard(connection)
+            self.caught_up(connection)
             self.handler.connection_closed(connection)
+
+    # What all connections hold together.
+
+    @property
+    def has_room(self) -> bool:
+        return self.unsent_bytes <= self.limits.max_unsent_bytes
+
+    def collected(self, connection: ServerConnection, more: int) -> None:
+        """`connection` holds so many bytes of requests more."""
+        self.collected_bytes += more
+        while more > 0 and self.collected_bytes > self.limits.max_collected_bytes:
+            largest = max(self.connections, key=lambda one: one.collected_bytes, default=connection)
+            if not largest.collected_bytes:
+                break
+            self._shed(
+                largest,
+                f"unfinished requests of all connections have more than {self.limits.max_collected_bytes} bytes",
+            )
+
+    def fell_behind(self, connection: ServerConnection, unsent: int) -> None:
+        self._behind[connection] = unsent
+        self.unsent_bytes += unsent
+        most = 2 * self.limits.max_unsent_bytes
+        while self.unsent_bytes > most:
+            largest = max(self._behind, key=lambda one: self._behind[one])
+            self._shed(largest, f"replies that nobody takes have more than {most} bytes")
+        if self._watch is None:
+            self._watch = self.loop.call_later(WATCH_SECONDS, self._close_stalled)
+
+    def caught_up(self, connection: ServerConnection) -> None:
+        """The peer has taken everything, or the connection ends."""
+        unsent = self._behind.pop(connection, 0)
+        self.unsent_bytes -= unsent
+        if unsent and self.on_room is not None:
+            self.on_room()
+
+    def _close_stalled(self) -> None:
+        limits, now = self.limits, self.now()
+        patience = limits.stalled_seconds if self.has_room else limits.stalled_seconds_when_full
+        for connection in tuple(self._behind):
+            if (stalled := connection.stalled_for(now)) > patience:
+                left = connection.unsent_bytes
+                self._shed(connection, f"its peer has taken nothing of the last {left} bytes for {stalled:.0f} s")
+        self._watch = self.loop.call_later(WATCH_SECONDS, self._close_stalled) if self._behind else None
+
+    def _shed(self, connection: ServerConnection, why: str) -> None:
+        self.shed_connections += 1
+        self.caught_up(connection)
+        connection.close(why)
 
     @property
     def _bounded(self) -> bool:

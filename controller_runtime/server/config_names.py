@@ -83,6 +83,7 @@ metadata.max.retention.ms long 604800000
 node.id int REQUIRED
 num.partitions int 1
 process.roles list REQUIRED
+queued.max.request.bytes long -1
 socket.connection.setup.timeout.ms long 10000
 socket.listen.backlog.size int 50
 socket.receive.buffer.bytes int 102400
@@ -232,7 +233,6 @@ background.threads int 10
 num.io.threads int 8
 num.network.threads int 3
 num.recovery.threads.per.data.dir int 2
-queued.max.request.bytes long -1
 queued.max.requests int 500
 # records are stored as the producer compressed them
 compression.gzip.level int -1

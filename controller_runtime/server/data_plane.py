@@ -2,14 +2,17 @@
 
 Everything that touches a partition's files runs in that thread, so logs need no locks and the event loop never waits for a disk. A failed
 append or open is reported, never retried: the node decides whether it can go on. Every minute all logs are flushed and
-checkpointed, which bounds what a crash has to recover.
+checkpointed, which bounds what a crash has to recover. What is read for consumers is in memory until they have taken it: so few reads are on their
+way at once, and none begins while consumers have much to take (`attach_room`).
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Final, cast
 
 from controller_runtime.broker.partition import PartitionKey
@@ -34,6 +37,8 @@ from controller_runtime.storage.log_manager import LogManager
 log = logging.getLogger(__name__)
 
 CHECKPOINT_SECONDS: Final = 60.0
+READS_AT_ONCE: Final = 2
+"""Reads that are on their way to the thread, which does one after the other. Each may have 55 MiB (`fetch.max.bytes`)."""
 
 
 class BrokerDataPlane:
@@ -52,6 +57,9 @@ class BrokerDataPlane:
         self._work = PartitionWork(self._manager)
         self._finish_without_reply = finish_without_reply
         self._feed: Callable[[BrokerEvent], None] | None = None
+        self._has_room: Callable[[], bool] = lambda: True
+        self._reads: deque[ReadRecords] = deque()
+        self._reading = 0
         self._timer = self._loop.call_later(CHECKPOINT_SECONDS, self._checkpoint)
 
     @property
@@ -61,6 +69,13 @@ class BrokerDataPlane:
     def attach(self, feed: Callable[[NodeEvent], None]) -> None:
         """The node of a broker takes both kinds of events; the type of `Driver.feed` names the common one."""
         self._feed = cast("Callable[[BrokerEvent], None]", feed)
+
+    def attach_room(self, has_room: Callable[[], bool]) -> None:
+        """`has_room` tells whether what was read may still grow; `room_made` is called when it may again."""
+        self._has_room = has_room
+
+    def room_made(self) -> None:
+        self._read_on()
 
     def perform(self, effect: object) -> bool:
         match effect:
@@ -73,7 +88,8 @@ class BrokerDataPlane:
             case AppendRecords():
                 self._submit(effect.key, lambda: self._work.append(effect), fatal=True)
             case ReadRecords():
-                self._submit(None, lambda: self._work.read(effect), fatal=False)
+                self._reads.append(effect)
+                self._read_on()
             case FindTimestamp():
                 self._submit(None, lambda: self._work.find(effect), fatal=False)
             case _:
@@ -88,13 +104,35 @@ class BrokerDataPlane:
 
     # In the loop.
 
-    def _submit(self, key: PartitionKey | None, work: Callable[[], BrokerEvent | None], *, fatal: bool) -> None:
+    def _read_on(self) -> None:
+        while self._reads and self._reading < READS_AT_ONCE and self._has_room():
+            effect = self._reads.popleft()
+            self._reading += 1
+            self._submit(None, partial(self._work.read, effect), fatal=False, after=self._read_done)
+
+    def _read_done(self) -> None:
+        self._reading -= 1
+        self._read_on()
+
+    def _submit(
+        self,
+        key: PartitionKey | None,
+        work: Callable[[], BrokerEvent | None],
+        *,
+        fatal: bool,
+        after: Callable[[], None] | None = None,
+    ) -> None:
         results: list[BrokerEvent | None] = []
 
         def run() -> None:
             results.append(work())
 
         def done(failure: BaseException | None) -> None:
+            report(failure)
+            if after is not None:
+                after()
+
+        def report(failure: BaseException | None) -> None:
             if failure is not None:
                 self._failed(key, failure, fatal=fatal)
             elif (event := results[0]) is not None and self._feed is not None:

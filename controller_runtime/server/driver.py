@@ -86,6 +86,12 @@ class DataPlane(Protocol):
         """False: not an effect of the data plane."""
         ...
 
+    def attach_room(self, has_room: Callable[[], bool]) -> None:
+        """Nothing is read for consumers while `has_room` says no; see `room_made`."""
+        ...
+
+    def room_made(self) -> None: ...
+
 
 @dataclass(frozen=True, slots=True)
 class Clock:

@@ -27,7 +27,7 @@ from controller_runtime.protocol.api_keys import Role
 from controller_runtime.protocol.errors import ProtocolError
 from controller_runtime.server.assembly import Disk, jitter, open_disk
 from controller_runtime.server.config import ServerConfig
-from controller_runtime.server.driver import Clock, Driver
+from controller_runtime.server.driver import Clock, DataPlane, Driver
 from controller_runtime.server.requests import Requests
 from controller_runtime.storage.errors import StorageError
 from controller_runtime.values import replace
@@ -125,6 +125,8 @@ class _Process:
             step_requests=node.step_requests,
         )
         node.attach(driver.feed)
+        if node.data_plane is not None:
+            self._share_room(node.data_plane)
         requests.attach(driver.feed)
         driver.start()
         for event in pending:
@@ -150,6 +152,12 @@ class _Process:
             log.info("listening on %s, advertised as %s", replace(one, port=port), advertised[one.name])
         return advertised
 
+    def _share_room(self, data_plane: DataPlane) -> None:
+        """What consumers have not taken yet bounds what is read for them."""
+        data_plane.attach_room(lambda: all(listener.has_room for listener in self._listeners))
+        for listener in self._listeners:
+            listener.on_room = data_plane.room_made
+
     def _build(self, advertised: Mapping[str, Endpoint], now: Instant, requests: Requests) -> RunningNode:
         from controller_runtime.server import running
 
@@ -165,7 +173,14 @@ class _Process:
             backlog=settings.integer("socket.listen.backlog.size"),
             receive_buffer_bytes=_stated(self._config, "socket.receive.buffer.bytes"),
             send_buffer_bytes=_stated(self._config, "socket.send.buffer.bytes"),
+            max_collected_bytes=self._max_collected_bytes(),
         )
+
+    def _max_collected_bytes(self) -> int:
+        """A bound of ours where the file sets none (Kafka: -1, none at all); never less than one request may have."""
+        settings = self._config.settings
+        stated, largest = settings.integer("queued.max.request.bytes"), settings.integer("socket.request.max.bytes")
+        return max(stated, largest) if stated > 0 else max(ListenerLimits().max_collected_bytes, 2 * largest)
 
     def _client_options(self) -> ClientOptions:
         settings = self._config.settings

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import socket
+from collections.abc import Callable
 
 import pytest
 
@@ -196,3 +198,126 @@ async def test_a_port_in_use_is_named() -> None:
     with pytest.raises(OSError, match=f"cannot listen on 127.0.0.1:{port}"):
         await Listener("OTHER", Echo(), ListenerLimits()).open("127.0.0.1", port)
     _listener.close()
+
+
+# What all connections hold together.
+
+
+async def eventually(what: str, probe: Callable[[], bool]) -> None:
+    deadline = asyncio.get_running_loop().time() + 60
+    while not probe():
+        assert asyncio.get_running_loop().time() < deadline, what
+        await asyncio.sleep(0.01)
+
+
+async def ended(reader: asyncio.StreamReader) -> None:
+    """Everything that was sent has been read, and the connection is over."""
+    with contextlib.suppress(ConnectionResetError):
+        while await asyncio.wait_for(reader.read(65536), 60):
+            pass
+
+
+def deaf(port: int) -> socket.socket:
+    """A peer that takes as little as the kernel allows."""
+    peer = socket.socket()
+    peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    peer.connect(("127.0.0.1", port))
+    return peer
+
+
+MEBI = 1 << 20
+HALF = MEBI.to_bytes(4, "big")
+"""The beginning of a frame of 1 MiB."""
+
+
+async def test_who_holds_most_of_unfinished_requests_is_closed_when_all_hold_too_much() -> None:
+    echo = Echo()
+    listener, port = await listening(echo, ListenerLimits(max_collected_bytes=2 * MEBI))
+    small = [await asyncio.open_connection("127.0.0.1", port) for _ in range(4)]
+    for _, writer in small:
+        writer.write(HALF + bytes(20_000))
+    await eventually("they are held", lambda: listener.collected_bytes == 4 * 20_004)
+    large, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write((4 * MEBI).to_bytes(4, "big") + bytes(3 * MEBI))
+    await ended(large)
+    await eventually("its bytes are forgotten", lambda: listener.collected_bytes == 4 * 20_004)
+    assert listener.shed_connections == 1
+    for reader, other in small:
+        other.write(bytes(MEBI - 20_000))
+        assert len(await answer(reader)) == MEBI
+        other.close()
+    assert listener.collected_bytes == 0
+    listener.close()
+
+
+async def test_what_was_sent_ahead_is_no_more_counted_when_its_connection_ends() -> None:
+    listener, port = await listening(Echo())
+    _, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(frame_of(b"park") + frame_of(b"more") + HALF)
+    await eventually("the frame behind is held", lambda: listener.collected_bytes == 12)
+    writer.transport.abort()
+    await eventually("nothing is held", lambda: listener.collected_bytes == 0 and not listener.connections)
+    listener.close()
+
+
+async def test_replies_that_nobody_takes_are_bounded_in_all_and_their_peers_given_up() -> None:
+    echo = Echo(times=MEBI)
+    limits = ListenerLimits(max_unsent_bytes=20 * MEBI, stalled_seconds_when_full=0.2)
+    listener, port = await listening(echo, limits)
+    made_room = asyncio.Event()
+    listener.on_room = made_room.set
+    peers = []
+    most = 0
+    for _ in range(8):
+        peers.append(deaf(port))
+        peers[-1].sendall(frame_of(b"eight by"))
+        await eventually("the reply is written", lambda: echo.frames == len(peers))
+        most = max(most, listener.unsent_bytes)
+    assert 20 * MEBI < most <= 40 * MEBI, "the bound is twice the total"
+    await eventually("peers that take nothing are given up", lambda: listener.unsent_bytes <= 20 * MEBI)
+    await asyncio.wait_for(made_room.wait(), 10)
+    assert listener.has_room
+    assert listener.shed_connections >= 5
+    for peer in peers:
+        peer.close()
+    await eventually("nothing is held", lambda: listener.unsent_bytes == 0)
+    listener.close()
+
+
+async def test_a_peer_that_takes_its_reply_little_by_little_gets_all_of_it() -> None:
+    echo = Echo(times=MEBI)
+    limits = ListenerLimits(
+        max_unsent_bytes=8 * MEBI, stalled_seconds=2.5, stalled_seconds_when_full=2.5, max_idle_seconds=3
+    )
+    listener, port = await listening(echo, limits)
+    with deaf(port) as peer:
+        peer.setblocking(False)
+        peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        loop = asyncio.get_running_loop()
+        await loop.sock_sendall(peer, frame_of(b"twelve bytes"))
+        got, begun = 0, loop.time()
+        while got < 12 * MEBI + 4:
+            more = await asyncio.wait_for(loop.sock_recv(peer, 256 * 1024), 60)
+            assert more, f"closed after {got} bytes"
+            got += len(more)
+            if loop.time() - begun < 6:  # longer than any patience; then quickly
+                await asyncio.sleep(0.1)
+        assert not listener.shed_connections
+        await eventually("nothing is held", lambda: listener.unsent_bytes == 0)
+    listener.close()
+
+
+async def test_a_reply_counts_until_its_last_byte_is_taken() -> None:
+    """Its memory is held so long; peers that leave the end of each reply must not hold more than others."""
+    echo = Echo(times=MEBI)
+    listener, port = await listening(echo)
+    with deaf(port) as peer:
+        peer.sendall(frame_of(b"sixteen bytes..."))
+        got = 0
+        while got < 8 * MEBI:
+            got += len(await asyncio.to_thread(peer.recv, 65536))
+        (connection,) = listener.connections
+        assert connection.unsent_bytes < 8 * MEBI
+        assert listener.unsent_bytes > 11 * MEBI
+    await eventually("nothing is held", lambda: listener.unsent_bytes == 0)
+    listener.close()
