@@ -194,6 +194,9 @@ class ClientConnection(asyncio.Protocol):
         except (UnsupportedField, InvalidValue) as error:
             call.finish(CallError(Failure.UNSUPPORTED_VERSION, f"{self._peer}: {error}"))
             return
+        except Exception as error:
+            call.finish(CallError(Failure.UNSUPPORTED_VERSION, f"{self._peer}: {type(error).__name__}"))
+            return
         call.version = version
         call.correlation_id = self._next_correlation_id
         self._unanswered.append(call)
@@ -206,7 +209,12 @@ class ClientConnection(asyncio.Protocol):
         call = self._unanswered[0]
         if correlation_id_of(frame) != call.correlation_id:
             raise BadFrame(f"an answer to another request than {type(call.body).__name__} {call.correlation_id}")
-        response = decode_response(frame, cast(int, type(call.body).KEY), call.version)
+        try:
+            response = decode_response(frame, cast(int, type(call.body).KEY), call.version)
+        except ProtocolError:
+            raise
+        except Exception as error:
+            raise BadFrame(f"{type(error).__name__} while its answer was decoded") from error
         self._unanswered.popleft()
         self._traffic.responses += 1
         call.finish(response.body)

@@ -15,6 +15,8 @@ from controller_runtime.node.broker_effects import BrokerEffect, ReadRecords, Re
 from controller_runtime.node.broker_partitions import LocalPartitions
 from controller_runtime.node.effects import NodeEffect, Respond
 from controller_runtime.node.events import ConnectionId, RequestId, RequestReceived
+from controller_runtime.node.faults import FailedRequests
+from controller_runtime.node.pending import Asker
 from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.protocol.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic
 from controller_runtime.protocol.messages.fetch_response import (
@@ -45,8 +47,9 @@ class _Fetch:
 
 
 class FetchHandler:
-    def __init__(self, partitions: LocalPartitions) -> None:
+    def __init__(self, partitions: LocalPartitions, faults: FailedRequests) -> None:
         self._partitions = partitions
+        self._faults = faults
         self._parked: dict[RequestId, _Fetch] = {}
         self._reading: dict[WorkId, _Fetch] = {}
         self._waiting: dict[PartitionKey, set[RequestId]] = {}
@@ -81,6 +84,12 @@ class FetchHandler:
 
     def on_read(self, event: RecordsRead, now: Instant) -> list[NodeEffect | BrokerEffect]:
         fetch = self._reading.pop(event.work_id)
+        try:
+            return self._answer(fetch, event, now)
+        except Exception as error:
+            return self._fail(fetch, "answered", error)
+
+    def _answer(self, fetch: _Fetch, event: RecordsRead, now: Instant) -> list[NodeEffect | BrokerEffect]:
         total = sum(len(data) for data in event.data if data)
         if total < fetch.request.min_bytes and not fetch.errors and None not in event.data and now < fetch.deadline:
             self._park(fetch)
@@ -110,6 +119,18 @@ class FetchHandler:
     # One attempt.
 
     def _attempt(self, fetch: _Fetch, now: Instant) -> list[NodeEffect | BrokerEffect]:
+        try:
+            return self._read_or_wait(fetch, now)
+        except Exception as error:
+            return self._fail(fetch, "served", error)
+
+    def _fail(self, fetch: _Fetch, doing: str, error: Exception) -> list[NodeEffect | BrokerEffect]:
+        event = fetch.event
+        return [
+            *self._faults.fail(Asker(event.request_id, event.body, None, event.connection.connection_id), doing, error)
+        ]
+
+    def _read_or_wait(self, fetch: _Fetch, now: Instant) -> list[NodeEffect | BrokerEffect]:
         """Read what can be read, answer what cannot be served, or wait."""
         fetch.errors, fetch.waits_for = {}, set()
         slices: list[ReadSlice] = []

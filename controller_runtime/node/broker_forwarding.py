@@ -1,7 +1,11 @@
 """Requests that only the active controller can decide, carried there in an Envelope (KIP-590).
 
-The controller may change while a request is on its way: an answer of 41, a lost connection or a silent controller make the broker ask
-again, until the request's time is up. So a change may be asked for twice; the controller finds the second one already done, as in Kafka.
+The controller may change while a request is on its way: an answer of 41, a controller that is not reached, or one that is lost make the
+broker ask again, until the request's time is up. So a change may be asked for twice; the controller finds the second one already done, as in Kafka.
+
+A connection that ends while requests are on it may have ended because of one of them. Which one is found out: each is tried once more, one at a
+time, on a connection of its own. Who was only there when a leader died is answered then; a request that ends that connection too is answered with
+an error, and goes to no third controller.
 """
 
 from __future__ import annotations
@@ -11,8 +15,10 @@ from typing import Final
 from controller_runtime.controller.refusals import refusal
 from controller_runtime.identifiers import Endpoint, Instant
 from controller_runtime.node.effects import Call, Log, NodeEffect, Respond
-from controller_runtime.node.events import CallFailure, CallId, RequestId, RequestReceived
+from controller_runtime.node.events import CallFailure, CallId, ConnectionId, RequestId, RequestReceived
+from controller_runtime.node.faults import FailedRequests, unknown_error
 from controller_runtime.node.metadata_replica import CallIds
+from controller_runtime.node.pending import Asker
 from controller_runtime.protocol.codec import encode
 from controller_runtime.protocol.errors import ErrorCode, ProtocolError
 from controller_runtime.protocol.framing import decode_response, encode_request
@@ -24,6 +30,10 @@ from controller_runtime.protocol.schema import Message
 from controller_runtime.values import dataclass
 
 CHANNEL: Final = "forwarding"
+SUSPECTS: Final = "forwarding-again"
+"""For a request that was on a connection that ended: nothing else is on this one."""
+MAX_LOSSES: Final = 2
+"""Connections that one request may be on when they end."""
 REQUEST_TIMEOUT_S: Final = 30.0
 _RETRY_S: Final = 0.1
 _CALL_TIMEOUT_MS: Final = 30_000
@@ -37,17 +47,20 @@ class _Forwarded:
     """A request that waits for the controller. Without `request_id` it is the broker's own."""
 
     request_id: RequestId | None
+    connection_id: ConnectionId
     body: Message
     version: int
     envelope: EnvelopeRequest
     deadline: Instant
     not_before: Instant
+    losses: int = 0
 
 
 class Forwarder:
-    def __init__(self, client_id: str, calls: CallIds) -> None:
+    def __init__(self, client_id: str, calls: CallIds, faults: FailedRequests) -> None:
         self._client_id = client_id
         self._calls = calls
+        self._faults = faults
         self._waiting: list[_Forwarded] = []
         self._in_flight: dict[CallId, _Forwarded] = {}
         self._creating: set[str] = set()
@@ -56,11 +69,17 @@ class Forwarder:
         if len(self._waiting) + len(self._in_flight) >= _MAX_WAITING:
             busy = refusal(event.body, ErrorCode.REQUEST_TIMED_OUT, "too many requests wait for the controller")
             return [Respond(event.request_id, busy)]
-        data = encode_request(event.body, event.api_version, event.correlation_id, event.client_id, with_length=False)
+        data = event.frame
+        if data is None:
+            body, version = event.body, event.api_version
+            data = encode_request(body, version, event.correlation_id, event.client_id, with_length=False)
+        sender = event.connection.connection_id
         kind, _, name = event.connection.principal.partition(":")
         envelope = _envelope(data, kind, name, event.connection.peer_address)
         deadline = Instant(now + REQUEST_TIMEOUT_S)
-        self._waiting.append(_Forwarded(event.request_id, event.body, event.api_version, envelope, deadline, now))
+        self._waiting.append(
+            _Forwarded(event.request_id, sender, event.body, event.api_version, envelope, deadline, now)
+        )
         return []
 
     def create_topics(self, names: tuple[str, ...], now: Instant) -> None:
@@ -74,7 +93,7 @@ class Forwarder:
         data = encode_request(body, _CREATE_TOPICS_VERSION, 0, self._client_id, with_length=False)
         envelope = _envelope(data, "User", "ANONYMOUS", b"\x7f\x00\x00\x01")
         deadline = Instant(now + REQUEST_TIMEOUT_S)
-        self._waiting.append(_Forwarded(None, body, _CREATE_TOPICS_VERSION, envelope, deadline, now))
+        self._waiting.append(_Forwarded(None, ConnectionId(0), body, _CREATE_TOPICS_VERSION, envelope, deadline, now))
 
     def owns(self, call_id: CallId) -> bool:
         return call_id in self._in_flight
@@ -82,51 +101,75 @@ class Forwarder:
     def next_deadline(self, *, reachable: bool) -> Instant | None:
         """Without a controller only running out of time is left."""
         if reachable:
-            return min((each.not_before for each in self._waiting), default=None)
+            suspected = any(each.losses for each in self._in_flight.values())
+            return min(
+                (each.deadline if each.losses and suspected else each.not_before for each in self._waiting),
+                default=None,
+            )
         return min((each.deadline for each in self._waiting), default=None)
 
     def poll(self, controller: Endpoint | None, now: Instant) -> list[NodeEffect]:
         """Send what waits; give up what waited too long."""
         out: list[NodeEffect] = []
+        suspected = any(each.losses for each in self._in_flight.values())
         for each in list(self._waiting):
             if now >= each.deadline:
                 self._waiting.remove(each)
-                out += self._answer(each, refusal(each.body, ErrorCode.REQUEST_TIMED_OUT, "no controller answered"))
-            elif controller is not None and now >= each.not_before:
+                out += self._refuse(each, ErrorCode.REQUEST_TIMED_OUT, "no controller answered")
+            elif controller is not None and now >= each.not_before and not (each.losses and suspected):
                 self._waiting.remove(each)
+                suspected = suspected or each.losses > 0
                 call_id = self._calls.next()
                 self._in_flight[call_id] = each
-                out.append(Call(call_id, CHANNEL, controller, each.envelope, _CALL_TIMEOUT_MS))
+                channel = SUSPECTS if each.losses else CHANNEL
+                out.append(Call(call_id, channel, controller, each.envelope, _CALL_TIMEOUT_MS))
         return out
 
     def on_response(self, call_id: CallId, body: Message, now: Instant) -> list[NodeEffect]:
         each = self._in_flight.pop(call_id)
+        try:
+            return self._on_answer(each, body, now)
+        except ProtocolError as error:
+            return self._refuse(each, ErrorCode.UNKNOWN_SERVER_ERROR, str(error))
+        except Exception as error:
+            said = self._faults.count(each.body.KEY, "forwarded", error)
+            return [said, *self._refuse(each, ErrorCode.UNKNOWN_SERVER_ERROR, "its answer cannot be told")]
+
+    def _on_answer(self, each: _Forwarded, body: Message, now: Instant) -> list[NodeEffect]:
         assert isinstance(body, EnvelopeResponse), "an envelope is answered by one"
         if body.error_code == ErrorCode.NOT_CONTROLLER:
             self._again(each, now)
             return []
         if body.error_code != ErrorCode.NONE or body.response_data is None:
-            words = f"the controller refused the envelope with {ErrorCode(body.error_code).name}"
-            return self._answer(each, refusal(each.body, ErrorCode.UNKNOWN_SERVER_ERROR, words))
-        try:
-            key = each.body.KEY
-            assert key is not None, "only requests are forwarded"
-            answer = decode_response(body.response_data, key, each.version).body
-        except ProtocolError as error:
-            return self._answer(each, refusal(each.body, ErrorCode.UNKNOWN_SERVER_ERROR, str(error)))
-        return self._answer(each, answer)
+            words = f"the controller refused the envelope with error {body.error_code}"
+            return self._refuse(each, ErrorCode.UNKNOWN_SERVER_ERROR, words)
+        key = each.body.KEY
+        assert key is not None, "only requests are forwarded"
+        return self._answer(each, decode_response(body.response_data, key, each.version).body)
 
     def on_failure(self, call_id: CallId, why: CallFailure, now: Instant) -> list[NodeEffect]:
         each = self._in_flight.pop(call_id)
+        each.losses += why is CallFailure.DISCONNECTED
         if why in (CallFailure.UNSUPPORTED_VERSION, CallFailure.MALFORMED):
-            words = f"the controller could not be asked: {why.value}"
-            return self._answer(each, refusal(each.body, ErrorCode.UNKNOWN_SERVER_ERROR, words))
+            return self._refuse(each, ErrorCode.UNKNOWN_SERVER_ERROR, f"the controller could not be asked: {why.value}")
+        if each.losses >= MAX_LOSSES:
+            words = f"{each.losses} connections to the controller ended while it was asked"
+            return self._refuse(each, ErrorCode.UNKNOWN_SERVER_ERROR, words)
         self._again(each, now)
         return []
 
     def _again(self, each: _Forwarded, now: Instant) -> None:
         each.not_before = Instant(now + _RETRY_S)
         self._waiting.append(each)
+
+    def _refuse(self, each: _Forwarded, code: ErrorCode, words: str) -> list[NodeEffect]:
+        try:
+            return self._answer(each, refusal(each.body, code, words))
+        except Exception as error:
+            said = self._faults.count(each.body.KEY, "answered", error)
+            if each.request_id is None:
+                return [said]
+            return [said, unknown_error(Asker(each.request_id, each.body, None, each.connection_id))]
 
     def _answer(self, each: _Forwarded, answer: Message) -> list[NodeEffect]:
         if each.request_id is not None:

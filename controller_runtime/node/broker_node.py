@@ -11,7 +11,6 @@ from typing import cast
 
 from controller_runtime.identifiers import Instant, Offset, WallClock
 from controller_runtime.metadata.image import MetadataImage
-from controller_runtime.metadata.replay import ReplayError
 from controller_runtime.node.broker_effects import BrokerEffect, BrokerEvent
 from controller_runtime.node.broker_service import BrokerConfig, BrokerService, Effects
 from controller_runtime.node.damage import DamageWatch
@@ -31,11 +30,11 @@ from controller_runtime.node.events import (
     SnapshotWritten,
     TimePassed,
 )
+from controller_runtime.node.faults import UnreadableLog
 from controller_runtime.node.image_feed import ImageFeed
 from controller_runtime.node.metadata_replica import CallIds, MetadataReplica
 from controller_runtime.node.ports import MetadataLogReader, SnapshotReader
 from controller_runtime.node.snapshots import SnapshotConfig, SnapshotKeeper
-from controller_runtime.protocol.errors import ProtocolError
 from controller_runtime.raft.config import RaftConfig
 from controller_runtime.raft.election_state import ElectionState
 from controller_runtime.raft.voter_set import EMPTY, VoterSet
@@ -106,8 +105,8 @@ class BrokerNode:
         self.meta.begin_step()
         try:
             return self._finish(self._on_event(event, now, wall), now, wall)
-        except (ReplayError, ProtocolError) as error:
-            return [Stop(f"the metadata log cannot be replayed: {error}", fault=True)]
+        except UnreadableLog as unreadable:
+            return [Stop(str(unreadable), fault=True)]
 
     def next_deadline(self) -> Instant | None:
         if self._wants_turn:

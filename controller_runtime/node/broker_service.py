@@ -35,7 +35,9 @@ from controller_runtime.node.broker_produce import ProduceHandler
 from controller_runtime.node.broker_producer_ids import ProducerIds
 from controller_runtime.node.effects import Call, CloseConnection, Log, NodeEffect, Respond, Stop
 from controller_runtime.node.events import CallFailure, CallId, ConnectionId, RequestReceived
+from controller_runtime.node.faults import FailedRequests
 from controller_runtime.node.metadata_replica import CallIds
+from controller_runtime.node.pending import Asker
 from controller_runtime.protocol.api_keys import Role, api
 from controller_runtime.protocol.messages.api_versions_request import ApiVersionsRequest
 from controller_runtime.protocol.messages.broker_heartbeat_response import BrokerHeartbeatResponse
@@ -76,10 +78,11 @@ class BrokerService:
         self.lifecycle = BrokerLifecycle(config.identity, now)
         self.partitions = LocalPartitions(node_id, config.node_configs)
         self._calls = calls
+        self.faults = FailedRequests()
         self._produce = ProduceHandler(self.partitions)
-        self._fetch = FetchHandler(self.partitions)
+        self._fetch = FetchHandler(self.partitions, self.faults)
         self._offsets = OffsetsHandler(self.partitions)
-        self._forwarder = Forwarder(f"broker-{node_id}", calls)
+        self._forwarder = Forwarder(f"broker-{node_id}", calls, self.faults)
         self._producer_ids = ProducerIds(node_id, calls)
         self._directories = DirectoryAssignments(node_id, calls)
         self._beat: CallId | None = None
@@ -161,8 +164,16 @@ class BrokerService:
         return call_id == self._beat or any(other.owns(call_id) for other in others)
 
     def on_response(self, call_id: CallId, body: Message, now: Instant) -> Effects:
+        """An answer that cannot be judged is none: the call has failed."""
         if self._forwarder.owns(call_id):
             return [*self._forwarder.on_response(call_id, body, now)]
+        try:
+            return self._on_answer(call_id, body, now)
+        except Exception as error:
+            failed = self.faults.count(body.KEY, "answered by a peer", error)
+            return [failed, *self.on_failure(call_id, CallFailure.MALFORMED, now)]
+
+    def _on_answer(self, call_id: CallId, body: Message, now: Instant) -> Effects:
         if self._producer_ids.owns(call_id):
             return [*self._producer_ids.on_response(body, now)]
         if self._directories.owns(call_id):
@@ -243,6 +254,13 @@ class BrokerService:
     # Requests.
 
     def on_request(self, event: RequestReceived, now: Instant, wall: WallClock) -> Effects:
+        try:
+            return self._on_request(event, now, wall)
+        except Exception as error:
+            asker = Asker(event.request_id, event.body, None, event.connection.connection_id)
+            return [*self.faults.fail(asker, "served", error)]
+
+    def _on_request(self, event: RequestReceived, now: Instant, wall: WallClock) -> Effects:
         match event.body:
             case ProduceRequest() as produce:
                 return self._produce.on_request(event, produce, wall)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, assert_never
 
 from controller_runtime.controller.decision import RequestContext
-from controller_runtime.controller.refusals import not_controller_message, refusal
+from controller_runtime.controller.refusals import refusal
 from controller_runtime.controller.service import (
     SERVED_BY_ACTIVE,
     SERVED_BY_ANY,
@@ -23,16 +23,17 @@ from controller_runtime.controller.service import (
 from controller_runtime.identifiers import NO_NODE, Instant, NodeId, Offset, WallClock
 from controller_runtime.metadata.features import VersionedRecord
 from controller_runtime.metadata.image import MetadataImage
-from controller_runtime.metadata.replay import ReplayError
 from controller_runtime.node import envelope as envelopes
 from controller_runtime.node.api_versions import api_versions
 from controller_runtime.node.controller_registration import ControllerIdentity, ControllerRegistrar
+from controller_runtime.node.controller_status import ControllerStatus, OperationCounters
 from controller_runtime.node.damage import DamageWatch
 from controller_runtime.node.describe_quorum import describe_quorum
 from controller_runtime.node.effects import CloseConnection, Log, NodeEffect, Respond, Stop
 from controller_runtime.node.election_counts import ElectionCounts
 from controller_runtime.node.events import (
     CallFailed,
+    CallId,
     ConnectionClosed,
     LogFlushed,
     LogScrubbed,
@@ -46,6 +47,7 @@ from controller_runtime.node.events import (
     SnapshotWritten,
     TimePassed,
 )
+from controller_runtime.node.faults import OURS, UnreadableLog, not_controller, place_of
 from controller_runtime.node.image_feed import ImageFeed
 from controller_runtime.node.log_writer import LINGER_S, DecisionTooLarge, LogWriter, check_fits
 from controller_runtime.node.long_decision import LongDecision
@@ -54,12 +56,12 @@ from controller_runtime.node.pending import MAX_PENDING, Asker, Call, PendingRep
 from controller_runtime.node.ports import MetadataLogReader, SnapshotReader
 from controller_runtime.node.snapshots import SnapshotConfig, SnapshotKeeper
 from controller_runtime.protocol.api_keys import ApiKey, Role
-from controller_runtime.protocol.errors import ErrorCode, ProtocolError
+from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.protocol.messages.api_versions_request import ApiVersionsRequest
 from controller_runtime.protocol.messages.api_versions_response import ApiVersionsResponse
-from controller_runtime.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
 from controller_runtime.protocol.messages.describe_quorum_request import DescribeQuorumRequest
 from controller_runtime.protocol.messages.envelope_request import EnvelopeRequest
+from controller_runtime.protocol.messages.request_header import RequestHeader
 from controller_runtime.protocol.schema import Message
 from controller_runtime.raft.config import RaftConfig
 from controller_runtime.raft.election_state import ElectionState
@@ -81,38 +83,6 @@ class NodeConfig:
     static_voters: VoterSet = EMPTY
     snapshots: SnapshotConfig = SnapshotConfig()
     append_linger_s: float = LINGER_S
-
-
-@dataclass(frozen=True, slots=True)
-class ControllerStatus:
-    """For readiness, metrics and tests; a value of one moment."""
-
-    role: str
-    epoch: int
-    leader_id: NodeId | None
-    is_active: bool
-    is_voter: bool
-    high_watermark: Offset
-    log_end_offset: Offset
-    image_offset: Offset
-    pending_replies: int
-    voters: tuple[NodeId, ...]
-
-
-@dataclass(slots=True)
-class OperationCounters:
-    """For metrics: what was asked of the active controller."""
-
-    operations: int = 0
-    """Requests that were decided."""
-    refused_operations: int = 0
-    """Refused because too many wait for their commit."""
-    refused_heartbeats: int = 0
-
-    def refused(self, request: Message, *, overloaded: bool) -> None:
-        if overloaded:
-            self.refused_operations += 1
-            self.refused_heartbeats += isinstance(request, BrokerHeartbeatRequest)
 
 
 class ControllerNode:
@@ -150,6 +120,7 @@ class ControllerNode:
         self._quorum: tuple[NodeId, int] | None = None
         """The leader and the kraft.version as requests of this step are told them."""
         self.counters = OperationCounters()
+        self.faults = self.meta.faults
 
     # What others may know.
 
@@ -219,8 +190,8 @@ class ControllerNode:
         self._begin_step()
         try:
             return self._finish(self._on_event(event, now, wall), now, wall)
-        except (ReplayError, ProtocolError) as error:
-            return [Stop(f"the metadata log cannot be replayed: {error}", fault=True)]
+        except UnreadableLog as unreadable:
+            return [Stop(str(unreadable), fault=True)]
 
     def step_requests(self, requests: Sequence[RequestReceived], now: Instant, wall: WallClock) -> list[NodeEffect]:
         """One step for requests that came at the same moment: decided one after another, written and released together."""
@@ -230,8 +201,8 @@ class ControllerNode:
             for request in requests:
                 out += self._on_request(request, now, wall)
             return self._finish(out, now, wall)
-        except (ReplayError, ProtocolError) as error:
-            return [Stop(f"the metadata log cannot be replayed: {error}", fault=True)]
+        except UnreadableLog as unreadable:
+            return [Stop(str(unreadable), fault=True)]
 
     def next_deadline(self) -> Instant | None:
         if self._wants_turn or self._is_busy:
@@ -255,8 +226,7 @@ class ControllerNode:
                     # What a new voter's node understands may be the last thing that its addition waits for.
                     ahead = self._flush_writer(now, wall) if isinstance(body, ApiVersionsResponse) else []
                     return ahead + self.meta.response(call_id, body, now, wall)
-                self._registrar.on_response(call_id, body, now)
-                return []
+                return self._on_registered(call_id, body, now)
             case CallFailed(call_id, why):
                 if self.meta.owns(call_id):
                     return self.meta.failed(call_id, why, now, wall)
@@ -283,14 +253,36 @@ class ControllerNode:
             case _ as unknown:
                 assert_never(unknown)
 
+    def _on_registered(self, call_id: CallId, body: Message, now: Instant) -> list[NodeEffect]:
+        try:
+            self._registrar.on_response(call_id, body, now)
+        except Exception as error:
+            self._registrar.on_failure(call_id, now)
+            return [self.faults.count(body.KEY, "answered by a peer", error)]
+        return []
+
     # Requests.
 
     def _on_request(self, event: RequestReceived, now: Instant, wall: WallClock) -> list[NodeEffect]:
         if event.api_key in RAFT_KEYS:
-            # Consensus may write control records: decisions that have their offsets go first.
-            self._quorum = None
-            ahead = self._flush_writer(now, wall) if event.api_key in VOTER_KEYS else []
-            return ahead + self.meta.request(event, now, wall)
+            return self._ask_raft(event, now, wall)
+        try:
+            return self._on_call(event, now, wall)
+        except OURS:
+            raise
+        except Exception as error:
+            asker = Asker(event.request_id, event.body, None, event.connection.connection_id)
+            return self.faults.fail(asker, "decided", error)
+
+    def _ask_raft(
+        self, event: RequestReceived, now: Instant, wall: WallClock, envelope: RequestHeader | None = None
+    ) -> list[NodeEffect]:
+        """Consensus may write control records: decisions that have their offsets go first."""
+        self._quorum = None
+        ahead = self._flush_writer(now, wall) if event.api_key in VOTER_KEYS else []
+        return ahead + self.meta.request(event, now, wall, envelope)
+
+    def _on_call(self, event: RequestReceived, now: Instant, wall: WallClock) -> list[NodeEffect]:
         match event.body:
             case ApiVersionsRequest() as request:
                 version = self.meta.replica.voter_history.kraft_version
@@ -301,7 +293,7 @@ class ControllerNode:
             case EnvelopeRequest() as envelope:
                 return self._on_envelope(event, envelope, now, wall)
             case body:
-                asker = Asker(event.request_id, body)
+                asker = Asker(event.request_id, body, None, event.connection.connection_id)
                 call = Call(asker, event.connection, event.api_key, event.api_version, event.connection.principal)
                 return self._serve(call, now, wall)
 
@@ -312,26 +304,25 @@ class ControllerNode:
         if not isinstance(found, envelopes.Unwrapped):
             return [Respond(event.request_id, found)]
         header = found.request.header
-        asker = Asker(event.request_id, found.request.body, header)
+        asker = Asker(event.request_id, found.request.body, header, event.connection.connection_id)
         key, version = header.request_api_key, header.request_api_version
         if key in VOTER_KEYS:
             if not self.meta.replica.is_leader:
                 return [Respond(event.request_id, envelopes.not_controller())]
             forwarded = replace(event, api_key=key, api_version=version, body=found.request.body)
-            return self._flush_writer(now, wall) + self.meta.request(forwarded, now, wall, header)
+            return self._ask_raft(forwarded, now, wall, header)
         return self._serve(Call(asker, event.connection, key, version, found.principal), now, wall)
 
     def _serve(self, call: Call, now: Instant, wall: WallClock) -> list[NodeEffect]:
         asker = call.asker
-        if isinstance(asker.request, DescribeQuorumRequest):
-            seen = self.meta.replica.describe(now)
-            if seen is None and asker.envelope is not None:
-                return [Respond(asker.request_id, envelopes.not_controller())]
-            voters = self.meta.replica.voters
-            return [self._reply(asker, describe_quorum(asker.request, seen, voters, now, wall, call.version))]
-        if call.key in SERVED_BY_ANY:
-            context = self._context(call, self.image_offset, wall)
-            return [self._reply(asker, self._service.handle(self.image, asker.request, context, now).response)]
+        try:
+            answer = self._read(call, now, wall)
+        except OURS:
+            raise
+        except Exception as error:
+            return self.faults.fail(asker, "decided", error)
+        if answer is not None:
+            return [answer]
         if call.key not in SERVED_BY_ACTIVE:
             return [CloseConnection(call.connection.connection_id)]
         writer = self._writer
@@ -343,45 +334,82 @@ class ControllerNode:
             return []
         return self._decide(writer, call, now, wall)
 
+    def _read(self, call: Call, now: Instant, wall: WallClock) -> NodeEffect | None:
+        """The answer to what changes nothing; None to what has to be decided."""
+        asker = call.asker
+        if isinstance(asker.request, DescribeQuorumRequest):
+            seen = self.meta.replica.describe(now)
+            if seen is None and asker.envelope is not None:
+                return Respond(asker.request_id, envelopes.not_controller())
+            voters = self.meta.replica.voters
+            answer = describe_quorum(asker.request, seen, voters, now, wall, call.version)
+            return Respond(asker.request_id, envelopes.told(asker.envelope, answer))
+        if call.key in SERVED_BY_ANY:
+            context = self._context(call, self.image_offset, wall)
+            told = self._service.handle(self.image, asker.request, context, now).response
+            return Respond(asker.request_id, envelopes.told(asker.envelope, told))
+        return None
+
     @property
     def _is_busy(self) -> bool:
         """A decision takes long, or some wait that came meanwhile: nothing may be decided before them."""
         return self._long is not None or bool(self._behind)
 
     def _decide(self, writer: LogWriter, call: Call, now: Instant, wall: WallClock) -> list[NodeEffect]:
-        asker = call.asker
+        """What fails here fails alone: pen and replies are as they were, what consensus wrote meanwhile stays."""
         self.counters.operations += 1
-        if self._service.takes_long(asker.request):
-            base = writer.pause()
+        out: list[NodeEffect] = []
+        waiting = len(self._pending)
+        try:
+            if self._service.takes_long(call.asker.request):
+                self._begin_long(writer, call.asker)
+            else:
+                self._make(writer, call, out, now, wall)
+        except OURS:
+            raise
+        except Exception as error:
+            self._pending.take_back(waiting)
+            out += self._failed(call.asker, error)
+        return out
+
+    def _failed(self, asker: Asker, error: Exception) -> list[NodeEffect]:
+        if not isinstance(error, DecisionTooLarge):
+            return self.faults.fail(asker, "decided", error)
+        answer = refusal(asker.request, ErrorCode.RECORD_LIST_TOO_LARGE, str(error))
+        return [Respond(asker.request_id, envelopes.told(asker.envelope, answer))]
+
+    def _begin_long(self, writer: LogWriter, asker: Asker) -> None:
+        base = writer.pause()
+        try:
             self._long = LongDecision(asker, self._service.plan(base, asker.request), base)
-            return []
+        except BaseException:
+            writer.give_up()
+            raise
+
+    def _make(self, writer: LogWriter, call: Call, out: list[NodeEffect], now: Instant, wall: WallClock) -> None:
+        """Decide, and write: last, when the answer is known to fit and waits for its commit."""
+        asker = call.asker
         self._follow_log(writer)  # A request of the same turn may have changed the voters.
         context = self._context(call, writer.next_offset, wall)
         if call.key == ApiKey.UPDATE_FEATURES:
             fault = self.meta.replica.upgrade_fault(LATEST_KRAFT_VERSION)
             context = replace(context, kraft_upgrade_fault=fault)
         decision = self._service.handle(writer.image, asker.request, context, now)
-        out = self._upgrade(writer, decision.kraft_version, now, wall) if decision.kraft_version is not None else []
-        try:
-            if decision.records:
-                writer.write(decision.records, now, wall, atomic=decision.atomic)
-        except DecisionTooLarge as error:
-            return [*out, self._refuse_too_large(asker, error)]
-        self._pending.add(writer.next_offset, asker, decision.response)
-        return out
+        answer = envelopes.told(asker.envelope, decision.response)
+        if decision.kraft_version is not None:
+            self._upgrade(writer, decision.kraft_version, out, now, wall)
+        self._pending.add(Offset(writer.next_offset + len(decision.records)), asker, answer)
+        if decision.records:
+            writer.write(decision.records, now, wall, atomic=decision.atomic)
 
-    def _refuse_too_large(self, asker: Asker, error: DecisionTooLarge) -> NodeEffect:
-        return self._reply(asker, refusal(asker.request, ErrorCode.RECORD_LIST_TOO_LARGE, str(error)))
-
-    def _upgrade(self, writer: LogWriter, level: int, now: Instant, wall: WallClock) -> list[NodeEffect]:
+    def _upgrade(self, writer: LogWriter, level: int, out: list[NodeEffect], now: Instant, wall: WallClock) -> None:
         """Consensus writes its records; those of the decision get the offsets after them."""
-        ahead = self._flush_writer(now, wall)
+        out += self._flush_writer(now, wall)
         if self.meta.leading is None:  # Writing may be what makes it notice that it leads no more.
-            return ahead
-        out = ahead + self.meta.upgrade_kraft_version(writer.epoch, level, now, wall)
+            return
+        out += self.meta.upgrade_kraft_version(writer.epoch, level, now, wall)
         writer.skip_to(self.meta.end_offset)
         self._quorum = None
-        return out
 
     def _context(self, call: Call, next_offset: Offset, wall: WallClock) -> RequestContext:
         if self._quorum is None:
@@ -390,22 +418,29 @@ class ControllerNode:
         listener = call.connection.listener
         return RequestContext(call.version, next_offset, wall, listener, call.principal, *self._quorum)
 
-    def _reply(self, asker: Asker, response: Message) -> NodeEffect:
-        if asker.envelope is None:
-            return Respond(asker.request_id, response)
-        return Respond(asker.request_id, envelopes.wrap(response, asker.envelope))
-
     def _refuse(self, asker: Asker) -> NodeEffect:
         """This node is not the active controller, or not any more."""
-        if asker.envelope is not None:
-            return Respond(asker.request_id, envelopes.not_controller())
         leader = self.meta.replica.leader_id
-        words = not_controller_message(NO_NODE if leader is None else leader)
-        return Respond(asker.request_id, refusal(asker.request, ErrorCode.NOT_CONTROLLER, words))
+        return not_controller(asker, NO_NODE if leader is None else leader)
 
     # After every event.
 
     def _finish(self, out: list[NodeEffect], now: Instant, wall: WallClock) -> list[NodeEffect]:
+        try:
+            self._work(out, now, wall)
+        except OURS:
+            raise
+        except Exception as error:
+            if self._writer is None:
+                raise
+            out += self._give_up_leading(self._writer, error, now, wall)
+        out += self.damage.poll(now) + self._keep_snapshots(now, wall)
+        if self.meta.ready_to_stop and not self._stopped:
+            self._stopped = True
+            out.append(Stop("shut down"))
+        return out
+
+    def _work(self, out: list[NodeEffect], now: Instant, wall: WallClock) -> None:
         out += self._lead_or_follow(now, wall)
         if self._writer is not None:
             self._follow_log(self._writer)
@@ -416,30 +451,45 @@ class ControllerNode:
         out += self._register(now, wall)
         if self._writer is not None and self.meta.leading is None:
             out += self._lead_or_follow(now, wall)  # Writing may be what makes it notice that it leads no more.
-        out += self.damage.poll(now) + self._keep_snapshots(now, wall)
-        if self.meta.ready_to_stop and not self._stopped:
-            self._stopped = True
-            out.append(Stop("shut down"))
-        return out
+
+    def _give_up_leading(self, writer: LogWriter, error: Exception, now: Instant, wall: WallClock) -> list[NodeEffect]:
+        """The work of the active controller failed, for nobody's request: another one may do better. Nothing uncommitted stays."""
+        said = Log(
+            "error", f"giving up epoch {writer.epoch}, the active controller's own work failed: {place_of(error)}"
+        )
+        return [said, *self.meta.resign(writer.epoch, now, wall), *self._lead_or_follow(now, wall)]
 
     def _go_on(self, writer: LogWriter, now: Instant, wall: WallClock) -> list[NodeEffect]:
         """A piece of the decision that takes long; when it is made, some of what came meanwhile."""
         out: list[NodeEffect] = []
-        if self._long is not None and self._long.advance():
-            done, self._long = self._long, None
-            try:
-                check_fits(done.values)
-            except DecisionTooLarge as error:
-                writer.give_up()
-                return [self._refuse_too_large(done.asker, error)]
-            writer.write_replayed(done.values, done.builder, now, wall)
-            self._pending.add(writer.next_offset, done.asker, done.decision.response)
+        if self._long is not None and self._long_goes_on(writer, self._long, out, now, wall):
             return out
         for _ in range(MAX_WAITING_TOGETHER):
             if self._long is not None or not self._behind or self._writer is not writer:
                 break
             out += self._decide(writer, self._behind.popleft(), now, wall)
         return out
+
+    def _long_goes_on(
+        self, writer: LogWriter, long: LongDecision, out: list[NodeEffect], now: Instant, wall: WallClock
+    ) -> bool:
+        """True when it is made, or failed."""
+        waiting = len(self._pending)
+        try:
+            if not long.advance():
+                return False
+            check_fits(long.values)
+            answer = envelopes.told(long.asker.envelope, long.decision.response)
+            self._pending.add(Offset(writer.next_offset + len(long.values)), long.asker, answer)
+            writer.write_replayed(long.values, long.builder, now, wall)
+        except OURS:
+            raise
+        except Exception as error:
+            self._pending.take_back(waiting)
+            writer.give_up()
+            out += self._failed(long.asker, error)
+        self._long = None
+        return True
 
     def _keep_snapshots(self, now: Instant, wall: WallClock) -> list[NodeEffect]:
         writer, feed = self._writer, self._feed
@@ -528,7 +578,7 @@ class ControllerNode:
             writer.commit(committed)
         if not self._pending:
             return []
-        return [self._reply(each.asker, each.response) for each in self._pending.release(committed)]
+        return [Respond(each.asker.request_id, each.response) for each in self._pending.release(committed)]
 
     def _register(self, now: Instant, wall: WallClock) -> list[NodeEffect]:
         """Tell the active controller who this one is; the active one tells itself."""

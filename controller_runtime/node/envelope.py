@@ -61,5 +61,10 @@ def wrap(response: Message, header: RequestHeader) -> EnvelopeResponse:
     return EnvelopeResponse(response_data=encode_response(response, header, with_length=False))
 
 
+def told(header: RequestHeader | None, response: Message) -> Message:
+    """The answer as it leaves: wrapped, if the request came in an Envelope and had this header there."""
+    return response if header is None else wrap(response, header)
+
+
 def not_controller() -> EnvelopeResponse:
     return EnvelopeResponse(error_code=ErrorCode.NOT_CONTROLLER)

@@ -15,7 +15,7 @@ from typing import NewType
 
 from controller_runtime.identifiers import Endpoint, Offset, OffsetAndEpoch
 from controller_runtime.protocol.schema import Message
-from controller_runtime.values import dataclass
+from controller_runtime.values import dataclass, field
 
 ConnectionId = NewType("ConnectionId", int)
 RequestId = NewType("RequestId", int)
@@ -47,6 +47,8 @@ class RequestReceived:
     client_id: str | None
     body: Message
     correlation_id: int = 0
+    frame: bytes | None = field(default=None, repr=False)
+    """As it came, without its length, if a broker may have to forward it."""
 
 
 @dataclass(frozen=True, slots=True)

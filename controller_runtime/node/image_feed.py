@@ -2,7 +2,7 @@
 
 `advance` replays a bounded piece and says whether more is waiting, so neither a long log nor a large snapshot blocks the node. A snapshot
 that arrives while the node runs replaces the image as one: until its last record is read, everybody sees the image from before it.
-What is met is what every node of the quorum meets: a record that cannot be replayed is fatal (`ReplayError`, `ProtocolError`), never skipped.
+What is met is what every node of the quorum meets: a record that cannot be replayed is fatal (`UnreadableLog`), never skipped.
 """
 
 from __future__ import annotations
@@ -17,12 +17,14 @@ from controller_runtime.metadata.image import MetadataBuilder, MetadataImage
 from controller_runtime.metadata.records import decode_record
 from controller_runtime.metadata.replay import replay
 from controller_runtime.node.election_counts import ElectionCounts
+from controller_runtime.node.faults import UnreadableLog
 from controller_runtime.node.log_reading import BOOTSTRAP_SNAPSHOT
 from controller_runtime.node.metadata_replica import MetadataReplica
 from controller_runtime.node.ports import SnapshotReader
 from controller_runtime.node.snapshot_content import SnapshotBatches, last_contained_timestamp
 from controller_runtime.protocol.messages.partition_change_record import PartitionChangeRecord
 from controller_runtime.protocol.record_batch import RecordBatch
+from controller_runtime.storage.errors import StorageError
 
 PIECE_BYTES: Final = 128 << 10
 """How much of the log is replayed at once; a batch is the least."""
@@ -107,7 +109,15 @@ class ImageFeed:
             self._replace(loading)
 
     def advance(self) -> bool:
-        """Replay what is committed, up to a bound. True if more is waiting."""
+        """Replay what is committed, up to a bound. True if more is waiting. Raises UnreadableLog."""
+        try:
+            return self._advance()
+        except (StorageError, OSError):
+            raise
+        except Exception as error:
+            raise UnreadableLog(f"the metadata log cannot be replayed: {error}") from error
+
+    def _advance(self) -> bool:
         arrived = self._meta.arrived_snapshot
         if arrived is not None:
             self._meta.arrived_snapshot = None

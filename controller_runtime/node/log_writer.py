@@ -3,8 +3,8 @@
 A decision is replayed in memory at once and gets its offsets; its records wait for the next batch. A batch is made when nothing written before
 is still uncommitted (so a lone request waits for nobody), when the batch is full, or when the linger ends: under load every
 flush carries all that came meanwhile. Images of uncommitted batch ends are kept until committed, and all dropped with leadership.
-A decision that is replayed elsewhere, in pieces (`long_decision`), is announced by `pause` and comes with `write_replayed`. One that is too large
-for any batch changes nothing: `DecisionTooLarge`.
+A decision that is replayed elsewhere, in pieces (`long_decision`), is announced by `pause` and comes with `write_replayed`.
+Each of these is done wholly or not at all: one that raises, as `DecisionTooLarge` does, leaves offsets, batches and images as they were.
 """
 
 from __future__ import annotations
@@ -16,12 +16,14 @@ from typing import Final
 from controller_runtime.identifiers import Epoch, Instant, Offset, WallClock
 from controller_runtime.metadata.features import VersionedRecord
 from controller_runtime.metadata.image import MetadataBuilder, MetadataImage
-from controller_runtime.metadata.records import encode_record
+from controller_runtime.metadata.records import decode_record, encode_record
 from controller_runtime.metadata.replay import replay
 from controller_runtime.node.election_counts import ElectionCounts
+from controller_runtime.node.faults import UnreadableLog
 from controller_runtime.protocol.messages.partition_change_record import PartitionChangeRecord
 from controller_runtime.protocol.record_batch import encode_values
 from controller_runtime.raft.messages import LogBatch
+from controller_runtime.values import dataclass
 
 MAX_BATCH_BYTES: Final = 512 * 1024
 """Decisions that may lie in two batches do so beyond this, or beyond what one fetch or one segment takes."""
@@ -49,6 +51,23 @@ def check_fits(values: Sequence[bytes]) -> None:
 
 def _size_of(values: Sequence[bytes]) -> int:
     return sum(map(len, values)) + RECORD_OVERHEAD * len(values)
+
+
+@dataclass(frozen=True, slots=True)
+class _Mark:
+    """Where the pen stood before a decision. The list of values only grows until it is replaced, so its length says enough."""
+
+    image: MetadataImage
+    values: list[bytes]
+    count: int
+    size: int
+    base_offset: Offset
+    next_offset: Offset
+    wall: WallClock
+    linger_until: Instant | None
+    done: int
+    images: int
+    is_paused: bool
 
 
 class LogWriter:
@@ -129,18 +148,23 @@ class LogWriter:
         Raises DecisionTooLarge.
         """
         assert not self._is_paused, "a decision that began earlier has not been written yet"
-        values = [encode_record(record, version) for record, version in records]
-        if atomic:
-            check_fits(values)
-            if self._size + _size_of(values) > self._max_batch_bytes:
-                self._close_batch()
-        for (record, _), value in zip(records, values, strict=True):
-            if not atomic and self._size + len(value) + RECORD_OVERHEAD > self._max_batch_bytes:
-                self._close_batch()
-            self._add(value, wall)
-            if type(record) is PartitionChangeRecord:
-                self._elections.about_to_replay(self._open_builder(), record)
-            replay(self._open_builder(), record)
+        mark = self._mark()
+        try:
+            values = [encode_record(record, version) for record, version in records]
+            if atomic:
+                check_fits(values)
+                if self._size + _size_of(values) > self._max_batch_bytes:
+                    self._close_batch()
+            for (record, _), value in zip(records, values, strict=True):
+                if not atomic and self._size + len(value) + RECORD_OVERHEAD > self._max_batch_bytes:
+                    self._close_batch()
+                self._add(value, wall)
+                if type(record) is PartitionChangeRecord:
+                    self._elections.about_to_replay(self._open_builder(), record)
+                replay(self._open_builder(), record)
+        except BaseException:
+            self._go_back(mark)
+            raise
         if self._linger_until is None:
             self._linger_until = Instant(now + self._linger_s)
         return self._next_offset
@@ -159,14 +183,49 @@ class LogWriter:
     def write_replayed(self, values: Sequence[bytes], builder: MetadataBuilder, now: Instant, wall: WallClock) -> None:
         """Queue, as one batch, the decision for which `pause` was called; `builder` is what it made of the image."""
         assert self._is_paused, "nobody has announced it"
+        if values:
+            mark = self._mark()
+            try:
+                for value in values:
+                    self._add(value, wall)
+                self._builder = builder
+                self._close_batch()
+            except BaseException:
+                self._go_back(mark)
+                raise
+            self._linger_until = now
         self._is_paused = False
-        if not values:
-            return
-        for value in values:
-            self._add(value, wall)
-        self._builder = builder
-        self._close_batch()
-        self._linger_until = now
+
+    def _mark(self) -> _Mark:
+        return _Mark(
+            self._image,
+            self._values,
+            len(self._values),
+            self._size,
+            self._base_offset,
+            self._next_offset,
+            self._wall,
+            self._linger_until,
+            len(self._done),
+            len(self._images),
+            self._is_paused,
+        )
+
+    def _go_back(self, mark: _Mark) -> None:
+        """A decision failed. What it left in the open image is not undone: the image is made anew from the records before it."""
+        while len(self._images) > mark.images:
+            self._images.pop()
+        del self._done[mark.done :]
+        del mark.values[mark.count :]
+        self._image, self._values, self._size = mark.image, mark.values, mark.size
+        self._base_offset, self._next_offset, self._wall = mark.base_offset, mark.next_offset, mark.wall
+        self._linger_until, self._is_paused = mark.linger_until, mark.is_paused
+        self._builder = self._image.builder() if self._values else None
+        try:
+            for value in self._values:
+                replay(self._open_builder(), decode_record(value)[0])
+        except Exception as error:
+            raise UnreadableLog(f"what waits for its batch cannot be replayed again: {error}") from error
 
     def _add(self, value: bytes, wall: WallClock) -> None:
         if not self._values:
@@ -192,10 +251,15 @@ class LogWriter:
         if not self._values:
             return
         assert self._builder is not None, "every record was replayed"
-        data = encode_values(self._values, self._base_offset, self.epoch, self._wall)
-        self._done.append(LogBatch(self._base_offset, self._next_offset, self.epoch, data))
-        self._image, self._builder = self._builder.freeze(), None
-        self._images.append((self._next_offset, self._image, self._wall, len(data)))
+        mark = self._mark()
+        try:
+            data = encode_values(self._values, self._base_offset, self.epoch, self._wall)
+            self._done.append(LogBatch(self._base_offset, self._next_offset, self.epoch, data))
+            self._image, self._builder = self._builder.freeze(), None
+            self._images.append((self._next_offset, self._image, self._wall, len(data)))
+        except BaseException:
+            self._go_back(mark)
+            raise
         self._values, self._size = [], 0
 
     def commit(self, committed: Offset) -> None:

@@ -16,8 +16,10 @@ from controller_runtime.node import envelope as envelopes
 from controller_runtime.node import raft_fetch_rpc, raft_rpc, voter_rpc
 from controller_runtime.node.control_batches import encode_control_batch
 from controller_runtime.node.effects import Call, CancelCall, NodeEffect, Respond, Stop
-from controller_runtime.node.events import CallFailure, CallId, RequestId, RequestReceived
+from controller_runtime.node.events import CallFailure, CallId, RequestReceived
+from controller_runtime.node.faults import OURS, FailedRequests, NodeFault
 from controller_runtime.node.log_reading import READ_BYTES, StepLog, recover, snapshot_voters
+from controller_runtime.node.pending import Asker
 from controller_runtime.node.ports import MetadataLogReader, SnapshotReader
 from controller_runtime.node.raft_meter import RaftMeter, request_name
 from controller_runtime.node.raft_rpc import Border
@@ -58,7 +60,7 @@ from controller_runtime.raft.events import (
     UpgradeKRaftVersion,
 )
 from controller_runtime.raft.messages import LogBatch, RaftError
-from controller_runtime.raft.replica import Replica
+from controller_runtime.raft.replica import InputFault, Replica
 from controller_runtime.raft.voter_set import VoterSet
 from controller_runtime.storage.errors import CorruptFile
 from controller_runtime.values import dataclass, replace
@@ -112,10 +114,9 @@ class CallIds:
 class _Waiting:
     """A request that consensus will answer later."""
 
-    request_id: RequestId
+    asker: Asker
     version: int
     listener: str
-    envelope: RequestHeader | None = None
 
 
 class MetadataReplica:
@@ -144,6 +145,7 @@ class MetadataReplica:
         self.ready_to_stop = False
         self.meter = RaftMeter()
         """For metrics: what happened so far."""
+        self.faults = FailedRequests()
         self._cluster_id = cluster_id
         self._log = StepLog(log)
         self._snapshots = snapshots
@@ -183,23 +185,33 @@ class MetadataReplica:
 
     def append(self, epoch: Epoch, batches: list[LogBatch], now: Instant, wall: WallClock) -> list[NodeEffect]:
         """Write as the leader of `epoch`. The batches continue the log and carry its epoch."""
-        for batch in batches:
-            self._append(batch.base_offset, batch.end_offset, batch.data)
-        self.meter.appended(batches[-1].end_offset - batches[0].base_offset, batches[-1].end_offset, now)
+        try:
+            for batch in batches:
+                self._append(batch.base_offset, batch.end_offset, batch.data)
+            self.meter.appended(batches[-1].end_offset - batches[0].base_offset, batches[-1].end_offset, now)
+        except Exception as error:
+            raise NodeFault(f"batches of epoch {epoch} cannot be appended: {error!r}") from error
         return self._step(LeaderAppend(epoch, tuple(batches)), now, wall)
 
     def request(
         self, event: RequestReceived, now: Instant, wall: WallClock, envelope: RequestHeader | None = None
     ) -> list[NodeEffect]:
         """A request with a key of RAFT_KEYS; `envelope` is the header of one that a broker forwarded."""
-        waiting = _Waiting(event.request_id, event.api_version, event.connection.listener, envelope)
-        asked = self._from_wire(event)
-        if isinstance(asked, Message):
-            self.meter.refuse(request_name(asked), ErrorCode(getattr(asked, "error_code", -1) or -1).name)
-            return [_respond(waiting, asked)]
+        asker = Asker(event.request_id, event.body, envelope, event.connection.connection_id)
+        waiting = _Waiting(asker, event.api_version, event.connection.listener)
         token, self._next_token = self._next_token, self._next_token + 1
-        self._waiting[token] = waiting
-        return self._step(RequestArrived(token, asked), now, wall)
+        try:
+            asked = self._from_wire(event)
+            if isinstance(asked, Message):
+                self.meter.refuse(request_name(asked), ErrorCode(getattr(asked, "error_code", -1) or -1).name)
+                return [_respond(asker, asked)]
+            self._waiting[token] = waiting
+            return self._step(RequestArrived(token, asked), now, wall)
+        except OURS:
+            raise
+        except Exception as error:
+            self._waiting.pop(token, None)
+            return self.faults.fail(asker, "judged", error)
 
     def owns(self, call_id: CallId) -> bool:
         return call_id in self._asked
@@ -208,14 +220,18 @@ class MetadataReplica:
         number, asked = self._end_call(call_id)
         try:
             answer = self._answer_from_wire(asked, body)
-        except ProtocolError:
-            self.meter.bad_answer(request_name(body), "malformed")
+            if isinstance(asked, messages.FetchRequest) and isinstance(answer, messages.FetchResponse):
+                self._judge(asked, answer, body)
+            if isinstance(asked, messages.FetchSnapshotRequest) and isinstance(answer, messages.FetchSnapshotResponse):
+                answer = self._checked(asked, answer)
+            return self._step(ResponseArrived(number, answer), now, wall)
+        except OURS:
+            raise
+        except Exception as error:
+            self.meter.bad_answer(type(asked).__name__.removesuffix("Request"), "malformed")
+            if not isinstance(error, ProtocolError):
+                self._out.append(self.faults.count(body.KEY, "answered by a peer", error))
             return self._step(CallEnded(number, Failure.INVALID), now, wall)
-        if isinstance(asked, messages.FetchRequest) and isinstance(answer, messages.FetchResponse):
-            self._judge(asked, answer, body)
-        if isinstance(asked, messages.FetchSnapshotRequest) and isinstance(answer, messages.FetchSnapshotResponse):
-            answer = self._checked(asked, answer)
-        return self._step(ResponseArrived(number, answer), now, wall)
 
     def _judge(self, asked: messages.FetchRequest, answer: messages.FetchResponse, body: Message) -> None:
         """Count what a leader sends and nobody will append."""
@@ -298,8 +314,14 @@ class MetadataReplica:
     # Translation.
 
     def _step(self, event: RaftEvent, now: Instant, wall: WallClock) -> list[NodeEffect]:
-        out = self._translate(self.replica.step(event, now), wall)
-        self.meter.stepped(self.replica, now)
+        """Raises InputFault when nothing has changed yet, and NodeFault when it may have."""
+        try:
+            out = self._translate(self.replica.step(event, now), wall)
+            self.meter.stepped(self.replica, now)
+        except (InputFault, *OURS):
+            raise
+        except Exception as error:
+            raise NodeFault(f"raft failed at {type(event).__name__}: {error!r}") from error
         return out
 
     def _append(self, base: Offset, end: Offset, data: bytes) -> None:
@@ -405,8 +427,15 @@ class MetadataReplica:
             self._out.append(CancelCall(call_id))
 
     def _reply(self, effect: raft.Reply | raft.ReplyRecords | raft.ReplySnapshot) -> None:
-        waiting = self._waiting.pop(effect.token)
-        self._out.append(_respond(waiting, self._reply_body(effect, waiting)))
+        waiting = self._waiting.pop(effect.token, None)
+        if waiting is None:
+            return  # its request failed while it was judged, and was answered then
+        try:
+            self._out.append(_respond(waiting.asker, self._reply_body(effect, waiting)))
+        except OURS:
+            raise
+        except Exception as error:
+            self._out += self.faults.fail(waiting.asker, "answered", error)
 
     def _reply_body(self, effect: raft.Reply | raft.ReplyRecords | raft.ReplySnapshot, waiting: _Waiting) -> Message:
         border = self._border(waiting.listener)
@@ -464,7 +493,5 @@ class MetadataReplica:
         )
 
 
-def _respond(waiting: _Waiting, body: Message) -> NodeEffect:
-    if waiting.envelope is not None:
-        body = envelopes.wrap(body, waiting.envelope)
-    return Respond(waiting.request_id, body)
+def _respond(asker: Asker, body: Message) -> NodeEffect:
+    return Respond(asker.request_id, envelopes.told(asker.envelope, body))

@@ -10,7 +10,7 @@ from collections import deque
 from typing import Final
 
 from controller_runtime.identifiers import Offset
-from controller_runtime.node.events import ConnectionInfo, RequestId
+from controller_runtime.node.events import ConnectionId, ConnectionInfo, RequestId
 from controller_runtime.protocol.messages.request_header import RequestHeader
 from controller_runtime.protocol.schema import Message
 from controller_runtime.values import dataclass
@@ -27,6 +27,8 @@ class Asker:
     request: Message
     envelope: RequestHeader | None = None
     """The header of the request inside an Envelope."""
+    connection_id: ConnectionId = ConnectionId(0)
+    """Ended when not even an error can be told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,7 @@ class PendingReply:
     offset: Offset
     asker: Asker
     response: Message
+    """As it leaves: in its envelope already, so that an answer that cannot be encoded is known before anything is written."""
 
 
 class PendingReplies:
@@ -62,6 +65,11 @@ class PendingReplies:
         """`response` may leave when everything below `offset` is committed."""
         assert not self._waiting or self._waiting[-1].offset <= offset, "replies wait in the order of their offsets"
         self._waiting.append(PendingReply(offset, asker, response))
+
+    def take_back(self, before: int) -> None:
+        """Forget those that were added since there were `before`: what they tell was not written."""
+        while len(self._waiting) > before:
+            self._waiting.pop()
 
     def release(self, committed: Offset) -> list[PendingReply]:
         """Take those that may leave."""

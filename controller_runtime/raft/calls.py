@@ -49,6 +49,11 @@ class Calls:
             self._ready_at[slot] = ready_at
         return call
 
+    def reopen(self, number: int, call: Call) -> None:
+        """Take back `end`: the answer could not be judged."""
+        self.in_flight[number] = call
+        self._busy[call.endpoint, call.lane] = number
+
     def pause(self, endpoint: Endpoint, lane: Lane, ready_at: Instant) -> None:
         self._ready_at[endpoint, lane] = ready_at
 

@@ -314,6 +314,34 @@ class Quorum:
         known = known_endpoint(listeners, self.config.listener)
         return known is not None or (voter is not None and voter.endpoint(self.config.listener) is not None)
 
+    def mark(self) -> tuple[object, ...]:
+        """Equal as long as nothing changed that anybody relies on: roles, votes, the log, the voters, what is committed, who was asked.
+
+        What a role remembers of others (who granted, how far they fetched, when they were heard) is not in it: each is one assignment of
+        something that was really received, and to have noted it without answering is to have lost the answer on its way.
+        """
+        role, log = self.role, self.log
+        of_role: tuple[object, ...] = ()
+        if isinstance(role, Leader):
+            of_role = (role.change, role.high_watermark)
+        elif isinstance(role, Follower) and role.snapshot is not None:
+            of_role = (role.snapshot.snapshot_id, role.snapshot.position, role.snapshot.written)
+        return (
+            role,
+            self.saved,
+            self.high_watermark,
+            log.start_offset,
+            log.end_offset,
+            log.flushed_offset,
+            len(log.epoch_starts),
+            len(self.history.sets),
+            self.history.latest,
+            self.history.kraft_version,
+            self.calls.next_id,
+            self.stop_deadline,
+            of_role,
+        )
+
     # The log.
 
     def note_batch(self, batch: LogBatch) -> None:

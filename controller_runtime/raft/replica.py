@@ -29,7 +29,17 @@ from controller_runtime.raft.calls import Call
 from controller_runtime.raft.config import RaftConfig
 from controller_runtime.raft.counters import Counters
 from controller_runtime.raft.describe import QuorumDescription, ReplicaStatus, describe, status
-from controller_runtime.raft.effects import Fault, Lane, RaftEffect, ReadyToStop, SaveElection
+from controller_runtime.raft.effects import (
+    Fault,
+    Lane,
+    Note,
+    RaftEffect,
+    ReadyToStop,
+    Reply,
+    ReplyRecords,
+    ReplySnapshot,
+    SaveElection,
+)
 from controller_runtime.raft.election_state import ElectionState
 from controller_runtime.raft.events import (
     CallEnded,
@@ -80,12 +90,22 @@ from controller_runtime.raft.roles import Candidate, Follower, Leader, Prospecti
 from controller_runtime.raft.transitions import IllegalTransition
 from controller_runtime.raft.voter_set import Listeners, VoterHistory, VoterSet
 
+_WORDS = (Note, Reply, ReplyRecords, ReplySnapshot)
+"""Effects that only tell something: without them nobody knows more than before."""
 MAX_TURNS = 8
 """A role may lead to the next within one step (a sole voter passes through three); more than this many is a bug."""
 
 
+class InputFault(Exception):
+    """Judging a message of another node raised, and nothing had changed yet: as if it had never come. Its sender may be refused."""
+
+
 class Replica:
-    """The consensus of one node. Not thread-safe; calls nobody."""
+    """The consensus of one node. Not thread-safe; calls nobody.
+
+    What raises while a request or an answer is judged is an `InputFault` as long as `Quorum.mark` is what it was and nothing but the answer
+    was decided; anything else that raises is a fault of the node, which then must not go on.
+    """
 
     def __init__(
         self,
@@ -106,11 +126,29 @@ class Replica:
     def step(self, event: RaftEvent, now: Instant) -> list[RaftEffect]:
         self._q.silence_counts = isinstance(event, Tick)
         try:
-            self._dispatch(event, now)
+            if isinstance(event, RequestArrived | ResponseArrived):
+                self._judge(event, now)
+            else:
+                self._dispatch(event, now)
             return self._finish(now)
         except IllegalTransition as illegal:
             self._q.out.clear()  # Nothing of a step that went wrong may leave.
             return [Fault(str(illegal))]
+
+    def _judge(self, event: RequestArrived | ResponseArrived, now: Instant) -> None:
+        """`_dispatch` for what others say. Raises InputFault if that fails before it has changed anything."""
+        q = self._q
+        before = q.mark()
+        call = q.calls.in_flight.get(event.call) if isinstance(event, ResponseArrived) else None
+        try:
+            self._dispatch(event, now)
+        except Exception as error:
+            if q.mark() != before or not all(isinstance(effect, _WORDS) for effect in q.out):
+                raise
+            q.out.clear()
+            if call is not None and isinstance(event, ResponseArrived):
+                q.calls.reopen(event.call, call)
+            raise InputFault(type(event).__name__) from error
 
     def next_deadline(self) -> Instant | None:
         return self._q.wake_at

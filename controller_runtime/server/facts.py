@@ -8,11 +8,13 @@ from __future__ import annotations
 import asyncio
 import os
 import time
+from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from controller_runtime.identifiers import NO_DIRECTORY, Instant
 from controller_runtime.metadata.image import MetadataImage
+from controller_runtime.node.faults import FailedRequests
 from controller_runtime.node.metadata_replica import MetadataReplica
 from controller_runtime.node.ports import Node
 from controller_runtime.node.snapshots import SnapshotKeeper
@@ -129,6 +131,8 @@ class NodeFacts:
     batch_sizes: Distribution | None = None
     """Records in the batches that a broker replayed."""
     counters: Mapping[str, float] = field(default_factory=dict)
+    failed_requests: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    """By API and by what was being done (see `node.faults`)."""
 
 
 class Observer:
@@ -240,6 +244,14 @@ def controller_facts(node: ControllerNode, observer: Observer) -> ControllerFact
         processing=observer.node.processing.distribution(),
         waiting=observer.node.waiting.distribution(),
     )
+
+
+def failed_requests(*parts: FailedRequests) -> dict[tuple[str, str], int]:
+    """Of all parts of a process."""
+    total: Counter[tuple[str, str]] = Counter()
+    for part in parts:
+        total.update(part.counts)
+    return dict(total)
 
 
 def resident_bytes() -> int:

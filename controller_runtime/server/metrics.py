@@ -61,6 +61,8 @@ def samples(facts: NodeFacts) -> Iterable[Sample]:
     yield from _channel(facts.outgoing)
     yield Sample("process_resident_memory_bytes", facts.resident_bytes)
     yield Sample("process_start_time_seconds", facts.started_at_ms / 1000)
+    for (request, doing), count in sorted({("all", "handled"): 0, **facts.failed_requests}.items()):
+        yield Sample("quorate_failed_requests_total", count, (("request", request), ("while", doing)), "counter")
     for name, value in sorted(facts.counters.items()):
         yield Sample(name, value, kind="counter")
 

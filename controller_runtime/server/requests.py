@@ -1,8 +1,8 @@
 """Frames into request events, and answers into frames.
 
 As in Apache Kafka, a connection that sends what its listener does not serve (an unknown API, a version that does not exist, bytes that do
-not decode) is closed without an answer; only ApiVersions is answered at any version, as v0 with an error. A request is
-remembered until it is answered or its connection ends, so at most one per connection is held.
+not decode) is closed without an answer; only ApiVersions is answered at any version, as v0 with an error. An answer that cannot be
+encoded becomes UNKNOWN_SERVER_ERROR. A request is remembered until it is answered or its connection ends, so at most one per connection is held.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from controller_runtime.node.events import (
     RequestId,
     RequestReceived,
 )
-from controller_runtime.protocol.api_keys import ApiKey, Role
+from controller_runtime.node.faults import FailedRequests, place_of, unknown_answer
+from controller_runtime.protocol.api_keys import ApiKey, Role, api
 from controller_runtime.protocol.errors import ProtocolError
 from controller_runtime.protocol.framing import UnsupportedApiVersion, decode_request, encode_response
 from controller_runtime.protocol.messages.api_versions_request import ApiVersionsRequest
@@ -39,13 +40,14 @@ class Requests:
             listener: {int(key): versions for key, versions in served(role).items()} for listener, role in roles.items()
         }
         self._feed = feed
-        self._waiting: dict[RequestId, tuple[ServerConnection, RequestHeader]] = {}
+        self._waiting: dict[RequestId, tuple[ServerConnection, RequestHeader, Message]] = {}
         self._connections: dict[ConnectionId, ServerConnection] = {}
         self._infos: dict[ServerConnection, ConnectionInfo] = {}
         self._asked: dict[ServerConnection, RequestId] = {}
         self._next_connection = 0
         self._next_request = 0
         self.received = 0
+        self.faults = FailedRequests()
 
     def attach(self, feed: Callable[[NodeEvent], None]) -> None:
         self._feed = feed
@@ -71,12 +73,17 @@ class Requests:
         except ProtocolError as error:
             connection.close(str(error))
             return
+        except Exception as error:
+            log.error("%s", self.faults.count(None, "decoded", error).text)
+            connection.close("its request cannot be decoded")
+            return
         key, version = header.request_api_key, header.request_api_version
         versions = self._served[connection.listener_name].get(key)
         if key != ApiKey.API_VERSIONS and (versions is None or version not in versions):
             connection.close(f"{ApiKey(key).name} v{version} is not served on {connection.listener_name}")
             return
-        self._receive(connection, header, body)
+        forwardable = versions is not None and api(key).is_forwardable
+        self._receive(connection, header, body, frame if forwardable else None)
 
     def connection_closed(self, connection: ServerConnection) -> None:
         connection_id = ConnectionId(connection.connection_id)
@@ -93,14 +100,22 @@ class Requests:
         found = self._waiting.pop(request_id, None)
         if found is None:
             return
-        connection, header = found
+        connection, header, asked = found
         del self._asked[connection]
         try:
             frame = encode_response(body, header)
-        except ProtocolError as error:
+        except Exception as error:
             # One client must not end the node for everybody: what it asked for is done, only the words are missing.
-            log.error("the answer to %s cannot be told: %s", ApiKey(header.request_api_key).name, error)
-            connection.close(str(error))
+            log.error("%s", self.faults.count(header.request_api_key, "answered", error).text)
+            self._say_unknown(connection, header, asked)
+            return
+        connection.reply(frame)
+
+    def _say_unknown(self, connection: ServerConnection, header: RequestHeader, asked: Message) -> None:
+        try:
+            frame = encode_response(unknown_answer(asked), header)
+        except Exception as error:
+            connection.close(f"its answer cannot be told: {place_of(error)}")
             return
         connection.reply(frame)
 
@@ -116,7 +131,7 @@ class Requests:
         if connection is not None:
             connection.close("the node ends it")
 
-    def _receive(self, connection: ServerConnection, header: RequestHeader, body: Message) -> None:
+    def _receive(self, connection: ServerConnection, header: RequestHeader, body: Message, frame: bytes | None) -> None:
         self._next_request += 1
         self.received += 1
         request_id = RequestId(self._next_request)
@@ -127,7 +142,7 @@ class Requests:
             answered_as = RequestHeader(
                 request_api_key=header.request_api_key, request_api_version=0, correlation_id=header.correlation_id
             )
-        self._waiting[request_id] = (connection, answered_as)
+        self._waiting[request_id] = (connection, answered_as, body)
         self._asked[connection] = request_id
         self._feed(
             RequestReceived(
@@ -138,5 +153,6 @@ class Requests:
                 header.client_id,
                 body,
                 header.correlation_id,
+                frame,
             )
         )

@@ -9,11 +9,20 @@ from controller_runtime.identifiers import Endpoint, Instant
 from controller_runtime.network.client_pool import PoolCounts
 from controller_runtime.node.controller_node import ControllerNode
 from controller_runtime.node.events import NodeEvent
+from controller_runtime.node.faults import FailedRequests
 from controller_runtime.node.ports import Node
 from controller_runtime.server.assembly import Disk, build_controller
 from controller_runtime.server.config import ServerConfig
 from controller_runtime.server.driver import DataPlane, StepRequests
-from controller_runtime.server.facts import LogFacts, NodeFacts, Observer, controller_facts, log_facts, resident_bytes
+from controller_runtime.server.facts import (
+    LogFacts,
+    NodeFacts,
+    Observer,
+    controller_facts,
+    failed_requests,
+    log_facts,
+    resident_bytes,
+)
 from controller_runtime.server.health import Readiness
 from controller_runtime.server.requests import Requests
 
@@ -53,7 +62,8 @@ def build(
         from controller_runtime.server.running_broker import RunningBroker
 
         return RunningBroker(config, disk, advertised, now, requests, started_at_ms)
-    return RunningController(config, disk, build_controller(config, disk, advertised, now), started_at_ms)
+    node = build_controller(config, disk, advertised, now)
+    return RunningController(config, disk, node, requests.faults, started_at_ms)
 
 
 class RunningController:
@@ -61,7 +71,11 @@ class RunningController:
 
     data_plane: DataPlane | None = None
 
-    def __init__(self, config: ServerConfig, disk: Disk, node: ControllerNode, started_at_ms: int) -> None:
+    def __init__(
+        self, config: ServerConfig, disk: Disk, node: ControllerNode, faults: FailedRequests, started_at_ms: int
+    ) -> None:
+        """`faults`: of the shell."""
+        self._faults = faults
         self._config = config
         self._disk = disk
         self._controller = node
@@ -99,6 +113,7 @@ class RunningController:
             outgoing=observer.channel.read(outgoing, observer.now()),
             resident_bytes=resident_bytes(),
             started_at_ms=self._started_at_ms,
+            failed_requests=failed_requests(node.faults, self._faults),
         )
 
     def close(self) -> None:

@@ -17,7 +17,15 @@ from controller_runtime.server.broker_assembly import build_broker, build_combin
 from controller_runtime.server.config import ServerConfig
 from controller_runtime.server.data_plane import BrokerDataPlane
 from controller_runtime.server.driver import DataPlane, StepRequests
-from controller_runtime.server.facts import LogFacts, NodeFacts, Observer, controller_facts, log_facts, resident_bytes
+from controller_runtime.server.facts import (
+    LogFacts,
+    NodeFacts,
+    Observer,
+    controller_facts,
+    failed_requests,
+    log_facts,
+    resident_bytes,
+)
 from controller_runtime.server.health import Readiness
 from controller_runtime.server.measuring import Distribution, distribution_of
 from controller_runtime.server.requests import Requests
@@ -41,6 +49,7 @@ class RunningBroker:
         self._config = config
         self._disk = disk
         self._started_at_ms = started_at_ms
+        self._faults = requests.faults
         self._data = BrokerDataPlane(disk.filesystem, log_directories(config, disk), requests.finish_without_reply)
         build = build_combined if config.is_controller else build_broker
         self._broker: BrokerNode | CombinedNode = build(config, disk, advertised, now, self._data.previous_broker_epoch)
@@ -92,6 +101,7 @@ class RunningBroker:
             leaders=service.partitions.leader_count,
             replicas=service.partitions.replica_count,
             batch_sizes=self._batch_sizes(),
+            failed_requests=failed_requests(self._meta.faults, service.faults, self._faults),
         )
 
     def _batch_sizes(self) -> Distribution:

@@ -11,10 +11,11 @@ import pytest
 
 from controller_runtime.network.listener import Listener, ListenerLimits
 from controller_runtime.node.events import ConnectionClosed, NodeEvent, RequestReceived
-from controller_runtime.protocol.api_keys import Role
+from controller_runtime.protocol.api_keys import ApiKey, Role
 from controller_runtime.protocol.framing import decode_response, encode_request
 from controller_runtime.protocol.messages.api_versions_request import ApiVersionsRequest
 from controller_runtime.protocol.messages.api_versions_response import ApiVersionsResponse
+from controller_runtime.protocol.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
 from controller_runtime.protocol.messages.describe_quorum_request import DescribeQuorumRequest
 from controller_runtime.protocol.messages.describe_quorum_response import DescribeQuorumResponse
 from controller_runtime.protocol.schema import Message
@@ -104,15 +105,26 @@ async def test_a_connection_that_ends_is_forgotten_and_its_late_answer_goes_nowh
     stand.requests.close_connection(event.connection.connection_id)
 
 
-async def test_an_answer_that_cannot_be_written_costs_the_connection_and_nothing_else(
+async def test_an_answer_that_cannot_be_written_becomes_an_unknown_error(
     stand: Stand, caplog: pytest.LogCaptureFixture
 ) -> None:
     stand.ask(DescribeQuorumRequest(), 2)
     event = await stand.request()
     stand.requests.respond(event.request_id, DescribeQuorumResponse(error_code=1 << 20))
+    answer = decode_response(await stand.frame(), ApiKey.DESCRIBE_QUORUM, 2)
+    assert (answer.header.correlation_id, answer.body) == (7, DescribeQuorumResponse(error_code=-1, error_message=None))
+    assert stand.requests.faults.counts == {("DescribeQuorum", "answered"): 1}
+    assert "DescribeQuorum: a request failed while it was answered: InvalidValue at " in caplog.text
+
+
+async def test_an_error_that_cannot_be_written_either_costs_the_connection(stand: Stand) -> None:
+    stand.ask(CreateTopicsRequest(), 7)
+    event = await stand.request()
+    # As if the request had been changed since it came: nothing that was decoded has a name that cannot be encoded again.
+    object.__setattr__(event.body, "topics", (CreatableTopic(name=None),))  # type: ignore[arg-type]
+    stand.requests.respond(event.request_id, DescribeQuorumResponse(error_code=1 << 20))
     with pytest.raises((asyncio.IncompleteReadError, ConnectionResetError)):
         await stand.frame()
-    assert "the answer to DESCRIBE_QUORUM cannot be told" in caplog.text
 
 
 async def test_a_connection_can_be_ended_by_the_node(stand: Stand) -> None:

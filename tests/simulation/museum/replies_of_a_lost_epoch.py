@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from controller_runtime.node.controller_node import ControllerNode
-from controller_runtime.node.effects import NodeEffect
+from controller_runtime.node.effects import NodeEffect, Respond
 from controller_runtime.node.log_writer import LogWriter
 
 SOURCE = "class of defect: acknowledged when stepping down"
@@ -16,6 +16,6 @@ def break_it(patch: pytest.MonkeyPatch) -> None:
 
     def deactivate(self: ControllerNode, writer: LogWriter) -> list[NodeEffect]:
         waiting = self._pending.take_all()
-        return [*(self._reply(each.asker, each.response) for each in waiting), *original(self, writer)]
+        return [*(Respond(each.asker.request_id, each.response) for each in waiting), *original(self, writer)]
 
     patch.setattr(ControllerNode, "_deactivate", deactivate)

@@ -48,6 +48,7 @@ from controller_runtime.node.events import (
     SnapshotWritten,
     TimePassed,
 )
+from controller_runtime.node.faults import FAILED
 from controller_runtime.node.snapshot_content import content
 from controller_runtime.node.snapshots import SnapshotConfig
 from controller_runtime.raft.config import RaftConfig
@@ -446,8 +447,11 @@ class Machine:
                 self.world.later(0.01, self.while_up(lambda: self._scrub(max_bytes)))
             case CloseConnection():
                 self.world.violation(f"machine {self.id} closed a connection")
-            case Log():
-                pass
+            case Log(_, text):
+                if (
+                    FAILED in text
+                ):  # an assertion of ours, paid for by a request: nobody here sends what could provoke one
+                    raise AssertionError(f"n{self.id}: {text}")
             case Stop(reason, fault):
                 self.world.stopped(self, reason, fault=fault)
 
