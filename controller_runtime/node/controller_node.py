@@ -179,7 +179,7 @@ class ControllerNode:
     # Driving it.
 
     def start(self, now: Instant, wall: WallClock) -> list[NodeEffect]:
-        self._begin_step()
+        self.meta.begin_step()
         return self._finish(self.meta.start(now, wall), now, wall)
 
     def _begin_step(self) -> None:
@@ -375,8 +375,8 @@ class ControllerNode:
     def _failed(self, asker: Asker, error: Exception) -> list[NodeEffect]:
         if not isinstance(error, DecisionTooLarge):
             return self.faults.fail(asker, "decided", error)
-        answer = refusal(asker.request, ErrorCode.RECORD_LIST_TOO_LARGE, str(error))
-        return [Respond(asker.request_id, envelopes.told(asker.envelope, answer))]
+        refused = refusal(asker.request, ErrorCode.RECORD_LIST_TOO_LARGE, str(error))
+        return [Respond(asker.request_id, envelopes.told(asker.envelope, refused))]
 
     def _begin_long(self, writer: LogWriter, asker: Asker) -> None:
         base = writer.pause()
@@ -576,8 +576,6 @@ class ControllerNode:
         committed = self.meta.high_watermark
         if committed > writer.committed_offset:
             writer.commit(committed)
-        if not self._pending:
-            return []
         return [Respond(each.asker.request_id, each.response) for each in self._pending.release(committed)]
 
     def _register(self, now: Instant, wall: WallClock) -> list[NodeEffect]:
