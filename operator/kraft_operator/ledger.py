@@ -66,6 +66,8 @@ class Entry:
     """The gate was seen open for it: from then on a disk that is empty again has lost something."""
     replaces: str | None = None
     """The directory id that was written off and whose successor this node waits for or has."""
+    host: tuple[str, str] | None = None
+    """Name and UID of the Kubernetes node on which a controller ran last."""
 
     def identity(self, cluster_id: str) -> Identity | None:
         if self.directory_id is None:
@@ -277,6 +279,7 @@ def _entry(entry: Entry) -> dict[str, Any]:
         "grant": json.loads(entry.grant.to_json()) if entry.grant else None,
         "grantUsed": entry.grant_used or None,
         "replaces": entry.replaces,
+        "host": list(entry.host) if entry.host else None,
     }
     return {key: value for key, value in values.items() if value is not None}
 
@@ -402,6 +405,7 @@ def _parsed_entry(values: Mapping[str, Any]) -> Entry:
         grant=Grant.from_json(json.dumps(grant)) if grant else None,
         grant_used=bool(values.get("grantUsed")),
         replaces=values.get("replaces"),
+        host=(_text(host[0]), _text(host[1])) if (host := values.get("host")) else None,
     )
 
 

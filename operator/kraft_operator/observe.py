@@ -31,7 +31,7 @@ from kraft_operator.kube import (
     NotFound,
     Object,
 )
-from kraft_operator.ledger import Ledger, parse
+from kraft_operator.ledger import Entry, Ledger, parse
 from kraft_operator.living import ask_living
 from kraft_operator.observed import Child, Claim, NodeSet, Observed, Pod
 from kraft_operator.operations.operation import Operation, OperationType, parse_operation
@@ -102,6 +102,7 @@ def observe(
         living=_living(cluster, ledger, pods, operations),
         expandable=_expandable(cluster, seen_claims, kube),
         zones=controllers_in(cluster, pods, kube),
+        hosts=_hosts(ledger, pods, kube),
     )
     return Sight(observed, ledger, ledger_object)
 
@@ -196,7 +197,7 @@ def _orphaned_volumes(ledger: Ledger | None, claims: tuple[Claim, ...], kube: Ga
 def _stranded_volumes(
     ledger: Ledger | None, pods: tuple[Pod, ...], claims: tuple[Claim, ...], kube: Gateway
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """Of controllers that are not ready: volumes whose node is lost, and volumes whose node is not Ready."""
+    """Of controllers that are not ready: volumes whose node is lost, and volumes whose node is not Ready. What cannot be read is neither."""
     stranded: dict[str, str] = {}
     unready: dict[str, str] = {}
     well = {pod.node_id for pod in pods if pod.ready and not pod.terminating}
@@ -207,12 +208,43 @@ def _stranded_volumes(
         name = entry.pv_name or next((each.volume for each in claims if each.node_id == entry.node_id), "")
         volume = kube.find(VOLUME, None, name) if name else None
         hosts = volume_facts.hosts_of(volume) if volume is not None else ()
-        nodes = {host: kube.find(NODE, None, host) for host in hosts}
-        if nodes and all(volume_facts.is_lost(node) for node in nodes.values()):
+        nodes = _nodes_of(hosts, entry, kube) if hosts else None
+        if nodes is None:
+            continue
+        if all(map(volume_facts.is_lost, nodes)):
             stranded[name] = ", ".join(hosts)
-        elif nodes and not any(node is not None and volume_facts.is_ready(node) for node in nodes.values()):
+        elif not any(map(volume_facts.is_ready, nodes)):
             unready[name] = ", ".join(hosts)
     return stranded, unready
+
+
+def _nodes_of(hosts: Collection[str], entry: Entry, kube: Gateway) -> list[Object] | None:
+    """The Kubernetes nodes with these hostname labels, and the one that the controller ran on: a label may be changed, a node registered
+    again, and a node's name need not be its hostname. None without the right to look."""
+    try:
+        found = [node for host in hosts for node in kube.list(NODE, None, f"{volume_facts.HOSTNAME}={host}")]
+        ran_on = kube.find(NODE, None, entry.host[0]) if entry.host is not None else None
+    except Forbidden:
+        return None
+    return found if ran_on is None else [*found, ran_on]
+
+
+def _hosts(ledger: Ledger | None, pods: tuple[Pod, ...], kube: Gateway) -> dict[int, tuple[str, str]]:
+    """Name and UID of the Kubernetes nodes on which controllers run, asked once for each place."""
+    found = {}
+    for pod in pods:
+        entry = ledger.entry(pod.node_id) if ledger is not None else None
+        if entry is None or entry.role != Role.CONTROLLER.value or not pod.node or not pod.main_started:
+            continue
+        if pod.terminating or (entry.host is not None and entry.host[0] == pod.node):
+            continue
+        try:
+            node = kube.find(NODE, None, pod.node)
+        except Forbidden:
+            return {}
+        if node is not None:
+            found[pod.node_id] = pod.node, node["metadata"]["uid"]
+    return found
 
 
 def _surplus(cluster: KRaftCluster, ledger: Ledger | None, sets: tuple[NodeSet, ...]) -> bool:

@@ -292,6 +292,9 @@ class Observed:
     """Controllers' node ids to the failure domain of the Kubernetes node where their pod is, where the resource names a label for them: empty
     if that node does not bear it, absent without a pod that is somewhere."""
 
+    hosts: Mapping[int, tuple[str, str]] = field(default_factory=dict)
+    """Controllers' node ids to name and UID of the Kubernetes node on which they run, where the ledger does not say so already."""
+
     def pod(self, node_id: int) -> Pod | None:
         return next((pod for pod in self.pods if pod.node_id == node_id), None)
 

@@ -34,8 +34,12 @@ RIGHTS: Final = (
     ("events.k8s.io", "events", ("create", "patch")),
 )
 """In the namespaces of clusters: API group, resource, verbs."""
-EVERYWHERE: Final = (("", "persistentvolumes"), ("", "nodes"), ("storage.k8s.io", "storageclasses"))
-"""Without a namespace, and only read."""
+EVERYWHERE: Final[tuple[tuple[str, str, tuple[str, ...]], ...]] = (
+    ("", "persistentvolumes", ("get",)),
+    ("", "nodes", ("get", "list")),
+    ("storage.k8s.io", "storageclasses", ("get",)),
+)
+"""Without a namespace."""
 PATIENCE_S: Final = 30.0
 """How long a new operator may take to acquire its Lease."""
 
@@ -60,8 +64,8 @@ def _definitions(kube: Gateway) -> Iterator[str]:
 
 
 def _rights(kube: Gateway, namespaces: Sequence[str]) -> Iterator[str]:
-    for group, resource in EVERYWHERE:
-        yield from _may(kube, None, group, resource, ("get",))
+    for group, resource, verbs in EVERYWHERE:
+        yield from _may(kube, None, group, resource, verbs)
     for namespace in namespaces or (None,):
         for group, resource, verbs in RIGHTS:
             yield from _may(kube, namespace, group, resource, verbs)

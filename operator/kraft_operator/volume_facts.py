@@ -1,7 +1,7 @@
 """Where volumes and Kubernetes nodes stand, from raw objects: pure.
 
-A volume is stranded when it can be used on certain nodes only, and none of them will come back with it: each is gone from the API, or its owner has said with the
-taint `node.kubernetes.io/out-of-service` that it is shut down. A node that is merely not Ready may come back any moment.
+A volume is stranded when it can be used on certain nodes only (named by their hostname label, which is not their name), and none of them will come back with it: each is gone
+from the API, or its owner has said with the taint `node.kubernetes.io/out-of-service` that it is shut down. A node that is merely not Ready may come back any moment.
 """
 
 from __future__ import annotations
@@ -32,10 +32,8 @@ def hosts_of(volume: Object) -> tuple[str, ...]:
     return tuple(found)
 
 
-def is_lost(node: Object | None) -> bool:
-    """Gone from the API, or out of service by its owner's word."""
-    if node is None:
-        return True
+def is_lost(node: Object) -> bool:
+    """Out of service by its owner's word."""
     return any(taint.get("key") == OUT_OF_SERVICE for taint in node["spec"].get("taints") or ())
 
 

@@ -76,6 +76,10 @@ class WorldApi:
     leaving: set[str] = field(default_factory=set)
     """UIDs of claims that go once no pod uses them."""
     racks: dict[str, str] = field(default_factory=dict)
+    hostnames: dict[str, str] = field(default_factory=dict)
+    """Of nodes whose label somebody has changed, by volume."""
+    node_uids: dict[str, str] = field(default_factory=dict)
+    """Of nodes that were registered again, by volume."""
     lease: Object = field(
         default_factory=lambda: {"metadata": {"name": "kraft-operator", "resourceVersion": "1"}, "spec": {}}
     )
@@ -114,7 +118,10 @@ class WorldApi:
         return self.faults.read(f"find {kind.kind}/{name}", look)
 
     def list(self, kind: Kind, namespace: str | None, selector: str = "") -> tuple[Object, ...]:
-        return self.faults.read(f"list {kind.kind}", lambda: tuple(self._all(kind)))
+        def look() -> tuple[Object, ...]:
+            return tuple(self._nodes(selector) if kind is NODE else self._all(kind))
+
+        return self.faults.read(f"list {kind.kind}", look)
 
     def _all(self, kind: Kind) -> Objects:
         if kind is CLUSTER:
@@ -379,7 +386,7 @@ class WorldApi:
                 "labels": {**self._labels(node_id, node_set.role, node_set.pool), "controller-revision-hash": pod.revision},
             },
             "spec": {
-                "nodeName": self._host(self.world.claims[pod.claim].volume),
+                "nodeName": f"machine-{self.world.claims[pod.claim].volume}",
                 "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": pod.claim}}],
             },
             "status": {
@@ -409,12 +416,20 @@ class WorldApi:
         return self._versioned({"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name, "uid": name}, "spec": spec})  # fmt: skip
 
     def _node(self, name: str) -> Object | None:
-        """Each volume is on a Kubernetes node of its own."""
-        gone = self.world.away.get(name.removeprefix("on-"))
-        if gone:
+        """Each volume is on a Kubernetes node of its own, whose name is not its hostname."""
+        volume = name.removeprefix("machine-")
+        gone = self.world.away.get(volume)
+        if gone or volume == name:
             return None
         ready = {"type": "Ready", "status": "True" if gone is None else "Unknown"}
-        return {"metadata": {"name": name, "uid": name}, "spec": {}, "status": {"conditions": [ready]}}
+        labels = {HOSTNAME: self.hostnames.get(volume, self._host(volume))}
+        meta = {"name": name, "uid": self.node_uids.get(volume, name), "labels": labels}
+        return {"metadata": meta, "spec": {}, "status": {"conditions": [ready]}}
+
+    def _nodes(self, selector: str) -> Objects:
+        key, _, value = selector.partition("=")
+        found = (self._node(f"machine-{volume}") for volume in (*self.world.disks, *self.world.away))
+        return [each for each in found if each is not None and each["metadata"]["labels"].get(key) == value]
 
     def _host(self, volume: str) -> str:
         return f"on-{volume}"

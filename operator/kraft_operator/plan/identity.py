@@ -33,6 +33,7 @@ def learn_identities(now: Situation) -> Verdict:
         learned = _with_progress(
             _with_rack(_learned(entry, pod, ledger, now.observed.quorum), now.observed.racks), pod, now.progress
         )
+        learned = replace(learned, host=now.observed.hosts.get(pod.node_id, learned.host))
         ledger = ledger if learned == ledger.entry(pod.node_id) else ledger.with_entry(learned)
         ledger = _without_a_place_never_taken(ledger, learned)
     return Verdict(ledger=ledger)

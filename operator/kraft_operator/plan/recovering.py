@@ -418,7 +418,13 @@ def next_generation(now: Situation, ledger: Ledger, recovery: Recovery, choice: 
             continue
         gone = WrittenOff(entry.node_id, entry.directory_id, None, entry.nonce) if entry.directory_id else None
         fresh = Entry(
-            entry.node_id, entry.role, entry.pool, rack=entry.rack, retired=entry.retired, replaces=entry.directory_id
+            entry.node_id,
+            entry.role,
+            entry.pool,
+            rack=entry.rack,
+            retired=entry.retired,
+            replaces=entry.directory_id,
+            host=entry.host,
         )
         written_off = (*ledger.written_off, *((gone,) if gone is not None else ()))
         ledger = replace(ledger.with_entry(fresh), written_off=written_off)

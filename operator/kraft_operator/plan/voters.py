@@ -241,7 +241,7 @@ def _written_off(ledger: Ledger, entry: Entry) -> Ledger:
     """The node has no disk from here on; its next one gets another directory id."""
     assert entry.directory_id is not None
     gone = WrittenOff(entry.node_id, entry.directory_id, entry.pvc_uid, entry.nonce)
-    fresh = Entry(entry.node_id, entry.role, entry.pool, rack=entry.rack, replaces=entry.directory_id)
+    fresh = Entry(entry.node_id, entry.role, entry.pool, rack=entry.rack, replaces=entry.directory_id, host=entry.host)
     return replace(ledger.with_entry(fresh), written_off=(*ledger.written_off, gone))
 
 

@@ -32,8 +32,7 @@ def test_a_local_volume_is_on_its_hosts_and_a_volume_of_the_network_on_none() ->
     assert hosts_of(volume(on("a"), on("eu-1", key="topology.kubernetes.io/zone"))) == ()
 
 
-def test_a_node_is_lost_when_it_is_deleted_or_taken_out_of_service_and_not_when_it_is_silent() -> None:
-    assert is_lost(None)
+def test_a_node_is_lost_when_it_is_taken_out_of_service_and_not_when_it_is_silent() -> None:
     assert is_lost(node("Unknown", OUT_OF_SERVICE))
     assert not is_lost(node("Unknown", "node.kubernetes.io/unreachable"))
     assert is_ready(node())
