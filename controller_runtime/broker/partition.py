@@ -9,12 +9,12 @@ what was written, so a retry that overtakes its first attempt is still found.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping
 from typing import Final
 
+from controller_runtime.broker.append_rules import AppendRules, Refused
+from controller_runtime.broker.batch_checks import NEWEST_VERSION, Checked, check_batch
 from controller_runtime.identifiers import Uuid
-from controller_runtime.protocol.compression import Compression
-from controller_runtime.protocol.errors import ErrorCode, ProtocolError
+from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.protocol.producer_states import (
     NO_PRODUCER,
     ProducerBatch,
@@ -23,18 +23,18 @@ from controller_runtime.protocol.producer_states import (
     note_batch,
 )
 from controller_runtime.protocol.record_batch import (
+    HEADER_BYTES,
     BatchHeader,
-    RecordBatch,
-    batch_headers,
-    encode_batch,
-    read_header,
+    claimed_header,
+    rebuild,
     restamp,
-    verify_crc,
+    stamp_times,
 )
+from controller_runtime.protocol.record_survey import renumbered
 from controller_runtime.values import dataclass, field
 
 NO_OFFSET: Final = -1
-_MAGIC_POSITION: Final = 16
+NO_EPOCH: Final = -1
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -46,26 +46,6 @@ class PartitionKey:
 
 
 @dataclass(frozen=True, slots=True)
-class AppendRules:
-    """What the topic's configuration says about appends."""
-
-    max_message_bytes: int = 1048588
-    log_append_time: bool = False
-    compression: Compression | None = None
-    """None: as the producer sent it."""
-
-    @classmethod
-    def of(cls, configs: Mapping[str, str]) -> AppendRules:
-        codec = configs.get("compression.type", "producer")
-        named = {"uncompressed": Compression.NONE, **{each.name.lower(): each for each in Compression}}
-        return cls(
-            max_message_bytes=int(configs.get("max.message.bytes", "1048588")),
-            log_append_time=configs.get("message.timestamp.type") == "LogAppendTime",
-            compression=named.get(codec),
-        )
-
-
-@dataclass(frozen=True, slots=True)
 class Appended:
     """The batch goes to `base_offset`; the answer waits until the high watermark reaches `wait_for`."""
 
@@ -74,14 +54,6 @@ class Appended:
     data: bytes
     """What to write; empty for a duplicate, which is already in the log or on its way."""
     log_append_time: int = -1
-
-
-@dataclass(frozen=True, slots=True)
-class Refused:
-    """Why a batch is not taken."""
-
-    error: ErrorCode
-    message: str | None = None
 
 
 @dataclass(slots=True)
@@ -97,67 +69,41 @@ class LedPartition:
     epoch_starts: list[tuple[int, int]] = field(default_factory=list)
     producers: dict[int, ProducerEntry] = field(default_factory=dict)
 
-    def append(self, records: bytes | None, rules: AppendRules, wall: int) -> Appended | Refused:
+    def append(
+        self, records: bytes | None, rules: AppendRules, wall: int, version: int = NEWEST_VERSION
+    ) -> Appended | Refused:
         """Take one batch of a producer, or say why not."""
-        header = self._single_batch(records, rules)
-        if isinstance(header, Refused):
-            return header
-        assert records is not None, "a batch was read from it"
-        found = self._check_sequence(header)
+        checked = check_batch(records or b"", rules, wall, version)
+        if isinstance(checked, Refused):
+            return checked
+        data = self._prepared(checked, rules, wall)
+        if isinstance(data, Refused):
+            return data
+        found = self._check_sequence(checked.header)
         if isinstance(found, Refused):
             return found
         if found is not None:
             return Appended(found.first_offset, found.last_offset + 1, b"")
-        try:
-            data = self._prepared(records, header, rules, wall)
-        except ProtocolError as error:
-            return Refused(ErrorCode.CORRUPT_MESSAGE, str(error))
         base = self.end_offset
-        placed = read_header(data)
+        placed = claimed_header(data)
         note_batch(self.producers, placed)
         self.end_offset = placed.next_offset
         if not self.epoch_starts or self.epoch_starts[-1][0] < self.leader_epoch:
             self.epoch_starts.append((self.leader_epoch, base))
         return Appended(base, self.end_offset, data, wall if rules.log_append_time else -1)
 
-    def _single_batch(self, records: bytes | None, rules: AppendRules) -> BatchHeader | Refused:
-        if not records:
-            return Refused(ErrorCode.INVALID_RECORD, "a produce request carries one batch for each partition")
-        if len(records) > _MAGIC_POSITION and records[_MAGIC_POSITION] < 2:
-            return Refused(ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT, "only record batches of magic 2 are taken")
-        try:
-            headers = list(batch_headers(records))
-            verify_crc(records, headers[0])
-        except ProtocolError as error:
-            return Refused(ErrorCode.CORRUPT_MESSAGE, str(error))
-        header = headers[0]
-        if len(headers) != 1:
-            return Refused(ErrorCode.INVALID_RECORD, f"{len(headers)} batches, one is allowed")
-        if header.size_in_bytes > rules.max_message_bytes:
-            limit = f"the limit is {rules.max_message_bytes}"
-            return Refused(ErrorCode.MESSAGE_TOO_LARGE, f"The record batch has {header.size_in_bytes} bytes, {limit}.")
-        if header.is_control:
-            return Refused(ErrorCode.INVALID_RECORD, "clients do not write control records")
-        if header.record_count <= 0 or header.last_offset_delta != header.record_count - 1:
-            counts = f"{header.record_count} records, last offset delta {header.last_offset_delta}"
-            return Refused(ErrorCode.INVALID_RECORD, f"the batch contradicts itself: {counts}")
-        if header.is_transactional:
-            return Refused(ErrorCode.INVALID_TXN_STATE, "transactions are not supported yet")
-        return header
-
     def _check_sequence(self, header: BatchHeader) -> ProducerBatch | Refused | None:
         """The batch that this one repeats, or why it cannot come now, or None: it is next."""
-        if header.producer_id == NO_PRODUCER:
+        if header.producer_id <= NO_PRODUCER:
             return None
-        if header.producer_epoch < 0 or header.base_sequence < 0:
-            return Refused(ErrorCode.INVALID_RECORD, "an idempotent producer's batch has an epoch and a sequence")
         entry = self.producers.get(header.producer_id)
+        newest = NO_EPOCH if entry is None else entry.epoch
+        if header.producer_epoch < newest:
+            return Refused(ErrorCode.INVALID_PRODUCER_EPOCH, f"epoch {header.producer_epoch}, {newest} is newer")
         if entry is None:
             return None  # Its state may have expired or been deleted with the records: any sequence may follow.
-        if header.producer_epoch < entry.epoch:
-            return Refused(ErrorCode.INVALID_PRODUCER_EPOCH, f"epoch {header.producer_epoch}, {entry.epoch} is newer")
         repeated = entry.duplicate(header.producer_epoch, header.base_sequence, header.last_sequence)
-        if repeated is not None:
+        if repeated is not None or newest == NO_EPOCH:
             return repeated
         newer_epoch = header.producer_epoch > entry.epoch
         expected = 0 if newer_epoch or not entry.batches else next_sequence(entry.last_sequence)
@@ -166,11 +112,22 @@ class LedPartition:
             return Refused(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, f"producer {header.producer_id}: {got}")
         return None
 
-    def _prepared(self, records: bytes, header: BatchHeader, rules: AppendRules, wall: int) -> bytes:
-        """The batch as it goes to the log: offset and epoch set; written anew only if the topic asks for another form."""
-        if rules.log_append_time or (rules.compression is not None and rules.compression != header.compression):
-            records = _rewritten(RecordBatch(header, records), rules, wall)
-        data = bytearray(records)
+    def _prepared(self, checked: Checked, rules: AppendRules, wall: int) -> bytes | Refused:
+        """The batch as it goes to the log: offset, epoch and time set; written anew only if the topic asks for another codec."""
+        header = checked.header
+        if rules.compression is not None and rules.compression is not header.compression:
+            data = bytearray(_rewritten(checked, rules, wall))
+            if len(data) > rules.max_message_bytes:
+                limit = f"the limit is {rules.max_message_bytes}"
+                return Refused(ErrorCode.MESSAGE_TOO_LARGE, f"The record batch became {len(data)} bytes, {limit}.")
+        else:
+            data = bytearray(checked.data)
+            stamp_times(
+                data, header, wall if rules.log_append_time else checked.latest, log_append_time=rules.log_append_time
+            )
+        if len(data) > rules.segment_bytes:
+            limit = f"a segment has {rules.segment_bytes}"
+            return Refused(ErrorCode.RECORD_LIST_TOO_LARGE, f"The record batch has {len(data)} bytes, {limit}.")
         restamp(data, self.end_offset, self.leader_epoch)
         return bytes(data)
 
@@ -202,14 +159,9 @@ class LedPartition:
         return ErrorCode.FENCED_LEADER_EPOCH if known < self.leader_epoch else ErrorCode.UNKNOWN_LEADER_EPOCH
 
 
-def _rewritten(batch: RecordBatch, rules: AppendRules, wall: int) -> bytes:
-    header = batch.header
-    compression = header.compression if rules.compression is None else rules.compression
-    return encode_batch(
-        batch.records,
-        compression=compression,
-        producer_id=header.producer_id,
-        producer_epoch=header.producer_epoch,
-        base_sequence=header.base_sequence,
-        log_append_time=wall if rules.log_append_time else None,
-    )
+def _rewritten(checked: Checked, rules: AppendRules, wall: int) -> bytes:
+    header, plain = checked.header, checked.plain
+    assert rules.compression is not None, "the topic has a codec of its own"
+    start = 0 if plain else HEADER_BYTES
+    records = renumbered(plain or checked.data, start, header.record_count, one_time=header.is_log_append_time)
+    return rebuild(header, records, rules.compression, checked.latest, wall if rules.log_append_time else None)

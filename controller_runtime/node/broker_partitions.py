@@ -1,14 +1,16 @@
 """Which partitions live on this broker, which of them it leads, and what their logs are doing.
 
-The image says what should be here; opening a log takes time, so a partition is served only once it is opened and led. A topic that vanished
-from the image is deleted here; a topic of the same name made later is another one, by its id.
+The image says what should be here; opening a log takes time, so a partition is served only once it is opened and led. A partition with
+more replicas than this one is neither opened nor served: nothing of it is copied to them, so what was acknowledged could be lost. A topic
+that vanished from the image is deleted here; a topic of the same name made later is another one, by its id.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from controller_runtime.broker.partition import AppendRules, LedPartition, PartitionKey
+from controller_runtime.broker.append_rules import AppendRules
+from controller_runtime.broker.partition import LedPartition, PartitionKey
 from controller_runtime.identifiers import ZERO_UUID, NodeId, Uuid
 from controller_runtime.metadata.cluster import MIGRATING, UNASSIGNED
 from controller_runtime.metadata.configs import ConfigsImage
@@ -23,6 +25,7 @@ from controller_runtime.node.broker_effects import (
     PartitionFailed,
     PartitionOpened,
 )
+from controller_runtime.node.effects import Log, NodeEffect
 from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.values import dataclass
 
@@ -32,10 +35,22 @@ class _Local:
     """A replica on this broker. `state` is there once its log is open; it is led while `leads`."""
 
     topic: str
+    partition: Partition
     leads: bool
-    leader_epoch: int
+    asked: bool = False
+    """Its log is open or being opened."""
+    told: bool = False
+    """That it is not served was said."""
     state: LedPartition | None = None
     failure: str | None = None
+
+    @property
+    def is_alone(self) -> bool:
+        return len(self.partition.replicas) == 1
+
+    @property
+    def serves(self) -> bool:
+        return self.leads and self.is_alone
 
 
 class LocalPartitions:
@@ -47,10 +62,10 @@ class LocalPartitions:
         self._rules: dict[str, AppendRules] = {}
         self._rules_of: ConfigsImage | None = None
 
-    def on_image(self, image: MetadataImage) -> list[BrokerEffect]:
+    def on_image(self, image: MetadataImage) -> list[NodeEffect | BrokerEffect]:
         """Open, close and lead what changed since the last image."""
         before, self._image = self._image, image
-        out: list[BrokerEffect] = []
+        out: list[NodeEffect | BrokerEffect] = []
         if image.topics is not before.topics:
             for old, new in image.topics.changes_since(before.topics):
                 if new is None:
@@ -61,7 +76,7 @@ class LocalPartitions:
                         out += self._on_partition(new, index, partition)
         return out
 
-    def _on_partition(self, topic: TopicImage, index: int, partition: Partition) -> list[BrokerEffect]:
+    def _on_partition(self, topic: TopicImage, index: int, partition: Partition) -> list[NodeEffect | BrokerEffect]:
         key = PartitionKey(topic.id, index)
         local = self._local.get(key)
         if self._node_id not in partition.replicas:
@@ -70,17 +85,34 @@ class LocalPartitions:
             del self._local[key]
             return [ClosePartition(key, delete=True)]
         leads = partition.leader == self._node_id
-        if local is not None:
-            local.leads, local.leader_epoch = leads, partition.leader_epoch
-            if local.state is not None:
-                local.state.leader_epoch = partition.leader_epoch
+        if local is None:
+            local = self._local[key] = _Local(topic.name, partition, leads)
+        local.partition, local.leads = partition, leads
+        if local.state is not None:
+            local.state.leader_epoch = partition.leader_epoch
+        if not local.is_alone:
+            return self._not_served(local, index)
+        if local.asked:
             return []
-        self._local[key] = _Local(topic.name, leads, partition.leader_epoch)
+        local.asked, local.told = True, False
         directory = partition.directory(self._node_id)
         known = None if directory in (UNASSIGNED, MIGRATING) else directory
         return [OpenPartition(key, topic.name, known, self._configs(topic.name))]
 
-    def _close_topic(self, topic: TopicImage) -> list[BrokerEffect]:
+    def _not_served(self, local: _Local, index: int) -> list[NodeEffect | BrokerEffect]:
+        if local.told or not local.leads:
+            return []
+        local.told = True
+        where = ", ".join(map(str, local.partition.replicas))
+        return [
+            Log(
+                "error",
+                f"move {local.topic}-{index} to Java brokers or to one replica: its replicas are {where}, "
+                "this broker leads it and copies nothing to the others, so it serves nothing of it",
+            )
+        ]
+
+    def _close_topic(self, topic: TopicImage) -> list[NodeEffect | BrokerEffect]:
         keys = [PartitionKey(topic.id, index) for index in range(topic.partition_count)]
         gone = [key for key in keys if self._local.pop(key, None) is not None]
         return [ClosePartition(key, delete=True) for key in gone]
@@ -92,7 +124,7 @@ class LocalPartitions:
         local.state = LedPartition(
             event.key,
             local.topic,
-            local.leader_epoch,
+            local.partition.leader_epoch,
             event.start_offset,
             event.end_offset,
             event.end_offset,
@@ -112,7 +144,12 @@ class LocalPartitions:
 
     @property
     def leader_count(self) -> int:
-        return sum(local.leads for local in self._local.values())
+        return sum(local.serves for local in self._local.values())
+
+    @property
+    def not_served_count(self) -> int:
+        """Partitions that it should lead and does not serve, because they have more replicas."""
+        return sum(local.leads and not local.is_alone for local in self._local.values())
 
     def written(self, key: PartitionKey, end_offset: int) -> None:
         local = self._local.get(key)
@@ -121,13 +158,27 @@ class LocalPartitions:
 
     def led(self, key: PartitionKey) -> LedPartition | None:
         local = self._local.get(key)
-        return local.state if local is not None and local.leads else None
+        return local.state if local is not None and local.serves else None
 
     def is_opening(self, name: str, topic_id: Uuid, index: int) -> bool:
         """The partition is led here, but its log is still being recovered."""
+        local = self._find_local(name, topic_id, index)
+        return local is not None and local.serves and local.state is None and local.failure is None
+
+    def has_too_few(self, name: str, topic_id: Uuid, index: int) -> bool:
+        """The partition is led here, and fewer replicas are in sync than an acknowledgement by all of them needs.
+
+        As in Kafka no more are asked for than there are.
+        """
+        local = self._find_local(name, topic_id, index)
+        if local is None or not local.leads:
+            return False
+        needed = min(self.rules(local.topic).min_insync_replicas, len(local.partition.replicas))
+        return len(local.partition.isr) < needed
+
+    def _find_local(self, name: str, topic_id: Uuid, index: int) -> _Local | None:
         topic = self._image.topics.named(name) if topic_id == ZERO_UUID else self._image.topics.get(topic_id)
-        local = None if topic is None else self._local.get(PartitionKey(topic.id, index))
-        return local is not None and local.leads and local.state is None and local.failure is None
+        return None if topic is None else self._local.get(PartitionKey(topic.id, index))
 
     def find(self, name: str, topic_id: Uuid, index: int, leader_epoch: int = -1) -> LedPartition | ErrorCode:
         """The led partition that a request means, by topic id if it has one, or why it cannot be served."""
@@ -142,7 +193,7 @@ class LocalPartitions:
         local = self._local.get(PartitionKey(topic.id, index))
         if local is not None and local.failure is not None:
             return ErrorCode.KAFKA_STORAGE_ERROR
-        if local is None or not local.leads or local.state is None:
+        if local is None or not local.serves or local.state is None:
             return ErrorCode.NOT_LEADER_OR_FOLLOWER
         error = local.state.check_epoch(leader_epoch)
         return local.state if error == ErrorCode.NONE else error

@@ -7,7 +7,11 @@ waits for it is answered as not led here: the producer asks for new metadata and
 
 from __future__ import annotations
 
-from controller_runtime.broker.partition import Appended, PartitionKey, Refused
+from typing import Final
+
+from controller_runtime.broker.append_rules import Refused
+from controller_runtime.broker.batch_checks import check_frames, frame_size, is_transactional
+from controller_runtime.broker.partition import Appended, LedPartition, PartitionKey
 from controller_runtime.identifiers import WallClock
 from controller_runtime.node.broker_effects import AppendRecords, BrokerEffect, FinishWithoutReply
 from controller_runtime.node.broker_partitions import LocalPartitions
@@ -20,14 +24,17 @@ from controller_runtime.protocol.messages.produce_request import (
     TopicProduceData,
 )
 from controller_runtime.protocol.messages.produce_response import (
+    BatchIndexAndErrorMessage,
     PartitionProduceResponse,
     ProduceResponse,
     TopicProduceResponse,
 )
 from controller_runtime.values import dataclass
 
-NO_ACKS = 0
-_VALID_ACKS = (-1, 0, 1)
+NO_ACKS: Final = 0
+ALL_ACKS: Final = -1
+_VALID_ACKS: Final = (ALL_ACKS, NO_ACKS, 1)
+_UNKNOWN: Final = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
 
 
 @dataclass(slots=True)
@@ -56,8 +63,11 @@ class ProduceHandler:
     def on_request(
         self, event: RequestReceived, request: ProduceRequest, wall: WallClock
     ) -> list[NodeEffect | BrokerEffect]:
-        if request.acks not in _VALID_ACKS:
-            return [Respond(event.request_id, _refused(request, ErrorCode.INVALID_REQUIRED_ACKS))]
+        fault = _fault(request)
+        if fault is not None:
+            refused = _refused(request, fault)
+            close = CloseConnection(event.connection.connection_id)
+            return [close if request.acks == NO_ACKS else Respond(event.request_id, refused)]
         if self._is_early(request):
             self._early.append((event, request))
             return []
@@ -66,7 +76,7 @@ class ProduceHandler:
         topics = []
         for topic_place, topic in enumerate(request.topic_data):
             answers = [
-                self._append(topic, data, (topic_place, place), wall, out, waits)
+                self._append(event.api_version, request.acks, topic, data, (topic_place, place), wall, out, waits)
                 for place, data in enumerate(topic.partition_data)
             ]
             topics.append(_topic_answer(topic, answers))
@@ -83,6 +93,8 @@ class ProduceHandler:
 
     def _append(
         self,
+        version: int,
+        acks: int,
         topic: TopicProduceData,
         data: PartitionProduceData,
         place: tuple[int, int],
@@ -90,18 +102,12 @@ class ProduceHandler:
         out: list[NodeEffect | BrokerEffect],
         waits: list[_Wait],
     ) -> PartitionProduceResponse:
-        found = self._partitions.find(topic.name, topic.topic_id, data.index)
-        if isinstance(found, ErrorCode):
-            return _error(data.index, found)
-        match found.append(data.records, self._partitions.rules(found.topic), wall):
-            case Refused(error, message):
-                return PartitionProduceResponse(
-                    index=data.index,
-                    error_code=error,
-                    base_offset=-1,
-                    log_start_offset=found.start_offset,
-                    error_message=message,
-                )
+        found = self._find(version, acks, topic, data)
+        if isinstance(found, Refused):
+            return _refusal(data.index, found)
+        match found.append(data.records, self._partitions.rules(found.topic), wall, version):
+            case Refused() as refused:
+                return _refusal(data.index, refused, found.start_offset)
             case Appended(base_offset, wait_for, batches, append_time):
                 waits.append(_Wait(place, found.key, wait_for))
                 if batches:
@@ -112,6 +118,24 @@ class ProduceHandler:
                     log_append_time_ms=append_time,
                     log_start_offset=found.start_offset,
                 )
+
+    def _find(
+        self, version: int, acks: int, topic: TopicProduceData, data: PartitionProduceData
+    ) -> LedPartition | Refused:
+        """In Kafka's order: an unknown partition, bytes that are no batch, acks that mean nothing, and only then who leads."""
+        found = self._partitions.find(topic.name, topic.topic_id, data.index)
+        if found in _UNKNOWN:
+            return Refused(found)
+        if isinstance(found, LedPartition) and acks in _VALID_ACKS:
+            return found  # Its batch is about to be looked at.
+        frames = check_frames(data.records or b"", version)
+        if isinstance(frames, Refused):
+            return frames
+        if acks not in _VALID_ACKS:
+            return Refused(ErrorCode.INVALID_REQUIRED_ACKS)
+        assert isinstance(found, ErrorCode), "a led partition was found"
+        too_few = acks == ALL_ACKS and self._partitions.has_too_few(topic.name, topic.topic_id, data.index)
+        return Refused(ErrorCode.NOT_ENOUGH_REPLICAS if too_few else found)
 
     def _is_early(self, request: ProduceRequest) -> bool:
         return any(
@@ -154,9 +178,24 @@ def _without(response: ProduceResponse, gone: set[tuple[int, int]]) -> ProduceRe
     return ProduceResponse(responses=tuple(topics))
 
 
-def _refused(request: ProduceRequest, error: ErrorCode) -> ProduceResponse:
+def _fault(request: ProduceRequest) -> Refused | None:
+    """What Kafka refuses a whole request for: bytes that it cannot find the first batch in, or a transaction without its name."""
+    for topic in request.topic_data:
+        for data in topic.partition_data:
+            if not data.records:
+                continue
+            size = frame_size(data.records)
+            if isinstance(size, Refused):
+                return size
+            if size is not None and is_transactional(data.records, size):
+                named = request.transactional_id is not None
+                return None if named else Refused(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    return None
+
+
+def _refused(request: ProduceRequest, refused: Refused) -> ProduceResponse:
     topics = [
-        _topic_answer(topic, [_error(data.index, error) for data in topic.partition_data])
+        _topic_answer(topic, [_refusal(data.index, refused) for data in topic.partition_data])
         for topic in request.topic_data
     ]
     return ProduceResponse(responses=tuple(topics))
@@ -166,6 +205,20 @@ def _topic_answer(
     topic: TopicProduceData | TopicProduceResponse, answers: list[PartitionProduceResponse]
 ) -> TopicProduceResponse:
     return TopicProduceResponse(name=topic.name, topic_id=topic.topic_id, partition_responses=tuple(answers))
+
+
+def _refusal(index: int, refused: Refused, start_offset: int = -1) -> PartitionProduceResponse:
+    return PartitionProduceResponse(
+        index=index,
+        error_code=refused.error,
+        base_offset=-1,
+        log_start_offset=start_offset,
+        record_errors=tuple(
+            BatchIndexAndErrorMessage(batch_index=number, batch_index_error_message=why)
+            for number, why in refused.records
+        ),
+        error_message=refused.message,
+    )
 
 
 def _error(index: int, error: ErrorCode) -> PartitionProduceResponse:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import struct
 import zlib
-from enum import IntEnum
-from typing import Final
+from collections.abc import Callable
+from enum import Enum, IntEnum
+from typing import Final, NamedTuple
 
 from controller_runtime.protocol.errors import ProtocolError
 from controller_runtime.protocol.primitives import Invalid, read_uvarint
@@ -23,6 +24,10 @@ ZSTD_WINDOW_BYTES: Final = 1 << 27
 ZSTD_END: Final = bytes(64)
 ZSTD_END_FRAME: Final = bytes.fromhex("28b52ffd20404500001000000100930016")
 READ_BYTES: Final = 1 << 20
+GZIP_MAGIC: Final = b"\x1f\x8b\x08"
+_GZIP_HEADER_BYTES: Final = 10
+LZ4_INDEPENDENT_BLOCKS: Final = 0x20
+"""In the byte behind the magic. Java reads no other frames."""
 
 
 class Compression(IntEnum):
@@ -33,6 +38,23 @@ class Compression(IntEnum):
     SNAPPY = 2
     LZ4 = 3
     ZSTD = 4
+
+
+class Fault(Enum):
+    """Why a codec gave no more than it did."""
+
+    NONE = "no fault"
+    CUT_OFF = "the stream is cut off"
+    CORRUPT = "the stream is corrupt"
+    TOO_LARGE = "more than is allowed"
+
+
+class Unpacked(NamedTuple):
+    """What a codec gave before its end or its first fault."""
+
+    plain: bytes
+    fault: Fault = Fault.NONE
+    reason: str = ""
 
 
 class CorruptCompression(ProtocolError):
@@ -58,13 +80,31 @@ def compress(codec: Compression, data: bytes) -> bytes:
 
 def decompress(codec: Compression, data: bytes, limit: int = DEFAULT_LIMIT) -> bytes:
     """The plain bytes. Raises CorruptCompression, also when they would be more than `limit`."""
-    try:
-        plain = _decompress(codec, data, limit)
-    except (zlib.error, RuntimeError, ValueError, IndexError, struct.error, EOFError) as error:
-        raise CorruptCompression(f"{codec.name.lower()}: {error}") from error
-    if len(plain) > limit:
+    found = unpack(codec, data, limit)
+    if found.fault is Fault.TOO_LARGE:
         raise CorruptCompression(f"{codec.name.lower()}: unpacks to more than {limit} bytes")
-    return plain
+    if found.fault is not Fault.NONE:
+        raise CorruptCompression(f"{codec.name.lower()}: {found.reason}")
+    return found.plain
+
+
+def unpack(codec: Compression, data: bytes, limit: int = DEFAULT_LIMIT) -> Unpacked:
+    """The plain bytes up to the end, the limit or the first fault: as much as Apache Kafka sees of a stream before it fails.
+
+    What follows a stream's end is as in Kafka: of gzip and zstd another stream, of lz4 nothing that is looked at.
+    """
+    parts: list[bytes] = []
+    fault, reason = Fault.NONE, ""
+    try:
+        _UNPACK[codec](data, limit, parts.append)
+    except _TooLarge:
+        fault = Fault.TOO_LARGE
+    except _Cut as error:
+        fault, reason = Fault.CUT_OFF, str(error)
+    except (zlib.error, RuntimeError, ValueError, IndexError, struct.error, EOFError) as error:
+        fault, reason = Fault.CORRUPT, str(error)
+    plain = parts[0] if len(parts) == 1 else b"".join(parts)
+    return Unpacked(plain[:limit], Fault.TOO_LARGE, "") if len(plain) > limit else Unpacked(plain, fault, reason)
 
 
 def _compress_lz4(data: bytes) -> bytes:
@@ -72,20 +112,6 @@ def _compress_lz4(data: bytes) -> bytes:
     import lz4.frame
 
     return bytes(lz4.frame.compress(data, block_size=lz4.frame.BLOCKSIZE_MAX64KB, block_linked=False, store_size=False))
-
-
-def _decompress(codec: Compression, data: bytes, limit: int) -> bytes:
-    match codec:
-        case Compression.NONE:
-            return data
-        case Compression.GZIP:
-            return _decompress_gzip(data, limit)
-        case Compression.SNAPPY:
-            return _decompress_snappy(data, limit)
-        case Compression.LZ4:
-            return _decompress_lz4(data, limit)
-        case Compression.ZSTD:
-            return _decompress_zstd(data, limit)
 
 
 def _compress_snappy(data: bytes) -> bytes:
@@ -98,73 +124,111 @@ def _compress_snappy(data: bytes) -> bytes:
     return b"".join(parts)
 
 
-def _decompress_snappy(data: bytes, limit: int) -> bytes:
-    if not data.startswith(XERIAL_MAGIC):
-        return _snappy_block(data, limit)
-    parts: list[bytes] = []
+class _TooLarge(Exception):
+    """A block says that it holds more than is allowed."""
+
+
+class _Cut(Exception):
+    """A gzip stream ends early: Kafka's answer differs from that to other faults."""
+
+
+_Give = Callable[[bytes], None]
+
+
+def _unpack_none(data: bytes, limit: int, give: _Give) -> None:
+    del limit
+    give(data)
+
+
+def _unpack_snappy(data: bytes, limit: int, give: _Give) -> None:
+    """Xerial's framing, or one block without a frame. Bytes behind the last block that are no block's length are ignored, as by Java."""
+    if not data:
+        raise Invalid("an empty stream")
+    if not data.startswith(XERIAL_MAGIC) or len(data) < len(XERIAL_HEADER):
+        give(_snappy_block(data, limit))
+        return
     position, total = len(XERIAL_HEADER), 0
-    while position < len(data):
+    while len(data) - position >= 4 and total <= limit:
+        if data.startswith(XERIAL_MAGIC[:4], position):
+            position += len(XERIAL_HEADER)
+            continue
         size = struct.unpack_from(">i", data, position)[0]
         position += 4
         if not 0 <= size <= len(data) - position:
             raise Invalid(f"a block of {size} bytes is claimed, {len(data) - position} are left")
-        block = _snappy_block(data[position : position + size], limit - total)
-        parts.append(block)
+        block = _snappy_block(data[position : position + size], limit + 1 - total)
+        give(block)
         position += size
         total += len(block)
-    return b"".join(parts)
 
 
 def _snappy_block(block: bytes, limit: int) -> bytes:
     from cramjam import DecompressionError, snappy
 
     claimed, _ = read_uvarint(block, 0)
-    if claimed > limit:
-        raise Invalid(f"unpacks to {claimed} bytes, {limit} are allowed")
     # A copy element has at least 3 bytes (2 for short ones) and yields at most 64: more cannot be meant honestly.
     if claimed > 64 * len(block):
         raise Invalid(f"{claimed} bytes cannot come of {len(block)}")
+    if claimed > limit:
+        raise _TooLarge
     try:
         return bytes(snappy.decompress_raw(block))
     except DecompressionError as error:
         raise Invalid(str(error)) from error
 
 
-def _decompress_gzip(data: bytes, limit: int) -> bytes:
-    unpacker = zlib.decompressobj(wbits=31)
-    plain = unpacker.decompress(data, limit + 1)
-    if len(plain) <= limit and not unpacker.eof:
-        raise Invalid("the stream is cut off")
-    return plain
+def _unpack_gzip(data: bytes, limit: int, give: _Give) -> None:
+    left = limit + 1
+    while left > 0:
+        unpacker = zlib.decompressobj(wbits=31)
+        plain = unpacker.decompress(data, left)
+        give(plain)
+        left -= len(plain)
+        if left > 0 and not unpacker.eof:
+            raise Invalid("no stream") if len(data) < _GZIP_HEADER_BYTES else _Cut("the stream is cut off")
+        data = unpacker.unused_data
+        if len(data) < _GZIP_HEADER_BYTES or not data.startswith(GZIP_MAGIC):
+            return
 
 
-def _decompress_lz4(data: bytes, limit: int) -> bytes:
+def _unpack_lz4(data: bytes, limit: int, give: _Give) -> None:
     from lz4.frame import LZ4FrameDecompressor
 
+    if len(data) > 4 and not data[4] & LZ4_INDEPENDENT_BLOCKS:
+        raise Invalid("its blocks depend on each other")
     unpacker = LZ4FrameDecompressor()
     plain = bytes(unpacker.decompress(data, max_length=limit + 1))
+    give(plain)
     if len(plain) <= limit and not unpacker.eof:
         raise Invalid("the frame is cut off")
-    return plain
 
 
-def _decompress_zstd(data: bytes, limit: int) -> bytes:
+def _unpack_zstd(data: bytes, limit: int, give: _Give) -> None:
     """The library's reader does not tell a frame that is cut off from one that ends; so a frame of ours must come out behind it."""
     import zstandard
 
-    wanted = limit + 1 + len(ZSTD_END)
-    parts: list[bytes] = []
+    wanted, held = limit + 1 + len(ZSTD_END), b""
+    unpacker = zstandard.ZstdDecompressor(max_window_size=ZSTD_WINDOW_BYTES)
     try:
-        unpacker = zstandard.ZstdDecompressor(max_window_size=ZSTD_WINDOW_BYTES)
         with unpacker.stream_reader(data + ZSTD_END_FRAME, read_across_frames=True) as reader:
             while wanted > 0 and (part := reader.read(min(wanted, READ_BYTES))):
-                parts.append(part)
                 wanted -= len(part)
+                part = held + part
+                give(part[: -len(ZSTD_END)])
+                held = part[-len(ZSTD_END) :]
     except zstandard.ZstdError as error:
         raise Invalid(str(error)) from error
-    plain = b"".join(parts)
-    if len(plain) > limit + len(ZSTD_END):
-        return plain
-    if not data or not plain.endswith(ZSTD_END):
+    if wanted <= 0:
+        give(held)
+    elif held != ZSTD_END:
+        give(held)
         raise Invalid("the frame is cut off")
-    return plain[: -len(ZSTD_END)]
+
+
+_UNPACK: Final = {
+    Compression.NONE: _unpack_none,
+    Compression.GZIP: _unpack_gzip,
+    Compression.SNAPPY: _unpack_snappy,
+    Compression.LZ4: _unpack_lz4,
+    Compression.ZSTD: _unpack_zstd,
+}

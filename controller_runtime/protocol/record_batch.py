@@ -44,6 +44,9 @@ _after_crc: Final = struct.Struct(">hiqqqhii")
 _before_crc: Final = struct.Struct(">qiibI")
 _stamp_offset: Final = struct.Struct(">q")
 _stamp_epoch: Final = struct.Struct(">i")
+_attributes: Final = struct.Struct(">h")
+_crc: Final = struct.Struct(">I")
+_MAX_TIMESTAMP_POSITION: Final = 35
 
 __all__ = ["BatchHeader", "CorruptBatch", "Record", "RecordBatch", "batch_headers", "decode_batches", "encode_batch"]
 
@@ -120,12 +123,17 @@ class BatchHeader(NamedTuple):
         return bool(self.attributes & DELETE_HORIZON_BIT)
 
 
+def claimed_header(data: bytes | bytearray | memoryview, position: int = 0) -> BatchHeader:
+    """What stands in the 61 bytes of a header, believed or not."""
+    return BatchHeader._make((*_header.unpack_from(data, position), position))
+
+
 def read_header(data: bytes | bytearray | memoryview, position: int = 0) -> BatchHeader:
     """The header at a position, with its length checked against the bytes that are there."""
     left = len(data) - position
     if left < HEADER_BYTES:
         raise CorruptBatch(position, f"a batch header needs {HEADER_BYTES} bytes, {left} are left")
-    header = BatchHeader._make((*_header.unpack_from(data, position), position))
+    header = claimed_header(data, position)
     if header.magic != MAGIC:
         raise CorruptBatch(position, f"magic {header.magic} is not {MAGIC}", header.base_offset)
     if header.batch_length < HEADER_BYTES - LENGTH_END:
@@ -285,3 +293,31 @@ def restamp(batch: bytearray, base_offset: int, partition_leader_epoch: int, pos
     """Set offset and epoch of the batch at `position` in place, as a leader does when it appends. The CRC does not cover them."""
     _stamp_offset.pack_into(batch, position, base_offset)
     _stamp_epoch.pack_into(batch, position + LENGTH_END, partition_leader_epoch)
+
+
+def stamp_times(batch: bytearray, header: BatchHeader, latest: int, *, log_append_time: bool) -> None:
+    """Set the largest timestamp and whose time it is, as a leader does; the CRC is made anew only if that changes something."""
+    if header.max_timestamp == latest and header.is_log_append_time == log_append_time:
+        return
+    kept = header.attributes & (COMPRESSION_MASK | TRANSACTIONAL_BIT | CONTROL_BIT | DELETE_HORIZON_BIT)
+    _attributes.pack_into(batch, CRC_START, kept | (TIMESTAMP_TYPE_BIT if log_append_time else 0))
+    _stamp_offset.pack_into(batch, _MAX_TIMESTAMP_POSITION, latest)
+    _crc.pack_into(batch, CRC_START - _crc.size, crc32c(memoryview(batch)[CRC_START:]))
+
+
+def rebuild(
+    header: BatchHeader, records: bytes, compression: Compression, latest: int, append_time: int | None
+) -> bytes:
+    """The batch with these encoded records in another codec. `append_time`: the leader's time, which then is all records'."""
+    base = latest if header.is_log_append_time else header.base_timestamp
+    tail = _after_crc.pack(
+        compression if append_time is None else compression | TIMESTAMP_TYPE_BIT,
+        header.record_count - 1,
+        base,
+        latest if append_time is None else append_time,
+        header.producer_id,
+        header.producer_epoch,
+        header.base_sequence,
+        header.record_count,
+    ) + compress(compression, records)
+    return _before_crc.pack(0, CRC_START - LENGTH_END + len(tail), -1, MAGIC, crc32c(tail)) + tail

@@ -65,6 +65,8 @@ listeners list PLAINTEXT://:9092
 log.dir list /tmp/kafka-logs
 log.dirs list null
 log.index.interval.bytes int 4096
+log.message.timestamp.after.max.ms long 3600000
+log.message.timestamp.before.max.ms long 9223372036854775807
 log.message.timestamp.type string CreateTime
 log.roll.hours int 168
 log.roll.ms long null
@@ -80,6 +82,7 @@ metadata.log.segment.ms long 604800000
 metadata.max.idle.interval.ms int 500
 metadata.max.retention.bytes long 104857600
 metadata.max.retention.ms long 604800000
+min.insync.replicas int 1
 node.id int REQUIRED
 num.partitions int 1
 process.roles list REQUIRED
@@ -113,8 +116,6 @@ log.flush.scheduler.interval.ms long 9223372036854775807
 max.connection.creation.rate int 2147483647
 # the limits on connections would not hold
 max.connections.per.ip.overrides string
-# an acknowledged record would be on fewer replicas than it promises
-min.insync.replicas int 1
 # principals would not be what it makes of them
 principal.builder.class class org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder
 # records kept only in the remote tier would be missing
@@ -394,9 +395,6 @@ log.flush.start.offset.checkpoint.interval.ms int 60000
 replica.high.watermark.checkpoint.interval.ms long 5000
 # indexes grow with their segment
 log.index.size.max.bytes int 10485760
-# record timestamps are kept as the producer set them
-log.message.timestamp.after.max.ms long 3600000
-log.message.timestamp.before.max.ms long 9223372036854775807
 # segments grow as they are written
 log.preallocate boolean false
 # records are not deleted yet

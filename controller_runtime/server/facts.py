@@ -128,6 +128,8 @@ class NodeFacts:
     """BrokerState's number: 0 not running, 1 starting, 2 recovery, 3 running, 6 pending controlled shutdown, 7 shutting down."""
     leaders: int = 0
     replicas: int = 0
+    not_served: int = 0
+    """Partitions that the broker should lead, and does not serve because they have other replicas."""
     batch_sizes: Distribution | None = None
     """Records in the batches that a broker replayed."""
     counters: Mapping[str, float] = field(default_factory=dict)

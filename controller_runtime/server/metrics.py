@@ -200,6 +200,8 @@ def _broker(facts: NodeFacts) -> Iterable[Sample]:
         yield Sample(jmx_name("kafka.server", "KafkaServer", "BrokerState"), facts.broker_state)
     yield Sample(jmx_name("kafka.server", "ReplicaManager", "LeaderCount"), facts.leaders)
     yield Sample(jmx_name("kafka.server", "ReplicaManager", "PartitionCount"), facts.replicas)
+    if facts.is_broker:
+        yield Sample("quorate_broker_replicated_partitions_not_served", facts.not_served)
 
     if facts.batch_sizes is not None:
         yield from _distribution(

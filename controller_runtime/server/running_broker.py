@@ -100,6 +100,7 @@ class RunningBroker:
             broker_state=service.lifecycle.state.value,
             leaders=service.partitions.leader_count,
             replicas=service.partitions.replica_count,
+            not_served=service.partitions.not_served_count,
             batch_sizes=self._batch_sizes(),
             failed_requests=failed_requests(self._meta.faults, service.faults, self._faults),
         )

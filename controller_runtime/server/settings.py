@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from controller_runtime.metadata.topic_configs import InvalidConfig, check_broker_values
 from controller_runtime.server.config_names import (
     ACTED,
     BY_NAME,
@@ -126,9 +127,18 @@ def _same(row: ConfigName, value: str) -> bool:
     return value.lower() == row.default.lower() if row.kind == "boolean" else value == row.default
 
 
+def _topic_fault(row: ConfigName, value: str) -> str | None:
+    """What no topic may have, a broker may not give its topics."""
+    try:
+        check_broker_values({row.name: value})
+    except InvalidConfig as error:
+        return str(error).rpartition(": ")[2]
+    return None
+
+
 def _fault(row: ConfigName, value: str) -> str | None:
     if row.kind in _RANGES:
-        return _integer_fault(row, value)
+        return _integer_fault(row, value) or _topic_fault(row, value)
     if row.kind == "boolean" and value.lower() not in {"true", "false"}:
         return "Expected value to be either true or false"
     if row.kind == "double":

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller_runtime.broker.partition import Appended, AppendRules, LedPartition, PartitionKey, Refused
+from controller_runtime.broker.append_rules import AppendRules, Refused
+from controller_runtime.broker.partition import Appended, LedPartition, PartitionKey
 from controller_runtime.identifiers import Uuid
 from controller_runtime.protocol.compression import Compression
 from controller_runtime.protocol.errors import ErrorCode
@@ -67,9 +68,9 @@ def test_readers_see_only_what_is_written() -> None:
         (None, ErrorCode.INVALID_RECORD),
         (b"", ErrorCode.INVALID_RECORD),
         (batch() + batch(), ErrorCode.INVALID_RECORD),
-        (batch()[:-1], ErrorCode.CORRUPT_MESSAGE),
+        (batch()[:-1], ErrorCode.INVALID_RECORD),
         (batch()[:-1] + b"?", ErrorCode.CORRUPT_MESSAGE),
-        (batch()[:16] + b"\x01" + batch()[17:], ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT),
+        (batch()[:16] + b"\x01" + batch()[17:], ErrorCode.INVALID_RECORD),
         (encode_batch([Record(0, 0, b"\0\0\0\0", b"")], is_control=True), ErrorCode.INVALID_RECORD),
         (encode_batch([Record(0, 0, None, b""), Record(5, 0, None, b"")]), ErrorCode.INVALID_RECORD),
         (encode_batch([Record(0, 0, None, bytes(2 << 20))]), ErrorCode.MESSAGE_TOO_LARGE),

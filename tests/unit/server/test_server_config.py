@@ -98,7 +98,6 @@ def test_a_name_of_kafka_that_is_not_acted_on_is_listed_with_the_reason() -> Non
     [
         ("authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer", "authorizer.class.name"),
         ("super.users=User:admin", "super.users"),
-        ("min.insync.replicas=2", "min.insync.replicas"),
         ("log.flush.interval.ms=1000", "log.flush.interval.ms"),
         ("log.flush.interval.messages=1", "log.flush.interval.messages"),
         ("ssl.keystore.location=/x", "ssl.keystore.location"),
@@ -115,8 +114,17 @@ def test_what_would_weaken_security_or_durability_refuses_to_start(line: str, cu
 
 
 def test_refused_names_are_harmless_at_the_default_of_kafka() -> None:
-    harmless = "min.insync.replicas=1\nlog.flush.interval.messages=9223372036854775807\nssl.client.auth=none\nauthorizer.class.name="
+    harmless = "log.flush.interval.messages=9223372036854775807\nssl.client.auth=none\nauthorizer.class.name="
     assert read(CONTROLLER + harmless).notices == ()
+
+
+@pytest.mark.parametrize(
+    "line", ["min.insync.replicas=0", "min.insync.replicas=two", "log.message.timestamp.after.max.ms=-1"]
+)
+def test_what_no_topic_may_have_a_node_may_not_give_its_topics(line: str) -> None:
+    (problem,) = problems(CONTROLLER + line)
+    name, _, value = line.partition("=")
+    assert problem.startswith(f"server.properties:7: Invalid value {value} for configuration {name}: ")
 
 
 def test_a_secret_is_never_shown() -> None:

@@ -1,0 +1,51 @@
+"""What a topic's configuration says about appends, and why a batch is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from controller_runtime.protocol.compression import Compression
+from controller_runtime.protocol.errors import ErrorCode
+from controller_runtime.values import dataclass
+
+_LONG_MAX = (1 << 63) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class AppendRules:
+    """What the topic's configuration says about appends."""
+
+    max_message_bytes: int = 1048588
+    log_append_time: bool = False
+    compression: Compression | None = None
+    """None: as the producer sent it."""
+    timestamp_before_max_ms: int = _LONG_MAX
+    timestamp_after_max_ms: int = 3600000
+    needs_keys: bool = False
+    """The topic is compacted."""
+    segment_bytes: int = 1 << 30
+    min_insync_replicas: int = 1
+
+    @classmethod
+    def of(cls, configs: Mapping[str, str]) -> AppendRules:
+        codec = configs.get("compression.type", "producer")
+        named = {"uncompressed": Compression.NONE, **{each.name.lower(): each for each in Compression}}
+        return cls(
+            max_message_bytes=int(configs.get("max.message.bytes", "1048588")),
+            log_append_time=configs.get("message.timestamp.type") == "LogAppendTime",
+            compression=named.get(codec),
+            timestamp_before_max_ms=int(configs.get("message.timestamp.before.max.ms", _LONG_MAX)),
+            timestamp_after_max_ms=int(configs.get("message.timestamp.after.max.ms", "3600000")),
+            needs_keys="compact" in configs.get("cleanup.policy", "delete"),
+            segment_bytes=int(configs.get("segment.bytes", 1 << 30)),
+            min_insync_replicas=int(configs.get("min.insync.replicas", "1")),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Why a batch is not taken. `records`: what is wrong with each of these, by its place in the batch."""
+
+    error: ErrorCode
+    message: str | None = None
+    records: tuple[tuple[int, str], ...] = ()

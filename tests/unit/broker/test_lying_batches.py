@@ -1,0 +1,120 @@
+"""Every lie of a producer has the answer that Apache Kafka gave it, and leaves the partition as it was.
+
+The answers were recorded by `tests/interop/test_lying_producers.py`, which asks Kafka again in every run.
+"""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from controller_runtime.broker import batch_checks
+from controller_runtime.broker.append_rules import AppendRules, Refused
+from controller_runtime.broker.batch_checks import check_batch, frame_size
+from controller_runtime.broker.partition import Appended, LedPartition, PartitionKey
+from controller_runtime.identifiers import Uuid
+from controller_runtime.protocol.errors import ErrorCode
+from support.lying_batches import GZIP, KINDS, LIES, RECORDED, TIME, ZSTD, batch, packed, partition_of, record, records
+
+pytestmark = pytest.mark.unit
+
+ANSWERS: dict[str, dict[str, list[int]]] = json.loads(RECORDED.read_text())
+OF_THE_REQUEST = {
+    "transactional",
+    "transactional without a producer",
+    "control and transactional",
+    "an end of transaction",
+    "attributes -1",
+}
+"""Kafka refuses the whole request for them, before it looks at a batch: `test_broker_service.py`."""
+
+
+def partition() -> LedPartition:
+    return LedPartition(PartitionKey(Uuid.of(1, 1), 0), "orders", 0, 0, 0, 0)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_lie_is_answered_as_java_answered_it(kind: str) -> None:
+    rules, found = AppendRules.of(KINDS[kind]), {}
+    led = {number: partition() for number in range(1 + max(map(partition_of, LIES)))}
+    wanted = {name: answer for name, answer in ANSWERS[kind].items() if name not in OF_THE_REQUEST}
+    for name in wanted:
+        one = led[partition_of(name)]
+        before, producers = one.end_offset, len(one.producers)
+        outcome = one.append(LIES[name], rules, TIME + 86_400_000)
+        error = outcome.error if isinstance(outcome, Refused) else ErrorCode.NONE
+        assert error == ErrorCode.NONE or len(one.producers) == producers, name
+        found[name] = [int(error), one.end_offset - before]
+    assert found == wanted
+
+
+def test_at_least_two_hundred_lies_were_told_to_java() -> None:
+    assert sum(len(answers) for answers in ANSWERS.values()) > 1_400
+    assert len(LIES) > 200
+
+
+def test_the_largest_timestamp_is_what_the_records_say() -> None:
+    outcome = partition().append(LIES["max timestamp 2^63-1"], AppendRules(), TIME)
+    honest = partition().append(batch(), AppendRules(), TIME)
+    assert isinstance(outcome, Appended)
+    assert isinstance(honest, Appended)
+    assert outcome.data == honest.data
+
+
+def test_a_batch_that_unpacks_to_more_than_the_budget_is_too_large() -> None:
+    """A bomb costs no more than the budget: the rest of it is never unpacked."""
+    large = batch_checks.MAX_UNPACKED_BYTES
+    for codec in (GZIP, ZSTD):
+        refused = check_batch(packed(codec, record(0, bytes(large))), AppendRules(), TIME)
+        assert isinstance(refused, Refused)
+        assert refused.error == ErrorCode.MESSAGE_TOO_LARGE
+        fits = check_batch(packed(codec, record(0, bytes(large - 100))), AppendRules(), TIME)
+        assert not isinstance(fits, Refused)
+
+
+def test_a_batch_of_more_records_than_the_budget_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batch_checks, "MAX_RECORDS", 10)
+    for made in (batch(records(11), count=11), packed(GZIP, records(11), 11)):
+        refused = check_batch(made, AppendRules(), TIME)
+        assert isinstance(refused, Refused)
+        assert refused.error == ErrorCode.MESSAGE_TOO_LARGE
+    assert not isinstance(check_batch(batch(records(10), count=10), AppendRules(), TIME), Refused)
+
+
+def test_no_bytes_at_all_raise_anything() -> None:
+    """Each byte of an honest batch flipped, its checksum made right again: a judgement, whatever it is."""
+    rules = AppendRules()
+    for honest in (batch(count=3), packed(GZIP, count=3), LIES["honest with key and headers"]):
+        for place in range(21, len(honest)):
+            data = bytearray(honest)
+            data[place] ^= 0xFF
+            outcome = partition().append(_with_right_checksum(data), rules, TIME)
+            assert isinstance(outcome, Appended | Refused)
+
+
+def test_records_that_are_wrong_are_named() -> None:
+    late = batch(record(0) + record(1, time=7_200_000) + record(2), count=3)
+    refused = partition().append(late, AppendRules(), TIME)
+    assert isinstance(refused, Refused)
+    why = f"Timestamp {TIME + 7_200_000} of message with offset 1 is out of range. "
+    why += f"The timestamp should be within [{TIME - (2**63 - 1)}, {TIME + 3_600_000}]"
+    assert (refused.error, refused.records) == (ErrorCode.INVALID_TIMESTAMP, ((1, why),))
+    allowed = AppendRules.of({"message.timestamp.after.max.ms": "7200000"})
+    assert isinstance(partition().append(late, allowed, TIME), Appended)
+    refused = partition().append(batch(), AppendRules.of({"message.timestamp.before.max.ms": "5"}), TIME + 6)
+    assert isinstance(refused, Refused)
+    assert refused.error == ErrorCode.INVALID_TIMESTAMP
+
+
+def test_a_frame_needs_its_length_before_it_is_one() -> None:
+    assert frame_size(batch()[:11]) is None
+    assert frame_size(batch()[:16]) is None
+    assert frame_size(batch()) == len(batch())
+
+
+def _with_right_checksum(data: bytearray) -> bytes:
+    from crc32c import crc32c
+
+    data[17:21] = crc32c(bytes(data[21:])).to_bytes(4, "big")
+    return bytes(data)
