@@ -28,9 +28,11 @@ OTHER = 12
 TOPIC_CONFIG, BROKER_CONFIG = 2, 4
 
 
-def world_with(replicas: tuple[int, ...], isr: tuple[int, ...], leader: int = BROKER, **node: str) -> BrokerWorld:
+def world_with(
+    replicas: tuple[int, ...], isr: tuple[int, ...], leader: int = BROKER, least: str | None = None
+) -> BrokerWorld:
     """A broker whose image has this partition, as a Java controller may have placed it."""
-    world = BrokerWorld(node_configs=node)
+    world = BrokerWorld(node_configs={} if least is None else {"min.insync.replicas": least})
     world.start()
     placed = PartitionRecord(
         partition_id=0, topic_id=TOPIC, replicas=replicas, isr=isr, leader=leader, leader_epoch=0, partition_epoch=0
@@ -134,7 +136,7 @@ def test_a_replica_that_is_added_ends_the_service_and_what_waits_is_not_acknowle
 
 @pytest.mark.parametrize("where", ["topic", "cluster", "broker", "file"])
 def test_fewer_in_sync_than_asked_for_are_not_enough_for_acks_of_all(where: str) -> None:
-    world = world_with((BROKER, OTHER), (BROKER,), **({"min.insync.replicas": "2"} if where == "file" else {}))
+    world = world_with((BROKER, OTHER), (BROKER,), least="2" if where == "file" else None)
     assert produced(world, -1) == ErrorCode.NOT_LEADER_OR_FOLLOWER, "the cluster says 1, and that is before the file"
     kind, name, value = {
         "topic": (TOPIC_CONFIG, "stock", "2"),
@@ -148,5 +150,5 @@ def test_fewer_in_sync_than_asked_for_are_not_enough_for_acks_of_all(where: str)
 
 
 def test_one_replica_is_enough_where_there_is_one() -> None:
-    world = world_with((BROKER,), (BROKER,), **{"min.insync.replicas": "2"})
+    world = world_with((BROKER,), (BROKER,), least="2")
     assert (produced(world, -1), produced(world, 1)) == (ErrorCode.NONE, ErrorCode.NONE)
