@@ -2,8 +2,8 @@
 
 A fenced step was journaled in the ledger before it comes here. Right before its call the Lease is asked again whether the step still fits
 into what is left of it, the objects are read again, and the call carries their UID and resourceVersion: a process that was frozen between
-journal and call either finds its Lease gone or is refused by the API server. Who cannot write the ledger is not the writer any more and must
-exit (`FenceLost`).
+journal and call either finds its Lease gone or is refused by the API server. Who cannot write the ledger asks the Lease: when its term has
+changed, this process is not the writer any more and must exit (`FenceLost`); else an outsider has edited it, and the next pass reads it again.
 """
 
 from __future__ import annotations
@@ -75,6 +75,10 @@ class Stale(Exception):
 
 class Holder(Protocol):
     def require(self, seconds: float) -> Term: ...
+
+    def still_holds(self) -> bool:
+        """Whether the Lease, read now, names this very term."""
+        ...
 
 
 class Account(Protocol):
@@ -297,7 +301,10 @@ class Execution:
             else:
                 self.ledger_object = self.kube.replace(CONFIG_MAP, body, timeout=self.call_timeout)
         except Conflict as error:
-            raise FenceLost(f"ledger of {self.cluster.namespace}/{self.cluster.name}: {error.message}") from error
+            what = f"ledger of {self.cluster.namespace}/{self.cluster.name}: {error.message}"
+            if self.holder.still_holds():
+                raise Stale(f"{what}; somebody else has edited it, it is read again") from error
+            raise FenceLost(what) from error
         self.ledger_written = True
 
 

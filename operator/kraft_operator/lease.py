@@ -76,6 +76,11 @@ class Keeper:
             raise LeaseRunsOut(f"{remaining:.1f} s of the lease are left, {seconds:.1f} s are needed")
         return term
 
+    def still_holds(self) -> bool:
+        """Whether the Lease, read now, names this very term. Raises KubeError."""
+        term = self._term
+        return term is not None and self._still_mine(term.transitions)
+
     def acquire(self) -> Term:
         """Wait until the Lease is ours, then keep it."""
         while not self._stop.is_set():

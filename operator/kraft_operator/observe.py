@@ -171,11 +171,12 @@ def controllers_of(cluster: KRaftCluster, observed: Observed, ledger: Ledger | N
 
 
 def _brokers(cluster: KRaftCluster, pods: tuple[Pod, ...]) -> dict[int, Endpoint]:
-    port = cluster.spec.broker_listeners[0].port
+    """Each at the port that its own pod has: another one may be asked for meanwhile."""
     found = {}
     for pod in pods:
         group = cluster.spec.group(pod.pool)
         if pod.role == Role.BROKER.value and group is not None and pod.main_started and not pod.terminating:
+            port = pod.port or cluster.spec.broker_listeners[0].port
             found[pod.node_id] = Endpoint(cluster.host(group, pod.node_id), port)
     return found
 

@@ -79,6 +79,8 @@ class Pod:
     rack: str | None = None
     nudges: int = 0
     trouble: Trouble | None = None
+    port: int = 0
+    """Of its first listener, as its own specification has it; 0 when that names none."""
 
     @property
     def runs(self) -> bool:

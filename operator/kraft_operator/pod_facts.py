@@ -115,7 +115,19 @@ def pod(item: Object, node_id: int) -> Pod:
         rack=annotations.get(RACK_ANNOTATION),
         nudges=_number(annotations.get(NUDGE_ANNOTATION, "")),
         trouble=next(_troubles(status), None),
+        port=next(_ports(item), 0),
     )
+
+
+def _ports(item: Object) -> Iterator[int]:
+    """Of the listeners, in their order."""
+    for container in item["spec"].get("containers") or ():
+        if container["name"] == MAIN:
+            yield from (
+                each["containerPort"]
+                for each in container.get("ports") or ()
+                if each.get("name") != names.HTTP_PORT_NAME
+            )
 
 
 def is_helper(item: Object) -> bool:

@@ -148,6 +148,8 @@ def test_a_dead_holder_is_followed_after_the_lease_ran_out_and_not_before(gatewa
     assert second.acquire() == Term("b", 1)
     assert time.monotonic() - started >= SHORT.duration
     assert dead.remaining() < 0
+    assert second.still_holds()
+    assert not dead.still_holds()
     with pytest.raises(LeaseLost):
         dead.require(0.1)
     second.release()
@@ -179,8 +181,12 @@ def test_who_finds_another_holder_in_the_record_is_told_so(gateway: Gateway, nam
 class Held:
     """A Lease that is held; what a step asks of it."""
 
-    def __init__(self, transitions: int = 1) -> None:
+    def __init__(self, transitions: int = 1, *, deposed: bool = False) -> None:
         self.transitions = transitions
+        self.deposed = deposed
+
+    def still_holds(self) -> bool:
+        return self.transitions >= 0 and not self.deposed
 
     def require(self, seconds: float) -> Term:
         if self.transitions < 0:
@@ -199,9 +205,12 @@ def execution(gateway: Gateway, namespace: str, ledger: Any = None, held: Held |
 def test_the_second_writer_of_a_ledger_loses_the_fence(gateway: Gateway, namespace: str) -> None:
     first = execution(gateway, namespace)
     first.run((WriteLedger(Ledger("C"), ""),))
+    deposed = Held(deposed=True)
     with pytest.raises(FenceLost):
+        execution(gateway, namespace, held=deposed).run((WriteLedger(Ledger("D"), ""),))
+    with pytest.raises(Stale):  # An outsider's edit: the Lease is still ours.
         execution(gateway, namespace).run((WriteLedger(Ledger("D"), ""),))
-    slow = execution(gateway, namespace, gateway.get(CONFIG_MAP, namespace, "c-ledger"))
+    slow = execution(gateway, namespace, gateway.get(CONFIG_MAP, namespace, "c-ledger"), deposed)
     first.run((WriteLedger(Ledger("C", generation=2), ""),))
     with pytest.raises(FenceLost):
         slow.run((WriteLedger(Ledger("C", generation=3), ""),))

@@ -41,6 +41,9 @@ class Holder:
     def require(self, seconds: float) -> Term:
         return Term("test", 1)
 
+    def still_holds(self) -> bool:
+        return True
+
 
 @pytest.fixture
 def namespace(kubernetes: Kubernetes, resource_definition: None) -> Iterator[str]:

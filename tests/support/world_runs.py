@@ -46,9 +46,12 @@ class Held:
     term: Term
 
     def require(self, seconds: float) -> Term:
-        if (self.lease.holder, self.lease.transitions) != (self.term.holder, self.term.transitions):
+        if not self.still_holds():
             raise LeaseLost("another holder")
         return self.term
+
+    def still_holds(self) -> bool:
+        return (self.lease.holder, self.lease.transitions) == (self.term.holder, self.term.transitions)
 
 
 @dataclass(slots=True)

@@ -35,7 +35,8 @@ def disruption_budgets(
 
 
 def network_policies(cluster: KRaftCluster, images: Images) -> list[Manifest]:
-    """Controller listeners only from the cluster's own pods and the operator's namespace; brokers and metrics from anywhere."""
+    """Controller listeners only from the cluster's own pods and the operator's namespace; brokers' and metrics from anywhere. A broker is
+    reached by its own cluster and the operator at any port: while a listener's port is edited, pods of both revisions run."""
     spec = cluster.spec
     own_pods = {"podSelector": {"matchLabels": selector(cluster)}}
     operator = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": images.operator_namespace}}}
@@ -46,7 +47,9 @@ def network_policies(cluster: KRaftCluster, images: Images) -> list[Manifest]:
             Role.CONTROLLER,
             [{"from": [own_pods, operator], "ports": _ports(spec.controller_listeners)}, metrics],
         ),
-        _policy(cluster, Role.BROKER, [{"ports": _ports(spec.broker_listeners)}, metrics]),
+        _policy(
+            cluster, Role.BROKER, [{"ports": _ports(spec.broker_listeners)}, {"from": [own_pods, operator]}, metrics]
+        ),
     ]
 
 

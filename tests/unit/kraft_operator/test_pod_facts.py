@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from kraft_operator import pod_facts
+from kraft_operator.observe import addresses
 from kraft_operator.observed import Trouble
 from storage_guard.formats import Grant, GrantMode, Report, Seen, Step, Verdict
+from support.operator_world import World
 
 pytestmark = pytest.mark.unit
 
@@ -36,6 +38,24 @@ def test_a_pod_without_any_status_is_only_named() -> None:
         "c-controller-0-0", "u1", "data-c-controller-0-0", "k1", "r1",
     )  # fmt: skip
     assert not (pod.ready or pod.gate_waits or pod.gate_passed or pod.main_started or pod.inspect or pod.trouble)
+
+
+def test_a_broker_is_asked_at_the_port_of_its_own_pod_whatever_the_resource_says_now() -> None:
+    """Editing the first listener's port closed the gate of every roll for ever: nobody answered at the new one."""
+    world = World()
+    world.settle()
+    pods = [pod_facts.pod(_with_ports(world, node_id), node_id) for node_id in (100, 101)]
+    world.edit(endpoints={"broker": [{"name": "PLAINTEXT", "port": 19092}]})
+    found = addresses(world.cluster, world.ledger, tuple(pods), ())
+    assert [endpoint.port for endpoint in found.brokers.values()] == [9092, 9092]
+
+
+def _with_ports(world: World, node_id: int) -> dict[str, Any]:
+    """The pod that Kubernetes makes of the node's own template, running."""
+    template = world.children["StatefulSet", f"c-b-{node_id}"].live["spec"]["template"]
+    meta = {**template["metadata"], "name": f"c-b-{node_id}-0", "uid": f"u{node_id}"}
+    status = {"containerStatuses": [{"name": "kafka", "state": {"running": {}}}]}
+    return {"metadata": meta, "spec": template["spec"], "status": status}
 
 
 def test_a_waiting_gate_and_its_report_are_seen() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from controller_runtime.identifiers import Endpoint
 from kraft_operator.events import Recorder
-from kraft_operator.execute import FenceLost
+from kraft_operator.execute import FenceLost, Stale
 from kraft_operator.keys import Key
 from kraft_operator.kube import CLUSTER, CONFIG_MAP, OPERATION, Conflict, Kind, NotFound, Object
 from kraft_operator.lease import LeaseLost, Term
@@ -83,11 +83,16 @@ class Silence:
 
 class Held:
     held = True
+    deposed = False
+    """Another process has taken the Lease, and this one does not know yet."""
 
     def require(self, seconds: float) -> Term:
         if not self.held:
             raise LeaseLost("gone")
         return Term("a", 1)
+
+    def still_holds(self) -> bool:
+        return self.held and not self.deposed
 
 
 def reconciler(store: Store, holder: Held) -> Reconciler:
@@ -162,10 +167,22 @@ def test_an_operation_that_ended_long_enough_ago_is_deleted_its_cluster_there_or
 
 
 def test_who_loses_the_fence_has_published_a_plan_and_writes_nothing_more(store: Store) -> None:
-    store.lost_ledger = True
+    store.lost_ledger, holder = True, Held()
+    holder.deposed = True
     with pytest.raises(FenceLost):
-        reconciler(store, Held()).reconcile(KEY)
+        reconciler(store, holder).reconcile(KEY)
     assert [each for each in store.writes if "Event" not in each] == ["apply KRaftCluster/c/status"]
+
+
+def test_an_outsider_who_edits_the_ledger_costs_a_retry_and_not_the_process(store: Store) -> None:
+    store.lost_ledger = True
+    found = reconciler(store, Held())
+    with pytest.raises(Stale, match="somebody else has edited it"):
+        found.reconcile(KEY)
+    assert not [each for each in store.writes if "StatefulSet" in each]
+    store.lost_ledger = False
+    found.reconcile(KEY)
+    assert "apply ConfigMap/c-ledger" in store.writes
 
 
 def test_a_plan_that_waits_for_approval_is_published_once_and_nothing_else_is_written(store: Store) -> None:
