@@ -44,7 +44,7 @@ bench: venv  ## side by side with peers, as ratios
 	@$(BIN)/python -m benchmarks
 
 soak: venv  ## what `make test` samples, whole (hours)
-	@QUORATE_SOAK=1 $(BIN)/python tools/run_tests.py simulation properties integration interop spark e2e
+	@QUORATE_SOAK=1 $(BIN)/python tools/run_tests.py simulation properties fuzz integration interop spark e2e
 
 lock: venv  ## renew the locks after a change of pyproject.toml
 	@$(BIN)/python tools/lock.py

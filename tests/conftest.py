@@ -9,7 +9,7 @@ import pytest
 
 from support import sampling
 
-LAYERS = ("unit", "properties", "conformance", "simulation", "integration", "interop", "spark", "e2e")
+LAYERS = ("unit", "properties", "conformance", "simulation", "fuzz", "integration", "interop", "spark", "e2e")
 TESTS = Path(__file__).parent
 
 

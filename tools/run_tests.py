@@ -63,6 +63,7 @@ LAYERS = (
     Layer("properties", 120),
     Layer("conformance", 120),
     Layer("simulation", 360),
+    Layer("fuzz", 180),
     Layer("integration", 180),
     Layer("interop", 360, needs_java),
     Layer("spark", 240, needs_spark),

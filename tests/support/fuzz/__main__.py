@@ -11,10 +11,14 @@ import argparse
 import sys
 import tempfile
 from pathlib import Path
+from typing import Final
 
 from support.fuzz.run import Bounds, Finding, run
 from support.fuzz.shots import named, shot
 from support.fuzz.shrink import lines, on_fresh_nodes, shrink
+
+SUMMARY: Final = "in all: "
+"""What a test tells of the run."""
 
 
 def main() -> int:
@@ -26,15 +30,18 @@ def main() -> int:
     parser.add_argument("--stop", action="store_true", help="end at the first finding")
     parser.add_argument("--shrink", action="store_true", help="look for the few frames that do it, and print them")
     parser.add_argument("--show", action="store_true", help="print the frames and send nothing")
+    parser.add_argument("--directory", help="where the nodes' directories are made")
     options = parser.parse_args()
     if options.show:
         for number in range(options.first, options.first + (options.count or 1)):
             print(named(shot(options.seed, number)), shot(options.seed, number).payload.hex()[:4000])
         return 0
-    with tempfile.TemporaryDirectory(prefix="quorate-fuzz-") as directory:
+    with tempfile.TemporaryDirectory(prefix="quorate-fuzz-", dir=options.directory) as directory:
         bounds = Bounds(options.seed, options.first, options.count, options.seconds, options.stop or options.shrink)
         result = run(Path(directory), bounds)
-        print("\n".join([*result.sentences(), *result.account.errors_told()]))
+        print(
+            "\n".join([*result.account.errors_told(), *(f"{SUMMARY}{each}" for each in result.sentences())]), flush=True
+        )
         if options.shrink:
             _shrink(result.findings, Path(directory))
     return 1 if result.findings else 0

@@ -55,7 +55,7 @@ class Account:
             self.unreadable.append(f"the answer to {named(shot)} cannot be read: {error}")
             return
         seen = self.errors.setdefault(shot.key, set())
-        _errors(body, seen)
+        errors_in(body, seen)
 
     @property
     def total(self) -> int:
@@ -93,13 +93,13 @@ def _name(code: int) -> str:
         return str(code)
 
 
-def _errors(value: Any, seen: set[int]) -> None:
+def errors_in(value: Any, seen: set[int]) -> None:
     if isinstance(value, Struct):
         for spec in value.FIELDS:
             if spec.name == "error_code":
                 seen.add(value.error_code)  # type: ignore[attr-defined]
             elif spec.array or spec.struct is not None:
-                _errors(getattr(value, spec.name), seen)
+                errors_in(getattr(value, spec.name), seen)
     elif isinstance(value, tuple):
         for each in value[:20]:
-            _errors(each, seen)
+            errors_in(each, seen)

@@ -24,6 +24,7 @@ MAX_RSS_MIB: Final = 700
 """No node of these holds so much, whatever it is sent."""
 MAX_FOREIGN_TOPICS: Final = 40
 MAX_PARTITIONS: Final = 400
+ENDING_SECONDS: Final = 1.0
 AGREE_SECONDS: Final = 60.0
 _BAD_LINES: Final = re.compile(
     r"^.*(?:Traceback|CRITICAL|AssertionError|Task exception|never retrieved|Segmentation).*$", re.MULTILINE
@@ -33,7 +34,8 @@ _SAID: Final = 1500
 
 def resident_mib(node: NodeProcess) -> int:
     status = Path(f"/proc/{node.pid}/status").read_text()
-    return int(next(line for line in status.splitlines() if line.startswith("VmRSS:")).split()[1]) // 1024
+    sizes = [int(line.split()[1]) for line in status.splitlines() if line.startswith("VmRSS:")]
+    return sizes[0] // 1024 if sizes else 0  # none: it is ending just now
 
 
 @dataclass
@@ -59,10 +61,16 @@ class Judge:
         await self.judge()
         self.elections = 0
 
+    async def close(self) -> None:
+        """Let go of the connections."""
+        for client in (*self._controllers.values(), *(canary.client for canary in self.canaries)):
+            client.close()
+        await asyncio.sleep(0)
+
     async def judge(self, *, whole: bool = False) -> list[str]:
         """What is wrong, most telling first."""
         self._rounds += 1
-        found = self._dead()
+        found = self.dead()
         if found:
             return found
         try:
@@ -71,10 +79,11 @@ class Judge:
             for canary in self.canaries:
                 await self._clean_up(canary)
         except Wrong as wrong:
-            found = self._dead() or [str(wrong)]
+            await asyncio.sleep(ENDING_SECONDS)  # of a node that ends the connections go first
+            found = self.dead() or [str(wrong)]
         return found + self._memory() + self._logs()
 
-    def _dead(self) -> list[str]:
+    def dead(self) -> list[str]:
         return [
             f"node {node.node_id} ended with {node.process.poll() if node.process else '?'}: ...{node.log()[-_SAID:]}"
             for node in self.nodes.dead()
@@ -85,7 +94,7 @@ class Judge:
         deadline = asyncio.get_running_loop().time() + AGREE_SECONDS
         wanted = -1
         while True:
-            told = await self._described([node.node_id for node in self.nodes.controllers])
+            told = await self.described()
             if told is not None:
                 wanted = told.high_watermark if wanted < 0 else wanted
                 self._count("quorum", told.leader_epoch)
@@ -100,6 +109,13 @@ class Judge:
         alone = await self._described([self.nodes.combined.node_id])
         if alone is not None:
             self._count("combined", alone.leader_epoch)
+
+    def quorum_clients(self) -> list[Client]:
+        return [self._controllers[node.node_id] for node in self.nodes.controllers]
+
+    async def described(self) -> Any:
+        """What the quorum's leader says of it; None: nobody leads just now."""
+        return await self._described([node.node_id for node in self.nodes.controllers])
 
     async def _described(self, ids: list[int]) -> Any:
         for node_id in ids:

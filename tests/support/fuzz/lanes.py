@@ -46,6 +46,7 @@ class Lanes:
         """What the placeholders stand for, at each listener."""
         self.under_way: dict[int, Shot] = {}
         """By number: what was sent and is not settled. When a node ends, one of these did it."""
+        self.open: set[asyncio.Transport] = set()
         self.closed_upon: deque[Shot] = deque(maxlen=RECENT)
         """The newest frames that ended their connection: when a node ends, it closes upon the guilty one."""
         self._settled = settled
@@ -60,7 +61,16 @@ class Lanes:
             for target, queue in self._queues.items()
             for _ in range(min(LANES.get(target, OTHER_LANES), len(queue)))
         ]
-        await asyncio.gather(*lanes)
+        try:
+            await asyncio.gather(*lanes)
+        finally:
+            for lane in lanes:
+                lane.cancel()
+            await asyncio.gather(*lanes, return_exceptions=True)
+            for transport in tuple(self.open):
+                transport.abort()
+            while self.open:
+                await asyncio.sleep(0)
 
     def settle(self, shot: Shot, outcome: Outcome, answer: bytes = b"") -> None:
         self.under_way.pop(shot.number, None)
@@ -130,6 +140,7 @@ class Lane(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
+        self._lanes.open.add(transport)
         self._push()
 
     def _push(self) -> None:
@@ -180,6 +191,8 @@ class Lane(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         del exc
+        if self._transport is not None:
+            self._lanes.open.discard(self._transport)
         self._transport = None
         if self._timer is not None:
             self._timer.cancel()

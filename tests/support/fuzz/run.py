@@ -108,8 +108,8 @@ async def _campaign(
     while (end is None or number < end) and (until is None or time.monotonic() < until):
         last = min(number + VOLLEY, end or number + VOLLEY)
         lanes.ids = judge.ids
-        suspects = await _volley(lanes, [shot(result.seed, each) for each in range(number, last)], nodes)
-        wrong = await judge.judge() if not suspects else judge._dead()
+        suspects = await volley(lanes, [shot(result.seed, each) for each in range(number, last)], nodes)
+        wrong = await judge.judge() if not suspects else judge.dead()
         wrong += result.account.unreadable
         result.account.unreadable = []
         result.judgements += 1
@@ -128,10 +128,11 @@ async def _campaign(
     if wrong := await judge.judge(whole=True):
         result.findings.append(Finding(result.seed, max(0, number - VOLLEY), number, tuple(wrong), ()))
     result.findings += [Finding(result.seed, 0, number, (each,), ()) for each in judge.diverging()]
+    await judge.close()
     return number
 
 
-async def _volley(lanes: Lanes, shots: list[Shot], nodes: Nodes) -> list[Shot]:
+async def volley(lanes: Lanes, shots: list[Shot], nodes: Nodes) -> list[Shot]:
     """Send them. When a node ends meanwhile: what was under way to it, the oldest first."""
     sending = asyncio.ensure_future(lanes.send(shots))
     suspects: list[Shot] = []

@@ -13,7 +13,7 @@ from pathlib import Path
 from support.fuzz.judge import Judge
 from support.fuzz.lanes import Lanes
 from support.fuzz.nodes import Nodes
-from support.fuzz.run import Finding, _volley
+from support.fuzz.run import Finding, volley
 from support.fuzz.shots import Shot, named, shot
 
 Try = Callable[[Sequence[Shot]], list[str]]
@@ -36,7 +36,7 @@ async def put(nodes: Nodes, shots: Sequence[Shot]) -> list[str]:
     await judge.begin()
     lanes = Lanes(nodes.ports, lambda *_: None)
     lanes.ids = judge.ids
-    await _volley(lanes, list(shots), nodes)
+    await volley(lanes, list(shots), nodes)
     return await judge.judge()
 
 
