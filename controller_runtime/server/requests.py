@@ -2,13 +2,15 @@
 
 As in Apache Kafka, a connection that sends what its listener does not serve (an unknown API, a version that does not exist, bytes that do
 not decode) is closed without an answer; only ApiVersions is answered at any version, as v0 with an error. An answer that cannot be
-encoded becomes UNKNOWN_SERVER_ERROR. A request is remembered until it is answered or its connection ends, so at most one per connection is held.
+encoded becomes UNKNOWN_SERVER_ERROR. A request is remembered until it is answered or its connection ends, so at most one per connection is held, and
+of large ones no more than have room together.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
+from typing import Final, NamedTuple
 
 from controller_runtime.network.listener import ServerConnection
 from controller_runtime.node.events import (
@@ -30,6 +32,21 @@ from controller_runtime.protocol.served import served
 
 log = logging.getLogger(__name__)
 
+MAX_HELD_BYTES: Final = 512 << 20
+"""What requests that are being answered may have together, parked fetches among them: who asks for more is closed, so that those who wait are not."""
+ELEMENT_BYTES: Final = 400
+"""What an element of a request is taken to cost beside its bytes: an object with a name and an id in it has about as many."""
+
+
+class _Waiting(NamedTuple):
+    """A request that is not answered yet."""
+
+    connection: ServerConnection
+    header: RequestHeader
+    """As which it is answered."""
+    body: Message
+    cost: int
+
 
 class Requests:
     """All accepted connections of a process and what they wait for."""
@@ -40,7 +57,8 @@ class Requests:
             listener: {int(key): versions for key, versions in served(role).items()} for listener, role in roles.items()
         }
         self._feed = feed
-        self._waiting: dict[RequestId, tuple[ServerConnection, RequestHeader, Message]] = {}
+        self._waiting: dict[RequestId, _Waiting] = {}
+        self.held_bytes = 0
         self._connections: dict[ConnectionId, ServerConnection] = {}
         self._infos: dict[ServerConnection, ConnectionInfo] = {}
         self._asked: dict[ServerConnection, RequestId] = {}
@@ -62,9 +80,11 @@ class Requests:
         self._infos[connection] = ConnectionInfo(connection_id, connection.listener_name, connection.peer_address)
 
     def frame_received(self, connection: ServerConnection, frame: bytes) -> None:
+        cost = len(frame)
         try:
             request = decode_request(frame)
             header, body = request.header, request.body
+            cost += request.elements * ELEMENT_BYTES
         except UnsupportedApiVersion as error:
             if error.header.request_api_key != ApiKey.API_VERSIONS:
                 connection.close(str(error))
@@ -82,8 +102,13 @@ class Requests:
         if key != ApiKey.API_VERSIONS and (versions is None or version not in versions):
             connection.close(f"{ApiKey(key).name} v{version} is not served on {connection.listener_name}")
             return
+        if self.held_bytes + cost > MAX_HELD_BYTES:
+            connection.close(
+                f"requests that are being answered have {self.held_bytes} bytes, there is no room for {cost}"
+            )
+            return
         forwardable = versions is not None and api(key).is_forwardable
-        self._receive(connection, header, body, frame if forwardable else None)
+        self._receive(connection, header, body, frame if forwardable else None, cost)
 
     def connection_closed(self, connection: ServerConnection) -> None:
         connection_id = ConnectionId(connection.connection_id)
@@ -91,7 +116,7 @@ class Requests:
         self._infos.pop(connection, None)
         request_id = self._asked.pop(connection, None)
         if request_id is not None:
-            del self._waiting[request_id]
+            self.held_bytes -= self._waiting.pop(request_id).cost
             self._feed(ConnectionClosed(connection_id))
 
     # Responder, called by the driver.
@@ -100,7 +125,8 @@ class Requests:
         found = self._waiting.pop(request_id, None)
         if found is None:
             return
-        connection, header, asked = found
+        self.held_bytes -= found.cost
+        connection, header, asked = found.connection, found.header, found.body
         del self._asked[connection]
         try:
             frame = encode_response(body, header)
@@ -123,15 +149,18 @@ class Requests:
         """The request was carried out and its sender wants no answer (a produce with acks=0)."""
         found = self._waiting.pop(request_id, None)
         if found is not None:
-            del self._asked[found[0]]
-            found[0].finish()
+            self.held_bytes -= found.cost
+            del self._asked[found.connection]
+            found.connection.finish()
 
     def close_connection(self, connection_id: ConnectionId) -> None:
         connection = self._connections.get(connection_id)
         if connection is not None:
             connection.close("the node ends it")
 
-    def _receive(self, connection: ServerConnection, header: RequestHeader, body: Message, frame: bytes | None) -> None:
+    def _receive(
+        self, connection: ServerConnection, header: RequestHeader, body: Message, frame: bytes | None, cost: int
+    ) -> None:
         self._next_request += 1
         self.received += 1
         request_id = RequestId(self._next_request)
@@ -142,7 +171,8 @@ class Requests:
             answered_as = RequestHeader(
                 request_api_key=header.request_api_key, request_api_version=0, correlation_id=header.correlation_id
             )
-        self._waiting[request_id] = (connection, answered_as, body)
+        self._waiting[request_id] = _Waiting(connection, answered_as, body, cost)
+        self.held_bytes += cost
         self._asked[connection] = request_id
         self._feed(
             RequestReceived(

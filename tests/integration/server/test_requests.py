@@ -16,9 +16,12 @@ from controller_runtime.protocol.framing import decode_response, encode_request
 from controller_runtime.protocol.messages.api_versions_request import ApiVersionsRequest
 from controller_runtime.protocol.messages.api_versions_response import ApiVersionsResponse
 from controller_runtime.protocol.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
+from controller_runtime.protocol.messages.delete_topics_request import DeleteTopicsRequest
+from controller_runtime.protocol.messages.delete_topics_response import DeleteTopicsResponse
 from controller_runtime.protocol.messages.describe_quorum_request import DescribeQuorumRequest
 from controller_runtime.protocol.messages.describe_quorum_response import DescribeQuorumResponse
 from controller_runtime.protocol.schema import Message
+from controller_runtime.server import requests
 from controller_runtime.server.requests import Requests
 
 pytestmark = pytest.mark.integration
@@ -133,3 +136,40 @@ async def test_a_connection_can_be_ended_by_the_node(stand: Stand) -> None:
     stand.requests.close_connection(event.connection.connection_id)
     with pytest.raises((asyncio.IncompleteReadError, ConnectionResetError)):
         await stand.frame()
+
+
+async def test_large_requests_that_wait_have_a_bound_together_and_who_asks_for_more_is_closed(
+    stand: Stand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Parked fetches, say: each has what it is made of in memory, as long as its client likes."""
+    monkeypatch.setattr(requests, "MAX_HELD_BYTES", 5_000_000)
+    many = DeleteTopicsRequest(topic_names=("t",) * 10_000)
+    stand.ask(many, 5)
+    first = await stand.request()
+    held = stand.requests.held_bytes
+    assert 10_000 * requests.ELEMENT_BYTES < held < 11_000 * requests.ELEMENT_BYTES
+    port = stand.writer.get_extra_info("peername")[1]
+    for body, version, served in ((many, 5, False), (DescribeQuorumRequest(), 2, True)):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(encode_request(body, version, 8, "another"))
+        if served:
+            event = await stand.request()
+            stand.requests.respond(event.request_id, DescribeQuorumResponse())
+            assert await asyncio.wait_for(reader.readexactly(4), 20)
+        else:
+            with pytest.raises((asyncio.IncompleteReadError, ConnectionResetError)):
+                await asyncio.wait_for(reader.readexactly(4), 20)
+        writer.close()
+    assert stand.requests.held_bytes == held
+    stand.requests.respond(first.request_id, DeleteTopicsResponse())
+    await stand.frame()
+    assert stand.requests.held_bytes == 0
+
+
+async def test_what_a_request_held_is_free_when_its_connection_ends(stand: Stand) -> None:
+    stand.ask(DeleteTopicsRequest(topic_names=("t",) * 10_000), 5)
+    await stand.request()
+    assert stand.requests.held_bytes
+    stand.writer.close()
+    assert isinstance(await stand.fed(), ConnectionClosed)
+    assert stand.requests.held_bytes == 0
