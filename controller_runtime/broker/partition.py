@@ -35,6 +35,7 @@ from controller_runtime.values import dataclass, field
 
 NO_OFFSET: Final = -1
 NO_EPOCH: Final = -1
+LAST_OFFSET: Final = (1 << 63) - 1
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -76,6 +77,8 @@ class LedPartition:
         checked = check_batch(records or b"", rules, wall, version)
         if isinstance(checked, Refused):
             return checked
+        if self.end_offset > LAST_OFFSET - checked.header.record_count:
+            return Refused(ErrorCode.UNKNOWN_SERVER_ERROR, f"there are no offsets left behind {self.end_offset}")
         data = self._prepared(checked, rules, wall)
         if isinstance(data, Refused):
             return data

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from controller_runtime.protocol.checksum import crc32c
 from controller_runtime.protocol.compression import DEFAULT_LIMIT, Compression, compress, decompress
 from controller_runtime.protocol.errors import ProtocolError
+from controller_runtime.protocol.record_survey import details
 from controller_runtime.protocol.records import Record, read_records, write_records, write_values
 from controller_runtime.values import dataclass, field
 
@@ -321,3 +322,28 @@ def rebuild(
         header.record_count,
     ) + compress(compression, records)
     return _before_crc.pack(0, CRC_START - LENGTH_END + len(tail), -1, MAGIC, crc32c(tail)) + tail
+
+
+class RecordPlace(NamedTuple):
+    """Where in the log and in time a record is."""
+
+    offset: int
+    timestamp: int
+
+
+def record_places(batch: bytes, limit: int = DEFAULT_LIMIT) -> list[RecordPlace]:
+    """Those of each record of one batch, or of none; the records themselves are not decoded. Raises CorruptBatch."""
+    if not batch:
+        return []
+    header = read_header(batch)
+    try:
+        packed = header.compression is not Compression.NONE
+        plain = decompress(header.compression, batch[HEADER_BYTES:], limit) if packed else batch
+        found = details(plain, 0 if packed else HEADER_BYTES, header.record_count)
+    except (ProtocolError, IndexError) as error:
+        raise CorruptBatch(0, str(error), header.base_offset) from error
+    base, latest = header.base_timestamp, header.max_timestamp
+    return [
+        RecordPlace(header.base_offset + one.offset, latest if header.is_log_append_time else base + one.timestamp)
+        for one in found
+    ]

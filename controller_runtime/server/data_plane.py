@@ -30,13 +30,14 @@ from controller_runtime.node.broker_effects import (
 from controller_runtime.node.events import NodeEvent, RequestId
 from controller_runtime.server.disk_thread import DiskThread
 from controller_runtime.server.partition_work import PartitionWork
-from controller_runtime.storage.errors import StorageError
+from controller_runtime.storage.errors import DiskFailed, StorageError
 from controller_runtime.storage.filesystem import FileSystem
 from controller_runtime.storage.log_manager import LogManager
 
 log = logging.getLogger(__name__)
 
 CHECKPOINT_SECONDS: Final = 60.0
+DISK_FAILURES: Final = (OSError, DiskFailed)
 READS_AT_ONCE: Final = 2
 """Reads that are on their way to the thread, which does one after the other. Each may have 55 MiB (`fetch.max.bytes`)."""
 
@@ -82,16 +83,16 @@ class BrokerDataPlane:
             case FinishWithoutReply(request_id):
                 self._finish_without_reply(request_id)
             case OpenPartition():
-                self._submit(effect.key, lambda: self._work.open(effect), fatal=False)
+                self._submit(effect.key, lambda: self._work.open(effect))
             case ClosePartition(key, delete):
-                self._submit(key, lambda: self._work.close(key, delete=delete), fatal=False)
+                self._submit(key, lambda: self._work.close(key, delete=delete))
             case AppendRecords():
-                self._submit(effect.key, lambda: self._work.append(effect), fatal=True)
+                self._submit(effect.key, lambda: self._work.append(effect), acknowledges=True)
             case ReadRecords():
                 self._reads.append(effect)
                 self._read_on()
             case FindTimestamp():
-                self._submit(None, lambda: self._work.find(effect), fatal=False)
+                self._submit(None, lambda: self._work.find(effect))
             case _:
                 return False
         return True
@@ -108,7 +109,7 @@ class BrokerDataPlane:
         while self._reads and self._reading < READS_AT_ONCE and self._has_room():
             effect = self._reads.popleft()
             self._reading += 1
-            self._submit(None, partial(self._work.read, effect), fatal=False, after=self._read_done)
+            self._submit(None, partial(self._work.read, effect), after=self._read_done)
 
     def _read_done(self) -> None:
         self._reading -= 1
@@ -119,9 +120,10 @@ class BrokerDataPlane:
         key: PartitionKey | None,
         work: Callable[[], BrokerEvent | None],
         *,
-        fatal: bool,
+        acknowledges: bool = False,
         after: Callable[[], None] | None = None,
     ) -> None:
+        """`acknowledges`: what was promised to clients depends on it, so a disk that refuses it is fatal."""
         results: list[BrokerEvent | None] = []
 
         def run() -> None:
@@ -134,17 +136,19 @@ class BrokerDataPlane:
 
         def report(failure: BaseException | None) -> None:
             if failure is not None:
-                self._failed(key, failure, fatal=fatal)
+                self._failed(key, failure, acknowledges=acknowledges)
             elif (event := results[0]) is not None and self._feed is not None:
                 self._feed(event)
 
         self._thread.submit(run, done)
 
-    def _failed(self, key: PartitionKey | None, failure: BaseException, *, fatal: bool) -> None:
+    def _failed(self, key: PartitionKey | None, failure: BaseException, *, acknowledges: bool) -> None:
+        fatal = acknowledges and isinstance(failure, DISK_FAILURES)
         log.error("data plane: %s", failure, exc_info=None if isinstance(failure, StorageError) else failure)
         if (key is not None or fatal) and self._feed is not None:
-            self._feed(PartitionFailed(key, str(failure), fatal=fatal))
+            reason = str(failure) or type(failure).__name__
+            self._feed(PartitionFailed(key, reason, fatal=fatal))
 
     def _checkpoint(self) -> None:
         self._timer = self._loop.call_later(CHECKPOINT_SECONDS, self._checkpoint)
-        self._submit(None, self._manager.checkpoint, fatal=True)
+        self._submit(None, self._manager.checkpoint, acknowledges=True)

@@ -1,7 +1,8 @@
 """What the data plane does to logs, effect by effect: opens, appends, reads, looks up. Blocking; one thread calls it.
 
-An error while opening or writing is raised, and `data_plane` says what becomes of it. A read or a look-up always has an answer, because a
-client waits for it: what cannot be read is logged, and reported as not there.
+An error while opening or writing is raised, and `data_plane` says what becomes of it; a log that met one while it was written is given up as
+it is. A read or a look-up always has an answer, because a client waits for it: what cannot be read, for whatever reason, is logged, and
+reported as not there.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ from controller_runtime.node.broker_effects import (
     TimestampFound,
 )
 from controller_runtime.protocol.errors import ProtocolError
-from controller_runtime.protocol.record_batch import batch_headers, decode_batches
+from controller_runtime.protocol.record_batch import record_places
+from controller_runtime.storage.batch_scan import split_batches
 from controller_runtime.storage.errors import InvalidOffset, StorageError
 from controller_runtime.storage.log_manager import LogId, LogManager
 from controller_runtime.storage.partition_log import PartitionLog, PartitionLogConfig
@@ -51,8 +53,14 @@ class PartitionWork:
         self._manager.close_log(_id(key), delete=delete)
 
     def append(self, effect: AppendRecords) -> BrokerEvent:
-        end = self._manager.log(_id(effect.key)).append(effect.batches)
-        assert end == effect.end_offset, f"the broker counted to {effect.end_offset}, the log to {end}"
+        log_id = _id(effect.key)
+        try:
+            end = self._manager.log(log_id).append(effect.batches)
+            if end != effect.end_offset:
+                raise InvalidOffset(f"the broker counted to {effect.end_offset}, the log to {end}")
+        except Exception:
+            self._manager.abandon(log_id)
+            raise
         return PartitionWritten(effect.key, end)
 
     def read(self, effect: ReadRecords) -> BrokerEvent:
@@ -73,34 +81,35 @@ class PartitionWork:
             return b""
         try:
             data = self._manager.log(_id(one.key)).read(Offset(one.offset), min(one.max_bytes, left))
+            return data[: sum(batch.size for batch in split_batches(data) if batch.last_offset < one.before)]
         except InvalidOffset:
             return None
-        except (StorageError, OSError) as error:
-            log.error("data plane: %s", error)
+        except Exception as error:
+            _tell(error)
             return None
-        headers = list(batch_headers(data))
-        while headers and headers[-1].next_offset > one.before:
-            data = data[: headers.pop().position]
-        return data
 
     def find(self, effect: FindTimestamp) -> BrokerEvent:
         try:
             return self._found(effect, self._manager.log(_id(effect.key)))
-        except (StorageError, OSError, ProtocolError) as error:
-            log.error("data plane: %s", error)
+        except Exception as error:
+            _tell(error)
             return TimestampFound(effect.work_id, -1, -1)
 
     def _found(self, effect: FindTimestamp, found: PartitionLog) -> BrokerEvent:
         if effect.timestamp == LATEST_TIMESTAMP:
-            records = [r for batch in decode_batches(found.batch_of_max_timestamp()) for r in batch.records]
-            latest = max(records, key=lambda record: record.timestamp, default=None)
+            places = record_places(found.batch_of_max_timestamp())
+            latest = max(places, key=lambda place: place.timestamp, default=None)
         else:
-            data = found.batches_from(effect.timestamp)
-            records = [r for batch in decode_batches(data) for r in batch.records if r.timestamp >= effect.timestamp]
-            latest = records[0] if records else None
+            places = record_places(found.batches_from(effect.timestamp))
+            latest = next((place for place in places if place.timestamp >= effect.timestamp), None)
         if latest is None:
             return TimestampFound(effect.work_id, -1, -1)
         return TimestampFound(effect.work_id, latest.timestamp, latest.offset)
+
+
+def _tell(error: Exception) -> None:
+    known = isinstance(error, StorageError | OSError | ProtocolError)
+    log.error("data plane: %s", error, exc_info=None if known else error)
 
 
 def _id(key: PartitionKey) -> LogId:

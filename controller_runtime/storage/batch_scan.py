@@ -22,6 +22,8 @@ LENGTH_PREFIX: Final = 12
 _CRC_START: Final = 21
 _CHUNK: Final = 1 << 20
 _MAX_BATCH: Final = 1 << 30
+LAST_OFFSET: Final = (1 << 63) - 1
+"""No record has it: the offset behind the last record must fit, too."""
 _HEADER: Final = struct.Struct(">qiibIhiqqqhii")
 
 
@@ -75,7 +77,7 @@ def parse_batch(data: bytes | memoryview, at: int, position: int) -> BatchPlace 
         return f"magic {magic}, not 2"
     if not HEADER_SIZE - LENGTH_PREFIX <= length <= _MAX_BATCH:
         return f"batch length {length}"
-    if base_offset < 0 or delta < 0:
+    if base_offset < 0 or delta < 0 or base_offset + delta >= LAST_OFFSET:
         return f"base offset {base_offset}, last offset delta {delta}"
     return BatchPlace(
         position, LENGTH_PREFIX + length, base_offset, base_offset + delta, epoch, base_ts, max_ts, attributes, producer, p_epoch,

@@ -39,5 +39,9 @@ class InvalidOffset(StorageError):
     """An append, read or truncation that does not fit the log: our caller's mistake, or a peer's."""
 
 
+class IndexOverflow(StorageError):
+    """An offset or a place that does not fit the 32 bits which Kafka's indexes have for it, counted from the segment's beginning."""
+
+
 class SnapshotMissing(StorageError):
     """The log starts above zero and no snapshot covers what is missing."""

@@ -13,9 +13,12 @@ from bisect import bisect_right
 from typing import Final
 
 from controller_runtime.storage.batch_scan import BatchPlace
+from controller_runtime.storage.errors import IndexOverflow
 from controller_runtime.values import dataclass, field
 
 DEFAULT_INTERVAL_BYTES: Final = 4096
+MAX_RELATIVE: Final = (1 << 31) - 1
+"""Offsets and places are kept in 32 bits."""
 NO_TIMESTAMP: Final = -1
 _OFFSET_ENTRY: Final = struct.Struct(">ii")
 _TIME_ENTRY: Final = struct.Struct(">qi")
@@ -120,7 +123,10 @@ class SegmentIndexes:
         self.time = TimeIndex(self.base_offset)
 
     def add(self, batch: BatchPlace) -> None:
-        """Note a batch that is being added to the segment at its position."""
+        """Note a batch that is being added to the segment at its position. Raises IndexOverflow before anything is noted."""
+        if batch.last_offset - self.base_offset > MAX_RELATIVE or batch.position > MAX_RELATIVE:
+            what = f"offset {batch.last_offset} at byte {batch.position}"
+            raise IndexOverflow(f"{what} is too far from the segment's first offset {self.base_offset}")
         if batch.max_timestamp > self.max_timestamp:
             self.max_timestamp, self.offset_of_max_timestamp = batch.max_timestamp, batch.last_offset
         if batch.position - self.last_entry_position > self.interval_bytes:

@@ -52,6 +52,7 @@ class LogManager:
         self._recovery_points: dict[DirectoryId, dict[tuple[str, int], int]] = {}
         self._log_starts: dict[DirectoryId, dict[tuple[str, int], int]] = {}
         self._clean: dict[DirectoryId, bool] = {}
+        self._abandoned: set[DirectoryId] = set()
         self.previous_broker_epoch = NO_BROKER_EPOCH
         """Of the last run if it ended cleanly in every directory, else -1."""
 
@@ -137,6 +138,13 @@ class LogManager:
             for table in (self._recovery_points, self._log_starts):
                 table[known.directory_id].pop((known.topic, log_id.index), None)
 
+    def abandon(self, log_id: LogId) -> None:
+        """Let go of a log that met a fault: nothing more of it is written, checkpointed or called clean."""
+        known = self._logs.pop(log_id, None)
+        if known is not None:
+            self._abandoned.add(known.directory_id)
+            known.log.abandon()
+
     def _home_of(self, log_id: LogId, topic: str) -> DirectoryId | None:
         """The directory that already holds this partition; strays of the same name are moved aside."""
         for directory_id, path in self._directories.items():
@@ -190,14 +198,15 @@ class LogManager:
                 write_atomically(self._filesystem, join(path, name), small_files.encode_partition_offsets(rows))
 
     def shut_down(self, broker_epoch: int) -> None:
-        """Close everything and leave the mark of a clean stop."""
+        """Close everything and leave the mark of a clean stop where it was one."""
         self.checkpoint()
         for known in self._logs.values():
             known.log.close()
         self._logs.clear()
         mark = json.dumps({"version": 0, "brokerEpoch": broker_epoch}, separators=(",", ":")).encode()
-        for path in self._directories.values():
-            write_atomically(self._filesystem, join(path, small_files.CLEAN_SHUTDOWN), mark)
+        for directory_id, path in self._directories.items():
+            if directory_id not in self._abandoned:
+                write_atomically(self._filesystem, join(path, small_files.CLEAN_SHUTDOWN), mark)
 
 
 def _index_of(directory: str) -> int:

@@ -16,9 +16,9 @@ from controller_runtime.identifiers import Epoch, Offset, Uuid
 from controller_runtime.protocol.producer_states import ProducerEntry, note_batch
 from controller_runtime.storage import disk_work, file_names, recovery, small_files
 from controller_runtime.storage.batch_scan import BatchPlace, ScanEnd, scan, split_batches
-from controller_runtime.storage.errors import CorruptFile, InvalidOffset, StorageError
+from controller_runtime.storage.errors import CorruptFile, IndexOverflow, InvalidOffset, StorageError
 from controller_runtime.storage.filesystem import FileSystem, join, read_whole
-from controller_runtime.storage.indexes import DEFAULT_INTERVAL_BYTES, NO_TIMESTAMP
+from controller_runtime.storage.indexes import DEFAULT_INTERVAL_BYTES, MAX_RELATIVE, NO_TIMESTAMP
 from controller_runtime.storage.segment import Segment, write_index_entries
 from controller_runtime.values import dataclass, replace
 
@@ -117,7 +117,10 @@ class PartitionLog:
                     item.position, f"offset {item.base_offset} where {segment.end_offset} is due", torn=False
                 )
             else:
-                segment.add(item)
+                try:
+                    segment.add(item)
+                except IndexOverflow as error:
+                    raise CorruptFile(segment.path, str(error), item.position) from error
                 self._note(item)
                 continue
             break
@@ -216,7 +219,8 @@ class PartitionLog:
         segment = self._segments[-1]
         first = segment.first_timestamp
         too_old = first is not None and batch.max_timestamp - first > self._config.segment_ms
-        if segment.size and (segment.size + batch.size > self._config.segment_bytes or too_old):
+        too_far = batch.last_offset - segment.base_offset > MAX_RELATIVE  # as in Kafka, another segment has room for it
+        if too_far or (segment.size and (segment.size + batch.size > self._config.segment_bytes or too_old)):
             segment = self._roll(batch.base_offset)
         assert segment.file is not None, f"{segment.path} is open"
         segment.file.write_at(segment.size, data)
@@ -263,6 +267,13 @@ class PartitionLog:
         self._dirty = []
         self.recovery_point = end
         return end
+
+    def abandon(self) -> None:
+        """Let go of the files as they are, after a fault: what is in them is for the next recovery to judge."""
+        for segment in self._segments:
+            if segment.file is not None:
+                segment.file.close()
+                segment.file = None
 
     def close(self) -> None:
         """Flush, finish the indexes, and let go of the files."""

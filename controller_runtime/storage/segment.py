@@ -46,11 +46,11 @@ class Segment:
         return join(self.directory, file_names.segment_file(self.base_offset, suffix))
 
     def add(self, batch: BatchPlace) -> None:
-        """Note a batch at the segment's end."""
+        """Note a batch at the segment's end. Raises IndexOverflow, and has noted nothing, when it is too far from the beginning."""
         assert batch.position == self.size, f"{self.path}: a batch at {batch.position}, the segment ends at {self.size}"
+        self.indexes.add(batch)
         if self.first_timestamp is None:
             self.first_timestamp = batch.max_timestamp
-        self.indexes.add(batch)
         self.size = batch.end
         self.end_offset = batch.last_offset + 1
 
