@@ -60,7 +60,9 @@ def placements(topics: Mapping[str, TopicDescription | ApiError]) -> tuple[Place
         topic = topics[name]
         if isinstance(topic, ApiError):
             return None
-        found += [Placement(name, each.index, tuple(each.replicas)) for each in topic.partitions]
+        found += [
+            Placement(name, each.index, tuple(each.replicas), tuple(each.isr), each.leader) for each in topic.partitions
+        ]
     return tuple(found)
 
 

@@ -77,7 +77,9 @@ def _published(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Note]:
         first = "; ".join(f"{each['action']} {each['target']}" for each in steps[:5])
         count = len(steps) + len(plan.get("more") or ())
         text = f"plan {name}, {count} step{'' if count == 1 else 's'}: {first}{', ...' if count > 5 else ''}"
-        found.append(Note("Normal", "PlanPublished", "Plan", text))
+        warnings = plan.get("warnings") or ()
+        kind = "Warning" if warnings else "Normal"
+        found.append(Note(kind, "PlanPublished", "Plan", "; ".join((text, *warnings))))
     if plan.get("approved") == "Yes" and (name, "Yes") != (was.get("hash"), was.get("approved")):
         found.append(Note("Normal", "PlanApproved", "Approve", f"plan {name} may be carried out"))
     return found
@@ -95,6 +97,12 @@ def _learned(before: Ledger | None, after: Ledger | None) -> list[Note]:
     for gone in after.written_off[len(before.written_off) if before else 0 :]:
         text = f"directory {gone.directory_id} of controller {gone.node_id} is lost; the node gets a new one"
         found.append(Note("Warning", "DiskWrittenOff", "WriteOff", text))
+    for lost in after.given_up:
+        if before is not None and lost not in before.given_up:
+            only = ", ".join(lost.only) + (f" and {lost.more} more" if lost.more else "")
+            what = f"no other replica in sync has {only}" if only else "every partition has another replica in sync"
+            text = f"broker {lost.node_id} is forced out with what it holds (scaleDown.drain: Force): {what}"
+            found.append(Note("Warning", "ReplicasGivenUp", "GiveUp", text))
     for bad in after.bad:
         if before is not None and bad not in before.bad:
             reason = "RolloutHalted" if bad.halted else "BadRevisionRolledBack"

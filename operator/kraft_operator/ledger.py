@@ -88,6 +88,16 @@ class WrittenOff:
 
 
 @dataclass(frozen=True, slots=True)
+class GivenUp:
+    """A broker that was forced out with what it held; `only` are partitions of which nobody else had a replica in sync."""
+
+    node_id: int
+    only: tuple[str, ...] = ()
+    more: int = 0
+    """How many such partitions there are besides."""
+
+
+@dataclass(frozen=True, slots=True)
 class GoodRevision:
     """The newest revision of a group's pods that was seen to serve, and of what it was made (`api.revision`)."""
 
@@ -178,6 +188,8 @@ class Ledger:
     good: tuple[GoodRevision, ...] = ()
     bad: tuple[BadRevision, ...] = ()
     excused: tuple[Excuse, ...] = ()
+    given_up: tuple[GivenUp, ...] = ()
+    """Until every partition that they had has a leader again."""
 
     def entry(self, node_id: int) -> Entry | None:
         return next((entry for entry in self.entries if entry.node_id == node_id), None)
@@ -258,6 +270,7 @@ def _ledger(ledger: Ledger) -> dict[str, Any]:
         **({"operation": _operation(ledger.operation)} if ledger.operation else {}),
         **({"recovery": render_recovery(ledger.recovery)} if ledger.recovery else {}),
         **({"restart": ledger.restart} if ledger.restart else {}),
+        **({"givenUp": [_given_up(each) for each in ledger.given_up]} if ledger.given_up else {}),
     }
 
 
@@ -308,6 +321,10 @@ def _written_off(lost: WrittenOff) -> dict[str, Any]:
     return {key: value for key, value in values.items() if value is not None}
 
 
+def _given_up(gone: GivenUp) -> dict[str, Any]:
+    return {"nodeID": gone.node_id, "partitions": list(gone.only), "more": gone.more}
+
+
 def _operation(running: RunningOperation) -> dict[str, Any]:
     values = {
         "uid": running.uid,
@@ -348,6 +365,10 @@ def _parsed(values: Mapping[str, Any]) -> Ledger:
         operation=_parsed_operation(values["operation"]) if values.get("operation") else None,
         recovery=parse_recovery(values["recovery"]) if values.get("recovery") else None,
         restart=str(values.get("restart", "")),
+        given_up=tuple(
+            GivenUp(int(each["nodeID"]), tuple(_text(name) for name in each["partitions"]), int(each["more"]))
+            for each in values.get("givenUp", ())
+        ),
         **_parsed_revisions(values.get("revisions") or {}),
     )
 

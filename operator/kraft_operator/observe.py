@@ -161,7 +161,7 @@ def addresses(
     }
     entries = {entry.node_id: entry.directory_id for entry in ledger.entries} if ledger else {}
     directories = {node_id: entries.get(node_id) for node_id in voters}
-    with_replicas = _surplus(cluster, ledger, sets) or _brokers_outdated(pods, sets)
+    with_replicas = _surplus(cluster, ledger, sets) or _brokers_outdated(pods, sets) or bool(ledger and ledger.given_up)
     return Addresses(controllers, directories, _brokers(cluster, pods), with_replicas, before=before)
 
 

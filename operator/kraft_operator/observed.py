@@ -224,6 +224,9 @@ class Placement:
     topic: str
     partition: int
     replicas: tuple[int, ...]
+    in_sync: tuple[int, ...] = ()
+    leader: int = -1
+    """-1: none."""
 
     @property
     def key(self) -> tuple[str, int]:

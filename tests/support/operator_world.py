@@ -236,6 +236,7 @@ class World:
         """Helper pods, ended ones too, and the claims they name."""
         self.tasks: dict[str, RunHelper] = {}
         """Helper pods that have not done their task yet."""
+        self.behind: set[int] = set()
         self.retained: set[str] = set()
         """Volumes whose reclaim policy is Retain: they outlive their claim."""
         self.promised: dict[str, int] = {}
@@ -1043,10 +1044,24 @@ class World:
             frozenset(self.ghosts & self.registered),
             held,
             dict(self.at_risk),
-            partitions=tuple(Placement(*key, tuple(each)) for key, each in self.partitions.items()),
+            partitions=tuple(self._placed(key, each) for key, each in self.partitions.items()),
             moving=frozenset(self.moving),
             registry=self._registry(),
         )
+
+    def _placed(self, key: tuple[str, int], replicas: list[int]) -> Placement:
+        """In sync is who runs and is registered; as Kafka has it, the last one stays in sync when it goes."""
+        up = [
+            each
+            for each in replicas
+            if each in self.registered and each in self.pods and self.pods[each].stage == "running"
+        ]
+        in_sync = tuple(each for each in up if each not in self.behind)
+        return Placement(*key, tuple(replicas), in_sync or tuple(replicas[:1]), in_sync[0] if in_sync else -1)
+
+    def fall_behind(self, node_id: int) -> None:
+        """No replica of this broker is in sync."""
+        self.behind.add(node_id)
 
     def _disk(self, pod: LivePod) -> Disk:
         return self.disks[self.claims[pod.claim].volume]

@@ -12,12 +12,13 @@ from typing import Any, Final
 
 from kraft_operator.actions import Action, ApplyChild, DeleteChild
 from kraft_operator.api import names
-from kraft_operator.api.spec import Group, LifecycleState, LostDisk, Role, RolloutStrategy
+from kraft_operator.api.spec import Drain, Group, LifecycleState, LostDisk, Role, RolloutStrategy
 from kraft_operator.ledger import Entry, Formation, Ledger
 from kraft_operator.observed import Pod
 from kraft_operator.plan import later
 from kraft_operator.plan.children import contained
 from kraft_operator.plan.claims import guarded_groups
+from kraft_operator.plan.giving_up import asked_for_fewer, give_up, is_forced
 from kraft_operator.plan.loss import Loss, loss_of
 from kraft_operator.plan.rolling import outdated_pods, restart_order
 from kraft_operator.plan.situation import Situation
@@ -191,7 +192,7 @@ def _controllers(now: Situation, ledger: Ledger) -> Iterator[PlanStep]:
         written_off = ledger.is_written_off(*voter.key)
         yield _removed(
             voter.node_id, voter.directory_id, live=voter.live and not written_off,
-            reason="it was written off" if written_off else "the resource asks for fewer controllers",
+            reason="it was written off" if written_off else asked_for_fewer(len(wanted)),
         )  # fmt: skip
     leaving = [each for each in now.observed.sets if each.pool == group.name and each.node_id not in wanted]
     for node_set in leaving:
@@ -297,6 +298,10 @@ def _brokers(now: Situation, ledger: Ledger) -> Iterator[PlanStep]:
                 yield from _leaving(now, ledger, pool, node_id)
 
 
+def _drained(pool: Group) -> str:
+    return "it holds no replica" + (", or what it holds is given up" if pool.scale_down.drain is Drain.FORCE else "")
+
+
 def _surplus(now: Situation, ledger: Ledger, pool: Group) -> list[int]:
     """The highest first."""
     known = {entry.node_id for entry in ledger.entries if entry.pool == pool.name and not entry.retired}
@@ -309,12 +314,15 @@ def _leaving(now: Situation, ledger: Ledger, pool: Group, node_id: int) -> Itera
     node_set, entry = now.observed.node_set(node_id), ledger.entry(node_id)
     registered = entry is not None and not entry.retired
     there = node_set is not None or any(each.node_id == node_id for each in now.nodes)  # or made anew: its volume grows
-    if registered and (topics := (now.observed.brokers.replicas or {}).get(node_id)):
+    forced = is_forced(ledger, node_id)
+    if registered and not forced and (topics := (now.observed.brokers.replicas or {}).get(node_id)):
         yield later.moved(node_id, topics)
+        if pool.scale_down.drain is Drain.FORCE:
+            yield give_up(now, pool, node_id)
     if registered and there and (node_set is None or node_set.replicas or now.observed.pod(node_id) is not None):
-        yield hold(node_id, name, "it holds no replica")
+        yield hold(node_id, name, "what it holds is given up" if forced else _drained(pool))
     if registered:
-        gate = "it holds no replica and has shut down"
+        gate = "it has shut down" if forced else f"{_drained(pool)}, and it has shut down"
         yield PlanStep(
             f"unregister/{node_id}", "UnregisterBroker", f"broker {node_id}", "the resource asks for fewer brokers",
             gate, risk=Risk.AVAILABILITY,

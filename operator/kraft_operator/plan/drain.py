@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from kraft_operator.actions import MoveReplicas
 from kraft_operator.api.spec import Drain, Group
@@ -19,6 +20,7 @@ from kraft_operator.plan.situation import Finding, Situation, Topic
 
 AT_ONCE = 20
 """Partitions on the move at a time: more would fight for the same disks and networks."""
+OR_FORCE: Final = ", or let scaleDown.drain Force give them up"
 ALTER, LIST = 45, 46
 """API keys of AlterPartitionReassignments and ListPartitionReassignments."""
 
@@ -47,6 +49,11 @@ def drain(now: Situation, node_id: int, pool: Group) -> Draining:
         blocker, moves = moves, {}
     if blocker is not None:
         text = f"broker {node_id} of pool {pool.name} cannot be removed: it holds replicas of {held}; {blocker}"
+        if pool.scale_down.drain is Drain.FORCE:
+            text = text.replace(OR_FORCE, "")
+            text += (
+                f"; after scaleDown.timeout ({pool.scale_down.timeout_seconds:g} s) it is forced out with what it holds"
+            )
         finding = Finding(Topic.MEMBERSHIP, "ScaleDownBlocked", text, f"broker {node_id}", stalled=overdue)
         return Draining((finding,), suspects=frozenset({suspicion}))
     text = f"the replicas of broker {node_id} of pool {pool.name} are moved to the brokers that stay: {held}"
@@ -70,7 +77,7 @@ def _blocker(now: Situation) -> str | None:
     if missing:
         return (
             f"the controllers do not serve {' and '.join(missing)}, so nobody can move them: delete these topics, "
-            f"raise the pool's replicas again, or let scaleDown.drain Force give them up"
+            f"raise the pool's replicas again{OR_FORCE}"
         )
     if now.observed.brokers.partitions is None or now.observed.brokers.moving is None:
         return "where all replicas are, and what is on the move, could not be read"

@@ -15,11 +15,9 @@ from kraft_operator.ledger import Entry, Formation, Ledger, Step, StepKind
 from kraft_operator.manifests.context import NodePlan
 from kraft_operator.observed import Observed, QuorumState
 from kraft_operator.plan.drain import drain
+from kraft_operator.plan.giving_up import FORCED, given_up
 from kraft_operator.plan.situation import Finding, Situation, Topic, Verdict
 from kraft_operator.plan.voters import still_controller
-
-FORCED = "forced"
-"""Marks the journaled end of a broker whose replicas were given up."""
 
 
 def choose_controllers(now: Situation) -> Verdict:
@@ -109,6 +107,7 @@ def _leave(node_id: int, pool: Group, ledger: Ledger, now: Situation) -> _Leavin
             kept = kept.with_step(draining.move.step) if draining.move is not None else kept
             return _Leaving(kept, action=draining.move, findings=draining.findings, suspects=draining.suspects)
         forced, suspects = True, draining.suspects
+        ledger = given_up(now, ledger, node_id)
     blocker = blocker or _no_quorum(now.observed)
     if blocker is not None:
         message = f"broker {node_id} of pool {pool.name} cannot be removed: {blocker[1]}"

@@ -27,6 +27,7 @@ from kraft_operator.plan.claims import guard_claims, keep_guarded
 from kraft_operator.plan.domains import judge_domains
 from kraft_operator.plan.endpoints import correct_endpoints, refuse_moved_voters
 from kraft_operator.plan.exposure import find_addresses
+from kraft_operator.plan.giving_up import tell_leaderless, waits_for_the_plan
 from kraft_operator.plan.grants import grant_disks, nudge_gates, restart_stuck_gates, start_formation
 from kraft_operator.plan.health import report_pods
 from kraft_operator.plan.hibernation import put_to_sleep
@@ -75,6 +76,7 @@ RULES: Final[tuple[Rule, ...]] = (
     judge_revisions,
     choose_controllers,
     choose_brokers,
+    tell_leaderless,
     clear_registrations,
     put_to_sleep,
     grow_volumes,
@@ -145,7 +147,7 @@ def plan(now: Situation) -> Decision:
         kept,
         findings=(waiting(now.cluster, way), *findings),
         nodes=nodes_that_are(now),
-        suspects=decision.suspects,
+        suspects=frozenset(each for each in decision.suspects if not waits_for_the_plan(each)),
         tellings=held_back(decision.tellings, way),
         outline=way,
     )

@@ -17,6 +17,9 @@ from typing import Any, Final
 MAX_TOLD: Final = 100
 """Steps that a status tells of in full; of those behind it holds the ids."""
 MAX_TEXT: Final = 1000
+MAX_WARNINGS: Final = 10
+NOTHING_TO_SPARE: Final = "may be lost"
+"""What the reason of a step says that takes redundancy away for good."""
 
 
 class Risk(StrEnum):
@@ -67,6 +70,18 @@ class Outline:
     """The hash of the plan that was carried out before."""
 
     @property
+    def risk(self) -> Risk:
+        """The highest of its steps."""
+        return max((each.risk for each in self.steps), key=list(Risk).index, default=Risk.NONE)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What a person should read before anything else: data that goes, redundancy that goes."""
+        losing = [f"{each.action} {each.target}: {each.reason}" for each in self.steps if each.risk is Risk.DATA_LOSS]
+        bare = [each.reason.partition(": ")[0] for each in self.steps if NOTHING_TO_SPARE in each.reason]
+        return tuple(dict.fromkeys((*losing, *bare)))[:MAX_WARNINGS]
+
+    @property
     def goal(self) -> str:
         return self.hash.partition("-")[0]
 
@@ -100,7 +115,9 @@ def to_status(outline: Outline, old: Mapping[str, Any], now: str) -> dict[str, A
             "generation": outline.generation,
             "computedAt": old.get("computedAt", now) if same else now,
             "approved": outline.approved.value,
+            "risk": outline.risk.value,
         }
+        found |= {"warnings": [_short(each) for each in outline.warnings]} if outline.warnings else {}
     told, more = _told(outline.steps)
     found["steps"] = [_step(each) for each in told]
     return found | ({"more": more} if more else {}) | ({"last": outline.last} if outline.last else {})

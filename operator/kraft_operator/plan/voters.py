@@ -17,6 +17,7 @@ from kraft_operator.ledger import Entry, Formation, Ledger, Step, StepKind, Writ
 from kraft_operator.observed import Pod, QuorumState, Voter, VoterState
 from kraft_operator.plan import headroom
 from kraft_operator.plan.domains import worsened
+from kraft_operator.plan.giving_up import asked_for_fewer
 from kraft_operator.plan.loss import Loss, loss_of
 from kraft_operator.plan.operating import asked_to_replace
 from kraft_operator.plan.situation import NOTHING, Finding, Situation, Topic, Verdict
@@ -132,7 +133,7 @@ def remove_surplus_voters(now: Situation) -> Verdict:
         gate = headroom.Gate(False, worse)
     if not gate.open or now.stepped:
         return Verdict(findings=(_note("RemovingVoter", voter.node_id, gate.text),))
-    why = "it was written off" if ledger.is_written_off(*voter.key) else "the resource asks for fewer controllers"
+    why = "it was written off" if ledger.is_written_off(*voter.key) else asked_for_fewer(len(wanted))
     return _removing(now, ledger, voter, f"{why}: {gate.text}")
 
 

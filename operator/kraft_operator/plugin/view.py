@@ -102,7 +102,10 @@ def plan_lines(plan: Object) -> Iterator[str]:
     more = len(plan.get("more") or ())
     done = sum(step.get("state") == "Done" for step in steps)
     asked = {"No": ", waits for approval", "Yes": ", approved"}.get(plan.get("approved", ""), "")
-    yield f"plan    {plan.get('hash')}: {done} of {len(steps) + more} steps done{asked}"
+    risk = "" if plan.get("risk", "None") == "None" else f"; risk: {plan['risk']}"
+    yield f"plan    {plan.get('hash')}: {done} of {len(steps) + more} steps done{asked}{risk}"
+    for warning in plan.get("warnings") or ():
+        yield f"  warning: {warning}"
     for step in steps:
         risk = "" if step.get("risk", "None") == "None" else f"  (risk: {step['risk']})"
         yield f"  {step.get('state', ''):8}{step.get('action')} {step.get('target')}: {step.get('reason')}{risk}"

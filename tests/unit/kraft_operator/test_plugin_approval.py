@@ -86,6 +86,8 @@ def test_a_plan_shows_every_step_with_what_it_needs_and_risks() -> None:
     assert removed == ["2", "1"]
     assert sum("(risk: Availability)" in line for line in lines) == 4
     assert any("a majority is live (L3)" in line for line in lines)
+    assert lines[0].endswith("risk: Availability")
+    assert [line for line in lines if line.startswith("  warning: ") and "no voter may be lost" in line] == lines[1:2]
 
 
 def test_a_plan_as_json_is_the_statuss_own() -> None:
