@@ -18,11 +18,11 @@ from kraft_operator.actions import Action, DeliverGrant, NudgePod, TellRack, tar
 from kraft_operator.api.parse import parse_cluster
 from kraft_operator.api.reader import InvalidSpec
 from kraft_operator.api.spec import KRaftCluster
-from kraft_operator.execute import Account, Execution, FenceLost, Holder
+from kraft_operator.execute import Account, Execution, FenceLost, Holder, Stale
 from kraft_operator.judgement import Round, round_of
 from kraft_operator.keys import Key
-from kraft_operator.kube import CLUSTER, OPERATION, Gateway, NotFound, Object
-from kraft_operator.lease import LeaseLost
+from kraft_operator.kube import CLUSTER, OPERATION, Forbidden, Gateway, KubeError, NotFound, Object
+from kraft_operator.lease import LeaseLost, LeaseRunsOut
 from kraft_operator.ledger import CorruptLedger
 from kraft_operator.manifests.context import Images
 from kraft_operator.metrics import Metrics
@@ -33,7 +33,7 @@ from kraft_operator.operations.telling import Telling, status_of
 from kraft_operator.plan.rules import plan
 from kraft_operator.plan.situation import Decision, Draw, Fence, Finding, Situation, Topic
 from kraft_operator.plan.steps import Approved, from_status
-from kraft_operator.quorum import QuorumProbe
+from kraft_operator.quorum import AdminFailed, QuorumProbe
 from kraft_operator.settings import Settings
 
 BUSY_SECONDS: Final = 1.0
@@ -90,20 +90,26 @@ class Reconciler:
             return self._refuse(resource, "SpecInvalid", f"{error.path}: {error.problem}")
         except CorruptLedger as error:
             return self._refuse(resource, "LedgerCorrupt", f"the ledger {key.name}-ledger cannot be read: {error}")
+        except Exception as error:
+            self._hinder(resource, error)
+            raise
         return self._pass(key, resource, cluster, sight)
 
     def _pass(self, key: Key, resource: Object, cluster: KRaftCluster, sight: Sight) -> float:
         memory = self._memory(key, cluster)
         self._note_quorum(key, memory, sight.observed.quorum)
         term = self.holder.require(self.settings.call_timeout)
-        decision = plan(
-            Situation(
-                cluster, sight.observed, sight.ledger, Fence(term.holder, term.transitions), self.draw,
-                Images(self.settings.operator_image, self.settings.lease_namespace), memory.settled, memory.progress,
-                self._overdue(memory), self._waited(memory), from_status((resource.get("status") or {}).get("plan")),
-                self.account.brake(),
-            )
+        situation = Situation(
+            cluster, sight.observed, sight.ledger, Fence(term.holder, term.transitions), self.draw,
+            Images(self.settings.operator_image, self.settings.lease_namespace), memory.settled, memory.progress,
+            self._overdue(memory), self._waited(memory), from_status((resource.get("status") or {}).get("plan")),
+            self.account.brake(),
         )  # fmt: skip
+        try:
+            decision = plan(situation)
+        except Exception as error:
+            self._hinder(resource, error)
+            raise
         self._remember_suspects(memory, decision)
         deferred = any(each.deferred for each in decision.findings)
         self.metrics.set("kraft_operator_replacement_deferred", deferred, namespace=key.namespace, name=key.name)
@@ -120,8 +126,10 @@ class Reconciler:
             execution.run(decision.actions)
         except (LeaseLost, FenceLost):
             raise  # not even the status is ours to write
-        except Exception:
-            self._report(resource, cluster, sight, decision, execution)
+        except Exception as error:
+            found = hindrance(error)
+            more = (Finding(Topic.MANUAL, *found, stalled=True),) if found else ()
+            self._report(resource, cluster, sight, replace(decision, findings=decision.findings + more), execution)
             raise
         finally:
             self._time_grants(memory, execution.done)
@@ -171,6 +179,18 @@ class Reconciler:
         for note in events.notes(old, new, None, None, ()):
             self.recorder.post(resource, note)
         return self.settings.resync_seconds
+
+    def _hinder(self, resource: Object, error: Exception) -> None:
+        """What keeps the operator from looking or planning, in the status: a log line is read by nobody."""
+        found = hindrance(error)
+        if found is None:
+            return
+        self.holder.require(self.settings.call_timeout)
+        old = resource.get("status") or {}
+        new = status.hindered(resource["metadata"].get("generation", 0), *found, old, _now())
+        self._write_status(resource, new)
+        for note in events.notes(old, new, None, None, ()):
+            self.recorder.post(resource, note)
 
     def _write_status(self, resource: Object, new: status.Status) -> None:
         self._note_status(resource, new)
@@ -287,6 +307,19 @@ class Reconciler:
             if isinstance(action, DeliverGrant):
                 waited = self.clock() - memory.inspected.get(action.grant.pod_uid, self.clock())
                 self.metrics.observe("kraft_operator_grant_seconds", waited)
+
+
+def hindrance(error: Exception) -> tuple[str, str] | None:
+    """Reason and message of what a person has to mend; None for what passes by itself or is nobody's to tell."""
+    match error:
+        case Forbidden():
+            remedy = "give the operator's ServiceAccount the rights of this version's chart or kustomize base"
+            return "Forbidden", f"{remedy}: {error.message}"
+        case KubeError() | AdminFailed() | Stale() | LeaseLost() | LeaseRunsOut() | FenceLost():
+            return None
+        case _:
+            remedy = "report it with the operator's log and this resource; the running cluster is left as it is"
+            return "OperatorFault", f"{remedy}: {type(error).__name__}: {error}"
 
 
 def _refusal(action: Action, why: str) -> Finding:

@@ -72,10 +72,25 @@ def refused(generation: int, reason: str, problem: str, old: Mapping[str, Any], 
         _condition("Stalled", "True", reason, message),
         _condition(Topic.SPEC.value, "False", reason, message),
     ]
+    return {**_with(conditions, generation, old, now), "observedGeneration": generation, "phase": "Stalled"}
+
+
+def hindered(generation: int, reason: str, problem: str, old: Mapping[str, Any], now: str) -> Status:
+    """The status of a resource that could not be looked at or planned for. Of the cluster itself nothing new is known."""
+    conditions = [
+        _condition("Ready", "Unknown", reason, problem),
+        _condition("Reconciling", "False", "Idle", "the operator cannot go on before this is corrected"),
+        _condition("Stalled", "True", reason, problem),
+        _condition(Topic.MANUAL.value, "True", reason, problem),
+    ]
+    return {**_with(conditions, generation, old, now), "phase": "Stalled"}
+
+
+def _with(conditions: Sequence[Condition], generation: int, old: Mapping[str, Any], now: str) -> Status:
+    """The old status with these conditions in place of its own."""
     named = {each["type"] for each in conditions}
     kept = [dict(each) for each in old.get("conditions") or () if each.get("type") not in named]
-    fresh = dated(conditions, old, generation, now)
-    return {**old, "observedGeneration": generation, "phase": "Stalled", "conditions": fresh + kept}
+    return {**old, "conditions": dated(conditions, old, generation, now) + kept}
 
 
 def dated(conditions: Sequence[Condition], old: Mapping[str, Any], generation: int, now: str) -> list[Condition]:

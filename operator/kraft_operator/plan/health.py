@@ -1,9 +1,10 @@
-"""What pods tell by themselves: why one does not start."""
+"""What pods tell by themselves: why one does not start, and on which claim of nobody it waits."""
 
 from __future__ import annotations
 
 from typing import Final
 
+from kraft_operator.manifests.context import labels, node_selector
 from kraft_operator.observed import Pod
 from kraft_operator.plan.situation import Finding, Situation, Topic, Verdict
 
@@ -23,7 +24,30 @@ REMEDIES: Final = {
 
 
 def report_pods(now: Situation) -> Verdict:
-    return Verdict(findings=tuple(_troubled(pod) for pod in now.observed.pods if pod.trouble and not pod.ready))
+    troubled = [_troubled(pod) for pod in now.observed.pods if pod.trouble and not pod.ready]
+    return Verdict(
+        findings=(*troubled, *(_unlabelled(now, pod) for pod in now.observed.pods if _is_unlabelled(now, pod)))
+    )
+
+
+def _is_unlabelled(now: Situation, pod: Pod) -> bool:
+    """Its gate waits, so its volume is mounted; and the claim is not among those that bear the cluster's labels."""
+    known = now.cluster.spec.group(pod.pool) is not None
+    return known and pod.gate_waits and bool(pod.claim) and now.observed.claim(pod.claim) is None
+
+
+def _unlabelled(now: Situation, pod: Pod) -> Finding:
+    """Somebody made the claim before the StatefulSet could: Kubernetes gives it no labels afterwards."""
+    group = now.cluster.spec.group(pod.pool)
+    assert group is not None
+    marks = " ".join(
+        f"{key}={value}" for key, value in labels(now.cluster, node_selector(now.cluster, group, pod.node_id)).items()
+    )
+    message = (
+        f"label claim {pod.claim}, which was made by hand and is not known to belong here: "
+        f"kubectl -n {now.cluster.namespace} label pvc {pod.claim} {marks}"
+    )
+    return Finding(Topic.STORAGE, "ClaimUnlabelled", message, pod.name, stalled=True)
 
 
 def _troubled(pod: Pod) -> Finding:

@@ -12,7 +12,7 @@ from controller_runtime.identifiers import Endpoint
 from kraft_operator.events import Recorder
 from kraft_operator.execute import FenceLost, Stale
 from kraft_operator.keys import Key
-from kraft_operator.kube import CLUSTER, CONFIG_MAP, OPERATION, Conflict, Kind, NotFound, Object
+from kraft_operator.kube import CLUSTER, CONFIG_MAP, OPERATION, POD, Conflict, Forbidden, Kind, NotFound, Object
 from kraft_operator.lease import LeaseLost, Term
 from kraft_operator.metrics import Metrics
 from kraft_operator.observed import Brokers, Quorum
@@ -35,11 +35,15 @@ class Store:
         self.writes: list[str] = []
         self.published: list[Object] = []
         self.lost_ledger = False
+        self.forbidden: str | None = None
+        """The kind that may not be listed."""
 
     def find(self, kind: Kind, namespace: str | None, name: str) -> Object | None:
         return copy.deepcopy(self.objects.get((kind.kind, name)))
 
     def list(self, kind: Kind, namespace: str | None, selector: str = "") -> tuple[Object, ...]:
+        if kind.kind == self.forbidden:
+            raise Forbidden(403, f"{kind.kind} is forbidden")
         return tuple(copy.deepcopy(each) for (found, _), each in self.objects.items() if found == kind.kind)
 
     def apply(self, kind: Kind, body: Object, sub: str = "") -> Object:
@@ -183,6 +187,49 @@ def test_an_outsider_who_edits_the_ledger_costs_a_retry_and_not_the_process(stor
     store.lost_ledger = False
     found.reconcile(KEY)
     assert "apply ConfigMap/c-ledger" in store.writes
+
+
+def conditions(store: Store) -> dict[str, tuple[str, str, str]]:
+    return {
+        each["type"]: (each["status"], each["reason"], each["message"]) for each in store.published[-1]["conditions"]
+    }
+
+
+def test_a_right_that_is_missing_is_a_condition_with_its_remedy_and_goes_with_it(store: Store) -> None:
+    store.forbidden = POD.kind
+    found = reconciler(store, Held())
+    for _ in range(2):
+        with pytest.raises(Forbidden):
+            found.reconcile(KEY)
+    assert len(store.published) == 1
+    told = (
+        "Forbidden",
+        "give the operator's ServiceAccount the rights of this version's chart or kustomize base: Pod is forbidden",
+    )
+    assert conditions(store)["Stalled"] == ("True", *told)
+    assert conditions(store)["Ready"] == ("Unknown", *told)
+    store.forbidden = None
+    found.reconcile(KEY)
+    assert conditions(store)["Stalled"][0] == conditions(store)["ManualInterventionRequired"][0] == "False"
+
+
+def test_a_fault_in_planning_is_a_condition_and_not_only_a_line_in_a_log(store: Store) -> None:
+    found = reconciler(store, Held())
+    found.draw = lambda: str(1 // 0)
+    with pytest.raises(ZeroDivisionError):
+        found.reconcile(KEY)
+    state, reason, message = conditions(store)["ManualInterventionRequired"]
+    assert (state, reason) == ("True", "OperatorFault")
+    assert message.startswith("report it") and message.endswith("ZeroDivisionError: integer division or modulo by zero")
+    assert not [each for each in store.writes if "ledger" in each]
+
+
+def test_who_has_lost_the_lease_tells_no_fault(store: Store) -> None:
+    holder = Held()
+    holder.held, store.forbidden = False, POD.kind
+    with pytest.raises(LeaseLost):
+        reconciler(store, holder).reconcile(KEY)
+    assert store.published == []
 
 
 def test_a_plan_that_waits_for_approval_is_published_once_and_nothing_else_is_written(store: Store) -> None:
