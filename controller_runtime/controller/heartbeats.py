@@ -66,6 +66,10 @@ class Heartbeats:
     def touch(self, broker: BrokerRegistration, now: Instant, metadata_offset: int) -> None:
         self._contacts[broker.id] = Contact(broker.epoch, now, Offset(metadata_offset))
 
+    def hear(self, broker: BrokerRegistration, now: Instant) -> None:
+        """A sign of life that says nothing else: what the broker has replayed is what it said before (CLU-10)."""
+        self.touch(broker, now, self._offset(broker.id))
+
     def forget(self, broker_id: NodeId) -> None:
         self._contacts.pop(broker_id, None)
         self._shutdown_offsets.pop(broker_id, None)

@@ -144,6 +144,13 @@ class ControllerService:
         except Refused as error:
             return Decision(refusal(request, error.code, error.message))
 
+    def hear(self, image: MetadataImage, request: Message, now: Instant) -> None:
+        """A request that is refused for lack of room: a heartbeat all the same shows that its broker lives."""
+        if self._leadership is not None and isinstance(request, BrokerHeartbeatRequest):
+            broker = image.cluster.brokers.get(NodeId(request.broker_id))
+            if broker is not None and broker.epoch == request.broker_epoch:
+                self._leadership.heartbeats.hear(broker, now)
+
     @staticmethod
     def takes_long(request: Message) -> bool:
         """Whether a request is better planned in pieces, by `plan`, than handled at once. Only of those that the active one serves."""

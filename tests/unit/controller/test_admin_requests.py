@@ -10,7 +10,7 @@ from controller_runtime.controller.errors import Refused
 from controller_runtime.controller.refusals import not_controller_message, refusal
 from controller_runtime.controller.service import SERVED, SERVED_BY_ACTIVE
 from controller_runtime.controller.topics import TopicIds
-from controller_runtime.identifiers import Offset, Uuid, WallClock
+from controller_runtime.identifiers import NodeId, Offset, Uuid, WallClock
 from controller_runtime.metadata.features import bootstrap_records
 from controller_runtime.metadata.image import MetadataImage
 from controller_runtime.metadata.replay import replay
@@ -49,9 +49,13 @@ from controller_runtime.protocol.messages.list_partition_reassignments_response 
 )
 from controller_runtime.protocol.messages.no_op_record import NoOpRecord
 from controller_runtime.protocol.messages.partition_change_record import PartitionChangeRecord
+from controller_runtime.protocol.messages.register_controller_record import (
+    ControllerEndpoint,
+    RegisterControllerRecord,
+)
 from controller_runtime.protocol.messages.update_features_request import FeatureUpdateKey, UpdateFeaturesRequest
 from controller_runtime.protocol.messages.update_features_response import UpdateFeaturesResponse
-from support.controller_world import ALL_FEATURES, World, uuid
+from support.controller_world import ALL_FEATURES, CLUSTER_ID, World, uuid
 
 pytestmark = pytest.mark.unit
 
@@ -121,6 +125,73 @@ def test_old_versions_get_a_result_per_feature() -> None:
         "share.version"
     ]
     assert update(world, ("share.version", 1, UPGRADE), version=2).results == ()
+
+
+def lower_share_version(allow_downgrade: bool, upgrade_type: int, version: int) -> tuple[int, int]:
+    """The error, and the level afterwards, of a request that asks for share.version 0 where it is 1."""
+    world = World(level=30)
+    assert update(world, ("share.version", 1, UPGRADE)).error_code == 0
+    key = FeatureUpdateKey(
+        feature="share.version", max_version_level=0, allow_downgrade=allow_downgrade, upgrade_type=upgrade_type
+    )
+    answer = world.ask(UpdateFeaturesRequest(feature_updates=(key,)), UpdateFeaturesResponse, version)
+    return answer.error_code, world.image.features.level("share.version")
+
+
+def test_version_0_lowers_a_level_only_where_a_downgrade_is_allowed() -> None:
+    """FEA-05: its `allow_downgrade` is a safe downgrade; the upgrade type, which it does not have, says nothing there."""
+    assert lower_share_version(True, UPGRADE, 0) == (0, 0)
+    assert lower_share_version(False, UPGRADE, 0) == (95, 1)
+    assert lower_share_version(False, SAFE, 0) == (95, 1)
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_later_versions_lower_a_level_only_by_the_upgrade_type(version: int) -> None:
+    """FEA-05."""
+    assert lower_share_version(False, SAFE, version) == (0, 0)
+    assert lower_share_version(True, UPGRADE, version) == (95, 1)
+
+
+def test_a_downgrade_that_version_0_allows_is_a_safe_one() -> None:
+    """FEA-05: nothing that the log holds may be lost by it."""
+    world = World(level=20)
+    key = FeatureUpdateKey(feature="metadata.version", max_version_level=16, allow_downgrade=True)
+    answer = world.ask(UpdateFeaturesRequest(feature_updates=(key,)), UpdateFeaturesResponse, 0)
+    assert answer.error_code == 95
+    assert "Refusing to perform the requested downgrade" in str(answer.error_message)
+
+
+@pytest.mark.parametrize("version", [0, 1, 2])
+def test_one_update_that_fails_fails_all_and_is_named(version: int) -> None:
+    """FEA-05: all or nothing, whichever comes first; the answer has no results then."""
+    for order in (1, -1):
+        world = World(level=25)
+        before = world.image
+        changes = (("share.version", 1, UPGRADE), ("group.version", 9, UPGRADE))[::order]
+        answer = update(world, *changes, version=version)
+        assert (answer.error_code, answer.results) == (95, ())
+        assert "The update failed for all features since the following feature had an error: " in str(
+            answer.error_message
+        )
+        assert "Invalid update version 9 for feature group.version" in str(answer.error_message)
+        assert world.image == before
+
+
+@pytest.mark.parametrize(("version", "results"), [(0, 2), (1, 2), (2, 0)])
+def test_the_answer_has_results_before_version_2_and_a_validation_has_no_records(version: int, results: int) -> None:
+    """FEA-05: reply shape v0/v1 against v2; validate-only (from version 1 on) judges as the real request does and writes nothing."""
+    changes = (("share.version", 1, UPGRADE), ("group.version", 1, UPGRADE))
+    for validate_only in (True, False):
+        world = World(level=25)
+        before = world.image
+        answer = update(world, *changes, version=version, validate_only=validate_only)
+        assert (answer.error_code, [it.feature for it in answer.results]) == (
+            0,
+            ["share.version", "group.version"][:results],
+        )
+        assert (world.image == before) is validate_only
+    refused = update(World(level=25), ("group.version", 9, UPGRADE), version=version, validate_only=True)
+    assert refused.error_code == 95
 
 
 def test_kraft_version_is_left_to_raft() -> None:
@@ -303,6 +374,48 @@ def test_controllers_are_described_by_the_listener_that_was_asked() -> None:
     assert World().ask(DescribeClusterRequest(endpoint_type=1), DescribeClusterResponse).error_code == 114
     assert World().ask(DescribeClusterRequest(endpoint_type=7), DescribeClusterResponse).error_code == 115
     assert World(level=14).ask(DescribeClusterRequest(endpoint_type=2), DescribeClusterResponse).error_code == 35
+
+
+def with_controllers() -> World:
+    """Two controllers; both have CONTROLLER, the second one alone has INTERNAL."""
+    world = World()
+    for number, listeners in ((1, ("CONTROLLER",)), (2, ("CONTROLLER", "INTERNAL"))):
+        endpoints = tuple(
+            ControllerEndpoint(name=name, host=f"{name.lower()}-{number}", port=9000 + number) for name in listeners
+        )
+        record = RegisterControllerRecord(
+            controller_id=number, incarnation_id=uuid("start", number), end_points=endpoints
+        )
+        world.append([(record, 0)])
+    return world
+
+
+@pytest.mark.parametrize(
+    ("listener", "told"),
+    [
+        ("CONTROLLER", [(1, "controller-1", 9001), (2, "controller-2", 9002)]),
+        ("INTERNAL", [(2, "internal-2", 9002)]),
+        ("OTHER", []),
+    ],
+)
+def test_controllers_are_told_at_the_listener_on_which_they_were_asked_for(
+    listener: str, told: list[tuple[int, str, int]]
+) -> None:
+    """API-05: controller endpoints for the listener used, and the raft leader as the controller."""
+    world = with_controllers()
+    world.start_broker(7)
+    context = RequestContext(2, Offset(world.offset), WallClock(0), listener=listener, leader_id=NodeId(2))
+    answer = world.service.handle(world.image, DescribeClusterRequest(endpoint_type=2), context, world.now).response
+    assert isinstance(answer, DescribeClusterResponse)
+    assert [(it.broker_id, it.host, it.port) for it in answer.brokers] == told
+    assert (answer.error_code, answer.controller_id, answer.cluster_id) == (0, 2, CLUSTER_ID)
+
+
+def test_the_lowest_level_at_which_controllers_describe_themselves_is_that_of_their_registration() -> None:
+    """API-05: too old a metadata.version is 35; brokers asked of a controller are 114, an unknown kind 115."""
+    for level, kind, error in ((14, 2, 35), (15, 2, 0), (15, 1, 114), (15, 0, 115), (15, 3, 115), (14, 1, 114)):
+        answer = World(level=level).ask(DescribeClusterRequest(endpoint_type=kind), DescribeClusterResponse)
+        assert answer.error_code == error, (level, kind)
 
 
 @pytest.mark.parametrize("key", sorted(SERVED))

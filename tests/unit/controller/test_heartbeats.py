@@ -6,6 +6,8 @@ import pytest
 
 from controller_runtime.controller.heartbeats import BrokerState, Heartbeats, Wish, current_state, next_state
 from controller_runtime.identifiers import Instant, NodeId
+from controller_runtime.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
+from controller_runtime.protocol.messages.create_topics_request import CreatableReplicaAssignment
 from support.controller_world import World
 
 pytestmark = pytest.mark.unit
@@ -103,8 +105,52 @@ def test_silent_brokers_are_fenced_one_at_a_time_within_a_moment() -> None:
     assert fenced[2][1] - fenced[0][1] < 0.1
 
 
-def test_a_heartbeat_prevents_fencing_and_the_epoch_of_a_stranger_does_not() -> None:
+def test_a_heartbeat_that_came_too_late_to_be_answered_prevents_fencing_and_changes_nothing_else() -> None:
+    """CLU-10: Kafka's expired heartbeat, ours that is refused for lack of room. What the broker has replayed stays what it said last."""
+    world = World()
+    world.start_broker(1)
+    world.start_broker(2)
+    there = CreatableReplicaAssignment(partition_index=0, broker_ids=(1,))
+    assert world.create("mail", -1, -1, assignments=(there,)).error_code == 0
+    world.heartbeat(1, want_shut_down=True)
+    waiting = world.offset
+    world.heartbeat(2, current_metadata_offset=waiting - 3)
+    before = world.image
+    late = BrokerHeartbeatRequest(
+        broker_id=2,
+        broker_epoch=world.epoch(2),
+        current_metadata_offset=waiting + 9,
+        want_fence=True,
+        want_shut_down=True,
+    )
+    for _ in range(6):
+        assert world.wait(4.0) == []
+        world.service.hear(world.image, late, world.now)
+        world.heartbeat(1, want_shut_down=True)
+    assert world.image == before, "neither fenced nor shut down"
+    assert not world.heartbeat(1, want_shut_down=True).should_shut_down, (
+        "broker 2 has not replayed it, as far as is known"
+    )
+    world.heartbeat(2, current_metadata_offset=waiting)
+    assert world.heartbeat(1, want_shut_down=True).should_shut_down
+
+
+def test_a_late_heartbeat_of_another_epoch_or_of_nobody_is_no_sign_of_life() -> None:
     """CLU-10, CLU-11."""
+    world = World()
+    world.start_broker(1)
+    stale = BrokerHeartbeatRequest(broker_id=1, broker_epoch=world.epoch(1) - 1)
+    for _ in range(6):
+        world.wait(2.0)
+        world.service.hear(world.image, stale, world.now)
+        world.service.hear(world.image, BrokerHeartbeatRequest(broker_id=9), world.now)
+    assert world.image.cluster.brokers[NodeId(1)].fenced
+    world.service.deactivate()
+    world.service.hear(world.image, stale, world.now)
+
+
+def test_a_heartbeat_prevents_fencing_and_the_epoch_of_a_stranger_does_not() -> None:
+    """CLU-11."""
     world = World()
     world.start_broker(1)
     for _ in range(4):

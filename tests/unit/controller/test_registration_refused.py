@@ -99,6 +99,35 @@ def test_a_crashed_process_leaves_the_isr_even_if_nobody_has_fenced_it_yet(uncle
     assert (partition.isr, partition.elr, partition.leader, partition.last_known_elr) == ((), (), -1, (1,))
 
 
+def replicas_after_restart(previous: str, *, in_isr: bool) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    """ISR, ELR and last known leader of a partition when its broker comes back, saying that its epoch was this one before."""
+    world = World()
+    world.start_broker(1)
+    world.start_broker(2)
+    there = CreatableReplicaAssignment(partition_index=0, broker_ids=(1,))
+    topic = world.create("stock", -1, -1, assignments=(there,))
+    epoch = world.epoch(1)
+    if in_isr:
+        world.now = Instant(world.now + 9.1)
+    else:
+        world.wait(20.0)
+    told = {"the present one": epoch, "an earlier one": epoch - 1, "a later one": epoch + 1, "none": -1}[previous]
+    assert world.register(1, incarnation=2, previous_broker_epoch=told).error_code == 0
+    partition = world.image.topics.partition(topic.topic_id, 0)
+    assert partition is not None
+    return partition.isr, partition.elr, partition.last_known_elr
+
+
+@pytest.mark.parametrize("previous", ["the present one", "an earlier one", "a later one", "none"])
+@pytest.mark.parametrize("in_isr", [True, False], ids=["in the ISR", "eligible"])
+def test_a_clean_shutdown_is_known_by_the_epoch_before_and_by_no_other(previous: str, in_isr: bool) -> None:
+    """CLU-05: who names the epoch that is registered has lost nothing and stays eligible to lead; anybody else may have lost it."""
+    isr, elr, last = replicas_after_restart(previous, in_isr=in_isr)
+    assert isr == ()
+    assert elr == ((1,) if previous == "the present one" else ())
+    assert last == (1,)
+
+
 @pytest.mark.parametrize(
     ("level", "version", "directories"), [(30, 4, 1), (29, 3, 1), (17, 3, 1), (16, 2, 0), (7, 1, 0)]
 )

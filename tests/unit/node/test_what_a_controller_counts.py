@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from controller_runtime.identifiers import NodeId
 from controller_runtime.node import pending
 from controller_runtime.node.events import ConnectionId, ConnectionInfo, RequestId, RequestReceived, SnapshotGivenUp
 from controller_runtime.node.snapshots import SnapshotConfig
 from controller_runtime.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
 from controller_runtime.protocol.messages.delete_topics_request import DeleteTopicsRequest
 from controller_runtime.protocol.schema import Message
-from support.lone_controller import LoneController
+from support.controller_world import World
+from support.lone_controller import CLUSTER_ID, LoneController
 
 pytestmark = pytest.mark.unit
 
@@ -34,6 +36,30 @@ def test_operations_are_counted_when_they_are_decided_and_when_too_many_wait(mon
     ask(controller, DeleteTopicsRequest(), 6)
     assert counters.operations - before == 2
     assert (counters.refused_operations, counters.refused_heartbeats) == (2, 1)
+
+
+def test_a_heartbeat_that_is_refused_for_lack_of_room_is_a_sign_of_life(monkeypatch: pytest.MonkeyPatch) -> None:
+    """CLU-10."""
+    controller = LoneController()
+    controller.run(2)
+    registration = World().registration(5, cluster_id=CLUSTER_ID)
+    ask(controller, registration, 4)
+    controller.run(1)
+    broker = controller.node.image.cluster.brokers[NodeId(5)]
+    beat = BrokerHeartbeatRequest(broker_id=5, broker_epoch=broker.epoch, current_metadata_offset=1 << 40)
+    ask(controller, beat, 1)
+    controller.run(1)
+    assert not controller.node.image.cluster.brokers[NodeId(5)].fenced
+    monkeypatch.setattr(pending, "MAX_PENDING", 0)
+    for _ in range(5):
+        controller.run(6)
+        controller.outgoing.clear()
+        ask(controller, beat, 1)
+        (refused,) = controller.outgoing
+        assert refused.body.error_code == 41  # type: ignore[union-attr]
+    assert not controller.node.image.cluster.brokers[NodeId(5)].fenced
+    controller.run(20)
+    assert controller.node.image.cluster.brokers[NodeId(5)].fenced
 
 
 def test_a_snapshot_that_could_not_be_written_is_counted() -> None:

@@ -33,6 +33,50 @@ def fetching(one: One, *nodes: int) -> None:
         one.ask(fetch(node, one.epoch, one.end))
 
 
+def announced(one: One) -> list[e.RaftEffect]:
+    return [effect for effect in one.out if isinstance(effect, e.StartLeading | e.StopLeading)]
+
+
+@pytest.mark.parametrize("log", [(), ((7, 3),)], ids=["an empty log", "records of an earlier leader"])
+def test_an_application_hears_that_it_leads_only_when_a_record_of_the_epoch_is_committed(
+    log: tuple[tuple[int, int], ...],
+) -> None:
+    """FET-21: everything before is committed then, too."""
+    one = One(log=log, saved=ElectionState(Epoch(3)))
+    one.become_leader()
+    start = one.replica.log.epoch_starts[-1][1]
+    assert (start, one.end > start) == (7 if log else 0, True)
+    one.ask(fetch(2, one.epoch, 0, 0) if not log else fetch(2, one.epoch, 7, 3))
+    assert announced(one) == [], "what earlier leaders left is held by a majority, nothing of the epoch is"
+    one.ask(fetch(2, one.epoch, one.end))
+    assert announced(one) == [e.StartLeading(one.epoch)]
+    assert (one.replica.high_watermark or 0) > start
+    one.append()
+    one.ask(fetch(3, one.epoch, one.end))
+    assert announced(one) == [e.StartLeading(one.epoch)], "once"
+
+
+def test_an_application_hears_at_once_that_it_leads_no_more_and_nothing_while_it_resigns() -> None:
+    """FET-21: follower and unattached at once; a leader that was never announced is not taken back, nor one that resigned announced."""
+    for deposed in (True, False):
+        one = One()
+        one.become_leader()
+        fetching(one, 2)
+        epoch = one.epoch
+        if deposed:
+            one.follow(3, epoch + 1)
+        else:
+            one.step(Resign(epoch))
+        assert announced(one) == [e.StartLeading(epoch), e.StopLeading(epoch)]
+    one = One()
+    one.become_leader()
+    epoch = one.epoch
+    one.step(Resign(epoch))
+    assert isinstance(one.role, Resigned)
+    fetching(one, 2, 3)
+    assert e.StartLeading(epoch) not in one.out
+
+
 # Being told of a leader.
 
 

@@ -318,6 +318,72 @@ def test_who_asks_may_still_vote_and_goes_on_asking() -> None:
     assert isinstance(one.role, Candidate), "and may win all the same, in the next epoch"
 
 
+def follower() -> One:
+    one = One(log=((5, 2),), saved=ElectionState(Epoch(3)))
+    one.follow(2, 4)
+    return one
+
+
+def leader() -> One:
+    one = One(log=((5, 2),), saved=ElectionState(Epoch(3)))
+    one.become_leader()
+    return one
+
+
+@pytest.mark.parametrize("make", [follower, unattached_with_leader, leader, resigned], ids=lambda make: make.__name__)
+def test_nobody_votes_in_an_epoch_whose_leader_it_knows_however_good_the_log(make: Callable[[], One]) -> None:
+    """RFT-15: a follower, a leader, who was one, and a node that knows the leader's name without reaching it."""
+    one = make()
+    role, saves = one.role, len(one.seen(e.SaveElection))
+    assert told(one, vote(3, one.epoch, at(99, one.epoch - 1))) == (RaftError.NONE, False)
+    assert told(one, vote(2, one.epoch, at(99, one.epoch - 1))) == (RaftError.NONE, False)
+    assert one.role is role
+    assert len(one.seen(e.SaveElection)) == saves
+    assert told(One(log=((5, 2),), saved=ElectionState(Epoch(4))), vote(3, 4, at(5, 2))) == (RaftError.NONE, True), (
+        "who knows no leader votes for the same log"
+    )
+
+
+def test_a_peer_that_knows_no_pre_votes_is_asked_for_its_vote_at_once() -> None:
+    """PV-10: the node stands as nodes of before KIP-996 do, in the next epoch, with the vote for itself on disk first."""
+    one = One(saved=ElectionState(Epoch(4)))
+    one.stand()
+    asked = one.asked(m.VoteRequest)
+    assert [send.request.pre_vote for send in asked] == [True, True]  # type: ignore[union-attr]
+    one.out.clear()
+    one.fail(asked[0], Failure.UNSUPPORTED)
+    assert isinstance(one.role, Candidate)
+    assert one.epoch == 5
+    saved = next(at for at, effect in enumerate(one.out) if isinstance(effect, e.SaveElection))
+    sent = [at for at, effect in enumerate(one.out) if isinstance(effect, e.Send)]
+    assert saved < min(sent)
+    assert one.seen(e.SaveElection)[-1].state == voted(5, key(1))
+    binding = one.asked(m.VoteRequest)
+    assert [(send.to, send.request.pre_vote, send.request.epoch) for send in binding] == [(2, False, 5), (3, False, 5)]  # type: ignore[union-attr]
+    one.grant(2)
+    assert one.replica.is_leader
+
+
+def test_a_peer_that_only_fails_to_answer_a_pre_vote_makes_no_candidate() -> None:
+    """PV-10 is for peers that are too old, not for those that are silent."""
+    for why in (Failure.TIMED_OUT, Failure.REFUSED, Failure.DISCONNECTED, Failure.INVALID):
+        one = One(saved=ElectionState(Epoch(4)))
+        one.stand()
+        one.fail(one.asked(m.VoteRequest)[0], why)
+        assert (one.epoch, type(one.role)) == (4, Prospective), why
+
+
+def test_a_pre_vote_that_was_too_new_for_a_peer_is_of_no_interest_once_there_is_a_leader() -> None:
+    """PV-10 ends with the asking."""
+    one = One(saved=ElectionState(Epoch(4)))
+    one.stand()
+    open_question = one.asked(m.VoteRequest)[0]
+    one.follow(2, 4)
+    one.fail(open_question, Failure.UNSUPPORTED)
+    assert isinstance(one.role, Follower)
+    assert one.epoch == 4
+
+
 def test_a_leader_that_appears_ends_the_asking() -> None:
     """PV-11, RFT-29."""
     one = One(saved=ElectionState(Epoch(4)))
