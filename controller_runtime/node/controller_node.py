@@ -328,8 +328,7 @@ class ControllerNode:
         writer = self._writer
         if writer is None or self._pending.is_full or len(self._behind) >= MAX_PENDING:
             self.counters.refused(asker.request, overloaded=writer is not None)
-            if writer is not None:
-                self._service.hear(writer.image, asker.request, now)
+            self._service.hear(self.image, asker.request, now)
             return [self._refuse(asker)]
         if self._is_busy:
             self._behind.append(call)
