@@ -6,7 +6,7 @@ import pytest
 
 from controller_runtime.controller.refusals import refusal
 from controller_runtime.node.controller_node import ControllerNode
-from controller_runtime.node.effects import NodeEffect
+from controller_runtime.node.effects import NodeEffect, Respond
 from controller_runtime.node.pending import Asker
 
 SHOWN_BY = (
@@ -16,6 +16,6 @@ SHOWN_BY = (
 
 def break_it(patch: pytest.MonkeyPatch) -> None:
     def accept(self: ControllerNode, asker: Asker) -> NodeEffect:
-        return self._reply(asker, refusal(asker.request, 0))
+        return Respond(asker.request_id, refusal(asker.request, 0))
 
     patch.setattr(ControllerNode, "_refuse", accept)
