@@ -28,6 +28,8 @@ READ_AHEAD_BYTES: Final = 64 * 1024
 """How much of later requests is held while one is in progress, before the peer is told to wait."""
 UNSENT_REPLY_BYTES: Final = 64 * 1024
 """How much of a reply may still wait for the peer before its next request is taken up."""
+LARGE_BYTES: Final = 256 * 1024
+"""Of requests and replies whose memory is worth giving back."""
 WATCH_SECONDS: Final = 1.0
 """How often it is looked whether peers take their replies, while some have more than UNSENT_REPLY_BYTES to take."""
 _NO_CONNECTION: Final = 2**31 - 1
@@ -149,6 +151,8 @@ class ServerConnection(asyncio.Protocol):
         """Send the answer of the request in progress: a frame with its length."""
         if self._transport is not None:
             self._transport.write(frame)
+        if len(frame) > LARGE_BYTES:
+            self._listener.used_much()
         self.finish()
 
     def finish(self) -> None:
@@ -255,6 +259,8 @@ class Listener:
         """Called when peers have taken replies, or are gone."""
         self.unsent_bytes = 0
         """Of large replies that peers have not taken yet. The memory of a reply is held until its last byte is sent: so long all of it counts."""
+        self.on_large: Callable[[], None] | None = None
+        """Called when a large request was taken up or dropped, and when a large reply was written or is gone."""
         self._behind: dict[ServerConnection, int] = {}
         """Those whose peers had more than UNSENT_REPLY_BYTES to take and have not taken all; the others have little."""
         self._watch: asyncio.TimerHandle | None = None
@@ -315,6 +321,8 @@ class Listener:
     def collected(self, connection: ServerConnection, more: int) -> None:
         """`connection` holds so many bytes of requests more."""
         self.collected_bytes += more
+        if more < -LARGE_BYTES:
+            self.used_much()
         while more > 0 and self.collected_bytes > self.limits.max_collected_bytes:
             largest = max(self.connections, key=lambda one: one.collected_bytes, default=connection)
             if not largest.collected_bytes:
@@ -323,6 +331,10 @@ class Listener:
                 largest,
                 f"unfinished requests of all connections have more than {self.limits.max_collected_bytes} bytes",
             )
+
+    def used_much(self) -> None:
+        if self.on_large is not None:
+            self.on_large()
 
     def fell_behind(self, connection: ServerConnection, unsent: int) -> None:
         self._behind[connection] = unsent
@@ -340,6 +352,8 @@ class Listener:
         self.unsent_bytes -= unsent
         if unsent and self.on_room is not None:
             self.on_room()
+        if unsent > LARGE_BYTES:
+            self.used_much()
 
     def _close_stalled(self) -> None:
         limits, now = self.limits, self.now()

@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import Final
 
 from controller_runtime.controller.refusals import refusal
+from controller_runtime.controller.topics import MAX_PARTITIONS_PER_REQUEST
 from controller_runtime.identifiers import Endpoint, Instant
 from controller_runtime.node.effects import Call, Log, NodeEffect, Respond
 from controller_runtime.node.events import CallFailure, CallId, ConnectionId, RequestId, RequestReceived
@@ -40,6 +41,8 @@ _CALL_TIMEOUT_MS: Final = 30_000
 _CREATE_TOPICS_VERSION: Final = 7
 _PRINCIPAL_VERSION: Final = 0
 _MAX_WAITING: Final = 10_000
+_NAMES_TOLD: Final = 10
+"""In a line of the log: clients choose how many there are."""
 
 
 @dataclass(slots=True)
@@ -83,9 +86,10 @@ class Forwarder:
         return []
 
     def create_topics(self, names: tuple[str, ...], now: Instant) -> None:
-        """Ask for topics that a client named and nobody made; their size is the controller's default."""
-        new = [name for name in names if name not in self._creating]
-        if not new:
+        """Ask for topics that a client named and nobody made; their size is the controller's default. Not for more than it makes for one request: it would refuse all
+        of them, as Kafka's does; and a client that still wants some of them asks again."""
+        new = [name for name in dict.fromkeys(names) if name not in self._creating]
+        if not new or len(self._creating) + len(new) > MAX_PARTITIONS_PER_REQUEST:
             return
         self._creating.update(new)
         topics = tuple(CreatableTopic(name=name, num_partitions=-1, replication_factor=-1) for name in new)
@@ -176,7 +180,9 @@ class Forwarder:
             return [Respond(each.request_id, answer)]
         assert isinstance(each.body, CreateTopicsRequest), "the broker itself asks for topics only"
         self._creating.difference_update(topic.name for topic in each.body.topics)
-        return [Log("info", f"asked for topics {', '.join(topic.name for topic in each.body.topics)}")]
+        names = [topic.name for topic in each.body.topics]
+        more = f" and {len(names) - _NAMES_TOLD} more" if len(names) > _NAMES_TOLD else ""
+        return [Log("info", f"asked for topics {', '.join(names[:_NAMES_TOLD])}{more}")]
 
 
 def _envelope(request: bytes, kind: str, name: str, address: bytes) -> EnvelopeRequest:

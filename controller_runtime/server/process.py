@@ -28,6 +28,7 @@ from controller_runtime.protocol.errors import ProtocolError
 from controller_runtime.server.assembly import Disk, jitter, open_disk
 from controller_runtime.server.config import ServerConfig
 from controller_runtime.server.driver import Clock, DataPlane, Driver
+from controller_runtime.server.freed_memory import FreedMemory
 from controller_runtime.server.requests import Requests
 from controller_runtime.storage.errors import StorageError
 from controller_runtime.values import replace
@@ -143,8 +144,10 @@ class _Process:
     async def _bind(self, requests: Requests) -> Mapping[str, Endpoint]:
         limits = self._limits()
         advertised = dict(self._config.advertised)
+        freed = FreedMemory()
         for one in self._config.listeners:
             listener = Listener(one.name, requests, limits)
+            listener.on_large = freed.expect
             port = await listener.open(one.host, one.port)
             self._listeners.append(listener)
             if advertised[one.name].port == 0:

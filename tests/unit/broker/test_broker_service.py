@@ -334,6 +334,25 @@ def test_a_missing_topic_is_made_when_both_sides_allow_it(
         assert ask_metadata(world, "wanted").topics[0].error_code == 0
 
 
+def test_a_missing_topic_that_is_named_twice_is_made_once() -> None:
+    world = serving()
+    assert {topic.error_code for topic in ask_metadata(world, "wanted", "other", "wanted").topics} == {3}
+    world.settle()
+    assert {"wanted", "other"} <= set(world.controller.image.topics.ids)
+
+
+def test_the_controller_is_not_asked_for_more_missing_topics_than_it_makes_for_one_request() -> None:
+    """Apache Kafka's broker asks for all; its controller refuses all of them, with POLICY_VIOLATION."""
+    world = serving()
+    names = [f"missing-{number}" for number in range(10_001)]
+    assert {topic.error_code for topic in ask_metadata(world, *names).topics} == {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
+    world.settle()
+    assert not world.controller.image.topics.ids
+    ask_metadata(world, *names[:20])
+    world.settle()
+    assert sorted(world.controller.image.topics.ids) == sorted(names[:20])
+
+
 def test_internal_topics_are_not_made_because_a_client_names_them() -> None:
     world = serving()
     (topic,) = ask_metadata(world, "__consumer_offsets").topics
