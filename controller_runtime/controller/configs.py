@@ -1,13 +1,16 @@
-"""Changing dynamic configurations of topics and brokers, one by one (IncrementalAlterConfigs), and describing them.
+"""Changing dynamic configurations one by one (IncrementalAlterConfigs): of topics, nodes, groups and client metrics subscriptions.
 
 Each resource is checked and answered on its own; all changes of one request are one atomic batch. A broker's values are recorded again
-even when they did not change, because the broker reads files again then (as on a Java controller). With eligible leader replicas on,
+even when they did not change, because the broker reads files again then. As Kafka's controller, this one does not judge values of
+brokers: the broker that forwards a change has done so (`forwarded_configs`), and others may know names that we do not. What weakens
+security or durability without effect on this very node is refused when it is asked directly. With eligible leader replicas on,
 min.insync.replicas is a matter of the whole cluster or of a topic, and changing it forgets the ELR (KIP-966).
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import Final
 
 from controller_runtime.controller.decision import Decision
@@ -15,16 +18,18 @@ from controller_runtime.controller.errors import Refused
 from controller_runtime.controller.partition_changes import elr_enabled
 from controller_runtime.controller.topic_names import fault_of
 from controller_runtime.identifiers import NodeId
-from controller_runtime.metadata.configs import ALL_BROKERS, BROKER, CLIENT_METRICS, GROUP, TOPIC
+from controller_runtime.metadata.broker_configs import OwnConfigs, node_id_of, refuse_names, specs
+from controller_runtime.metadata.config_values import ConfigSpec, ConfigType, InvalidConfig, items_of, shown
+from controller_runtime.metadata.configs import ALL_BROKERS, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, TOPIC
 from controller_runtime.metadata.features import VersionedRecord
-from controller_runtime.metadata.image import MetadataImage
-from controller_runtime.metadata.topic_configs import (
-    MAX_VALUE_LENGTH,
-    InvalidConfig,
-    check_broker_values,
-    check_values,
-    is_list,
+from controller_runtime.metadata.group_configs import (
+    GROUP_CONFIGS,
+    InvalidSubscription,
+    check_group,
+    check_subscription,
 )
+from controller_runtime.metadata.image import MetadataImage
+from controller_runtime.metadata.topic_configs import MAX_VALUE_LENGTH, TOPIC_CONFIGS, check_values
 from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.protocol.messages.clear_elr_record import ClearElrRecord
 from controller_runtime.protocol.messages.config_record import ConfigRecord
@@ -43,56 +48,66 @@ DELETE: Final = 1
 APPEND: Final = 2
 SUBTRACT: Final = 3
 MIN_INSYNC_REPLICAS: Final = "min.insync.replicas"
-_NODE_LISTS: Final = frozenset(
-    {"listeners", "advertised.listeners", "log.cleanup.policy", "metric.reporters", "cordoned.log.dirs"}
-)
-"""Broker configurations that can change at run time and are lists."""
+_CORDONED: Final = "cordoned.log.dirs"
+MAX_NAME_LENGTH: Final = 32_767
+"""Of a configuration or a resource: what Kafka can read."""
+MAX_RECORDS: Final = 10_000
+"""Kafka's bound for the records of one request."""
+_NO_SPECS: Final[Mapping[str, ConfigSpec]] = {}
 
 
-def alter_configs(image: MetadataImage, request: IncrementalAlterConfigsRequest) -> Decision:
-    repeated = _repeated(request.resources)
+def alter_configs(
+    image: MetadataImage, request: IncrementalAlterConfigsRequest, own: OwnConfigs, *, forwarded: bool = False
+) -> Decision:
+    """`forwarded`: a broker passes it on, and has judged what concerns itself."""
+    count = Counter((resource.resource_type, resource.resource_name) for resource in request.resources)
     responses: list[AlterConfigsResourceResponse] = []
     records: list[VersionedRecord] = []
     for resource in request.resources:
         key = (resource.resource_type, resource.resource_name)
-        code, message = ErrorCode.NONE, None
+        if key not in count:
+            continue  # named twice, and answered
+        times = count.pop(key) if count[key] > 1 else 1
         try:
-            if key in repeated:
-                raise Refused(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
-            records += _altered(image, resource)
+            if times > 1:
+                raise Refused(ErrorCode.INVALID_REQUEST, "Duplicate resource.")
+            records += _altered(image, resource, own, forwarded=forwarded)
         except Refused as error:
-            code, message = error.code, error.message
-        responses.append(
-            AlterConfigsResourceResponse(
-                error_code=code, error_message=message, resource_type=key[0], resource_name=key[1]
-            )
-        )
+            responses.append(answer_to(resource, error))
+        else:
+            responses.append(answer_to(resource))
+    if len(records) > MAX_RECORDS:
+        too_many = Refused(ErrorCode.POLICY_VIOLATION, "Unable to perform excessively large batch operation.")
+        responses, records = [answer_to(resource, too_many) for resource in request.resources], []
     response = IncrementalAlterConfigsResponse(responses=tuple(responses))
     return Decision(response, () if request.validate_only else tuple(records))
 
 
-def _repeated(resources: tuple[AlterConfigsResource, ...]) -> set[tuple[int, str]]:
-    if len(resources) < 2:
-        return set()
-    count = Counter((resource.resource_type, resource.resource_name) for resource in resources)
-    return {key for key, times in count.items() if times > 1}
+def answer_to(resource: AlterConfigsResource, error: Refused | None = None) -> AlterConfigsResourceResponse:
+    return AlterConfigsResourceResponse(
+        error_code=ErrorCode.NONE if error is None else error.code,
+        error_message=None if error is None else error.message,
+        resource_type=resource.resource_type,
+        resource_name=resource.resource_name,
+    )
 
 
-def _altered(image: MetadataImage, resource: AlterConfigsResource) -> list[VersionedRecord]:
-    _check_resource(resource.resource_type, resource.resource_name)
+def _altered(
+    image: MetadataImage, resource: AlterConfigsResource, own: OwnConfigs, *, forwarded: bool
+) -> list[VersionedRecord]:
     kind, name = resource.resource_type, resource.resource_name
+    if kind == BROKER_LOGGER:
+        check_loggers(resource, own.node_id)
+        return []
+    _check_resource(kind, name)
     values = dict(image.configs.of(kind, name))
     records: list[VersionedRecord] = []
-    for config in resource.configs:
+    for config in {config.name: config for config in resource.configs}.values():
         _check_min_insync_replicas(image, kind, name, config)
         before = values.get(config.name)
-        after = _new_value(kind, config, before)
-        if after is not None and len(after) > MAX_VALUE_LENGTH:
-            why = (
-                "The configuration value cannot be added because it exceeds the maximum value size of "
-                f"{MAX_VALUE_LENGTH} bytes."
-            )
-            raise Refused(ErrorCode.INVALID_CONFIG, why)
+        after = new_value(config, before, _specs(kind).get(config.name))
+        if kind == BROKER and not forwarded:
+            _check_asked_directly(name, config.name, before, after, own)
         if after != before or kind == BROKER:
             record = ConfigRecord(resource_type=kind, resource_name=name, name=config.name, value=after)
             records.append((record, 0))
@@ -102,34 +117,92 @@ def _altered(image: MetadataImage, resource: AlterConfigsResource) -> list[Versi
             values.pop(config.name, None)
         else:
             values[config.name] = after
-    _check_values(kind, values)
+    _check_values(kind, values, own.file)
     _check_exists(image, kind, name)
     return records
 
 
-def _new_value(kind: int, config: AlterableConfig, before: str | None) -> str | None:
-    if config.config_operation == DELETE:
+def new_value(config: AlterableConfig, before: str | None, spec: ConfigSpec | None) -> str | None:
+    """What a configuration is after a change; nothing when it is removed. Lists begin with their default."""
+    if len(config.name) > MAX_NAME_LENGTH:
+        raise Refused(
+            ErrorCode.INVALID_CONFIG, f"The configuration's name is longer than {MAX_NAME_LENGTH} characters."
+        )
+    if config.config_operation == DELETE or (config.config_operation == SET and config.value is None):
         return None
-    if config.value is None:
-        kind_name = "topic" if kind == TOPIC else "broker"
-        raise Refused(ErrorCode.INVALID_CONFIG, f"Null value not supported for {kind_name} configs: {config.name}")
-    if config.config_operation == SET:
-        return config.value
-    if config.config_operation not in (APPEND, SUBTRACT):
-        unknown = f"Unknown operation type {config.config_operation}"
-        raise Refused(ErrorCode.INVALID_REQUEST, unknown)
-    verb = "append" if config.config_operation == APPEND else "subtract"
-    if not (is_list(config.name) if kind == TOPIC else config.name in _NODE_LISTS):
-        why = f"Can't {verb.upper()} to key {config.name} because its type is not LIST."
+    if config.config_operation not in (SET, APPEND, SUBTRACT):
+        raise Refused(ErrorCode.INVALID_REQUEST, f"Unknown operations type {config.config_operation}")
+    after = config.value if config.config_operation == SET else _new_list(config, before, spec)
+    if after is not None and len(after) > MAX_VALUE_LENGTH:
+        why = (
+            "The configuration value cannot be added because it exceeds the maximum value size of "
+            f"{MAX_VALUE_LENGTH} bytes."
+        )
         raise Refused(ErrorCode.INVALID_CONFIG, why)
-    items = [item for item in (before or "").split(",") if item]
-    given = config.value.split(",")
-    if config.config_operation == APPEND:
-        return ",".join([*items, *(item for item in given if item not in items)])
-    return ",".join(item for item in items if item not in given)
+    return after
+
+
+def _new_list(config: AlterableConfig, before: str | None, spec: ConfigSpec | None) -> str:
+    if spec is None or spec.type is not ConfigType.LIST:
+        verb = "APPEND" if config.config_operation == APPEND else "SUBTRACT"
+        why = f"Can't {verb} to key {shown(config.name)} because its type is not LIST."
+        raise Refused(ErrorCode.INVALID_CONFIG, why)
+    if config.value is None:
+        raise Refused(ErrorCode.INVALID_REQUEST, f"Null value not supported for : {shown(config.name)}")
+    items = dict.fromkeys(item for item in (spec.default if before is None else before).split(",") if item)
+    for item in config.value.split(","):
+        if config.config_operation == APPEND:
+            items[item] = None
+        else:
+            items.pop(item, None)
+    return ",".join(items)
+
+
+def _specs(kind: int) -> Mapping[str, ConfigSpec]:
+    """Kafka's controller adds to lists of topics and brokers only."""
+    match kind:
+        case 2:
+            return TOPIC_CONFIGS
+        case 4:
+            return specs()
+        case 32:
+            return GROUP_CONFIGS
+        case _:
+            return _NO_SPECS
+
+
+def check_loggers(resource: AlterConfigsResource, node_id: int) -> None:
+    """There are no loggers whose levels could be changed."""
+    check_is_this_node(resource.resource_name, node_id)
+    for config in resource.configs:
+        raise Refused(ErrorCode.INVALID_CONFIG, f"Logger {shown(config.name)} does not exist!")
+
+
+def check_is_this_node(name: str, node_id: int) -> None:
+    number = node_id_of(name)
+    if number is None:
+        raise Refused(ErrorCode.INVALID_REQUEST, f"Node id must be an integer, but it is: {shown(name)}")
+    if number != node_id:
+        raise Refused(ErrorCode.INVALID_REQUEST, f"Unexpected broker id, expected {node_id}, but received {name}")
+
+
+def _check_asked_directly(name: str, config: str, before: str | None, after: str | None, own: OwnConfigs) -> None:
+    if config == _CORDONED and not set(items_of(after or "")) <= set(items_of(before or "")):
+        why = (
+            f"When updating {_CORDONED} via controllers,  the new value must be a subset of the current configuration "
+            "value."
+        )
+        raise Refused(ErrorCode.INVALID_CONFIG, why)
+    if after is not None and (name == ALL_BROKERS or own.is_named(name)):
+        try:
+            refuse_names({config: after}, own.rules)
+        except InvalidConfig as error:
+            raise Refused(ErrorCode.INVALID_CONFIG, str(error)) from error
 
 
 def _check_resource(kind: int, name: str) -> None:
+    if len(name) > MAX_NAME_LENGTH:
+        raise Refused(ErrorCode.INVALID_REQUEST, f"The resource's name is longer than {MAX_NAME_LENGTH} characters.")
     if kind == TOPIC:
         if not name:
             raise Refused(ErrorCode.INVALID_REQUEST, "Default topic resources are not allowed.")
@@ -138,21 +211,22 @@ def _check_resource(kind: int, name: str) -> None:
             raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, fault)
     elif kind == BROKER:
         _check_broker_name(name)
-    elif kind in (GROUP, CLIENT_METRICS):
-        what = "groups" if kind == GROUP else "client metrics"
-        raise Refused(ErrorCode.INVALID_REQUEST, f"Configurations of {what} are not supported yet by this runtime.")
+    elif kind == GROUP:
+        if not name:
+            raise Refused(ErrorCode.INVALID_REQUEST, "Default group resources are not allowed.")
+    elif kind == CLIENT_METRICS:
+        if not name:
+            raise Refused(ErrorCode.INVALID_REQUEST, "Subscription name can't be empty")
     else:
-        raise Refused(ErrorCode.INVALID_REQUEST, f"Unknown resource type {kind}.")
+        raise Refused(ErrorCode.UNSUPPORTED_VERSION, f"Unknown resource type {kind}.")
 
 
 def _check_broker_name(name: str) -> None:
     if name == ALL_BROKERS:
         return
-    try:
-        number = int(name)
-    except ValueError:
-        why = "Unable to parse broker name as a base 10 number."
-        raise Refused(ErrorCode.INVALID_REQUEST, why) from None
+    number = node_id_of(name)
+    if number is None:
+        raise Refused(ErrorCode.INVALID_REQUEST, "Unable to parse broker name as a base 10 number.")
     if number < 0:
         raise Refused(ErrorCode.INVALID_REQUEST, "Invalid negative broker ID.")
 
@@ -166,13 +240,16 @@ def _check_exists(image: MetadataImage, kind: int, name: str) -> None:
             raise Refused(ErrorCode.BROKER_ID_NOT_REGISTERED, f"No node with id {name} found.")
 
 
-def _check_values(kind: int, values: dict[str, str]) -> None:
-    """A broker checks its other values before it forwards them, as in Kafka; those that topics inherit must never be nonsense."""
+def _check_values(kind: int, values: dict[str, str], file: Mapping[str, str]) -> None:
     try:
         if kind == TOPIC:
             check_values(values)
-        else:
-            check_broker_values(values)
+        elif kind == GROUP:
+            check_group(values, file)
+        elif kind == CLIENT_METRICS:
+            check_subscription(values)
+    except InvalidSubscription as error:
+        raise Refused(ErrorCode.INVALID_REQUEST, str(error)) from error
     except InvalidConfig as error:
         raise Refused(ErrorCode.INVALID_CONFIG, str(error)) from error
 

@@ -29,6 +29,8 @@ class RequestContext:
     """The finalized kraft.version, which lives in the raft log and not in the image."""
     kraft_upgrade_fault: str | None = "Upgrade kraft version failed because the replica is not the current leader"
     """Why consensus cannot raise kraft.version now, in Kafka's words; None if it can."""
+    forwarded: bool = False
+    """A broker passes it on in an envelope."""
 
 
 @dataclass(frozen=True, slots=True)

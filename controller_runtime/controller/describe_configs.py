@@ -1,4 +1,4 @@
-"""DescribeConfigs as a controller answers it: effective values of topics, and the values set for nodes.
+"""DescribeConfigs: effective values of topics, groups and client metrics subscriptions, and the values set for nodes.
 
 A node resource lists what is set dynamically or in this node's configuration file, not the hundreds of defaults (docs/deviations.md).
 """
@@ -10,9 +10,10 @@ from collections.abc import Iterator, Mapping
 from controller_runtime.controller.errors import Refused
 from controller_runtime.controller.topic_names import fault_of
 from controller_runtime.identifiers import NodeId
-from controller_runtime.metadata.configs import ALL_BROKERS, BROKER, TOPIC
+from controller_runtime.metadata.configs import ALL_BROKERS, BROKER, CLIENT_METRICS, GROUP, TOPIC
+from controller_runtime.metadata.group_configs import CLIENT_CONFIGS, GROUP_CONFIGS
 from controller_runtime.metadata.image import MetadataImage
-from controller_runtime.metadata.topic_configs import ConfigSource, effective_configs
+from controller_runtime.metadata.topic_configs import ConfigSource, EffectiveConfig, Synonym, effective_configs, of_node
 from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.protocol.messages.describe_configs_request import (
     DescribeConfigsRequest,
@@ -61,6 +62,10 @@ def _described(
         found = _topic(image, resource.resource_name, node_id, node_configs, synonyms=synonyms)
     elif resource.resource_type == BROKER:
         found = _node(image, resource.resource_name, node_id, node_configs)
+    elif resource.resource_type == GROUP:
+        found = _group(image, resource.resource_name, node_id, node_configs, synonyms=synonyms)
+    elif resource.resource_type == CLIENT_METRICS:
+        found = _subscription(image, resource.resource_name, synonyms=synonyms)
     else:
         why = f"Unsupported resource type: {resource.resource_type}"
         raise Refused(ErrorCode.INVALID_REQUEST, why)
@@ -75,18 +80,49 @@ def _topic(
     if fault is not None:
         raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, fault)
     if name not in image.topics.ids:
-        raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "")
     own = image.configs.of(TOPIC, name)
     for found in effective_configs(image.configs, own, node_id, node_configs):
-        shown = [DescribeConfigsSynonym(name=s.name, value=s.value, source=s.source) for s in found.synonyms]
-        yield DescribeConfigsResourceResult(
-            name=found.config.name,
-            value=found.value,
-            config_source=found.source,
-            synonyms=tuple(shown) if synonyms else (),
-            config_type=found.config.type,
-            documentation=None,
-        )
+        yield _shown(found, synonyms=synonyms)
+
+
+def _group(
+    image: MetadataImage, name: str, node_id: NodeId, node_configs: Mapping[str, str], *, synonyms: bool
+) -> Iterator[DescribeConfigsResourceResult]:
+    """A group need not exist to have configurations."""
+    if not name:
+        raise Refused(ErrorCode.INVALID_REQUEST, "Group name must not be empty")
+    own = image.configs.of(GROUP, name)
+    for config in GROUP_CONFIGS.values():
+        found = [Synonym(config.name, own[config.name], ConfigSource.GROUP)] if config.name in own else []
+        found += of_node(config, image.configs, node_id, node_configs)
+        found.append(Synonym((*config.broker_names, config.name)[0], config.default, ConfigSource.DEFAULT))
+        yield _shown(EffectiveConfig(config, found[0].value, found[0].source, tuple(found)), synonyms=synonyms)
+
+
+def _subscription(image: MetadataImage, name: str, *, synonyms: bool) -> Iterator[DescribeConfigsResourceResult]:
+    if not name:
+        raise Refused(ErrorCode.INVALID_REQUEST, "Client metrics subscription name must not be empty")
+    own = image.configs.of(CLIENT_METRICS, name)
+    for config in CLIENT_CONFIGS.values():
+        if config.name in own:
+            set_here = Synonym(config.name, own[config.name], ConfigSource.CLIENT_METRICS)
+            found = EffectiveConfig(config, set_here.value, set_here.source, (set_here,))
+        else:
+            found = EffectiveConfig(config, config.default, ConfigSource.DEFAULT, ())
+        yield _shown(found, synonyms=synonyms)
+
+
+def _shown(found: EffectiveConfig, *, synonyms: bool) -> DescribeConfigsResourceResult:
+    shown = [DescribeConfigsSynonym(name=s.name, value=s.value, source=s.source) for s in found.synonyms]
+    return DescribeConfigsResourceResult(
+        name=found.config.name,
+        value=found.value,
+        config_source=found.source,
+        synonyms=tuple(shown) if synonyms else (),
+        config_type=found.config.type,
+        documentation=None,
+    )
 
 
 def _node(

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 from controller_runtime.identifiers import DirectoryId, NodeId, Uuid
+from controller_runtime.metadata.config_values import integer
 from controller_runtime.metadata.configs import ALL_BROKERS, BROKER, TOPIC
 from controller_runtime.metadata.features import ELIGIBLE_LEADER_REPLICAS_VERSION, ELR, VersionedRecord, record_version
 from controller_runtime.metadata.image import MetadataImage
@@ -208,7 +209,7 @@ def policy_for(
 
 def _min_insync_replicas(image: MetadataImage, topic: TopicImage) -> int:
     first = topic.partition(0)
-    configured = int(_config(image, topic.name, "min.insync.replicas", "1"))
+    configured = integer(_config(image, topic.name, "min.insync.replicas", "1")) or 1
     return configured if first is None else min(configured, len(first.replicas))
 
 

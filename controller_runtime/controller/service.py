@@ -26,6 +26,7 @@ from controller_runtime.controller.refusals import refusal
 from controller_runtime.controller.topic_deletion import delete_topics
 from controller_runtime.controller.topics import TopicDefaults, TopicIds, create_topics, plan_topics, takes_long
 from controller_runtime.identifiers import Instant, NodeId, Uuid
+from controller_runtime.metadata.broker_configs import NodeRules, OwnConfigs
 from controller_runtime.metadata.features import NO_OP_RECORD, VersionedRecord
 from controller_runtime.metadata.image import MetadataImage
 from controller_runtime.protocol.api_keys import ApiKey
@@ -88,6 +89,8 @@ class ControllerConfig:
     delete_topic_enable: bool = True
     node_configs: Mapping[str, str] = field(default_factory=dict)
     """What this node's configuration file sets, for DescribeConfigs and the effective values of topics."""
+    rules: NodeRules = NodeRules()
+    """What this node knows of names of configurations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +187,7 @@ class ControllerService:
             case ControllerRegistrationRequest():
                 return register_controller(image, request, context)
             case IncrementalAlterConfigsRequest():
-                return alter_configs(image, request)
+                return alter_configs(image, request, self._own_configs(), forwarded=context.forwarded)
             case CreateTopicsRequest():
                 return create_topics(image, request, self._topic_defaults(), TopicIds(image, self._chance.new_uuid))
             case DeleteTopicsRequest():
@@ -199,6 +202,9 @@ class ControllerService:
                 return Decision(list_reassignments(image, request))
             case _:
                 raise AssertionError(f"{type(request).__name__} is not served by the controller")
+
+    def _own_configs(self) -> OwnConfigs:
+        return OwnConfigs(self._config.node_id, self._config.node_configs, self._config.rules)
 
     def _topic_defaults(self) -> TopicDefaults:
         return TopicDefaults(

@@ -18,12 +18,13 @@ from controller_runtime.controller.placement import Below, default_directory, pl
 from controller_runtime.controller.topic_names import fault_of, may_collide, unified
 from controller_runtime.identifiers import METADATA_TOPIC_NAME, ZERO_UUID, NodeId, Uuid
 from controller_runtime.metadata.cluster import is_reserved
+from controller_runtime.metadata.config_values import InvalidConfig
 from controller_runtime.metadata.configs import TOPIC
 from controller_runtime.metadata.features import VersionedRecord, record_version
 from controller_runtime.metadata.image import MetadataImage
 from controller_runtime.metadata.partitions import Partition
 from controller_runtime.metadata.snapshot import partition_record
-from controller_runtime.metadata.topic_configs import InvalidConfig, check_values, effective_configs
+from controller_runtime.metadata.topic_configs import check_values, effective_configs
 from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.protocol.messages.config_record import ConfigRecord
 from controller_runtime.protocol.messages.create_topics_request import (

@@ -13,6 +13,8 @@ from controller_runtime.values import dataclass, field
 
 TOPIC: Final = 2
 BROKER: Final = 4
+BROKER_LOGGER: Final = 8
+"""Levels of logs: never recorded."""
 CLIENT_METRICS: Final = 16
 GROUP: Final = 32
 ALL_BROKERS: Final = ""

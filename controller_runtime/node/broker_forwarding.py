@@ -10,6 +10,7 @@ an error, and goes to no third controller.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from controller_runtime.controller.refusals import refusal
@@ -57,6 +58,8 @@ class _Forwarded:
     deadline: Instant
     not_before: Instant
     losses: int = 0
+    complete: Callable[[Message], Message] | None = None
+    """Makes the client's answer of the controller's, when the broker has answered a part of the request itself."""
 
 
 class Forwarder:
@@ -68,10 +71,12 @@ class Forwarder:
         self._in_flight: dict[CallId, _Forwarded] = {}
         self._creating: set[str] = set()
 
-    def forward(self, event: RequestReceived, now: Instant) -> list[NodeEffect]:
+    def forward(
+        self, event: RequestReceived, now: Instant, complete: Callable[[Message], Message] | None = None
+    ) -> list[NodeEffect]:
         if len(self._waiting) + len(self._in_flight) >= _MAX_WAITING:
             busy = refusal(event.body, ErrorCode.REQUEST_TIMED_OUT, "too many requests wait for the controller")
-            return [Respond(event.request_id, busy)]
+            return [Respond(event.request_id, busy if complete is None else complete(busy))]
         data = event.frame
         if data is None:
             body, version = event.body, event.api_version
@@ -81,7 +86,9 @@ class Forwarder:
         envelope = _envelope(data, kind, name, event.connection.peer_address)
         deadline = Instant(now + REQUEST_TIMEOUT_S)
         self._waiting.append(
-            _Forwarded(event.request_id, sender, event.body, event.api_version, envelope, deadline, now)
+            _Forwarded(
+                event.request_id, sender, event.body, event.api_version, envelope, deadline, now, complete=complete
+            )
         )
         return []
 
@@ -177,7 +184,7 @@ class Forwarder:
 
     def _answer(self, each: _Forwarded, answer: Message) -> list[NodeEffect]:
         if each.request_id is not None:
-            return [Respond(each.request_id, answer)]
+            return [Respond(each.request_id, answer if each.complete is None else each.complete(answer))]
         assert isinstance(each.body, CreateTopicsRequest), "the broker itself asks for topics only"
         self._creating.difference_update(topic.name for topic in each.body.topics)
         names = [topic.name for topic in each.body.topics]

@@ -8,13 +8,16 @@ only the controller can decide are forwarded, the rest is answered from the imag
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import islice
 from typing import assert_never
 
 from controller_runtime.broker.cluster_view import View, describe_cluster, metadata
 from controller_runtime.broker.lifecycle import BrokerIdentity, BrokerLifecycle, Fatal, State
 from controller_runtime.broker.topic_partitions import describe_topic_partitions
 from controller_runtime.controller.describe_configs import describe_configs
+from controller_runtime.controller.forwarded_configs import judge
 from controller_runtime.identifiers import BrokerEpoch, Endpoint, Instant, Offset, WallClock
+from controller_runtime.metadata.broker_configs import NodeRules, OwnConfigs, without_effect
 from controller_runtime.metadata.image import MetadataImage
 from controller_runtime.node.api_versions import api_versions
 from controller_runtime.node.broker_directories import DirectoryAssignments
@@ -46,17 +49,21 @@ from controller_runtime.protocol.messages.describe_cluster_request import Descri
 from controller_runtime.protocol.messages.describe_configs_request import DescribeConfigsRequest
 from controller_runtime.protocol.messages.describe_topic_partitions_request import DescribeTopicPartitionsRequest
 from controller_runtime.protocol.messages.fetch_request import FetchRequest
+from controller_runtime.protocol.messages.incremental_alter_configs_request import IncrementalAlterConfigsRequest
 from controller_runtime.protocol.messages.init_producer_id_request import InitProducerIdRequest
 from controller_runtime.protocol.messages.list_offsets_request import ListOffsetsRequest
 from controller_runtime.protocol.messages.metadata_request import MetadataRequest
 from controller_runtime.protocol.messages.offset_for_leader_epoch_request import OffsetForLeaderEpochRequest
 from controller_runtime.protocol.messages.produce_request import ProduceRequest
 from controller_runtime.protocol.schema import Message
-from controller_runtime.values import dataclass, field
+from controller_runtime.values import dataclass, field, replace
 
 HEARTBEAT_CHANNEL = "heartbeat"
 _CALL_TIMEOUT_MS = 4_500
 """Half of the default session: one lost request does not fence the broker."""
+
+_MAX_WARNINGS = 20
+"""Of configurations without effect, told for one change."""
 
 Effects = list[NodeEffect | BrokerEffect]
 
@@ -69,6 +76,8 @@ class BrokerConfig:
     auto_create_topics: bool = True
     node_configs: Mapping[str, str] = field(default_factory=dict)
     """The lines of its configuration file."""
+    rules: NodeRules = NodeRules()
+    """What it knows of names of configurations."""
 
 
 class BrokerService:
@@ -77,6 +86,7 @@ class BrokerService:
         node_id = config.identity.node_id
         self.lifecycle = BrokerLifecycle(config.identity, now)
         self.partitions = LocalPartitions(node_id, config.node_configs)
+        self._own = OwnConfigs(node_id, config.node_configs, config.rules)
         self._calls = calls
         self.faults = FailedRequests()
         self._produce = ProduceHandler(self.partitions)
@@ -126,8 +136,10 @@ class BrokerService:
             self.lifecycle.metadata_advanced(now)
         if image is self._image:
             return []
-        self._image = image
-        return [*self.partitions.on_image(image), *self._produce.poll(), *self._produce.retry_early(wall)]
+        before, self._image = self._image, image
+        warnings = [] if image.configs is before.configs else without_effect(before.configs, image.configs, self._own)
+        logs = [Log("warning", text) for text in islice(warnings, _MAX_WARNINGS)]
+        return [*logs, *self.partitions.on_image(image), *self._produce.poll(), *self._produce.retry_early(wall)]
 
     def next_deadline(self) -> Instant | None:
         wanted = (
@@ -272,6 +284,8 @@ class BrokerService:
                 return [*self._producer_ids.on_request(event.request_id, init)]
             case MetadataRequest() as asked:
                 return self._on_metadata(event, asked, now)
+            case IncrementalAlterConfigsRequest() as altering:
+                return [*self._on_alter_configs(event, altering, now)]
             case _ if (answer := self._answer(event)) is not None:
                 return [Respond(event.request_id, answer)]
             case body if body.KEY is not None and api(body.KEY).is_forwardable:
@@ -302,6 +316,16 @@ class BrokerService:
         if missing and self.config.auto_create_topics:
             self._forwarder.create_topics(missing, now)
         return [Respond(event.request_id, answer)]
+
+    def _on_alter_configs(
+        self, event: RequestReceived, request: IncrementalAlterConfigsRequest, now: Instant
+    ) -> list[NodeEffect]:
+        judged = judge(self._image, request, self._own)
+        if not judged.answered:
+            return self._forwarder.forward(event, now)
+        if (rest := judged.rest) is None:
+            return [Respond(event.request_id, judged.answer())]
+        return self._forwarder.forward(replace(event, body=rest, frame=None), now, judged.answer)
 
     def _view(self, event: RequestReceived) -> View:
         identity = self.config.identity

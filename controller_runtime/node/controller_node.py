@@ -416,8 +416,8 @@ class ControllerNode:
         if self._quorum is None:
             leader = self.meta.replica.leader_id
             self._quorum = (NO_NODE if leader is None else leader, self.meta.replica.voter_history.kraft_version)
-        listener = call.connection.listener
-        return RequestContext(call.version, next_offset, wall, listener, call.principal, *self._quorum)
+        told = (call.version, next_offset, wall, call.connection.listener, call.principal, *self._quorum)
+        return RequestContext(*told, forwarded=call.asker.envelope is not None)
 
     def _refuse(self, asker: Asker) -> NodeEffect:
         """This node is not the active controller, or not any more."""

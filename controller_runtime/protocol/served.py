@@ -46,8 +46,10 @@ CONTROLLER: Final[Mapping[ApiKey, Served]] = {
     ApiKey.BEGIN_QUORUM_EPOCH: Served(),
     ApiKey.END_QUORUM_EPOCH: Served(),
     ApiKey.DESCRIBE_QUORUM: Served(),
-    ApiKey.DESCRIBE_CONFIGS: Served(Status.PARTIAL, "topics whole; of nodes what is set, not the defaults"),
-    ApiKey.INCREMENTAL_ALTER_CONFIGS: Served(Status.PARTIAL, "topics and nodes, not groups or client metrics"),
+    ApiKey.DESCRIBE_CONFIGS: Served(
+        Status.PARTIAL, "topics, groups and client metrics whole; of nodes what is set, not the defaults; no loggers"
+    ),
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: Served(note="there are no loggers; what this node could not honour is refused"),
     ApiKey.UPDATE_FEATURES: Served(),
     ApiKey.ENVELOPE: Served(),
     ApiKey.FETCH_SNAPSHOT: Served(),
@@ -74,8 +76,10 @@ BROKER: Final[Mapping[ApiKey, Served]] = {
     ApiKey.DELETE_TOPICS: Served(note="forwarded to the controller"),
     ApiKey.INIT_PRODUCER_ID: Served(Status.PARTIAL, "idempotent producers"),
     ApiKey.OFFSET_FOR_LEADER_EPOCH: Served(),
-    ApiKey.DESCRIBE_CONFIGS: Served(Status.PARTIAL, "topics whole; of nodes what is set, not the defaults"),
-    ApiKey.INCREMENTAL_ALTER_CONFIGS: Served(note="forwarded to the controller"),
+    ApiKey.DESCRIBE_CONFIGS: Served(
+        Status.PARTIAL, "topics, groups and client metrics whole; of nodes what is set, not the defaults; no loggers"
+    ),
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: Served(note="checked, then forwarded to the controller"),
     ApiKey.DESCRIBE_QUORUM: Served(note="forwarded to the controller"),
     ApiKey.UPDATE_FEATURES: Served(note="forwarded to the controller"),
     ApiKey.LIST_PARTITION_REASSIGNMENTS: Served(note="forwarded to the controller"),

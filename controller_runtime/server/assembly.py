@@ -25,6 +25,7 @@ from controller_runtime.raft.election_state import ElectionState
 from controller_runtime.raft.voter_set import EMPTY, Voter, VoterSet
 from controller_runtime.server.config import ServerConfig
 from controller_runtime.server.config_names import INTERNAL_SEGMENT_BYTES
+from controller_runtime.server.settings import RULES
 from controller_runtime.storage.consistency import check_same_moment
 from controller_runtime.storage.directories import NodeDirectories, open_directories
 from controller_runtime.storage.filesystem import OsFileSystem
@@ -110,6 +111,7 @@ def build_controller(
         default_replication_factor=settings.integer("default.replication.factor"),
         delete_topic_enable=settings.boolean("delete.topic.enable"),
         node_configs={one.name: one.value for one in settings.properties.values()},
+        rules=RULES,
     )
     identity = ControllerIdentity(
         node_id=config.node_id,

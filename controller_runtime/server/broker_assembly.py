@@ -21,6 +21,7 @@ from controller_runtime.server.assembly import (
     static_voters,
 )
 from controller_runtime.server.config import ServerConfig
+from controller_runtime.server.settings import RULES
 
 _PLAINTEXT = 0
 
@@ -73,4 +74,5 @@ def _broker_config(
         identity=identity,
         auto_create_topics=settings.boolean("auto.create.topics.enable"),
         node_configs={one.name: one.value for one in settings.properties.values()},
+        rules=RULES,
     )

@@ -449,6 +449,37 @@ INTERNAL_NAMES: Final = ("unstable.api.versions.enable", "unstable.feature.versi
 are smaller than `metadata.log.segment.bytes` may."""
 INTERNAL_ROWS: Final = {INTERNAL_SEGMENT_BYTES: ConfigName(INTERNAL_SEGMENT_BYTES, "int", "null", ACTED, "")}
 
+HIDDEN_NAMES: Final = (
+    *INTERNAL_NAMES,
+    "controller.performance.always.log.threshold.ms",
+    "controller.performance.sample.period.ms",
+    "group.consumer.regex.refresh.interval.ms",
+    "group.share.initialize.retry.interval.ms",
+    "group.share.persister.class.name",
+    "internal.metadata.delete.delay.millis",
+    "internal.metadata.log.segment.bytes",
+    "internal.metadata.max.batch.size.in.bytes",
+    "log.initial.task.delay.ms",
+    "producer.id.expiration.check.interval.ms",
+    "remote.log.index.file.cache.ttl.ms",
+    "remote.log.manager.task.retry.backoff.max.ms",
+    "remote.log.manager.task.retry.backoff.ms",
+    "remote.log.manager.task.retry.jitter",
+    "server.max.startup.time.ms",
+    "share.coordinator.cold.partition.snapshot.interval.ms",
+    "share.coordinator.state.topic.prune.interval.ms",
+    "unclean.leader.election.interval.ms",
+)
+"""All that Kafka knows and does not list; none can change while it runs."""
+
+ONLY_AT_START: Final = {
+    "listener.security.protocol.map": "listeners open at start, as the file says",
+    "listeners": "listeners open at start, as the file says",
+    "max.connections": "the limit is taken from the file, at start",
+    "max.connections.per.ip": "the limit is taken from the file, at start",
+}
+"""Kafka takes new values of these while it runs, this node does not. Of others that it acts on, topics take the new value."""
+
 OWN_NAMES: Final = {
     "quorate.http.listener": "HOST:PORT of /livez, /readyz and /metrics; without it there is no HTTP port",
     "quorate.log.format": "text or json",

@@ -9,13 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from controller_runtime.metadata.topic_configs import InvalidConfig, check_broker_values
+from controller_runtime.metadata.broker_configs import NodeRules
+from controller_runtime.metadata.config_values import InvalidConfig
+from controller_runtime.metadata.topic_configs import check_broker_value
 from controller_runtime.server.config_names import (
     ACTED,
     BY_NAME,
     EXTRA_REFUSED,
+    HIDDEN_NAMES,
     INTERNAL_NAMES,
     INTERNAL_ROWS,
+    ONLY_AT_START,
     OWN_NAMES,
     REFUSED,
     REFUSED_PREFIXES,
@@ -118,6 +122,18 @@ def refusal(written: Property, row: ConfigName | None) -> str | None:
     return None
 
 
+def refusal_at_run_time(name: str, value: str) -> str | None:
+    """Why this node may not be given the value while it runs: it would be without effect where security or durability need one."""
+    return ONLY_AT_START.get(name) or refusal(Property(name, value, "IncrementalAlterConfigs"), BY_NAME.get(name))
+
+
+def is_known(name: str) -> bool:
+    return name in BY_NAME or name in HIDDEN_NAMES
+
+
+RULES: Final = NodeRules(is_known, refusal_at_run_time)
+
+
 def _same(row: ConfigName, value: str) -> bool:
     """Is the value Kafka's default, written in whatever way?"""
     if row.default == "null":
@@ -130,7 +146,7 @@ def _same(row: ConfigName, value: str) -> bool:
 def _topic_fault(row: ConfigName, value: str) -> str | None:
     """What no topic may have, a broker may not give its topics."""
     try:
-        check_broker_values({row.name: value})
+        check_broker_value(row.name, value)
     except InvalidConfig as error:
         return str(error).rpartition(": ")[2]
     return None

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
+from controller_runtime.metadata.config_values import InvalidConfig
 from controller_runtime.metadata.configs import TOPIC
 from controller_runtime.metadata.image import MetadataImage
-from controller_runtime.metadata.topic_configs import InvalidConfig, check_values, effective_configs
+from controller_runtime.metadata.topic_configs import check_values, effective_configs
 from controller_runtime.protocol.messages.partition_record import PartitionRecord
 from controller_runtime.protocol.messages.topic_record import TopicRecord
 from support.golden import GOLDEN, json_lines

@@ -324,7 +324,9 @@ def test_configs_are_described() -> None:
     assert describe(world, 2, "nope") == (3, {})
     assert describe(world, 2, "a/b") == (17, {})
     assert describe(world, 4, "2") == (42, {})
-    assert describe(world, 16, "x") == (42, {})
+    assert describe(world, 16, "x", "interval.ms") == (0, {"interval.ms": "300000"})
+    assert describe(world, 32, "x", "share.isolation.level") == (0, {"share.isolation.level": "read_uncommitted"})
+    assert describe(world, 9, "x") == (42, {})
     assert describe(world, 4, "1") == (0, {"min.insync.replicas": "1", "num.partitions": "3", "ssl.key.password": None})
 
 
@@ -336,7 +338,7 @@ def test_each_resource_may_be_altered_once_per_request() -> None:
     unknown = AlterConfigsResource(resource_type=9, resource_name="x")
     request = IncrementalAlterConfigsRequest(resources=(change, change, unknown))
     answer = world.ask(request, IncrementalAlterConfigsResponse)
-    assert [response.error_code for response in answer.responses] == [42, 42, 42]
+    assert [response.error_code for response in answer.responses] == [42, 35]
     only_checked = world.decide(IncrementalAlterConfigsRequest(resources=(change,), validate_only=True))
     assert only_checked.records == ()
     huge = AlterableConfig(name="follower.replication.throttled.replicas", value="1:1," * 10_000)

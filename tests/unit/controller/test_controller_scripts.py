@@ -142,7 +142,7 @@ class Story:
             key, operation, value = re.fullmatch(r"([a-z.]+)([+-]?)=(.*)", change).groups()  # type: ignore[union-attr]
             configs.append(AlterableConfig(name=key, config_operation=OPERATIONS[operation or "="], value=value))
         resource = AlterConfigsResource(
-            resource_type={"topic": 2, "broker": 4, "group": 32}[kind],
+            resource_type={"topic": 2, "broker": 4, "client-metrics": 16, "group": 32}[kind],
             resource_name="" if name == "default" else name,
             configs=tuple(configs),
         )

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from controller_runtime.metadata.config_values import InvalidConfig
 from controller_runtime.metadata.configs import ConfigsBuilder, ConfigsImage
 from controller_runtime.metadata.topic_configs import (
     TOPIC_CONFIGS,
     ConfigSource,
-    InvalidConfig,
-    check_broker_values,
     check_value,
     check_values,
     effective_configs,
@@ -88,12 +87,18 @@ def test_every_default_is_a_value_that_may_be_set() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "text"), [("min.insync.replicas", "abc"), ("log.retention.hours", "x"), ("message.max.bytes", "-5")]
+    ("name", "text", "inherited"),
+    [
+        ("min.insync.replicas", "abc", "min.insync.replicas"),
+        ("log.retention.hours", "x", "retention.ms"),
+        ("message.max.bytes", "-5", "max.message.bytes"),
+    ],
 )
-def test_what_topics_inherit_from_brokers_is_never_nonsense(name: str, text: str) -> None:
-    with pytest.raises(InvalidConfig, match=f"Invalid value {text} for configuration {name}"):
-        check_broker_values({name: text})
-    check_broker_values({"log.cleaner.threads": "whatever", "log.retention.hours": "24"})
+def test_nonsense_that_a_controller_keeps_for_brokers_counts_for_nothing(name: str, text: str, inherited: str) -> None:
+    builder = ConfigsBuilder(ConfigsImage())
+    builder.set(4, "", name, text)
+    builder.set(4, "7", name, text)
+    assert topic_configs(builder.freeze(), "any", 7, {})[inherited] == TOPIC_CONFIGS[inherited].default
 
 
 def test_the_nearest_value_wins_and_hours_become_milliseconds() -> None:

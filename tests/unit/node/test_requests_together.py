@@ -97,7 +97,7 @@ def change(name: str, value: str) -> Message:
 REQUESTS: list[tuple[ApiKey, int, Message]] = [
     (ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, change("log.cleanup.policy", "compact")),
     (ApiKey.DESCRIBE_CLUSTER, 0, DescribeClusterRequest()),
-    (ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, change("log.cleanup.policy", "delete")),
+    (ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, change("log.cleanup.policy", "more")),
     (ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, change("nonsense", "x")),
     (ApiKey.FETCH, 17, FetchRequest()),
     (ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, change("metric.reporters", "a.b.C")),
@@ -123,7 +123,7 @@ def test_together_is_as_one_by_one() -> None:
     together.sync()
     assert sorted(together.answers, key=lambda a: a[0]) == sorted(one_by_one.answers, key=lambda a: a[0])
     assert together.node.image == one_by_one.node.image
-    assert together.node.image.configs.of(4, "")["log.cleanup.policy"] == "compact,delete"
+    assert together.node.image.configs.of(4, "")["log.cleanup.policy"] == "delete,compact,more"
     logs = [decode_batches(each.log.read(before, 1 << 20)) for each in (one_by_one, together)]
     values = [[record.value for batch in log for record in batch.records] for log in logs]
     assert values[0] == values[1]

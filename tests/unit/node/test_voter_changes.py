@@ -225,7 +225,7 @@ def test_what_is_decided_in_the_turn_of_a_change_comes_after_it() -> None:
     quorum.run(quorum.time + 2.0)
     assert node.meta.end_offset >= before + 2
     assert voters(quorum, leader) == tuple(each for each in THREE if each != other)
-    assert node.image.configs.of(4, "")["log.cleanup.policy"] == "compact"
+    assert node.image.configs.of(4, "")["log.cleanup.policy"] == "delete,compact"
 
 
 def test_a_leader_that_notices_in_the_turn_of_an_upgrade_that_nobody_fetches_refuses_it() -> None:

@@ -1,0 +1,67 @@
+"""A broker and a controller of ours in one process's place, node 1, which are asked what Apache Kafka was asked."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from controller_runtime.controller.decision import RequestContext
+from controller_runtime.controller.describe_configs import describe_configs
+from controller_runtime.controller.forwarded_configs import judge
+from controller_runtime.identifiers import NodeId, Offset, WallClock
+from controller_runtime.metadata.broker_configs import OwnConfigs
+from controller_runtime.protocol.codec import decode, encode
+from controller_runtime.protocol.errors import ErrorCode
+from controller_runtime.protocol.messages.describe_configs_request import DescribeConfigsRequest
+from controller_runtime.protocol.messages.feature_level_record import FeatureLevelRecord
+from controller_runtime.protocol.messages.incremental_alter_configs_request import IncrementalAlterConfigsRequest
+from controller_runtime.protocol.schema import Message
+from controller_runtime.server.settings import RULES, refusal_at_run_time
+from support.config_questions import BROKER, NODE_ID, THERE, TOPIC, Question
+from support.controller_world import World
+
+FILE: Final = {"log.dirs": "/data", "node.id": str(NODE_ID)}
+
+
+class ConfigWorld:
+    def __init__(self, file: dict[str, str] = FILE) -> None:
+        self.file = file
+        self.world = World(rules=RULES, node_configs=file)
+        self.world.append([(FeatureLevelRecord(name="eligible.leader.replicas.version", feature_level=1), 0)])
+        self.world.start_broker(NODE_ID)
+        self.world.create(THERE)
+
+    def ask(self, question: Question) -> Message:
+        """The answer as it arrives: older versions carry less."""
+        answer = self._answer(question)
+        return decode(type(answer), encode(answer, question.version), question.version)
+
+    def _answer(self, question: Question) -> Message:
+        body, image = question.body, self.world.image
+        if isinstance(body, DescribeConfigsRequest):
+            return describe_configs(image, body, NodeId(NODE_ID), self.file)
+        assert isinstance(body, IncrementalAlterConfigsRequest)
+        if question.listener == "c":
+            return self._decide(body, question.version, forwarded=False)
+        judged = judge(image, body, OwnConfigs(NODE_ID, self.file, RULES))
+        if (rest := judged.rest) is None:
+            return judged.answer()
+        return judged.answer(self._decide(rest, question.version, forwarded=True))
+
+    def _decide(self, body: Message, version: int, *, forwarded: bool) -> Message:
+        world = self.world
+        context = RequestContext(version, Offset(world.offset), WallClock(0), forwarded=forwarded)
+        decision = world.service.handle(world.image, body, context, world.now)
+        world.append(decision.records)
+        return decision.response
+
+
+def is_deviation(question: Question, java: Any, ours: Any) -> bool:
+    """What Kafka takes and we refuse: of this node and of all brokers, what would be without effect (docs/deviations.md has the table)."""
+    (resource,) = question.body.resources  # type: ignore[attr-defined]
+    (config,) = resource.configs
+    refused = (ErrorCode.INVALID_CONFIG, ErrorCode.INVALID_REQUEST)
+    if java[0][2] not in (ErrorCode.NONE, ErrorCode.INVALID_CONFIG) or ours[0][2] not in refused:
+        return False
+    if resource.resource_type == TOPIC:
+        return bool(config.name == "internal.segment.bytes")
+    return resource.resource_type == BROKER and refusal_at_run_time(config.name, config.value) is not None
