@@ -1,0 +1,363 @@
+"""Where rules begin and end: the first node id, the last epoch, the very moment, the answer that comes when nobody waits any more.
+
+Each was found by `tools/mutate.py`: the rule could be off by one, or half of it missing, and nobody noticed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from controller_runtime.identifiers import Endpoint, Epoch, Instant, NodeId, Offset
+from controller_runtime.raft import effects as e
+from controller_runtime.raft import messages as m
+from controller_runtime.raft.calls import Call, Calls
+from controller_runtime.raft.counters import Allowance
+from controller_runtime.raft.election_state import ElectionState
+from controller_runtime.raft.events import ConnectionLost, ResponseArrived
+from controller_runtime.raft.hearsay import LAST_EPOCH
+from controller_runtime.raft.messages import RaftError
+from controller_runtime.raft.roles import Candidate, Follower, Prospective
+from support.one_replica import One, at, batch, endpoint, fetch, key, listeners, vote, voter
+
+pytestmark = pytest.mark.unit
+
+
+def told(one: One, request: m.VoteRequest) -> tuple[RaftError, bool]:
+    answer = one.ask(request)
+    assert isinstance(answer, m.VoteResponse)
+    return answer.error, answer.granted
+
+
+def following(hw: int | None = None) -> One:
+    """Four records of epoch 5; node 2 leads it."""
+    one = One(log=((4, 5),), saved=ElectionState(Epoch(5)))
+    one.follow(2, 5)
+    if hw is not None:
+        one.fetched(hw=hw)
+    return one
+
+
+def sole_leader() -> One:
+    one = One(voters=(1,))
+    one.elapse(3000)
+    assert one.replica.is_leader
+    return one
+
+
+# Adding.
+
+
+def versions_of_4(one: One, answer: m.ApiVersionsResponse) -> m.AddVoterResponse | None:
+    token = one.token + 1
+    assert one.ask(m.AddVoterRequest(voter(4))) is None
+    (asked,) = one.asked(m.ApiVersionsRequest)
+    one.answer(asked, answer)
+    said = one.answer_to(token)
+    assert said is None or isinstance(said, m.AddVoterResponse)
+    return said
+
+
+def test_an_error_in_place_of_versions_ends_an_addition_at_once() -> None:
+    one = sole_leader()
+    said = versions_of_4(one, m.ApiVersionsResponse(RaftError.UNKNOWN_SERVER_ERROR, None))
+    assert said is not None
+    assert said.error is RaftError.REQUEST_TIMED_OUT
+    assert said.message == ("Aborted add voter operation for since API_VERSIONS returned an error UNKNOWN_SERVER_ERROR")
+
+
+@pytest.mark.parametrize("levels", [(1, 1), (0, 1), (1, 2)])
+def test_a_range_of_versions_includes_both_its_ends(levels: tuple[int, int]) -> None:
+    one = sole_leader()
+    for _ in range(2):
+        one.ask(fetch(4, one.epoch, one.end))
+    versions_of_4(one, m.ApiVersionsResponse(RaftError.NONE, levels))
+    assert one.replica.voters.has_exactly(key(4))
+
+
+def test_versions_that_arrive_when_the_leadership_is_lost_are_of_no_interest() -> None:
+    one = One()
+    one.become_leader()
+    for node in (2, 4):
+        one.ask(fetch(node, one.epoch, one.end))
+    assert one.ask(m.AddVoterRequest(voter(4))) is None
+    (asked,) = one.asked(m.ApiVersionsRequest)
+    one.follow(3, one.epoch + 1)
+    one.step(ResponseArrived(asked.call, m.ApiVersionsResponse(RaftError.NONE, (0, 1))))
+    assert isinstance(one.role, Follower)
+    assert one.replica.voters.ids == (1, 2, 3)
+
+
+# Calls and allowances.
+
+
+def test_a_call_that_was_answered_ends_the_back_off_of_its_destination() -> None:
+    calls = Calls()
+    call = Call(e.Lane.FETCH, NodeId(2), endpoint(2), fetch(1, 1, 0), Epoch(1))
+    calls.pause(endpoint(2), e.Lane.FETCH, Instant(9.0))
+    calls.end(calls.begin(call))
+    assert calls.ready_at(endpoint(2), e.Lane.FETCH) is None
+    calls.end(calls.begin(call), Instant(11.0))
+    assert calls.ready_at(endpoint(2), e.Lane.FETCH) == 11.0
+
+
+def test_back_offs_that_are_over_are_forgotten_when_there_are_more_than_64() -> None:
+    calls = Calls()
+    for number in range(64):
+        calls.pause(Endpoint(f"n{number}", 1), e.Lane.CONTROL, Instant(float(number)))
+    calls.forget_expired(Instant(40.0))
+    assert calls.ready_at(Endpoint("n0", 1), e.Lane.CONTROL) == 0.0, "few of them harm nobody"
+    calls.pause(Endpoint("n64", 1), e.Lane.CONTROL, Instant(64.0))
+    calls.forget_expired(Instant(40.0))
+    left = [n for n in range(65) if calls.ready_at(Endpoint(f"n{n}", 1), e.Lane.CONTROL) is not None]
+    assert left == list(range(41, 65))
+
+
+def test_an_allowance_grows_with_the_time_since_it_was_last_asked() -> None:
+    allowance = Allowance(10, 2.0, 10.0)
+    assert allowance.take(10, Instant(1000.0))
+    assert not allowance.take(3, Instant(1001.0))
+    assert allowance.take(2, Instant(1001.0))
+    assert not allowance.take(1, Instant(1001.4))
+    assert allowance.take(10, Instant(2000.0))
+    assert not allowance.take(1, Instant(2000.0)), "never more than the most"
+
+
+# What is described.
+
+
+def test_who_asks_for_pre_votes_having_voted_says_so() -> None:
+    one = One(saved=ElectionState(Epoch(4)))
+    one.stand()
+    assert one.replica.status(one.now).state == "prospective"
+    assert told(one, vote(2, 4, at(0, 0))) == (RaftError.NONE, True)
+    assert one.replica.status(one.now).state == "prospective-voted"
+
+
+def test_offsets_that_nobody_knows_are_described_as_minus_one() -> None:
+    one = One()
+    one.become_leader()
+    seen = one.replica.describe(one.now)
+    assert seen is not None
+    assert (seen.high_watermark, [one.end_offset for one in seen.voters]) == (-1, [3, -1, -1])
+    one.ask(fetch(2, one.epoch, one.end))
+    seen = one.replica.describe(one.now)
+    assert seen is not None
+    assert (seen.high_watermark, [one.end_offset for one in seen.voters]) == (3, [3, 3, -1])
+
+
+def test_an_observer_is_listed_until_five_minutes_have_passed_since_its_fetch() -> None:
+    one = sole_leader()
+    one.ask(fetch(4, one.epoch, one.end))
+    one.elapse(299_999)
+    assert one.replica.status(one.now).observers == 1
+    one.now = Instant(one.now + 0.001)
+    one.elapse(1)
+    assert one.replica.status(one.now).observers == 0
+
+
+def test_a_change_of_the_voters_is_uncommitted_until_the_high_watermark_is_behind_it() -> None:
+    one = One(voters=(1, 2))
+    one.become_leader()
+    one.ask(fetch(2, one.epoch, one.end))
+    assert one.replica.status(one.now).uncommitted_voter_change is False
+    for _ in range(2):
+        one.ask(fetch(4, one.epoch, one.end))
+    versions_of_4(one, m.ApiVersionsResponse(RaftError.NONE, (0, 1)))
+    assert one.replica.high_watermark == one.end - 1
+    assert one.replica.status(one.now).uncommitted_voter_change is True
+    one.ask(fetch(2, one.epoch, one.end))
+    assert one.replica.high_watermark == one.end
+    assert one.replica.status(one.now).uncommitted_voter_change is False
+
+
+# Votes.
+
+
+def test_node_0_is_a_node_like_any_other() -> None:
+    one = One(voters=(0, 1, 2))
+    assert told(one, vote(0, 3, at(0, 0))) == (RaftError.NONE, True)
+    assert told(One(), vote(2, 3, at(0, 0), to=key(0))) == (RaftError.INVALID_VOTER_KEY, False)
+
+
+def test_the_first_lost_vote_costs_the_shortest_back_off_and_the_next_one_twice_as_much() -> None:
+    one = One(saved=ElectionState(Epoch(4)))
+    one.become_candidate()
+    one.grant(2, 3, granted=False)
+    assert isinstance(one.role, Candidate)
+    assert one.role.election_deadline - one.now == pytest.approx(0.075)
+    one.elapse(75)
+    one.grant(2)
+    one.grant(2, 3, granted=False)
+    assert isinstance(one.role, Candidate)
+    assert one.role.election_deadline - one.now == pytest.approx(0.150)
+
+
+def test_a_vote_is_lost_when_one_refuses_and_the_others_do_not_answer() -> None:
+    one = One(saved=ElectionState(Epoch(4)))
+    one.become_candidate()
+    one.grant(2, granted=False)
+    assert isinstance(one.role, Candidate)
+    assert not one.role.lost
+    one.fail(one.asked(m.VoteRequest)[0])
+    assert isinstance(one.role, Candidate)
+    assert one.role.lost
+
+
+def test_a_pre_vote_is_lost_with_the_first_refusal_when_the_leader_is_the_silent_one() -> None:
+    one = following(hw=4)
+    one.elapse(2000)
+    assert isinstance(one.role, Prospective)
+    one.grant(3, granted=False)
+    assert isinstance(one.role, Follower)
+    assert one.role.losses == 1
+    one.fetched(hw=4)
+    assert one.role.losses == 0, "and its answer makes good for it"
+
+
+def test_a_leader_that_is_no_voter_is_returned_to_where_it_said_that_it_is() -> None:
+    one = One(log=((4, 5),), saved=ElectionState(Epoch(5)))
+    one.follow(9, 5)
+    one.elapse(2000)
+    one.grant(2, 3, granted=False)
+    assert isinstance(one.role, Follower)
+    assert (one.role.leader_id, one.replica.leader_listeners) == (9, listeners(9))
+
+
+def test_the_last_epoch_but_one_is_the_last_that_a_candidate_stands_in() -> None:
+    one = One(saved=ElectionState(Epoch(LAST_EPOCH - 2)))
+    one.become_candidate()
+    assert (one.epoch, one.seen(e.Fault)) == (LAST_EPOCH - 1, [])
+    one = One(saved=ElectionState(Epoch(LAST_EPOCH - 1)))
+    one.become_candidate()
+    assert len(one.seen(e.Fault)) == 1
+    assert one.epoch == LAST_EPOCH - 1
+
+
+def test_the_last_epoch_of_all_is_believed_of_nobody_however_near() -> None:
+    one = One(saved=ElectionState(Epoch(LAST_EPOCH - 2)))
+    assert told(one, vote(2, LAST_EPOCH, at(9, 5)))[0] is RaftError.UNKNOWN_LEADER_EPOCH
+    assert told(one, vote(2, LAST_EPOCH - 1, at(9, 5)))[0] is RaftError.NONE
+    one = One(saved=ElectionState(Epoch(LAST_EPOCH - 3)))
+    send = one.asked(m.FetchRequest)[0]
+    one.answer(send, m.FetchResponse(RaftError.FENCED_LEADER_EPOCH, LAST_EPOCH, NodeId(2), leader_endpoint=endpoint(2)))
+    assert one.epoch == LAST_EPOCH - 3
+
+
+def test_what_is_believed_is_the_distance_between_two_epochs() -> None:
+    high = 1_000_000_000
+    one = One(saved=ElectionState(Epoch(high)))
+    assert told(one, vote(2, high + 3, at(9, 5))) == (RaftError.NONE, True)
+    one = One(saved=ElectionState(Epoch(high)))
+    send = one.asked(m.FetchRequest)[0]
+    leader = m.FetchResponse(RaftError.FENCED_LEADER_EPOCH, Epoch(high + 3), NodeId(2), leader_endpoint=endpoint(2))
+    one.answer(send, leader)
+    assert (one.epoch, one.replica.leader_id) == (high + 3, 2)
+
+
+# Following.
+
+
+def test_who_looks_for_a_leader_waits_for_no_records() -> None:
+    one = One()
+    assert [send.request.max_wait_ms for send in one.asked(m.FetchRequest)] == [0]  # type: ignore[union-attr]
+    one.follow(2, 3)
+    assert [send.request.max_wait_ms for send in one.asked(m.FetchRequest)] == [500]  # type: ignore[union-attr]
+
+
+def test_records_are_taken_from_the_leader_alone() -> None:
+    one = following()
+    one.fail(one.asked(m.FetchRequest)[0])
+    (other,) = one.asked(m.FetchRequest)
+    assert other.to == 3
+    records = m.FetchResponse(RaftError.NONE, Epoch(5), NodeId(2), Offset(4), batches=(batch(4, 5, 5),))
+    one.answer(other, records)
+    assert one.seen(e.Append) == []
+    assert (one.end, one.replica.high_watermark) == (4, None)
+
+
+def answered(one: One, response: m.FetchResponse) -> None:
+    one.answer(one.asked(m.FetchRequest)[0], response)
+
+
+RESPONSE = m.FetchResponse(RaftError.NONE, Epoch(5), NodeId(2), Offset(4))
+
+
+def test_a_log_that_ends_where_histories_part_is_not_cut() -> None:
+    one = following()
+    answered(one, replace(RESPONSE, diverging=at(9, 5)))
+    assert one.seen(e.Truncate) == []
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "hw", "taken"),
+    [
+        ((0, 3), None, False),
+        ((3, -1), None, False),
+        ((1, 0), None, True),
+        ((1, 3), None, True),
+        ((3, 3), 4, False),
+        ((4, 3), 4, False),
+        ((5, 3), 4, True),
+    ],
+)
+def test_a_snapshot_is_fetched_only_if_it_can_be_one_and_goes_beyond_what_is_committed(
+    snapshot: tuple[int, int], hw: int | None, taken: bool
+) -> None:
+    one = following(hw)
+    answered(one, replace(RESPONSE, snapshot_id=at(*snapshot)))
+    assert isinstance(one.role, Follower)
+    assert (one.role.snapshot is not None) is taken
+
+
+def test_nothing_behind_a_batch_that_is_not_taken_is_taken() -> None:
+    one = following()
+    answered(one, replace(RESPONSE, batches=(batch(4, 5, 6), batch(4, 5, 5))))
+    assert one.seen(e.Append) == []
+    one = following(hw=4)
+    change = replace(batch(4, 5, 5), control=((Offset(4), one.replica.voters.updated(voter(9)).updated(voter(8))),))
+    other = replace(batch(4, 5, 5), control=((Offset(4), one.replica.voters),))
+    answered(one, replace(RESPONSE, batches=(other,)))
+    seen = len(one.seen(e.Append))
+    far = replace(batch(5, 6, 5), control=tuple((Offset(5), record) for _, record in change.control))
+    answered(one, replace(RESPONSE, batches=(far, batch(5, 6, 5))))
+    assert len(one.seen(e.Append)) == seen, "voters that share no majority with those before them"
+
+
+def test_a_high_watermark_of_zero_is_known_and_one_below_is_not() -> None:
+    one = following()
+    one.fetched(hw=-1)
+    assert one.replica.high_watermark is None
+    one.fetched(hw=0)
+    assert one.replica.high_watermark == 0
+
+
+def suspicion_ms(voters: tuple[int, ...], losses: int = 0) -> float:
+    """How soon node 1 stands when the connection to its leader, node 2, is lost."""
+    one = One(voters=voters, log=((4, 5),), saved=ElectionState(Epoch(5)))
+    one.follow(2, 5)
+    one.fetched(hw=4)
+    assert isinstance(one.role, Follower)
+    one.role.losses = losses
+    before = one.role.fetch_deadline
+    one.step(ConnectionLost(endpoint(3)))
+    assert one.role.fetch_deadline == before, "the connection of somebody else"
+    one.step(ConnectionLost(endpoint(2)))
+    return round((one.role.fetch_deadline - one.now) * 1000, 3)
+
+
+def test_a_lost_connection_makes_followers_stand_in_turns_and_later_each_time_it_was_in_vain() -> None:
+    assert suspicion_ms((1, 2, 3)) == 12 * 1.25
+    assert suspicion_ms((0, 1, 2, 3)) == 12 * 3.25
+    assert suspicion_ms((1, 2, 3), losses=1) == 12 * 1.25 * 2
+    assert suspicion_ms((1, 2, 3), losses=3) == 12 * 1.25 * 8
+    assert suspicion_ms((1, 2, 3), losses=50) == 12 * 1.25 * 128, "doubled seven times at most"
+
+
+def test_a_leader_is_heard_until_its_time_is_up() -> None:
+    one = following(hw=4)
+    assert isinstance(one.role, Follower)
+    until = one.role.fetch_deadline
+    assert one.replica.hears_leader(Instant(until - 0.001))
+    assert not one.replica.hears_leader(until)
