@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 SMALL_ARRAYS = 9
+NO_BOUND = 2**32
 
 
 class Unsupported(ValueError):
@@ -79,10 +80,12 @@ class EncoderSource:
             self.line(f"{self.write}({self.call(self.pending)})")
         self.pending = []
 
-    def flush_with_uvarint(self, value: str) -> None:
-        """Write what is pending and then an unsigned varint, in one pack if it has one byte."""
+    def flush_with_uvarint(self, value: str, most: int = NO_BOUND) -> None:
+        """Write what is pending and then an unsigned varint, in one pack if it has one byte. Above `most` the message has no form."""
         pending, self.pending = self.pending, []
         self.line(f"if {value} < 128: {self.write}({self.call([*pending, ('B', value)])})")
+        if most < NO_BOUND:
+            self.line(f"elif {value} > {most}: raise Invalid")
         if pending:
             self.line("else:")
             self.line(f" {self.write}({self.call(pending)})")
@@ -155,7 +158,8 @@ class EncoderSource:
             self.line(f"{raw} = {value}{text}")
             self.line(f"{head} = len({raw}){more}")
         if compact:
-            self.flush_with_uvarint(head)
+            # As Kafka's: a compact string could be longer than the others, but nobody would read it.
+            self.flush_with_uvarint(head, primitives.LONGEST_STRING + 1 if kind == "string" else NO_BOUND)
         else:
             self.pending.append(("h" if kind == "string" else "i", head))
             self.flush()

@@ -25,6 +25,7 @@ MAX_READ_BYTES: Final = 100_000
 
 @dataclass
 class Account:
+    read_one_of: int = READ_ONE_OF
     outcomes: Counter[Outcome] = field(default_factory=Counter)
     sent: set[tuple[Role, int, int]] = field(default_factory=set)
     decoded: set[tuple[Role, int, int]] = field(default_factory=set)
@@ -38,7 +39,7 @@ class Account:
         self.sent.add(what)
         if outcome in PAST_DECODING and shot.is_frame:
             self.decoded.add(what)
-        if answer and shot.number % READ_ONE_OF == 0 and len(answer) < MAX_READ_BYTES:
+        if answer and shot.number % self.read_one_of == 0 and len(answer) < MAX_READ_BYTES:
             self._read(shot, answer)
 
     def _read(self, shot: Shot, answer: bytes) -> None:

@@ -8,8 +8,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
+from support.fuzz.account import Account
 from support.fuzz.judge import Judge
-from support.fuzz.lanes import Lanes, Outcome
+from support.fuzz.lanes import Lanes
 from support.fuzz.nodes import Nodes
 from support.fuzz.run import volley
 from support.fuzz.shots import Shot
@@ -21,8 +22,7 @@ class Bench:
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self._boots = 0
-        self.outcomes: dict[int, Outcome] = {}
-        """By number, of the last frames that were put."""
+        self.account = Account(read_one_of=1)
 
     def __enter__(self) -> Self:
         self._loop = asyncio.new_event_loop()
@@ -57,15 +57,11 @@ class Bench:
         """Send them; what is wrong then."""
         self.ready()
         self.put_quietly(shots)
-        return self.run(self.judge.judge())
+        unreadable, self.account.unreadable = self.account.unreadable, []
+        return self.run(self.judge.judge()) + unreadable
 
     def put_quietly(self, shots: Sequence[Shot]) -> None:
         """Send them, and look at nothing."""
-        self.outcomes = {}
-        lanes = Lanes(self.nodes.ports, self._settled)
+        lanes = Lanes(self.nodes.ports, self.account.add)
         lanes.ids = self.judge.ids
         self.run(volley(lanes, list(shots), self.nodes))
-
-    def _settled(self, shot: Shot, outcome: Outcome, answer: bytes) -> None:
-        del answer
-        self.outcomes[shot.number] = outcome

@@ -30,5 +30,6 @@ def _shot(number: int, line: str) -> Shot:
     payload = bytes.fromhex(_REPEATED.sub(lambda found: found[1] * int(found[2]), words[-1]))
     if words[0] == "raw":
         return Shot(number, Target(target), -1, -1, payload, is_frame=False)
+    payload = payload[:4] + number.to_bytes(4, "big") + payload[8:]
     key, version = struct.unpack(">hh", payload[:4])
     return Shot(number, Target(target), key, version, payload)

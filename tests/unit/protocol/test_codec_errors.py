@@ -21,6 +21,7 @@ from controller_runtime.protocol.messages.consumer_group_member_metadata_value i
     ConsumerGroupMemberMetadataValue,
 )
 from controller_runtime.protocol.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
+from controller_runtime.protocol.messages.create_topics_response import CreatableTopicResult, CreateTopicsResponse
 from controller_runtime.protocol.messages.describe_quorum_response import DescribeQuorumResponse
 from controller_runtime.protocol.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic, ReplicaState
 from controller_runtime.protocol.messages.metadata_request import MetadataRequest
@@ -241,3 +242,13 @@ def test_errors_name_deep_places() -> None:
     data = encode(DescribeQuorumResponse(), 2)
     with pytest.raises(MalformedMessage, match="nodes at byte 4"):
         decode(DescribeQuorumResponse, data[:4], 2)
+
+
+@pytest.mark.parametrize("version", [6, 7])
+def test_a_string_that_no_reader_takes_is_not_written(version: int) -> None:
+    """Apache Kafka's writers throw above 32,767 bytes, in compact form too; an answer that repeats a name of that length would be longer."""
+    topic = CreatableTopicResult(name="a", error_message="x" * 32767)
+    decode(CreateTopicsResponse, encode(CreateTopicsResponse(topics=(topic,)), version), version)
+    longer = CreatableTopicResult(name="a", error_message="x" * 32768)
+    with pytest.raises(InvalidValue, match="error_message: a string has at most 32767 bytes"):
+        encode(CreateTopicsResponse(topics=(longer,)), version)
