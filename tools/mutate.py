@@ -34,6 +34,7 @@ import pytest
 ROOT: Final = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "operator"), str(ROOT / "tests")]
 
+from support.sampling import run_seed  # noqa: E402
 from tools.mutations import Module, Mutation  # noqa: E402
 
 PACKAGE: Final = ROOT / "controller_runtime"
@@ -329,7 +330,8 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("places", nargs="*", default=list(FOLDERS), help="folders and files of controller_runtime")
     parser.add_argument("--sample", type=int, help="so many, chosen by the seed")
-    parser.add_argument("--seed", type=int, default=int(os.environ.get("QUORATE_SEED", "0")))
+    parser.add_argument("--seed", type=int, help="of the sample; by default that of the run, from the commit")
+    parser.add_argument("--report", action="store_true", help="print what survived, and do not fail for it")
     parser.add_argument("--function", default="", help="only of functions with this in their name")
     options = parser.parse_args(argv)
     modules = modules_of(options.places)
@@ -337,8 +339,9 @@ def main(argv: list[str] | None = None) -> int:
     explained = explanations(EXPLAINED.read_text()) if EXPLAINED.exists() else {}
     chosen = [pair for pair in every if pair[1].name not in explained]
     if options.sample is not None:
-        print(f"sampled: {options.sample} of {len(chosen)} mutants: seed {options.seed}")
-        chosen = random.Random(options.seed).sample(chosen, min(options.sample, len(chosen)))
+        seed = run_seed() if options.seed is None else options.seed
+        print(f"sampled: {options.sample} of {len(chosen)} mutants: seed {seed}")
+        chosen = random.Random(seed).sample(chosen, min(options.sample, len(chosen)))
     arena = run(modules, chosen)
     old = stale((name for name in explained if any(name.startswith(f"{module.path}::") for module in modules)), modules)
     for name in old:
@@ -347,7 +350,8 @@ def main(argv: list[str] | None = None) -> int:
         judged, killed = arena.judged[folder], arena.killed[folder]
         why = sum(1 for name in explained if name.startswith(f"controller_runtime/{folder}/"))
         print(f"{folder}: {judged} mutants, {killed} killed, {judged - killed} survived; {why} explained besides")
-    return int(bool(arena.survivors or old or sum(arena.judged.values()) < len(chosen)))
+    unjudged = sum(arena.judged.values()) < len(chosen)
+    return int(bool(old or unjudged or (arena.survivors and not options.report)))
 
 
 if __name__ == "__main__":
