@@ -49,3 +49,5 @@ class Refused:
     error: ErrorCode
     message: str | None = None
     records: tuple[tuple[int, str], ...] = ()
+    before_log: bool = False
+    """Kafka does not get as far as the log with it: its answer does not say where that begins."""

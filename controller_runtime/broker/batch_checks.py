@@ -74,14 +74,14 @@ def frame_size(data: bytes, position: int = 0) -> int | Refused | None:
     length = int.from_bytes(data[position + 8 : position + LENGTH_END], "big", signed=True)
     if length < _SMALLEST_LENGTH:
         why = f"Record size {length} is less than the minimum record overhead ({_SMALLEST_LENGTH})"
-        return Refused(ErrorCode.CORRUPT_MESSAGE, why)
+        return _no_frame(ErrorCode.CORRUPT_MESSAGE, why)
     if left < _UP_TO_MAGIC:
         return None
     if data[position + _UP_TO_MAGIC - 1] > MAGIC:
         magic = int.from_bytes(data[position + _UP_TO_MAGIC - 1 : position + _UP_TO_MAGIC], "big", signed=True)
-        return Refused(ErrorCode.CORRUPT_MESSAGE, f"Invalid magic found in record: {magic}")
+        return _no_frame(ErrorCode.CORRUPT_MESSAGE, f"Invalid magic found in record: {magic}")
     if length > _INT_MAX - LENGTH_END:  # Java's sum overflows here
-        return Refused(ErrorCode.UNKNOWN_SERVER_ERROR, f"a batch of {length} bytes")
+        return _no_frame(ErrorCode.UNKNOWN_SERVER_ERROR, f"a batch of {length} bytes")
     return length + LENGTH_END if length + LENGTH_END <= left else None
 
 
@@ -97,16 +97,20 @@ def check_frames(data: bytes, version: int = NEWEST_VERSION) -> int | Refused:
     if isinstance(size, Refused):
         return size
     if size is None:
-        return _invalid("a produce request carries one batch for each partition")
+        return _no_frame(ErrorCode.INVALID_RECORD, "a produce request carries one batch for each partition")
     if data[_UP_TO_MAGIC - 1] != MAGIC:
-        return _invalid("only record batches of magic 2 are taken")
+        return _no_frame(ErrorCode.INVALID_RECORD, "only record batches of magic 2 are taken")
     if version < _FIRST_VERSION_WITH_ZSTD and _codec(data) == Compression.ZSTD:
         why = f"Produce requests with version {version} are not allowed to use ZStandard compression"
-        return Refused(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, why)
+        return _no_frame(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, why)
     second = frame_size(data, size)
     if isinstance(second, Refused):
         return second
-    return size if second is None else _invalid("more than one batch, one is allowed")
+    return size if second is None else _no_frame(ErrorCode.INVALID_RECORD, "more than one batch, one is allowed")
+
+
+def _no_frame(error: ErrorCode, why: str) -> Refused:
+    return Refused(error, why, before_log=True)
 
 
 def check_batch(data: bytes, rules: AppendRules, wall: int, version: int = NEWEST_VERSION) -> Checked | Refused:

@@ -55,6 +55,7 @@ class Appended:
     data: bytes
     """What to write; empty for a duplicate, which is already in the log or on its way."""
     log_append_time: int = -1
+    """Of a duplicate the largest timestamp of its batch, as Kafka answers it."""
 
 
 @dataclass(slots=True)
@@ -86,14 +87,23 @@ class LedPartition:
         if isinstance(found, Refused):
             return found
         if found is not None:
-            return Appended(found.first_offset, found.last_offset + 1, b"")
+            return Appended(found.first_offset, found.last_offset + 1, b"", found.timestamp)
         base = self.end_offset
         placed = claimed_header(data)
         note_batch(self.producers, placed)
         self.end_offset = placed.next_offset
-        if not self.epoch_starts or self.epoch_starts[-1][0] < self.leader_epoch:
-            self.epoch_starts.append((self.leader_epoch, base))
+        self.lead(self.leader_epoch, base)
         return Appended(base, self.end_offset, data, wall if rules.log_append_time else -1)
+
+    def lead(self, epoch: int, begins_at: int | None = None) -> None:
+        """An epoch begins where the log ends, as soon as it is led in it; an epoch that wrote nothing is forgotten for the next."""
+        self.leader_epoch = epoch
+        if self.epoch_starts and self.epoch_starts[-1][0] >= epoch:
+            return
+        start = self.end_offset if begins_at is None else begins_at
+        while self.epoch_starts and self.epoch_starts[-1][1] >= start:
+            self.epoch_starts.pop()
+        self.epoch_starts.append((epoch, start))
 
     def _check_sequence(self, header: BatchHeader) -> ProducerBatch | Refused | None:
         """The batch that this one repeats, or why it cannot come now, or None: it is next."""
@@ -146,6 +156,8 @@ class LedPartition:
 
     def end_of_epoch(self, epoch: int) -> tuple[int, int]:
         """(epoch, end offset) of the largest epoch up to this one, as OffsetForLeaderEpoch wants it."""
+        if epoch == NO_EPOCH:
+            return NO_EPOCH, NO_OFFSET
         if epoch == self.leader_epoch:
             return epoch, self.end_offset
         at = bisect_right(self.epoch_starts, epoch, key=lambda entry: entry[0])
@@ -157,7 +169,7 @@ class LedPartition:
 
     def check_epoch(self, known: int) -> ErrorCode:
         """What a client's idea of the leader epoch is worth; -1: it has none."""
-        if known < 0 or known == self.leader_epoch:
+        if known in (NO_EPOCH, self.leader_epoch):
             return ErrorCode.NONE
         return ErrorCode.FENCED_LEADER_EPOCH if known < self.leader_epoch else ErrorCode.UNKNOWN_LEADER_EPOCH
 

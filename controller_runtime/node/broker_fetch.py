@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from controller_runtime.broker.partition import LedPartition, PartitionKey
-from controller_runtime.identifiers import Instant
+from controller_runtime.broker.partition import NO_EPOCH, LedPartition, PartitionKey
+from controller_runtime.identifiers import Instant, Uuid
 from controller_runtime.node.broker_effects import BrokerEffect, ReadRecords, ReadSlice, RecordsRead, WorkId
+from controller_runtime.node.broker_offsets import ISOLATION_LEVELS
 from controller_runtime.node.broker_partitions import LocalPartitions
 from controller_runtime.node.effects import NodeEffect, Respond
 from controller_runtime.node.events import ConnectionId, RequestId, RequestReceived
@@ -20,15 +21,21 @@ from controller_runtime.node.pending import Asker
 from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.protocol.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic
 from controller_runtime.protocol.messages.fetch_response import (
+    EpochEndOffset,
     FetchableTopicResponse,
     FetchResponse,
     PartitionData,
 )
-from controller_runtime.values import dataclass, field
+from controller_runtime.values import dataclass, field, replace
 
 MAX_RESPONSE_BYTES: Final = 55 << 20
 """Kafka's `fetch.max.bytes` of the broker: no answer is larger, whatever is asked."""
 NO_SESSION: Final = 0
+READ_COMMITTED: Final = 1
+_FULL_FETCHES: Final = (-1, 0)
+"""Session epochs that name every partition, whatever the session: one that ends and one that begins."""
+_FIRST_VERSION_WITH_ONE_ERROR: Final = 13
+_UNKNOWN: Final = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
 
 
 @dataclass(slots=True)
@@ -40,7 +47,7 @@ class _Fetch:
     deadline: Instant
     waits_for: set[PartitionKey] = field(default_factory=set)
     reading: tuple[FetchTopic, ...] = ()
-    errors: dict[tuple[int, int], ErrorCode] = field(default_factory=dict)
+    errors: dict[tuple[int, int], ErrorCode | EpochEndOffset] = field(default_factory=dict)
     """By the place of topic and partition in the request."""
     places: tuple[tuple[int, int], ...] = ()
     """Which places the slices being read belong to."""
@@ -58,7 +65,10 @@ class FetchHandler:
     def on_request(
         self, event: RequestReceived, request: FetchRequest, now: Instant
     ) -> list[NodeEffect | BrokerEffect]:
-        if request.session_id != NO_SESSION:
+        if request.isolation_level not in ISOLATION_LEVELS:
+            return [Respond(event.request_id, _refused(request, event.api_version, ErrorCode.UNKNOWN_SERVER_ERROR))]
+        request = _each_once(request)
+        if request.session_epoch not in _FULL_FETCHES:
             missing = FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
             return [Respond(event.request_id, missing)]
         fetch = _Fetch(event, request, Instant(now + max(0, request.max_wait_ms) / 1000))
@@ -137,8 +147,8 @@ class FetchHandler:
         places: list[tuple[int, int]] = []
         for topic_place, topic in enumerate(fetch.request.topics):
             for place, wanted in enumerate(topic.partitions):
-                found = self._judge(topic, wanted)
-                if isinstance(found, ErrorCode):
+                found = self._judge(topic, wanted, fetch.request)
+                if not isinstance(found, LedPartition):
                     fetch.errors[topic_place, place] = found
                     continue
                 fetch.waits_for.add(found.key)
@@ -160,10 +170,24 @@ class FetchHandler:
             return []
         return [Respond(fetch.event.request_id, self._response(fetch, {}))]
 
-    def _judge(self, topic: FetchTopic, wanted: FetchPartition) -> LedPartition | ErrorCode:
-        found = self._partitions.find(topic.topic, topic.topic_id, wanted.partition, wanted.current_leader_epoch)
+    def _judge(
+        self, topic: FetchTopic, wanted: FetchPartition, request: FetchRequest
+    ) -> LedPartition | ErrorCode | EpochEndOffset:
+        """What is read, or why not, or where the reader's history parts from ours."""
+        known = max(NO_EPOCH, wanted.current_leader_epoch)
+        found = self._partitions.find(topic.topic, topic.topic_id, wanted.partition, known)
         if isinstance(found, ErrorCode):
             return found
+        if max(request.replica_id, request.replica_state.replica_id) >= 0:
+            return ErrorCode.NOT_LEADER_OR_FOLLOWER  # what is led here has no other replica
+        if wanted.partition_max_bytes < 0 or request.max_bytes < 0:
+            return ErrorCode.UNKNOWN_SERVER_ERROR  # as Kafka, which cannot make room for so few
+        if wanted.last_fetched_epoch >= 0:
+            epoch, end = found.end_of_epoch(wanted.last_fetched_epoch)
+            if NO_EPOCH in (epoch, end) or wanted.fetch_offset < found.start_offset:
+                return ErrorCode.OFFSET_OUT_OF_RANGE
+            if epoch < wanted.last_fetched_epoch or end < wanted.fetch_offset:
+                return EpochEndOffset(epoch=epoch, end_offset=end)
         if not found.start_offset <= wanted.fetch_offset <= found.end_offset:
             return ErrorCode.OFFSET_OUT_OF_RANGE
         return found
@@ -184,15 +208,59 @@ class FetchHandler:
     ) -> PartitionData:
         wanted = topic.partitions[place[1]]
         records = data.get(place, b"")
-        found = fetch.errors.get(place) or self._partitions.find(topic.topic, topic.topic_id, wanted.partition)
+        told = fetch.errors.get(place)
+        found = (
+            told
+            if isinstance(told, ErrorCode)
+            else self._partitions.find(topic.topic, topic.topic_id, wanted.partition)
+        )
         if records is None and not isinstance(found, ErrorCode):
             found = ErrorCode.OFFSET_OUT_OF_RANGE
         if isinstance(found, ErrorCode):
-            return PartitionData(partition_index=wanted.partition, error_code=found, high_watermark=-1, records=b"")
+            return _failed(wanted.partition, found)
         return PartitionData(
             partition_index=wanted.partition,
             high_watermark=found.high_watermark,
             last_stable_offset=found.high_watermark,
             log_start_offset=found.start_offset,
+            diverging_epoch=told if isinstance(told, EpochEndOffset) else EpochEndOffset(),
+            aborted_transactions=() if fetch.request.isolation_level == READ_COMMITTED else None,
             records=records,
         )
+
+
+def _failed(index: int, error: ErrorCode, *, read: bool = True) -> PartitionData:
+    """As Kafka's: null transactions where it came as far as to read."""
+    aborted = None if read and error not in _UNKNOWN else ()
+    return PartitionData(
+        partition_index=index, error_code=error, high_watermark=-1, aborted_transactions=aborted, records=b""
+    )
+
+
+def _refused(request: FetchRequest, version: int, error: ErrorCode) -> FetchResponse:
+    """The whole request, and up to version 12 each partition of it."""
+    if version >= _FIRST_VERSION_WITH_ONE_ERROR:
+        return FetchResponse(error_code=error)
+    topics = tuple(
+        FetchableTopicResponse(
+            topic=topic.topic,
+            partitions=tuple(_failed(one.partition, error, read=False) for one in topic.partitions),
+        )
+        for topic in request.topics
+    )
+    return FetchResponse(error_code=error, responses=topics)
+
+
+def _each_once(request: FetchRequest) -> FetchRequest:
+    """Each topic that has partitions, and each of these; what is named twice counts as it is named last, as in Kafka."""
+    if len(request.topics) == 1 and len(request.topics[0].partitions) == 1:
+        return request
+    found: dict[tuple[str, Uuid], dict[int, FetchPartition]] = {}
+    for topic in request.topics:
+        if topic.partitions:
+            found.setdefault((topic.topic, topic.topic_id), {}).update({one.partition: one for one in topic.partitions})
+    topics = tuple(
+        FetchTopic(topic=name, topic_id=topic_id, partitions=tuple(wanted.values()))
+        for (name, topic_id), wanted in found.items()
+    )
+    return replace(request, topics=topics)

@@ -5,6 +5,7 @@ The ends are known here; a timestamp is looked up in the log by the shell, so an
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Final
 
 from controller_runtime.broker.partition import LedPartition
@@ -37,56 +38,73 @@ MAX_TIMESTAMP: Final = -3
 EARLIEST_LOCAL: Final = -4
 LATEST_TIERED: Final = -5
 EARLIEST_PENDING_UPLOAD: Final = -6
+_SINCE_VERSION: Final = {
+    LATEST: 1,
+    EARLIEST: 1,
+    MAX_TIMESTAMP: 7,
+    EARLIEST_LOCAL: 8,
+    LATEST_TIERED: 9,
+    EARLIEST_PENDING_UPLOAD: 11,
+}
+"""From which version on a negative timestamp means something."""
 _FIRST_VERSION_WITH_EPOCH: Final = 4
 _NOT_TIERED: Final = (LATEST_TIERED, EARLIEST_PENDING_UPLOAD)
+ISOLATION_LEVELS: Final = (0, 1)
+_Place = tuple[str, int]
+"""A partition by the name of its topic."""
 
 
 @dataclass(slots=True)
 class _Listing:
-    """A request whose look-ups are on their way. Places are (topic, partition) in the request."""
+    """A request whose look-ups are on their way. What it names twice is answered once."""
 
     request_id: RequestId
-    request: ListOffsetsRequest
     version: int
-    answers: dict[tuple[int, int], ListOffsetsPartitionResponse] = field(default_factory=dict)
+    answers: dict[_Place, ListOffsetsPartitionResponse] = field(default_factory=dict)
     open: set[WorkId] = field(default_factory=set)
 
 
 class OffsetsHandler:
     def __init__(self, partitions: LocalPartitions) -> None:
         self._partitions = partitions
-        self._lookups: dict[WorkId, tuple[_Listing, tuple[int, int], LedPartition]] = {}
+        self._lookups: dict[WorkId, tuple[_Listing, _Place, LedPartition]] = {}
         self._last_work = 0
 
     def on_request(self, event: RequestReceived, request: ListOffsetsRequest) -> list[NodeEffect | BrokerEffect]:
-        listing = _Listing(event.request_id, request, event.api_version)
+        listing = _Listing(event.request_id, event.api_version)
+        wanted = [(topic.name, one) for topic in request.topics for one in topic.partitions]
+        named = Counter((name, one.partition_index) for name, one in wanted)
         out: list[NodeEffect | BrokerEffect] = []
-        for topic_place, topic in enumerate(request.topics):
-            for place, wanted in enumerate(topic.partitions):
-                self._one(listing, topic.name, (topic_place, place), wanted, out)
+        for name, one in wanted:
+            place = (name, one.partition_index)
+            if request.isolation_level not in ISOLATION_LEVELS:
+                listing.answers[place] = _error(one.partition_index, ErrorCode.UNKNOWN_SERVER_ERROR)
+            elif named[place] > 1:
+                listing.answers[place] = _error(one.partition_index, ErrorCode.INVALID_REQUEST)
+            else:
+                self._one(listing, place, one, out)
         return out if listing.open else [*out, Respond(event.request_id, _response(listing))]
 
     def _one(
         self,
         listing: _Listing,
-        topic: str,
-        place: tuple[int, int],
+        place: _Place,
         wanted: ListOffsetsPartition,
         out: list[NodeEffect | BrokerEffect],
     ) -> None:
-        index = wanted.partition_index
-        found = self._partitions.find(topic, ZERO_UUID, index, wanted.current_leader_epoch)
+        name, index = place
+        if wanted.timestamp < 0 and listing.version < _SINCE_VERSION.get(wanted.timestamp, listing.version + 1):
+            listing.answers[place] = _error(index, ErrorCode.UNSUPPORTED_VERSION)
+            return
+        found = self._partitions.find(name, ZERO_UUID, index, wanted.current_leader_epoch)
         if isinstance(found, ErrorCode):
-            listing.answers[place] = ListOffsetsPartitionResponse(partition_index=index, error_code=found)
+            listing.answers[place] = _error(index, found)
         elif wanted.timestamp == LATEST:
             listing.answers[place] = _at(index, found.high_watermark, found.leader_epoch)
         elif wanted.timestamp in (EARLIEST, EARLIEST_LOCAL):
             listing.answers[place] = _at(index, found.start_offset, found.epoch_of(found.start_offset))
         elif wanted.timestamp in _NOT_TIERED:
             listing.answers[place] = _at(index, -1, -1)
-        elif wanted.timestamp < EARLIEST_PENDING_UPLOAD:
-            code = ErrorCode.UNSUPPORTED_VERSION
-            listing.answers[place] = ListOffsetsPartitionResponse(partition_index=index, error_code=code)
         else:
             self._last_work += 1
             work_id = WorkId(self._last_work)
@@ -124,6 +142,10 @@ class OffsetsHandler:
         return EpochEndOffset(partition=wanted.partition, leader_epoch=epoch, end_offset=end)
 
 
+def _error(index: int, error: ErrorCode) -> ListOffsetsPartitionResponse:
+    return ListOffsetsPartitionResponse(partition_index=index, error_code=error)
+
+
 def _at(index: int, offset: int, epoch: int) -> ListOffsetsPartitionResponse:
     return ListOffsetsPartitionResponse(partition_index=index, offset=offset, leader_epoch=epoch)
 
@@ -138,15 +160,10 @@ def _without_epoch(answer: ListOffsetsPartitionResponse) -> ListOffsetsPartition
 
 
 def _response(listing: _Listing) -> ListOffsetsResponse:
-    answers = listing.answers
-    if listing.version < _FIRST_VERSION_WITH_EPOCH:
-        answers = {place: _without_epoch(answer) for place, answer in answers.items()}
+    topics: dict[str, list[ListOffsetsPartitionResponse]] = {}
+    for (name, _), answer in listing.answers.items():
+        says_epoch = listing.version >= _FIRST_VERSION_WITH_EPOCH
+        topics.setdefault(name, []).append(answer if says_epoch else _without_epoch(answer))
     return ListOffsetsResponse(
-        topics=tuple(
-            ListOffsetsTopicResponse(
-                name=topic.name,
-                partitions=tuple(answers[topic_place, place] for place in range(len(topic.partitions))),
-            )
-            for topic_place, topic in enumerate(listing.request.topics)
-        )
+        topics=tuple(ListOffsetsTopicResponse(name=name, partitions=tuple(answers)) for name, answers in topics.items())
     )

@@ -44,6 +44,13 @@ class _Local:
     state: LedPartition | None = None
     failure: str | None = None
 
+    def lead(self) -> None:
+        assert self.state is not None, "its log is open"
+        if self.serves:
+            self.state.lead(self.partition.leader_epoch)
+        else:
+            self.state.leader_epoch = self.partition.leader_epoch
+
     @property
     def is_alone(self) -> bool:
         return len(self.partition.replicas) == 1
@@ -89,7 +96,7 @@ class LocalPartitions:
             local = self._local[key] = _Local(topic.name, partition, leads)
         local.partition, local.leads = partition, leads
         if local.state is not None:
-            local.state.leader_epoch = partition.leader_epoch
+            local.lead()
         if not local.is_alone:
             return self._not_served(local, index)
         if local.asked:
@@ -131,6 +138,8 @@ class LocalPartitions:
             list(event.epoch_starts),
             dict(event.producers),
         )
+
+        local.lead()
 
     def on_failed(self, event: PartitionFailed) -> None:
         if event.key is not None and (local := self._local.get(event.key)) is not None:

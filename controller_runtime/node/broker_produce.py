@@ -7,12 +7,13 @@ waits for it is answered as not led here: the producer asks for new metadata and
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from controller_runtime.broker.append_rules import Refused
 from controller_runtime.broker.batch_checks import check_frames, frame_size, is_transactional
 from controller_runtime.broker.partition import Appended, LedPartition, PartitionKey
-from controller_runtime.identifiers import WallClock
+from controller_runtime.identifiers import Uuid, WallClock
 from controller_runtime.node.broker_effects import AppendRecords, BrokerEffect, FinishWithoutReply
 from controller_runtime.node.broker_partitions import LocalPartitions
 from controller_runtime.node.effects import CloseConnection, NodeEffect, Respond
@@ -34,6 +35,8 @@ from controller_runtime.values import dataclass
 NO_ACKS: Final = 0
 ALL_ACKS: Final = -1
 _VALID_ACKS: Final = (ALL_ACKS, NO_ACKS, 1)
+_START_UNSAID: Final = (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE, ErrorCode.CORRUPT_MESSAGE)
+"""As in Kafka, whose answers say where the log begins beside other errors of a batch."""
 _UNKNOWN: Final = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
 
 
@@ -74,10 +77,10 @@ class ProduceHandler:
         out: list[NodeEffect | BrokerEffect] = []
         waits: list[_Wait] = []
         topics = []
-        for topic_place, topic in enumerate(request.topic_data):
+        for topic_place, (topic, wanted) in enumerate(_each_once(request)):
             answers = [
                 self._append(event.api_version, request.acks, topic, data, (topic_place, place), wall, out, waits)
-                for place, data in enumerate(topic.partition_data)
+                for place, data in enumerate(wanted)
             ]
             topics.append(_topic_answer(topic, answers))
         if request.acks == NO_ACKS:
@@ -107,7 +110,7 @@ class ProduceHandler:
             return _refusal(data.index, found)
         match found.append(data.records, self._partitions.rules(found.topic), wall, version):
             case Refused() as refused:
-                return _refusal(data.index, refused, found.start_offset)
+                return _refusal(data.index, refused, _start_said(refused, found.start_offset))
             case Appended(base_offset, wait_for, batches, append_time):
                 waits.append(_Wait(place, found.key, wait_for))
                 if batches:
@@ -178,6 +181,16 @@ def _without(response: ProduceResponse, gone: set[tuple[int, int]]) -> ProduceRe
     return ProduceResponse(responses=tuple(topics))
 
 
+def _each_once(request: ProduceRequest) -> Iterator[tuple[TopicProduceData, Iterable[PartitionProduceData]]]:
+    """Each topic that has partitions, and each of these; what is named twice counts as it is named last, as in Kafka."""
+    found: dict[tuple[str, Uuid], tuple[TopicProduceData, dict[int, PartitionProduceData]]] = {}
+    for topic in request.topic_data:
+        if topic.partition_data:
+            _, wanted = found.setdefault((topic.name, topic.topic_id), (topic, {}))
+            wanted.update({data.index: data for data in topic.partition_data})
+    return ((topic, wanted.values()) for topic, wanted in found.values())
+
+
 def _fault(request: ProduceRequest) -> Refused | None:
     """What Kafka refuses a whole request for: bytes that it cannot find the first batch in, or a transaction without its name."""
     for topic in request.topic_data:
@@ -205,6 +218,10 @@ def _topic_answer(
     topic: TopicProduceData | TopicProduceResponse, answers: list[PartitionProduceResponse]
 ) -> TopicProduceResponse:
     return TopicProduceResponse(name=topic.name, topic_id=topic.topic_id, partition_responses=tuple(answers))
+
+
+def _start_said(refused: Refused, start_offset: int) -> int:
+    return -1 if refused.before_log or refused.error in _START_UNSAID else start_offset
 
 
 def _refusal(index: int, refused: Refused, start_offset: int = -1) -> PartitionProduceResponse:

@@ -17,6 +17,7 @@ from controller_runtime.protocol.messages.allocate_producer_ids_request import A
 from controller_runtime.protocol.messages.allocate_producer_ids_response import AllocateProducerIdsResponse
 from controller_runtime.protocol.messages.init_producer_id_request import InitProducerIdRequest
 from controller_runtime.protocol.messages.init_producer_id_response import InitProducerIdResponse
+from controller_runtime.protocol.record_batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 from controller_runtime.protocol.schema import Message
 
 CHANNEL: Final = "producer-ids"
@@ -35,6 +36,9 @@ class ProducerIds:
         self._not_before = Instant(0.0)
 
     def on_request(self, request_id: RequestId, request: InitProducerIdRequest) -> list[NodeEffect]:
+        has_id, has_epoch = request.producer_id != NO_PRODUCER_ID, request.producer_epoch != NO_PRODUCER_EPOCH
+        if has_id is not has_epoch or request.transactional_id == "":
+            return [Respond(request_id, _refused(ErrorCode.INVALID_REQUEST))]
         if request.transactional_id is not None:
             # A coordinator's work, and this broker is none: refused for good, so that no client waits for it.
             return [Respond(request_id, _refused(ErrorCode.UNSUPPORTED_VERSION))]

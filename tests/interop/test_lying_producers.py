@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 import pytest
 
+from controller_runtime.protocol.api_keys import Role
 from controller_runtime.protocol.messages import create_topics_request as create_q
 from controller_runtime.protocol.messages import fetch_request as fetch_q
 from controller_runtime.protocol.messages import list_offsets_request as list_q
@@ -20,80 +21,75 @@ from controller_runtime.protocol.messages.create_topics_response import CreateTo
 from controller_runtime.protocol.messages.fetch_response import FetchResponse
 from controller_runtime.protocol.messages.list_offsets_response import ListOffsetsResponse
 from controller_runtime.protocol.messages.produce_response import PartitionProduceResponse, ProduceResponse
-from support.beside_java import Client, Pair, beside_java
+from support.differential import Pair, Side
 from support.lying_batches import KINDS, LIES, RECORDED, partition_of
 from support.processes import eventually
 
-pytestmark = [pytest.mark.interop, pytest.mark.slow]
+pytestmark = [pytest.mark.interop]
 
 PARTITIONS = 1 + max(map(partition_of, LIES))
+TOPIC = "lies."
 JAVA_RUNS_OUT_OF_MEMORY = "gzip record that claims 2^31-1 bytes"
 """It makes room for the record before it finds that the bytes are not there, and says UNKNOWN_SERVER_ERROR; ours says INVALID_RECORD."""
 Told = tuple[int, int, tuple[tuple[int, str], ...]]
 """The code, how many records were appended, and which records are called wrong."""
 
 
-@pytest.fixture(scope="module")
-def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
-    with beside_java(tmp_path_factory.mktemp("liars")) as made:
-        for port in made.ports:
-            with Client(port) as client:
-                for kind, configs in KINDS.items():
-                    _create(client, kind, configs)
-        yield made
+@pytest.fixture(scope="module", autouse=True)
+def _topics(pair: Pair) -> None:
+    for side in pair.sides:
+        for kind, configs in KINDS.items():
+            _create(side, TOPIC + kind, configs)
 
 
-def _create(client: Client, topic: str, configs: dict[str, str]) -> None:
+def _create(side: Side, topic: str, configs: dict[str, str]) -> None:
     wanted = tuple(create_q.CreatableTopicConfig(name=name, value=value) for name, value in configs.items())
     one = create_q.CreatableTopic(name=topic, num_partitions=PARTITIONS, replication_factor=1, configs=wanted)
-    made = client.ask(create_q.CreateTopicsRequest(timeout_ms=60_000, topics=(one,)), 7)
+    made = side.call(Role.BROKER, create_q.CreateTopicsRequest(timeout_ms=60_000, topics=(one,)), 7)
     assert isinstance(made, CreateTopicsResponse)
     assert [one.error_code for one in made.topics] == [0], made
-    eventually(f"{topic} is led", lambda: all(_end(client, topic, number) == 0 for number in range(PARTITIONS)))
+    eventually(f"{topic} is led", lambda: all(_end(side, topic, number) == 0 for number in range(PARTITIONS)))
 
 
-def _end(client: Client, topic: str, partition: int) -> int:
+def _end(side: Side, topic: str, partition: int) -> int:
     wanted = list_q.ListOffsetsPartition(partition_index=partition, timestamp=-1)
     one = list_q.ListOffsetsTopic(name=topic, partitions=(wanted,))
-    answer = client.ask(list_q.ListOffsetsRequest(replica_id=-1, topics=(one,)), 7)
+    answer = side.call(Role.BROKER, list_q.ListOffsetsRequest(replica_id=-1, topics=(one,)), 7)
     assert isinstance(answer, ListOffsetsResponse)
     return answer.topics[0].partitions[0].offset
 
 
-def _produce(client: Client, topic: str, partition: int, data: bytes) -> PartitionProduceResponse:
+def _produce(side: Side, topic: str, partition: int, data: bytes) -> PartitionProduceResponse:
     one = produce_q.PartitionProduceData(index=partition, records=data)
     topics = (produce_q.TopicProduceData(name=topic, partition_data=(one,)),)
-    answer = client.ask(produce_q.ProduceRequest(acks=-1, timeout_ms=30_000, topic_data=topics), 9)
+    answer = side.call(Role.BROKER, produce_q.ProduceRequest(acks=-1, timeout_ms=30_000, topic_data=topics), 9)
     assert isinstance(answer, ProduceResponse), answer
     return answer.responses[0].partition_responses[0]
 
 
-def _fetch(client: Client, topic: str, partition: int, offset: int) -> bytes:
+def _fetch(side: Side, topic: str, partition: int, offset: int) -> bytes:
     one = fetch_q.FetchPartition(partition=partition, fetch_offset=offset, partition_max_bytes=64 << 20)
     topics = (fetch_q.FetchTopic(topic=topic, partitions=(one,)),)
-    answer = client.ask(fetch_q.FetchRequest(max_wait_ms=0, min_bytes=0, max_bytes=64 << 20, topics=topics), 12)
+    answer = side.call(
+        Role.BROKER, fetch_q.FetchRequest(max_wait_ms=0, min_bytes=0, max_bytes=64 << 20, topics=topics), 12
+    )
     assert isinstance(answer, FetchResponse)
     return answer.responses[0].partitions[0].records or b""
 
 
-def _tell(port: int, topic: str) -> tuple[dict[str, Told], dict[str, bytes]]:
+def _tell(side: Side, topic: str) -> tuple[dict[str, Told], dict[str, bytes]]:
     """What each lie is told, and what the log has of those that were believed."""
-    with Client(port) as client:
-        return _tell_all(client, topic)
-
-
-def _tell_all(client: Client, topic: str) -> tuple[dict[str, Told], dict[str, bytes]]:
     told, kept = dict[str, Told](), dict[str, bytes]()
     ends = dict.fromkeys(range(PARTITIONS), 0)
     for name, data in LIES.items():
         partition = partition_of(name)
-        answer = _produce(client, topic, partition, data)
-        end = _end(client, topic, partition)
+        answer = _produce(side, topic, partition, data)
+        end = _end(side, topic, partition)
         wrong = tuple((one.batch_index, _timeless(one.batch_index_error_message or "")) for one in answer.record_errors)
         told[name] = (answer.error_code, end - ends[partition], wrong)
         if end != ends[partition]:
             assert answer.base_offset == ends[partition], name
-            kept[name] = _fetch(client, topic, partition, ends[partition])
+            kept[name] = _fetch(side, topic, partition, ends[partition])
         ends[partition] = end
     return told, kept
 
@@ -113,8 +109,8 @@ def _timeless(message: str) -> str:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_lie_is_told_what_java_tells_and_keeps_what_java_keeps(pair: Pair, kind: str) -> None:
-    java_said, java_has = _tell(pair.java, kind)
-    ours_said, ours_has = _tell(pair.ours, kind)
+    java_said, java_has = _tell(pair.java, TOPIC + kind)
+    ours_said, ours_has = _tell(pair.ours, TOPIC + kind)
     if "compression.type" in KINDS[kind]:
         del java_said[JAVA_RUNS_OUT_OF_MEMORY], ours_said[JAVA_RUNS_OUT_OF_MEMORY]
     if os.environ.get("QUORATE_RECORD"):
@@ -125,7 +121,6 @@ def test_every_lie_is_told_what_java_tells_and_keeps_what_java_keeps(pair: Pair,
     assert json.loads(RECORDED.read_text())[kind] == {name: [told[0], told[1]] for name, told in java_said.items()}
     if "compression.type" not in KINDS[kind]:
         assert _differing(_without_times(java_has, kind), _without_times(ours_has, kind)) == {}
-    assert pair.node.is_running
 
 
 def _differing(java: Mapping[str, object], ours: Mapping[str, object]) -> dict[str, tuple[object, object]]:
