@@ -177,8 +177,6 @@ class BrokerService:
 
     def on_response(self, call_id: CallId, body: Message, now: Instant) -> Effects:
         """An answer that cannot be judged is none: the call has failed."""
-        if self._forwarder.owns(call_id):
-            return [*self._forwarder.on_response(call_id, body, now)]
         try:
             return self._on_answer(call_id, body, now)
         except Exception as error:
@@ -186,6 +184,8 @@ class BrokerService:
             return [failed, *self.on_failure(call_id, CallFailure.MALFORMED, now)]
 
     def _on_answer(self, call_id: CallId, body: Message, now: Instant) -> Effects:
+        if self._forwarder.owns(call_id):
+            return [*self._forwarder.on_response(call_id, body, now)]
         if self._producer_ids.owns(call_id):
             return [*self._producer_ids.on_response(body, now)]
         if self._directories.owns(call_id):

@@ -26,7 +26,7 @@ from controller_runtime.metadata.image import MetadataImage
 from controller_runtime.node import envelope as envelopes
 from controller_runtime.node.api_versions import api_versions
 from controller_runtime.node.controller_registration import ControllerIdentity, ControllerRegistrar
-from controller_runtime.node.controller_status import ControllerStatus, OperationCounters
+from controller_runtime.node.controller_status import ControllerStatus, OperationCounters, status_of
 from controller_runtime.node.damage import DamageWatch
 from controller_runtime.node.describe_quorum import describe_quorum
 from controller_runtime.node.effects import CloseConnection, Log, NodeEffect, Respond, Stop
@@ -162,19 +162,7 @@ class ControllerNode:
         return self._service.silences(now)
 
     def status(self) -> ControllerStatus:
-        replica = self.meta.replica
-        return ControllerStatus(
-            type(replica.role).__name__,
-            replica.epoch,
-            replica.leader_id,
-            self.is_active,
-            replica.is_voter,
-            self.meta.high_watermark,
-            self.meta.end_offset,
-            self.image_offset,
-            len(self._pending),
-            replica.voters.ids,
-        )
+        return status_of(self.meta, self.image_offset, len(self._pending), is_active=self.is_active)
 
     # Driving it.
 
@@ -264,9 +252,9 @@ class ControllerNode:
     # Requests.
 
     def _on_request(self, event: RequestReceived, now: Instant, wall: WallClock) -> list[NodeEffect]:
-        if event.api_key in RAFT_KEYS:
-            return self._ask_raft(event, now, wall)
         try:
+            if event.api_key in RAFT_KEYS:
+                return self._ask_raft(event, now, wall)
             return self._on_call(event, now, wall)
         except OURS:
             raise
@@ -279,8 +267,17 @@ class ControllerNode:
     ) -> list[NodeEffect]:
         """Consensus may write control records: decisions that have their offsets go first."""
         self._quorum = None
-        ahead = self._flush_writer(now, wall) if event.api_key in VOTER_KEYS else []
-        return ahead + self.meta.request(event, now, wall, envelope)
+        out: list[NodeEffect] = []
+        try:
+            if event.api_key in VOTER_KEYS:
+                out += self._flush_writer(now, wall)
+            out += self.meta.request(event, now, wall, envelope)
+        except OURS:
+            raise
+        except Exception as error:
+            asker = Asker(event.request_id, event.body, envelope, event.connection.connection_id)
+            out += self.faults.fail(asker, "judged", error)
+        return out
 
     def _on_call(self, event: RequestReceived, now: Instant, wall: WallClock) -> list[NodeEffect]:
         match event.body:
@@ -567,7 +564,14 @@ class ControllerNode:
         writer = self._writer
         if writer is None or not writer.has_work or self.meta.leading is None:
             return []
-        return self.meta.append(writer.epoch, writer.take_batches(), now, wall)
+        batches = writer.take_batches()
+        try:
+            return self.meta.append(writer.epoch, batches, now, wall)
+        except OURS:
+            raise
+        except Exception:
+            writer.put_back(batches)
+            raise
 
     def _release(self, writer: LogWriter) -> list[NodeEffect]:
         """Let go what is committed."""

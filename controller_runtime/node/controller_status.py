@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from controller_runtime.identifiers import NodeId, Offset
+from controller_runtime.node.metadata_replica import MetadataReplica
 from controller_runtime.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
 from controller_runtime.protocol.schema import Message
 from controller_runtime.values import dataclass
@@ -22,6 +23,24 @@ class ControllerStatus:
     image_offset: Offset
     pending_replies: int
     voters: tuple[NodeId, ...]
+
+
+def status_of(
+    meta: MetadataReplica, image_offset: Offset, pending_replies: int, *, is_active: bool
+) -> ControllerStatus:
+    replica = meta.replica
+    return ControllerStatus(
+        type(replica.role).__name__,
+        replica.epoch,
+        replica.leader_id,
+        is_active,
+        replica.is_voter,
+        meta.high_watermark,
+        meta.end_offset,
+        image_offset,
+        pending_replies,
+        replica.voters.ids,
+    )
 
 
 @dataclass(slots=True)

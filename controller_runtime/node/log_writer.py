@@ -246,6 +246,10 @@ class LogWriter:
         self._linger_until = None
         return done
 
+    def put_back(self, batches: list[LogBatch]) -> None:
+        """They were taken, and not appended."""
+        self._done[:0] = batches
+
     def _close_batch(self) -> None:
         """Records of one batch share one timestamp, as Kafka's do: that of the first."""
         if not self._values:

@@ -60,7 +60,7 @@ from controller_runtime.raft.events import (
     UpgradeKRaftVersion,
 )
 from controller_runtime.raft.messages import LogBatch, RaftError
-from controller_runtime.raft.replica import InputFault, Replica
+from controller_runtime.raft.replica import Replica
 from controller_runtime.raft.voter_set import VoterSet
 from controller_runtime.storage.errors import CorruptFile
 from controller_runtime.values import dataclass, replace
@@ -189,9 +189,11 @@ class MetadataReplica:
             for batch in batches:
                 self._append(batch.base_offset, batch.end_offset, batch.data)
             self.meter.appended(batches[-1].end_offset - batches[0].base_offset, batches[-1].end_offset, now)
+            return self._step(LeaderAppend(epoch, tuple(batches)), now, wall)
+        except OURS:
+            raise
         except Exception as error:
             raise NodeFault(f"batches of epoch {epoch} cannot be appended: {error!r}") from error
-        return self._step(LeaderAppend(epoch, tuple(batches)), now, wall)
 
     def request(
         self, event: RequestReceived, now: Instant, wall: WallClock, envelope: RequestHeader | None = None
@@ -206,7 +208,7 @@ class MetadataReplica:
                 self.meter.refuse(request_name(asked), ErrorCode(getattr(asked, "error_code", -1) or -1).name)
                 return [_respond(asker, asked)]
             self._waiting[token] = waiting
-            return self._step(RequestArrived(token, asked), now, wall)
+            return self._hear(RequestArrived(token, asked), now, wall)
         except OURS:
             raise
         except Exception as error:
@@ -217,14 +219,15 @@ class MetadataReplica:
         return call_id in self._asked
 
     def response(self, call_id: CallId, body: Message, now: Instant, wall: WallClock) -> list[NodeEffect]:
-        number, asked = self._end_call(call_id)
+        number, asked = self._asked.pop(call_id)
+        del self._call_of[number]
         try:
             answer = self._answer_from_wire(asked, body)
             if isinstance(asked, messages.FetchRequest) and isinstance(answer, messages.FetchResponse):
                 self._judge(asked, answer, body)
             if isinstance(asked, messages.FetchSnapshotRequest) and isinstance(answer, messages.FetchSnapshotResponse):
                 answer = self._checked(asked, answer)
-            return self._step(ResponseArrived(number, answer), now, wall)
+            return self._hear(ResponseArrived(number, answer), now, wall)
         except OURS:
             raise
         except Exception as error:
@@ -314,14 +317,31 @@ class MetadataReplica:
     # Translation.
 
     def _step(self, event: RaftEvent, now: Instant, wall: WallClock) -> list[NodeEffect]:
-        """Raises InputFault when nothing has changed yet, and NodeFault when it may have."""
+        """Raises NodeFault, once something may have changed."""
         try:
             out = self._translate(self.replica.step(event, now), wall)
             self.meter.stepped(self.replica, now)
-        except (InputFault, *OURS):
+        except OURS:
             raise
         except Exception as error:
             raise NodeFault(f"raft failed at {type(event).__name__}: {error!r}") from error
+        return out
+
+    def _hear(self, event: RequestArrived | ResponseArrived, now: Instant, wall: WallClock) -> list[NodeEffect]:
+        """`_step` with what another node says: what it provokes is its own, as long as nothing has changed."""
+        before = self.replica.look(event)
+        effects: list[raft.RaftEffect] = []
+        try:
+            effects = self.replica.step(event, now)
+            out = self._translate(effects, wall)
+            self.meter.stepped(self.replica, now)
+        except OURS:
+            raise
+        except Exception as error:
+            if not self.replica.take_back(before, event, effects):
+                raise NodeFault(f"raft failed at {type(event).__name__}: {error!r}") from error
+            self._out.clear()
+            raise
         return out
 
     def _append(self, base: Offset, end: Offset, data: bytes) -> None:

@@ -323,7 +323,7 @@ class Quorum:
         role, log = self.role, self.log
         of_role: tuple[object, ...] = ()
         if isinstance(role, Leader):
-            of_role = (role.change, role.high_watermark)
+            of_role = (role.change, role.high_watermark, role.announced)
         elif isinstance(role, Follower) and role.snapshot is not None:
             of_role = (role.snapshot.snapshot_id, role.snapshot.position, role.snapshot.written)
         return (
@@ -339,6 +339,7 @@ class Quorum:
             self.history.kraft_version,
             self.calls.next_id,
             self.stop_deadline,
+            self.stopped,
             of_role,
         )
 

@@ -7,7 +7,7 @@ and role is ignored; ignoring is always safe.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import assert_never
 
 from controller_runtime.identifiers import Endpoint, Epoch, Instant, NodeId, Offset
@@ -89,6 +89,7 @@ from controller_runtime.raft.restart import restore
 from controller_runtime.raft.roles import Candidate, Follower, Leader, Prospective, Resigned, Role, Unattached
 from controller_runtime.raft.transitions import IllegalTransition
 from controller_runtime.raft.voter_set import Listeners, VoterHistory, VoterSet
+from controller_runtime.values import dataclass
 
 _WORDS = (Note, Reply, ReplyRecords, ReplySnapshot)
 """Effects that only tell something: without them nobody knows more than before."""
@@ -96,16 +97,18 @@ MAX_TURNS = 8
 """A role may lead to the next within one step (a sole voter passes through three); more than this many is a bug."""
 
 
-class InputFault(Exception):
-    """Judging a message of another node raised, and nothing had changed yet: as if it had never come. Its sender may be refused."""
+@dataclass(frozen=True, slots=True)
+class Untouched:
+    """What a replica was before a step; see `take_back`."""
+
+    mark: tuple[object, ...]
+    wake_at: Instant | None
+    call: Call | None
+    """What an answer is about: it ends with the answer."""
 
 
 class Replica:
-    """The consensus of one node. Not thread-safe; calls nobody.
-
-    What raises while a request or an answer is judged is an `InputFault` as long as `Quorum.mark` is what it was and nothing but the answer
-    was decided; anything else that raises is a fault of the node, which then must not go on.
-    """
+    """The consensus of one node. Not thread-safe; calls nobody."""
 
     def __init__(
         self,
@@ -126,29 +129,34 @@ class Replica:
     def step(self, event: RaftEvent, now: Instant) -> list[RaftEffect]:
         self._q.silence_counts = isinstance(event, Tick)
         try:
-            if isinstance(event, RequestArrived | ResponseArrived):
-                self._judge(event, now)
-            else:
-                self._dispatch(event, now)
+            self._dispatch(event, now)
             return self._finish(now)
         except IllegalTransition as illegal:
+            if isinstance(event, RequestArrived | ResponseArrived):
+                raise  # Perhaps its sender has to pay.
             self._q.out.clear()  # Nothing of a step that went wrong may leave.
             return [Fault(str(illegal))]
 
-    def _judge(self, event: RequestArrived | ResponseArrived, now: Instant) -> None:
-        """`_dispatch` for what others say. Raises InputFault if that fails before it has changed anything."""
+    def look(self, event: RequestArrived | ResponseArrived) -> Untouched:
+        """Before a step with what another node says, in case it raises."""
+        call = self._q.calls.in_flight.get(event.call) if isinstance(event, ResponseArrived) else None
+        return Untouched(self._q.mark(), self._q.wake_at, call)
+
+    def take_back(
+        self, before: Untouched, event: RequestArrived | ResponseArrived, effects: Iterable[RaftEffect]
+    ) -> bool:
+        """The step raised, or doing these effects of it. True: nothing had changed, and it is as if the message had never come.
+
+        False: the node must not go on.
+        """
         q = self._q
-        before = q.mark()
-        call = q.calls.in_flight.get(event.call) if isinstance(event, ResponseArrived) else None
-        try:
-            self._dispatch(event, now)
-        except Exception as error:
-            if q.mark() != before or not all(isinstance(effect, _WORDS) for effect in q.out):
-                raise
-            q.out.clear()
-            if call is not None and isinstance(event, ResponseArrived):
-                q.calls.reopen(event.call, call)
-            raise InputFault(type(event).__name__) from error
+        if q.mark() != before.mark or not all(isinstance(effect, _WORDS) for effect in (*q.out, *effects)):
+            return False
+        q.out.clear()
+        q.wake_at = before.wake_at
+        if before.call is not None and isinstance(event, ResponseArrived):
+            q.calls.reopen(event.call, before.call)
+        return True
 
     def next_deadline(self) -> Instant | None:
         return self._q.wake_at
