@@ -564,14 +564,8 @@ class ControllerNode:
         writer = self._writer
         if writer is None or not writer.has_work or self.meta.leading is None:
             return []
-        batches = writer.take_batches()
-        try:
+        with writer.handing_over() as batches:
             return self.meta.append(writer.epoch, batches, now, wall)
-        except OURS:
-            raise
-        except Exception:
-            writer.put_back(batches)
-            raise
 
     def _release(self, writer: LogWriter) -> list[NodeEffect]:
         """Let go what is committed."""

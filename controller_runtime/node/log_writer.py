@@ -10,7 +10,8 @@ Each of these is done wholly or not at all: one that raises, as `DecisionTooLarg
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Final
 
 from controller_runtime.identifiers import Epoch, Instant, Offset, WallClock
@@ -246,9 +247,15 @@ class LogWriter:
         self._linger_until = None
         return done
 
-    def put_back(self, batches: list[LogBatch]) -> None:
-        """They were taken, and not appended."""
-        self._done[:0] = batches
+    @contextmanager
+    def handing_over(self) -> Iterator[list[LogBatch]]:
+        """`take_batches`, unless what is done with them raises: then they were not taken."""
+        batches = self.take_batches()
+        try:
+            yield batches
+        except BaseException:
+            self._done[:0] = batches
+            raise
 
     def _close_batch(self) -> None:
         """Records of one batch share one timestamp, as Kafka's do: that of the first."""
