@@ -15,10 +15,11 @@ from controller_runtime.raft import messages as m
 from controller_runtime.raft.calls import Call, Calls
 from controller_runtime.raft.counters import Allowance
 from controller_runtime.raft.election_state import ElectionState
-from controller_runtime.raft.events import ConnectionLost, ResponseArrived
+from controller_runtime.raft.events import ConnectionLost, Resign, ResponseArrived, Tick
 from controller_runtime.raft.hearsay import LAST_EPOCH
 from controller_runtime.raft.messages import RaftError
-from controller_runtime.raft.roles import Candidate, Follower, Prospective
+from controller_runtime.raft.roles import Candidate, Follower, Prospective, Resigned, Unattached
+from controller_runtime.raft.voter_set import VoterSet
 from support.one_replica import One, at, batch, endpoint, fetch, key, listeners, vote, voter
 
 pytestmark = pytest.mark.unit
@@ -361,3 +362,256 @@ def test_a_leader_is_heard_until_its_time_is_up() -> None:
     until = one.role.fetch_deadline
     assert one.replica.hears_leader(Instant(until - 0.001))
     assert not one.replica.hears_leader(until)
+
+
+# Leading.
+
+
+def first_batch(one: One) -> tuple[m.ControlRecord, ...]:
+    one.become_leader()
+    return one.seen(e.AppendControl)[-1].records
+
+
+def test_a_leader_that_is_reached_elsewhere_now_writes_its_own_entry_anew_with_its_first_batch() -> None:
+    moved = (("CONTROLLER", Endpoint("elsewhere", 9093)),)
+    for now_at, written in ((moved, moved), (listeners(1), None), ((), None)):
+        one = One(log=((4, 5),), saved=ElectionState(Epoch(5)))
+        one.replica._q.history.add_voters(Offset(3), one.replica.voters)  # of the log, not of the bootstrap snapshot
+        one.replica._q.config = replace(one.replica._q.config, listeners=now_at)
+        records = first_batch(one)
+        sets = [record for record in records if isinstance(record, VoterSet)]
+        assert [found.listeners for one_set in sets for found in [one_set.by_id(NodeId(1))] if found] == (
+            [written] if written else []
+        )
+
+
+def test_a_voter_that_was_removed_is_an_observer_of_whom_everything_is_still_known() -> None:
+    one = One()
+    one.become_leader()
+    for node in (2, 3):
+        one.ask(fetch(node, one.epoch, one.end))
+    known = one.end
+    one.ask(m.RemoveVoterRequest(key(3)))
+    assert one.replica.voters.ids == (1, 2)
+    seen = one.replica.describe(one.now)
+    assert seen is not None
+    assert [(found.key, found.end_offset) for found in seen.observers] == [(key(3), known)]
+
+
+def test_a_leader_that_voted_itself_out_needs_a_majority_of_the_others() -> None:
+    one = One()
+    one.become_leader()
+    for node in (2, 3):
+        one.ask(fetch(node, one.epoch, one.end))
+    one.ask(m.RemoveVoterRequest(key(1)))
+    assert one.replica.voters.ids == (2, 3)
+    for _ in range(4):
+        one.elapse(700)
+        one.ask(fetch(2, one.epoch, one.end))
+    assert one.replica.is_leader
+    one.elapse(300)
+    assert isinstance(one.role, Resigned), "node 3 is silent, node 2 alone is no majority of the two"
+
+
+def begin(one: One, leader: int, epoch: int, *, reachable: bool = True) -> RaftError:
+    said = one.ask(
+        m.BeginQuorumEpochRequest(NodeId(leader), Epoch(epoch), listeners(leader) if reachable else (), key(1))
+    )
+    assert isinstance(said, m.BeginQuorumEpochResponse)
+    return said.error
+
+
+def test_a_leader_has_an_id_and_may_have_the_first_of_all_ids_and_epochs() -> None:
+    assert begin(One(), -1, 3) is RaftError.INVALID_REQUEST
+    one = One(voters=(0, 1, 2))
+    assert begin(one, 0, 0) is RaftError.NONE
+    assert (one.epoch, one.replica.leader_id) == (0, 0)
+
+
+def test_nobody_else_leads_an_epoch_that_this_node_has_won() -> None:
+    one = One()
+    one.become_leader()
+    assert begin(one, 2, one.epoch) is RaftError.FENCED_LEADER_EPOCH
+    assert one.replica.is_leader
+    one.step(Resign(one.epoch))
+    assert begin(one, 2, one.epoch) is RaftError.FENCED_LEADER_EPOCH
+    assert isinstance(one.role, Resigned)
+
+
+def test_a_leader_that_cannot_be_reached_is_known_by_its_name() -> None:
+    one = One(saved=ElectionState(Epoch(4)))
+    assert begin(one, 9, 4, reachable=False) is RaftError.NONE
+    role = one.role
+    assert isinstance(role, Unattached)
+    assert (one.epoch, one.replica.leader_id) == (4, 9)
+    assert begin(one, 9, 4, reachable=False) is RaftError.NONE
+    assert one.role is role, "nothing new"
+    one = One(saved=ElectionState(Epoch(4)))
+    one.follow(2, 4)
+    assert begin(one, 9, 6, reachable=False) is RaftError.NONE
+    assert isinstance(one.role, Unattached)
+    assert (one.epoch, one.replica.leader_id) == (6, 9)
+
+
+def end(one: One, leader: int, epoch: int, *preferred: int) -> RaftError:
+    said = one.ask(m.EndQuorumEpochRequest(NodeId(leader), Epoch(epoch), tuple(map(key, preferred))))
+    assert isinstance(said, m.EndQuorumEpochResponse)
+    return said.error
+
+
+def test_the_end_of_an_epoch_is_told_by_a_node_and_teaches_who_led_it() -> None:
+    assert end(One(), -1, 3) is RaftError.INVALID_REQUEST
+    one = One(voters=(0, 1, 2))
+    assert begin(one, 0, 0) is RaftError.NONE
+    assert end(one, 0, 0, 1) is RaftError.NONE
+    assert isinstance(one.role, Prospective)
+    one = One(saved=ElectionState(Epoch(4)))
+    assert end(one, 2, 6) is RaftError.NONE
+    assert (one.epoch, one.replica.leader_id) == (6, 2)
+
+
+def test_who_knows_a_leader_by_name_alone_stands_when_it_is_named_first() -> None:
+    one = One(saved=ElectionState(Epoch(4)))
+    begin(one, 9, 4, reachable=False)
+    assert end(one, 9, 4, 1, 2) is RaftError.NONE
+    assert isinstance(one.role, Prospective)
+
+
+def test_a_log_of_which_nothing_is_known_to_be_committed_may_be_cut_to_nothing() -> None:
+    one = following()
+    answered(one, replace(RESPONSE, high_watermark=Offset(-1), diverging=at(0, 0)))
+    assert (one.seen(e.Truncate), one.seen(e.Fault)) == ([e.Truncate(Offset(0))], [])
+
+
+@pytest.mark.parametrize(("hw", "can_vote", "stands"), [(4, True, True), (5, True, False), (4, False, False)])
+def test_who_is_voted_out_stands_until_that_is_committed(hw: int, can_vote: bool, stands: bool) -> None:
+    one = One(log=((4, 5),), saved=ElectionState(Epoch(5)), can_vote=can_vote)
+    one.follow(2, 5)
+    without = replace(batch(4, 5, 5), control=((Offset(4), one.replica.voters.without(NodeId(1))),))
+    one.fetched(without, hw=hw)
+    assert one.replica.voters.ids == (2, 3)
+    one.elapse(2100)
+    assert isinstance(one.role, Prospective) is stands
+
+
+def test_who_was_never_a_voter_does_not_stand_whatever_the_newest_set_is() -> None:
+    one = One(voters=(2, 3, 4), log=((4, 5),), saved=ElectionState(Epoch(5)))
+    one.follow(2, 5)
+    one.fetched(replace(batch(4, 5, 5), control=((Offset(4), one.replica.voters.without(NodeId(4))),)), hw=4)
+    one.elapse(2100)
+    assert isinstance(one.role, Follower)
+
+
+def test_the_ways_to_the_leader_are_those_of_whoever_leads() -> None:
+    one = One()
+    assert one.replica.leader_listeners == ()
+    one.become_leader()
+    assert one.replica.leader_listeners == listeners(1)
+    assert one.replica.leader_endpoint("CONTROLLER") == endpoint(1)
+    one.follow(2, one.epoch + 1)
+    assert one.replica.leader_listeners == listeners(2)
+
+
+# What stays when a role or the voters change.
+
+
+def fetching_a_snapshot(taken: bytes) -> One:
+    one = following()
+    answered(one, replace(RESPONSE, snapshot_id=at(20, 5)))
+    if taken:
+        (send,) = one.asked(m.FetchSnapshotRequest)
+        part = m.FetchSnapshotResponse(RaftError.NONE, Epoch(5), NodeId(2), at(20, 5), 10, 0, taken)
+        one.answer(send, part)
+    return one
+
+
+@pytest.mark.parametrize(("taken", "dropped"), [(b"", 0), (b"x", 1)])
+def test_the_part_of_a_snapshot_that_was_fetched_goes_with_its_leader_if_there_is_any(
+    taken: bytes, dropped: int
+) -> None:
+    one = fetching_a_snapshot(taken)
+    one.follow(3, 6)
+    assert one.seen(e.DropSnapshotPart) == [e.DropSnapshotPart(at(20, 5))] * dropped
+
+
+def test_a_higher_epoch_gives_nobody_more_time_before_it_stands() -> None:
+    """RFT-22: unattached, asking or standing."""
+    waiting = One(saved=ElectionState(Epoch(4)))
+    asking, standing = One(saved=ElectionState(Epoch(4))), One(saved=ElectionState(Epoch(4)))
+    asking.stand()
+    standing.become_candidate()
+    for one in (waiting, asking, standing):
+        one.elapse(100)
+        assert isinstance(one.role, Unattached | Prospective | Candidate)
+        before = one.role.election_deadline
+        assert told(one, vote(2, 9, at(0, 0), to=key(2)))[0] is RaftError.INVALID_VOTER_KEY
+        assert isinstance(one.role, Unattached)
+        assert (one.epoch, one.role.election_deadline) == (9, before)
+
+
+def hears(one: One, epoch: int, leader: int, at_endpoint: Endpoint | None) -> None:
+    (send,) = one.asked(m.FetchRequest)
+    one.answer(
+        send,
+        m.FetchResponse(RaftError.FENCED_LEADER_EPOCH, Epoch(epoch), NodeId(leader), leader_endpoint=at_endpoint),
+    )
+
+
+def test_who_is_told_that_it_leads_a_later_epoch_follows_nobody() -> None:
+    one = following()
+    hears(one, 7, 1, endpoint(1))
+    assert isinstance(one.role, Unattached)
+    assert (one.epoch, one.replica.leader_id) == (7, None)
+
+
+def test_a_later_leader_is_known_by_name_though_the_earlier_one_could_be_reached() -> None:
+    one = following()
+    hears(one, 7, 9, None)
+    assert isinstance(one.role, Unattached)
+    assert (one.epoch, one.replica.leader_id) == (7, 9)
+
+
+def test_a_leader_that_leaves_the_voters_is_still_fetched_from() -> None:
+    one = One(log=((4, 5),), saved=ElectionState(Epoch(5)))
+    hears(one, 5, 2, None)
+    assert isinstance(one.role, Follower)
+    without = one.replica.voters.without(NodeId(2))
+    one.fetched(replace(batch(4, 5, 5), control=((Offset(4), without),)), hw=4)
+    assert one.replica.voters.ids == (1, 3)
+    assert [send.endpoint for send in one.asked(m.FetchRequest)] == [endpoint(2)]
+
+
+def test_a_leader_whose_membership_is_cut_off_the_log_is_still_fetched_from() -> None:
+    one = One(log=((4, 5),), saved=ElectionState(Epoch(5)))
+    one.replica._q.history.add_voters(Offset(3), VoterSet.of([*one.replica.voters.voters, voter(4)]))
+    hears(one, 6, 4, None)
+    assert isinstance(one.role, Follower)
+    answer = m.FetchResponse(RaftError.NONE, Epoch(6), NodeId(4), Offset(-1), diverging=at(2, 5))
+    answered(one, answer)
+    assert (one.end, one.replica.voters.ids) == (2, (1, 2, 3))
+    assert [send.endpoint for send in one.asked(m.FetchRequest)] == [endpoint(4)]
+
+
+def test_a_hundred_different_things_are_noted_once_each_and_no_more() -> None:
+    one = One()
+    for _ in range(2):
+        for number in range(150):
+            one.replica._q.note_once(f"thing {number}")
+    one.step(Tick())
+    assert [note.text for note in one.seen(e.Note)] == [f"thing {number}" for number in range(100)]
+
+
+def test_the_asker_of_a_change_hears_in_time_that_it_takes_too_long_and_node_0_may_be_added() -> None:
+    one = sole_leader()
+    for _ in range(2):
+        one.ask(fetch(0, one.epoch, one.end))
+    token = one.token + 1
+    assert one.ask(m.AddVoterRequest(voter(0))) is None
+    (asked,) = one.asked(m.ApiVersionsRequest)
+    one.answer(asked, m.ApiVersionsResponse(RaftError.NONE, (0, 1)))
+    assert one.replica.voters.ids == (0, 1)
+    assert one.answer_to(token) is None
+    due = one.replica.next_deadline()
+    assert due is not None
+    one.elapse(2000)
+    assert one.answer_to(token) == m.AddVoterResponse(RaftError.REQUEST_TIMED_OUT)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import product
+
 import pytest
 
 from controller_runtime.identifiers import Epoch, Offset, OffsetAndEpoch
@@ -83,3 +86,77 @@ def test_an_empty_log_after_a_snapshot_has_the_snapshots_epoch() -> None:
     view = LogView()
     view.reset(at(20, 5))
     assert view.last == at(20, 5)
+
+
+def test_an_epoch_begins_once_however_many_batches_it_has() -> None:
+    view = log((3, 1), (5, 1), (6, 4), (9, 4))
+    assert view.epoch_starts == [(1, 0), (4, 5)]
+
+
+def test_a_log_that_a_snapshot_replaces_knows_no_epoch_but_the_snapshots() -> None:
+    view = log((3, 1), (9, 4))
+    view.reset(at(20, 7))
+    assert (view.epoch_starts, view.last) == ([], at(20, 7))
+
+
+def test_a_log_that_begins_where_an_epoch_does_begins_with_that_epoch() -> None:
+    view = log((3, 1), (9, 4))
+    view.taken(at(3, 1))
+    view.delete_before(at(3, 1))
+    assert view.epoch_starts == [(4, 3)]
+    view = log((3, 1), (9, 4))
+    view.taken(at(5, 4))
+    view.delete_before(at(5, 4))
+    assert view.epoch_starts == [(4, 5)]
+
+
+def histories(length: int) -> Iterator[tuple[int, ...]]:
+    """Every sequence of epochs 1 to 3 that never falls: the epoch of each record."""
+    return (epochs for epochs in product((1, 2, 3), repeat=length) if list(epochs) == sorted(epochs))
+
+
+@pytest.mark.parametrize("length", range(1, 6))
+def test_a_log_that_is_shortened_anywhere_still_knows_which_epoch_wrote_what_is_left(length: int) -> None:
+    for epochs in histories(length):
+        for start in range(1, length + 1):
+            view = log(*((end, epoch) for end, epoch in enumerate(epochs, 1)))
+            view.taken(at(start, epochs[start - 1]))
+            view.delete_before(at(start, epochs[start - 1]))
+            left = {epoch: offset for offset, epoch in reversed(list(enumerate(epochs))) if offset >= start}
+            assert view.epoch_starts == [(epoch, max(start, offset)) for epoch, offset in sorted(left.items())]
+            assert (view.start_offset, view.end_offset) == (start, length)
+            for offset in range(start + 1, length + 1):
+                assert view.epoch_before(Offset(offset)) == epochs[offset - 1]
+
+
+def test_an_empty_log_asks_for_nothing_that_it_could_get() -> None:
+    """Offset 0 fits into every log that begins there, whatever epoch is named with it."""
+    assert log((3, 1), (9, 4)).validate(Offset(0), Epoch(3)) == Valid()
+    assert log((3, 1), (9, 4)).validate(Offset(1), Epoch(0)) == Diverging(at(0, 0))
+
+
+def test_who_is_at_the_start_by_another_epoch_or_behind_it_needs_the_snapshot() -> None:
+    assert with_snapshot().validate(Offset(20), Epoch(6)) == NeedsSnapshot(at(20, 5))
+    assert with_snapshot().validate(Offset(25), Epoch(4)) == NeedsSnapshot(at(20, 5))
+    view = LogView()
+    view.reset(at(1, 5))
+    view.append(Offset(1), Offset(9), Epoch(6))
+    assert view.validate(Offset(2), Epoch(4)) == NeedsSnapshot(at(1, 5))
+
+
+def test_a_log_from_the_beginning_knows_every_epoch_itself_though_it_has_a_snapshot() -> None:
+    view = log((3, 1), (9, 4))
+    view.taken(at(5, 4))
+    assert view.validate(Offset(2), Epoch(1)) == Valid()
+
+
+def test_the_end_of_an_epoch_before_the_log_is_its_start_by_the_snapshots_epoch_if_that_is_not_above() -> None:
+    view = with_snapshot()
+    assert view.end_of(Epoch(4)) == at(20, 4)
+    assert view.end_of(Epoch(5)) == at(20, 5)
+    view = LogView()
+    view.reset(at(20, 5))
+    view.append(Offset(20), Offset(30), Epoch(9))
+    assert view.end_of(Epoch(7)) == at(20, 5)
+    view.taken(at(25, 9))
+    assert view.end_of(Epoch(7)) == at(20, 5)
