@@ -52,7 +52,7 @@ def update_features(
     raised: int | None = None
     proposed = {**image.features.levels}
     records: list[VersionedRecord] = []
-    for update in request.feature_updates:
+    for update in {one.feature: one for one in request.feature_updates}.values():  # of a feature's two updates the last
         upgrade_type = _upgrade_type(update, api_version)
         try:
             _check(image, update, upgrade_type, node_id, kraft_version)
@@ -73,7 +73,7 @@ def update_features(
     results = (
         ()
         if api_version >= FIRST_VERSION_WITHOUT_RESULTS
-        else tuple(UpdatableFeatureResult(feature=it.feature, error_message=None) for it in request.feature_updates)
+        else tuple(UpdatableFeatureResult(feature=it.feature, error_message="NONE") for it in request.feature_updates)
     )
     if raised is not None and context.kraft_upgrade_fault is not None:
         raise Refused(ErrorCode.INVALID_UPDATE_VERSION, context.kraft_upgrade_fault)
@@ -103,7 +103,11 @@ def _check(
     """Raise Refused with Kafka's words unless this one update may be made."""
     name, level = update.feature, update.max_version_level
     current = kraft_version if name == KRAFT_VERSION else image.features.level(name)
-    fault = _fault_of_type(current, level, upgrade_type) or _unsupported(image, name, level, node_id)
+    fault = (
+        _fault_of_form(level, upgrade_type)
+        or _unsupported(image, name, level, node_id)
+        or _fault_of_direction(current, level, upgrade_type)
+    )
     if fault is None and name == METADATA_VERSION and level < current:
         _check_metadata_downgrade(current, level, upgrade_type)
     if fault is None and name == KRAFT_VERSION and level < current:
@@ -113,11 +117,15 @@ def _check(
         raise Refused(ErrorCode.INVALID_UPDATE_VERSION, why)
 
 
-def _fault_of_type(current: int, level: int, upgrade_type: int) -> str | None:
+def _fault_of_form(level: int, upgrade_type: int) -> str | None:
     if upgrade_type not in (UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE):
         return "The controller does not support the given upgrade type."
     if level < 0:
         return "A feature version cannot be less than 0."
+    return None
+
+
+def _fault_of_direction(current: int, level: int, upgrade_type: int) -> str | None:
     if level < current and upgrade_type == UPGRADE:
         return (
             "Can't downgrade the version of this feature without setting the upgrade type to either safe or unsafe "
@@ -130,6 +138,8 @@ def _fault_of_type(current: int, level: int, upgrade_type: int) -> str | None:
 
 def _unsupported(image: MetadataImage, name: str, level: int, node_id: NodeId) -> str | None:
     if name not in SUPPORTED:
+        if level == 0:
+            return f"Feature {name} not found."
         return f"Local controller {node_id} does not support this feature."
     if level not in SUPPORTED[name] and not (level == 0 and name != METADATA_VERSION):
         return f"Local controller {node_id} only supports versions {SUPPORTED[name]}"

@@ -7,9 +7,15 @@ this node is not the controller must be the envelope's own error 41, so that the
 from __future__ import annotations
 
 from controller_runtime.protocol.api_keys import Role, api
-from controller_runtime.protocol.codec import decode
+from controller_runtime.protocol.codec import decode_prefix
 from controller_runtime.protocol.errors import ErrorCode, ProtocolError
-from controller_runtime.protocol.framing import Request, decode_request, encode_response
+from controller_runtime.protocol.framing import (
+    Request,
+    UnsupportedApiVersion,
+    decode_request,
+    decode_request_header,
+    encode_response,
+)
 from controller_runtime.protocol.messages.default_principal_data import DefaultPrincipalData
 from controller_runtime.protocol.messages.envelope_request import EnvelopeRequest
 from controller_runtime.protocol.messages.envelope_response import EnvelopeResponse
@@ -34,16 +40,25 @@ def unwrap(envelope: EnvelopeRequest) -> Unwrapped | EnvelopeResponse:
     if len(envelope.client_host_address) not in (4, 16):
         return EnvelopeResponse(error_code=ErrorCode.INVALID_REQUEST)
     try:
+        key = _key(envelope.request_data)
+        if not api(key).is_forwardable:
+            return EnvelopeResponse(error_code=ErrorCode.INVALID_REQUEST)
         request = decode_request(envelope.request_data)
     except ProtocolError:
         return EnvelopeResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
-    key = request.header.request_api_key
-    if not api(key).is_forwardable:
-        return EnvelopeResponse(error_code=ErrorCode.INVALID_REQUEST)
     if key not in served(Role.CONTROLLER):
         # The broker then closes its client's connection, which learns anew what is served. Closing ours would make it retry for ever.
         return EnvelopeResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
     return Unwrapped(request, principal)
+
+
+def _key(frame: bytes) -> int:
+    """Told before the version is looked at, as by Kafka."""
+    try:
+        header, _ = decode_request_header(frame)
+    except UnsupportedApiVersion as error:
+        header = error.header
+    return header.request_api_key
 
 
 def _principal(data: bytes | None) -> str:
@@ -52,7 +67,7 @@ def _principal(data: bytes | None) -> str:
     version = int.from_bytes(data[:2], "big", signed=True)
     if version not in DefaultPrincipalData.VERSIONS:
         raise ProtocolError(f"principal version {version}")
-    principal = decode(DefaultPrincipalData, data[2:], version)
+    principal, _ = decode_prefix(DefaultPrincipalData, data, version, 2)
     return f"{principal.type}:{principal.name}"
 
 

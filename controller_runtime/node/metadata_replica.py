@@ -349,7 +349,8 @@ class MetadataReplica:
         self._out.append(shell.Append(base, end, data))
 
     def _border(self, listener: str) -> Border:
-        return Border(self._cluster_id, self.replica.leader_endpoint(listener))
+        at = self.replica
+        return Border(self._cluster_id, at.leader_endpoint(listener), at.leader_id, at.epoch)
 
     def _from_wire(self, event: RequestReceived) -> messages.Request | Message:
         border = self._border(event.connection.listener)

@@ -108,9 +108,8 @@ def fetch_from_wire(body: fetch_q.FetchRequest, version: int, border: Border) ->
 
 
 def _is_metadata_topic(topic: fetch_q.FetchTopic, version: int) -> bool:
-    if version >= FIRST_VERSION_WITH_TOPIC_ID:
-        return topic.topic_id == METADATA_TOPIC_ID
-    return topic.topic == METADATA_TOPIC_NAME
+    """Named by its id: the versions before, which have names, are refused, as by Kafka."""
+    return version >= FIRST_VERSION_WITH_TOPIC_ID and topic.topic_id == METADATA_TOPIC_ID
 
 
 def snapshot_from_wire(body: snap_q.FetchSnapshotRequest, border: Border) -> raft.FetchSnapshotRequest | Message:

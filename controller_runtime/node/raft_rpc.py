@@ -49,6 +49,8 @@ class Border:
 
     cluster_id: str
     leader_endpoint: Endpoint | None = None
+    leader_id: NodeId | None = None
+    epoch: Epoch = UNKNOWN_EPOCH
 
 
 def error_code(error: RaftError) -> int:
@@ -230,7 +232,8 @@ def _end_from_wire(body: end_q.EndQuorumEpochRequest, version: int, border: Bord
 
 def _update_from_wire(body: update_q.UpdateRaftVoterRequest, border: Border) -> ElectionRequest | Message:
     if is_foreign(body.cluster_id, border):
-        return update_r.UpdateRaftVoterResponse(error_code=ErrorCode.INCONSISTENT_CLUSTER_ID)
+        current = _current_leader(border.leader_id, border.epoch, border.leader_endpoint)
+        return update_r.UpdateRaftVoterResponse(error_code=ErrorCode.INCONSISTENT_CLUSTER_ID, current_leader=current)
     listeners: Listeners = tuple((at.name.upper(), Endpoint(at.host, at.port)) for at in body.listeners)
     feature = body.kraft_version_feature
     key = ReplicaKey(NodeId(body.voter_id), DirectoryId(body.voter_directory_id))
@@ -273,9 +276,15 @@ def response_to_wire(response: ElectionResponse, version: int, border: Border) -
                 else (),
             )
         case raft.UpdateVoterResponse():
-            host, port = (at.host, at.port) if at else ("", -1)
-            current = update_r.CurrentLeader(leader_id=leader, leader_epoch=response.epoch, host=host, port=port)
+            current = _current_leader(response.leader_id, response.epoch, at)
             return update_r.UpdateRaftVoterResponse(error_code=code, current_leader=current)
+
+
+def _current_leader(leader_id: NodeId | None, epoch: Epoch, at: Endpoint | None) -> update_r.CurrentLeader:
+    host, port = (at.host, at.port) if at else ("", -1)
+    return update_r.CurrentLeader(
+        leader_id=NOBODY if leader_id is None else leader_id, leader_epoch=epoch, host=host, port=port
+    )
 
 
 def response_from_wire(body: Message) -> ElectionResponse:

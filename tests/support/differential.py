@@ -17,6 +17,7 @@ from __future__ import annotations
 import json
 import socket
 import struct
+from base64 import b64decode
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
@@ -41,7 +42,7 @@ PATIENCE_S: Final = 30.0
 """Nobody's answer is measured by it; a case that is to have none says so with `silent_s`."""
 VOLATILE: Final = {
     "brokerEpoch", "throttleTimeMs", "finalizedFeaturesEpoch", "highWatermark", "logEndOffset", "lastFetchTimestamp",
-    "lastCaughtUpTimestamp", "producerId",
+    "lastCaughtUpTimestamp", "producerId", "producerIdStart",
 }  # fmt: skip
 """Numbers that are no two nodes' same; -1 and 0 are told apart from the rest."""
 DEVIATIONS: Final = Path(__file__).parents[2] / "docs" / "deviations.md"
@@ -264,6 +265,8 @@ def _comparable(value: Any, side: Side, table: Table, key: str) -> Any:
         return shown if key in table.in_order else sorted(shown, key=lambda each: json.dumps(each, sort_keys=True))
     if key in VOLATILE and isinstance(value, int):
         return value if value <= 0 else f"<{key}>"
+    if key == "responseData" and value:
+        return _inner(b64decode(value), side, table)
     if key == "errorMessage" and not table.texts:
         return None if value is None else "<some words>"
     if key == "topicId" and value != str(ZERO_UUID):
@@ -273,6 +276,11 @@ def _comparable(value: Any, side: Side, table: Table, key: str) -> Any:
             value = value.replace(str(own), name)
         return value
     return side.named.get(value, value) if key == "port" else value
+
+
+def _inner(frame: bytes, side: Side, table: Table) -> Any:
+    """What an envelope holds: its answer's correlation id, and its bytes with what differs blanked."""
+    return [frame[:4].hex(), len(frame)]
 
 
 def _unexpected(found: Difference, unlike: tuple[Unlike, ...]) -> Difference | None:
@@ -304,6 +312,7 @@ def _malformed(base: Case, key: ApiKey, role: Role) -> Iterator[tuple[Case, Role
         yield Case("a byte too many", base.body, mangle=lambda data: data + b"\0"), role, version
         if request_header_version(key, version) == 2:
             yield Case("a tag that nobody knows", base.body, mangle=_with_tags(A_TAG)), role, version
+            yield Case("the same tag twice", base.body, mangle=_with_tags(A_TAG + A_TAG)), role, version
             yield Case("a tag longer than the frame", base.body, mangle=_with_tags(bytes((99, 9, 7)))), role, version
     for version in (known.lowest - 1, known.highest + 1, 32767, -1):
         yield Case("a version that is not served", base.body), role, version

@@ -134,9 +134,16 @@ def test_a_request_arrives_as_its_version_can_say_it(
     assert from_wire(decode(request_class(which), sent, version), version) == arrives
 
 
-@pytest.mark.parametrize("version", [12, 13, 14])
+def test_a_fetch_of_a_replica_that_knows_no_topic_ids_is_refused() -> None:
+    """As by Kafka: the metadata topic is asked for by its id."""
+    topic = FetchTopic(topic="__cluster_metadata", partitions=(FetchPartition(current_leader_epoch=7),))
+    arrived = decode(FetchRequest, encode(FetchRequest(cluster_id=BORDER.cluster_id, topics=(topic,)), 12), 12)
+    assert from_wire(arrived, 12) == FetchResponse(error_code=42)
+
+
+@pytest.mark.parametrize("version", [13, 14])
 def test_a_fetch_of_an_old_replica_is_understood(version: int) -> None:
-    """Version 12 names the topic, 13 its id; below 15 the replica's id stands at the top."""
+    """Below 15 the replica's id stands at the top."""
     partition = FetchPartition(
         partition=0, current_leader_epoch=7, fetch_offset=40, last_fetched_epoch=6, partition_max_bytes=0
     )
