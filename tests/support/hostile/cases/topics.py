@@ -26,7 +26,7 @@ from controller_runtime.protocol.messages.unregister_broker_request import Unreg
 from controller_runtime.protocol.messages.update_features_request import FeatureUpdateKey, UpdateFeaturesRequest
 from controller_runtime.protocol.schema import Message
 from support.fuzz.tree import Fixed, Group, Many, Tag, Text, nodes
-from support.hostile.case import BOTH, BROKER, VICTIM, Ask, Case, by_hand, lied, right
+from support.hostile.case import BOTH, BROKER, CONTROLLER, VICTIM, Ask, Case, by_hand, lied, right
 
 REFUSED: Final = ("refused",)
 ANY: Final = ("closed", "answered")
@@ -173,11 +173,13 @@ def cases() -> list[Case]:
             topics=(TopicRequest(name=VICTIM),), response_partition_limit=-1, cursor=Cursor(topic_name="zzz", partition_index=-9)), 0), ANY),
         Case("configs of an unknown kind", BOTH, altering(99, "x", ("a", 0, "b")), REFUSED),
         Case("an unknown operation", BOTH, altering(2, VICTIM, ("retention.ms", 9, "1")), ("INVALID_REQUEST", "INVALID_CONFIG")),
-        Case("a config that is set twice", BOTH, altering(2, VICTIM, ("retention.ms", 0, "1"), ("retention.ms", 0, "2")), ("INVALID_REQUEST", "INVALID_CONFIG")),
-        Case("a config without a value", BOTH, altering(2, VICTIM, ("retention.ms", 0, None)), ("INVALID_REQUEST", "INVALID_CONFIG")),
+        Case("a config that is set twice", BROKER, altering(2, VICTIM, ("retention.ms", 0, "1"), ("retention.ms", 0, "2")), ("INVALID_REQUEST", "INVALID_CONFIG")),
+        Case("a config that is set twice, to a controller", CONTROLLER, altering(2, VICTIM, ("retention.ms", 0, "1"), ("retention.ms", 0, "2")), ANY),
+        Case("a config without a value", BROKER, altering(2, VICTIM, ("retention.ms", 0, None)), ("INVALID_REQUEST", "INVALID_CONFIG")),
+        Case("a config without a value, to a controller", CONTROLLER, altering(2, VICTIM, ("retention.ms", 0, None)), ANY),
         Case("a value of 30,000 characters", BOTH, altering(2, VICTIM, ("retention.ms", 0, "9" * 30_000)), ("INVALID_CONFIG",)),
         Case("20,000 configs that do not exist", BOTH, altering(2, VICTIM, *((f"no.{n}", 0, "1") for n in range(20_000))), REFUSED),
-        Case("a feature that is updated twice", BOTH, features(("group.version", 1, 1), ("group.version", 0, 2)), REFUSED),
+        Case("a feature that is updated twice", BOTH, features(("group.version", 1, 1), ("group.version", 0, 2)), ANY),
         Case("a feature at level -5", BOTH, features(("group.version", -5, 1)), REFUSED),
         Case("metadata.version 32767", BOTH, features(("metadata.version", 32767, 1)), REFUSED),
         Case("a quota that is not a number", BOTH, quotas(float("nan")), ANY),

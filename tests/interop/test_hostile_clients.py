@@ -1,0 +1,74 @@
+"""Clients that mean harm, let loose at a node of ours and at an Apache Kafka: what they get is right, and everybody else is served as before.
+
+Ours passes every case at both listeners. Of Apache Kafka a run asks a sample (all in a soak); the cases that it fails, with what came instead, are
+`hostile_clients.txt`, which `QUORATE_SOAK=1 pytest tests/interop/test_hostile_clients.py --rewrite` writes anew.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from controller_runtime.protocol.api_keys import Role
+from support.hostile.case import Case
+from support.hostile.field import Field, Javas, Ours, ports_of
+from support.hostile.pack import asked_of
+
+pytestmark = pytest.mark.interop
+SOAK: Final = bool(os.environ.get("QUORATE_SOAK"))
+SAMPLE: Final = 10
+"""Cases of a run that Apache Kafka's broker is asked, and its controller."""
+TABLE: Final = Path(__file__).with_name("hostile_clients.txt")
+PASSES: Final = "passes"
+
+
+def verdicts(field: Field, role: Role, cases: list[Case]) -> dict[str, str]:
+    return {f"{role}: {case.name}": field.ask(case, role) for case in cases}
+
+
+def told(all_of_them: dict[str, str]) -> str:
+    """So many of so many, for each listener."""
+    counts = []
+    for role in Role:
+        mine = [verdict for name, verdict in all_of_them.items() if name.startswith(role)]
+        counts.append(f"{mine.count(PASSES)} of {len(mine)} at the {role}'s listener")
+    return ", ".join(counts)
+
+
+def failing(all_of_them: dict[str, str]) -> dict[str, str]:
+    return {name: verdict for name, verdict in all_of_them.items() if verdict != PASSES}
+
+
+@pytest.mark.timeout(900)
+def test_no_hostile_client_harms_a_node_of_ours(tmp_path: Path, sampled: Callable[[str], None]) -> None:
+    (ports,) = ports_of()
+    with Field(Ours(tmp_path / "ours", ports), ports) as field:
+        found = {name: verdict for role in Role for name, verdict in verdicts(field, role, asked_of(role)).items()}
+    sampled(f"hostile clients that ours withstands: {told(found)}")
+    assert failing(found) == {}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_apache_kafka_withstands_what_the_table_says(
+    java: str, tmp_path: Path, run_seed: int, rewrite: bool, sampled: Callable[[str], None]
+) -> None:
+    (ports,) = ports_of()
+    chance = random.Random(f"hostile {run_seed}")
+    expected = dict(line.split(" | ") for line in TABLE.read_text().splitlines() if line and not line.startswith("#"))
+    found: dict[str, str] = {}
+    with Field(Javas(tmp_path / "java", ports), ports) as field:
+        for role in Role:
+            cases = asked_of(role)
+            found |= verdicts(field, role, cases if SOAK else chance.sample(cases, SAMPLE))
+    sampled(f"hostile clients that Apache Kafka withstands (seed {run_seed}): {told(found)}")
+    if rewrite and SOAK:
+        head = f"# Cases that Apache Kafka 4.3.1 fails, and what came instead. It passes {told(found)}.\n"
+        TABLE.write_text(head + "".join(f"{name} | {why}\n" for name, why in failing(found).items()))
+        return
+    assert set(failing(found)) == set(expected) & set(found)
