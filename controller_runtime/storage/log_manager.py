@@ -27,6 +27,14 @@ from controller_runtime.values import dataclass
 NO_BROKER_EPOCH: Final = -1
 _DELETE: Final = "-delete"
 _STRAY: Final = "-stray"
+_LONGEST_NAME: Final = 255
+"""What file systems take for the name of a directory."""
+
+
+def _set_aside(topic: str, index: int, topic_id: Uuid, suffix: str) -> str:
+    """The name of a directory that is no partition any more: as in Kafka, what is too much of a long topic's name is left out."""
+    end = f"-{index}.{topic_id.hex()}{suffix}"
+    return topic[: _LONGEST_NAME - len(end)] + end
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +139,7 @@ class LogManager:
         known.log.close()
         if delete:
             parent = self._directories[known.directory_id]
-            grave = join(parent, f"{partition_directory(known.topic, log_id.index)}.{log_id.topic_id.hex()}{_DELETE}")
+            grave = join(parent, _set_aside(known.topic, log_id.index, log_id.topic_id, _DELETE))
             self._filesystem.rename(known.log.directory, grave)
             self._filesystem.sync_directory(parent)
             self._remove_tree(grave)
@@ -157,7 +165,7 @@ class LogManager:
             found = decode_partition_metadata(read_whole(self._filesystem, metadata), metadata)
             if found == log_id.topic_id:
                 return directory_id
-            self._filesystem.rename(place, f"{place}.{found.hex()}{_STRAY}")
+            self._filesystem.rename(place, join(path, _set_aside(topic, log_id.index, found, _STRAY)))
             self._filesystem.sync_directory(path)
         return None
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
 from controller_runtime.identifiers import DirectoryId, Uuid
 from controller_runtime.storage.errors import StorageError
-from controller_runtime.storage.filesystem import read_whole
+from controller_runtime.storage.filesystem import OsFileSystem, read_whole
 from controller_runtime.storage.log_manager import LogId, LogManager
 from controller_runtime.storage.partition_log import PartitionLog, PartitionLogConfig
 from support.memory_disk import Crashed, MemoryDisk
@@ -67,6 +68,22 @@ def test_a_deleted_partition_leaves_nothing() -> None:
     assert on.list_directory("/a") == []
     with pytest.raises(StorageError, match="is not open"):
         logs.log(LogId(ORDERS, 0))
+
+
+def test_a_partition_of_the_longest_topic_is_deleted_and_moved_aside(tmp_path: Path) -> None:
+    """Found by the fuzz: a name of 249 characters, its index and the topic's id are more than a file system takes."""
+    topic, on = "x" * 249, OsFileSystem()
+
+    def opened() -> LogManager:
+        return LogManager.open(on, {A: str(tmp_path)})
+
+    opened().open_log(LogId(OTHER, 0), topic, A, PartitionLogConfig())[0].close()
+    logs = opened()
+    logs.open_log(LogId(ORDERS, 0), topic, A, PartitionLogConfig())
+    (stray,) = tmp_path.glob("*-stray")
+    assert stray.name.endswith(f"-0.{OTHER.hex()}-stray")
+    logs.close_log(LogId(ORDERS, 0), delete=True)
+    assert list(tmp_path.glob("x*")) == [stray]
 
 
 def test_a_deletion_that_a_crash_interrupted_is_finished_at_start() -> None:
