@@ -8,6 +8,7 @@ from controller_runtime.identifiers import Epoch, Instant, Offset, Uuid, WallClo
 from controller_runtime.metadata.features import VersionedRecord
 from controller_runtime.metadata.image import MetadataImage
 from controller_runtime.metadata.records import decode_record
+from controller_runtime.metadata.replay import ReplayError
 from controller_runtime.node import log_writer
 from controller_runtime.node.log_writer import (
     BATCH_OVERHEAD,
@@ -18,6 +19,7 @@ from controller_runtime.node.log_writer import (
     check_fits,
 )
 from controller_runtime.protocol.messages.config_record import ConfigRecord
+from controller_runtime.protocol.messages.remove_topic_record import RemoveTopicRecord
 from controller_runtime.protocol.messages.topic_record import TopicRecord
 from controller_runtime.protocol.record_batch import decode_batches, encode_values
 
@@ -169,3 +171,50 @@ def test_the_linger_is_counted_from_the_first_decision_that_waits() -> None:
     assert pen.linger_until == NOW + 0.25
     pen.take_batches()
     assert pen.linger_until is None
+
+
+@pytest.mark.parametrize("atomic", [True, False])
+@pytest.mark.parametrize("closed", [True, False])
+def test_a_decision_that_cannot_be_replayed_leaves_the_pen_as_it_was(*, atomic: bool, closed: bool) -> None:
+    """Its first record has changed the open image already when the second fails."""
+    pen, other = writer(), writer()
+    for each in (pen, other):
+        each.write(topic(1), NOW, WallClock(7))
+        if closed:
+            each.take_batches()
+    bad = (*topic(2), (RemoveTopicRecord(topic_id=Uuid.of(9, 99)), 0))
+    with pytest.raises(ReplayError):
+        pen.write(bad, NOW, WallClock(8), atomic=atomic)
+    assert (pen.next_offset, pen.has_work, pen.linger_until) == (other.next_offset, other.has_work, other.linger_until)
+    assert pen.image == other.image
+    for each in (pen, other):
+        each.write(topic(3), NOW, WallClock(9))
+    assert pen.take_batches() == other.take_batches()
+    assert pen.image == other.image
+
+
+def test_a_decision_over_several_batches_is_taken_back_from_all_of_them() -> None:
+    pen, other = LogWriter(Epoch(3), MetadataImage.empty(), Offset(10), max_batch_bytes=100), writer()
+    for each in (pen, other):
+        each.write(topic(1), NOW, WallClock(7))
+    bad = (*(one for n in range(2, 20) for one in topic(n)), (RemoveTopicRecord(topic_id=Uuid.of(9, 99)), 0))
+    with pytest.raises(ReplayError):
+        pen.write(bad, NOW, WallClock(8), atomic=False)
+    assert pen.image == other.image
+    assert pen.take_batches() == other.take_batches()
+    pen.commit(Offset(11))
+    assert pen.committed_image == other.image
+
+
+def test_batches_that_are_not_appended_stay() -> None:
+    pen = writer()
+    pen.write(topic(1), NOW, WallClock(7))
+
+    def fail() -> None:
+        with pen.handing_over() as batches:
+            assert len(batches) == 1
+            raise MemoryError
+
+    with pytest.raises(MemoryError):
+        fail()
+    assert [(one.base_offset, one.end_offset) for one in pen.take_batches()] == [(10, 11)]
