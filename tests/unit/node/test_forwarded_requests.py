@@ -58,6 +58,8 @@ class Desk:
                     self.said.append(text)
                 case Call():
                     calls.append(effect)
+                case _:
+                    raise AssertionError(f"unexpected: {effect}")
         return calls
 
     def poll(self, later: float = 0.0) -> list[Call]:
