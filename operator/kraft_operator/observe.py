@@ -6,7 +6,7 @@ ours any more. The nodes are asked after the API server, and only those that hav
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -58,8 +58,9 @@ def observe(
     probe: QuorumProbe,
     before: Round | None = None,
     suspected: Collection[str] = (),
+    reclaimed: Callable[[str], bool] = lambda _: False,
 ) -> Sight:
-    """Raises CorruptLedger, KubeError."""
+    """`reclaimed` says of a bound volume whether it goes with its claim. Raises CorruptLedger, KubeError."""
     namespace, selector = cluster.namespace, f"{names.LABEL_CLUSTER}={cluster.name}"
     ledger_object = kube.find(CONFIG_MAP, namespace, names.ledger_name(cluster.name))
     ledger = parse(ledger_object.get("data") or {}) if ledger_object is not None else None
@@ -103,6 +104,7 @@ def observe(
         expandable=_expandable(cluster, seen_claims, kube),
         zones=controllers_in(cluster, pods, kube),
         hosts=_hosts(ledger, pods, kube),
+        reclaimed=frozenset(each.volume for each in seen_claims if each.volume and reclaimed(each.volume)),
     )
     return Sight(observed, ledger, ledger_object)
 

@@ -297,6 +297,8 @@ class Observed:
     """Controllers' node ids to the failure domain of the Kubernetes node where their pod is, where the resource names a label for them: empty
     if that node does not bear it, absent without a pod that is somewhere."""
 
+    reclaimed: frozenset[str] = frozenset()
+    """Names of the bound PersistentVolumes that go with their claim (reclaim policy Delete)."""
     hosts: Mapping[int, tuple[str, str]] = field(default_factory=dict)
     """Controllers' node ids to name and UID of the Kubernetes node on which they run, where the ledger does not say so already."""
 

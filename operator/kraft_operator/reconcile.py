@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Final
 
 from kraft_operator import events, status
@@ -21,7 +22,7 @@ from kraft_operator.api.spec import KRaftCluster
 from kraft_operator.execute import Account, Execution, FenceLost, Holder, Stale
 from kraft_operator.judgement import Round, round_of
 from kraft_operator.keys import Key
-from kraft_operator.kube import CLUSTER, OPERATION, Forbidden, Gateway, KubeError, NotFound, Object
+from kraft_operator.kube import CLUSTER, OPERATION, VOLUME, Forbidden, Gateway, KubeError, NotFound, Object
 from kraft_operator.lease import LeaseLost, LeaseRunsOut
 from kraft_operator.ledger import CorruptLedger
 from kraft_operator.manifests.context import Images
@@ -44,6 +45,10 @@ NUDGE_SECONDS: Final = 3.0
 """How long a gate may take to see an annotation before the pod is touched again."""
 
 
+RECLAIM_SECONDS: Final = 600.0
+"""How long a volume's reclaim policy is believed."""
+
+
 @dataclass(slots=True)
 class Memory:
     """Of one cluster, in this process."""
@@ -57,6 +62,8 @@ class Memory:
     """What the last plan suspected, to when it was suspected first."""
     rounds: deque[tuple[float, Round]] = field(default_factory=lambda: deque(maxlen=16))
     """When the quorum was looked at, and what of it is compared with later looks."""
+    reclaimed: dict[str, tuple[float, bool]] = field(default_factory=dict)
+    """Volume to when its reclaim policy was read, and whether that was Delete."""
     touched: dict[str, float] = field(default_factory=dict)
     """Pod UID to when we last wrote something on it that its gate waits for."""
 
@@ -85,7 +92,8 @@ class Reconciler:
         try:
             cluster = parse_cluster(resource)
             memory = self._memory(key, cluster)
-            sight = observe(cluster, self.kube, self.probe, self._before(memory), memory.suspected)
+            before, reclaimed = self._before(memory), partial(self._reclaimed, memory)
+            sight = observe(cluster, self.kube, self.probe, before, memory.suspected, reclaimed)
         except InvalidSpec as error:
             return self._refuse(resource, "SpecInvalid", f"{error.path}: {error.problem}")
         except CorruptLedger as error:
@@ -283,6 +291,18 @@ class Reconciler:
         """A suspicion that was not repeated is forgotten: evidence has to stand without a break."""
         now = self.clock()
         memory.suspected = {each: memory.suspected.get(each, now) for each in decision.suspects}
+
+    def _reclaimed(self, memory: Memory, volume: str) -> bool:
+        """Whether it goes with its claim. A policy hardly ever changes, so a volume is asked for now and then only."""
+        known = memory.reclaimed.get(volume)
+        if known is None or self.clock() - known[0] >= RECLAIM_SECONDS:
+            try:
+                found = self.kube.find(VOLUME, None, volume)
+            except Forbidden:
+                found = None
+            policy = (found or {"spec": {}})["spec"].get("persistentVolumeReclaimPolicy")
+            known = memory.reclaimed[volume] = self.clock(), policy == "Delete"
+        return known[1]
 
     def _overdue(self, memory: Memory) -> frozenset[str]:
         now = self.clock()

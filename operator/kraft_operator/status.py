@@ -58,6 +58,7 @@ def status(
         "nodes": _nodes(observed, decision),
         "versions": _versions(cluster, observed, decision, old),
         "registrations": {"ghosts": _ghosts(decision)},
+        **({"risks": list(decision.risks)} if decision.risks else {}),
         "plan": to_status(decision.outline, old.get("plan") or {}, now),
         "conditions": dated(conditions, old, cluster.generation, now),
     }

@@ -19,6 +19,10 @@ KUSTOMIZE = ROOT / "deploy" / "kustomize"
 # Who manages an object is the one thing in which the two may differ.
 MANAGEMENT = {"app.kubernetes.io/managed-by", "helm.sh/chart", "helm.sh/resource-policy"}
 
+CLUSTER_WIDE = (
+    "CustomResourceDefinition", "ClusterRole", "ClusterRoleBinding", "Namespace", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding",
+)  # fmt: skip
+
 Objects = dict[tuple[str, str, str], dict[str, Any]]
 
 
@@ -26,7 +30,7 @@ def by_key(text: str) -> Objects:
     found = {}
     for manifest in filter(None, yaml.safe_load_all(text)):
         neutral = without_management(manifest)
-        if neutral["kind"] in ("CustomResourceDefinition", "ClusterRole", "ClusterRoleBinding", "Namespace"):
+        if neutral["kind"] in CLUSTER_WIDE:
             neutral["metadata"].pop("namespace", None)
         if neutral["kind"] == "CustomResourceDefinition":
             # kustomize labels it as everything else; the copies are compared in a unit test.
@@ -64,6 +68,7 @@ def but_namespace(objects: Objects) -> Objects:
     [
         ("base", ()),
         ("overlays/ha", ("--set", "replicas=2", "--set", "podDisruptionBudget=true")),
+        ("overlays/protect-claims", ("--set", "protectClaims=true")),
         ("overlays/namespaced", ("--set", "watchNamespaces={kafka}")),
     ],
 )

@@ -65,6 +65,7 @@ STORIES: Final = (
     Story("test_operation_rules.py", 2, always=True),
     Story("test_installs_render_alike.py", 15, always=True),
     Story("test_operator_gateway.py", 10, always=True),
+    Story("test_claim_policy.py", 10, always=True),
     Story(
         "test_spark_on_kubernetes.py", 145, always=True
     ),  # issue 6: one job of the pipeline on the devcluster in every run

@@ -191,6 +191,11 @@ class WorldApi:
 
     def patch(self, kind: Kind, namespace: str, name: str, body: Object, timeout: float | None = None) -> Object:
         def act() -> Object:
+            if kind is VOLUME:
+                if self.find_silently(kind, name)["metadata"]["uid"] != body["metadata"]["uid"]:
+                    raise Conflict(409, f"{name} is another one by now")
+                assert body["spec"] == {"persistentVolumeReclaimPolicy": "Retain"}
+                self.world.retained.add(name)
             if kind is CLAIM:
                 claim = self.world.claims[name]
                 if claim.uid != body["metadata"]["uid"]:
@@ -410,7 +415,11 @@ class WorldApi:
     def _volume(self, name: str) -> Object:
         terms = [{"matchExpressions": [{"key": HOSTNAME, "operator": "In", "values": [self._host(name)]}]}]
         bound = next((each for each in self.world.claims.values() if each.volume == name), None)
-        spec: Object = {"nodeAffinity": {"required": {"nodeSelectorTerms": terms}}}
+        policy = "Retain" if name in self.world.retained else "Delete"
+        spec: Object = {
+            "nodeAffinity": {"required": {"nodeSelectorTerms": terms}},
+            "persistentVolumeReclaimPolicy": policy,
+        }
         if bound is not None:
             spec["claimRef"] = {"uid": bound.uid}
         return self._versioned({"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name, "uid": name}, "spec": spec})  # fmt: skip

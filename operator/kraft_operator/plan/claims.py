@@ -9,13 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Final
 
 from kraft_operator.api import names
+from kraft_operator.api.spec import VolumePolicy
 from kraft_operator.ledger import Ledger
 from kraft_operator.manifests.context import NodePlan
 from kraft_operator.observed import Claim
 from kraft_operator.plan.situation import NOTHING, Finding, Situation, Topic, Verdict
 from storage_guard.formats import Verdict as Disk
+
+SHOWN: Final = 5
+"""Volumes that are named; the others are counted."""
 
 
 def guard_claims(now: Situation) -> Verdict:
@@ -72,14 +77,27 @@ def _going(now: Situation, ledger: Ledger) -> Iterator[Claim]:
 
 def _kept(now: Situation, claims: list[Claim]) -> str:
     what = _named(claims)
-    volumes = " ".join(f"pv/{each.volume}" for each in claims if each.volume)
     tokens = ",".join(map(token, claims))
     cluster = f"{now.cluster.name} -n {now.cluster.namespace}"
     return (
         f"{what} being deleted, and only the running {'pod keeps its' if len(claims) == 1 else 'pods keep their'} data: no such pod is "
-        f"restarted, held or deleted. Make the data outlive the claim: kubectl patch {volumes} -p "
-        '\'{"spec":{"persistentVolumeReclaimPolicy":"Retain"}}\'; or give it up: kubectl annotate krc '
+        f"restarted, held or deleted. Make the data outlive the claim: kubectl kraft protect {cluster}; or give it up: kubectl annotate krc "
         f"{cluster} --overwrite {names.ANNOTATION_GIVE_UP}={tokens}"
+    )
+
+
+def at_risk(now: Situation) -> str:
+    """Volumes that go with their claims, in one sentence; empty when there are none, or when their owner wants it so."""
+    if now.ledger is None or now.cluster.spec.volume_policy is VolumePolicy.DELETE:
+        return ""
+    known = {each.pv_name for each in now.ledger.entries if each.directory_id is not None and each.pv_name is not None}
+    volumes = sorted(known & now.observed.reclaimed)
+    if not volumes:
+        return ""
+    shown = ", ".join(volumes[:SHOWN]) + (f" and {len(volumes) - SHOWN} more" if len(volumes) > SHOWN else "")
+    return (
+        f"the reclaim policy of {shown} is Delete: whoever deletes a claim or the namespace deletes the data. Keep it: "
+        f"kubectl kraft protect {now.cluster.name} -n {now.cluster.namespace}"
     )
 
 

@@ -23,7 +23,7 @@ from kraft_operator.plan.adoption import (
 )
 from kraft_operator.plan.approval import UNDER_WAY, held_back, keep_budget, nodes_that_are, waiting
 from kraft_operator.plan.children import sync_children
-from kraft_operator.plan.claims import guard_claims, keep_guarded
+from kraft_operator.plan.claims import at_risk, guard_claims, keep_guarded
 from kraft_operator.plan.domains import judge_domains
 from kraft_operator.plan.endpoints import correct_endpoints, refuse_moved_voters
 from kraft_operator.plan.exposure import find_addresses
@@ -131,6 +131,12 @@ RECOVERY: Final[tuple[Rule, ...]] = (
 
 
 def plan(now: Situation) -> Decision:
+    """What is to be done now, and what may cost data although it is as it was asked for."""
+    decision, risk = _plan(now), at_risk(now)
+    return replace(decision, risks=(risk,)) if risk else decision
+
+
+def _plan(now: Situation) -> Decision:
     """Decide, lay out the whole way, and hold everything but upkeep while somebody has to approve it. A recovery has an approval of its own."""
     if now.ledger is not None and now.ledger.recovery is not None and now.ledger.recovery.stage in HELD:
         recovering, _, _ = _decided(now, RECOVERY)

@@ -131,5 +131,7 @@ class Decision:
     suspects: frozenset[str] = frozenset()
     tellings: tuple[Telling, ...] = ()
     """What is to be said of operations."""
+    risks: tuple[str, ...] = ()
+    """What is as it was asked for, and may cost data all the same."""
     outline: Outline = EMPTY
     """The whole way, as it is published."""

@@ -1,6 +1,6 @@
 """`kubectl kraft COMMAND CLUSTER`: put `kubectl-kraft` on the PATH and kubectl finds it.
 
-Reads and edits nothing but the resource (and reads logs), with the rights of whoever calls it; the operator does the rest. A command is a function of
+Reads and edits nothing but the resource (and reads logs; `protect` edits volumes), with the rights of whoever calls it; the operator does the rest. A command is a function of
 its arguments, the API and where to print, which its module registers with the parser.
 """
 
@@ -13,7 +13,7 @@ from typing import Any
 
 from kraft_operator.kube import Gateway, KubeError, NotFound, connect
 from kraft_operator.metrics import Metrics
-from kraft_operator.plugin import asking, logs, looking, recover
+from kraft_operator.plugin import asking, logs, looking, protecting, recover
 
 Command = Callable[[argparse.Namespace, Gateway, Callable[[str], None]], int]
 """Returns the exit code."""
@@ -30,7 +30,7 @@ def parser() -> argparse.ArgumentParser:
     common.add_argument("--kubeconfig", help="its file")
     common.add_argument("-o", "--output", choices=("text", "json"), default="text")
     commands: Any = found.add_subparsers(dest="command", required=True)
-    for module in (looking, logs, asking, recover):
+    for module in (looking, logs, asking, protecting, recover):
         module.register(commands, common)
     return found
 

@@ -117,9 +117,11 @@ def plan_lines(plan: Object) -> Iterator[str]:
 
 def _trouble(status: Object) -> Iterator[str]:
     bad = [each for each in status.get("conditions") or () if _is_bad(each)]
-    if bad:
+    risks = status.get("risks") or ()
+    if bad or risks:
         yield ""
         yield "to know"
+        yield from (f"  risk: {each}" for each in risks)
         for each in bad:
             yield f"  {each['type']}={each['status']} {each['reason']}"
             yield f"    {each['message']}"
