@@ -56,7 +56,9 @@ LONGEST_TEST_S: Final = 1.0
 """A test that takes longer judges no mutant."""
 PATIENCE_S: Final = 3.0
 """So much of the tests that cover a line, cheapest first, is run for each mutant of it."""
-CALLS_WATCHED: Final = 50
+CALLS_WATCHED: Final = 200
+WATCHED_AFTERWARDS: Final = 20
+"""Of a function's calls within a test so many are looked at from the first on, and then one in so many."""
 TIMES_USUAL: Final = 10
 """A mutant that takes so many times what its tests took is noticed: it does not end."""
 
@@ -83,7 +85,7 @@ class Watch:
         if code.co_filename not in self._files:
             return None
         self._calls[code] += 1
-        return self._line if self._calls[code] < CALLS_WATCHED or not self._calls[code] % CALLS_WATCHED else None
+        return self._line if self._calls[code] < CALLS_WATCHED or not self._calls[code] % WATCHED_AFTERWARDS else None
 
     def _line(self, frame: types.FrameType, event: str, _arg: object) -> Any:
         if event == "line":
@@ -216,6 +218,9 @@ class Arena:
         """None when a test noticed it, else why none did."""
         lines = range(mutation.line, mutation.end_line + 1)
         covering = {name for line in lines for name in seen.lines.get((module.file, line), ())}
+        if not covering:  # of a function that is called all the time some calls were not looked at
+            near = range(mutation.first_line + 1, mutation.end_line + 100)
+            covering = {name for line in near for name in seen.lines.get((module.file, line), ())}
         if not covering:
             return "no test comes here"
         targets = defined[module.file, mutation.function, mutation.first_line]
