@@ -59,7 +59,7 @@ PATIENCE_S: Final = 3.0
 CALLS_WATCHED: Final = 200
 WATCHED_AFTERWARDS: Final = 20
 """Of a function's calls within a test so many are looked at from the first on, and then one in so many."""
-TIMES_USUAL: Final = 10
+TIMES_USUAL: Final = 4
 """A mutant that takes so many times what its tests took is noticed: it does not end."""
 
 
@@ -269,7 +269,7 @@ def _duel(
         os.close(read)
         hush()
         signal.signal(signal.SIGXCPU, signal.SIG_DFL)
-        limit = int(5 + TIMES_USUAL * usual_s)
+        limit = int(3 + TIMES_USUAL * usual_s)
         resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 1))
         resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))
         for target in targets:

@@ -161,3 +161,30 @@ def test_a_leader_that_was_known_by_name_alone_is_followed_when_somebody_tells_w
     one.answer(send, told)
     assert isinstance(one.role, Follower)
     assert (one.role.leader_id, one.replica.leader_listeners) == (9, listeners(9))
+
+
+LINGER_MS = 50
+
+
+def test_a_high_watermark_alone_is_told_when_its_linger_is_over_and_once() -> None:
+    one = One(saved=ElectionState(Epoch(5)), config={"high_watermark_linger_ms": LINGER_MS})
+    one.become_leader()
+    for node in (2, 3):
+        one.ask(fetch(node, one.epoch, one.end))
+    one.elapse(4 * LINGER_MS)
+    known_to_3 = one.replica.high_watermark
+    assert known_to_3 == one.end
+    one.append()
+    assert one.ask(fetch(3, one.epoch, one.end, wait_ms=500, hw=known_to_3)) is None
+    waiting = one.token
+    assert one.replica.high_watermark == one.end, "it has the record itself, which is a majority"
+    one.elapse(LINGER_MS - 1)
+    assert one.answer_to(waiting) is None
+    one.elapse(1)
+    assert one.answer_to(waiting) is not None
+    assert one.ask(fetch(3, one.epoch, one.end, wait_ms=500, hw=one.end)) is None
+    idle = one.token
+    one.elapse(4 * LINGER_MS)
+    assert one.answer_to(idle) is None, "there is nothing new to tell"
+    one.append()
+    assert one.answer_to(idle) is not None, "records wait for nobody"
