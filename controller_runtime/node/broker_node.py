@@ -89,8 +89,8 @@ class BrokerNode:
         return self._feed.last_timestamp
 
     @property
-    def replayed_batches(self) -> tuple[int, Sequence[int]]:
-        """How many this process replayed, and how many records the newest had; for metrics."""
+    def replayed_batches(self) -> tuple[int, Sequence[tuple[int, int]]]:
+        """How many this process replayed, and the records and bytes of the newest; for metrics."""
         return self._feed.batches, self._feed.batch_sizes
 
     @property

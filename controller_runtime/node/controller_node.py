@@ -149,8 +149,8 @@ class ControllerNode:
         return self._feed.elections
 
     @property
-    def replayed_batches(self) -> tuple[int, Sequence[int]]:
-        """How many this process replayed, and how many records the newest had; for metrics."""
+    def replayed_batches(self) -> tuple[int, Sequence[tuple[int, int]]]:
+        """How many this process replayed, and the records and bytes of the newest; for metrics."""
         return self._feed.batches, self._feed.batch_sizes
 
     @property

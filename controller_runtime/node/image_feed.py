@@ -98,8 +98,8 @@ class ImageFeed:
         self.elections = ElectionCounts()
         self.batches = 0
         """How many were replayed, control batches not counted."""
-        self.batch_sizes: deque[int] = deque(maxlen=MAX_SIZES)
-        """The records of the newest of them."""
+        self.batch_sizes: deque[tuple[int, int]] = deque(maxlen=MAX_SIZES)
+        """The records and the bytes of the newest of them."""
         self.loaded_snapshots = 0
         """Kafka's HandleLoadSnapshotCount."""
         latest = meta.replica.log.latest_snapshot
@@ -154,7 +154,7 @@ class ImageFeed:
         self._replaying = None
         self.image = done.builder.freeze()
         self.batches += 1
-        self.batch_sizes.append(done.batch.header.record_count)
+        self.batch_sizes.append((done.batch.header.record_count, done.batch.header.size_in_bytes))
         self._passed(done.batch)
 
     def _passed(self, batch: RecordBatch) -> None:

@@ -10,10 +10,14 @@ import os
 import time
 from collections import Counter
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from controller_runtime.identifiers import NO_DIRECTORY, Instant
 from controller_runtime.metadata.image import MetadataImage
+from controller_runtime.node.broker_node import BrokerNode
+from controller_runtime.node.combined_node import CombinedNode
+from controller_runtime.node.controller_node import ControllerNode
 from controller_runtime.node.faults import FailedRequests
 from controller_runtime.node.metadata_replica import MetadataReplica
 from controller_runtime.node.ports import Node
@@ -62,6 +66,10 @@ class RaftFacts:
     commit_latency_ms: tuple[float, float] | None = None
     election_latency_ms: tuple[float, float] | None = None
     append_rate: float = 0.0
+    commit_rate: float = 0.0
+    """Offsets that were committed, a second."""
+    snapshot_offset: int = 0
+    """Where the newest snapshot ends; 0: there is none."""
     fetch_rate: float = 0.0
     idle_ratio: float = 1.0
     ignored_static_voters: bool = False
@@ -92,6 +100,16 @@ class LogFacts:
     @property
     def lag_ms(self) -> int:
         return max(0, self.now_ms - self.applied_timestamp_ms) if self.applied_timestamp_ms > 0 else 0
+
+
+@dataclass(frozen=True, slots=True)
+class BatchFacts:
+    """Of the batches that a broker replayed."""
+
+    records: Distribution
+    size_bytes: Distribution
+    replaying: Distribution
+    """Of steps that replayed any, while somebody watched; in milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +148,7 @@ class NodeFacts:
     replicas: int = 0
     not_served: int = 0
     """Partitions that the broker should lead, and does not serve because they have other replicas."""
-    batch_sizes: Distribution | None = None
-    """Records in the batches that a broker replayed."""
+    batches: BatchFacts | None = None
     counters: Mapping[str, float] = field(default_factory=dict)
     failed_requests: Mapping[tuple[str, str], int] = field(default_factory=dict)
     """By API and by what was being done (see `node.faults`)."""
@@ -141,10 +158,12 @@ class Observer:
     """What is kept between two looks at one process."""
 
     def __init__(self, node: Node) -> None:
-        self.node = WatchedNode(node)
+        self.node = WatchedNode(node, partial(_replayed, node))
         self.images = ImageCounter()
         now = time.monotonic()
         self._appended, self._fetched = Rate(now), Rate(now)
+        self._committed: tuple[Rate, int] | None = None
+        """And the high watermark at the first look."""
         self._idle = IdleShare()
         self.channel = ChannelObserver(now)
         self._counting = asyncio.Lock()
@@ -160,6 +179,12 @@ class Observer:
             if self.images.is_quick(image):
                 return self.images.count(image)
             return await asyncio.to_thread(self.images.count, image)
+
+    def _commit_rate(self, high_watermark: int, now: float) -> float:
+        if self._committed is None:
+            self._committed = (Rate(now), high_watermark)
+        rate, before = self._committed
+        return rate.per_second(high_watermark - before, now)
 
     def raft(self, meta: MetadataReplica) -> RaftFacts:
         replica, meter, now = meta.replica, meta.meter, self.now()
@@ -183,6 +208,8 @@ class Observer:
             commit_latency_ms=_in_ms(meter.commits.average_and_maximum(now)),
             election_latency_ms=_in_ms(meter.elections.average_and_maximum(now)),
             append_rate=self._appended.per_second(meter.appended_records, now),
+            commit_rate=self._commit_rate(seen.high_watermark or 0, now),
+            snapshot_offset=0 if replica.log.latest_snapshot is None else replica.log.latest_snapshot.offset,
             fetch_rate=self._fetched.per_second(meter.fetched_records, now),
             idle_ratio=self._idle.read(),
             ignored_static_voters=seen.ignores_static_voters,
@@ -193,6 +220,12 @@ class Observer:
             refused_epochs=seen.counters.refused_epochs,
             impostors=seen.counters.impostors,
         )
+
+
+def _replayed(node: Node) -> int:
+    """Batches that were replayed."""
+    inner = node.controller if isinstance(node, CombinedNode) else node
+    return inner.replayed_batches[0] if isinstance(inner, BrokerNode | ControllerNode) else 0
 
 
 def _in_ms(seconds: tuple[float, float] | None) -> tuple[float, float] | None:

@@ -91,8 +91,12 @@ def distribution_of(values: Iterable[float], count: int) -> Distribution:
 class WatchedNode:
     """Implements `ports.Node` around another; `watch` makes it time every step for a while."""
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: Node, replayed: Callable[[], int] = int) -> None:
+        """`replayed` counts the batches of the metadata log that the node has replayed."""
         self.node = node
+        self.replaying = Durations()
+        """What a step took that replayed any."""
+        self._replayed = replayed
         self.processing = Durations()
         """What a step took."""
         self.waiting = Durations()
@@ -125,10 +129,12 @@ class WatchedNode:
             due = self.node.next_deadline()
             if due:  # 0: at once, another piece of something long
                 self.waiting.add(max(0.0, now - due))
-        before = time.perf_counter()
+        replayed, before = self._replayed(), time.perf_counter()
         out = self._step(event, now, wall)
         after = time.perf_counter()
         self.processing.add(after - before)
+        if self._replayed() != replayed:
+            self.replaying.add(after - before)
         if time.monotonic() > self._until:
             self.step = self._step
         return out

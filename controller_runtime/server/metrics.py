@@ -169,6 +169,14 @@ def _controller(facts: NodeFacts, controller: ControllerFacts) -> Iterable[Sampl
     yield Sample(named("MetadataErrorCount"), log.failed_snapshots)
     yield Sample(named("IgnoredStaticVoters"), int(facts.raft.ignored_static_voters))
     yield Sample(named("LastCommittedRecordOffset"), _known(facts.raft.high_watermark, less=1))
+    yield Sample(named("MetadataLag"), _behind(facts))
+    latency, most = (nan, nan) if facts.raft.commit_latency_ms is None else facts.raft.commit_latency_ms
+    yield Sample(named("MetadataCommitLatencyMs"), latency)
+    yield Sample(named("MetadataCommitLatencyMs_max"), most)
+    yield Sample(named("MetadataCommitRatePerSec"), facts.raft.commit_rate)
+    yield Sample(
+        named("MetadataSnapshotOffsetLag"), max(0, (facts.raft.high_watermark or 0) - facts.raft.snapshot_offset)
+    )
     yield Sample(named("LastAppliedRecordOffset"), log.applied_offset)
     yield Sample(named("LastAppliedRecordTimestamp"), log.applied_timestamp_ms)
     yield Sample(named("LastAppliedRecordLagMs"), 0 if controller.is_active else log.lag_ms)
@@ -203,14 +211,22 @@ def _broker(facts: NodeFacts) -> Iterable[Sample]:
     if facts.is_broker:
         yield Sample("quorate_broker_replicated_partitions_not_served", facts.not_served)
 
-    if facts.batch_sizes is not None:
+    if facts.batches is not None:
         yield from _distribution(
-            jmx_name("kafka.server", "BrokerMetadataListener", "MetadataBatchSizes"), facts.batch_sizes
+            jmx_name("kafka.server", "BrokerMetadataListener", "MetadataBatchSizes"), facts.batches.records
         )
 
     def named(attribute: str) -> str:
         return jmx_name("kafka.server", "broker-metadata-metrics", attribute)
 
+    if facts.batches is not None:
+        for attribute, measured, unit in (
+            ("record-batch-size-byte", facts.batches.size_bytes, 1),
+            ("pending-record-processing-time-us", facts.batches.replaying, 1000),
+        ):
+            yield Sample(named(f"{attribute}-avg"), measured.mean * unit if measured.count else nan)
+            yield Sample(named(f"{attribute}-max"), measured.maximum * unit if measured.count else nan)
+    yield Sample(jmx_name("kafka.controller", "KafkaServer", "MetadataLag"), _behind(facts))
     yield Sample(named("last-applied-record-offset"), facts.log.applied_offset)
     yield Sample(named("last-applied-record-timestamp"), facts.log.applied_timestamp_ms)
     yield Sample(named("last-applied-record-lag-ms"), facts.log.lag_ms)
@@ -243,6 +259,11 @@ def _log(raft: RaftFacts, log: LogFacts) -> Iterable[Sample]:
     flushes = jmx_name("kafka.log", "LogFlushStats", "LogFlushRateAndTimeMs")
     yield Sample(f"{flushes}_count", log.syncs, kind="counter")
     yield Sample("quorate_metadata_log_corruptions_total", log.damages, kind="counter")
+
+
+def _behind(facts: NodeFacts) -> int:
+    """Offsets that are committed and not yet replayed."""
+    return max(0, (facts.raft.high_watermark or 0) - 1 - facts.log.applied_offset)
 
 
 def _known(value: int | None, less: int = 0) -> int:

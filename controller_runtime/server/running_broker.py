@@ -18,6 +18,7 @@ from controller_runtime.server.config import ServerConfig
 from controller_runtime.server.data_plane import BrokerDataPlane
 from controller_runtime.server.driver import DataPlane, StepRequests
 from controller_runtime.server.facts import (
+    BatchFacts,
     LogFacts,
     NodeFacts,
     Observer,
@@ -27,7 +28,7 @@ from controller_runtime.server.facts import (
     resident_bytes,
 )
 from controller_runtime.server.health import Readiness
-from controller_runtime.server.measuring import Distribution, distribution_of
+from controller_runtime.server.measuring import distribution_of
 from controller_runtime.server.requests import Requests
 
 
@@ -101,14 +102,18 @@ class RunningBroker:
             leaders=service.partitions.leader_count,
             replicas=service.partitions.replica_count,
             not_served=service.partitions.not_served_count,
-            batch_sizes=self._batch_sizes(),
+            batches=self._batches(),
             failed_requests=failed_requests(self._meta.faults, service.faults, self._faults),
         )
 
-    def _batch_sizes(self) -> Distribution:
+    def _batches(self) -> BatchFacts:
         node = self._broker.controller if isinstance(self._broker, CombinedNode) else self._broker
         count, sizes = node.replayed_batches
-        return distribution_of(sizes, count)
+        return BatchFacts(
+            records=distribution_of([records for records, _ in sizes], count),
+            size_bytes=distribution_of([size for _, size in sizes], count),
+            replaying=self._observer.node.replaying.distribution(),
+        )
 
     def _log_facts(self) -> LogFacts:
         node = self._broker.controller if isinstance(self._broker, CombinedNode) else self._broker

@@ -199,6 +199,16 @@ def test_every_value_is_provoked_and_dashboard_and_rules_find_what_they_ask_for(
         assert served[sizes + "_count"] > 2
         assert served[sizes + "_max"] > 4 > served[sizes + '{quantile="0.5"}'], "the bootstrap records, and single ones"
 
+        batches = "kafka_server_brokermetadatametrics_"
+        assert served[batches + "record_batch_size_byte_max"] > served[batches + "record_batch_size_byte_avg"] > 60
+        replayed = becomes(broker, "replays", lambda m: m[batches + "pending_record_processing_time_us_avg"] > 0)
+        assert replayed[batches + "pending_record_processing_time_us_max"] > 0
+        assert replayed["kafka_controller_kafkaserver_metadatalag"] >= 0
+        led = becomes(leader, "commits", lambda m: m[CONTROLLER + "metadatacommitratepersec"] > 0)
+        assert led[CONTROLLER + "metadatacommitlatencyms_max"] >= led[CONTROLLER + "metadatacommitlatencyms"] > 0
+        assert led[CONTROLLER + "metadatasnapshotoffsetlag"] > 3, "there is no snapshot yet"
+        assert led[CONTROLLER + "metadatalag"] >= 0
+
         shown = {name.partition("{")[0] for one in (leader, follower, broker) for name in metrics(one)}
         asked = names_in(MONITORING / "rules.yaml") | names_in(MONITORING / "dashboard.json")
         assert len(asked) > 30

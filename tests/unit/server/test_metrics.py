@@ -9,7 +9,7 @@ import pytest
 
 from controller_runtime.network.client_pool import PoolCounts
 from controller_runtime.server.channel_facts import ChannelObserver
-from controller_runtime.server.facts import ControllerFacts, LogFacts, NodeFacts, RaftFacts, ReplicaFacts
+from controller_runtime.server.facts import BatchFacts, ControllerFacts, LogFacts, NodeFacts, RaftFacts, ReplicaFacts
 from controller_runtime.server.image_facts import ACTIVE, CONTROLLED_SHUTDOWN, FENCED, ImageFacts
 from controller_runtime.server.measuring import Durations, distribution_of
 from controller_runtime.server.metrics import Sample, jmx_name, render, samples
@@ -39,10 +39,25 @@ CHANNEL = ChannelObserver(0.0).read(PoolCounts(2, 5, 900, 3, 890, 90_000, 300_00
 FACTS = NodeFacts(
     node_id=1, cluster_id="c", raft=RAFT, log=LOG, image=IMAGE, controller=CONTROLLER, is_broker=True,
     connections={"CONTROLLER": 4}, outgoing=CHANNEL, resident_bytes=35_000_000, started_at_ms=1_795_220_000_500, broker_state=3, leaders=5,
-    replicas=6, batch_sizes=distribution_of([1, 1, 8], 90),
+    replicas=6, batches=BatchFacts(distribution_of([1, 1, 8], 90), distribution_of([80, 240], 90), distribution_of([0.5, 1.5], 2)),
 )  # fmt: skip
 BESIDE_A_VALUE = ("_count", "_mean", "_max")
 """What the exporter adds to the name of a meter or a histogram."""
+
+
+OF_KIPS_ONLY = {
+    *(jmx_name("kafka.controller", kind, "MetadataLag") for kind in ("KafkaController", "KafkaServer")),
+    *(
+        jmx_name("kafka.controller", "KafkaController", f"Metadata{rest}")
+        for rest in ("CommitLatencyMs", "CommitRatePerSec", "SnapshotOffsetLag")
+    ),
+    *(
+        jmx_name("kafka.server", "broker-metadata-metrics", f"{name}-{which}")
+        for name in ("record-batch-size-byte", "pending-record-processing-time-us")
+        for which in ("avg", "max")
+    ),
+}
+"""KIP-631 and KIP-835 name them, Kafka 4.3.1 has none of them."""
 
 
 def value(facts: NodeFacts, domain: str, kind: str, name: str, **labels: str) -> float:
@@ -71,7 +86,9 @@ def test_every_metric_of_kafka_that_we_show_has_the_name_of_kafka() -> None:
     ours = {sample.name for sample in samples(FACTS) if sample.name.startswith("kafka_")}
     kafka = names_of_kafka()
     assert len(ours) > 60
-    assert ours - kafka - {f"{name}{suffix}" for name in kafka for suffix in BESIDE_A_VALUE} == set()
+    known = kafka | OF_KIPS_ONLY
+    assert ours - known - {f"{name}{suffix}" for name in known for suffix in BESIDE_A_VALUE} == set()
+    assert OF_KIPS_ONLY - ours == set()
 
 
 def test_no_name_of_the_quorums_kips_is_missing() -> None:
@@ -96,6 +113,26 @@ def test_the_channel_has_totals_and_rates_and_the_sizes_of_requests() -> None:
     assert (channel("request-size-avg"), channel("request-size-max")) == (100, 4000)
     assert (channel("failed-authentication-rate"), channel("successful-reauthentication-total")) == (0, 0)
     assert isnan(channel("reauthentication-latency-avg"))
+
+
+def test_what_only_kips_name_is_told_with_their_meaning() -> None:
+    """KIP-631: lag is committed and not replayed; KIP-835: sizes and times of the batches that a broker replays."""
+    facts = replace(FACTS, raft=replace(RAFT, high_watermark=130, snapshot_offset=70, commit_rate=2.5))
+
+    def controller(name: str) -> float:
+        return value(facts, "kafka.controller", "KafkaController", name)
+
+    def broker(name: str) -> float:
+        return value(facts, "kafka.server", "broker-metadata-metrics", name)
+
+    assert (controller("MetadataLag"), value(facts, "kafka.controller", "KafkaServer", "MetadataLag")) == (30, 30)
+    assert (controller("MetadataCommitLatencyMs"), controller("MetadataCommitRatePerSec")) == (1.5, 2.5)
+    assert controller("MetadataSnapshotOffsetLag") == 60
+    assert (broker("record-batch-size-byte-avg"), broker("record-batch-size-byte-max")) == (160, 240)
+    assert (broker("pending-record-processing-time-us-avg"), broker("pending-record-processing-time-us-max")) == (
+        1000,
+        1500,
+    )
 
 
 def test_a_broker_tells_how_many_records_the_batches_had() -> None:
