@@ -1,6 +1,6 @@
 """Three controllers and a broker, and clients whose requests go wrong inside: each costs its sender an error, and nobody else anything.
 
-What Apache Kafka answers to the same requests is in `tests/interop/test_hostile_requests_java.py`.
+What Apache Kafka answers to the same requests is in `tests/interop/test_differential_topics.py` ("the longest string").
 """
 
 from __future__ import annotations
