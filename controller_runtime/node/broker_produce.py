@@ -18,6 +18,7 @@ from controller_runtime.node.broker_effects import AppendRecords, BrokerEffect, 
 from controller_runtime.node.broker_partitions import LocalPartitions
 from controller_runtime.node.effects import CloseConnection, NodeEffect, Respond
 from controller_runtime.node.events import RequestId, RequestReceived
+from controller_runtime.node.faults import FailedRequests
 from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.protocol.messages.produce_request import (
     PartitionProduceData,
@@ -58,8 +59,9 @@ class _Wait:
 
 
 class ProduceHandler:
-    def __init__(self, partitions: LocalPartitions) -> None:
+    def __init__(self, partitions: LocalPartitions, faults: FailedRequests) -> None:
         self._partitions = partitions
+        self._faults = faults
         self._parked: dict[RequestId, _Parked] = {}
         self._early: list[tuple[RequestReceived, ProduceRequest]] = []
 
@@ -79,7 +81,7 @@ class ProduceHandler:
         topics = []
         for topic_place, (topic, wanted) in enumerate(_each_once(request)):
             answers = [
-                self._append(event.api_version, request.acks, topic, data, (topic_place, place), wall, out, waits)
+                self._try(event.api_version, request.acks, topic, data, (topic_place, place), wall, out, waits)
                 for place, data in enumerate(wanted)
             ]
             topics.append(_topic_answer(topic, answers))
@@ -93,6 +95,24 @@ class ProduceHandler:
             return [*out, Respond(event.request_id, parked.response)]
         self._parked[event.request_id] = parked
         return out
+
+    def _try(
+        self,
+        version: int,
+        acks: int,
+        topic: TopicProduceData,
+        data: PartitionProduceData,
+        place: tuple[int, int],
+        wall: WallClock,
+        out: list[NodeEffect | BrokerEffect],
+        waits: list[_Wait],
+    ) -> PartitionProduceResponse:
+        """What fails for one partition fails for it alone: what others were given offsets for has to be written."""
+        try:
+            return self._append(version, acks, topic, data, place, wall, out, waits)
+        except Exception as error:
+            out.append(self._faults.count(ProduceRequest.KEY, "served", error))
+            return _refusal(data.index, Refused(ErrorCode.UNKNOWN_SERVER_ERROR))
 
     def _append(
         self,

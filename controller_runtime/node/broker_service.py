@@ -89,7 +89,7 @@ class BrokerService:
         self._own = OwnConfigs(node_id, config.node_configs, config.rules)
         self._calls = calls
         self.faults = FailedRequests()
-        self._produce = ProduceHandler(self.partitions)
+        self._produce = ProduceHandler(self.partitions, self.faults)
         self._fetch = FetchHandler(self.partitions, self.faults)
         self._offsets = OffsetsHandler(self.partitions)
         self._forwarder = Forwarder(f"broker-{node_id}", calls, self.faults)
