@@ -51,12 +51,12 @@ class Result:
     findings: list[Finding] = field(default_factory=list)
     elections: int = 0
     judgements: int = 0
-    seconds: float = 0.0
+    began: float = field(default_factory=time.monotonic)
     highest_rss: dict[int, int] = field(default_factory=dict)
 
     def sentences(self) -> list[str]:
         memory = ", ".join(f"node {node} {size} MiB" for node, size in sorted(self.highest_rss.items()))
-        rate = self.account.total / max(self.seconds, 0.1)
+        rate = self.account.total / max(time.monotonic() - self.began, 0.1)
         first, *rest = self.account.sentences()
         return [
             (
@@ -79,18 +79,16 @@ class Bounds:
 def run(directory: Path, bounds: Bounds, say: Callable[[str], None] = print) -> Result:
     """Send from `bounds.first` on, until a bound is reached."""
     result = Result(bounds.seed)
-    began = time.monotonic()
     number = bounds.first
     end = None if bounds.count is None else bounds.first + bounds.count
     for attempt in itertools.count():
         with Nodes(directory / f"nodes-{attempt}") as nodes:
             nodes.start()
             if attempt == 0:
-                began = time.monotonic()
-            until = None if bounds.seconds is None else began + bounds.seconds
+                result.began = time.monotonic()
+            until = None if bounds.seconds is None else result.began + bounds.seconds
             number = asyncio.run(_campaign(nodes, result, number, end, until, say))
-        result.seconds = time.monotonic() - began
-        out_of_time = bounds.seconds is not None and result.seconds >= bounds.seconds
+        out_of_time = until is not None and time.monotonic() >= until
         out_of_frames = end is not None and number >= end
         if out_of_time or out_of_frames or bounds.stop_at_finding or len(result.findings) >= MAX_FINDINGS:
             return result

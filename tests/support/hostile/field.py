@@ -37,7 +37,9 @@ START_SECONDS: Final = 180.0
 class Process(Protocol):
     """A node of either kind."""
 
-    def start(self) -> None: ...
+    def start(self) -> None:
+        """On a disk that is new each time: what ended a node may keep it from starting anew, too."""
+        ...
 
     def wait_until_ready(self) -> None: ...
 
@@ -60,12 +62,15 @@ def _properties(home: Path, ports: Mapping[Role, int]) -> dict[str, str]:
 
 class Ours:
     def __init__(self, home: Path, ports: Mapping[Role, int]) -> None:
-        (http,) = free_ports(1)
-        properties = {**_properties(home, ports), "quorate.http.listener": f"127.0.0.1:{http}"}
-        self._node = NodeProcess(NODE_ID, home, properties, ports[Role.BROKER], http)
-        self._node.format("--standalone")
+        self._home, self._ports = home, ports
+        self._starts = 0
 
     def start(self) -> None:
+        self._starts += 1
+        home, (http,) = self._home / f"life-{self._starts}", free_ports(1)
+        properties = {**_properties(home, self._ports), "quorate.http.listener": f"127.0.0.1:{http}"}
+        self._node = NodeProcess(NODE_ID, home, properties, self._ports[Role.BROKER], http)
+        self._node.format("--standalone")
         self._node.start()
 
     def wait_until_ready(self) -> None:
@@ -84,19 +89,21 @@ class Ours:
 
 class Javas:
     def __init__(self, home: Path, ports: Mapping[Role, int]) -> None:
-        self._home, self._starts = home, 0
+        self._home, self._ports = home, ports
+        self._starts = 0
         self._node: JavaNode | None = None
-        home.mkdir(parents=True)
-        self._file = home / "server.properties"
-        self._file.write_text("".join(f"{name}={value}\n" for name, value in _properties(home, ports).items()))
-        made = run_tool(
-            "kafka-storage", "format", "-c", str(self._file), "-t", CLUSTER_ID, "--standalone", timeout_s=START_SECONDS
-        )
-        assert made.rc == 0, made.err
 
     def start(self) -> None:
         self._starts += 1
-        self._node = JavaNode(self._file, self._home / f"java-{self._starts}.log")
+        home = self._home / f"life-{self._starts}"
+        home.mkdir(parents=True)
+        file = home / "server.properties"
+        file.write_text("".join(f"{name}={value}\n" for name, value in _properties(home, self._ports).items()))
+        made = run_tool(
+            "kafka-storage", "format", "-c", str(file), "-t", CLUSTER_ID, "--standalone", timeout_s=START_SECONDS
+        )
+        assert made.rc == 0, made.err
+        self._node = JavaNode(file, home / "java.log")
 
     def wait_until_ready(self) -> None:
         assert self._node is not None
