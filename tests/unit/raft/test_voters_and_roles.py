@@ -76,6 +76,22 @@ def test_a_set_takes_effect_when_written_and_is_given_up_when_truncated() -> Non
     assert (history.latest, history.latest_offset, history.kraft_version) == (voters(1), -1, 1)
 
 
+def test_versions_go_with_their_offsets_as_voters_do() -> None:
+    """What a snapshot says, and what is left of what was written below the start of the log."""
+    history = VoterHistory()
+    for offset, level in ((3, 1), (6, 2), (9, 3)):
+        history.add_version(Offset(offset), level)
+        history.add_voters(Offset(offset), voters(*range(1, level + 1)))
+    assert [history.at(Offset(end))[0] for end in (3, 4, 6, 7, 9, 10)] == [0, 1, 1, 2, 2, 3]
+    history.forget_before(Offset(3))
+    assert [offset for offset, _ in history.versions] == [offset for offset, _ in history.sets] == [3, 6, 9]
+    history.forget_before(Offset(9))
+    assert [offset for offset, _ in history.versions] == [offset for offset, _ in history.sets] == [6, 9]
+    assert history.at(Offset(9)) == (2, voters(1, 2))
+    history.forget_before(Offset(20))
+    assert [offset for offset, _ in history.versions] == [offset for offset, _ in history.sets] == [9]
+
+
 def test_static_voters_count_only_until_the_log_names_some() -> None:  # RCF-03
     static = static_voters("CONTROLLER", [(NodeId(7), Endpoint("a", 1))])
     history = VoterHistory(static)
