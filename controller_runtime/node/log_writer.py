@@ -24,7 +24,6 @@ from controller_runtime.node.faults import UnreadableLog
 from controller_runtime.protocol.messages.partition_change_record import PartitionChangeRecord
 from controller_runtime.protocol.record_batch import encode_values
 from controller_runtime.raft.messages import LogBatch
-from controller_runtime.values import dataclass
 
 MAX_BATCH_BYTES: Final = 512 * 1024
 """Decisions that may lie in two batches do so beyond this, or beyond what one fetch or one segment takes."""
@@ -54,21 +53,11 @@ def _size_of(values: Sequence[bytes]) -> int:
     return sum(map(len, values)) + RECORD_OVERHEAD * len(values)
 
 
-@dataclass(frozen=True, slots=True)
-class _Mark:
-    """Where the pen stood before a decision. The list of values only grows until it is replaced, so its length says enough."""
+_Mark = tuple[MetadataImage, list[bytes], int, int, Offset, Offset, WallClock, Instant | None, int, int, bool]
+"""Where the pen stood before a decision. The list of values only grows until it is replaced, so its length says enough.
 
-    image: MetadataImage
-    values: list[bytes]
-    count: int
-    size: int
-    base_offset: Offset
-    next_offset: Offset
-    wall: WallClock
-    linger_until: Instant | None
-    done: int
-    images: int
-    is_paused: bool
+A bare tuple: one is made for every decision, and read when one fails.
+"""
 
 
 class LogWriter:
@@ -198,7 +187,7 @@ class LogWriter:
         self._is_paused = False
 
     def _mark(self) -> _Mark:
-        return _Mark(
+        return (
             self._image,
             self._values,
             len(self._values),
@@ -214,13 +203,14 @@ class LogWriter:
 
     def _go_back(self, mark: _Mark) -> None:
         """A decision failed. What it left in the open image is not undone: the image is made anew from the records before it."""
-        while len(self._images) > mark.images:
+        image, values, count, size, base, following, wall, linger_until, done, images, is_paused = mark
+        while len(self._images) > images:
             self._images.pop()
-        del self._done[mark.done :]
-        del mark.values[mark.count :]
-        self._image, self._values, self._size = mark.image, mark.values, mark.size
-        self._base_offset, self._next_offset, self._wall = mark.base_offset, mark.next_offset, mark.wall
-        self._linger_until, self._is_paused = mark.linger_until, mark.is_paused
+        del self._done[done:]
+        del values[count:]
+        self._image, self._values, self._size = image, values, size
+        self._base_offset, self._next_offset, self._wall = base, following, wall
+        self._linger_until, self._is_paused = linger_until, is_paused
         self._builder = self._image.builder() if self._values else None
         try:
             for value in self._values:
