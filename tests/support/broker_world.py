@@ -27,6 +27,7 @@ from controller_runtime.node.broker_service import BrokerConfig, BrokerService
 from controller_runtime.node.describe_quorum import describe_quorum
 from controller_runtime.node.effects import Call, CloseConnection, Log, NodeEffect, Respond, Stop
 from controller_runtime.node.events import CallFailure, ConnectionId, ConnectionInfo, RequestId, RequestReceived
+from controller_runtime.node.faults import FAILED
 from controller_runtime.node.metadata_replica import CallIds
 from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.protocol.messages.add_raft_voter_request import AddRaftVoterRequest
@@ -61,6 +62,8 @@ class BrokerWorld:
         self.now = Instant(1000.0)
         self.wall = WallClock(1_800_000_000_000)
         self.reachable = True
+        self.may_fail = False
+        """A test that puts bugs there itself; for all others a request that fails inside is a bug found."""
         self.answers: dict[RequestId, Message | None] = {}
         self.closed: list[ConnectionId] = []
         self.stopped: Stop | None = None
@@ -172,8 +175,8 @@ class BrokerWorld:
                     self.closed.append(connection_id)
                 case Stop():
                     self.stopped = effect
-                case Log():
-                    pass
+                case Log(_, text):
+                    assert self.may_fail or FAILED not in text, text
                 case _ if isinstance(effect, DATA_EFFECTS):
                     self.data.append(effect)
                 case _:

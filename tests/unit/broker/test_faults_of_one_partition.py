@@ -24,6 +24,7 @@ pytestmark = pytest.mark.unit
 def test_what_is_raised_for_one_partition_leaves_the_others_written() -> None:
     world = BrokerWorld()
     world.start()
+    world.may_fail = True
     wanted = CreatableTopic(name="orders", num_partitions=3, replication_factor=1)
     made = world.ask(CreateTopicsRequest(topics=(wanted,)), CreateTopicsResponse)
     batch = encode_batch([Record(0, world.wall, None, b"v")])
