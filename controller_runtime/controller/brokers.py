@@ -129,8 +129,9 @@ def _check_directories(image: MetadataImage, broker_id: int, directories: tuple[
 
 
 def check_features(image: MetadataImage, supported: Mapping[str, VersionRange], kraft_version: int) -> None:
-    """Raise Refused unless every finalized level lies in the range that a registering node supports; not named means 0."""
-    finalized = {**image.features.levels, KRAFT_VERSION: kraft_version}
+    """Raise Refused unless every finalized level lies in the range that a registering node supports; a feature that is
+    not finalized has level 0, and so has one that is not named."""
+    finalized = {**dict.fromkeys(supported, 0), **image.features.levels, KRAFT_VERSION: kraft_version}
     for name in sorted(finalized, key=lambda name: name not in supported):  # Kafka looks at the named ones first
         if name not in supported and METADATA_VERSION not in supported:
             why = f"Request features do not contain '{METADATA_VERSION}'"

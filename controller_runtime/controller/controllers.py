@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from controller_runtime.controller.brokers import check_features
 from controller_runtime.controller.decision import Decision, RequestContext
 from controller_runtime.controller.errors import Refused
-from controller_runtime.metadata.cluster import VersionRange
 from controller_runtime.metadata.features import CONTROLLER_REGISTRATION
 from controller_runtime.metadata.image import MetadataImage
 from controller_runtime.protocol.authorized_operations import ALL_OF_CLUSTER, NOT_ASKED
@@ -30,15 +28,11 @@ CONTROLLER_ENDPOINT: Final = 2
 _FIRST_VERSION_WITH_ENDPOINT_TYPES: Final = 1
 
 
-def register_controller(
-    image: MetadataImage, request: ControllerRegistrationRequest, context: RequestContext
-) -> Decision:
-    """A new incarnation of a controller replaces the former."""
+def register_controller(image: MetadataImage, request: ControllerRegistrationRequest) -> Decision:
+    """A new incarnation of a controller replaces the former. What it supports is recorded, not judged: UpdateFeatures asks for it."""
     if image.features.metadata_version < CONTROLLER_REGISTRATION:
         too_old = "The current MetadataVersion is too old to support controller registrations."
         raise Refused(ErrorCode.UNSUPPORTED_VERSION, too_old)
-    supported = {it.name: VersionRange(it.min_supported_version, it.max_supported_version) for it in request.features}
-    check_features(image, supported, context.kraft_version)
     record = RegisterControllerRecord(
         controller_id=request.controller_id,
         incarnation_id=request.incarnation_id,

@@ -185,7 +185,7 @@ class ControllerService:
             case UnregisterBrokerRequest():
                 return unregister_broker(image, request, heartbeats)
             case ControllerRegistrationRequest():
-                return register_controller(image, request, context)
+                return register_controller(image, request)
             case IncrementalAlterConfigsRequest():
                 return alter_configs(image, request, self._own_configs(), forwarded=context.forwarded)
             case CreateTopicsRequest():

@@ -1,0 +1,59 @@
+"""What is called supported is asked of Apache Kafka too: every such row of `served` has a differential table, at every version."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections import Counter
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from controller_runtime.protocol.api_keys import ApiKey, Role
+from controller_runtime.protocol.served import TABLES, Status, served
+from support.differential import Table
+
+pytestmark = pytest.mark.unit
+
+FILES = sorted((Path(__file__).parents[2] / "interop").glob("test_differential_*.py"))
+LEAST = 20
+"""Requests a row, malformed ones included."""
+NOT_YET: frozenset[ApiKey] = frozenset({ApiKey.INCREMENTAL_ALTER_CONFIGS})
+"""Rows whose table is still to come; one that has its table is taken out here."""
+SUPPORTED = [
+    (role, key) for role, rows in TABLES.items() for key, row in rows.items() if row.status is Status.SUPPORTED
+]
+
+
+def _tables(file: Path) -> Iterator[Table]:
+    spec = importlib.util.spec_from_file_location(file.stem, file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    found = [getattr(module, "TABLES", ()), *vars(module).values()]
+    yield from dict.fromkeys(
+        each for one in found for each in (one if isinstance(one, tuple) else (one,)) if isinstance(each, Table)
+    )
+
+
+@cache
+def _asked() -> dict[tuple[Role, ApiKey], Counter[int]]:
+    """How many requests of each version."""
+    found: dict[tuple[Role, ApiKey], Counter[int]] = {}
+    for file in FILES:
+        for table in _tables(file):
+            for asked in table.asked():
+                found.setdefault((asked.role, table.key), Counter())[asked.version] += 1
+    return found
+
+
+@pytest.mark.parametrize(("role", "key"), SUPPORTED, ids=lambda value: str(getattr(value, "name", value)).lower())
+def test_a_supported_row_is_compared_with_kafka_at_every_version(role: Role, key: ApiKey) -> None:
+    asked = _asked().get((role, key), Counter())
+    if key in NOT_YET:
+        assert not asked, f"{key.name} has a table now: take it out of NOT_YET"
+        return
+    assert sum(asked.values()) >= LEAST, f"{key.name} of {role}: {sum(asked.values())} requests in {len(FILES)} files"
+    assert set(served(role)[key]) <= set(asked), f"{key.name} of {role}: not asked at every version"
