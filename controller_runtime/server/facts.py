@@ -15,9 +15,6 @@ from typing import TYPE_CHECKING, Final
 
 from controller_runtime.identifiers import NO_DIRECTORY, Instant
 from controller_runtime.metadata.image import MetadataImage
-from controller_runtime.node.broker_node import BrokerNode
-from controller_runtime.node.combined_node import CombinedNode
-from controller_runtime.node.controller_node import ControllerNode
 from controller_runtime.node.faults import FailedRequests
 from controller_runtime.node.metadata_replica import MetadataReplica
 from controller_runtime.node.ports import Node
@@ -224,8 +221,9 @@ class Observer:
 
 def _replayed(node: Node) -> int:
     """Batches that were replayed."""
-    inner = node.controller if isinstance(node, CombinedNode) else node
-    return inner.replayed_batches[0] if isinstance(inner, BrokerNode | ControllerNode) else 0
+    inner = getattr(node, "controller", node)  # by name: a controller does not load what only a broker needs
+    batches: int = inner.replayed_batches[0] if hasattr(inner, "replayed_batches") else 0
+    return batches
 
 
 def _in_ms(seconds: tuple[float, float] | None) -> tuple[float, float] | None:
