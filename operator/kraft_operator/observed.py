@@ -81,6 +81,8 @@ class Pod:
     trouble: Trouble | None = None
     port: int = 0
     """Of its first listener, as its own specification has it; 0 when that names none."""
+    last_words: str = ""
+    """What its node said before it failed the last time, without secrets. It may differ from one failure to the next."""
 
     @property
     def runs(self) -> bool:

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from kraft_operator.api import names
 from kraft_operator.api.reader import quantity
+from kraft_operator.last_words import last_words
 from kraft_operator.manifests.helpers import LABEL_HELPER, LABEL_HELPER_NODE, LABEL_OPERATION
 from kraft_operator.observed import MAIN, Claim, Helper, NodeSet, Pod, Trouble
 from storage_guard.copies import CopyReport
@@ -116,7 +117,17 @@ def pod(item: Object, node_id: int) -> Pod:
         nudges=_number(annotations.get(NUDGE_ANNOTATION, "")),
         trouble=next(_troubles(status), None),
         port=next(_ports(item), 0),
+        last_words=_last_words(main.get(MAIN, {})) or _last_words(init.get("format", {})),
     )
+
+
+def _last_words(status: Object) -> str:
+    """A container that has failed may wait to be started again, or be running again."""
+    for state in (status.get("state") or {}, status.get("lastState") or {}):
+        ended = state.get("terminated") or {}
+        if ended.get("exitCode"):
+            return last_words(str(ended.get("message", "")))
+    return ""
 
 
 def _ports(item: Object) -> Iterator[int]:

@@ -93,6 +93,8 @@ def test_properties_that_no_broker_can_read_cost_one_broker(story: Story, runnin
     eventually("the cluster is whole on its old revision", lambda: whole_again(story))
     after = uids(story)
     assert [name for name in before if before[name] != after[name]] == [f"{story.name}-b-100-0"]
+    (bad,) = [each for each in story.ledger()["revisions"]["bad"] if each["group"] == "b"]
+    assert "replica.fetch.max.bytes" in bad["detail"], bad  # the cause outlives the pod that said it
 
 
 def test_another_revision_is_tried_anew_and_reaches_every_broker(story: Story, running: OperatorProcess) -> None:

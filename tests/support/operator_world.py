@@ -970,6 +970,7 @@ class World:
                 claim=pod.claim, node="k1", ready=pod.runs and node_id not in self.frozen, revision=pod.revision, gate_waits=stage == 1, gate_passed=stage > 1,
                 main_started=stage == 4, inspect=pod.report, seal=pod.sealed,
                 nudges=pod.nudges, grant_nonce=pod.grant.nonce if pod.grant else None, trouble=pod.trouble,
+                last_words="FATAL explode: unknown name" if pod.crashes else "",
             )  # fmt: skip
 
     def _quorum(self) -> Quorum:

@@ -143,6 +143,7 @@ def _format(context: Context, group: Group) -> Manifest:
         "imagePullPolicy": image.pull_policy.value,
         "command": ["/opt/kafka/bin/kafka-storage.sh"],
         "args": arguments,
+        "terminationMessagePolicy": "FallbackToLogsOnError",
         "env": environment,
         "resources": dict(group.resources),
         "securityContext": container_security(),

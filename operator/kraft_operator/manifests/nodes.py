@@ -146,6 +146,7 @@ def _kafka(context: Context, group: Group) -> Manifest:
         "image": spec.image.reference,
         "imagePullPolicy": spec.image.pull_policy.value,
         "command": ["/opt/kafka/bin/kafka-server-start.sh", CONFIG_FILE],
+        "terminationMessagePolicy": "FallbackToLogsOnError",
         "env": environment,
         "ports": ports,
         "resources": dict(group.resources),

@@ -20,7 +20,7 @@ from kraft_operator.observed import NodeSet, Pod, QuorumState
 from kraft_operator.plan.situation import NOTHING, Finding, Situation, Topic, Verdict
 
 RolledBack = tuple[KRaftCluster, Images]
-MAX_DETAIL = 300
+MAX_DETAIL = 800
 
 
 def judge_revisions(now: Situation) -> Verdict:
@@ -121,9 +121,10 @@ class _Candidate:
     def detail(self) -> str:
         if self.pod is None:
             return "its pod was not made"
+        why = "its pod is ready, the cluster does not count on it" if self.pod.ready else "its pod is not ready"
         if self.pod.trouble is not None:
-            return f"{self.pod.trouble.reason}: {self.pod.trouble.message}".rstrip(": ")
-        return "its pod is ready, the cluster does not count on it" if self.pod.ready else "its pod is not ready"
+            why = f"{self.pod.trouble.reason}: {self.pod.trouble.message}".rstrip(": ")
+        return f"{why}; it said: {self.pod.last_words}" if self.pod.last_words else why
 
 
 def waits_for(now: Situation, pod: Pod) -> str | None:

@@ -106,6 +106,23 @@ def test_a_crash_loop_is_told_without_what_changes_by_itself() -> None:
     assert first.main_started
 
 
+def test_the_last_words_of_a_container_that_failed_are_kept_without_its_secrets() -> None:
+    message = (
+        "INFO starting\nERROR cannot open listener SSL: ssl.keystore.password=geheim is wrong\n\tat a.B.c(D.java:7)\n"
+    )
+    ended = {"terminated": {"exitCode": 1, "message": message}}
+    waits = {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 10s restarting"}}
+    for state in (
+        {"state": ended},
+        {"state": waits, "lastState": ended},
+        {"state": {"running": {}}, "lastState": ended},
+    ):
+        pod = pod_facts.pod(raw(containerStatuses=[{"name": "kafka", **state}]), 0)
+        assert pod.last_words == "ERROR cannot open listener SSL: ssl.keystore.password=[hidden] is wrong"
+    stopped = {"state": {"running": {}}, "lastState": {"terminated": {"exitCode": 0, "message": message}}}
+    assert pod_facts.pod(raw(containerStatuses=[{"name": "kafka", **stopped}]), 0).last_words == ""
+
+
 def test_a_pod_no_node_takes_is_told_in_the_schedulers_words() -> None:
     condition = {
         "type": "PodScheduled",
