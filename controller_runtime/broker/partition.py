@@ -90,10 +90,11 @@ class LedPartition:
             return Appended(found.first_offset, found.last_offset + 1, b"", found.timestamp)
         base = self.end_offset
         placed = claimed_header(data)
-        note_batch(self.producers, placed)
-        self.end_offset = placed.next_offset
+        appended = Appended(base, placed.next_offset, data, wall if rules.log_append_time else -1)
         self.lead(self.leader_epoch, base)
-        return Appended(base, self.end_offset, data, wall if rules.log_append_time else -1)
+        note_batch(self.producers, placed)  # From here on a retry is a duplicate: nothing that can fail may follow.
+        self.end_offset = placed.next_offset
+        return appended
 
     def lead(self, epoch: int, begins_at: int | None = None) -> None:
         """An epoch begins where the log ends, as soon as it is led in it; an epoch that wrote nothing is forgotten for the next."""
