@@ -60,6 +60,9 @@ FAVOURED: Final = {
     Role.CONTROLLER: (ApiKey.ENVELOPE,),
 }
 MAX_BYTES: Final = 2 << 20
+NEIGHBOURS: Final = 1 << 20
+"""Frames that can be under way at the same time are nearer to each other."""
+FAR: Final = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +105,15 @@ def shot(seed: int, number: int) -> Shot:
     if draw >= 0.98:
         return Shot(number, target, -1, -1, rng.choice(mutate.UNFRAMED)(payload, rng), is_frame=False)
     if draw >= 0.90:
-        payload = mutate.spoil_bytes(payload, rng)
+        payload = _not_anothers(mutate.spoil_bytes(payload, rng), number)
     return Shot(number, target, *_said(payload), payload)
+
+
+def _not_anothers(payload: bytes, number: int) -> bytes:
+    """A bit that turns over in the correlation id may make it that of another frame under way, whose answer this one's would be taken for."""
+    told = int.from_bytes(payload[4:8], "big")
+    near = told != number and abs(told - number) < NEIGHBOURS
+    return payload[:4] + (number ^ FAR).to_bytes(4, "big") + payload[8:] if near else payload
 
 
 def _said(payload: bytes) -> tuple[int, int]:
