@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from controller_runtime.metadata.config_values import BLANKS, ConfigType, integer
 from controller_runtime.protocol.compression import Compression
 from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.values import dataclass
@@ -28,18 +29,24 @@ class AppendRules:
 
     @classmethod
     def of(cls, configs: Mapping[str, str]) -> AppendRules:
-        codec = configs.get("compression.type", "producer")
+        """As Kafka reads values: what surrounds them is trimmed, control characters too. What cannot be read is as if it were not set."""
+        codec = configs.get("compression.type", "producer").strip(BLANKS)
         named = {"uncompressed": Compression.NONE, **{each.name.lower(): each for each in Compression}}
         return cls(
-            max_message_bytes=int(configs.get("max.message.bytes", "1048588")),
-            log_append_time=configs.get("message.timestamp.type") == "LogAppendTime",
+            max_message_bytes=_number(configs, "max.message.bytes", 1048588),
+            log_append_time=configs.get("message.timestamp.type", "").strip(BLANKS) == "LogAppendTime",
             compression=named.get(codec),
-            timestamp_before_max_ms=int(configs.get("message.timestamp.before.max.ms", _LONG_MAX)),
-            timestamp_after_max_ms=int(configs.get("message.timestamp.after.max.ms", "3600000")),
+            timestamp_before_max_ms=_number(configs, "message.timestamp.before.max.ms", _LONG_MAX),
+            timestamp_after_max_ms=_number(configs, "message.timestamp.after.max.ms", 3600000),
             needs_keys="compact" in configs.get("cleanup.policy", "delete"),
-            segment_bytes=int(configs.get("segment.bytes", 1 << 30)),
-            min_insync_replicas=int(configs.get("min.insync.replicas", "1")),
+            segment_bytes=_number(configs, "segment.bytes", 1 << 30),
+            min_insync_replicas=_number(configs, "min.insync.replicas", 1),
         )
+
+
+def _number(configs: Mapping[str, str], name: str, default: int) -> int:
+    found = integer(configs.get(name), ConfigType.LONG)
+    return default if found is None else found
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,7 +49,7 @@ class ConfigSpec:
 THROTTLED: Final = ("leader.replication.throttled.replicas", "follower.replication.throttled.replicas")
 MAX_SHOWN: Final = 255
 """So much of what a client wrote is repeated in an error; Kafka repeats all of it."""
-_BLANKS: Final = "".join(map(chr, range(33)))
+BLANKS: Final = "".join(map(chr, range(33)))
 """What Java trims."""
 _WITHOUT_DIGITS: Final = dict.fromkeys(map(ord, "0123456789"))
 _INTEGER: Final = re.compile(r"[+-]?[0-9]{1,20}")
@@ -60,17 +60,17 @@ _BITS: Final = {ConfigType.SHORT: 15, ConfigType.INT: 31, ConfigType.LONG: 63}
 
 def items_of(text: str) -> list[str]:
     """A list as Kafka reads it."""
-    text = text.strip(_BLANKS)
-    return [item.strip(_BLANKS) for item in text.split(",")] if text else []
+    text = text.strip(BLANKS)
+    return [item.strip(BLANKS) for item in text.split(",")] if text else []
 
 
 def is_true(text: str) -> bool:
-    return text.strip(_BLANKS).lower() == "true"
+    return text.strip(BLANKS).lower() == "true"
 
 
 def integer(text: str | None, size: ConfigType = ConfigType.INT) -> int | None:
     """The number, or nothing where there is none."""
-    text = (text or "").strip(_BLANKS)
+    text = (text or "").strip(BLANKS)
     number = int(text) if _INTEGER.fullmatch(text) else None
     limit = 2 ** _BITS[size]
     return number if number is not None and -limit <= number < limit else None
@@ -84,15 +84,15 @@ def check(config: ConfigSpec, text: str) -> None:
     """Raise InvalidConfig unless this is a value that the configuration may have."""
     match config.type:
         case ConfigType.BOOLEAN:
-            if text.strip(_BLANKS).lower() not in ("true", "false"):
+            if text.strip(BLANKS).lower() not in ("true", "false"):
                 raise invalid(config.name, text, "Expected value to be either true or false")
         case ConfigType.LIST:
             _check_list(config, text)
         case ConfigType.STRING:
-            if config.one_of and text.strip(_BLANKS) not in config.one_of:
+            if config.one_of and text.strip(BLANKS) not in config.one_of:
                 raise invalid(config.name, text, f"String must be one of: {', '.join(config.one_of)}")
         case ConfigType.CLASS:
-            if text.strip(_BLANKS) != config.default:
+            if text.strip(BLANKS) != config.default:
                 raise invalid(config.name, text, f"Class {shown(text)} could not be found.")
         case ConfigType.SHORT | ConfigType.INT | ConfigType.LONG | ConfigType.DOUBLE:
             _check_number(config, text)
@@ -157,5 +157,5 @@ def _check_number(config: ConfigSpec, text: str) -> None:
 def _number(kind: ConfigType, text: str) -> float | None:
     if kind is not ConfigType.DOUBLE:
         return integer(text, kind)
-    text = text.strip(_BLANKS)
+    text = text.strip(BLANKS)
     return float(text.rstrip("fFdD") if text[-1:] in "fFdD" else text) if _DECIMAL.fullmatch(text) else None

@@ -11,7 +11,15 @@ from collections.abc import Iterator, Mapping
 from enum import IntEnum
 from typing import Final
 
-from controller_runtime.metadata.config_values import ConfigSpec, ConfigType, InvalidConfig, check, is_true, shown
+from controller_runtime.metadata.config_values import (
+    ConfigSpec,
+    ConfigType,
+    InvalidConfig,
+    check,
+    integer,
+    is_true,
+    shown,
+)
 from controller_runtime.metadata.configs import ALL_BROKERS, BROKER, TOPIC, ConfigsImage
 from controller_runtime.values import dataclass, replace
 
@@ -201,7 +209,8 @@ def _in_milliseconds(found: Synonym) -> str:
     unit = _HOURS_AND_MINUTES.get(found.name)
     if unit is None or found.value == "-1" or found.source is ConfigSource.TOPIC:
         return found.value
-    return str(int(found.value) * unit)
+    number = integer(found.value, ConfigType.LONG)
+    return found.value if number is None else str(number * unit)
 
 
 def _in_unit_of(name: str, default: str) -> str:

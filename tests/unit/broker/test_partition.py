@@ -152,6 +152,22 @@ def test_a_topic_may_ask_for_another_compression() -> None:
     assert AppendRules.of({"compression.type": "producer"}).compression is None
 
 
+def test_what_java_trims_of_a_value_is_trimmed_where_it_is_acted_on() -> None:
+    """Found by the fuzz: a number with a control character behind it was accepted for all brokers, and each produce failed at reading it."""
+    padded = AppendRules.of(
+        {
+            "max.message.bytes": "684109\x02",
+            "message.timestamp.after.max.ms": "\x1f7",
+            "min.insync.replicas": " 2\0",
+            "message.timestamp.type": "LogAppendTime\x03",
+            "compression.type": "gzip\x02",
+        }
+    )
+    assert (padded.max_message_bytes, padded.timestamp_after_max_ms, padded.min_insync_replicas) == (684109, 7, 2)
+    assert (padded.log_append_time, padded.compression) == (True, Compression.GZIP)
+    assert AppendRules.of({"max.message.bytes": "abc"}) == AppendRules.of({})
+
+
 def test_epochs_know_where_they_begin_and_end() -> None:
     led = partition(leader_epoch=1)
     led.append(batch(4), RULES, WALL)
