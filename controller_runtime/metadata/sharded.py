@@ -115,9 +115,9 @@ class ShardedMapBuilder(Generic[Key, Value]):
         self._view = None
         if not self._owned:
             return self._base
-        self._owned = set()
-        self._base = ShardedMap(tuple(self._shards), self._size)
-        return self._base
+        frozen = ShardedMap(tuple(self._shards), self._size)
+        self._base, self._owned = frozen, set()  # Only now: who failed to freeze still has its changes.
+        return frozen
 
     def _writable(self, key: Key) -> dict[Key, Value]:
         index = _shard_of(key)
