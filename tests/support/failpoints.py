@@ -1,7 +1,8 @@
 """An exception at the n-th call of a function of ours, while somebody's request is handled: what a bug anywhere would do.
 
 with Failpoint(n, error) as point: ...handle something...; point.hit says where, if n calls were made. Counting is done by the interpreter's
-trace hook, so nothing of the code under test is replaced, and a function that is added tomorrow is a failpoint too.
+profile hook, so nothing of the code under test is replaced, and a function that is added tomorrow is a failpoint too. (CPython 3.11.7 was
+seen to crash under a trace hook that raises.)
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 from types import CodeType, FrameType, TracebackType
-from typing import Any, Final, Self
+from typing import Final, Self
 
 LAYERS: Final = ("protocol", "metadata", "raft", "controller", "broker", "node")
 SHELL: Final = ("server/requests.py",)
@@ -31,34 +32,29 @@ class Failpoint:
         self._counted: dict[CodeType, bool] = {}
 
     def __enter__(self) -> Self:
-        sys.settrace(self._called)
+        sys.setprofile(self._called)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        sys.settrace(None)
+        sys.setprofile(None)
 
-    def _called(self, frame: FrameType, event: str, arg: object) -> Any:
-        del event, arg
+    def _called(self, frame: FrameType, event: str, arg: object) -> None:
+        del arg
+        if event not in {"call", "return"}:
+            return
         code = frame.f_code
         entered = code in self._inside
+        if event == "return":
+            self._depth -= entered
+            return
         if (self._depth or not self._inside) and self._counts(code):
             self.calls += 1
             if self.calls == self._at and self._error is not None:
                 self.hit = f"{code.co_filename.rpartition('controller_runtime/')[2]}:{code.co_qualname}"
                 raise self._error
-        if not entered:
-            return None
-        self._depth += 1
-        frame.f_trace_lines = False
-        return self._left
-
-    def _left(self, frame: FrameType, event: str, arg: object) -> Any:
-        del frame, arg
-        if event == "return":
-            self._depth -= 1
-        return self._left
+        self._depth += entered
 
     def _counts(self, code: CodeType) -> bool:
         known = self._counted.get(code)
