@@ -56,7 +56,7 @@ from kraft_operator.lease import LeaseLost, Term
 from kraft_operator.ledger import Ledger, Step, render
 from kraft_operator.manifests.context import labels, owner_reference
 from kraft_operator.plan.brake import Begun, Brake
-from kraft_operator.plan.children import fingerprint
+from kraft_operator.plan.rollout.children import fingerprint
 from kraft_operator.pod_facts import NUDGE_ANNOTATION
 from kraft_operator.quorum import QuorumChanges
 from kraft_operator.settings import Failpoints

@@ -36,9 +36,9 @@ from kraft_operator.living import ask_living
 from kraft_operator.observed import Child, Claim, NodeSet, Observed, Pod
 from kraft_operator.operations.operation import Operation, OperationType, parse_operation
 from kraft_operator.operations.verdict import Witness
-from kraft_operator.plan.registrations import looks_for_ghosts
-from kraft_operator.plan.rolling import outdated_pods
-from kraft_operator.plan.versions import trials
+from kraft_operator.plan.nodes.registrations import looks_for_ghosts
+from kraft_operator.plan.rollout.rolling import outdated_pods
+from kraft_operator.plan.rollout.versions import trials
 from kraft_operator.quorum import Addresses, QuorumProbe
 from storage_guard.formats import NO_RACK
 

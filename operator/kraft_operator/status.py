@@ -14,10 +14,10 @@ from kraft_operator.api.metadata_versions import FEATURE, KRAFT_FEATURE, name_of
 from kraft_operator.api.spec import KRaftCluster, Role
 from kraft_operator.ledger import Formation, Ledger
 from kraft_operator.observed import Observed, Pod, Quorum, QuorumState
-from kraft_operator.plan.domains import Domain, domains
+from kraft_operator.plan.rollout.versions import BLOCKED, wishes
 from kraft_operator.plan.situation import Decision, Finding, Topic
 from kraft_operator.plan.steps import to_status
-from kraft_operator.plan.versions import BLOCKED, wishes
+from kraft_operator.plan.voters.domains import Domain, domains
 from storage_guard.formats import Verdict as Disk
 
 Status = dict[str, Any]

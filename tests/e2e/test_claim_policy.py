@@ -15,7 +15,7 @@ from kraft_operator.api.names import GROUP
 from kraft_operator.kube import CLAIM, Kind
 from kraft_operator.ledger import Entry, Formation, Ledger, render
 from kraft_operator.observed import Claim, Observed
-from kraft_operator.plan.identity import annotate_claims
+from kraft_operator.plan.disks.identity import annotate_claims
 from kraft_operator.plan.situation import Situation
 from support.kubernetes import ROOT, Kubernetes
 from support.operator_world import IMAGES, World

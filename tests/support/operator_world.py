@@ -64,11 +64,11 @@ from kraft_operator.observed import (
 from kraft_operator.operations.operation import ANNOTATION_APPROVE, parse_operation
 from kraft_operator.operations.telling import status_of
 from kraft_operator.operations.verdict import Witness
-from kraft_operator.plan.rolling import IDLE, IDLE_SECONDS
+from kraft_operator.plan.rollout.rolling import IDLE, IDLE_SECONDS
+from kraft_operator.plan.rollout.versions import trials
 from kraft_operator.plan.rules import plan
 from kraft_operator.plan.situation import Decision, Fence, Situation
 from kraft_operator.plan.steps import Outline, from_status, to_status
-from kraft_operator.plan.versions import trials
 from storage_guard.copies import CopyReport, State
 from storage_guard.facts import DirectoryIdentity, Journal, LedgerFacts, LogEnd, Passage, PodFacts, VolumeFacts, Way
 from storage_guard.formats import (

@@ -14,42 +14,42 @@ from kraft_operator.actions import DISRUPTIVE, VOTERS_FEEL, Action, UnregisterBr
 from kraft_operator.api.spec import LifecycleState, VolumePolicy
 from kraft_operator.ledger import Ledger
 from kraft_operator.operations.recovery import HELD
-from kraft_operator.plan.adoption import (
+from kraft_operator.plan.disks.adoption import (
     find_the_ledger,
     hold_while_suspended,
     refuse_another_cluster_id,
     refuse_taken_node_ids,
     wait_for_the_past_to_go,
 )
-from kraft_operator.plan.approval import UNDER_WAY, held_back, keep_budget, nodes_that_are, waiting
-from kraft_operator.plan.children import sync_children
-from kraft_operator.plan.claims import at_risk, guard_claims, keep_guarded
-from kraft_operator.plan.domains import judge_domains
-from kraft_operator.plan.endpoints import correct_endpoints, refuse_moved_voters
-from kraft_operator.plan.exposure import find_addresses
-from kraft_operator.plan.giving_up import tell_leaderless, waits_for_the_plan
-from kraft_operator.plan.grants import grant_disks, nudge_gates, restart_stuck_gates, start_formation
-from kraft_operator.plan.health import report_pods
-from kraft_operator.plan.hibernation import put_to_sleep
-from kraft_operator.plan.identity import (
+from kraft_operator.plan.disks.claims import at_risk, guard_claims, keep_guarded
+from kraft_operator.plan.disks.grants import grant_disks, nudge_gates, restart_stuck_gates, start_formation
+from kraft_operator.plan.disks.identity import (
     annotate_claims,
     learn_identities,
     note_the_formed_quorum,
     settle_the_journal,
     tell_racks,
 )
-from kraft_operator.plan.nodes import choose_brokers, choose_controllers, retired
+from kraft_operator.plan.disks.volumes import grow_volumes
+from kraft_operator.plan.giving_up import tell_leaderless, waits_for_the_plan
+from kraft_operator.plan.nodes.exposure import find_addresses
+from kraft_operator.plan.nodes.health import report_pods
+from kraft_operator.plan.nodes.hibernation import put_to_sleep
+from kraft_operator.plan.nodes.membership import choose_brokers, choose_controllers, retired
+from kraft_operator.plan.nodes.registrations import clear_registrations
 from kraft_operator.plan.operating import attend_operations, tellings, with_stamp
-from kraft_operator.plan.outline import CHANGES_ITS_OWNER, outline, stopped
+from kraft_operator.plan.outline.approval import UNDER_WAY, held_back, keep_budget, nodes_that_are, waiting
+from kraft_operator.plan.outline.published import CHANGES_ITS_OWNER, outline, stopped
 from kraft_operator.plan.recovering import end_helpers, recover_quorum
-from kraft_operator.plan.registrations import clear_registrations
-from kraft_operator.plan.revisions import judge_revisions
-from kraft_operator.plan.rolling import roll_pods
+from kraft_operator.plan.rollout.children import sync_children
+from kraft_operator.plan.rollout.revisions import judge_revisions
+from kraft_operator.plan.rollout.rolling import roll_pods
+from kraft_operator.plan.rollout.versions import finalize_versions
 from kraft_operator.plan.situation import Decision, Finding, Rule, Situation, Verdict
 from kraft_operator.plan.steps import Approved
-from kraft_operator.plan.versions import finalize_versions
-from kraft_operator.plan.volumes import grow_volumes
-from kraft_operator.plan.voters import (
+from kraft_operator.plan.voters.domains import judge_domains
+from kraft_operator.plan.voters.endpoints import correct_endpoints, refuse_moved_voters
+from kraft_operator.plan.voters.membership import (
     add_caught_up_voters,
     discard_old_copies,
     remove_surplus_voters,

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from kraft_operator.plan.domains import MAJORITY_IN_ONE
+from kraft_operator.plan.voters.domains import MAJORITY_IN_ONE
 from support.operator_world import World, refused
 
 pytestmark = pytest.mark.properties

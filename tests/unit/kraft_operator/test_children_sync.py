@@ -10,7 +10,7 @@ import pytest
 
 from kraft_operator.actions import ApplyChild, DeleteChild
 from kraft_operator.observed import Child
-from kraft_operator.plan.children import contained, fingerprint, sync_children
+from kraft_operator.plan.rollout.children import contained, fingerprint, sync_children
 from kraft_operator.plan.situation import Situation
 from support.operator_world import IMAGES, World, pool
 

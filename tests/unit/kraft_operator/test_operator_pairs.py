@@ -39,7 +39,7 @@ def test_every_reason_that_the_rules_give_is_in_a_pair_or_a_dialogue() -> None:
     documented = {word for row in rows for cell in row for word in CAMEL.findall(cell)} - {
         "QuorumAvailable"
     }  # a condition
-    given = {word for path in RULES.glob("*.py") for word in re.findall(r'"([A-Z][A-Za-z]+)"', path.read_text())}
+    given = {word for path in RULES.rglob("*.py") for word in re.findall(r'"([A-Z][A-Za-z]+)"', path.read_text())}
     shown = "".join(path.read_text() for path in FILES[0].parents[1].rglob("*.txt"))
     assert len(documented & given) > 30
     assert sorted(each for each in documented & given if not re.search(rf"\b{each}\b", shown)) == []
@@ -47,7 +47,7 @@ def test_every_reason_that_the_rules_give_is_in_a_pair_or_a_dialogue() -> None:
 
 def test_every_gate_is_seen_closed() -> None:
     """Each text that a closed gate gives is in a file, but for those that no sound look leads to."""
-    source = " ".join((RULES / name).read_text() for name in ("headroom.py", "rolling.py", "brake.py"))
+    source = " ".join((RULES / name).read_text() for name in ("headroom.py", "rollout/rolling.py", "brake.py"))
     texts = re.findall(r'Gate\(False, f?"([^"]+)"', re.sub(r"\s+", " ", source).replace("( ", "("))
     shown = "".join(path.read_text() for path in FILES[0].parents[1].rglob("*.txt"))
     unseen = {text for text in texts if max(re.split(r"\{[^}]*\}", text), key=len).strip() not in shown}

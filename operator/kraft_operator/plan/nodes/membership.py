@@ -14,10 +14,10 @@ from kraft_operator.api.spec import Group, Role
 from kraft_operator.ledger import Entry, Formation, Ledger, Step, StepKind
 from kraft_operator.manifests.context import NodePlan
 from kraft_operator.observed import Observed, QuorumState
-from kraft_operator.plan.drain import drain
 from kraft_operator.plan.giving_up import FORCED, given_up
+from kraft_operator.plan.nodes.drain import drain
 from kraft_operator.plan.situation import Finding, Situation, Topic, Verdict
-from kraft_operator.plan.voters import still_controller
+from kraft_operator.plan.voters.membership import still_controller
 
 
 def choose_controllers(now: Situation) -> Verdict:

@@ -15,15 +15,15 @@ from kraft_operator.api import names
 from kraft_operator.api.spec import Drain, Group, LifecycleState, LostDisk, Role, RolloutStrategy
 from kraft_operator.ledger import Entry, Formation, Ledger
 from kraft_operator.observed import Pod
-from kraft_operator.plan import later
-from kraft_operator.plan.children import contained
-from kraft_operator.plan.claims import guarded_groups
+from kraft_operator.plan.disks.claims import guarded_groups
 from kraft_operator.plan.giving_up import asked_for_fewer, give_up, is_forced
-from kraft_operator.plan.loss import Loss, loss_of
-from kraft_operator.plan.rolling import outdated_pods, restart_order
+from kraft_operator.plan.outline import later
+from kraft_operator.plan.rollout.children import contained
+from kraft_operator.plan.rollout.rolling import outdated_pods, restart_order
 from kraft_operator.plan.situation import Situation
 from kraft_operator.plan.steps import PlanStep, Risk
-from kraft_operator.plan.voters import removal_order
+from kraft_operator.plan.voters.loss import Loss, loss_of
+from kraft_operator.plan.voters.membership import removal_order
 from storage_guard.formats import Verdict as Disk
 
 FORM_QUORUM: Final = "form-quorum"

@@ -15,7 +15,7 @@ from kraft_operator.api.metadata_versions import FEATURE, KRAFT_FEATURE, name_of
 from kraft_operator.api.spec import MetadataVersionPolicy, QuorumFeature, Versions
 from kraft_operator.ledger import Formation, Step, StepKind
 from kraft_operator.observed import Observed, Registry
-from kraft_operator.plan.rolling import outdated_pods
+from kraft_operator.plan.rollout.rolling import outdated_pods
 from kraft_operator.plan.situation import NOTHING, Finding, Situation, Topic, Verdict
 
 BLOCKED = "VersionBlocked"

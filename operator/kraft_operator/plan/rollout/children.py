@@ -19,7 +19,7 @@ from kraft_operator.api.reader import InvalidSpec, quantity
 from kraft_operator.api.spec import Role
 from kraft_operator.manifests.cluster import cluster_objects
 from kraft_operator.observed import Child, QuorumState
-from kraft_operator.plan.claims import guarded_groups
+from kraft_operator.plan.disks.claims import guarded_groups
 from kraft_operator.plan.situation import NOTHING, Finding, Settled, Situation, Topic, Verdict
 
 INTENT_ANNOTATION: Final = f"{names.GROUP}/intent"

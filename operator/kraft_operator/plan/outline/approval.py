@@ -17,8 +17,8 @@ from kraft_operator.manifests.context import NodePlan
 from kraft_operator.manifests.policies import disruption_budgets
 from kraft_operator.operations.operation import Phase
 from kraft_operator.operations.telling import Telling
-from kraft_operator.plan.children import contained, stamped, voters_needed
-from kraft_operator.plan.claims import guarded_groups
+from kraft_operator.plan.disks.claims import guarded_groups
+from kraft_operator.plan.rollout.children import contained, stamped, voters_needed
 from kraft_operator.plan.situation import Finding, Situation, Topic, Verdict
 from kraft_operator.plan.steps import Outline
 

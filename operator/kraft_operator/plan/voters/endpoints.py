@@ -11,18 +11,12 @@ update itself. The request names the leader's epoch, so it cannot reach one that
 from __future__ import annotations
 
 from kraft_operator.actions import UpdateVoter
-from kraft_operator.api.spec import KRaftCluster, Role
+from kraft_operator.api.spec import Role
 from kraft_operator.ledger import Formation, Step, StepKind
 from kraft_operator.observed import Voter
-from kraft_operator.plan.rolling import outdated_pods
+from kraft_operator.plan.disks.identity import ENDPOINT, voter_endpoint
+from kraft_operator.plan.rollout.rolling import outdated_pods
 from kraft_operator.plan.situation import NOTHING, Finding, Situation, Topic, Verdict
-
-ENDPOINT = "endpoint"
-"""The annotation on a controller's claim, below our prefix."""
-
-
-def voter_endpoint(cluster: KRaftCluster, node_id: int) -> str:
-    return f"{cluster.voter_host(node_id)}:{cluster.spec.controller_listeners[0].port}"
 
 
 def refuse_moved_voters(now: Situation) -> Verdict:

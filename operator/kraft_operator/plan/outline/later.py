@@ -8,9 +8,9 @@ from kraft_operator.api import names
 from kraft_operator.api.reader import quantity
 from kraft_operator.api.spec import Group
 from kraft_operator.ledger import Formation
+from kraft_operator.plan.rollout.versions import wishes
 from kraft_operator.plan.situation import Situation
 from kraft_operator.plan.steps import PlanStep, Risk
-from kraft_operator.plan.versions import wishes
 
 
 def volumes(now: Situation) -> Iterator[PlanStep]:

@@ -16,7 +16,7 @@ from kraft_operator.api.spec import KRaftCluster, Role
 from kraft_operator.ledger import Entry, Formation, Ledger, Origin, Step, StepKind
 from kraft_operator.manifests.cluster import initial_controllers
 from kraft_operator.observed import Claim, Pod
-from kraft_operator.plan.adoption import ADOPTION_CONFLICT
+from kraft_operator.plan.disks.adoption import ADOPTION_CONFLICT
 from kraft_operator.plan.situation import NOTHING, Finding, Situation, Topic, Verdict
 from storage_guard.formats import Grant, GrantMode, Report, format_argument
 from storage_guard.formats import Verdict as Disk

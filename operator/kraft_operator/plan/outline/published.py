@@ -35,8 +35,9 @@ from kraft_operator.actions import (
 )
 from kraft_operator.api.spec import ChangeMode, KRaftCluster, Role
 from kraft_operator.observed import QuorumState
-from kraft_operator.plan import later, steps
-from kraft_operator.plan.ahead import FORM_QUORUM, ahead, applied_sets, child_step
+from kraft_operator.plan import steps
+from kraft_operator.plan.outline import later
+from kraft_operator.plan.outline.ahead import FORM_QUORUM, ahead, applied_sets, child_step
 from kraft_operator.plan.situation import Finding, Situation, Topic
 from kraft_operator.plan.steps import Approved, Outline, PlanStep, Risk, StepState
 

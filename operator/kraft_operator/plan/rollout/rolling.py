@@ -18,7 +18,7 @@ from kraft_operator.api.spec import Role, RolloutStrategy
 from kraft_operator.ledger import Step, StepKind
 from kraft_operator.observed import Pod, QuorumState
 from kraft_operator.plan import headroom
-from kraft_operator.plan.revisions import excuse, waits_for
+from kraft_operator.plan.rollout.revisions import excuse, waits_for
 from kraft_operator.plan.situation import NOTHING, Finding, Situation, Topic, Verdict
 
 IDLE_SECONDS: Final = 30.0

@@ -9,15 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Final
 
 from kraft_operator.actions import AnnotateClaim, TellRack
-from kraft_operator.api.spec import Role
+from kraft_operator.api.spec import KRaftCluster, Role
 from kraft_operator.ledger import Entry, Formation, Ledger, StepKind, WrittenOff
 from kraft_operator.observed import Pod, Quorum, QuorumState
-from kraft_operator.plan.endpoints import ENDPOINT, voter_endpoint
 from kraft_operator.plan.situation import NOTHING, Progress, Situation, Verdict
 from storage_guard.formats import Report
 from storage_guard.formats import Verdict as Disk
+
+ENDPOINT: Final = "endpoint"
+"""The annotation on a controller's claim, below our prefix: by which endpoint its voter is known."""
+
+
+def voter_endpoint(cluster: KRaftCluster, node_id: int) -> str:
+    return f"{cluster.voter_host(node_id)}:{cluster.spec.controller_listeners[0].port}"
 
 
 def learn_identities(now: Situation) -> Verdict:

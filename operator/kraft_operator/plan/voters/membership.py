@@ -16,11 +16,11 @@ from kraft_operator.api.spec import LostDisk, Role
 from kraft_operator.ledger import Entry, Formation, Ledger, Step, StepKind, WrittenOff
 from kraft_operator.observed import Pod, QuorumState, Voter, VoterState
 from kraft_operator.plan import headroom
-from kraft_operator.plan.domains import worsened
 from kraft_operator.plan.giving_up import asked_for_fewer
-from kraft_operator.plan.loss import Loss, loss_of
 from kraft_operator.plan.operating import asked_to_replace
 from kraft_operator.plan.situation import NOTHING, Finding, Situation, Topic, Verdict
+from kraft_operator.plan.voters.domains import worsened
+from kraft_operator.plan.voters.loss import Loss, loss_of
 from storage_guard.formats import Verdict as Disk
 
 

@@ -1,0 +1,1 @@
+"""Which nodes exist: brokers that join, drain and leave, what is registered, how nodes are reached."""

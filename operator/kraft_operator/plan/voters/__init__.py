@@ -1,0 +1,1 @@
+"""Who votes: voters lost, added, removed, found again; the arithmetic that permits it."""
