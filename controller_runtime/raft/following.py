@@ -24,9 +24,6 @@ MAX_DOUBLINGS: Final = 7
 
 
 def poll_unattached(q: Quorum, role: Unattached, now: Instant) -> None:
-    if role.leader_id is not None and q.reachable(role.leader_id, ()) and role.leader_id != q.config.node_id:
-        q.become_follower(role.epoch, role.leader_id, (), now)
-        return
     if q.may_stand:
         if q.voters.is_only(q.config.key) or now >= role.election_deadline:
             become_prospective(q, now)
@@ -125,7 +122,7 @@ def _cut(q: Quorum, response: FetchResponse) -> None:
 def _start_snapshot(q: Quorum, role: Follower, response: FetchResponse) -> None:
     snapshot_id = response.snapshot_id
     assert snapshot_id is not None
-    if snapshot_id.offset <= 0 or snapshot_id.epoch < 0:
+    if snapshot_id.epoch < 0:
         q.note_once(f"leader {response.leader_id} offers an impossible snapshot {snapshot_id}: ignored")
         return
     if snapshot_id.offset <= (q.high_watermark or 0):

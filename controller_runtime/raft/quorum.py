@@ -209,8 +209,7 @@ class Quorum:
 
     def wake(self, at: Instant) -> None:
         """Something is to be done then, if nothing happens before."""
-        if self.wake_at is None or at < self.wake_at:
-            self.wake_at = at
+        self.wake_at = at if self.wake_at is None else min(self.wake_at, at)
 
     # Changing role.
 

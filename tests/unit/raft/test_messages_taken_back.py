@@ -66,6 +66,7 @@ def test_whatever_call_raises_nothing_is_half_done(story: Callable[[One], Told])
             assert q.calls.in_flight == calls, f"{point.hit}: calls that nobody will answer, or that are asked twice"
             if isinstance(event, ResponseArrived):
                 send = one.calls[event.call]
+                assert q.calls.is_busy(send.endpoint, send.lane), f"{point.hit}: {send.endpoint} is asked twice"
                 one.step(CallEnded(event.call, Failure.INVALID))
                 one.elapse(100)
                 asked_again = any(other.endpoint == send.endpoint for other in one.calls.values() if other is not send)
