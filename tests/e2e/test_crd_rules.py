@@ -65,6 +65,14 @@ WRONG: list[tuple[str, Any, str]] = [
     ("spec.controllers.nodeIdRange", {"start": 0, "end": 1}, "nodeIdRange has fewer ids than replicas"),
     ("spec.controllers.nodeIdRange", {"start": 0, "end": 10000}, "should be less than or equal to 9999"),
     ("spec.controllers.nodeIdRange", {"start": 50, "end": 150}, "a pool overlaps the controllers"),
+    ("spec.brokerPools.0.excludedNodeIds", [99], "excludedNodeIds must lie in nodeIdRange"),
+    ("spec.brokerPools.0.excludedNodeIds", [100, 100], "Duplicate value"),
+    ("spec.brokerPools.0.excludedNodeIds", ["100"], "must be of type integer"),
+    (
+        "spec.brokerPools.0",
+        {"name": "main", "replicas": 3, "nodeIdRange": {"start": 100, "end": 102}, "excludedNodeIds": [101]},
+        "nodeIdRange has fewer ids than replicas, or too many of them are excluded",
+    ),
     ("spec.controllers.failureDomains", {"policy": "Strictly"}, "Unsupported value"),
     (
         "spec.controllers",

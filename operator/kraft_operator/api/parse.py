@@ -53,6 +53,7 @@ CONTROLLER_COUNTS: Final = (1, 3, 5, 7)
 MIN_SIZE: Final = "100Mi"
 MAX_POOLS: Final = 16
 MAX_POOL_REPLICAS: Final = 1000
+MAX_EXCLUDED: Final = 100
 MAX_SERVICE_NAME: Final = 63
 _CLUSTER_NAME: Final = re.compile(r"^[a-z]([-a-z0-9]*[a-z0-9])?$")
 _POOL_NAME: Final = re.compile(r"^[a-z][a-z0-9]{0,9}$")
@@ -123,14 +124,24 @@ def check(spec: ClusterSpec) -> Iterator[tuple[str, str]]:
         yield "brokerPools", f"at most {MAX_POOLS} pools, not {len(spec.broker_pools)}"
     for group in spec.groups:
         path = _path(spec, group)
-        if len(group.node_id_range) < group.replicas:
-            yield f"{path}.nodeIdRange", f"has {len(group.node_id_range)} ids for {group.replicas} replicas"
+        yield from _check_ids(path, group)
         for other in spec.groups[spec.groups.index(group) + 1 :]:
             if group.name == other.name:
                 yield _path(spec, other), f"a second pool is named {other.name!r}"
             if group.node_id_range.overlaps(other.node_id_range):
                 yield f"{_path(spec, other)}.nodeIdRange", f"overlaps that of {group.name}"
     yield from _check_listeners(spec)
+
+
+def _check_ids(path: str, group: Group) -> Iterator[tuple[str, str]]:
+    size, excluded = len(group.node_id_range), group.excluded_node_ids
+    if len(excluded) > MAX_EXCLUDED:
+        yield f"{path}.excludedNodeIds", f"at most {MAX_EXCLUDED} ids, not {len(excluded)}"
+    if strange := sorted(each for each in excluded if each not in group.node_id_range):
+        yield f"{path}.excludedNodeIds", f"{strange[0]} is not in nodeIdRange"
+    elif size - len(excluded) < group.replicas:
+        without = f" without the {len(excluded)} that are excluded" if excluded else ""
+        yield f"{path}.nodeIdRange", f"has {size - len(excluded)} ids for {group.replicas} replicas{without}"
 
 
 def _check_listeners(spec: ClusterSpec) -> Iterator[tuple[str, str]]:
@@ -246,6 +257,7 @@ def _group(group: Reader, role: Role, name: str, ids: NodeIdRange | None, replic
         config=_properties(group, "config"),
         rack_node_label=group.child("rack").optional_text("fromNodeLabel"),
         scale_down=_scale_down(group.child("scaleDown")),
+        excluded_node_ids=frozenset(group.numbers("excludedNodeIds")),
         failure_domains=_failure_domains(group.child("failureDomains"), count) if group.has("failureDomains") else None,
     )
 

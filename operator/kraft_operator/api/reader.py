@@ -105,6 +105,15 @@ class Reader:
             raise InvalidSpec(self.at(name), "is missing")
         return int(value)
 
+    def numbers(self, name: str) -> tuple[int, ...]:
+        """A list of whole numbers, none of them twice."""
+        found = self._typed(name, list, "a list") or []
+        if any(not isinstance(each, int) or isinstance(each, bool) for each in found):
+            raise InvalidSpec(self.at(name), f"whole numbers are needed, not {found!r}")
+        if len(set(found)) < len(found):
+            raise InvalidSpec(self.at(name), f"a number stands there twice: {found!r}")
+        return tuple(found)
+
     def choice(self, name: str, kind: type[E], default: E) -> E:
         text = self.optional_text(name)
         if text is None:

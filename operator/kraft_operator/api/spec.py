@@ -6,9 +6,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import islice
 from typing import Any
 
 from kraft_operator.api import names
@@ -124,6 +125,9 @@ class NodeIdRange:
     def __len__(self) -> int:
         return self.end - self.start + 1
 
+    def __iter__(self) -> Iterator[int]:
+        return iter(range(self.start, self.end + 1))
+
     def __contains__(self, node_id: object) -> bool:
         return isinstance(node_id, int) and self.start <= node_id <= self.end
 
@@ -186,11 +190,14 @@ class Group:
     scale_down: ScaleDown = ScaleDown()
     failure_domains: FailureDomains | None = None
     """Controllers: none of these may hold a majority of the voters. None: nobody asked."""
+    excluded_node_ids: frozenset[int] = frozenset()
+    """Brokers: ids that the pool does without."""
 
     @property
     def node_ids(self) -> tuple[int, ...]:
-        """The ids that the group wants: its first ones. Scaling down takes the highest away."""
-        return tuple(range(self.node_id_range.start, self.node_id_range.start + self.replicas))
+        """The ids that the group wants: the first ones of its range that are not excluded. Scaling down takes the highest away."""
+        usable = (each for each in self.node_id_range if each not in self.excluded_node_ids)
+        return tuple(islice(usable, self.replicas))
 
 
 @dataclass(frozen=True, slots=True)

@@ -193,6 +193,9 @@ class Script:
                 return "controllers", {"replicas": 3, "nodeIdRange": {"start": 0, "end": 9}, "storage": storage}
             case "image":
                 return "image", {"repository": "kafka", "tag": value}
+            case "without":
+                count, *excluded = map(int, value.split(","))
+                return "brokerPools", [pool("b", count, 100) | {"excludedNodeIds": excluded}]
             case "drain":
                 return "brokerPools", [pool("b", int(value), 100) | {"scaleDown": {"timeout": "12s"}}]
             case "force":

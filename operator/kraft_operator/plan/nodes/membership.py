@@ -1,4 +1,4 @@
-"""Which nodes exist, and taking the highest broker of a pool away (voters come and go in `voters`).
+"""Which nodes exist, and taking brokers away that the resource does not ask for, or excludes (voters come and go in `voters`).
 
 A broker leaves in steps that each can be repeated: its replicas are moved away (`drain`), then, while it holds none, it is held (its pod shuts down
 under control), then it is unregistered, then its StatefulSet goes; its volume stays. The decision is journaled before it is held, and asked again
@@ -44,7 +44,7 @@ def _planned(now: Situation, chosen: tuple[int, ...], group: Group) -> tuple[Nod
 
 
 def choose_brokers(now: Situation) -> Verdict:
-    """Every pool's wanted brokers, and those that have to leave: the highest of a pool first, one at a time."""
+    """Every pool's wanted brokers, and those that have to leave: of a pool the highest of them first, one at a time."""
     assert now.ledger is not None
     ledger, nodes = now.ledger, list(now.nodes)
     findings: list[Finding] = []

@@ -324,11 +324,15 @@ def _leaving(now: Situation, ledger: Ledger, pool: Group, node_id: int) -> Itera
     if registered:
         gate = "it has shut down" if forced else f"{_drained(pool)}, and it has shut down"
         yield PlanStep(
-            f"unregister/{node_id}", "UnregisterBroker", f"broker {node_id}", "the resource asks for fewer brokers",
-            gate, risk=Risk.AVAILABILITY,
+            f"unregister/{node_id}", "UnregisterBroker", f"broker {node_id}", _unwanted(pool, node_id), gate,
+            risk=Risk.AVAILABILITY,
         )  # fmt: skip
     if there:
         yield delete_node(node_id, name)
+
+
+def _unwanted(pool: Group, node_id: int) -> str:
+    return "the resource excludes it" if node_id in pool.excluded_node_ids else "the resource asks for fewer brokers"
 
 
 # restarts
