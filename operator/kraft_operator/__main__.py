@@ -142,7 +142,7 @@ def run(settings: Settings) -> int:
     workers = Workers(reconciler, queue, heartbeats, abandon)
     workers.start()
     try:
-        _watch(settings, Memo(queue, heartbeats))
+        asyncio.run(_watch(settings, Memo(queue), heartbeats))
     finally:
         workers.stop(settings.lease.renew_deadline)
         keeper.release()
@@ -157,16 +157,15 @@ def abandon(why: str) -> None:
     os._exit(1)
 
 
-def _watch(settings: Settings, memo: Memo) -> None:
-    """Returns when kopf was told to stop."""
-    asyncio.run(
-        kopf.operator(
-            standalone=True,
-            clusterwide=not settings.namespaces,
-            namespaces=settings.namespaces,
-            memo=memo,
+async def _watch(settings: Settings, memo: Memo, heartbeats: Heartbeats) -> None:
+    """Returns when kopf was told to stop. The beat is older than kopf's tasks, so kopf leaves it alone."""
+    beat = asyncio.create_task(heartbeats.keep_beating("watch"))
+    try:
+        await kopf.operator(
+            standalone=True, clusterwide=not settings.namespaces, namespaces=settings.namespaces, memo=memo
         )
-    )
+    finally:
+        beat.cancel()
 
 
 def _draw() -> str:

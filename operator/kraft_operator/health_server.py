@@ -10,7 +10,8 @@ import asyncio
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from aiohttp import web
@@ -18,12 +19,13 @@ from aiohttp import web
 from kraft_operator.metrics import CONTENT_TYPE, Metrics
 
 STALE_AFTER: Final = 120.0
+BEAT_SECONDS: Final = 10.0
 _STOP_SECONDS: Final = 5.0
 """How long the thread may take to end; as a daemon it never keeps the process."""
 
 
 class Heartbeats:
-    """Parts that must show signs of life; a part is watched from its first beat on."""
+    """Parts that must show signs of life: from the first beat on, or only while they work. Events are no sign of life: there may be none."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -31,6 +33,21 @@ class Heartbeats:
 
     def beat(self, part: str) -> None:
         self._last[part] = self._clock()
+
+    @contextmanager
+    def working(self, part: str) -> Iterator[None]:
+        """A piece of work that has to end within the time of one beat; between two pieces nobody waits for a sign."""
+        self.beat(part)
+        try:
+            yield
+        finally:
+            self._last.pop(part, None)
+
+    async def keep_beating(self, part: str) -> None:
+        """As long as the loop that runs this turns."""
+        while True:
+            self.beat(part)
+            await asyncio.sleep(BEAT_SECONDS)
 
     def stale(self) -> list[str]:
         now = self._clock()

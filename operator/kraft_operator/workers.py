@@ -60,7 +60,8 @@ class Workers:
 
     def _work(self) -> None:
         while (key := self._queue.take()) is not None:
-            self._one(key)
+            with self._heartbeats.working(threading.current_thread().name):
+                self._one(key)
 
     def _one(self, key: Key) -> None:
         started = self._reconciler.clock()

@@ -12,4 +12,3 @@ from kraft_operator.keys import Key
 @kopf.on.event(names.GROUP, names.VERSION, names.PLURAL)
 def cluster_changed(namespace: str, name: str, memo: Memo, **_: object) -> None:
     memo.queue.add(Key(namespace, name))
-    memo.heartbeats.beat("watch")

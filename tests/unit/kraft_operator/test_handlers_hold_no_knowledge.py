@@ -10,7 +10,6 @@ import pytest
 
 from kraft_operator.handlers import children, clusters
 from kraft_operator.handlers.memo import Memo
-from kraft_operator.health_server import Heartbeats
 from kraft_operator.keys import Key
 from kraft_operator.metrics import Metrics
 from kraft_operator.work_queue import WorkQueue
@@ -46,7 +45,7 @@ def test_kopf_itself_knows_no_handler_that_would_write() -> None:
 
 def test_every_event_ends_in_the_queue() -> None:
     queue = WorkQueue(lambda: 0.0, lambda: 0.5, Metrics())
-    memo = Memo(queue, Heartbeats())
+    memo = Memo(queue)
     clusters.cluster_changed(namespace="n", name="a", memo=memo)
     assert queue.take() == Key("n", "a")
     children.child_changed(namespace="n", labels={"kraft.quorate.dev/cluster": "b"}, memo=memo)

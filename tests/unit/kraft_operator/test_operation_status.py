@@ -9,7 +9,6 @@ import pytest
 
 from kraft_operator.handlers import operations
 from kraft_operator.handlers.memo import Memo
-from kraft_operator.health_server import Heartbeats
 from kraft_operator.keys import Key
 from kraft_operator.metrics import Metrics
 from kraft_operator.operations.operation import FINISHED, Phase, parse_operation
@@ -52,5 +51,5 @@ def test_kstatus_reads_success_failure_and_work_from_the_conditions(phase: Phase
 
 def test_an_event_of_an_operation_wakes_its_cluster() -> None:
     queue = WorkQueue(lambda: 0.0, lambda: 0.5, Metrics())
-    operations.operation_changed(namespace="n", spec={"clusterName": "c"}, memo=Memo(queue, Heartbeats()))
+    operations.operation_changed(namespace="n", spec={"clusterName": "c"}, memo=Memo(queue))
     assert queue.take() == Key("n", "c")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import socket
 import urllib.error
@@ -11,10 +12,13 @@ from dataclasses import replace
 import pytest
 
 from kraft_operator.__main__ import _draw, settings_from
+from kraft_operator.handlers import clusters
+from kraft_operator.handlers.memo import Memo
 from kraft_operator.health_server import STALE_AFTER, HealthServer, Heartbeats
 from kraft_operator.kube import Conflict, Forbidden, Invalid, KubeError, NotFound, TooManyRequests, _refusal
 from kraft_operator.metrics import Metrics
 from kraft_operator.settings import BadSetting, Failpoints, LeaseTimes
+from kraft_operator.work_queue import WorkQueue
 
 pytestmark = pytest.mark.unit
 
@@ -93,6 +97,36 @@ def test_liveness_fails_when_a_part_stops_beating_and_readiness_follows_the_star
             assert get("/readyz")[0] == 200  # Who never ends a request keeps nobody waiting.
     finally:
         server.stop()
+
+
+def test_an_operator_whose_clusters_send_no_event_for_minutes_is_alive() -> None:
+    """It was started anew every three minutes: the watch was taken to be alive only if a KRaftCluster changed."""
+    clock = Clock()
+    heartbeats = Heartbeats(clock)
+    clusters.cluster_changed(namespace="n", name="a", memo=Memo(WorkQueue(clock, lambda: 0.5, Metrics())))
+    clock.now = 10 * STALE_AFTER
+    assert heartbeats.stale() == []
+
+
+async def test_a_loop_that_turns_beats_and_one_that_does_not_is_noticed() -> None:
+    clock = Clock()
+    heartbeats = Heartbeats(clock)
+    beating = asyncio.create_task(heartbeats.keep_beating("watch"))
+    await asyncio.sleep(0)
+    clock.now = STALE_AFTER
+    assert heartbeats.stale() == []
+    clock.now += 1
+    assert heartbeats.stale() == ["watch"]
+    beating.cancel()
+
+
+def test_a_pass_that_does_not_end_is_noticed_and_an_idle_worker_is_not() -> None:
+    clock = Clock()
+    heartbeats = Heartbeats(clock)
+    with heartbeats.working("worker-0"):
+        clock.now = STALE_AFTER + 1
+        assert heartbeats.stale() == ["worker-0"]
+    assert heartbeats.stale() == []
 
 
 def test_series_of_a_cluster_that_is_gone_are_forgotten() -> None:
