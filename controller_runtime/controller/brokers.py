@@ -190,20 +190,19 @@ def heartbeat(
     leads = request.want_shut_down and image.topics.leads_any(broker.id)
     others = heartbeats.others_caught_up(image, broker.id)
     following = next_state(current, wish, leads=leads, others_caught_up=others)
-    records = list(_transition(image, broker, current, following))
+    records = (*_transition(image, broker, current, following), *_directory_changes(image, broker, request))
     if following is BrokerState.CONTROLLED_SHUTDOWN and current is not following:
         heartbeats.begin_shutdown(broker.id, Offset(context.next_offset + len(records) - 1))
     if following is BrokerState.SHUTDOWN_NOW:
         heartbeats.forget(broker.id)  # its session is over: a new process may register at once
     else:
         heartbeats.touch(broker, now, request.current_metadata_offset)
-    records += _directory_changes(image, broker, request)
     response = BrokerHeartbeatResponse(
         is_caught_up=caught_up,
         is_fenced=following.is_fenced,
         should_shut_down=following is BrokerState.SHUTDOWN_NOW,
     )
-    return Decision(response, tuple(records), atomic=False)
+    return Decision(response, records, atomic=False)
 
 
 def _transition(

@@ -7,11 +7,15 @@ Soft means: lost with the leadership, and nothing is wrong then. A new leader gi
 from __future__ import annotations
 
 from enum import Enum
+from typing import Final
 
 from controller_runtime.identifiers import BrokerEpoch, Instant, NodeId, Offset
 from controller_runtime.metadata.cluster import BrokerRegistration
 from controller_runtime.metadata.image import MetadataImage
 from controller_runtime.values import dataclass
+
+_NOTHING: Final = Offset(-1)
+"""What a broker has replayed that did not say it yet."""
 
 
 class BrokerState(Enum):
@@ -60,7 +64,7 @@ class Heartbeats:
         made = cls(session_timeout_s)
         for broker in image.cluster.brokers.values():
             if not broker.fenced:
-                made._contacts[broker.id] = Contact(broker.epoch, now, Offset(-1))
+                made._contacts[broker.id] = Contact(broker.epoch, now, _NOTHING)
         return made
 
     def touch(self, broker: BrokerRegistration, now: Instant, metadata_offset: int) -> None:
@@ -98,13 +102,13 @@ class Heartbeats:
 
     def others_caught_up(self, image: MetadataImage, broker_id: NodeId) -> bool:
         """Whether every active broker has replayed what moved the leaderships away from this one."""
-        needed = self._shutdown_offsets.get(broker_id, -1)
+        needed = self._shutdown_offsets.get(broker_id, _NOTHING)
         active = [b.id for b in image.cluster.brokers.values() if not b.fenced and not b.in_controlled_shutdown]
         return all(needed <= self._offset(other) for other in active)
 
     def _offset(self, broker_id: NodeId) -> int:
         contact = self._contacts.get(broker_id)
-        return -1 if contact is None else contact.metadata_offset
+        return _NOTHING if contact is None else contact.metadata_offset
 
 
 def current_state(broker: BrokerRegistration) -> BrokerState:

@@ -13,7 +13,7 @@ from typing import Any, Final
 from controller_runtime.identifiers import DirectoryId, NodeId, Uuid
 from controller_runtime.metadata.config_values import integer
 from controller_runtime.metadata.configs import ALL_BROKERS, BROKER, TOPIC
-from controller_runtime.metadata.features import ELIGIBLE_LEADER_REPLICAS_VERSION, ELR, VersionedRecord, record_version
+from controller_runtime.metadata.features import ELIGIBLE_LEADER_REPLICAS_VERSION, VersionedRecord, record_version
 from controller_runtime.metadata.image import MetadataImage
 from controller_runtime.metadata.partitions import NO_LEADER, RECOVERING, Partition
 from controller_runtime.metadata.replay import NO_LEADER_CHANGE
@@ -52,7 +52,6 @@ class PartitionChange:
     unclean_shutdown: tuple[int, ...] = ()
     """Replicas whose brokers lost their unsynced tail: they may not be elected from the ELR."""
     elr: tuple[int, ...] = ()
-    last_known_elr: tuple[int, ...] = ()
 
     @classmethod
     def of(cls, partition: Partition, topic_id: Uuid, index: int, policy: Policy) -> PartitionChange:
@@ -64,7 +63,6 @@ class PartitionChange:
             isr=partition.isr,
             directories=partition.directories,
             elr=partition.elr,
-            last_known_elr=partition.last_known_elr,
         )
 
     def set_directory(self, broker_id: int, directory: DirectoryId) -> None:
@@ -79,8 +77,7 @@ class PartitionChange:
         if leader != self.partition.leader:
             changes["leader"] = leader
             if unclean:
-                self.isr, self.elr, self.last_known_elr = (leader,), (), ()
-                changes["isr"] = self.isr
+                self.isr, self.elr = (leader,), ()
                 if self.partition.leader_recovery_state != RECOVERING:
                     changes["leader_recovery_state"] = RECOVERING
             elif leader != NO_LEADER and leader not in self.isr:  # it comes from the ELR
@@ -100,12 +97,10 @@ class PartitionChange:
         if not self.policy.elr_enabled:
             return
         if len(self.isr) >= min(self.policy.min_insync_replicas, len(old.replicas)):
-            self.elr = self.last_known_elr = ()
+            self.elr = ()
             return
         candidates = sorted({*old.isr, *old.elr})
         self.elr = tuple(r for r in candidates if r not in self.isr and r not in self.unclean_shutdown)
-        known = sorted({*candidates, *old.last_known_elr})
-        self.last_known_elr = tuple(r for r in known if r not in self.isr and r not in self.elr)
 
     def _may_be_elected(self, replica: int) -> bool:
         from_elr = self.policy.elr_enabled and not self.isr and replica in self.elr
@@ -142,7 +137,7 @@ class PartitionChange:
         if self.elr != old.elr:
             changes["eligible_leader_replicas"] = self.elr
         # Without the ELR the last member stays in the ISR of a partition that nobody leads.
-        if "isr" not in changes and (self.isr or elr_enabled) and self.isr != old.isr:
+        if (self.isr or elr_enabled) and self.isr != old.isr:
             changes["isr"] = self.isr
         if elr_enabled:
             self._name_last_known_leader(changes)
@@ -159,8 +154,8 @@ class PartitionChange:
 
 
 def elr_enabled(image: MetadataImage) -> bool:
-    features = image.features
-    return features.metadata_version >= ELR and features.level(ELIGIBLE_LEADER_REPLICAS_VERSION) >= 1
+    """The feature depends on a metadata.version that can say it; neither can be lowered below the other."""
+    return image.features.level(ELIGIBLE_LEADER_REPLICAS_VERSION) >= 1
 
 
 def is_active(image: MetadataImage, broker_id: int) -> bool:
