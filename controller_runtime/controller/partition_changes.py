@@ -154,7 +154,7 @@ class PartitionChange:
 
 
 def elr_enabled(image: MetadataImage) -> bool:
-    """The feature depends on a metadata.version that can say it; neither can be lowered below the other."""
+    """Its level depends on a metadata.version whose records can say it; no feature update breaks that."""
     return image.features.level(ELIGIBLE_LEADER_REPLICAS_VERSION) >= 1
 
 
