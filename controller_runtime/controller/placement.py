@@ -47,20 +47,21 @@ def default_directory(broker: BrokerRegistration) -> DirectoryId:
     return open_[0] if len(open_) == 1 else UNASSIGNED
 
 
+@dataclass(slots=True)
 class _Ring:
     """Brokers handed out in turn."""
 
-    def __init__(self, brokers: list[int]) -> None:
-        self.brokers = sorted(brokers)
-        self._epoch = 0
-        self._index = 0
-        self._offset = 0
+    brokers: list[int]
+    _epoch: int | None = None
+    _index: int = 0
+    _offset: int = 0
 
     def start(self, below: Below) -> None:
         """Shuffle, and begin at a random broker."""
-        shuffle(self.brokers, below)
-        self._offset = below(len(self.brokers)) if self.brokers else 0
-        self._epoch = -1
+        self._epoch = None
+        if self.brokers:
+            shuffle(self.brokers, below)
+            self._offset = below(len(self.brokers))
 
     def next(self, epoch: int) -> int | None:
         """The next broker; each once per epoch, which advances the start by one."""
@@ -94,17 +95,16 @@ class _Racks:
         self._below = below
         self.racks = [
             _Rack(
-                _Ring([b.id for b in brokers if b.rack == name and not b.fenced]),
-                _Ring([b.id for b in brokers if b.rack == name and b.fenced]),
+                _Ring(sorted(b.id for b in brokers if b.rack == name and not b.fenced)),
+                _Ring(sorted(b.id for b in brokers if b.rack == name and b.fenced)),
             )
             for name in names
         ]
         self._unfenced = sum(not broker.fenced for broker in brokers)
-        self._epoch = 0
-        self._first = 0
         self._shuffle()
 
     def _shuffle(self) -> None:
+        self._epoch = 0
         for rack in self.racks:
             rack.unfenced.start(self._below)
             rack.fenced.start(self._below)
@@ -114,7 +114,6 @@ class _Racks:
         """The replicas of one partition, the leader first. The caller has checked that there are enough brokers."""
         if self._epoch == self._unfenced and self._unfenced > 1:
             self._shuffle()
-            self._epoch = 0
         leading, leader = self._leader()
         placed = [leader]
         turn = 0
