@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -178,7 +178,7 @@ def test_the_record_says(case: str) -> None:
 # What the rules are asked with.
 
 
-def world_with(level: int = 25, elr: int = 0, first: tuple[int, ...] = (0, 1, 2), **configs: str) -> World:
+def world_with(configs: Mapping[str, str], level: int = 25, elr: int = 0, first: tuple[int, ...] = (0, 1, 2)) -> World:
     """Topic `mail` with these configurations: partition 0 on the `first` brokers, partition 1 on 0, 1 and 2, all in sync, led by 0."""
     world = World(level=level)
     for broker in (0, 1, 2):
@@ -187,7 +187,7 @@ def world_with(level: int = 25, elr: int = 0, first: tuple[int, ...] = (0, 1, 2)
     if elr:
         world.append([(FeatureLevelRecord(name="eligible.leader.replicas.version", feature_level=elr), 0)])
     for name, value in configs.items():
-        config = ConfigRecord(resource_type=2, resource_name="mail", name=name.replace("_", "."), value=value)
+        config = ConfigRecord(resource_type=2, resource_name="mail", name=name, value=value)
         world.append([(config, 0)])
     for index, replicas in enumerate((first, (0, 1, 2))):
         record = PartitionRecord(
@@ -214,7 +214,7 @@ def fence(world: World, *brokers: int) -> Partition:
 @pytest.mark.parametrize(("level", "feature", "eligible"), [(25, 0, False), (25, 1, True), (23, 1, True)])
 def test_replicas_are_eligible_where_the_feature_is_on(level: int, feature: int, eligible: bool) -> None:
     """KIP-966: without it, the last one stays in the ISR."""
-    found = fence(world_with(level, feature), 0, 1, 2)
+    found = fence(world_with({}, level, feature), 0, 1, 2)
     assert (found.isr, found.elr) == (((), (2,)) if eligible else ((2,), ()))
 
 
@@ -233,23 +233,23 @@ def test_the_least_in_sync_is_what_the_topic_says_and_no_more_than_its_first_par
     least: str | None, first: tuple[int, ...], elr: tuple[int, ...]
 ) -> None:
     """KIP-966: those who left while fewer than that were in sync are eligible. What is no number counts as 1."""
-    configs = {} if least is None else {"min_insync_replicas": least}
-    found = fence(world_with(elr=1, first=first, **configs), 0, 1)
+    configs = {} if least is None else {"min.insync.replicas": least}
+    found = fence(world_with(configs, elr=1, first=first), 0, 1)
     assert (found.isr, found.elr) == ((2,), elr)
 
 
 @pytest.mark.parametrize(
     ("configs", "leader"),
     [
-        ({"unclean_leader_election_enable": "true"}, 1),
-        ({"unclean_leader_election_enable": " TRUE "}, 1),
-        ({"unclean_leader_election_enable": "false"}, -1),
+        ({"unclean.leader.election.enable": "true"}, 1),
+        ({"unclean.leader.election.enable": " TRUE "}, 1),
+        ({"unclean.leader.election.enable": "false"}, -1),
         ({}, -1),
     ],
 )
 def test_one_that_is_not_in_sync_leads_where_the_topic_allows_it(configs: dict[str, str], leader: int) -> None:
     """REP-10, REP-15."""
-    world = world_with(**configs)
+    world = world_with(configs)
     fence(world, 1, 2)
     world.heartbeat(1)
     found = fence(world, 0)
@@ -258,6 +258,6 @@ def test_one_that_is_not_in_sync_leads_where_the_topic_allows_it(configs: dict[s
 
 def test_a_replica_on_a_failed_directory_does_not_lead() -> None:
     """REP-16: not even where anybody may; its broker is there, but for its directory."""
-    world = world_with(unclean_leader_election_enable="true")
+    world = world_with({"unclean.leader.election.enable": "true"})
     world.heartbeat(1, offline_log_dirs=(directory_of(1),))
     assert fence(world, 2, 0).leader == -1
