@@ -44,7 +44,6 @@ def poll_observer(q: Quorum, role: Follower, now: Instant) -> None:
     )
     if q.try_send(now, Lane.CONTROL, role.leader_id, endpoint, request, q.config.request_timeout_ms):
         role.update_voter_at = q.after(now, q.config.fetch_timeout_ms)
-        q.wake(role.update_voter_at)
 
 
 def wants_to_join(q: Quorum) -> bool:

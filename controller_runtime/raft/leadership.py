@@ -108,7 +108,6 @@ def _begin_epoch(q: Quorum, progress: Progress, now: Instant) -> None:
     request = BeginQuorumEpochRequest(q.config.node_id, q.epoch, q.config.listeners, progress.key)
     if q.try_send(now, Lane.CONTROL, progress.key.node_id, endpoint, request, q.config.request_timeout_ms):
         progress.next_begin = q.after(now, q.config.fetch_timeout_ms / 2)
-        q.wake(progress.next_begin)
 
 
 def on_begin_request(q: Quorum, token: int, request: BeginQuorumEpochRequest, now: Instant) -> None:

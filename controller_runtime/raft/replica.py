@@ -323,7 +323,7 @@ class Replica:
                 if not following.on_fetch_response(q, asked, call.to, response, now):
                     self._back_off(call, response, now)
             case FetchSnapshotResponse():
-                if not snapshot_transfer.on_snapshot_response(q, call.to, response, now):
+                if not snapshot_transfer.on_snapshot_response(q, response, now):
                     self._back_off(call, response, now)
             case UpdateVoterResponse():
                 updating.on_update_response(q, response)
@@ -338,9 +338,8 @@ class Replica:
         """Follow a newer epoch or a leader we did not know. True if the answer has nothing more to say."""
         q = self._q
         if response.epoch > q.epoch:
-            if not hearsay.is_answer_believed(q, response.epoch, now):
-                return True
-            q.learn(response.epoch, response.leader_id, response.leader_endpoint, now)
+            if hearsay.is_answer_believed(q, response.epoch, now):
+                q.learn(response.epoch, response.leader_id, response.leader_endpoint, now)
             return True
         if response.epoch < q.epoch:
             return not isinstance(response, FetchSnapshotResponse) or response.error is RaftError.NONE

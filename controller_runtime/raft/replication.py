@@ -175,8 +175,8 @@ def _forget_observers(q: Quorum, leader: Leader, now: Instant) -> None:
 def _note_position(q: Quorum, progress: Progress, offset: Offset, now: Instant) -> None:
     if offset >= q.log.end_offset:
         progress.last_caught_up = now
-    elif offset >= progress.last_fetch_leader_end >= 0 and progress.last_fetch is not None:
-        progress.last_caught_up = max(progress.last_caught_up or progress.last_fetch, progress.last_fetch)
+    elif offset >= progress.last_fetch_leader_end:
+        progress.last_caught_up = progress.last_fetch
     progress.last_fetch = now
     progress.last_fetch_leader_end = q.log.end_offset
     progress.end_offset = offset

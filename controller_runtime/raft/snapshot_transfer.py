@@ -7,7 +7,7 @@ contact on both sides.
 
 from __future__ import annotations
 
-from controller_runtime.identifiers import Instant, NodeId, Offset, OffsetAndEpoch
+from controller_runtime.identifiers import Instant, Offset, OffsetAndEpoch
 from controller_runtime.raft.effects import LoadSnapshot, Reply, ReplySnapshot, ResetLog, WriteSnapshot
 from controller_runtime.raft.messages import FetchSnapshotRequest, FetchSnapshotResponse, RaftError
 from controller_runtime.raft.quorum import Quorum
@@ -41,12 +41,12 @@ def on_snapshot_request(q: Quorum, token: int, request: FetchSnapshotRequest, no
     q.out.append(ReplySnapshot(token, q.epoch, me, request.snapshot_id, request.position, request.max_bytes))
 
 
-def on_snapshot_response(q: Quorum, sender: NodeId | None, response: FetchSnapshotResponse, now: Instant) -> bool:
+def on_snapshot_response(q: Quorum, response: FetchSnapshotResponse, now: Instant) -> bool:
     """An error, or bytes for a question that is not open any more, ends the transfer. False: it brought nothing."""
     role = q.role
-    if not isinstance(role, Follower) or sender != role.leader_id or role.snapshot is None:
-        return False
+    assert isinstance(role, Follower), "a change of role abandons the questions of a follower"
     fetching = role.snapshot
+    assert fetching is not None, "who fetches no snapshot asks for no chunk"
     fits = response.snapshot_id == fetching.snapshot_id and response.position == fetching.position
     grows = bool(response.data) and fetching.position + len(response.data) <= response.size
     if response.error is not RaftError.NONE or not fits or not grows:

@@ -107,11 +107,3 @@ def _is_allowed(epochs: Epochs, growth: int) -> bool:
             return growth > 0
         case Epochs.ANY:
             return growth >= 0
-
-
-def diagram() -> str:
-    """The transitions as a Mermaid state diagram."""
-    lines = ["stateDiagram-v2"]
-    lines += [f"    [*] --> {role.__name__}" for role in INITIAL]
-    lines += [f"    {row.source.__name__} --> {row.target.__name__}" for row in TRANSITIONS]
-    return "\n".join(lines)

@@ -86,7 +86,6 @@ def poll_follower(q: Quorum, role: Follower, now: Instant) -> None:
     request = UpdateVoterRequest(q.epoch, q.config.voter)
     if q.try_send(now, Lane.CONTROL, role.leader_id, endpoint, request, q.config.request_timeout_ms):
         role.update_voter_at = q.after(now, q.config.fetch_timeout_ms)
-        q.wake(role.update_voter_at)
 
 
 def _wants_update(q: Quorum, role: Follower) -> bool:

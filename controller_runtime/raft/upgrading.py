@@ -44,7 +44,6 @@ def on_upgrade(q: Quorum, epoch: Epoch, level: int, now: Instant) -> None:
     assert voters is not None, "upgrade_fault saw them"
     append_control(q, (KRaftVersion(level), voters))
     sync_voters(q, leader, now)
-    leader.reported.clear()
 
 
 def _reported(q: Quorum, leader: Leader) -> VoterSet | None:

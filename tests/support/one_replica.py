@@ -40,7 +40,14 @@ from controller_runtime.raft.log_view import LogView
 from controller_runtime.raft.messages import RaftError
 from controller_runtime.raft.replica import Replica
 from controller_runtime.raft.roles import Role
-from controller_runtime.raft.voter_set import BOOTSTRAP_OFFSET, Listeners, Voter, VoterHistory, VoterSet
+from controller_runtime.raft.voter_set import (
+    BOOTSTRAP_OFFSET,
+    Listeners,
+    Voter,
+    VoterHistory,
+    VoterSet,
+    static_voters,
+)
 
 R = TypeVar("R")
 LISTENER = "CONTROLLER"
@@ -100,6 +107,8 @@ class One:
     saved: ElectionState | None = None
     jitter: float = 0.5
     can_vote: bool = True
+    static: bool = False
+    """kraft.version 0: the voters are those of `controller.quorum.voters`, by id and address."""
     bootstrap: tuple[int, ...] = ()
     slow_disk: bool = False
     config: dict[str, int] = field(default_factory=dict)
@@ -116,8 +125,9 @@ class One:
             view.append(Offset(base), Offset(end), Epoch(epoch))
             base = end
         view.flushed_offset = view.end_offset
-        history = VoterHistory()
-        history.reset(BOOTSTRAP_OFFSET, 1, VoterSet.of(voter(n) for n in self.voters))
+        history = VoterHistory(static_voters(LISTENER, ((NodeId(n), endpoint(n)) for n in self.voters if self.static)))
+        if not self.static:
+            history.reset(BOOTSTRAP_OFFSET, 1, VoterSet.of(voter(n) for n in self.voters))
         config = RaftConfig(
             NodeId(1), directory(1), listeners=listeners(1), can_vote=self.can_vote,
             bootstrap=tuple(endpoint(n) for n in self.bootstrap), **self.config,  # type: ignore[arg-type]

@@ -12,7 +12,7 @@ from controller_runtime.raft import messages as m
 from controller_runtime.raft.election_state import ElectionState
 from controller_runtime.raft.events import Failure, Resign, Tick
 from controller_runtime.raft.messages import RaftError
-from controller_runtime.raft.roles import Candidate, Follower, Leader, Prospective, Resigned, Unattached
+from controller_runtime.raft.roles import Ballot, Candidate, Follower, Leader, Prospective, Resigned, Unattached
 from support.one_replica import One, at, directory, key, vote
 
 pytestmark = pytest.mark.unit
@@ -127,6 +127,10 @@ def test_repeated_answers_change_nothing_and_a_grant_stays_a_grant() -> None:
     assert (one.role.ballot.granted, one.role.ballot.rejected) == ({1, 2}, set())
     one.grant(3)
     assert isinstance(one.role, Leader)
+    ballot = Ballot(unreachable={NodeId(2)})
+    for granted in (False, False, True, False, True):
+        ballot.record(NodeId(2), granted=granted)
+    assert ballot == Ballot(granted={NodeId(2)}), "who refuses may think better of it, and who answers is reached"
 
 
 def test_only_members_of_the_voter_set_count() -> None:
