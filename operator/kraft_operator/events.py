@@ -49,6 +49,15 @@ EXPECTED: Final = frozenset(
     | {"DrainingBroker", "Soaking", "Finalizing", "WaitingForRollout", "VersionsUnknown"}
 )
 """Reasons of what the operator is doing by itself: a condition, no warning."""
+COUNTED: Final = frozenset(
+    {"QuorumAvailable", "QuorumRedundant", "MembershipSynced", "VersionFinalized", "RegistrationsClean"}
+)
+"""Conditions of which each reason is one Event with a count, whatever numbers the message has at the moment."""
+COUNTED_TEXT: Final = {
+    "VoterDown": "a voter is not live, and no further voter may be lost: kubectl kraft status names it",
+    "VoterMissing": "all voters are needed for a majority: no voter may be lost before another one is added",
+}
+"""Texts of Events that are counted for different culprits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +66,8 @@ class Note:
     reason: str
     action: str
     text: str
+    about: str = ""
+    """What makes it the same Event again, which is only counted; the text when empty."""
 
 
 def notes(
@@ -165,19 +176,25 @@ def _acted(done: Sequence[Action]) -> list[Note]:
 
 
 def _warnings(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Note]:
+    """One for each condition that turned bad, or is bad for another reason; of those that name their culprit also for another culprit."""
     before = {each.get("type"): each for each in old.get("conditions") or ()}
-    found = []
+    found: dict[tuple[str, str], Note] = {}
     for each in new.get("conditions") or ():
-        was = before.get(each["type"], {})
-        if each["type"] not in WARNED or each["status"] != "False" or each["reason"] in EXPECTED:
+        if not _is_warning(each):
             continue
-        if (was.get("status"), was.get("reason"), was.get("message")) != (
-            each["status"],
-            each["reason"],
-            each["message"],
-        ):
-            found.append(Note("Warning", each["reason"], "Reconcile", each["message"]))
-    return found
+        was = before.get(each["type"], {})
+        parts = ("status", "reason") if each["type"] in COUNTED else ("status", "reason", "message")
+        if any(was.get(part) != each[part] for part in parts):
+            text = COUNTED_TEXT.get(each["reason"], each["message"])
+            about = each["reason"] if each["type"] in COUNTED else ""
+            found[each["reason"], text] = Note("Warning", each["reason"], "Reconcile", text, about)
+    return list(found.values())
+
+
+def _is_warning(condition: Mapping[str, Any]) -> bool:
+    if condition["type"] == "ManualInterventionRequired":
+        return bool(condition["status"] == "True")
+    return condition["type"] in WARNED and condition["status"] == "False" and condition["reason"] not in EXPECTED
 
 
 class Recorder:
@@ -187,7 +204,7 @@ class Recorder:
     def post(self, resource: Mapping[str, Any], note: Note) -> None:
         meta = resource["metadata"]
         text = note.text if len(note.text) <= MAX_NOTE else note.text[: MAX_NOTE - 1] + "…"
-        digest = sha256(f"{meta['uid']}|{note.reason}|{text}".encode()).hexdigest()[:16]
+        digest = sha256(f"{meta['uid']}|{note.reason}|{note.about or text}".encode()).hexdigest()[:16]
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
         regarding = {"apiVersion": resource["apiVersion"], "kind": resource["kind"]} | {
             key: meta[key] for key in ("name", "namespace", "uid", "resourceVersion") if key in meta

@@ -23,6 +23,7 @@ from kraft_operator.execute import Account, Execution, FenceLost, Holder, Stale
 from kraft_operator.judgement import Round, round_of
 from kraft_operator.keys import Key
 from kraft_operator.kube import CLUSTER, OPERATION, VOLUME, Forbidden, Gateway, KubeError, NotFound, Object
+from kraft_operator.last_words import redacted
 from kraft_operator.lease import LeaseLost, LeaseRunsOut
 from kraft_operator.ledger import CorruptLedger
 from kraft_operator.manifests.context import Images
@@ -36,6 +37,7 @@ from kraft_operator.plan.situation import Decision, Draw, Fence, Finding, Situat
 from kraft_operator.plan.steps import Approved, from_status
 from kraft_operator.quorum import AdminFailed, QuorumProbe
 from kraft_operator.settings import Settings
+from kraft_operator.steadiness import Steadiness
 
 BUSY_SECONDS: Final = 1.0
 """How soon to look again while something is on its way that sends no event (an election, a registration)."""
@@ -64,6 +66,7 @@ class Memory:
     """When the quorum was looked at, and what of it is compared with later looks."""
     reclaimed: dict[str, tuple[float, bool]] = field(default_factory=dict)
     """Volume to when its reclaim policy was read, and whether that was Delete."""
+    steady: Steadiness = field(default_factory=Steadiness)
     touched: dict[str, float] = field(default_factory=dict)
     """Pod UID to when we last wrote something on it that its gate waits for."""
 
@@ -154,7 +157,7 @@ class Reconciler:
             return
         self.holder.require(self.settings.call_timeout)
         planned = replace(decision, ledger=sight.ledger)
-        new = status.status(cluster, sight.observed, planned, old, _now())
+        new = self._status(resource, cluster, sight, planned)
         self._write_status(resource, new)
         for note in events.notes(old, new, sight.ledger, sight.ledger, ()):
             self.recorder.post(resource, note)
@@ -172,13 +175,20 @@ class Reconciler:
         findings = decision.findings + tuple(_refusal(action, why) for action, why in execution.refused)
         decision = replace(decision, findings=findings)
         old: Mapping[str, Any] = resource.get("status") or {}
-        new = status.status(cluster, sight.observed, decision, old, _now())
+        new = self._status(resource, cluster, sight, decision)
         self._write_status(resource, new)
         learned = decision.ledger if execution.ledger_written else sight.ledger
         for note in events.notes(old, new, sight.ledger, learned, execution.done):
             self.recorder.post(resource, note)
         self._tell(resource["metadata"]["namespace"], decision.tellings)
         self._clear_away(resource["metadata"]["namespace"], sight.observed.operations)
+
+    def _status(self, resource: Object, cluster: KRaftCluster, sight: Sight, decision: Decision) -> status.Status:
+        """What the decision amounts to, without what passes by itself within seconds."""
+        old, now = resource.get("status") or {}, self.clock()
+        steady = self._memory(Key(cluster.namespace, cluster.name), cluster).steady
+        decision = replace(decision, findings=steady.patient(decision.findings, old, now))
+        return steady.held(status.status(cluster, sight.observed, decision, old, _now()), old, now)
 
     def _refuse(self, resource: Object, reason: str, problem: str) -> float:
         old = resource.get("status") or {}
@@ -339,7 +349,7 @@ def hindrance(error: Exception) -> tuple[str, str] | None:
             return None
         case _:
             remedy = "report it with the operator's log and this resource; the running cluster is left as it is"
-            return "OperatorFault", f"{remedy}: {type(error).__name__}: {error}"
+            return "OperatorFault", f"{remedy}: {type(error).__name__}: {redacted(str(error))}"
 
 
 def _refusal(action: Action, why: str) -> Finding:

@@ -2,7 +2,7 @@
 
 A broker is a ghost when nothing of it is left here (no place in the resource, no StatefulSet, no pod, no unretired entry in the ledger) and it is fenced;
 one that serves is somebody's and is left alone. It has to be one for as long as evidence of a loss has to stand, and to hold no replica.
-Controllers that left cannot be unregistered by Apache Kafka 4.3; they are harmless until a metadata.version is wanted that they did not support.
+Controllers that left cannot be unregistered by Apache Kafka 4.3; they are harmless until a metadata.version is wanted that {'they' if stood[1:] else 'it'} did not support.
 """
 
 from __future__ import annotations
@@ -68,17 +68,12 @@ def _controllers(now: Situation, ledger: Ledger) -> Verdict:
     own |= {each.node_id for each in quorum.voters} | {pod.node_id for pod in now.observed.pods}
     strangers = sorted(listed - own)
     debounce = now.cluster.spec.recovery.debounce_seconds
-    findings = tuple(
-        Finding(
-            Topic.REGISTRATIONS,
-            "GhostController",
-            f"controller {each} is registered and no node of this cluster any more; Apache Kafka 4.3 has no request to unregister a "
-            "controller. It blocks a metadata.version that it did not support, and nothing else",
-            f"controller {each}",
-        )
-        for each in strangers
-        if now.waited.get(f"{_CONTROLLER}{each}", -1.0) >= debounce
+    stood = [each for each in strangers if now.waited.get(f"{_CONTROLLER}{each}", -1.0) >= debounce]
+    message = (
+        f"nothing to do: {'controllers' if stood[1:] else 'controller'} {', '.join(map(str, stood))} {'left and stay' if stood[1:] else 'left and stays'} registered, because Apache Kafka 4.3 has "
+        f"no request to unregister a controller. That only blocks a metadata.version that {'they' if stood[1:] else 'it'} did not support"
     )
+    findings = tuple(Finding(Topic.REGISTRATIONS, "GhostController", message, f"controller {each}") for each in stood)
     return Verdict(findings=findings, suspects=frozenset(f"{_CONTROLLER}{each}" for each in strangers))
 
 

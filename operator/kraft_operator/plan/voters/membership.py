@@ -8,7 +8,7 @@ removal counts when the voter set without the voter is itself committed (`Quorum
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from kraft_operator.actions import AddVoter, DiscardClaim, RemoveVoter, RestartPod
@@ -154,13 +154,24 @@ def _asked_for(now: Situation, ledger: Ledger) -> dict[Entry, Loss]:
 
 def _too_many(now: Situation, losses: Mapping[Entry, Loss], size: int) -> Verdict:
     """No majority has its disk any more: nothing may be removed, and nothing is formatted."""
-    text = "; ".join(f"controller {entry.node_id}: {loss.text}" for entry, loss in losses.items())
+    who = _names(entry.node_id for entry in losses)
     message = (
-        f"{len(losses)} of {size} controllers lost their disks, so no majority is left to change the voters ({text}). Put the "
-        "volumes back; nothing is formatted until then. If they are gone for good, look at what is left of the log: "
-        f"kubectl kraft recover {now.cluster.name} -n {now.cluster.namespace}"
+        f"put the volumes of controllers {who} back, or, if they are gone for good: kubectl kraft recover {now.cluster.name} -n "
+        f"{now.cluster.namespace}. {len(losses)} of {size} controllers lost their disks, so no majority can change the voters; nothing is formatted"
     )
-    return Verdict(findings=(Finding(Topic.MANUAL, "QuorumLost", message, stalled=True),))
+    lost = [
+        Finding(Topic.STORAGE, "DiskLost", f"controller {entry.node_id}: {loss.text}", f"node {entry.node_id}")
+        for entry, loss in losses.items()
+    ]
+    return Verdict(
+        findings=(Finding(Topic.MANUAL, "QuorumLost", message, "quorum", stalled=True), *lost),
+        replacing=frozenset(entry.node_id for entry in losses),
+    )
+
+
+def _names(node_ids: Iterable[int]) -> str:
+    *first, last = map(str, sorted(node_ids))
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def _with_loss(now: Situation, so_far: Verdict, entry: Entry, loss: Loss) -> Verdict:
