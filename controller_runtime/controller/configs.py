@@ -23,7 +23,6 @@ from controller_runtime.metadata.config_values import ConfigSpec, ConfigType, In
 from controller_runtime.metadata.configs import ALL_BROKERS, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, TOPIC
 from controller_runtime.metadata.features import VersionedRecord
 from controller_runtime.metadata.group_configs import (
-    GROUP_CONFIGS,
     InvalidSubscription,
     check_group,
     check_subscription,
@@ -64,10 +63,9 @@ def alter_configs(
     responses: list[AlterConfigsResourceResponse] = []
     records: list[VersionedRecord] = []
     for resource in request.resources:
-        key = (resource.resource_type, resource.resource_name)
-        if key not in count:
+        times = count.pop((resource.resource_type, resource.resource_name), 0)
+        if times == 0:
             continue  # named twice, and answered
-        times = count.pop(key) if count[key] > 1 else 1
         try:
             if times > 1:
                 raise Refused(ErrorCode.INVALID_REQUEST, "Duplicate resource.")
@@ -111,7 +109,7 @@ def _altered(
         if after != before or kind == BROKER:
             record = ConfigRecord(resource_type=kind, resource_name=name, name=config.name, value=after)
             records.append((record, 0))
-            if config.name == MIN_INSYNC_REPLICAS and elr_enabled(image) and (kind == TOPIC or name == ALL_BROKERS):
+            if config.name == MIN_INSYNC_REPLICAS and elr_enabled(image):  # of a topic or of all brokers
                 records.append((ClearElrRecord(topic_name=name if kind == TOPIC else ""), 0))
         if after is None:
             values.pop(config.name, None)
@@ -128,7 +126,7 @@ def new_value(config: AlterableConfig, before: str | None, spec: ConfigSpec | No
         raise Refused(
             ErrorCode.INVALID_CONFIG, f"The configuration's name is longer than {MAX_NAME_LENGTH} characters."
         )
-    if config.config_operation == DELETE or (config.config_operation == SET and config.value is None):
+    if config.config_operation == DELETE:
         return None
     if config.config_operation not in (SET, APPEND, SUBTRACT):
         raise Refused(ErrorCode.INVALID_REQUEST, f"Unknown operations type {config.config_operation}")
@@ -165,25 +163,23 @@ def _specs(kind: int) -> Mapping[str, ConfigSpec]:
             return TOPIC_CONFIGS
         case 4:
             return specs()
-        case 32:
-            return GROUP_CONFIGS
         case _:
             return _NO_SPECS
 
 
 def check_loggers(resource: AlterConfigsResource, node_id: int) -> None:
     """There are no loggers whose levels could be changed."""
-    check_is_this_node(resource.resource_name, node_id)
+    check_is_this_node(resource.resource_name, node_id, "Unexpected node id. Expected")
     for config in resource.configs:
         raise Refused(ErrorCode.INVALID_CONFIG, f"Logger {shown(config.name)} does not exist!")
 
 
-def check_is_this_node(name: str, node_id: int) -> None:
+def check_is_this_node(name: str, node_id: int, unexpected: str) -> None:
     number = node_id_of(name)
     if number is None:
         raise Refused(ErrorCode.INVALID_REQUEST, f"Node id must be an integer, but it is: {shown(name)}")
     if number != node_id:
-        raise Refused(ErrorCode.INVALID_REQUEST, f"Unexpected broker id, expected {node_id}, but received {name}")
+        raise Refused(ErrorCode.INVALID_REQUEST, f"{unexpected} {node_id}, but received {name}")
 
 
 def _check_asked_directly(name: str, config: str, before: str | None, after: str | None, own: OwnConfigs) -> None:

@@ -5,11 +5,11 @@ A node resource lists what is set dynamically or in this node's configuration fi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from controller_runtime.controller.errors import Refused
 from controller_runtime.controller.topic_names import fault_of
-from controller_runtime.identifiers import NodeId
+from controller_runtime.metadata.broker_configs import OwnConfigs, base_name, specs
 from controller_runtime.metadata.configs import ALL_BROKERS, BROKER, CLIENT_METRICS, GROUP, TOPIC
 from controller_runtime.metadata.group_configs import CLIENT_CONFIGS, GROUP_CONFIGS
 from controller_runtime.metadata.image import MetadataImage
@@ -27,15 +27,13 @@ from controller_runtime.protocol.messages.describe_configs_response import (
 )
 
 
-def describe_configs(
-    image: MetadataImage, request: DescribeConfigsRequest, node_id: NodeId, node_configs: Mapping[str, str]
-) -> DescribeConfigsResponse:
+def describe_configs(image: MetadataImage, request: DescribeConfigsRequest, own: OwnConfigs) -> DescribeConfigsResponse:
     results = []
     for resource in request.resources:
         code, message = ErrorCode.NONE, ""
         found: tuple[DescribeConfigsResourceResult, ...] = ()
         try:
-            found = tuple(_described(image, resource, node_id, node_configs, synonyms=request.include_synonyms))
+            found = tuple(_described(image, resource, own, synonyms=request.include_synonyms))
         except Refused as error:
             code, message = error.code, error.message or ""
         results.append(
@@ -53,17 +51,16 @@ def describe_configs(
 def _described(
     image: MetadataImage,
     resource: DescribeConfigsResource,
-    node_id: NodeId,
-    node_configs: Mapping[str, str],
+    own: OwnConfigs,
     *,
     synonyms: bool,
 ) -> Iterator[DescribeConfigsResourceResult]:
     if resource.resource_type == TOPIC:
-        found = _topic(image, resource.resource_name, node_id, node_configs, synonyms=synonyms)
+        found = _topic(image, resource.resource_name, own, synonyms=synonyms)
     elif resource.resource_type == BROKER:
-        found = _node(image, resource.resource_name, node_id, node_configs)
+        found = _node(image, resource.resource_name, own)
     elif resource.resource_type == GROUP:
-        found = _group(image, resource.resource_name, node_id, node_configs, synonyms=synonyms)
+        found = _group(image, resource.resource_name, own, synonyms=synonyms)
     elif resource.resource_type == CLIENT_METRICS:
         found = _subscription(image, resource.resource_name, synonyms=synonyms)
     else:
@@ -74,28 +71,28 @@ def _described(
 
 
 def _topic(
-    image: MetadataImage, name: str, node_id: NodeId, node_configs: Mapping[str, str], *, synonyms: bool
+    image: MetadataImage, name: str, own: OwnConfigs, *, synonyms: bool
 ) -> Iterator[DescribeConfigsResourceResult]:
     fault = fault_of(name)
     if fault is not None:
         raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, fault)
     if name not in image.topics.ids:
         raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "")
-    own = image.configs.of(TOPIC, name)
-    for found in effective_configs(image.configs, own, node_id, node_configs):
+    values = image.configs.of(TOPIC, name)
+    for found in effective_configs(image.configs, values, own.node_id, own.file):
         yield _shown(found, synonyms=synonyms)
 
 
 def _group(
-    image: MetadataImage, name: str, node_id: NodeId, node_configs: Mapping[str, str], *, synonyms: bool
+    image: MetadataImage, name: str, own: OwnConfigs, *, synonyms: bool
 ) -> Iterator[DescribeConfigsResourceResult]:
     """A group need not exist to have configurations."""
     if not name:
         raise Refused(ErrorCode.INVALID_REQUEST, "Group name must not be empty")
-    own = image.configs.of(GROUP, name)
+    values = image.configs.of(GROUP, name)
     for config in GROUP_CONFIGS.values():
-        found = [Synonym(config.name, own[config.name], ConfigSource.GROUP)] if config.name in own else []
-        found += of_node(config, image.configs, node_id, node_configs)
+        found = [Synonym(config.name, values[config.name], ConfigSource.GROUP)] if config.name in values else []
+        found += of_node(config, image.configs, own.node_id, own.file)
         found.append(Synonym((*config.broker_names, config.name)[0], config.default, ConfigSource.DEFAULT))
         yield _shown(EffectiveConfig(config, found[0].value, found[0].source, tuple(found)), synonyms=synonyms)
 
@@ -125,23 +122,23 @@ def _shown(found: EffectiveConfig, *, synonyms: bool) -> DescribeConfigsResource
     )
 
 
-def _node(
-    image: MetadataImage, name: str, node_id: NodeId, node_configs: Mapping[str, str]
-) -> Iterator[DescribeConfigsResourceResult]:
-    if name not in (ALL_BROKERS, str(node_id)):
-        why = f"Unexpected broker id, expected {node_id} or empty string, but received {name}"
+def _node(image: MetadataImage, name: str, own: OwnConfigs) -> Iterator[DescribeConfigsResourceResult]:
+    """As Kafka, it shows no value of a name that it does not know: nobody can say whether that is a secret."""
+    if name not in (ALL_BROKERS, str(own.node_id)):
+        why = f"Unexpected broker id, expected {own.node_id} or empty string, but received {name}"
         raise Refused(ErrorCode.INVALID_REQUEST, why)
     layers = [(image.configs.of(BROKER, ALL_BROKERS), ConfigSource.DYNAMIC_DEFAULT_BROKER)]
     if name != ALL_BROKERS:
         layers.insert(0, (image.configs.of(BROKER, name), ConfigSource.DYNAMIC_BROKER))
-        layers.append((node_configs, ConfigSource.STATIC_BROKER))
+        layers.append((own.file, ConfigSource.STATIC_BROKER))
     for key in sorted({key for values, _ in layers for key in values}):
         value, source = next((values[key], source) for values, source in layers if key in values)
-        secret = any(word in key for word in ("password", "secret", "jaas"))
+        known = base_name(key) in specs() or own.rules.is_known(key)
+        secret = not known or any(word in key for word in ("password", "secret", "jaas"))
         yield DescribeConfigsResourceResult(
             name=key,
             value=None if secret else value,
-            read_only=source is ConfigSource.STATIC_BROKER,
+            read_only=base_name(key) not in specs(),
             config_source=source,
             is_sensitive=secret,
             documentation=None,

@@ -2,7 +2,8 @@
 
 A level is granted when this controller knows it, every registered broker and controller supports it, what it depends on is there, and,
 for metadata.version going down, no level in between changed a record. kraft.version is raft's: the decision names the level, consensus says
-beforehand whether it can, and a NoOp record after its own gives the reply an offset to wait for.
+beforehand whether it can, and a NoOp record after its own gives the reply an offset to wait for. Eligible leader replicas come with
+min.insync.replicas as a matter of the whole cluster: the value of all brokers is recorded, those of single ones go (KIP-966).
 """
 
 from __future__ import annotations
@@ -10,12 +11,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from controller_runtime.controller.configs import MIN_INSYNC_REPLICAS
 from controller_runtime.controller.decision import Decision, RequestContext
 from controller_runtime.controller.errors import Refused
 from controller_runtime.identifiers import NodeId
 from controller_runtime.metadata.cluster import VersionRange
+from controller_runtime.metadata.configs import ALL_BROKERS, BROKER
 from controller_runtime.metadata.features import (
     CONTROLLER_REGISTRATION,
+    ELIGIBLE_LEADER_REPLICAS_VERSION,
     FEATURES,
     KRAFT_VERSION,
     LATEST_PRODUCTION_LEVEL,
@@ -27,7 +31,9 @@ from controller_runtime.metadata.features import (
     check_dependencies,
 )
 from controller_runtime.metadata.image import MetadataImage
+from controller_runtime.metadata.sharded import ShardedMap
 from controller_runtime.protocol.errors import ErrorCode
+from controller_runtime.protocol.messages.config_record import ConfigRecord
 from controller_runtime.protocol.messages.feature_level_record import FeatureLevelRecord
 from controller_runtime.protocol.messages.no_op_record import NoOpRecord
 from controller_runtime.protocol.messages.update_features_request import FeatureUpdateKey, UpdateFeaturesRequest
@@ -46,8 +52,13 @@ SUPPORTED: Final[Mapping[str, VersionRange]] = {
 
 
 def update_features(
-    image: MetadataImage, request: UpdateFeaturesRequest, context: RequestContext, node_id: NodeId
+    image: MetadataImage,
+    request: UpdateFeaturesRequest,
+    context: RequestContext,
+    node_id: NodeId,
+    min_insync_replicas: str,
 ) -> Decision:
+    """`min_insync_replicas`: what this node's file says, else the default."""
     api_version, kraft_version = context.api_version, context.kraft_version
     raised: int | None = None
     proposed = {**image.features.levels}
@@ -65,6 +76,8 @@ def update_features(
         if image.features.level(update.feature) == update.max_version_level:
             continue  # asked for what is there
         proposed[update.feature] = update.max_version_level
+        if update.feature == ELIGIBLE_LEADER_REPLICAS_VERSION and update.max_version_level > 0:
+            records += _one_least_for_all(image, min_insync_replicas)
         records.append((FeatureLevelRecord(name=update.feature, feature_level=update.max_version_level), 0))
     try:
         check_dependencies(proposed)
@@ -80,15 +93,21 @@ def update_features(
     response = UpdateFeaturesResponse(error_message=None, results=results)
     if request.validate_only:
         return Decision(response)
-    records.sort(key=_metadata_version_first)
     if raised is not None:
         records.append((NoOpRecord(), 0))
     return Decision(response, tuple(records), kraft_version=raised)
 
 
-def _metadata_version_first(versioned: VersionedRecord) -> bool:
-    record = versioned[0]
-    return not (isinstance(record, FeatureLevelRecord) and record.name == METADATA_VERSION)
+def _one_least_for_all(image: MetadataImage, otherwise: str) -> Iterator[VersionedRecord]:
+    if MIN_INSYNC_REPLICAS not in image.configs.of(BROKER, ALL_BROKERS):
+        yield _least(ALL_BROKERS, otherwise)
+    nodes = image.configs.by_type.get(BROKER, ShardedMap())
+    for name in sorted(name for name, values in nodes.items() if name != ALL_BROKERS and MIN_INSYNC_REPLICAS in values):
+        yield _least(name, None)
+
+
+def _least(broker: str, value: str | None) -> VersionedRecord:
+    return ConfigRecord(resource_type=BROKER, resource_name=broker, name=MIN_INSYNC_REPLICAS, value=value), 0
 
 
 def _upgrade_type(update: FeatureUpdateKey, api_version: int) -> int:
@@ -108,7 +127,7 @@ def _check(
         or _unsupported(image, name, level, node_id)
         or _fault_of_direction(current, level, upgrade_type)
     )
-    if fault is None and name == METADATA_VERSION and level < current:
+    if fault is None and name == METADATA_VERSION:
         _check_metadata_downgrade(current, level, upgrade_type)
     if fault is None and name == KRAFT_VERSION and level < current:
         fault = "Can't downgrade the version of this feature."
@@ -141,15 +160,13 @@ def _unsupported(image: MetadataImage, name: str, level: int, node_id: NodeId) -
         if level == 0:
             return f"Feature {name} not found."
         return f"Local controller {node_id} does not support this feature."
-    if level not in SUPPORTED[name] and not (level == 0 and name != METADATA_VERSION):
+    if level not in SUPPORTED[name]:
         return f"Local controller {node_id} only supports versions {SUPPORTED[name]}"
     for who, supported in _nodes(image):
-        levels = supported.get(name, VersionRange(0, 0))
-        if level != 0 and level not in levels:
+        levels = supported.get(name)
+        if level != 0 and (levels is None or level not in levels):
             return (
-                f"{who} only supports versions {levels}"
-                if name in supported
-                else f"{who} does not support this feature."
+                f"{who} does not support this feature." if levels is None else f"{who} only supports versions {levels}"
             )
     return None
 

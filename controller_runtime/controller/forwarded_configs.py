@@ -42,7 +42,7 @@ class Judged:
     def rest(self) -> IncrementalAlterConfigsRequest | None:
         """What the controller has to be asked; nothing when all is answered."""
         resources = tuple(one for place, one in enumerate(self.request.resources) if place not in self.answered)
-        if self.answered and not resources:
+        if not resources:
             return None
         return IncrementalAlterConfigsRequest(resources=resources, validate_only=self.request.validate_only)
 
@@ -88,7 +88,7 @@ def _check(image: MetadataImage, resource: AlterConfigsResource, own: OwnConfigs
             check_loggers(resource, own.node_id)
         case kind if kind == BROKER:
             if resource.resource_name != ALL_BROKERS:
-                check_is_this_node(resource.resource_name, own.node_id)
+                check_is_this_node(resource.resource_name, own.node_id, "Unexpected broker id, expected")
             _check_broker(image, resource, own)
         case kind if kind not in (TOPIC, CLIENT_METRICS, GROUP):
             raise Refused(ErrorCode.INVALID_REQUEST, f"Unknown resource type {kind}")
@@ -117,9 +117,9 @@ def _check_operation(config: AlterableConfig, own: OwnConfigs) -> None:
     verb = _VERBS.get(config.config_operation)
     if verb is None:
         return
-    spec = specs().get(config.name)
-    if spec is None and not own.rules.is_known(config.name):
+    if not own.rules.is_known(config.name):
         raise Refused(ErrorCode.INVALID_CONFIG, f"Unknown config name: {shown(config.name)}")
+    spec = specs().get(config.name)
     if spec is None or spec.type is not ConfigType.LIST:
         why = f"Config value {verb} is not allowed for config key: {shown(config.name)}"
         raise Refused(ErrorCode.INVALID_CONFIG, why)

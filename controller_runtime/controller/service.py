@@ -133,8 +133,7 @@ class ControllerService:
             no_op_due=Instant(now + self._config.no_op_interval_s),
             fencing_due=self._next_fencing(now),
         )
-        least = self._config.node_configs.get(MIN_INSYNC_REPLICAS, DEFAULT_MIN_INSYNC_REPLICAS)
-        return activation_records(image, self._config.bootstrap_records, least)
+        return activation_records(image, self._config.bootstrap_records, self._min_insync_replicas())
 
     def deactivate(self) -> None:
         """Leadership is lost: forget soft state."""
@@ -173,7 +172,7 @@ class ControllerService:
         if isinstance(request, DescribeClusterRequest):
             return Decision(describe_cluster(image, request, context, config.cluster_id))
         if isinstance(request, DescribeConfigsRequest):
-            return Decision(describe_configs(image, request, config.node_id, config.node_configs))
+            return Decision(describe_configs(image, request, self._own_configs()))
         leadership = self._leadership
         assert leadership is not None, f"{type(request).__name__} asked of a controller that is not active"
         heartbeats = leadership.heartbeats
@@ -197,11 +196,14 @@ class ControllerService:
             case AssignReplicasToDirsRequest():
                 return assign_replicas(image, request)
             case UpdateFeaturesRequest():
-                return update_features(image, request, context, config.node_id)
+                return update_features(image, request, context, config.node_id, self._min_insync_replicas())
             case ListPartitionReassignmentsRequest():
                 return Decision(list_reassignments(image, request))
             case _:
                 raise AssertionError(f"{type(request).__name__} is not served by the controller")
+
+    def _min_insync_replicas(self) -> str:
+        return self._config.node_configs.get(MIN_INSYNC_REPLICAS, DEFAULT_MIN_INSYNC_REPLICAS)
 
     def _own_configs(self) -> OwnConfigs:
         return OwnConfigs(self._config.node_id, self._config.node_configs, self._config.rules)

@@ -303,7 +303,7 @@ class BrokerService:
             case DescribeClusterRequest() as request:
                 return describe_cluster(self._view(event), request)
             case DescribeConfigsRequest() as request:
-                return describe_configs(self._image, request, self.config.identity.node_id, self.config.node_configs)
+                return describe_configs(self._image, request, self._own)
             case DescribeTopicPartitionsRequest() as request:
                 return describe_topic_partitions(self._view(event), request)
             case OffsetForLeaderEpochRequest() as request:

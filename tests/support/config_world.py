@@ -7,7 +7,7 @@ from typing import Any, Final
 from controller_runtime.controller.decision import RequestContext
 from controller_runtime.controller.describe_configs import describe_configs
 from controller_runtime.controller.forwarded_configs import judge
-from controller_runtime.identifiers import NodeId, Offset, WallClock
+from controller_runtime.identifiers import Offset, WallClock
 from controller_runtime.metadata.broker_configs import OwnConfigs
 from controller_runtime.protocol.codec import decode, encode
 from controller_runtime.protocol.errors import ErrorCode
@@ -38,7 +38,7 @@ class ConfigWorld:
     def _answer(self, question: Question) -> Message:
         body, image = question.body, self.world.image
         if isinstance(body, DescribeConfigsRequest):
-            return describe_configs(image, body, NodeId(NODE_ID), self.file)
+            return describe_configs(image, body, OwnConfigs(NODE_ID, self.file, RULES))
         assert isinstance(body, IncrementalAlterConfigsRequest)
         if question.listener == "c":
             return self._decide(body, question.version, forwarded=False)

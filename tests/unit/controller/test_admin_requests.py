@@ -55,6 +55,7 @@ from controller_runtime.protocol.messages.register_controller_record import (
 )
 from controller_runtime.protocol.messages.update_features_request import FeatureUpdateKey, UpdateFeaturesRequest
 from controller_runtime.protocol.messages.update_features_response import UpdateFeaturesResponse
+from controller_runtime.server.settings import RULES
 from support.controller_world import ALL_FEATURES, CLUSTER_ID, World, uuid
 
 pytestmark = pytest.mark.unit
@@ -315,7 +316,7 @@ def describe(world: World, kind: int, name: str, *keys: str) -> tuple[int, dict[
 
 
 def test_configs_are_described() -> None:
-    world, _ = world_with_topic(node_configs={"ssl.key.password": "hidden", "num.partitions": "3"})
+    world, _ = world_with_topic(node_configs={"ssl.key.password": "hidden", "num.partitions": "3"}, rules=RULES)
     change = AlterConfigsResource(
         resource_type=2, resource_name="stock", configs=(AlterableConfig(name="retention.ms", value="5"),)
     )

@@ -15,6 +15,7 @@ from controller_runtime.metadata.features import VersionedRecord, bootstrap_reco
 from controller_runtime.metadata.image import MetadataImage
 from controller_runtime.metadata.replay import replay
 from controller_runtime.protocol.messages.begin_transaction_record import BeginTransactionRecord
+from controller_runtime.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
 from controller_runtime.protocol.messages.broker_registration_change_record import BrokerRegistrationChangeRecord
 from controller_runtime.protocol.messages.broker_registration_request import Feature
 from controller_runtime.protocol.messages.create_topics_request import CreatableReplicaAssignment
@@ -307,7 +308,8 @@ def test_only_what_cleans_up_after_brokers_may_be_split() -> None:
     """QC-05: their records have no bound, and each makes sense without those after it."""
     world = World()
     assert not world.decide(world.registration(1)).atomic
-    world.heartbeat(1)
+    unfencing = BrokerHeartbeatRequest(broker_id=1, broker_epoch=world.epoch(1), current_metadata_offset=world.offset)
+    assert not world.decide(unfencing).atomic
     context = RequestContext(1, Offset(world.offset), WallClock(0), kraft_version=1)
     unregistration = UnregisterBrokerRequest(broker_id=1)
     assert not world.service.handle(world.image, unregistration, context, world.now).atomic

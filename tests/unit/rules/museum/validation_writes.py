@@ -18,5 +18,5 @@ def break_it(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(
         service,
         "update_features",
-        lambda image, request, context, node_id: right(image, replace(request, validate_only=False), context, node_id),
+        lambda image, request, *others: right(image, replace(request, validate_only=False), *others),
     )

@@ -22,13 +22,13 @@ def break_it(patch: pytest.MonkeyPatch) -> None:
     right = feature_updates.update_features
 
     def update_features(
-        image: MetadataImage, request: UpdateFeaturesRequest, context: RequestContext, node_id: NodeId
+        image: MetadataImage, request: UpdateFeaturesRequest, context: RequestContext, node_id: NodeId, least: str
     ) -> Decision:
         made: list[VersionedRecord] = []
         refused = Refused(ErrorCode.NONE)
         for update in request.feature_updates:
             try:
-                made += right(image, replace(request, feature_updates=(update,)), context, node_id).records
+                made += right(image, replace(request, feature_updates=(update,)), context, node_id, least).records
             except Refused as error:
                 refused = error
         response = refusal(request, refused.code, refused.message)
