@@ -1,7 +1,7 @@
 """`kubectl kraft COMMAND CLUSTER`: put `kubectl-kraft` on the PATH and kubectl finds it.
 
-Reads and edits nothing but the resource (and reads logs; `protect` edits volumes), with the rights of whoever calls it; the operator does the rest. A command is a function of
-its arguments, the API and where to print, which its module registers with the parser.
+Reads and edits nothing but the resource, with the rights of the caller; the operator does the rest. (`logs` reads logs, `status` and `plan` the
+operator's Lease, `protect` edits volumes.) A command is a function of its arguments, the API and where to print, which its module registers.
 """
 
 from __future__ import annotations
@@ -23,16 +23,25 @@ def parser() -> argparse.ArgumentParser:
     found = argparse.ArgumentParser(
         prog="kubectl kraft", description="Looks at a KRaftCluster, and asks the operator for things."
     )
-    common = argparse.ArgumentParser(add_help=False)
-    common.add_argument("cluster", help="name of the KRaftCluster")
-    common.add_argument("-n", "--namespace", default="default")
-    common.add_argument("--context", help="of the kubeconfig; the current one by default")
-    common.add_argument("--kubeconfig", help="its file")
-    common.add_argument("-o", "--output", choices=("text", "json"), default="text")
     commands: Any = found.add_subparsers(dest="command", required=True)
-    for module in (looking, logs, asking, protecting, recover):
-        module.register(commands, common)
+    looking.register(commands, _common(named=False))
+    for module in (logs, asking, protecting, recover):
+        module.register(commands, _common(named=True))
     return found
+
+
+def _common(*, named: bool) -> argparse.ArgumentParser:
+    """What every command takes. Only one that changes nothing may be called without a name."""
+    common = argparse.ArgumentParser(add_help=False)
+    if named:
+        common.add_argument("cluster", help="name of the KRaftCluster")
+    else:
+        common.add_argument("cluster", nargs="?", help="name of the KRaftCluster; absent, the only one there is")
+    common.add_argument("-n", "--namespace", default="default" if named else None)
+    common.add_argument("--context", help="context of the kubeconfig; the current one by default")
+    common.add_argument("--kubeconfig", help="file of the kubeconfig")
+    common.add_argument("-o", "--output", choices=("text", "json"), default="text")
+    return common
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

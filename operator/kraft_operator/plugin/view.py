@@ -1,6 +1,7 @@
 """A KRaftCluster's status as text for one screen: pure.
 
-What is not as it should be comes last, where the eye ends: every condition that speaks of a fault, with its message, which says what to do.
+The first line is the headline: the phase and, when the cluster is not Ready, why. What is not as it should be comes last, where the eye ends: each
+cause once, with the conditions that report it and its message, which says what to do.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ from typing import Any, Final
 Object = Mapping[str, Any]
 ABNORMAL: Final = frozenset({"Reconciling", "Stalled", "Suspended", "Hibernated", "ManualInterventionRequired"})
 """Conditions whose True is the fault; of all others it is False."""
-UNTOLD: Final = frozenset({"Ready", "Reconciling"})
-"""They summarize what others say."""
+SUMMARIES: Final = frozenset({"Ready", "Reconciling", "Stalled"})
+"""They repeat what others say."""
 
 
 def screen(resource: Object) -> str:
@@ -24,22 +25,31 @@ def _head(resource: Object, status: Object) -> Iterator[str]:
     meta = resource["metadata"]
     seen, asked = status.get("observedGeneration", -1), meta.get("generation", 0)
     late = "" if seen == asked else f"  (the operator has seen generation {seen} of {asked})"
-    yield f"{meta['namespace']}/{meta['name']}  {status.get('phase', 'not looked at yet')}{late}"
+    yield f"{meta['namespace']}/{meta['name']}  {_headline(status)}{late}"
     if status.get("clusterID"):
         yield f"cluster id {status['clusterID']}"
+
+
+def _headline(status: Object) -> str:
+    phase = str(status.get("phase", "not looked at yet"))
+    ready = _condition(status, "Ready")
+    if ready.get("status", "True") == "True" or ready["reason"] in (phase, "NotReconciled"):
+        return phase
+    return f"{phase}: {ready['reason']}"
+
+
+def _condition(status: Object, kind: str) -> Object:
+    return next((each for each in status.get("conditions") or () if each["type"] == kind), {})
 
 
 def _quorum(status: Object) -> Iterator[str]:
     quorum = status.get("quorum") or {}
     if not quorum:
         return
-    known = (
-        f"leader {quorum['leaderID']} in epoch {quorum['epoch']}"
-        if quorum.get("leaderID", -1) >= 0
-        else "no leader known"
-    )
+    led = quorum.get("leaderID", -1) >= 0
+    known = f"leader {quorum['leaderID']} in epoch {quorum['epoch']}" if led else "no leader is known"
     yield ""
-    yield f"quorum  {quorum.get('state', 'Unknown')}, {known}{_redundancy(quorum)}"
+    yield f"quorum  {quorum.get('state', 'Unknown')}, {known}{_redundancy(quorum) if led else ''}"
     where = {each["nodeID"]: each for each in status.get("nodes") or ()}
     rows = [
         (
@@ -59,9 +69,8 @@ def _quorum(status: Object) -> Iterator[str]:
 def _redundancy(quorum: Object) -> str:
     if "headroom" not in quorum:
         return ""
-    may = {0: "none may be lost"}.get(quorum["headroom"], f"{quorum['headroom']} may be lost")
-    if quorum["headroom"] < 0:
-        may = "no majority"
+    spare = quorum["headroom"]
+    may = f"{spare} more may be lost" if spare > 0 else "none may be lost" if spare == 0 else "no majority"
     return f"; {quorum['live']} of {quorum['size']} voters live, {may}"
 
 
@@ -116,19 +125,30 @@ def plan_lines(plan: Object) -> Iterator[str]:
 
 
 def _trouble(status: Object) -> Iterator[str]:
-    bad = [each for each in status.get("conditions") or () if _is_bad(each)]
     risks = status.get("risks") or ()
-    if bad or risks:
+    causes = _causes(status)
+    if causes or risks:
         yield ""
         yield "to know"
         yield from (f"  risk: {each}" for each in risks)
-        for each in bad:
-            yield f"  {each['type']}={each['status']} {each['reason']}"
-            yield f"    {each['message']}"
+        for message, names in causes.items():
+            yield f"  {', '.join(names)}"
+            yield f"    {message}"
+
+
+def _causes(status: Object) -> dict[str, list[str]]:
+    """Each message once, with the conditions that have it."""
+    found: dict[str, list[str]] = {}
+    unreached = _condition(status, "QuorumAvailable").get("status") != "True"
+    for each in status.get("conditions") or ():
+        if not _is_bad(each) or (unreached and each["type"] == "QuorumRedundant"):
+            continue
+        found.setdefault(each["message"], []).append(f"{each['type']}={each['status']} {each['reason']}")
+    return found
 
 
 def _is_bad(condition: Object) -> bool:
-    if condition["type"] in UNTOLD:
+    if condition["type"] in SUMMARIES:
         return False
     return bool(condition["status"] != ("False" if condition["type"] in ABNORMAL else "True"))
 

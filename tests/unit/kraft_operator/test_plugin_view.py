@@ -26,7 +26,7 @@ def test_a_sound_cluster_is_a_quorum_and_its_nodes_and_nothing_to_know() -> None
     world.settle()
     lines = screen(seen(world)).splitlines()
     assert lines[0] == "n/c  Ready"
-    assert "quorum  Available, leader 0 in epoch 1; 3 of 3 voters live, 1 may be lost" in lines
+    assert "quorum  Available, leader 0 in epoch 1; 3 of 3 voters live, 1 more may be lost" in lines
     assert [line.split()[2] for line in lines if "c-controller-1-0" in line] == ["Live", "Ready"]
     assert "nodes   controllers 3/3 ready, brokers 2/2 ready" in lines
     assert "to know" not in lines
