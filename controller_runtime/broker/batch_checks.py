@@ -77,18 +77,17 @@ def frame_size(data: bytes, position: int = 0) -> int | Refused | None:
         return _no_frame(ErrorCode.CORRUPT_MESSAGE, why)
     if left < _UP_TO_MAGIC:
         return None
-    if data[position + _UP_TO_MAGIC - 1] > MAGIC:
-        magic = int.from_bytes(data[position + _UP_TO_MAGIC - 1 : position + _UP_TO_MAGIC], "big", signed=True)
+    magic = int.from_bytes(data[position + _UP_TO_MAGIC - 1 : position + _UP_TO_MAGIC], "big", signed=True)
+    if not 0 <= magic <= MAGIC:
         return _no_frame(ErrorCode.CORRUPT_MESSAGE, f"Invalid magic found in record: {magic}")
     if length > _INT_MAX - LENGTH_END:  # Java's sum overflows here
         return _no_frame(ErrorCode.UNKNOWN_SERVER_ERROR, f"a batch of {length} bytes")
     return length + LENGTH_END if length + LENGTH_END <= left else None
 
 
-def is_transactional(data: bytes, size: int) -> bool:
-    """Whether the first batch, of this size, says that it belongs to a transaction."""
-    has_attributes = data[_UP_TO_MAGIC - 1] == MAGIC and size >= CRC_START + 2
-    return has_attributes and bool(data[CRC_START + 1] & TRANSACTIONAL_BIT)
+def is_transactional(data: bytes) -> bool:
+    """Whether the first batch, which has a whole frame, says that it belongs to a transaction."""
+    return data[_UP_TO_MAGIC - 1] == MAGIC and bool(data[CRC_START + 1] & TRANSACTIONAL_BIT)
 
 
 def check_frames(data: bytes, version: int = NEWEST_VERSION) -> int | Refused:
@@ -118,8 +117,7 @@ def check_batch(data: bytes, rules: AppendRules, wall: int, version: int = NEWES
     size = check_frames(data, version)
     if isinstance(size, Refused):
         return size
-    if size < len(data):
-        data = data[:size]
+    data = data[:size]
     header = claimed_header(data) if size >= HEADER_BYTES else None
     refusal = _check_header(data, header, rules)
     if refusal is not None:

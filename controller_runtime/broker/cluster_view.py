@@ -34,7 +34,6 @@ CONTROLLERS = 2
 INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
 _LEGAL = frozenset(ascii_letters + digits + "._-")
 _FIRST_VERSION_WITH_LISTENER_ERRORS = 6
-_FIRST_VERSION_WITH_AUTO_CREATION_FLAG = 4
 _FIRST_VERSION_WITH_NULL_NAMES = 12
 
 
@@ -100,8 +99,7 @@ def metadata(view: View, request: MetadataRequest, version: int) -> tuple[Metada
         topics=tuple(topics),
         cluster_authorized_operations=ALL_OF_CLUSTER if request.include_cluster_authorized_operations else NOT_ASKED,
     )
-    may_create = version < _FIRST_VERSION_WITH_AUTO_CREATION_FLAG or request.allow_auto_topic_creation
-    return response, tuple(missing) if may_create else ()
+    return response, tuple(missing) if request.allow_auto_topic_creation else ()
 
 
 def _fault(asked: Iterable[MetadataRequestTopic], version: int) -> ErrorCode | None:

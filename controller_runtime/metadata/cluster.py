@@ -20,7 +20,9 @@ RESERVED_DIRECTORIES: Final = 100
 
 
 def is_reserved(directory: Uuid) -> bool:
-    return int.from_bytes(directory, "big") < RESERVED_DIRECTORIES
+    """Kafka compares the halves as signed numbers, so half of the ids that begin with eight zero bytes are reserved."""
+    high, low = directory_order(directory)
+    return high == 0 and low < RESERVED_DIRECTORIES
 
 
 def directory_order(directory: Uuid) -> tuple[int, int]:

@@ -60,8 +60,10 @@ LATEST_PRODUCTION_LEVEL: Final = 30
 
 # The first level at which something may be written or asked for.
 NO_OP_RECORD: Final = 5
+ZK_MIGRATION: Final = 8
 SCRAM: Final = 11
 METADATA_TRANSACTIONS: Final = 13
+DELEGATION_TOKENS: Final = 14
 CONTROLLER_REGISTRATION: Final = 15
 DIRECTORY_ASSIGNMENT: Final = 17
 ELR: Final = 23
@@ -174,7 +176,7 @@ def bootstrap_records(
 
 
 _RECORD_VERSIONS: Final[Mapping[str, tuple[tuple[int, int], ...]]] = {
-    "RegisterBrokerRecord": ((CORDONED_LOG_DIRS, 4), (DIRECTORY_ASSIGNMENT, 3), (8, 2), (7, 1)),
+    "RegisterBrokerRecord": ((CORDONED_LOG_DIRS, 4), (DIRECTORY_ASSIGNMENT, 3), (ZK_MIGRATION, 2), (7, 1)),
     "PartitionRecord": ((ELR, 2), (DIRECTORY_ASSIGNMENT, 1)),
     "PartitionChangeRecord": ((ELR, 2), (DIRECTORY_ASSIGNMENT, 1)),
 }

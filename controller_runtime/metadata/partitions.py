@@ -15,7 +15,6 @@ from struct import Struct
 from typing import Final
 
 from controller_runtime.identifiers import DirectoryId, Uuid
-from controller_runtime.metadata.cluster import MIGRATING
 from controller_runtime.values import dataclass
 
 PAGE_SIZE: Final = 64
@@ -55,8 +54,7 @@ class Partition:
 
     def directory(self, broker_id: int) -> DirectoryId:
         """Where this replica lives. Raises ValueError when the broker is not a replica."""
-        position = self.replicas.index(broker_id)
-        return self.directories[position] if position < len(self.directories) else MIGRATING
+        return self.directories[self.replicas.index(broker_id)]
 
 
 class DirectoryTable:

@@ -22,7 +22,7 @@ from controller_runtime.metadata.cluster import (
 from controller_runtime.metadata.configs import TOPIC
 from controller_runtime.metadata.features import KRAFT_VERSION
 from controller_runtime.metadata.image import MetadataBuilder
-from controller_runtime.metadata.partitions import Partition, pack
+from controller_runtime.metadata.partitions import RECOVERED, RECOVERING, Partition, pack
 from controller_runtime.metadata.security import AccessControlEntry, DelegationToken, ScramCredential
 from controller_runtime.protocol.messages.abort_transaction_record import AbortTransactionRecord
 from controller_runtime.protocol.messages.access_control_entry_record import AccessControlEntryRecord
@@ -108,11 +108,14 @@ def _unregister_broker(builder: MetadataBuilder, record: UnregisterBrokerRecord)
 
 def _change_broker(builder: MetadataBuilder, record: BrokerRegistrationChangeRecord) -> None:
     old = _broker(builder, record.broker_id, record.broker_epoch, record)
+    if record.fenced not in (-1, 0, 1) or record.in_controlled_shutdown not in (0, 1):
+        what = f"fenced {record.fenced} and in_controlled_shutdown {record.in_controlled_shutdown}"
+        raise ReplayError(f"BrokerRegistrationChangeRecord for broker {record.broker_id} with {what}")
     cordoned = record.cordoned_log_dirs
     builder.brokers[old.id] = replace(
         old,
-        fenced=old.fenced if record.fenced == 0 else record.fenced > 0,
-        in_controlled_shutdown=old.in_controlled_shutdown or record.in_controlled_shutdown > 0,
+        fenced=old.fenced if record.fenced == 0 else record.fenced == 1,
+        in_controlled_shutdown=old.in_controlled_shutdown or record.in_controlled_shutdown == 1,
         directories=tuple(map(DirectoryId, sorted(record.log_dirs, key=directory_order))) or old.directories,
         cordoned_directories=old.cordoned_directories if cordoned is None else tuple(map(DirectoryId, cordoned)),
     )
@@ -165,6 +168,7 @@ def _put_partition(builder: MetadataBuilder, record: PartitionRecord) -> None:
         raise ReplayError(
             f"partition {record.partition_id} of {topic_id} has {len(replicas)} replicas but {len(directories)} directories"
         )
+    _check_recovery(record.leader_recovery_state, record)
     lists = (
         replicas,
         topics.table.numbers(directories),
@@ -190,12 +194,13 @@ def _change_partition(builder: MetadataBuilder, record: PartitionChangeRecord) -
 def merge(old: Partition, record: PartitionChangeRecord) -> Partition:
     """The partition after a change: its epoch grows always, its leader epoch exactly when the record names a leader."""
     replicas = old.replicas if record.replicas is None else record.replicas
-    directories = old.directories if record.directories is None else tuple(map(DirectoryId, record.directories))
     led = record.leader != NO_LEADER_CHANGE
     recovery = record.leader_recovery_state
+    if recovery != _SAME_RECOVERY_STATE:
+        _check_recovery(recovery, record)
     return Partition(
         replicas=replicas,
-        directories=directories or (MIGRATING,) * len(replicas),
+        directories=_directories_after(old, record, replicas),
         isr=old.isr if record.isr is None else record.isr,
         leader=record.leader if led else old.leader,
         leader_epoch=old.leader_epoch + led,
@@ -206,6 +211,31 @@ def merge(old: Partition, record: PartitionChangeRecord) -> Partition:
         elr=old.elr if record.eligible_leader_replicas is None else record.eligible_leader_replicas,
         last_known_elr=old.last_known_elr if record.last_known_elr is None else record.last_known_elr,
     )
+
+
+def _directories_after(
+    old: Partition, record: PartitionChangeRecord, replicas: tuple[int, ...]
+) -> tuple[DirectoryId, ...]:
+    """One for each replica. While none is known they are MIGRATING, however many replicas there are, and nobody names them."""
+    named = record.directories
+    directories = old.directories if named is None else tuple(map(DirectoryId, named))
+    counted = bool(named) and record.replicas is not None
+    if directories.count(MIGRATING) == len(directories) and not counted:
+        return (MIGRATING,) * len(replicas)
+    if len(directories) != len(replicas):
+        raise ReplayError(
+            f"PartitionChangeRecord for partition {record.partition_id} of topic {record.topic_id}: "
+            f"{len(replicas)} replicas but {len(directories)} directories"
+        )
+    return directories
+
+
+def _check_recovery(state: int, record: PartitionRecord | PartitionChangeRecord) -> None:
+    if state not in (RECOVERED, RECOVERING):
+        raise ReplayError(
+            f"{type(record).__name__} for partition {record.partition_id} of topic {record.topic_id}: "
+            f"{state} is no leader recovery state"
+        )
 
 
 def _clear_elr(builder: MetadataBuilder, record: ClearElrRecord) -> None:

@@ -112,7 +112,6 @@ class ShardedMapBuilder(Generic[Key, Value]):
         return self._view
 
     def freeze(self) -> ShardedMap[Key, Value]:
-        self._view = None
         if not self._owned:
             return self._base
         frozen = ShardedMap(tuple(self._shards), self._size)

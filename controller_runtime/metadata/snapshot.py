@@ -20,16 +20,19 @@ from controller_runtime.metadata.cluster import (
     VersionRange,
 )
 from controller_runtime.metadata.features import (
+    CONTROLLER_REGISTRATION,
     CORDONED_LOG_DIRS,
+    DELEGATION_TOKENS,
     DIRECTORY_ASSIGNMENT,
-    ELR,
+    ELIGIBLE_LEADER_REPLICAS_VERSION,
     METADATA_VERSION,
+    SCRAM,
+    ZK_MIGRATION,
     VersionedRecord,
     record_version,
 )
 from controller_runtime.metadata.image import MetadataImage
 from controller_runtime.metadata.partitions import Partition
-from controller_runtime.metadata.topics import TopicsImage
 from controller_runtime.protocol.messages.access_control_entry_record import AccessControlEntryRecord
 from controller_runtime.protocol.messages.client_quota_record import ClientQuotaRecord, EntityData
 from controller_runtime.protocol.messages.config_record import ConfigRecord
@@ -62,16 +65,17 @@ def snapshot_records(image: MetadataImage, on_loss: LossHandler = lambda _: None
     yield from _features(image.features.levels)
     for broker in image.cluster.brokers.values():
         yield broker_record(broker, level, on_loss), record_version(RegisterBrokerRecord, level)
-    for controller in image.cluster.controllers.values():
-        yield controller_record(controller), 0
-    yield from _topics(image.topics, level, on_loss)
+    yield from _controllers(image, level, on_loss)
+    yield from _topics(image, level, on_loss)
     for resource_type, resource_name, values in image.configs.items():
         for name, value in values.items():
             yield ConfigRecord(resource_type=resource_type, resource_name=resource_name, name=name, value=value), 0
     yield from _client_quotas(image)
     if image.next_producer_id >= 0:
         yield ProducerIdsRecord(broker_id=-1, broker_epoch=-1, next_producer_id=image.next_producer_id), 0
-    yield from _security(image)
+    yield from _acls(image)
+    yield from _scram(image, level, on_loss)
+    yield from _delegation_tokens(image, level, on_loss)
 
 
 def _features(levels: Mapping[str, int]) -> Iterator[VersionedRecord]:
@@ -89,9 +93,11 @@ def broker_record(
     cordoned = broker.cordoned_directories if level >= CORDONED_LOG_DIRS else None
     if broker.cordoned_directories and cordoned is None:
         on_loss("the cordoned log directories of one or more brokers")
+    if broker.is_migrating_zk_broker and level < ZK_MIGRATION:
+        on_loss("the isMigratingZkBroker state of one or more brokers")
     return RegisterBrokerRecord(
         broker_id=broker.id,
-        is_migrating_zk_broker=broker.is_migrating_zk_broker,
+        is_migrating_zk_broker=broker.is_migrating_zk_broker and level >= ZK_MIGRATION,
         incarnation_id=broker.incarnation_id,
         broker_epoch=broker.epoch,
         end_points=tuple(_endpoint(BrokerEndpoint, name, listener) for name, listener in broker.listeners.items()),
@@ -102,6 +108,15 @@ def broker_record(
         log_dirs=directories,
         cordoned_log_dirs=cordoned,
     )
+
+
+def _controllers(image: MetadataImage, level: int, on_loss: LossHandler) -> Iterator[VersionedRecord]:
+    controllers = image.cluster.controllers
+    if controllers and level < CONTROLLER_REGISTRATION:
+        on_loss("controller registration data")
+        return
+    for controller in controllers.values():
+        yield controller_record(controller), 0
 
 
 def controller_record(controller: ControllerRegistration) -> RegisterControllerRecord:
@@ -122,23 +137,28 @@ def _feature(cls: type[AnyFeature], name: str, levels: VersionRange) -> AnyFeatu
     return cls(name=name, min_supported_version=levels.minimum, max_supported_version=levels.maximum)
 
 
-def _topics(topics: TopicsImage, level: int, on_loss: LossHandler) -> Iterator[VersionedRecord]:
+def _topics(image: MetadataImage, level: int, on_loss: LossHandler) -> Iterator[VersionedRecord]:
     version = record_version(PartitionRecord, level)
-    for topic in topics:
+    with_elr = image.features.level(ELIGIBLE_LEADER_REPLICAS_VERSION) > 0
+    for topic in image.topics:
         yield TopicRecord(name=topic.name, topic_id=topic.id), 0
         for index, partition in topic.partitions():
-            yield partition_record(topic.id, index, partition, level, on_loss), version
+            yield partition_record(topic.id, index, partition, level, on_loss, with_elr=with_elr), version
 
 
 def partition_record(
-    topic_id: Uuid, index: int, partition: Partition, level: int, on_loss: LossHandler = lambda _: None
+    topic_id: Uuid,
+    index: int,
+    partition: Partition,
+    level: int,
+    on_loss: LossHandler = lambda _: None,
+    *,
+    with_elr: bool = False,
 ) -> PartitionRecord:
-    """A partition as one record, at the version that `level` allows."""
-    with_directories, with_elr = level >= DIRECTORY_ASSIGNMENT, level >= ELR
+    """A partition as one record, at the version that `level` allows. `with_elr`: the feature is on; else they mean nothing."""
+    with_directories = level >= DIRECTORY_ASSIGNMENT
     if not with_directories and any(directory != MIGRATING for directory in partition.directories):
         on_loss("the directory assignment state of one or more replicas")
-    if not with_elr and (partition.elr or partition.last_known_elr):
-        on_loss("the eligible leader replicas of one or more partitions")
     return PartitionRecord(
         partition_id=index,
         topic_id=topic_id,
@@ -163,7 +183,7 @@ def _client_quotas(image: MetadataImage) -> Iterator[VersionedRecord]:
             yield ClientQuotaRecord(entity=parts, key=key, value=value, remove=False), 0
 
 
-def _security(image: MetadataImage) -> Iterator[VersionedRecord]:
+def _acls(image: MetadataImage) -> Iterator[VersionedRecord]:
     for acl in image.acls.values():
         yield (
             AccessControlEntryRecord(
@@ -178,6 +198,12 @@ def _security(image: MetadataImage) -> Iterator[VersionedRecord]:
             ),
             0,
         )
+
+
+def _scram(image: MetadataImage, level: int, on_loss: LossHandler) -> Iterator[VersionedRecord]:
+    if image.scram and level < SCRAM:
+        on_loss("the SCRAM credentials of one or more users")
+        return
     for (mechanism, name), credential in image.scram.items():
         yield (
             UserScramCredentialRecord(
@@ -190,6 +216,12 @@ def _security(image: MetadataImage) -> Iterator[VersionedRecord]:
             ),
             0,
         )
+
+
+def _delegation_tokens(image: MetadataImage, level: int, on_loss: LossHandler) -> Iterator[VersionedRecord]:
+    if image.delegation_tokens and level < DELEGATION_TOKENS:
+        on_loss("one or more delegation tokens")
+        return
     for token in image.delegation_tokens.values():
         yield (
             DelegationTokenRecord(

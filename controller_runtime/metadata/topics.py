@@ -175,7 +175,6 @@ class _OpenTopic:
     def pack(self) -> None:
         for number, rows in self.open.items():
             self.pages[number] = pack_page(rows)
-        self.open.clear()
 
 
 class TopicsBuilder:

@@ -220,7 +220,7 @@ def _fault(request: ProduceRequest) -> Refused | None:
             size = frame_size(data.records)
             if isinstance(size, Refused):
                 return size
-            if size is not None and is_transactional(data.records, size):
+            if size is not None and is_transactional(data.records):
                 named = request.transactional_id is not None
                 return None if named else Refused(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     return None

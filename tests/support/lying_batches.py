@@ -108,9 +108,9 @@ def pack(codec: int, plain: bytes) -> bytes:
             return zstandard.ZstdCompressor().compress(plain)
 
 
-def _old(magic: int) -> bytes:
+def _old(magic: int, time: int = TIME) -> bytes:
     """A message of the first two formats."""
-    body = struct.pack(">bb", magic, 0) + (struct.pack(">q", TIME) if magic else b"") + struct.pack(">ii", -1, 1) + b"v"
+    body = struct.pack(">bb", magic, 0) + (struct.pack(">q", time) if magic else b"") + struct.pack(">ii", -1, 1) + b"v"
     message = struct.pack(">I", zlib.crc32(body)) + body
     return struct.pack(">qi", 0, len(message)) + message
 
@@ -323,6 +323,9 @@ _PRODUCERS: Final = {
     "producer without sequence": batch(producer=(7, 0, -1)),
     "producer with epoch -2": batch(producer=(7, -2, 0)),
     "producer with sequence -2": batch(producer=(7, 0, -2)),
+    "producer 0": batch(producer=(0, 0, 0)),
+    "producer 0 without sequence": batch(producer=(0, 0, -1)),
+    "no producer with epoch -2": batch(producer=(-1, -2, -1)),
     "producer -2": batch(producer=(-2, 0, 0)),
     "producer -2 without epoch": batch(producer=(-2, -1, -1)),
     "no producer with epoch": batch(producer=(-1, 3, -1)),
@@ -339,7 +342,10 @@ _PRODUCERS: Final = {
 _FRAMES: Final = {
     "nothing": b"",
     "one byte": b"x",
+    "twelve bytes that claim 13": batch()[:8] + struct.pack(">i", 13),
+    "twelve bytes that claim 14": batch()[:8] + struct.pack(">i", 14),
     "sixteen bytes": batch()[:16],
+    "seventeen bytes of magic 3": batch(magic=3)[:17],
     "seventeen bytes": batch()[:17],
     "sixty bytes": batch()[:60],
     "header alone": batch()[:61],
@@ -351,6 +357,10 @@ _FRAMES: Final = {
     "magic 127": batch(magic=127),
     "a message of magic 0": _old(0),
     "a message of magic 1": _old(1),
+    "a message of magic 1 at a time like a transaction's attributes": _old(1, TIME | 0x10 << 24),
+    "the smallest message there is": struct.pack(
+        ">qiIbbii", 0, 14, zlib.crc32(struct.pack(">bbii", 0, 0, -1, -1)), 0, 0, -1, -1
+    ),
     "wrong checksum": batch(wrong_crc=True),
     "length too long by one": batch(longer=1),
     "length too short by one": batch(longer=-1),
@@ -359,9 +369,15 @@ _FRAMES: Final = {
     "length 13": batch(longer=13 - len(batch()) + 12),
     "length 0": batch(longer=12 - len(batch())),
     "length -1": batch(longer=11 - len(batch())),
+    "length 2^31-13": batch(longer=INT_MAX - len(batch())),
+    "length 2^31-12": batch(longer=INT_MAX - len(batch()) + 1),
     "length 2^31-1": batch(longer=INT_MAX - len(batch()) + 12),
     "two batches": batch() + batch(),
     "two batches, the second wrong": batch() + batch(wrong_crc=True),
+    "two batches, the second of magic 3": batch() + batch(magic=3),
+    "two batches, the second of magic -1": batch() + batch(magic=-1),
+    "a batch and twelve bytes that claim 13": batch() + batch()[:8] + struct.pack(">i", 13),
+    "a batch and seventeen bytes of magic 3": batch() + batch(magic=3)[:17],
     "two batches, the second begins at 1": batch() + batch(base=1),
     "a batch and a byte": batch() + b"x",
     "a batch and ten bytes": batch() + bytes(10),

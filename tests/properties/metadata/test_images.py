@@ -99,7 +99,7 @@ homes = st.lists(directories, max_size=3, unique=True).map(lambda found: tuple(s
 def images(draw: st.DrawFn) -> MetadataImage:
     """Any image at metadata.version 30, filled behind the back of `replay`."""
     builder = MetadataImage.empty().builder()
-    builder.features.update({"metadata.version": 30, "group.version": 1})
+    builder.features.update({"metadata.version": 30, "group.version": 1, "eligible.leader.replicas.version": 1})
     for broker_id in draw(st.lists(brokers, max_size=3, unique=True)):
         builder.brokers[NodeId(broker_id)] = BrokerRegistration(
             NodeId(broker_id), BrokerEpoch(draw(epochs)), draw(uuids), draw(listeners), draw(features), draw(st.none() | texts),

@@ -172,3 +172,106 @@ def test_a_fenced_broker_knows_it_and_asks_again() -> None:
     assert (story.broker.fenced, story.broker.state) == (True, State.RUNNING)
     assert story.beat(is_fenced=False).want_fence is False
     assert story.broker.fenced is False
+
+
+def test_a_broker_is_fenced_until_the_controller_says_otherwise() -> None:
+    assert Story().broker.fenced is True
+
+
+def test_a_registration_without_an_answer_is_given_up_in_the_end() -> None:
+    story = Story()
+    assert isinstance(story.poll(), BrokerRegistrationRequest)
+    assert story.broker.next_deadline() == pytest.approx(160.0)
+    assert story.next() == Fatal("not registered within 60 seconds: no active controller was reached")
+
+
+def test_a_heartbeat_without_an_answer_is_waited_for() -> None:
+    story = Story()
+    story.register()
+    assert isinstance(story.next(), BrokerHeartbeatRequest)
+    assert story.broker.next_deadline() is None
+    story.now = Instant(1000.0)
+    assert story.poll() is None, "a broker that is registered stays so"
+
+
+def pauses(story: Story, times: int) -> list[float]:
+    """How long it waits after each failure."""
+    found = []
+    for _ in range(times):
+        assert story.next() is not None
+        story.broker.failed(story.now)
+        deadline = story.broker.next_deadline()
+        assert deadline is not None
+        found.append(round(deadline - story.now, 3))
+    return found
+
+
+def test_every_success_makes_the_pauses_short_again() -> None:
+    story = Story()
+    assert pauses(story, 3) == [0.1, 0.2, 0.4]
+    story.register()
+    assert story.broker.next_deadline() == story.now, "the first heartbeat follows at once"
+    assert pauses(story, 3) == [0.1, 0.2, 0.4]
+    story.beat(is_caught_up=False, is_fenced=True)
+    assert pauses(story, 2) == [0.1, 0.2]
+
+
+@pytest.mark.parametrize("error", [ErrorCode.STALE_BROKER_EPOCH, ErrorCode.NOT_CONTROLLER, ErrorCode.REQUEST_TIMED_OUT])
+def test_a_heartbeat_that_is_refused_is_tried_again_with_a_growing_pause(error: ErrorCode) -> None:
+    story = Story()
+    story.run()
+    waits = []
+    for _ in range(3):
+        story.beat(error_code=error)
+        deadline = story.broker.next_deadline()
+        assert deadline is not None
+        waits.append(round(deadline - story.now, 3))
+    assert (waits, story.state, story.broker.fenced) == ([0.1, 0.2, 0.4], State.RUNNING, False)
+
+
+def test_a_broker_that_leaves_is_not_let_go_by_an_error_of_the_moment() -> None:
+    story = Story()
+    story.run()
+    story.broker.shut_down(story.now)
+    story.beat(error_code=ErrorCode.REQUEST_TIMED_OUT)
+    assert story.broker.state.name == "CONTROLLED_SHUTDOWN"
+    story.beat(error_code=ErrorCode.BROKER_ID_NOT_REGISTERED)
+    assert story.broker.state.name == "STOPPED"
+
+
+def due_after_growth(story: Story) -> float | None:
+    """When it wants to speak, after its image has grown."""
+    story.now = Instant(story.now + 0.001)
+    story.broker.metadata_advanced(story.now)
+    deadline = story.broker.next_deadline()
+    return None if deadline is None else round(deadline - story.now, 3)
+
+
+def test_a_broker_that_catches_up_tells_the_controller_at_once() -> None:
+    story = Story()
+    story.register()
+    story.beat(is_caught_up=False, is_fenced=True)
+    assert due_after_growth(story) == 0.0
+    assert isinstance(story.next(), BrokerHeartbeatRequest)
+    assert due_after_growth(story) is None, "the heartbeat under way is answered first"
+    assert story.poll() is None
+
+
+def test_growth_of_the_image_hurries_nobody_else() -> None:
+    unregistered = Story()
+    unregistered.next()
+    unregistered.broker.failed(unregistered.now)
+    assert due_after_growth(unregistered) == pytest.approx(0.099)
+    running = Story()
+    running.run()
+    running.beat(is_fenced=False)
+    assert due_after_growth(running) == pytest.approx(1.999)
+
+
+def test_a_heartbeat_that_is_due_already_is_not_put_off_by_growth() -> None:
+    story = Story()
+    story.register()
+    due = story.broker.next_deadline()
+    story.now = Instant(story.now + 5)
+    story.broker.metadata_advanced(story.now)
+    assert story.broker.next_deadline() == due

@@ -15,6 +15,7 @@ from controller_runtime.broker.batch_checks import check_batch, frame_size
 from controller_runtime.broker.partition import Appended, LedPartition, PartitionKey
 from controller_runtime.identifiers import Uuid
 from controller_runtime.protocol.errors import ErrorCode
+from controller_runtime.protocol.record_batch import claimed_header
 from support.lying_batches import GZIP, KINDS, LIES, RECORDED, TIME, ZSTD, batch, packed, partition_of, record, records
 
 pytestmark = pytest.mark.unit
@@ -105,6 +106,79 @@ def test_records_that_are_wrong_are_named() -> None:
     refused = partition().append(batch(), AppendRules.of({"message.timestamp.before.max.ms": "5"}), TIME + 6)
     assert isinstance(refused, Refused)
     assert refused.error == ErrorCode.INVALID_TIMESTAMP
+
+
+def test_a_record_may_be_as_late_and_as_early_as_the_topic_allows() -> None:
+    """The first and the last moment are in time; only the records outside of them are named."""
+    rules = AppendRules(timestamp_before_max_ms=5, timestamp_after_max_ms=7)
+    for times, wrong in (
+        ([-5, 7], ()),
+        ([-6, -5, 0], (0,)),
+        ([0, 7, 8], (2,)),
+        ([-6, -5, 7, 8], (0, 3)),
+        ([-2 * TIME, 0], (0,)),
+    ):
+        made = batch(b"".join(record(n, time=time) for n, time in enumerate(times)), count=len(times))
+        outcome = partition().append(made, rules, TIME)
+        assert tuple(number for number, _ in getattr(outcome, "records", ())) == wrong
+        assert getattr(outcome, "error", ErrorCode.NONE) == (ErrorCode.INVALID_TIMESTAMP if wrong else ErrorCode.NONE)
+
+
+def test_three_records_without_a_key_are_named_in_the_message_and_all_in_the_answer() -> None:
+    refused = partition().append(batch(count=5), AppendRules(needs_keys=True), TIME)
+    assert isinstance(refused, Refused)
+    why = "Compacted topic cannot accept message without key"
+    first = ", ".join(f"RecordError(batchIndex={number}, message='{why}')" for number in range(3))
+    assert refused.message == (
+        "One or more records have been rejected due to 5 record errors in total, "
+        f"and only showing the first three errors at most: [{first}]"
+    )
+    assert refused.records == tuple((number, why) for number in range(5))
+
+
+def test_the_time_of_a_batch_that_claims_the_leaders_is_kept_as_it_is() -> None:
+    """`tests/interop/test_lying_producers.py` compares the logs: Kafka takes it, and makes it a batch with the producer's time."""
+    outcome = partition().append(LIES["log append time"], AppendRules(), TIME)
+    assert isinstance(outcome, Appended)
+    header = claimed_header(outcome.data)
+    assert (header.max_timestamp, header.is_log_append_time) == (TIME, False)
+
+
+def test_zstd_came_with_version_7() -> None:
+    """KIP-110: an older client could not read it."""
+    for codec, version, error in (
+        (ZSTD, 6, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE),
+        (ZSTD, 7, ErrorCode.NONE),
+        (ZSTD, 13, ErrorCode.NONE),
+        (GZIP, 3, ErrorCode.NONE),
+        (0, 3, ErrorCode.NONE),
+    ):
+        made = packed(codec) if codec else batch()
+        outcome = check_batch(made, AppendRules(), TIME, version)
+        assert getattr(outcome, "error", ErrorCode.NONE) == error, (codec, version)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("magic 3", "Invalid magic found in record: 3"),
+        ("magic -1", "Invalid magic found in record: -1"),
+        ("two batches, the second of magic 3", "Invalid magic found in record: 3"),
+        ("length 13", "Record size 13 is less than the minimum record overhead (14)"),
+        ("length -1", "Record size -1 is less than the minimum record overhead (14)"),
+        ("codec 5", "Unknown compression type id: 5"),
+    ],
+)
+def test_a_refusal_says_what_kafka_says(name: str, words: str) -> None:
+    refused = check_batch(LIES[name], AppendRules(), TIME)
+    assert isinstance(refused, Refused)
+    assert refused.message == words
+
+
+def test_a_batch_of_more_than_sixteen_megabytes_is_taken_where_the_topic_allows_it() -> None:
+    large = batch(record(0, bytes(17 << 20)))
+    outcome = check_batch(large, AppendRules(max_message_bytes=len(large)), TIME)
+    assert not isinstance(outcome, Refused)
 
 
 def test_a_frame_needs_its_length_before_it_is_one() -> None:

@@ -106,6 +106,18 @@ def test_a_request_is_refused_whole_for_a_batch_that_kafka_cannot_even_look_at(l
     assert values(world.ask(fetch("orders", 0), FetchResponse, 12)) == []
 
 
+@pytest.mark.parametrize(
+    ("lie", "start"),
+    [("nothing", -1), ("two batches", -1), ("magic 1", -1), ("count 0, one record", 0), ("wrong checksum", -1)],
+)
+def test_the_start_of_the_log_is_said_only_by_who_got_as_far_as_the_log(lie: str, start: int) -> None:
+    data = produce_request.PartitionProduceData(index=0, records=LIES[lie])
+    topics = (produce_request.TopicProduceData(name="orders", partition_data=(data,)),)
+    answer = serving("orders").ask(ProduceRequest(acks=-1, topic_data=topics), ProduceResponse, 9)
+    (found,) = answer.responses[0].partition_responses
+    assert (found.error_code != 0, found.base_offset, found.log_start_offset) == (True, -1, start)
+
+
 def test_a_reader_whose_history_parts_from_the_leaders_is_told_where() -> None:
     world = serving("orders")
     world.ask(produce("orders", b"one", b"two"), ProduceResponse, 9)

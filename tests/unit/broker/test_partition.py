@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from controller_runtime.broker.append_rules import AppendRules, Refused
 from controller_runtime.broker.partition import Appended, LedPartition, PartitionKey
 from controller_runtime.identifiers import Uuid
+from controller_runtime.metadata.topic_configs import TOPIC_CONFIGS
 from controller_runtime.protocol.compression import Compression
 from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.protocol.record_batch import Record, decode_batches, encode_batch
@@ -202,3 +203,104 @@ def test_whatever_is_repeated_or_lost_the_log_holds_each_batch_once_and_in_order
             assert answered.setdefault(chosen, outcome.base_offset) == outcome.base_offset
     assert log == list(range(len(counts)))
     assert [answered[n] for n in range(len(counts))] == sequences
+
+
+def test_an_append_says_the_brokers_time_only_if_it_is_the_records_time() -> None:
+    outcome = partition().append(batch(), RULES, WALL)
+    assert isinstance(outcome, Appended)
+    assert outcome.log_append_time == -1
+
+
+def test_an_epoch_is_known_from_the_offset_where_it_was_first_led() -> None:
+    led = partition(leader_epoch=3)
+    led.lead(3)
+    assert (led.epoch_starts, led.epoch_of(0), led.end_of_epoch(3)) == ([(3, 0)], 3, (3, 0))
+    led.append(batch(4), RULES, WALL)
+    led.lead(3)
+    assert led.epoch_starts == [(3, 0)], "it is the same one"
+    led.lead(5)
+    assert (led.epoch_starts, led.leader_epoch) == ([(3, 0), (5, 4)], 5)
+    led.append(batch(2), RULES, WALL)
+    led.lead(9)
+    assert led.epoch_starts == [(3, 0), (5, 4), (9, 6)]
+    assert [led.end_of_epoch(epoch) for epoch in (3, 4, 5, 8, 9, 10)] == [
+        (3, 4),
+        (3, 4),
+        (5, 6),
+        (5, 6),
+        (9, 6),
+        (-1, -1),
+    ]
+
+
+def test_an_epoch_that_wrote_nothing_is_forgotten_for_the_next() -> None:
+    led = partition(leader_epoch=3)
+    for epoch in (3, 5, 6):
+        led.lead(epoch)
+    assert led.epoch_starts == [(6, 0)]
+    led.append(batch(), RULES, WALL)
+    for epoch in (7, 8):
+        led.lead(epoch)
+    assert led.epoch_starts == [(6, 0), (8, 1)]
+
+
+def test_epochs_that_nobody_knows_have_no_end() -> None:
+    led = partition(leader_epoch=3)
+    assert (led.end_of_epoch(-1), led.end_of_epoch(2), led.epoch_of(0)) == ((-1, -1), (-1, -1), -1)
+    led.append(batch(), RULES, WALL)
+    assert (led.end_of_epoch(-1), led.end_of_epoch(2)) == ((-1, -1), (2, 0))
+
+
+def test_the_last_offset_there_is_may_be_written() -> None:
+    last = 2**63 - 1
+    full = partition(end_offset=last - 2, high_watermark=last - 2)
+    assert error(full.append(batch(3), RULES, WALL)) == ErrorCode.UNKNOWN_SERVER_ERROR
+    assert base(full.append(batch(2), RULES, WALL)) == last - 2
+    assert (full.end_offset, error(full.append(batch(), RULES, WALL))) == (last, ErrorCode.UNKNOWN_SERVER_ERROR)
+
+
+def test_a_batch_may_be_as_large_as_the_topic_allows_before_and_after_it_is_written_anew() -> None:
+    sent, packed = batch(50), batch(50, codec=Compression.GZIP)
+    outcome = partition().append(packed, AppendRules(compression=Compression.NONE), WALL)
+    assert isinstance(outcome, Appended)
+    size = len(outcome.data)
+    assert (size, len(packed) < size) == (len(sent), True)
+    cases = [
+        (sent, AppendRules(max_message_bytes=size), ErrorCode.NONE),
+        (sent, AppendRules(max_message_bytes=size - 1), ErrorCode.MESSAGE_TOO_LARGE),
+        (packed, AppendRules(max_message_bytes=size, compression=Compression.NONE), ErrorCode.NONE),
+        (packed, AppendRules(max_message_bytes=size - 1, compression=Compression.NONE), ErrorCode.MESSAGE_TOO_LARGE),
+        (sent, AppendRules(segment_bytes=size), ErrorCode.NONE),
+        (sent, AppendRules(segment_bytes=size - 1), ErrorCode.RECORD_LIST_TOO_LARGE),
+        (packed, AppendRules(segment_bytes=size - 1, compression=Compression.NONE), ErrorCode.RECORD_LIST_TOO_LARGE),
+    ]
+    assert [error(partition().append(data, rules, WALL)) for data, rules, _ in cases] == [said for _, _, said in cases]
+
+
+@pytest.mark.parametrize(("by_broker", "times"), [(False, [1000, 1001, 1002]), (True, [WALL] * 3)])
+def test_a_batch_that_is_written_anew_has_the_time_that_the_topic_wants(by_broker: bool, times: list[int]) -> None:
+    rules = AppendRules(compression=Compression.ZSTD, log_append_time=by_broker)
+    outcome = partition().append(batch(3, codec=Compression.GZIP), rules, WALL)
+    assert isinstance(outcome, Appended)
+    (decoded,) = decode_batches(outcome.data)
+    assert [record.timestamp for record in decoded.records] == times
+    assert (decoded.header.max_timestamp, decoded.header.is_log_append_time) == (times[-1], by_broker)
+    assert outcome.log_append_time == (WALL if by_broker else -1)
+
+
+def test_what_is_not_set_for_a_topic_is_as_kafka_has_it() -> None:
+    defaults = {
+        "max.message.bytes": "1048588",
+        "message.timestamp.type": "CreateTime",
+        "compression.type": "producer",
+        "message.timestamp.before.max.ms": str(2**63 - 1),
+        "message.timestamp.after.max.ms": "3600000",
+        "cleanup.policy": "delete",
+        "segment.bytes": "1073741824",
+        "min.insync.replicas": "1",
+    }
+    assert {name: TOPIC_CONFIGS[name].default for name in defaults} == defaults
+    assert AppendRules.of({}) == AppendRules.of(defaults) == AppendRules()
+    for name, value in defaults.items():
+        if value.isdigit() and value != "1":
+            assert AppendRules.of({name: str(int(value) - 1)}) != AppendRules(), name

@@ -56,7 +56,7 @@ from controller_runtime.protocol.messages.register_controller_record import (
 from controller_runtime.protocol.messages.update_features_request import FeatureUpdateKey, UpdateFeaturesRequest
 from controller_runtime.protocol.messages.update_features_response import UpdateFeaturesResponse
 from controller_runtime.server.settings import RULES
-from support.controller_world import ALL_FEATURES, CLUSTER_ID, World, uuid
+from support.controller_world import ALL_FEATURES, CLUSTER_ID, World, directory_of, uuid
 
 pytestmark = pytest.mark.unit
 
@@ -356,7 +356,10 @@ def test_reassignments_under_way_are_listed() -> None:
     """REP-17: of all topics, or of the named partitions; what does not exist is left out."""
     world, _ = world_with_topic()
     world.create("mail", 2)
-    change = PartitionChangeRecord(topic_id=uuid("topic", 2), partition_id=1, replicas=(1, 2), adding_replicas=(2,))
+    homes = (directory_of(1), directory_of(2))
+    change = PartitionChangeRecord(
+        topic_id=uuid("topic", 2), partition_id=1, replicas=(1, 2), adding_replicas=(2,), directories=homes
+    )
     world.append([(change, 2)])
 
     def listed(*named: tuple[str, tuple[int, ...]]) -> list[tuple[str, int, tuple[int, ...]]]:

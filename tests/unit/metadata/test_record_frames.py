@@ -13,6 +13,7 @@ from controller_runtime.metadata.records import (
 )
 from controller_runtime.protocol.errors import ProtocolError
 from controller_runtime.protocol.messages.no_op_record import NoOpRecord
+from controller_runtime.protocol.messages.register_broker_record import RegisterBrokerRecord
 from controller_runtime.protocol.messages.topic_record import TopicRecord
 
 pytestmark = pytest.mark.unit
@@ -32,6 +33,15 @@ def test_a_frame_is_version_key_and_record_version() -> None:
         (b"\x01", "ends inside its frame"),
         (bytes([0, 20, 0, 0]), "frame version 0"),
         (bytes([2, 20, 0, 0]), "frame version 2"),
+        (bytes([2, 1, 0, 0]), "frame version 2"),
+        (bytes([0x81]), "ends inside its frame"),
+        (bytes([0x81, 0x00, 20]), "ends inside its frame"),
+        (bytes([1, 0x94]), "ends inside its frame"),
+        (bytes([1, 0x94, 0x00]), "ends inside its frame"),
+        (bytes([1, 20, 0x80]), "ends inside its frame"),
+        (bytes([1, 0xAC, 0x02, 0, 0]), "unknown metadata record key 300"),
+        (bytes([1, 0x80, 0x81, 0x01, 0, 0]), "unknown metadata record key 16512"),
+        (bytes([1, 20, 0x80, 0x01, 0]), "NoOpRecord version 128"),
         (bytes([1, 6, 0, 0]), "unknown metadata record key 6"),
         (bytes([1, 29, 0, 0]), "unknown metadata record key 29"),
         (bytes([1, 20, 1, 0]), "NoOpRecord version 1"),
@@ -52,8 +62,18 @@ def test_a_record_cut_short_is_malformed() -> None:
             decode_record(value[:end])
 
 
-def test_a_varint_may_be_written_longer_than_needed() -> None:
-    assert decode_record(bytes([0x81, 0x00, 20, 0, 0])) == (NoOpRecord(), 0)
+@pytest.mark.parametrize(
+    "frame", ["8100 14 00", "8180808000 14 00", "01 9400 00", "01 948000 00", "01 14 8000", "8100 9400 8000"]
+)
+def test_a_varint_may_be_written_longer_than_needed(frame: str) -> None:
+    assert decode_record(bytes.fromhex(frame) + b"\0") == (NoOpRecord(), 0)
+
+
+@pytest.mark.parametrize("frame", ["01 8000 00", "01 00 8000"])
+def test_a_padded_zero_is_a_zero(frame: str) -> None:
+    registration = RegisterBrokerRecord(broker_id=7)
+    body = encode_record(registration, 0)[3:]
+    assert decode_record(bytes.fromhex(frame) + body) == (registration, 0)
 
 
 def test_every_key_has_a_class_with_that_key() -> None:

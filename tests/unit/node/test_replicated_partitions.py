@@ -18,7 +18,7 @@ from controller_runtime.protocol.messages.produce_response import ProduceRespons
 from controller_runtime.protocol.messages.topic_record import TopicRecord
 from controller_runtime.protocol.schema import Message
 from support.broker_world import BROKER, BrokerWorld
-from support.controller_world import uuid
+from support.controller_world import directory_of, uuid
 from support.lying_batches import batch
 
 pytestmark = pytest.mark.unit
@@ -125,7 +125,10 @@ def test_a_replica_that_is_added_ends_the_service_and_what_waits_is_not_acknowle
     data = produce_request.PartitionProduceData(index=0, records=batch())
     topics = (produce_request.TopicProduceData(name="stock", topic_id=ZERO_UUID, partition_data=(data,)),)
     waiting = world.send(ProduceRequest(acks=-1, topic_data=topics), 9)
-    change = PartitionChangeRecord(partition_id=0, topic_id=TOPIC, replicas=(BROKER, OTHER), adding_replicas=(OTHER,))
+    homes = (directory_of(BROKER), directory_of(OTHER))
+    change = PartitionChangeRecord(
+        partition_id=0, topic_id=TOPIC, replicas=(BROKER, OTHER), adding_replicas=(OTHER,), directories=homes
+    )
     world.controller.append([(change, change.VERSIONS.highest)])
     world.see_metadata()
     answer = world.answers[waiting]
