@@ -59,7 +59,9 @@ def settings_from(arguments: list[str], environment: dict[str, str]) -> Settings
     parser.add_argument("--operator-image", default=image, help="what the guards and helpers in the nodes' pods run")
     parser.add_argument("--http-port", type=int, default=9404, help="of probes and metrics")
     parser.add_argument("--workers", type=int, default=4, help="how many clusters are looked at at a time")
-    parser.add_argument("--resync-seconds", type=float, default=300.0, help="how often all clusters are listed anew")
+    parser.add_argument(
+        "--resync-seconds", type=float, default=600.0, help="how often everything watched is listed anew"
+    )
     parser.add_argument("--probe-seconds", type=float, default=5.0, help="how often a quiet cluster is looked at")
     parser.add_argument(
         "--max-replacements-per-hour", type=_limit, default=environment.get("MAX_REPLACEMENTS_PER_HOUR") or "10",
@@ -142,7 +144,7 @@ def run(settings: Settings) -> int:
     workers = Workers(reconciler, queue, heartbeats, abandon)
     workers.start()
     try:
-        asyncio.run(_watch(settings, Memo(queue), heartbeats))
+        asyncio.run(_watch(settings, Memo(queue, reconciler.index), heartbeats))
     finally:
         workers.stop(settings.lease.renew_deadline)
         keeper.release()

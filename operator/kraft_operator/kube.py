@@ -11,7 +11,7 @@ import json
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Protocol
 from urllib.parse import quote, urlencode
 
 import urllib3
@@ -34,6 +34,11 @@ class Kind:
     api: str
     plural: str
     namespaced: bool = True
+
+    @property
+    def selector(self) -> tuple[str, ...]:
+        """As kopf names it: group (the core group has none), version, plural."""
+        return *self.api.split("/"), self.plural
 
     def path(self, namespace: str | None, name: str | None = None, sub: str = "") -> str:
         root = f"/api/{self.api}" if "/" not in self.api else f"/apis/{self.api}"
@@ -108,6 +113,14 @@ def connect(metrics: Metrics, kubeconfig_file: str | None = None, context: str |
             pass
     kubeconfig.load_kube_config(config_file=kubeconfig_file, context=context, client_configuration=configuration)
     return Gateway(ApiClient(configuration), metrics)
+
+
+class Reader(Protocol):
+    """Where objects are looked up: the API server itself, or what the watches have shown of it."""
+
+    def find(self, kind: Kind, namespace: str | None, name: str) -> Object | None: ...
+
+    def list(self, kind: Kind, namespace: str | None, selector: str = "") -> tuple[Object, ...]: ...
 
 
 class Gateway:

@@ -1,7 +1,7 @@
-"""Live reads of everything one pass needs: the cluster's objects from the API server, the quorum from its nodes.
+"""Everything one look needs: the cluster's objects from a reader (the API server, or the index), the quorum from its nodes.
 
-Nothing is remembered here and nothing is taken from a watch. Lists are by the cluster's label, so an object whose label was removed is not
-ours any more. The nodes are asked after the API server, and only those that have a running container.
+Nothing is remembered here. Lists are by the cluster's label, so an object whose label was removed is not ours any more. The nodes are asked after
+the reader, and only those that have a running container. What speaks for a disk's loss is always read from the API server.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from kraft_operator.kube import (
     Gateway,
     NotFound,
     Object,
+    Reader,
 )
 from kraft_operator.ledger import Entry, Ledger, parse
 from kraft_operator.living import ask_living
@@ -54,6 +55,7 @@ class Sight:
 
 def observe(
     cluster: KRaftCluster,
+    reader: Reader,
     kube: Gateway,
     probe: QuorumProbe,
     before: Round | None = None,
@@ -62,12 +64,12 @@ def observe(
 ) -> Sight:
     """`reclaimed` says of a bound volume whether it goes with its claim. Raises CorruptLedger, KubeError."""
     namespace, selector = cluster.namespace, f"{names.LABEL_CLUSTER}={cluster.name}"
-    ledger_object = kube.find(CONFIG_MAP, namespace, names.ledger_name(cluster.name))
+    ledger_object = reader.find(CONFIG_MAP, namespace, names.ledger_name(cluster.name))
     ledger = parse(ledger_object.get("data") or {}) if ledger_object is not None else None
-    claims = kube.list(CLAIM, namespace, selector)
-    all_pods = kube.list(POD, namespace, selector)
+    claims = reader.list(CLAIM, namespace, selector)
+    all_pods = reader.list(POD, namespace, selector)
     pods = tuple(_each(pod_facts.pod, all_pods))
-    live = {kind: kube.list(kind, namespace, selector) for kind in CHILDREN}
+    live = {kind: reader.list(kind, namespace, selector) for kind in CHILDREN}
     sets = tuple(_each(pod_facts.node_set, live[STATEFUL_SET]))
     children = tuple(
         Child(kind.api, kind.kind, item["metadata"]["name"], item["metadata"]["uid"], item)
@@ -76,7 +78,7 @@ def observe(
         if _ours(item, cluster)
     )
     seen_claims = tuple(_each(pod_facts.claim, claims))
-    operations = operations_of(kube, namespace, cluster.name)
+    operations = operations_of(reader, namespace, cluster.name)
     wanted = any(each.type is OperationType.UNREGISTER_NODE and not each.finished for each in operations)
     asked = addresses(cluster, ledger, pods, sets, before)
     asked = replace(
@@ -94,7 +96,7 @@ def observe(
         children,
         quorum,
         brokers,
-        _racks(cluster, pods, kube),
+        _racks(cluster, pods, reader),
         _orphaned_volumes(ledger, seen_claims, kube),
         *_stranded_volumes(ledger, pods, seen_claims, kube),
         _owners(ledger_object),
@@ -102,7 +104,7 @@ def observe(
         helpers=tuple(map(pod_facts.helper, (each for each in all_pods if pod_facts.is_helper(each)))),
         living=_living(cluster, ledger, pods, operations),
         expandable=_expandable(cluster, seen_claims, kube),
-        zones=controllers_in(cluster, pods, kube),
+        zones=controllers_in(cluster, pods, reader),
         hosts=_hosts(ledger, pods, kube),
         reclaimed=frozenset(each.volume for each in seen_claims if each.volume and reclaimed(each.volume)),
     )
@@ -138,10 +140,10 @@ def _living(
     return ask_living(pages, controllers)
 
 
-def operations_of(kube: Gateway, namespace: str, name: str) -> tuple[Operation, ...]:
+def operations_of(reader: Reader, namespace: str, name: str) -> tuple[Operation, ...]:
     """What is asked of this cluster; nothing where the resource definition is not installed."""
     try:
-        found = kube.list(OPERATION, namespace)
+        found = reader.list(OPERATION, namespace)
     except NotFound:
         return ()
     return tuple(each for each in map(parse_operation, found) if each.cluster == name)
@@ -278,21 +280,21 @@ def _each(make: Any, items: tuple[Object, ...]) -> list[Any]:
     return found
 
 
-def controllers_in(cluster: KRaftCluster, pods: tuple[Pod, ...], kube: Gateway) -> dict[int, str]:
+def controllers_in(cluster: KRaftCluster, pods: tuple[Pod, ...], reader: Reader) -> dict[int, str]:
     """The failure domain of every controller that is on a Kubernetes node. Who may not read nodes does not know it."""
     asked = cluster.spec.controllers.failure_domains
     if asked is None:
         return {}
     placed = {pod.node_id: pod.node for pod in pods if pod.role == Role.CONTROLLER.value and pod.node}
     try:
-        nodes = {name: kube.find(NODE, None, name) for name in sorted(set(placed.values()))}
+        nodes = {name: reader.find(NODE, None, name) for name in sorted(set(placed.values()))}
     except Forbidden:
         return dict.fromkeys(placed, "")
     marks = {name: ((node or {"metadata": {}})["metadata"].get("labels") or {}) for name, node in nodes.items()}
     return {node_id: marks[name].get(asked.key, "") for node_id, name in placed.items()}
 
 
-def _racks(cluster: KRaftCluster, pods: tuple[Pod, ...], kube: Gateway) -> dict[int, str]:
+def _racks(cluster: KRaftCluster, pods: tuple[Pod, ...], reader: Reader) -> dict[int, str]:
     """The rack label of the Kubernetes node of every pod whose pool asks for it."""
     cache: dict[str, Mapping[str, str]] = {}
     found = {}
@@ -301,7 +303,7 @@ def _racks(cluster: KRaftCluster, pods: tuple[Pod, ...], kube: Gateway) -> dict[
         if group is None or group.rack_node_label is None or not pod.node:
             continue
         if pod.node not in cache:
-            node = kube.find(NODE, None, pod.node)
+            node = reader.find(NODE, None, pod.node)
             cache[pod.node] = (node or {"metadata": {}})["metadata"].get("labels") or {}
         found[pod.node_id] = cache[pod.node].get(group.rack_node_label) or NO_RACK
     return found

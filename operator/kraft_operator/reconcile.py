@@ -1,13 +1,14 @@
-"""One pass over one cluster: observe, plan, execute, report. Glue, and the little that is remembered between passes.
+"""One pass over one cluster: observe, plan, execute, report. Glue only.
 
-Remembered, and safe to lose: how the API server renders our last applies (saves needless ones), and how far controllers' logs were seen to
-reach (raises the ledger's minimums). A pass blocks its worker thread; every call in it has a deadline.
+A look at a cluster that was quiet is a glance: the objects as the index has them, the quorum asked as ever. If there is still nothing to do, to say
+or to suspect, that was all, and the API server was not asked. Else everything is read live and decided anew, so no write and no evidence rests on
+what a watch has shown. A pass blocks its worker thread; every call in it has a deadline.
 """
 
 from __future__ import annotations
 
+import logging
 import time
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -15,21 +16,22 @@ from functools import partial
 from typing import Any, Final
 
 from kraft_operator import events, status
-from kraft_operator.actions import Action, DeliverGrant, NudgePod, TellRack, target
+from kraft_operator.actions import Action, target
 from kraft_operator.api.parse import parse_cluster
 from kraft_operator.api.reader import InvalidSpec
 from kraft_operator.api.spec import KRaftCluster
 from kraft_operator.execute import Account, Execution, FenceLost, Holder, Stale
-from kraft_operator.judgement import Round, round_of
+from kraft_operator.index import Index
 from kraft_operator.keys import Key
-from kraft_operator.kube import CLUSTER, OPERATION, VOLUME, Forbidden, Gateway, KubeError, NotFound, Object
+from kraft_operator.kube import CLUSTER, OPERATION, VOLUME, Forbidden, Gateway, KubeError, NotFound, Object, Reader
 from kraft_operator.last_words import redacted
 from kraft_operator.lease import LeaseLost, LeaseRunsOut
 from kraft_operator.ledger import CorruptLedger
 from kraft_operator.manifests.context import Images
+from kraft_operator.memory import Memory
 from kraft_operator.metrics import Metrics
 from kraft_operator.observe import Sight, controllers_of, observe, operations_of
-from kraft_operator.observed import Quorum, QuorumState
+from kraft_operator.observed import Quorum
 from kraft_operator.operations.operation import Operation, Phase, is_expired
 from kraft_operator.operations.telling import Telling, status_of
 from kraft_operator.plan.rules import plan
@@ -37,38 +39,10 @@ from kraft_operator.plan.situation import Decision, Draw, Fence, Finding, Situat
 from kraft_operator.plan.steps import Approved, from_status
 from kraft_operator.quorum import AdminFailed, QuorumProbe
 from kraft_operator.settings import Settings
-from kraft_operator.steadiness import Steadiness
 
-BUSY_SECONDS: Final = 1.0
-"""How soon to look again while something is on its way that sends no event (an election, a registration)."""
-ROUND_SECONDS: Final = 2.0
-"""How long before a look its round of comparison must be: four times the wait of a follower's fetch."""
-NUDGE_SECONDS: Final = 3.0
-"""How long a gate may take to see an annotation before the pod is touched again."""
-
-
+logger: Final = logging.getLogger("kraft_operator")
 RECLAIM_SECONDS: Final = 600.0
 """How long a volume's reclaim policy is believed."""
-
-
-@dataclass(slots=True)
-class Memory:
-    """Of one cluster, in this process."""
-
-    uid: str
-    settled: dict[tuple[str, str], str] = field(default_factory=dict)
-    progress: dict[tuple[int, str], tuple[int, int]] = field(default_factory=dict)
-    inspected: dict[str, float] = field(default_factory=dict)
-    """Pod UID to when its inspected disk was first seen."""
-    suspected: dict[str, float] = field(default_factory=dict)
-    """What the last plan suspected, to when it was suspected first."""
-    rounds: deque[tuple[float, Round]] = field(default_factory=lambda: deque(maxlen=16))
-    """When the quorum was looked at, and what of it is compared with later looks."""
-    reclaimed: dict[str, tuple[float, bool]] = field(default_factory=dict)
-    """Volume to when its reclaim policy was read, and whether that was Delete."""
-    steady: Steadiness = field(default_factory=Steadiness)
-    touched: dict[str, float] = field(default_factory=dict)
-    """Pod UID to when we last wrote something on it that its gate waits for."""
 
 
 @dataclass(slots=True)
@@ -82,10 +56,42 @@ class Reconciler:
     draw: Draw
     recorder: events.Recorder
     clock: Callable[[], float] = time.monotonic
+    index: Index = field(init=False)
     _memories: dict[Key, Memory] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.index = Index(self.kube, self.clock)
 
     def reconcile(self, key: Key) -> float | None:
         """Bring one cluster a step closer; returns when to look again, None when there is nothing to look at."""
+        changes = self.index.changes(key)
+        memory = self._memories.get(key)
+        quiet = self.index.complete and memory is not None and memory.quiet
+        again = self._glance(key, changes) if quiet else None
+        return self._live(key, changes) if again is None else again
+
+    def _glance(self, key: Key, changes: int) -> float | None:
+        """When to look again, or None: the cluster has to be looked at live."""
+        resource = self.index.find(CLUSTER, key.namespace, key.name)
+        if resource is None or resource["metadata"].get("deletionTimestamp"):
+            return None
+        try:
+            cluster = parse_cluster(resource)
+            sight = self._observe(key, cluster, self.index)
+            decision = self._decide(key, resource, cluster, sight)
+        except Exception as error:
+            logger.debug("%s: a live look has to tell: %r", key, error)
+            return None
+        new = self._status(key, resource, cluster, sight, decision)
+        told = any(status_of(each, _now()) != each.operation.status for each in decision.tellings)
+        expired = any(is_expired(each, datetime.now(UTC)) for each in sight.observed.operations)
+        if decision.actions or decision.suspects or told or expired or new != resource.get("status"):
+            return None
+        self._keep(key, decision, sight)
+        self._note_status(resource, new)
+        return self._again(key, resource, decision, changes, wrote=False)
+
+    def _live(self, key: Key, changes: int) -> float | None:
         resource = self.kube.find(CLUSTER, key.namespace, key.name)
         if resource is None or resource["metadata"].get("deletionTimestamp"):
             self._memories.pop(key, None)
@@ -94,9 +100,7 @@ class Reconciler:
             return None
         try:
             cluster = parse_cluster(resource)
-            memory = self._memory(key, cluster)
-            before, reclaimed = self._before(memory), partial(self._reclaimed, memory)
-            sight = observe(cluster, self.kube, self.probe, before, memory.suspected, reclaimed)
+            sight = self._observe(key, cluster, self.kube)
         except InvalidSpec as error:
             return self._refuse(resource, "SpecInvalid", f"{error.path}: {error.problem}")
         except CorruptLedger as error:
@@ -104,35 +108,55 @@ class Reconciler:
         except Exception as error:
             self._hinder(resource, error)
             raise
-        return self._pass(key, resource, cluster, sight)
+        try:
+            decision = self._decide(key, resource, cluster, sight)
+        except (LeaseLost, LeaseRunsOut):
+            raise
+        except Exception as error:
+            self._hinder(resource, error)
+            raise
+        self._keep(key, decision, sight)
+        wrote = self._carry_out(key, resource, cluster, sight, decision)
+        return self._again(key, resource, decision, changes, wrote=wrote)
 
-    def _pass(self, key: Key, resource: Object, cluster: KRaftCluster, sight: Sight) -> float:
+    def _observe(self, key: Key, cluster: KRaftCluster, reader: Reader) -> Sight:
         memory = self._memory(key, cluster)
-        self._note_quorum(key, memory, sight.observed.quorum)
+        before, reclaimed = memory.before(self.clock()), partial(self._reclaimed, memory)
+        sight = observe(cluster, reader, self.kube, self.probe, before, memory.suspected, reclaimed)
+        memory.note_quorum(sight.observed.quorum, self.clock())
+        return sight
+
+    def _decide(self, key: Key, resource: Object, cluster: KRaftCluster, sight: Sight) -> Decision:
+        memory, now = self._memory(key, cluster), self.clock()
         term = self.holder.require(self.settings.call_timeout)
         situation = Situation(
             cluster, sight.observed, sight.ledger, Fence(term.holder, term.transitions), self.draw,
             Images(self.settings.operator_image, self.settings.lease_namespace), memory.settled, memory.progress,
-            self._overdue(memory), self._waited(memory), from_status((resource.get("status") or {}).get("plan")),
+            memory.overdue(now), memory.waited(now), from_status((resource.get("status") or {}).get("plan")),
             self.account.brake(),
         )  # fmt: skip
-        try:
-            decision = plan(situation)
-        except Exception as error:
-            self._hinder(resource, error)
-            raise
-        self._remember_suspects(memory, decision)
+        return plan(situation)
+
+    def _keep(self, key: Key, decision: Decision, sight: Sight) -> None:
+        """Remember what this look has shown, and show it as numbers."""
+        memory, now = self._memories[key], self.clock()
+        memory.suspect(decision.suspects, now)
+        memory.note_gates(sight.observed.pods, now)
+        self._note_quorum(key, sight.observed.quorum)
         deferred = any(each.deferred for each in decision.findings)
         self.metrics.set("kraft_operator_replacement_deferred", deferred, namespace=key.namespace, name=key.name)
         going = any(each.stalled and each.reason == "ClaimTerminating" for each in decision.findings)
         self.metrics.set("kraft_operator_claim_terminating", going, namespace=key.namespace, name=key.name)
-        self._time_inspections(memory, sight)
+
+    def _carry_out(self, key: Key, resource: Object, cluster: KRaftCluster, sight: Sight, decision: Decision) -> bool:
+        """Perform and report; whether the cluster or what is said of it has changed."""
+        memory, before = self._memories[key], resource.get("status")
         execution = Execution(
             cluster, self.kube, self.holder, self.account,
             self.probe.changes(controllers_of(cluster, sight.observed, decision.ledger)),
             self.settings.failpoints, self.settings.call_timeout, sight.ledger_object, memory.settled,
         )  # fmt: skip
-        self._publish(resource, cluster, sight, decision)
+        self._publish(key, resource, cluster, sight, decision)
         try:
             execution.run(decision.actions)
         except (LeaseLost, FenceLost):
@@ -140,16 +164,24 @@ class Reconciler:
         except Exception as error:
             found = hindrance(error)
             more = (Finding(Topic.MANUAL, *found, stalled=True),) if found else ()
-            self._report(resource, cluster, sight, replace(decision, findings=decision.findings + more), execution)
+            self._report(key, resource, cluster, sight, replace(decision, findings=decision.findings + more), execution)
             raise
         finally:
-            self._time_grants(memory, execution.done)
-        self._report(resource, cluster, sight, decision, execution)
+            for waited in memory.note_touched(execution.done, self.clock()):
+                self.metrics.observe("kraft_operator_grant_seconds", waited)
+        self._report(key, resource, cluster, sight, decision, execution)
+        return bool(decision.actions) or resource.get("status") != before
+
+    def _again(self, key: Key, resource: Object, decision: Decision, changes: int, *, wrote: bool) -> float:
+        """One that is Ready, or waits for a person, is looked at as often as a loss has to be noticed."""
+        memory = self._memories[key]
+        memory.quiet = not wrote and not decision.suspects
+        pause = memory.pause(changes, wrote, self.clock())
         waits = decision.outline.approved is Approved.NO
         rests = not decision.actions and (waits or _is(resource, "Ready"))
-        return self.settings.probe_seconds if rests else BUSY_SECONDS
+        return self.settings.probe_seconds if rests else pause
 
-    def _publish(self, resource: Object, cluster: KRaftCluster, sight: Sight, decision: Decision) -> None:
+    def _publish(self, key: Key, resource: Object, cluster: KRaftCluster, sight: Sight, decision: Decision) -> None:
         """A new plan is in the status before its first step is taken."""
         old: Mapping[str, Any] = resource.get("status") or {}
         name = decision.outline.hash
@@ -157,13 +189,14 @@ class Reconciler:
             return
         self.holder.require(self.settings.call_timeout)
         planned = replace(decision, ledger=sight.ledger)
-        new = self._status(resource, cluster, sight, planned)
+        new = self._status(key, resource, cluster, sight, planned)
         self._write_status(resource, new)
         for note in events.notes(old, new, sight.ledger, sight.ledger, ()):
             self.recorder.post(resource, note)
 
     def _report(
         self,
+        key: Key,
         resource: Object,
         cluster: KRaftCluster,
         sight: Sight,
@@ -175,7 +208,7 @@ class Reconciler:
         findings = decision.findings + tuple(_refusal(action, why) for action, why in execution.refused)
         decision = replace(decision, findings=findings)
         old: Mapping[str, Any] = resource.get("status") or {}
-        new = self._status(resource, cluster, sight, decision)
+        new = self._status(key, resource, cluster, sight, decision)
         self._write_status(resource, new)
         learned = decision.ledger if execution.ledger_written else sight.ledger
         for note in events.notes(old, new, sight.ledger, learned, execution.done):
@@ -183,10 +216,12 @@ class Reconciler:
         self._tell(resource["metadata"]["namespace"], decision.tellings)
         self._clear_away(resource["metadata"]["namespace"], sight.observed.operations)
 
-    def _status(self, resource: Object, cluster: KRaftCluster, sight: Sight, decision: Decision) -> status.Status:
+    def _status(
+        self, key: Key, resource: Object, cluster: KRaftCluster, sight: Sight, decision: Decision
+    ) -> status.Status:
         """What the decision amounts to, without what passes by itself within seconds."""
         old, now = resource.get("status") or {}, self.clock()
-        steady = self._memory(Key(cluster.namespace, cluster.name), cluster).steady
+        steady = self._memories[key].steady
         decision = replace(decision, findings=steady.patient(decision.findings, old, now))
         return steady.held(status.status(cluster, sight.observed, decision, old, _now()), old, now)
 
@@ -272,35 +307,12 @@ class Reconciler:
             memory = self._memories[key] = Memory(cluster.uid)
         return memory
 
-    def _note_quorum(self, key: Key, memory: Memory, quorum: Quorum) -> None:
+    def _note_quorum(self, key: Key, quorum: Quorum) -> None:
         labels = {"namespace": key.namespace, "name": key.name}
         self.metrics.set("kraft_operator_quorum_leader", quorum.leader_id, **labels)
         self.metrics.set("kraft_operator_quorum_live_voters", quorum.live, **labels)
         self.metrics.set("kraft_operator_quorum_high_watermark", quorum.high_watermark, **labels)
         self.metrics.set("kraft_operator_quorum_headroom", quorum.headroom if quorum.voters else -1, **labels)
-        if (seen := round_of(quorum)) is not None:
-            memory.rounds.append((self.clock(), seen))
-        if quorum.state is not QuorumState.AVAILABLE or quorum.high_watermark < 0:
-            return
-        for voter in quorum.voters:
-            # At or past the high watermark of this epoch, a log holds an entry of this epoch: (epoch, offset) compares safely.
-            # No further than it: what is not committed may be truncated.
-            if voter.live and voter.log_end_offset >= quorum.high_watermark:
-                memory.progress[voter.node_id, voter.directory_id] = (quorum.epoch, quorum.high_watermark)
-
-    def _before(self, memory: Memory) -> Round | None:
-        """The newest round that is old enough."""
-        now = self.clock()
-        return next((seen for at, seen in reversed(memory.rounds) if now - at >= ROUND_SECONDS), None)
-
-    def _waited(self, memory: Memory) -> dict[str, float]:
-        now = self.clock()
-        return {suspicion: now - since for suspicion, since in memory.suspected.items()}
-
-    def _remember_suspects(self, memory: Memory, decision: Decision) -> None:
-        """A suspicion that was not repeated is forgotten: evidence has to stand without a break."""
-        now = self.clock()
-        memory.suspected = {each: memory.suspected.get(each, now) for each in decision.suspects}
 
     def _reclaimed(self, memory: Memory, volume: str) -> bool:
         """Whether it goes with its claim. A policy hardly ever changes, so a volume is asked for now and then only."""
@@ -313,30 +325,6 @@ class Reconciler:
             policy = (found or {"spec": {}})["spec"].get("persistentVolumeReclaimPolicy")
             known = memory.reclaimed[volume] = self.clock(), policy == "Delete"
         return known[1]
-
-    def _overdue(self, memory: Memory) -> frozenset[str]:
-        now = self.clock()
-        return frozenset(uid for uid, at in memory.touched.items() if now - at > NUDGE_SECONDS)
-
-    def _time_inspections(self, memory: Memory, sight: Sight) -> None:
-        now = self.clock()
-        waiting = {pod.uid for pod in sight.observed.pods if pod.gate_waits}
-        memory.touched = {uid: at for uid, at in memory.touched.items() if uid in waiting}
-        seen = {pod.uid: memory.inspected.get(pod.uid, now) for pod in sight.observed.pods if pod.inspect}
-        memory.inspected = seen
-
-    def _time_grants(self, memory: Memory, done: list[Action]) -> None:
-        for action in done:
-            match action:
-                case DeliverGrant():
-                    memory.touched[action.grant.pod_uid] = self.clock()
-                case TellRack() | NudgePod():
-                    memory.touched[action.uid] = self.clock()
-                case _:
-                    pass
-            if isinstance(action, DeliverGrant):
-                waited = self.clock() - memory.inspected.get(action.grant.pod_uid, self.clock())
-                self.metrics.observe("kraft_operator_grant_seconds", waited)
 
 
 def hindrance(error: Exception) -> tuple[str, str] | None:

@@ -66,7 +66,7 @@ class Settings:
     operator_image: str = "quorate/operator:dev"
     http_port: int = 9404
     workers: int = 4
-    resync_seconds: float = 300.0
+    resync_seconds: float = 600.0
     probe_seconds: float = 5.0
     """How often a quiet cluster is looked at again; bounds how late `QuorumAvailable` may tell of a loss."""
     replacements_per_hour: int = 10

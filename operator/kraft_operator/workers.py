@@ -1,7 +1,7 @@
-"""Threads that take keys from the queue and reconcile them, and the thread that adds every cluster now and then.
+"""Threads that take keys from the queue and reconcile them, and the thread that lists everything now and then.
 
 A failure is retried later and later; losing the Lease or the fence ends the process, because somebody else may be acting. The periodic live
-list finds what no event told: kopf never notices a deletion that happened while its watch was broken.
+lists make the index whole and find what no event told: kopf never notices a deletion that happened while its watch was broken.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Final
 from kraft_operator.execute import FenceLost, Stale
 from kraft_operator.health_server import Heartbeats
 from kraft_operator.keys import Key
-from kraft_operator.kube import CLUSTER, Conflict, Gateway, KubeError, TooManyRequests
+from kraft_operator.kube import Conflict, KubeError, TooManyRequests
 from kraft_operator.lease import LeaseLost, LeaseRunsOut
 from kraft_operator.metrics import Metrics
 from kraft_operator.quorum import AdminFailed
@@ -39,7 +39,6 @@ class Workers:
         """`abandon` ends the process; it may return only in tests."""
         self._reconciler, self._queue, self._heartbeats, self._abandon = reconciler, queue, heartbeats, abandon
         self._settings: Settings = reconciler.settings
-        self._kube: Gateway = reconciler.kube
         self._metrics: Metrics = reconciler.metrics
         self._stop = threading.Event()
         count = self._settings.workers
@@ -94,9 +93,8 @@ class Workers:
     def _resync(self) -> None:
         while True:
             try:
-                for namespace in self._settings.namespaces or (None,):
-                    for item in self._kube.list(CLUSTER, namespace):
-                        self._queue.add(Key(item["metadata"]["namespace"], item["metadata"]["name"]))
+                for key in self._reconciler.index.resync(self._settings.namespaces):
+                    self._queue.add(key)
                 wait = self._settings.resync_seconds * random.uniform(0.9, 1.1)
             except KubeError as error:
                 logger.warning("resync: %s", error)

@@ -14,6 +14,7 @@ from controller_runtime.identifiers import Endpoint
 from kraft_operator.api.parse import parse_cluster
 from kraft_operator.events import Recorder
 from kraft_operator.execute import Stale
+from kraft_operator.index import Index
 from kraft_operator.keys import Key
 from kraft_operator.kube import LEASE, Kind, Object
 from kraft_operator.lease import Term
@@ -24,8 +25,32 @@ from kraft_operator.reconcile import Reconciler
 from kraft_operator.replacements import LeaseAccount
 from kraft_operator.settings import Settings
 from support.operator_world import PASS_SECONDS, World
+from support.watches import Watches
 from support.world_api import WorldApi
+from support.world_runs import KEY as HOME
 from support.world_runs import Held, Lease, Run
+
+
+class Indexes:
+    """Quacks as `index.Index`: every world has one of its own, because all worlds are in the same namespace."""
+
+    complete = True
+
+    def __init__(self, fleet: Fleet) -> None:
+        self.fleet = fleet
+        self.watches = {key: Watches(api, Index(fleet, lambda: fleet.now)) for key, api in fleet.apis.items()}  # type: ignore[arg-type]
+        for key, each in self.watches.items():
+            fleet.current = key
+            each.start()
+
+    def changes(self, key: Key) -> int:
+        return self.watches[key].index.changes(HOME)
+
+    def find(self, kind: Kind, namespace: str | None, name: str) -> Object | None:
+        return self.watches[self.fleet.current].index.find(kind, namespace and HOME.namespace, name)
+
+    def list(self, kind: Kind, namespace: str | None, selector: str = "") -> tuple[Object, ...]:
+        return self.watches[self.fleet.current].index.list(kind, namespace and HOME.namespace, selector)
 
 
 class Fleet:
@@ -45,6 +70,16 @@ class Fleet:
         self.limit = limit
         self.lease = Lease("a", 1)
         self.reconciler = self.successor()
+        self.indexes: Indexes | None = None
+
+    def watch(self) -> None:
+        """From now on the reconciler has an index."""
+        self.indexes = Indexes(self)
+        self.reconciler.index = self.indexes  # type: ignore[assignment]
+
+    def reads(self) -> int:
+        """Of the API server, the lists of watches and resyncs apart."""
+        return sum(api.reads for api in self.apis.values())
 
     def successor(self) -> Reconciler:
         """Another process, in the next term of the Lease: it remembers nothing."""
@@ -70,6 +105,8 @@ class Fleet:
 
     def reconcile(self, key: Key) -> None:
         """A pass, as the workers run it: one that found its plan out of date is followed by another one."""
+        if self.indexes is not None:
+            self.indexes.watches[key].bring()
         self.current = key
         with suppress(Stale):
             self.reconciler.reconcile(key)

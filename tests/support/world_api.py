@@ -85,6 +85,10 @@ class WorldApi:
     )
     """Who acts, and the account that is kept on it."""
     version: int = 1
+    reads: int = 0
+    """Questions to the API server."""
+    looks: int = 0
+    """At the quorum."""
 
     def edit(self, **changes: object) -> None:
         """As `kubectl apply` of another spec."""
@@ -115,12 +119,14 @@ class WorldApi:
                 return {"metadata": {"name": name}, "allowVolumeExpansion": self.world.expands}
             return next((each for each in self._all(kind) if each["metadata"]["name"] == name), None)
 
+        self.reads += 1
         return self.faults.read(f"find {kind.kind}/{name}", look)
 
     def list(self, kind: Kind, namespace: str | None, selector: str = "") -> tuple[Object, ...]:
         def look() -> tuple[Object, ...]:
             return tuple(self._nodes(selector) if kind is NODE else self._all(kind))
 
+        self.reads += 1
         return self.faults.read(f"list {kind.kind}", look)
 
     def _all(self, kind: Kind) -> Objects:
@@ -238,6 +244,7 @@ class WorldApi:
             self.world.before = addresses.before
             return self.world._quorum(), self.world._brokers()
 
+        self.looks += 1
         return self.faults.read("look at the quorum", answer)
 
     def changes(self, controllers: Collection[Endpoint]) -> WorldApi:

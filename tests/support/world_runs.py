@@ -23,6 +23,7 @@ from kraft_operator.reconcile import Reconciler
 from kraft_operator.replacements import LeaseAccount
 from kraft_operator.settings import Settings
 from support.operator_world import PASS_SECONDS, World
+from support.watches import Watches
 from support.world_api import Died, Faults, WorldApi
 
 T = TypeVar("T")
@@ -66,6 +67,8 @@ class Run:
     limit: int = 100
     """Of replacements begun within an hour."""
     _process: Reconciler | None = None
+    _watches: Watches | None = None
+    """A step behind: what the index has is always old."""
 
     @property
     def world(self) -> World:
@@ -82,11 +85,16 @@ class Run:
         settings = Settings(self.lease.holder, "operators")
         account = LeaseAccount(api, "operators", settings.lease_name, self.limit, lambda: self.now)
         recorder = Recorder(api, self.lease.holder)
-        return Reconciler(api, api, holder, account, settings, Metrics(), self.world.draw, recorder, lambda: self.now)
+        found = Reconciler(api, api, holder, account, settings, Metrics(), self.world.draw, recorder, lambda: self.now)
+        self._watches = Watches(self.api, found.index, late=True)
+        self._watches.start()
+        return found
 
     def step(self) -> bool:
         """One pass of the operator; whether it came to its end."""
         self._process = self._process or self.process()
+        if self._watches is not None:
+            self._watches.bring()
         try:
             self._process.reconcile(self.key)
         except (Died, LeaseLost, FenceLost):

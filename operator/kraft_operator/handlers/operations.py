@@ -10,8 +10,12 @@ import kopf
 from kraft_operator.api import names
 from kraft_operator.handlers.memo import Memo
 from kraft_operator.keys import Key
+from kraft_operator.kube import OPERATION
 
 
 @kopf.on.event(names.GROUP, names.VERSION, names.OPERATIONS)
-def operation_changed(namespace: str, spec: Mapping[str, Any], memo: Memo, **_: object) -> None:
+async def operation_changed(
+    namespace: str, spec: Mapping[str, Any], event: kopf.RawEvent, memo: Memo, **_: object
+) -> None:
+    memo.index.note(OPERATION, event["type"], event["object"])
     memo.queue.add(Key(namespace, str(spec.get("clusterName", ""))))

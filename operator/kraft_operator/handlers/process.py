@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import kopf
 
 from kraft_operator.api import names
+from kraft_operator.index import OF_CLUSTERS
 from kraft_operator.keys import CLUSTER_LABEL
 
-CHILDREN = (
-    ("v1", "pods"),
-    ("v1", "persistentvolumeclaims"),
-    ("v1", "services"),
-    ("v1", "configmaps"),
-    ("apps", "v1", "statefulsets"),
-    ("policy", "v1", "poddisruptionbudgets"),
-    ("networking.k8s.io", "v1", "networkpolicies"),
-)
+SILENCE_SECONDS: Final = 150.0
+"""A watch that brings nothing for so long is asked for anew: the API server sends a bookmark every minute."""
 
 
 @kopf.on.startup()
@@ -29,8 +23,9 @@ def configure(settings: Any, **_: object) -> None:
     settings.networking.connect_timeout = 5
     settings.networking.request_timeout = 30
     settings.queueing.worker_limit = None
-    for resource in CHILDREN:
-        settings.watching.label_selectors[resource] = CLUSTER_LABEL
+    settings.watching.inactivity_timeout = SILENCE_SECONDS
+    for kind in OF_CLUSTERS:
+        settings.watching.label_selectors[kind.selector] = CLUSTER_LABEL
 
 
 @kopf.on.login()

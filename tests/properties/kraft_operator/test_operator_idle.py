@@ -1,4 +1,4 @@
-"""Nothing changes, so nothing is written: clusters whose logs grow all the while, and one operator that looks at each every few seconds."""
+"""Nothing changes, so nothing is written and nothing is read: clusters whose logs grow all the while, and one operator that looks at each every few seconds."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from support.fleet_of_worlds import Fleet
+from support.operator_world import PASS_SECONDS
 
 pytestmark = pytest.mark.properties
 
@@ -16,23 +17,60 @@ CLUSTERS, ROUNDS = (20, 120) if SOAK else (4, 5)
 """A quiet cluster is looked at every five seconds: 120 rounds are ten minutes."""
 
 
-def test_idle_clusters_cost_no_write(sampled: Callable[[str], None]) -> None:
-    fleet = Fleet(CLUSTERS)
-    fleet.settle()
+def test_idle_clusters_cost_no_write_and_no_read(sampled: Callable[[str], None]) -> None:
+    fleet = watched(CLUSTERS)
+    reads, questions = fleet.reads(), looks(fleet)
     before, offsets = fleet.writes(), [api.world.acknowledged for api in fleet.apis.values()]
     for _ in range(ROUNDS):
         for key in fleet.keys:
             fleet.reconcile(key)
         fleet.pass_time()
     assert fleet.writes() == before
+    assert fleet.reads() == reads
+    assert looks(fleet) == questions + ROUNDS * CLUSTERS
     assert all(api.world.acknowledged >= was + ROUNDS for api, was in zip(fleet.apis.values(), offsets, strict=True))
-    sampled(f"{CLUSTERS} idle clusters, {ROUNDS} looks at each: no write")
+    sampled(f"{CLUSTERS} idle clusters, {ROUNDS} looks at each: no write, no read")
+
+
+def watched(count: int) -> Fleet:
+    """Ready, with an index, and looked at since."""
+    fleet = Fleet(count)
+    fleet.settle()
+    fleet.watch()
+    for key in fleet.keys:
+        fleet.reconcile(key)
+    return fleet
+
+
+def looks(fleet: Fleet) -> int:
+    """At quorums."""
+    return sum(api.looks for api in fleet.apis.values())
+
+
+@pytest.mark.parametrize("what", ["ready", "a pod", "a child", "the quorum"])
+def test_what_a_watch_brings_and_what_a_quorum_says_ends_the_quiet(what: str) -> None:
+    fleet = watched(2)
+    api, key = fleet.apis[fleet.keys[0]], fleet.keys[0]
+    before, reads = len(api.writes), api.reads
+    match what:
+        case "a pod":
+            del api.world.pods[101]
+        case "a child":
+            del api.world.children["Service", "c-nodes"]
+        case "the quorum":
+            api.world.frozen |= {0}
+        case _:
+            pass
+    for _ in range(3):
+        fleet.reconcile(key)
+        fleet.now += PASS_SECONDS
+    assert (len(api.writes) > before) == (what != "ready")
+    assert (api.reads > reads) == (what != "ready")
 
 
 def test_a_cluster_that_is_touched_is_written_to_and_the_others_are_not() -> None:
     """What the test above counts is counted."""
-    fleet = Fleet(3)
-    fleet.settle()
+    fleet = watched(3)
     before = {key: len(api.writes) for key, api in fleet.apis.items()}
     fleet.apis[fleet.keys[1]].annotate_resource(restart="now")
     for key in fleet.keys:

@@ -7,13 +7,8 @@ from typing import Any
 
 import pytest
 
-from kraft_operator.handlers import operations
-from kraft_operator.handlers.memo import Memo
-from kraft_operator.keys import Key
-from kraft_operator.metrics import Metrics
 from kraft_operator.operations.operation import FINISHED, Phase, parse_operation
 from kraft_operator.operations.telling import Telling, status_of
-from kraft_operator.work_queue import WorkQueue
 
 pytestmark = pytest.mark.unit
 
@@ -47,9 +42,3 @@ def test_kstatus_reads_success_failure_and_work_from_the_conditions(phase: Phase
     assert value["Ready"] == (phase is Phase.SUCCEEDED)
     assert value["Stalled"] == (phase in FINISHED and phase is not Phase.SUCCEEDED)
     assert value["Reconciling"] == (phase not in FINISHED)
-
-
-def test_an_event_of_an_operation_wakes_its_cluster() -> None:
-    queue = WorkQueue(lambda: 0.0, lambda: 0.5, Metrics())
-    operations.operation_changed(namespace="n", spec={"clusterName": "c"}, memo=Memo(queue))
-    assert queue.take() == Key("n", "c")
