@@ -27,7 +27,7 @@ from controller_runtime.controller.topic_deletion import delete_topics
 from controller_runtime.controller.topics import TopicDefaults, TopicIds, create_topics, plan_topics, takes_long
 from controller_runtime.identifiers import Instant, NodeId, Uuid
 from controller_runtime.metadata.broker_configs import NodeRules, OwnConfigs
-from controller_runtime.metadata.features import NO_OP_RECORD, VersionedRecord
+from controller_runtime.metadata.features import VersionedRecord
 from controller_runtime.metadata.image import MetadataImage
 from controller_runtime.protocol.api_keys import ApiKey
 from controller_runtime.protocol.messages.allocate_producer_ids_request import AllocateProducerIdsRequest
@@ -117,10 +117,6 @@ class ControllerService:
         self._chance = chance
         self._leadership: _Leadership | None = None
 
-    @property
-    def is_active(self) -> bool:
-        return self._leadership is not None
-
     def silences(self, now: Instant) -> dict[NodeId, float]:
         """Seconds since each broker's last heartbeat; nothing when another controller is active."""
         return self._leadership.heartbeats.silences(now) if self._leadership else {}
@@ -153,10 +149,9 @@ class ControllerService:
             if broker is not None and broker.epoch == request.broker_epoch:
                 self._leadership.heartbeats.hear(broker, now)
 
-    @staticmethod
-    def takes_long(request: Message) -> bool:
+    def takes_long(self, request: Message) -> bool:
         """Whether a request is better planned in pieces, by `plan`, than handled at once. Only of those that the active one serves."""
-        return isinstance(request, CreateTopicsRequest) and takes_long(request)
+        return isinstance(request, CreateTopicsRequest) and takes_long(request, self._config.num_partitions)
 
     def plan(self, image: MetadataImage, request: Message) -> Generator[None, None, Decision]:
         """What `handle` answers, in pieces, to a request that takes long; `image` has to stay the newest until the end."""
@@ -229,8 +224,7 @@ class ControllerService:
             leadership.fencing_due = Instant(now + FENCE_AGAIN_AFTER_S) if fenced else self._next_fencing(now)
         if now >= leadership.no_op_due:
             leadership.no_op_due = Instant(now + self._config.no_op_interval_s)
-            if image.features.metadata_version >= NO_OP_RECORD:
-                records.append((NoOpRecord(), 0))
+            records.append((NoOpRecord(), 0))
         return tuple(records)
 
     def next_deadline(self) -> Instant | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Mapping
-from itertools import chain, product
+from itertools import accumulate, chain, product
 from typing import cast
 
 from controller_runtime.controller.decision import Decision
@@ -84,9 +84,9 @@ class TopicIds:
         raise AssertionError(f"{MAX_DRAWS} random ids in a row cannot be used")
 
 
-def takes_long(request: CreateTopicsRequest) -> bool:
+def takes_long(request: CreateTopicsRequest, num_partitions: int) -> bool:
     """Whether consensus would be kept waiting for this decision, unless it is made in pieces."""
-    return sum(TOPIC_WEIGHT + _partition_count(topic) for topic in request.topics) > 2 * PIECE
+    return sum(_weight(topic, num_partitions) for topic in request.topics) > 2 * PIECE
 
 
 def create_topics(
@@ -105,15 +105,16 @@ def plan_topics(
 ) -> Generator[None, None, Decision]:
     """`create_topics` in pieces; `image` has to stay the newest until the end."""
     wanted, refused = _split_refused(request.topics)
+    default = defaults.num_partitions
     if wanted and request.timeout_ms <= 0:
         raise Refused(ErrorCode.REQUEST_TIMED_OUT)
-    if sum(map(_partition_count, wanted)) > MAX_PARTITIONS_PER_REQUEST:
+    if any(total > MAX_PARTITIONS_PER_REQUEST for total in accumulate(_partition_count(t, default) for t in wanted)):
         raise Refused(ErrorCode.POLICY_VIOLATION, "Excessively large number of partitions per request.")
     results: list[CreatableTopicResult] = []
     records: list[VersionedRecord] = []
     weight = 0
     for topic in wanted:
-        weight += TOPIC_WEIGHT + _partition_count(topic)
+        weight += _weight(topic, default)
         if weight > PIECE:
             yield
             weight = 0
@@ -131,8 +132,13 @@ def plan_topics(
     return Decision(response, () if request.validate_only else tuple(records))
 
 
-def _partition_count(topic: CreatableTopic) -> int:
-    return max(topic.num_partitions, len(topic.assignments), 1)
+def _partition_count(topic: CreatableTopic, default: int) -> int:
+    """What is asked for; nonsense is refused later."""
+    return len(topic.assignments) or (default if topic.num_partitions == -1 else topic.num_partitions)
+
+
+def _weight(topic: CreatableTopic, default: int) -> int:
+    return TOPIC_WEIGHT + abs(_partition_count(topic, default))
 
 
 def _split_refused(
@@ -179,7 +185,7 @@ def _colliding(image: MetadataImage, name: str) -> str | None:
         )
         return next((other for other in variants if other in image.topics.ids), None)
     wanted = unified(name)
-    return next((other for other in image.topics.ids if may_collide(other) and unified(other) == wanted), None)
+    return next((other for other in image.topics.ids if unified(other) == wanted), None)
 
 
 def _create_topic(
@@ -283,7 +289,7 @@ def _check_manual(
 
 
 def _check_supported(assignments: list[list[int]], highest: int) -> None:
-    factor = max(map(len, assignments))
+    factor = len(assignments[0])
     if factor > highest:
         why = (
             f"Unable to replicate the partition {factor} time(s): a replication factor above {highest} is not supported "
@@ -295,12 +301,7 @@ def _check_supported(assignments: list[list[int]], highest: int) -> None:
 def _new_partition(image: MetadataImage, replicas: list[int]) -> Partition:
     brokers = image.cluster.brokers
     isr = tuple(broker for broker in replicas if is_active(image, broker))
-    if not isr:
-        why = (
-            f"Unable to replicate the partition {len(replicas)} time(s): All brokers are currently fenced or in controlled "
-            "shutdown."
-        )
-        raise Refused(ErrorCode.INVALID_REPLICATION_FACTOR, why)
+    assert isr, f"nobody could lead a partition on {replicas}"
     return Partition(
         replicas=tuple(replicas),
         directories=tuple(default_directory(brokers[NodeId(broker)]) for broker in replicas),

@@ -59,7 +59,6 @@ MINIMUM_LEVEL: Final = 7
 LATEST_PRODUCTION_LEVEL: Final = 30
 
 # The first level at which something may be written or asked for.
-NO_OP_RECORD: Final = 5
 ZK_MIGRATION: Final = 8
 SCRAM: Final = 11
 METADATA_TRANSACTIONS: Final = 13

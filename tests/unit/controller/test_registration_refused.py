@@ -168,4 +168,5 @@ def test_a_controller_registers_and_a_new_process_replaces_it() -> None:
 
 def test_a_controller_is_refused_below_3_7_but_not_for_its_features() -> None:
     assert World(level=14).ask(controller(), ControllerRegistrationResponse).error_code == 35
+    assert World(level=15).ask(controller(), ControllerRegistrationResponse).error_code == 0
     assert World().ask(controller(features=()), ControllerRegistrationResponse).error_code == 0
