@@ -47,7 +47,7 @@ TESTS: Final[dict[str, tuple[str, ...]]] = {
     "controller": ("tests/unit/controller", "tests/properties/controller", "tests/conformance/controller"),
     "metadata": (
         "tests/unit/metadata", "tests/unit/controller", "tests/unit/cli", "tests/properties/metadata", "tests/properties/controller",
-        "tests/conformance/metadata", "tests/conformance/controller",
+        "tests/conformance/metadata", "tests/conformance/controller", "tests/conformance/storage/test_dump_log_golden.py",
     ),
     "broker": ("tests/unit/broker", "tests/unit/server", "tests/properties/broker", "tests/conformance/test_probes_wire.py"),
 }  # fmt: skip

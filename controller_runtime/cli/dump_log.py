@@ -137,8 +137,8 @@ def _record_line(dump: Dump, batch: RecordBatch, record: Record) -> str:
 
 
 def _plain_payload(record: Record) -> str:
-    key = "" if record.key is None else f"key: {record.key.decode(errors='replace')} "
-    return key + ("" if record.value is None else f"payload: {record.value.decode(errors='replace')}")
+    parts = (("key", record.key), ("payload", record.value))
+    return " ".join(f"{name}: {text.decode(errors='replace')}" for name, text in parts if text is not None)
 
 
 def _parser() -> argparse.ArgumentParser:

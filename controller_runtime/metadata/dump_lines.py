@@ -50,7 +50,8 @@ def batch_line(header: BatchHeader, position: int, *, valid: bool) -> str:
 
 def record_line(header: BatchHeader, record: Record) -> str:
     """What is told of a record before its content."""
-    sequence = -1 if header.base_sequence < 0 else header.base_sequence + record.offset - header.base_offset
+    after_first = record.offset - header.base_offset
+    sequence = -1 if header.base_sequence < 0 else (header.base_sequence + after_first) & 0x7FFFFFFF
     keys = ",".join(name for name, _ in record.headers)
     return (
         f"| offset: {record.offset} {_time_label(header)}: {record.timestamp} "

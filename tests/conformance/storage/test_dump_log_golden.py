@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import gzip
+import re
 from pathlib import Path
 
 import pytest
 
 from controller_runtime.cli import dump_log
+from support import strange_log
 from support.golden import GOLDEN
 
 pytestmark = pytest.mark.conformance
@@ -26,6 +28,24 @@ def test_a_golden_file_prints_as_java_printed_it(dump: Path, capsys: pytest.Capt
     said = capsys.readouterr()
     ours = (said.out + said.err).replace(str(path), java_path)
     assert ours.splitlines() == java.splitlines()
+
+
+@pytest.mark.parametrize("name", strange_log.logs())
+def test_what_no_golden_log_has_is_printed_as_java_prints_it(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log, options = strange_log.logs()[name]
+    path = tmp_path / strange_log.NAME
+    path.write_bytes(log)
+    java_out, java_err = strange_log.recorded()[name]
+    assert dump_log.main([*options, "--files", str(path)]) == 0
+    said = capsys.readouterr()
+    assert (without_reasons(said.out.replace(str(path), path.name)), said.err) == (without_reasons(java_out), java_err)
+
+
+def without_reasons(text: str) -> str:
+    """Why a record cannot be decoded is said in our words."""
+    return re.sub(r"(?<=, skipping\. ).*", "...", text)
 
 
 def test_without_record_metadata_only_payloads_are_printed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,7 +17,7 @@ from controller_runtime.protocol.record_batch import Record
     [
         (0.0, "0.0"), (-0.0, "-0.0"), (1.5, "1.5"), (0.001, "0.001"), (0.00099, "9.9E-4"), (9999999.0, "9999999.0"),
         (1e7, "1.0E7"), (10485760.0, "1.048576E7"), (-1e300, "-1.0E300"), (1.7976931348623157e308, "1.7976931348623157E308"),
-        (float("nan"), "NaN"), (float("-inf"), "-Infinity"),
+        (float("nan"), "NaN"), (float("-inf"), "-Infinity"), (float("inf"), "Infinity"),
     ],
 )  # fmt: skip
 def test_a_double_is_printed_as_java_prints_it(value: float, text: str) -> None:
