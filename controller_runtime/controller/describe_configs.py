@@ -115,7 +115,7 @@ def _shown(found: EffectiveConfig, *, synonyms: bool) -> DescribeConfigsResource
     return DescribeConfigsResourceResult(
         name=found.config.name,
         value=found.value,
-        config_source=found.source,
+        config_source=found.synonyms[0].source if found.synonyms else ConfigSource.DEFAULT,
         synonyms=tuple(shown) if synonyms else (),
         config_type=found.config.type,
         documentation=None,

@@ -12,6 +12,7 @@ from functools import cache
 from typing import Final
 
 from controller_runtime.metadata.config_values import (
+    BLANKS,
     ConfigSpec,
     ConfigType,
     InvalidConfig,
@@ -132,6 +133,7 @@ ssl.truststore.password password - null
 ssl.truststore.type string - JKS
 """
 """For one broker only."""
+_NAMES_OF_ONE: Final = frozenset(line.partition(" ")[0] for line in _OF_ONE.strip().split("\n"))
 
 _LISTENER: Final = re.compile(r"listener\.name\.[^.]*\.(.*)", re.DOTALL)
 _NUMBER: Final = re.compile(r"[+-]?[0-9]+", re.ASCII)
@@ -143,8 +145,12 @@ _THREADS: Final = (
     "remote.log.manager.follower.thread.pool.size", "remote.log.reader.threads",
 )  # fmt: skip
 """Pools that may at most double or halve at once."""
+_RETENTION: Final = (("log.retention.ms", 1), ("log.retention.minutes", 60_000), ("log.retention.hours", 3_600_000))
+"""Names of one duration, the most exact first, and the milliseconds of their units."""
+_WEEK_MS: Final = 604_800_000
+"""How long it is when none of them is set."""
+_ADDRESS: Final = re.compile(r"[0-9a-zA-Z\-%._:]*")
 _MEBIBYTE: Final = 1024 * 1024
-_HOUR_MS: Final = 3_600_000
 _REPORTER: Final = "org.apache.kafka.common.metrics.JmxReporter"
 
 
@@ -153,15 +159,10 @@ def specs() -> Mapping[str, ConfigSpec]:
     return {spec.name: spec for spec in map(_spec, f"{_OF_ALL}{_OF_ONE}".split("\n")) if spec}
 
 
-@cache
-def _of_one() -> frozenset[str]:
-    return frozenset(line.split(" ", 1)[0] for line in _OF_ONE.split("\n") if line)
-
-
 def _spec(line: str) -> ConfigSpec | None:
     if not line:
         return None
-    name, kind, limits, default, *_ = [*line.split(None, 3), ""]
+    name, kind, limits, default, *_ = [*line.split(), ""]
     low, dots, high = limits.partition("..")
     high, _, other = high.partition("|")
     return ConfigSpec(
@@ -172,7 +173,7 @@ def _spec(line: str) -> ConfigSpec | None:
         at_most=int(high) if high else None,
         one_of=tuple(limits[1:].split(",")) if limits.startswith("=") else (),
         or_equal_to=int(other) if other else None,
-        items_not_empty=kind == "list" and name != "config.providers",
+        items_not_empty=name != "config.providers",
     )
 
 
@@ -231,8 +232,6 @@ def without_effect(before: ConfigsImage, after: ConfigsImage, own: OwnConfigs) -
     """
     for resource in (str(own.node_id), ALL_BROKERS):
         old, new = before.of(BROKER, resource), after.of(BROKER, resource)
-        if new is old:
-            continue
         for name, value in new.items():
             if old.get(name) == value:
                 continue
@@ -273,7 +272,7 @@ def _set_of(names: list[str]) -> str:
 
 def _is_of_one(name: str) -> bool:
     base = base_name(name)
-    return name in _of_one() or (base != name and base not in _OF_ALL_LISTENERS)
+    return name in _NAMES_OF_ONE or (base != name and base not in _OF_ALL_LISTENERS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,13 +281,18 @@ class _Values:
 
     layers: tuple[Mapping[str, str], ...]
 
-    def text(self, name: str, default: str | None = None) -> str | None:
+    def text(self, name: str) -> str:
+        """Empty where nothing is set, nor by default."""
         found = (layer[name] for layer in self.layers if name in layer and _makes_sense(name, layer[name]))
         known = specs().get(name)
-        return next(found, known.default if known is not None and known.default != "null" else default)
+        return next(found, known.default if known is not None and known.default != "null" else "")
 
-    def number(self, name: str, default: str | None = None) -> int | None:
-        return integer(self.text(name, default), ConfigType.LONG)
+    def number(self, name: str) -> int | None:
+        return integer(self.text(name), ConfigType.LONG)
+
+    def whole(self, name: str, default: int = 0) -> int:
+        number = self.number(name)
+        return default if number is None else number
 
 
 def _makes_sense(name: str, text: str) -> bool:
@@ -332,33 +336,33 @@ class _Together:
             yield "requirement failed: log.retention.ms must be unlimited (-1) or, greater than or equal to 1"
 
     def _cleaner(self) -> Iterator[str]:
-        threads, size = self.after.number("log.cleaner.threads"), self.after.number("log.cleaner.dedupe.buffer.size")
+        threads, size = self.after.whole("log.cleaner.threads"), self.after.whole("log.cleaner.dedupe.buffer.size")
         if threads == 0:
             yield "log.cleaner.threads must be at least 1"
-        elif threads and size is not None and size <= threads * _MEBIBYTE:
+        elif size // threads <= _MEBIBYTE:
             yield "requirement failed: log.cleaner.dedupe.buffer.size must be at least 1MB per cleaner thread."
-        before = self.before.number("log.cleaner.threads")
-        if threads and before and threads != before and not before // 2 <= threads <= before * 2:
-            yield f"Log cleaner threads can at most double or halve at once, the current value is {before}"
+        before = self.before.whole("log.cleaner.threads")
+        if not before // 2 <= threads <= before * 2:
+            change = "increased to more than double" if threads > before else "reduced to less than half"
+            yield f"Log cleaner threads cannot be {change} the current value {before}"
 
     def _connections(self) -> Iterator[str]:
-        overrides = self.after.text("max.connections.per.ip.overrides") or ""
-        if self.after.number("max.connections.per.ip") == 0 and not overrides:
-            yield (
-                "requirement failed: max.connections.per.ip can be set to zero only if max.connections.per.ip.overrides "
-                "property is set."
-            )
-        for entry in items_of(self.changed.get("max.connections.per.ip.overrides", "")):
+        name = "max.connections.per.ip.overrides"
+        if self.after.number("max.connections.per.ip") == 0 and not self.after.text(name):
+            yield f"requirement failed: max.connections.per.ip can be set to zero only if {name} property is set."
+        for entry in items_of(self.changed.get(name, "").rstrip(f"{BLANKS},")):
             address, colon, limit = entry.rpartition(":")
             if not colon or integer(limit) is None:
-                yield f"Error parsing configuration property 'max.connections.per.ip.overrides': {shown(entry)}"
-            if not re.fullmatch(r"[0-9A-Za-z._:\[\]-]+", address):
-                yield f"max.connections.per.ip.overrides contains invalid addresses : {shown(address)}"
+                yield f"Error parsing configuration property '{name}': {shown(entry)}"
+            if not _ADDRESS.fullmatch(address.strip(BLANKS)):
+                yield f"{name} contains invalid addresses : {shown(address.strip(BLANKS))}"
 
     def _directories_and_classes(self) -> Iterator[str]:
         cordoned = items_of(self.changed.get("cordoned.log.dirs", ""))
-        own = items_of(self.after.text("log.dirs") or self.after.text("log.dir") or "")
-        if missing := [one for one in cordoned if one not in own and cordoned != ["*"]]:
+        own = items_of(self.after.text("log.dirs") or self.after.text("log.dir"))
+        if "*" in cordoned and len(cordoned) > 1:
+            yield "requirement failed: When cordoned.log.dirs is set to *, it must not contain other values"
+        if missing := [one for one in cordoned if one not in own and one != "*"]:
             yield (
                 "requirement failed: All entries in cordoned.log.dirs must be present in log.dirs or log.dir. "
                 f"Missing entries : {shown(', '.join(dict.fromkeys(missing)))}"
@@ -369,41 +373,29 @@ class _Together:
     def _groups(self) -> Iterator[str]:
         for kind in ("consumer", "share", "streams"):
             name, limits = f"group.{kind}.assignment.interval.ms", f"group.{kind}.%s.assignment.interval.ms"
-            interval = self.after.number(name)
-            for end, default, beyond in (("min", "0", "greater"), ("max", "15000", "less")):
-                limit = self.after.number(limits % end, default)
-                if interval is None or limit is None:
-                    continue
-                if interval < limit if end == "min" else interval > limit:
-                    yield f"{name} must be {beyond} than or equal to {limits % end}"
+            interval = self.after.whole(name)
+            if interval < self.after.whole(limits % "min"):
+                yield f"{name} must be greater than or equal to {limits % 'min'}"
+            if interval > self.after.whole(limits % "max", 15_000):
+                yield f"{name} must be less than or equal to {limits % 'max'}"
 
     def _pools(self) -> Iterator[str]:
         for name in _THREADS:
-            old, new = self.before.number(name), self.after.number(name)
-            if old is None or new is None or old // 2 <= new <= old * 2:
+            old, new = self.before.whole(name), self.after.whole(name)
+            if old // 2 <= new <= old * 2:
                 continue
-            bound = (
-                f"at least half the current value {old}"
-                if new < old
-                else f"not greater than double the current value {old}"
-            )
-            yield f"Dynamic thread count update validation failed for {name}={new}, value should be {bound}"
+            bound = "be at least half" if new < old else "not be greater than double"
+            changed = f"{name}={new}"
+            yield f"Dynamic thread count update validation failed for {changed}, value should {bound} the current value {old}"
 
     def _tiers(self) -> Iterator[str]:
-        times = self.after.number("log.retention.ms"), self.after.number("log.retention.minutes")
-        hours = self.after.number("log.retention.hours", "168")
-        whole = (
-            times[0]
-            if times[0] is not None
-            else _scaled(times[1], 60_000)
-            if times[1] is not None
-            else _scaled(hours, _HOUR_MS)
-        )
-        sizes = self.after.number("log.retention.bytes"), self.after.number("log.local.retention.bytes")
-        for unit, of_all, local in (("ms", whole, self.after.number("log.local.retention.ms")), ("bytes", *sizes)):
-            if of_all is None or of_all < 0 or local is None or local == -2:
-                continue
+        times = ((self.after.number(name), unit) for name, unit in _RETENTION)
+        whole_ms = next((number * unit for number, unit in times if number is not None), _WEEK_MS)
+        for unit, of_all in (("ms", whole_ms), ("bytes", self.after.whole("log.retention.bytes"))):
             name = f"log.local.retention.{unit}"
+            local = self.after.whole(name)
+            if of_all < 0 or local == -2:
+                continue
             if local == -1:
                 yield f"Invalid value -1 for configuration {name}: Value must not be -1 as log.retention.{unit} value is set as {of_all}."
             elif local > of_all:
@@ -411,7 +403,3 @@ class _Together:
                     f"Invalid value {local} for configuration {name}: Value must not be more than log.retention.{unit} property "
                     f"value: {of_all}"
                 )
-
-
-def _scaled(number: int | None, unit: int) -> int | None:
-    return number if number is None or number < 0 else number * unit

@@ -44,6 +44,7 @@ class ConfigSpec:
     broker_names: tuple[str, ...] = ()
     """Under which a broker knows what topics call `name`."""
     items_not_empty: bool = False
+    """Of lists."""
 
 
 THROTTLED: Final = ("leader.replication.throttled.replicas", "follower.replication.throttled.replicas")
@@ -158,4 +159,4 @@ def _number(kind: ConfigType, text: str) -> float | None:
     if kind is not ConfigType.DOUBLE:
         return integer(text, kind)
     text = text.strip(BLANKS)
-    return float(text.rstrip("fFdD") if text[-1:] in "fFdD" else text) if _DECIMAL.fullmatch(text) else None
+    return float(text.rstrip("fFdD")) if _DECIMAL.fullmatch(text) else None

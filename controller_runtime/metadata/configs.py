@@ -57,9 +57,6 @@ class ConfigsBuilder:
         self._view: ConfigsImage | None = None
         self._builders: dict[int, ShardedMapBuilder[str, Values]] = {}
 
-    def of(self, resource_type: int, name: str) -> Values:
-        return self._of_type(resource_type).get(name) or _NO_VALUES
-
     def set(self, resource_type: int, name: str, key: str, value: str | None) -> None:
         """Set one value; None deletes it."""
         resources = self._of_type(resource_type)

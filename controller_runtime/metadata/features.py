@@ -113,7 +113,7 @@ def supported_metadata_versions(*, unstable: bool = False) -> tuple[MetadataVers
 
 def parse_release(release: str, *, unstable: bool = False) -> MetadataVersion:
     """Read "4.0-IV3", "4.0" (the newest level of that release) or "4.0.1". Raises FeatureError with Kafka's words."""
-    line = ".".join(release.split("-", maxsplit=1)[0].split(".")[:2])
+    line = ".".join(release.partition("-")[0].split(".")[:2])
     candidates = supported_metadata_versions(unstable=unstable)
     wanted = [v for v in candidates if v.name == release] or [
         v for v in candidates if "-" not in release and v.release == line
@@ -167,7 +167,6 @@ def bootstrap_records(
     level = LATEST_PRODUCTION_LEVEL if level is None else level
     if level not in {version.level for version in supported_metadata_versions(unstable=unstable)}:
         raise FeatureError(f"metadata.version {level} is not between {MINIMUM_LEVEL} and {LATEST_PRODUCTION_LEVEL}")
-    chosen.pop(KRAFT_VERSION, None)
     return tuple(
         (FeatureLevelRecord(name=name, feature_level=value), 0)
         for name, value in finalized_levels(level, chosen).items()

@@ -87,9 +87,11 @@ _MOST_STANDBYS: Final = "group.streams.max.standby.replicas"
 
 _RESETS: Final = ("earliest", "latest")
 _DURATION: Final = re.compile(
-    r"by_duration:[+]?P(?=.)([+]?\d{1,9}D)?(T(?=.)([+]?\d{1,9}H)?([+]?\d{1,9}M)?([+]?\d{1,9}([.]\d{0,9})?S)?)?",
-    re.ASCII | re.IGNORECASE,
+    r"by_duration:(?i:[+]?P(?=.)(?:[+]?(\d{1,19})D)?(?:T(?=\+?\d)(?:[+]?(\d{1,19})H)?(?:[+]?(\d{1,19})M)?(?:[+]?(\d{1,19})([.,]\d{0,9})?S)?)?)",
+    re.ASCII,
 )
+_SECONDS: Final = (86_400, 3_600, 60, 1)
+_LONGEST_S: Final = 2**63 - 1
 _MATCHED: Final = (
     "client_instance_id", "client_id", "client_software_name", "client_software_version", "client_source_address", "client_source_port",
 )  # fmt: skip
@@ -108,7 +110,7 @@ def check_group(values: Mapping[str, str], node_values: Mapping[str, str]) -> No
     for name, text in values.items():
         check(GROUP_CONFIGS[name], text)
     reset = values.get("share.auto.offset.reset", "latest")
-    if reset not in _RESETS and not _DURATION.fullmatch(reset):
+    if reset not in _RESETS and not _is_duration(reset):
         why = (
             f"Invalid value `{shown(reset)}` for configuration share.auto.offset.reset. The value must be either 'earliest', "
             "'latest' or of the format 'by_duration:<PnDTnHnMn.nS>'."
@@ -118,24 +120,35 @@ def check_group(values: Mapping[str, str], node_values: Mapping[str, str]) -> No
         raise InvalidConfig(why)
 
 
+def _is_duration(text: str) -> bool:
+    """Of ISO 8601, as Java reads one, but that no part of it may be negative."""
+    found = _DURATION.fullmatch(text)
+    if found is None:
+        return False
+    numbers = (int(number or 0) for number in found.groups()[:4])
+    return sum(number * unit for number, unit in zip(numbers, _SECONDS, strict=True)) <= _LONGEST_S
+
+
 def _beyond_limits(values: Mapping[str, str], node_values: Mapping[str, str]) -> Iterator[str]:
     def value(name: str) -> int:
-        return integer(values.get(name)) or (0 if name in values else int(GROUP_CONFIGS[name].default))
+        config = GROUP_CONFIGS[name]
+        of_node = _number(node_values, config.broker_names[0], int(config.default))
+        return _number(values, name, of_node)
 
     for limit in _LIMITS:
-        bound = integer(node_values.get(limit.bound))
-        if (
-            value(limit.name) < (limit.default if bound is None else bound)
-            if limit.is_least
-            else value(limit.name) > (limit.default if bound is None else bound)
-        ):
+        number, bound = value(limit.name), _number(node_values, limit.bound, limit.default)
+        if number < bound if limit.is_least else number > bound:
             yield f"{limit.name} must be {'greater' if limit.is_least else 'less'} than or equal to {limit.bound}"
-    most = integer(node_values.get(_MOST_STANDBYS))
-    if value("streams.num.standby.replicas") > (2 if most is None else most):
+    if value("streams.num.standby.replicas") > _number(node_values, _MOST_STANDBYS, 2):
         yield f"streams.num.standby.replicas must be less than or equal to {_MOST_STANDBYS}"
     for kind in ("consumer", "share", "streams"):
         if value(f"{kind}.session.timeout.ms") <= value(f"{kind}.heartbeat.interval.ms"):
             yield f"{kind}.session.timeout.ms must be greater than {kind}.heartbeat.interval.ms"
+
+
+def _number(values: Mapping[str, str], name: str, default: int) -> int:
+    number = integer(values.get(name))
+    return default if number is None else number
 
 
 def check_subscription(values: Mapping[str, str]) -> None:
@@ -167,4 +180,4 @@ def _is_pattern(text: str) -> bool:
         depth += {"(": 1, ")": -1}.get(mark, 0)
         if depth < 0:
             return False
-    return depth == 0 and "[" not in without_sets and not plain.endswith("\\")
+    return depth == 0 and not re.search(r"\[|\{(?!\d+\})|\\\Z", without_sets)

@@ -7,8 +7,9 @@ under another name (`broker_names`), some under several in falling precision.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from enum import IntEnum
+from itertools import dropwhile
 from typing import Final
 
 from controller_runtime.metadata.config_values import (
@@ -45,6 +46,7 @@ _HOURS_AND_MINUTES: Final = {
     "log.retention.hours": 3_600_000,
     "log.retention.minutes": 60_000,
     "log.roll.hours": 3_600_000,
+    "log.roll.jitter.hours": 3_600_000,
 }
 """Broker names in another unit than the topic's milliseconds."""
 
@@ -85,19 +87,14 @@ _DECLARED: Final = (
 )  # fmt: skip
 TOPIC_CONFIGS: Final[Mapping[str, ConfigSpec]] = {config.name: config for config in _DECLARED}
 """In the order of their names."""
-_OTHER_UNITS: Final = {name: ConfigSpec(name, ConfigType.INT, "") for name in _HOURS_AND_MINUTES}
+_OTHER_UNITS: Final = {
+    name: ConfigSpec(name, ConfigType.INT, "", at_least={"log.roll.hours": 1, "log.roll.jitter.hours": 0}.get(name))
+    for name in _HOURS_AND_MINUTES
+}
 
 _BROKER_NAMES: Final = {
     name: _OTHER_UNITS.get(name, replace(config, name=name)) for config in _DECLARED for name in config.broker_names
 }
-
-_DEFAULT_HAS_NO_SYNONYM: Final = {config.name for config in _DECLARED if not config.broker_names} | {
-    "flush.ms",
-    "retention.ms",
-    "segment.jitter.ms",
-    "segment.ms",
-}
-"""Whose default Kafka does not list as a synonym."""
 
 
 def check_value(name: str, text: str) -> None:
@@ -128,7 +125,7 @@ def check_values(values: Mapping[str, str]) -> None:
     for name, text in values.items():
         check_value(name, text)
     shortest, longest = values.get("min.compaction.lag.ms", "0"), values.get("max.compaction.lag.ms", _LONG_MAX)
-    if shortest != "0" and int(shortest) > int(longest):
+    if int(shortest) > int(longest):
         raise InvalidConfig(
             f"conflict topic config setting min.compaction.lag.ms ({int(shortest)}) > max.compaction.lag.ms ({int(longest)})"
         )
@@ -136,12 +133,6 @@ def check_values(values: Mapping[str, str]) -> None:
         raise InvalidConfig(
             "Tiered Storage functionality is disabled in the broker. Topic cannot be configured with remote log storage."
         )
-
-
-def is_list(name: str) -> bool:
-    """Whether APPEND and SUBTRACT make sense."""
-    config = TOPIC_CONFIGS.get(name)
-    return config is not None and config.type is ConfigType.LIST
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +150,8 @@ class EffectiveConfig:
     value: str
     source: ConfigSource
     synonyms: tuple[Synonym, ...]
-    """Every place that has a value, the winner first."""
+    """What DescribeConfigs lists: every place that has a value, in the order of their rank. It begins with the topic, or the first
+    of the broker's names: where only others are set, as `log.retention.hours`, Kafka lists none and calls the value a default."""
 
 
 def effective_configs(
@@ -167,14 +159,16 @@ def effective_configs(
 ) -> Iterator[EffectiveConfig]:
     """What holds for a topic with these own values on this node, in the order of the names."""
     for config in TOPIC_CONFIGS.values():
-        found = []
-        if config.name in topic_values:
-            found.append(Synonym(config.name, topic_values[config.name], ConfigSource.TOPIC))
-        found += of_node(config, configs, node_id, node_values)
-        default = _default(config)
-        winner = (found or [default])[0]
-        shown = found if config.name in _DEFAULT_HAS_NO_SYNONYM else [*found, default]
-        yield EffectiveConfig(config, _in_milliseconds(winner), winner.source, tuple(shown))
+        own = (
+            [Synonym(config.name, topic_values[config.name], ConfigSource.TOPIC)] if config.name in topic_values else []
+        )
+        of_brokers = [*of_node(config, configs, node_id, node_values), _default(config)]
+        winner = (own + of_brokers)[0]
+        yield EffectiveConfig(config, _in_milliseconds(winner), winner.source, (*own, *_listed(config, of_brokers)))
+
+
+def _listed(config: ConfigSpec, found: Iterable[Synonym]) -> Iterator[Synonym]:
+    return dropwhile(lambda one: one.name not in config.broker_names[:1], found)
 
 
 def of_node(
@@ -193,9 +187,7 @@ def of_node(
 
 
 def _default(config: ConfigSpec) -> Synonym:
-    if config.name in _DEFAULT_HAS_NO_SYNONYM:
-        return Synonym(config.name, config.default, ConfigSource.DEFAULT)
-    name = config.broker_names[-1]
+    name = (config.name, *config.broker_names)[-1]
     return Synonym(name, _in_unit_of(name, config.default), ConfigSource.DEFAULT)
 
 

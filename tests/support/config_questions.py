@@ -45,6 +45,7 @@ SET, DELETE, APPEND, SUBTRACT = 0, 1, 2, 3
 NODE_ID: Final = 1
 THERE: Final = "there"
 """A topic that exists."""
+_RESOURCES: Final = {BROKER: (str(NODE_ID), ""), TOPIC: (THERE,), GROUP: ("group",), CLIENT: ("subscription",)}
 
 _VALUES_OF: Final = {
     "boolean": ("true", " TRUE ", "maybe", ""),
@@ -145,6 +146,10 @@ _UNLISTED: Final = (
 )
 
 
+Name = tuple[int, str, tuple[str, ...]]
+"""Resource type, name, values to try."""
+
+
 @dataclass(frozen=True, slots=True)
 class Question:
     """`listener`: b, the broker's, or c, the controller's."""
@@ -163,8 +168,7 @@ def several(kind: int, name: str, *changes: tuple[str, str | None, int]) -> Alte
     return AlterConfigsResource(resource_type=kind, resource_name=name, configs=configs)
 
 
-def names() -> Iterator[tuple[int, str, tuple[str, ...]]]:
-    """(resource type, name, values to try)."""
+def names() -> Iterator[Name]:
     for row in sorted(CONFIG_NAMES):
         yield BROKER, row.name, (*tried(row.kind, row.default), *_MORE.get(row.name, ()))
     for key, values in _UNLISTED:
@@ -189,14 +193,20 @@ def tried(kind: str, default: str) -> tuple[str, ...]:
 
 def values() -> Iterator[Question]:
     for kind, key, tries in names():
-        resources = {BROKER: (str(NODE_ID), ""), TOPIC: (THERE,), GROUP: ("group",), CLIENT: ("subscription",)}[kind]
-        for resource in resources:
-            for value in dict.fromkeys(tries):
-                request = IncrementalAlterConfigsRequest(
-                    resources=(one(kind, resource, key, value),), validate_only=True
-                )
-                for listener in "bc":
-                    yield Question(listener, 1, request)
+        yield from values_of(kind, key, tries)
+
+
+def values_of(kind: int, key: str, tries: tuple[str, ...]) -> Iterator[Question]:
+    for resource in _RESOURCES[kind]:
+        for value in dict.fromkeys(tries):
+            request = IncrementalAlterConfigsRequest(resources=(one(kind, resource, key, value),), validate_only=True)
+            for listener in "bc":
+                yield Question(listener, 1, request)
+
+
+def count_of(kind: int, tries: tuple[str, ...]) -> int:
+    """How many questions `values_of` asks."""
+    return len(_RESOURCES[kind]) * len(set(tries)) * len("bc")
 
 
 # The story: requests of every shape, in an order that matters.
@@ -440,10 +450,11 @@ def java_node(directory: Path, extra: str = "") -> tuple[JavaNode, int, int]:
     """A started Apache Kafka in both roles, and the ports of its broker and its controller."""
     controller, broker = free_ports(2)
     properties = directory / "server.properties"
+    own_dirs = "" if "log.dir" in extra else f"log.dirs={directory / 'data'}\n"
     properties.write_text(
         f"process.roles=broker,controller\nnode.id={NODE_ID}\ncontroller.listener.names=CONTROLLER\n"
         f"listeners=CONTROLLER://127.0.0.1:{controller},PLAINTEXT://127.0.0.1:{broker}\n"
-        f"controller.quorum.bootstrap.servers=127.0.0.1:{controller}\nlog.dirs={directory / 'data'}\n"
+        f"controller.quorum.bootstrap.servers=127.0.0.1:{controller}\n{own_dirs}"
         f"offsets.topic.replication.factor=1\n{extra}"
     )
     made = run_tool("kafka-storage", "format", "-c", str(properties), "-t", CLUSTER_ID, "--standalone")

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from controller_runtime.controller.configs import MAX_RECORDS
-from controller_runtime.metadata.broker_configs import OwnConfigs, without_effect
+from controller_runtime.metadata.broker_configs import NodeRules, OwnConfigs, check_change, without_effect
 from controller_runtime.metadata.configs import ConfigsBuilder, ConfigsImage
 from controller_runtime.protocol.messages.incremental_alter_configs_request import IncrementalAlterConfigsRequest
 from controller_runtime.protocol.messages.register_broker_record import RegisterBrokerRecord
-from controller_runtime.server.settings import RULES
+from controller_runtime.server.settings import RULES, is_known
 from support.config_questions import BROKER, GROUP, THERE, TOPIC, alter, answer_of, describe, one, several
 from support.config_world import ConfigWorld
 
@@ -88,6 +88,23 @@ def test_a_node_tells_what_came_another_way_and_is_without_effect_and_never_a_va
         "log.flush.interval.ms is without effect on this node: acknowledged records would reach the disk later than it promises",
     ]
     assert list(without_effect(after, after, own)) == []
+
+
+@pytest.mark.parametrize(
+    ("rules", "unknown"),
+    [(NodeRules(), ["node.id", "no.such"]), (NodeRules(is_known), ["no.such"])],
+    ids=["rules that know nothing", "rules that know Kafka's names"],
+)
+def test_a_name_is_known_to_kafka_by_itself_or_after_a_listener_s(rules: NodeRules, unknown: list[str]) -> None:
+    own, builder = OwnConfigs(1, {}, rules), ConfigsBuilder(ConfigsImage())
+    for name in ("node.id", "no.such", "num.io.threads", "listener.name.external.num.network.threads"):
+        builder.set(BROKER, "1", name, "8")
+    told = [f"{name} is not a known configuration, it is ignored" for name in unknown]
+    assert list(without_effect(ConfigsImage(), builder.freeze(), own)) == told
+
+
+def test_rules_that_know_nothing_refuse_nothing() -> None:
+    check_change(ConfigsImage(), "1", {"node.id": "2"}, {"node.id": "2"}, OwnConfigs(1, {}))
 
 
 def test_only_what_is_set_is_judged_not_what_is_removed() -> None:

@@ -91,6 +91,22 @@ def test_a_dependency_is_checked_on_the_whole_set() -> None:
         bootstrap_records("3.9", {"eligible.leader.replicas.version": 1})
 
 
+def test_a_dependency_is_met_from_the_level_on_that_it_names() -> None:
+    assert finalized_levels(23, {"eligible.leader.replicas.version": 1})["eligible.leader.replicas.version"] == 1
+    with pytest.raises(FeatureError, match=r"depends on metadata.version level 23"):
+        finalized_levels(22, {"eligible.leader.replicas.version": 1})
+
+
+def test_the_first_and_the_last_level_have_names_and_none_beyond() -> None:
+    assert [metadata_version(level).name for level in (1, 31)] == ["3.0-IV1", "4.4-IV0"]
+    for level in (0, 32):
+        with pytest.raises(
+            FeatureError,
+            match=rf"No MetadataVersion with feature level {level}\. Valid feature levels are from 1 to 31\.",
+        ):
+            metadata_version(level)
+
+
 def test_a_level_above_the_latest_is_refused() -> None:
     with pytest.raises(FeatureError):
         finalized_levels(30, {"transaction.version": 3})
