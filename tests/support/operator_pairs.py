@@ -210,11 +210,14 @@ class Pair:
                 raise AssertionError(what)
         world.ledger_data = render(ledger)
 
-    def decide(self) -> Decision:
-        world = self.world
-        seen = world.observed()
+    def seen(self) -> Observed:
+        seen = self.world.observed()
         for each in self.looks:
             seen = each(seen)
+        return seen
+
+    def decide(self) -> Decision:
+        world, seen = self.world, self.seen()
         overdue = frozenset(pod.uid for pod in seen.pods if pod.node_id in self.overdue)
         cluster = world.cluster
 
