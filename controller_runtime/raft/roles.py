@@ -70,7 +70,7 @@ class Progress:
     end_offset: Offset | None = None
     last_fetch: Instant | None = None
     last_fetch_leader_end: Offset = Offset(-1)
-    """The leader's end at the replica's previous fetch: reaching it means having been caught up then. Without one nothing is known, not even when."""
+    """The leader's end at the replica's previous fetch: reaching it means having been caught up then, if there was one."""
     last_caught_up: Instant | None = None
     last_contact: Instant = Instant(0.0)
     """For check-quorum: the start of the epoch, then every Fetch or FetchSnapshot."""

@@ -341,10 +341,12 @@ def test_every_role_shuts_down_in_good_order() -> None:
     for send in leader.asked(m.EndQuorumEpochRequest):
         leader.answer(send, m.EndQuorumEpochResponse(RaftError.NONE, leader.epoch, None))
     assert leader.seen(e.ReadyToStop)
-    forsaken = One()
+    forsaken = One(config={"shutdown_timeout_ms": 700})
     forsaken.become_leader()
     forsaken.step(Shutdown())
-    forsaken.elapse(forsaken.replica._q.config.shutdown_timeout_ms + 10)
+    forsaken.elapse(699)
+    assert not forsaken.seen(e.ReadyToStop)
+    forsaken.elapse(2)
     assert forsaken.seen(e.ReadyToStop), "nobody answers: it goes all the same"
 
 

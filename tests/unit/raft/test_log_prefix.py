@@ -20,7 +20,7 @@ from controller_runtime.identifiers import (
 from controller_runtime.raft.config import RaftConfig
 from controller_runtime.raft.effects import Fault, Truncate
 from controller_runtime.raft.election_state import ElectionState
-from controller_runtime.raft.events import RaftEvent, ResponseArrived
+from controller_runtime.raft.events import LogShortened, RaftEvent, ResponseArrived, SnapshotTaken
 from controller_runtime.raft.log_view import LogView, Valid
 from controller_runtime.raft.messages import FetchResponse, RaftError
 from controller_runtime.raft.replica import Replica
@@ -147,6 +147,18 @@ def test_a_snapshot_replaces_what_was_known_and_the_log_behind_it_overrides_it()
     assert known.latest == voters(5, 6)
     known.truncate(Offset(50))
     assert known.latest == voters(5)
+
+
+def test_a_log_that_was_shortened_begins_at_its_snapshot_and_knows_the_newest_voters_of_what_is_gone() -> (
+    None
+):  # SNP-08
+    replica = following(9)
+    replica.voter_history.add_voters(Offset(4), voters(1, 2, 3))
+    for snapshot in (at(3, 1), at(6, 4)):
+        replica.step(SnapshotTaken(snapshot), Instant(0.01))
+    replica.step(LogShortened(at(6, 4)), Instant(0.01))
+    assert (replica.log.start_offset, replica.log.end_offset, replica.log.snapshots) == (6, 9, [at(6, 4)])
+    assert replica.voter_history.sets == [(4, voters(1, 2, 3))]
 
 
 # Truncation below what is committed: SNP-10.

@@ -45,7 +45,7 @@ def test_who_is_told_to_cut_its_log_or_to_fetch_a_snapshot_is_alive() -> None:
         one.elapse(700)
         answer = one.ask(fetch(2, one.epoch, 99, 5))
         assert isinstance(answer, m.FetchResponse)
-        assert answer.diverging == at(4, 5)
+        assert (answer.diverging, answer.high_watermark) == (at(4, 5), -1)
     assert one.replica.is_leader
     one = leader_of(1, 2, 3, log=((4, 5),))
     one.replica.log.taken(at(4, 5))
@@ -118,6 +118,10 @@ def test_a_voter_that_has_less_than_it_once_had_is_told_to_people_and_counts_for
     one.ask(fetch(9, one.epoch, one.end))
     one.ask(fetch(9, one.epoch, one.end - 2))
     assert len(one.seen(e.Note)) == 1, "observers may begin anew"
+    said = one.ask(fetch(2, one.epoch, 1, 0))
+    assert isinstance(said, m.FetchResponse)
+    assert said.diverging is not None
+    assert known(one, 2).end_offset == 1, "though it is to cut even that"
 
 
 def test_who_has_caught_up_and_when_is_known_from_what_it_asks_for() -> None:
@@ -188,3 +192,36 @@ def test_a_high_watermark_alone_is_told_when_its_linger_is_over_and_once() -> No
     assert one.answer_to(idle) is None, "there is nothing new to tell"
     one.append()
     assert one.answer_to(idle) is not None, "records wait for nobody"
+
+
+def test_who_does_not_say_which_high_watermark_it_knows_is_answered_only_when_it_moves() -> None:
+    """Fetch below version 18."""
+    one = leader_of(1, 2, 3)
+    one.ask(fetch(2, one.epoch, one.end))
+    assert one.ask(fetch(3, one.epoch, one.end, wait_ms=500)) is None
+    waiting = one.token
+    one.ask(fetch(2, one.epoch, one.end))
+    assert one.answer_to(waiting) is None
+
+
+def test_who_waited_before_a_high_watermark_moved_is_told_it_when_the_linger_is_over_and_once() -> None:
+    one = One(voters=(1, 2, 3, 4, 5), saved=ElectionState(Epoch(5)), config={"high_watermark_linger_ms": LINGER_MS})
+    one.become_leader()
+    for node in (2, 3, 4):
+        one.ask(fetch(node, one.epoch, one.end))
+    one.elapse(4 * LINGER_MS)
+    before = one.replica.high_watermark
+    one.append()
+    assert one.ask(fetch(2, one.epoch, one.end, wait_ms=500, hw=before)) is None
+    waiting = one.token
+    assert one.replica.high_watermark == before, "two of five have the record"
+    one.ask(fetch(3, one.epoch, one.end))
+    assert one.replica.high_watermark == one.end
+    one.elapse(LINGER_MS - 1)
+    assert one.answer_to(waiting) is None
+    one.elapse(2)
+    assert one.answer_to(waiting) is not None
+    assert one.ask(fetch(2, one.epoch, one.end, wait_ms=500)) is None
+    idle = one.token
+    one.elapse(4 * LINGER_MS)
+    assert one.answer_to(idle) is None, "it does not say what it knows, and there is nothing new"
