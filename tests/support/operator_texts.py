@@ -27,6 +27,8 @@ from support.operator_pairs import Pair, settled
 from support.operator_world import World, pool, resource
 
 Status = dict[str, Any]
+QUIET = 4
+"""Passes in which nothing moves before a story has ended."""
 TIME = "2026-11-22T03:00:00Z"
 
 
@@ -107,14 +109,15 @@ def formed(**changes: object) -> World:
 def told(said: Said, world: World, rounds: int = 30) -> Status:
     """Pass after pass until nothing moves, with everything that is said on the way."""
     old: Status = {}
+    quiet = 0
     for _ in range(rounds):
         before = world.ledger
         decision = world.reconcile()
         new = written(world, world.observed(), replace(decision, ledger=world.ledger), old)
         said.change(old, new, before, world.ledger, decision.actions)
-        rests = new == old and not decision.actions and not world.waiting(decision)
-        old = new
-        if not world.kubelet() and rests:
+        moves = world.kubelet() or new != old or bool(decision.actions) or world.waiting(decision)
+        quiet, old = 0 if moves else quiet + 1, new
+        if quiet == QUIET:
             break
     return old
 
