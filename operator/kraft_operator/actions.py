@@ -60,6 +60,15 @@ class AnnotateClaim:
 
 
 @dataclass(frozen=True, slots=True)
+class Remember:
+    """Write down on these claims (name, UID, resourceVersion) what must outlive the ledger. It comes after the ledger and before whatever that permits."""
+
+    claims: tuple[tuple[str, str, str], ...]
+    memory: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class GrowClaim:
     """Ask for a larger volume on the claim itself; a StatefulSet cannot."""
 
@@ -223,6 +232,7 @@ Action = (
     | DeleteChild
     | DeliverGrant
     | AnnotateClaim
+    | Remember
     | GrowClaim
     | OrphanSet
     | TellRack
@@ -250,6 +260,8 @@ def target(action: Action) -> str:
     match action:
         case WriteLedger():
             return "ledger"
+        case Remember():
+            return f"{len(action.claims)} {'claims' if len(action.claims) > 1 else 'claim'}"
         case ApplyChild(manifest):
             return f"{manifest['kind']}/{manifest['metadata']['name']}"
         case DeleteChild():

@@ -29,6 +29,7 @@ from kraft_operator.actions import (
     MoveReplicas,
     NudgePod,
     OrphanSet,
+    Remember,
     RemoveVoter,
     RestartPod,
     RunHelper,
@@ -40,6 +41,7 @@ from kraft_operator.actions import (
 )
 from kraft_operator.api import names
 from kraft_operator.api.spec import KRaftCluster, VolumePolicy
+from kraft_operator.claim_memory import KEY
 from kraft_operator.kube import (
     BY_KIND,
     CLAIM,
@@ -50,6 +52,7 @@ from kraft_operator.kube import (
     Conflict,
     Gateway,
     Invalid,
+    NotFound,
     Object,
 )
 from kraft_operator.lease import LeaseLost, Term
@@ -140,6 +143,8 @@ class Execution:
             case AnnotateClaim():
                 marks = {f"{names.GROUP}/{key}": value for key, value in action.annotations.items()}
                 self.kube.annotate(CLAIM, self.cluster.namespace, action.claim, marks, uid=action.uid)
+            case Remember():
+                self._remember(action)
             case GrowClaim():
                 request = {"resources": {"requests": {"storage": action.size}}}
                 body = {"metadata": {"uid": action.uid}, "spec": request}
@@ -290,6 +295,29 @@ class Execution:
         kind = BY_KIND[intent["apiVersion"], intent["kind"]]
         live = self.kube.apply(kind, intent)
         self.settled[intent["kind"], intent["metadata"]["name"]] = fingerprint(intent, live)
+
+    def _remember(self, action: Remember) -> None:
+        """A claim that went meanwhile cannot remember; one that was changed may have been written by a successor."""
+        self.failpoints.hit("after_journal.remember")
+        marks = {f"{names.GROUP}/{KEY}": action.memory}
+        for name, uid, version in action.claims:
+            self.holder.require(self.call_timeout)
+            try:
+                self.kube.annotate(
+                    CLAIM,
+                    self.cluster.namespace,
+                    name,
+                    marks,
+                    uid=uid,
+                    resource_version=version,
+                    timeout=self.call_timeout,
+                )
+            except NotFound:
+                continue
+            except Conflict as error:
+                raise Stale(f"claim {name} has changed since it was read: {error.message}") from error
+            self.failpoints.hit("between_calls.remember")
+        self.failpoints.hit("after_call.remember")
 
     def _write_ledger(self, ledger: Ledger) -> None:
         self.holder.require(self.call_timeout)

@@ -32,7 +32,7 @@ class CorruptLedger(ValueError):
 class Origin(StrEnum):
     NEW = "New"
     REBUILT = "Rebuilt"
-    """From the annotations of the claims, after the ledger was lost: minimums are unknown, identities may be missing."""
+    """From what the claims remember, after the ledger was lost or an older one was put back."""
 
 
 class Formation(StrEnum):
@@ -190,6 +190,10 @@ class Ledger:
     excused: tuple[Excuse, ...] = ()
     given_up: tuple[GivenUp, ...] = ()
     """Until every partition that they had has a leader again."""
+    doubted: tuple[int, ...] = ()
+    """Nodes that a rebuild knows no directory of, although they may have had one: an empty disk of theirs is formatted only when somebody approves."""
+    serial: int = 0
+    """Counts what was written. A ledger below the claims' memory was put back from a backup."""
 
     def entry(self, node_id: int) -> Entry | None:
         return next((entry for entry in self.entries if entry.node_id == node_id), None)
@@ -271,6 +275,8 @@ def _ledger(ledger: Ledger) -> dict[str, Any]:
         **({"recovery": render_recovery(ledger.recovery)} if ledger.recovery else {}),
         **({"restart": ledger.restart} if ledger.restart else {}),
         **({"givenUp": [_given_up(each) for each in ledger.given_up]} if ledger.given_up else {}),
+        **({"doubted": list(ledger.doubted)} if ledger.doubted else {}),
+        "serial": ledger.serial,
     }
 
 
@@ -369,6 +375,8 @@ def _parsed(values: Mapping[str, Any]) -> Ledger:
             GivenUp(int(each["nodeID"]), tuple(_text(name) for name in each["partitions"]), int(each["more"]))
             for each in values.get("givenUp", ())
         ),
+        doubted=tuple(int(each) for each in values.get("doubted", ())),
+        serial=int(values.get("serial", 0)),
         **_parsed_revisions(values.get("revisions") or {}),
     )
 

@@ -43,6 +43,8 @@ class Claim:
     """Bytes it has."""
     resizing: str = ""
     """What Kubernetes says of a growth under way."""
+    version: str = ""
+    """Its resourceVersion: what is written on it is fenced by it."""
 
     def bears(self, cluster_id: str) -> bool:
         return self.identity.get("cluster-id") == cluster_id

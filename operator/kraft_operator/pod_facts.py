@@ -28,6 +28,7 @@ IDENTITY_KEYS: Final = (
     "endpoint",
     "generation",
     "recovery",
+    "memory",
 )
 
 
@@ -44,6 +45,7 @@ def claim(item: Object, node_id: int) -> Claim:
     return Claim(
         name=meta["name"],
         uid=meta["uid"],
+        version=meta.get("resourceVersion", ""),
         node_id=node_id,
         role=labels.get(names.LABEL_ROLE, ""),
         pool=labels.get(names.LABEL_POOL, ""),

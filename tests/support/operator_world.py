@@ -30,6 +30,7 @@ from kraft_operator.actions import (
     MoveReplicas,
     NudgePod,
     OrphanSet,
+    Remember,
     RemoveVoter,
     RestartPod,
     RunHelper,
@@ -43,6 +44,7 @@ from kraft_operator.api import names
 from kraft_operator.api.parse import parse_cluster
 from kraft_operator.api.reader import quantity
 from kraft_operator.api.spec import KRaftCluster, VolumePolicy
+from kraft_operator.claim_memory import KEY
 from kraft_operator.judgement import Belief, Described, Replica, Round, round_of
 from kraft_operator.judgement import judge as judge_quorum
 from kraft_operator.ledger import LEDGER_KEY, Ledger, parse, render
@@ -257,6 +259,7 @@ class World:
             generation=self.cluster.generation + 1,
             approve=self.cluster.approve,
             given_up_claims=self.cluster.given_up_claims,
+            approved_formats=self.cluster.approved_formats,
         )
 
     def approve(self, name: str | None = None) -> None:
@@ -369,6 +372,10 @@ class World:
             case AnnotateClaim():
                 if self.claims[action.claim].uid == action.uid:
                     self.claims[action.claim].marks |= action.annotations
+            case Remember():
+                for name, uid, _ in action.claims:
+                    if name in self.claims and self.claims[name].uid == uid:
+                        self.claims[name].marks[KEY] = action.memory
             case GrowClaim():
                 if self.claims[action.claim].uid == action.uid:
                     self.claims[action.claim].requested = quantity(action.size, "size")
@@ -522,7 +529,9 @@ class World:
         self.promised[self._disk(self.pods[node_id]).name] = epoch
 
     def older(self, node_id: int) -> None:
-        """This controller's claim is one of the generation before."""
+        """This controller's claim is one of the generation before, and none remembers more than its own disk."""
+        for claim in self.claims.values():
+            claim.marks.pop(KEY, None)
         self.claims[self.pods[node_id].claim].marks["generation"] = "1"
 
     def _living(self) -> tuple[Witness, ...] | None:
@@ -840,6 +849,12 @@ class World:
         named = (self.pods[each].claim for each in node_ids)
         tokens = frozenset(f"{name}:{self.claims[name].uid}" for name in named)
         self.cluster = replace(self.cluster, given_up_claims=tokens)
+
+    def approve_format(self, *node_ids: int) -> None:
+        """Somebody lets these nodes' claims, as they are now, be formatted."""
+        named = (self.pods[each].claim for each in node_ids)
+        tokens = frozenset(f"{name}:{self.claims[name].uid}" for name in named)
+        self.cluster = replace(self.cluster, approved_formats=tokens)
 
     def _collect(self) -> bool:
         """Claims that were deleted go once no pod uses them, and their volumes as the reclaim policy says."""

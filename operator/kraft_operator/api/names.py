@@ -38,6 +38,8 @@ ANNOTATION_APPROVE: Final = f"{GROUP}/approve"
 """On the resource: the hash of the plan that may be carried out (spec.changePolicy.mode Plan)."""
 ANNOTATION_GIVE_UP: Final = f"{GROUP}/give-up-claims"
 """On the resource: NAME:UID of claims that are being deleted, separated by commas, whose pods may be restarted although the data goes with them."""
+ANNOTATION_FORMAT: Final = f"{GROUP}/approve-format"
+"""On the resource: NAME:UID of empty claims, separated by commas, that may be formatted although their node may have had another disk before."""
 ANNOTATION_REVISION: Final = f"{GROUP}/revision"
 """On a StatefulSet: the revision of its group that its next pod gets."""
 

@@ -82,12 +82,13 @@ def parse_cluster(resource: Mapping[str, Any]) -> KRaftCluster:
         spec=spec,
         restart=metadata.texts("annotations").get(names.ANNOTATION_RESTART, ""),
         approve=metadata.texts("annotations").get(names.ANNOTATION_APPROVE, ""),
-        given_up_claims=_given_up(metadata.texts("annotations").get(names.ANNOTATION_GIVE_UP, "")),
+        given_up_claims=_claims(metadata.texts("annotations").get(names.ANNOTATION_GIVE_UP, "")),
+        approved_formats=_claims(metadata.texts("annotations").get(names.ANNOTATION_FORMAT, "")),
         source=source.values,
     )
 
 
-def _given_up(text: str) -> frozenset[str]:
+def _claims(text: str) -> frozenset[str]:
     return frozenset(each.strip() for each in text.split(",") if each.strip())
 
 

@@ -303,6 +303,8 @@ class KRaftCluster:
     """The hash of the plan that somebody has approved."""
     given_up_claims: frozenset[str] = frozenset()
     """NAME:UID of claims that are being deleted and that somebody lets go with their data."""
+    approved_formats: frozenset[str] = frozenset()
+    """NAME:UID of empty claims that somebody lets be formatted although the ledger does not know what their node had before."""
     source: Mapping[str, Any] = field(default_factory=dict)
     """The spec as it was read: of it, what makes a group's pods is kept for the way back (`revision`)."""
 

@@ -30,6 +30,7 @@ from kraft_operator.plan.disks.identity import (
     settle_the_journal,
     tell_racks,
 )
+from kraft_operator.plan.disks.recall import remember
 from kraft_operator.plan.disks.volumes import grow_volumes
 from kraft_operator.plan.giving_up import tell_leaderless, waits_for_the_plan
 from kraft_operator.plan.nodes.exposure import find_addresses
@@ -174,7 +175,7 @@ def _decided(now: Situation, rules: tuple[Rule, ...]) -> tuple[Decision, Situati
         if verdict.stop:
             stop = True
             break
-    ordered = _in_order(before, now.ledger, actions, rewrite=_owner_changed(now))
+    ordered = _in_order(now, before, actions, stop=stop)
     told = tellings(now, before, findings)
     return Decision(ordered, tuple(findings), now.ledger, now.nodes, suspects, told), now, stop
 
@@ -204,23 +205,23 @@ def _owner_changed(now: Situation) -> bool:
     return not stale and now.observed.ledger_owners != wanted
 
 
-def _in_order(
-    before: Ledger | None, ledger: Ledger | None, actions: list[Action], *, rewrite: bool
-) -> tuple[Action, ...]:
-    """The journal first; what cannot be taken back last, followed by the note that it is done."""
+def _in_order(now: Situation, before: Ledger | None, actions: list[Action], *, stop: bool) -> tuple[Action, ...]:
+    """The journal first, then what has to outlive it; what cannot be taken back last, followed by the note that it is done."""
+    ledger = now.ledger
     if ledger is None:
         assert not actions, f"nothing may be done without a ledger, not {actions[0]}"
         return ()
     final = [action for action in actions if isinstance(action, DISRUPTIVE)]
-    others = [action for action in actions if not isinstance(action, DISRUPTIVE)]
-    ordered: list[Action] = [*others, *final]
-    if ledger != before or rewrite:
+    journal: list[Action] = []
+    if ledger != before or _owner_changed(now):
         reason = "it is new" if before is None else "it learned or permitted something"
-        ordered.insert(0, WriteLedger(ledger, reason if ledger != before else CHANGES_ITS_OWNER))
+        ledger = replace(ledger, serial=ledger.serial + 1)
+        journal.append(WriteLedger(ledger, reason if now.ledger != before else CHANGES_ITS_OWNER))
+    journal += () if stop else remember(now.observed, ledger)
     done = ledger
     for action in final:
         if isinstance(action, UnregisterBroker):
             done = retired(done, action.step)
-    if done != ledger:
-        ordered.append(WriteLedger(done, "the step is done"))
-    return tuple(ordered)
+    others = [action for action in actions if not isinstance(action, DISRUPTIVE)]
+    note = [WriteLedger(replace(done, serial=done.serial + 1), "the step is done")] if done != ledger else []
+    return (*journal, *others, *final, *note)

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, note, settings
 from hypothesis import strategies as st
 
-from kraft_operator.actions import Action, AnnotateClaim, ApplyChild, NudgePod, TellRack, WriteLedger
+from kraft_operator.actions import Action, AnnotateClaim, ApplyChild, NudgePod, Remember, TellRack, WriteLedger
 from kraft_operator.ledger import Ledger
 from support.operator_world import World, pool
 
@@ -95,7 +95,7 @@ def permitted(ledger: Ledger | None) -> tuple[object, ...]:
 
 def is_upkeep(action: Action) -> bool:
     match action:
-        case WriteLedger() | AnnotateClaim() | TellRack() | NudgePod():
+        case WriteLedger() | AnnotateClaim() | Remember() | TellRack() | NudgePod():
             return True
         case ApplyChild(manifest):
             return (manifest["kind"], manifest["metadata"]["name"]) == ("PodDisruptionBudget", "c-controller")

@@ -1,16 +1,18 @@
 """Which cluster this is: the ledger found, made, or rebuilt; never a second cluster over the data of a first.
 
-A volume that bears this cluster's annotations forbids bootstrapping for ever: the ledger is then rebuilt from them, as formed. A volume that
-was there before the ledger and bears nothing is remembered as unproven; `formation` waits until it was seen to be empty.
+A volume that bears this cluster's annotations forbids bootstrapping for ever: the ledger is then rebuilt, as formed, from what the controllers' claims
+remember (`recall`), or where none does from the identities alone. A volume that was there before the ledger and bears nothing is remembered as
+unproven; `formation` waits until it was seen to be empty.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from kraft_operator.api.spec import BootstrapPolicy, KRaftCluster, LifecycleState
+from kraft_operator.api.spec import BootstrapPolicy, LifecycleState, Role
 from kraft_operator.ledger import Entry, Formation, Ledger, Origin, WrittenOff
 from kraft_operator.observed import Claim
+from kraft_operator.plan.disks.recall import borne, outdated, rebuilt, recalled, remembered, unproven_nodes
 from kraft_operator.plan.situation import NOTHING, Finding, Situation, Topic, Verdict
 
 ADOPTION_CONFLICT = "AdoptionConflict"
@@ -35,12 +37,14 @@ def wait_for_the_past_to_go(now: Situation) -> Verdict:
 
 
 def find_the_ledger(now: Situation) -> Verdict:
-    """With a ledger there is nothing to decide here."""
+    """With a ledger there is nothing to decide here, unless it is older than the claims' memory of it."""
     if now.ledger is not None:
-        return NOTHING
+        older = outdated(now)
+        return NOTHING if older is None else Verdict(ledger=older[0], findings=(older[1],))
     bearing = tuple(claim for claim in now.observed.claims if claim.identity.get("cluster-id"))
-    if bearing:
-        return _rebuilt(now.cluster, bearing)
+    memory = remembered(now.observed.claims)
+    if bearing or memory is not None:
+        return _rebuilt(now, bearing, memory)
     if now.cluster.spec.bootstrap_policy is BootstrapPolicy.ADOPT_ONLY:
         return _refused(
             "NothingToAdopt",
@@ -77,9 +81,9 @@ def refuse_taken_node_ids(now: Situation) -> Verdict:
     return NOTHING
 
 
-def _rebuilt(cluster: KRaftCluster, bearing: tuple[Claim, ...]) -> Verdict:
-    """The ledger that the claims' annotations tell of."""
-    ids = sorted({claim.identity["cluster-id"] for claim in bearing})
+def _rebuilt(now: Situation, bearing: tuple[Claim, ...], memory: Ledger | None) -> Verdict:
+    """The ledger that the claims tell of."""
+    ids = sorted({claim.identity["cluster-id"] for claim in bearing} | ({memory.cluster_id} if memory else set()))
     if len(ids) > 1:
         return _refused(
             ADOPTION_CONFLICT,
@@ -99,28 +103,39 @@ def _rebuilt(cluster: KRaftCluster, bearing: tuple[Claim, ...]) -> Verdict:
                 f"the ledger is missing and claim {claim.name} bears annotations that were made for another claim: it may "
                 "hold a copy; remove its annotation kraft.quorate.dev/pvc-uid if it is the only copy",
             )
+    ledger = _from_identities(now, ids[0], bearing) if memory is None else recalled(now.cluster, memory, bearing)
+    return Verdict(ledger=ledger, findings=(rebuilt(now, ledger, complete=memory is not None),))
+
+
+def _from_identities(now: Situation, cluster_id: str, bearing: tuple[Claim, ...]) -> Ledger:
+    """No controller's claim remembers more: every node that may have had a disk and bears none is doubted."""
     generation = max(map(_generation, bearing))
-    old = [claim for claim in bearing if claim.role == "controller" and _generation(claim) < generation]
-    fresh = (_entry(claim) for claim in bearing if claim not in old)
+    old = [claim for claim in bearing if claim.role == Role.CONTROLLER.value and _generation(claim) < generation]
+    fresh = (_with_leave(now, borne(claim)) for claim in bearing if claim not in old)
     entries = tuple(sorted(fresh, key=lambda entry: entry.node_id))
-    known = {entry.node_id for entry in entries if entry.role == "controller"}
-    controllers = tuple(sorted(known | set(cluster.spec.controllers.node_ids)))
-    ledger = Ledger(ids[0], Origin.REBUILT, Formation.FORMED, initial_controllers=controllers, entries=entries)
+    known = {entry.node_id for entry in entries if entry.role == Role.CONTROLLER.value}
+    controllers = tuple(sorted(known | set(now.cluster.spec.controllers.node_ids)))
     gone = tuple(WrittenOff(claim.node_id, claim.identity["directory-id"]) for claim in old)
-    return Verdict(ledger=replace(ledger, generation=generation, written_off=gone))
+    return Ledger(
+        cluster_id, Origin.REBUILT, Formation.FORMED, generation, controllers, entries=entries, written_off=gone,
+        doubted=unproven_nodes(now, (claim.node_id for claim in bearing)),
+    )  # fmt: skip
+
+
+def _with_leave(now: Situation, entry: Entry) -> Entry:
+    """A broker that nobody asks for, that has no set and is not registered, was removed before."""
+    wanted = {node_id for group in now.cluster.spec.groups for node_id in group.node_ids}
+    registered = now.observed.brokers.registered
+    if entry.role == Role.CONTROLLER.value or entry.node_id in wanted or registered is None:
+        return entry
+    gone = now.observed.node_set(entry.node_id) is None and entry.node_id not in registered
+    return replace(entry, retired=gone)
 
 
 def _generation(claim: Claim) -> int:
     """Of the quorum that it belongs to: a recovery begins a new one, and what is left of those before it is refused."""
     text = claim.identity.get("generation", "1")
     return int(text) if text.isascii() and text.isdigit() else 1
-
-
-def _entry(claim: Claim) -> Entry:
-    return Entry(
-        claim.node_id, claim.role, claim.pool, directory_id=claim.identity["directory-id"], pvc_name=claim.name,
-        pvc_uid=claim.uid, pv_name=claim.volume or None, nonce=claim.identity.get("nonce"),
-    )  # fmt: skip
 
 
 def _refused(reason: str, message: str) -> Verdict:

@@ -12,11 +12,13 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from kraft_operator.actions import DeliverGrant, NudgePod, RestartPod
+from kraft_operator.api import names
 from kraft_operator.api.spec import KRaftCluster, Role
 from kraft_operator.ledger import Entry, Formation, Ledger, Origin, Step, StepKind
 from kraft_operator.manifests.cluster import initial_controllers
 from kraft_operator.observed import Claim, Pod
 from kraft_operator.plan.disks.adoption import ADOPTION_CONFLICT
+from kraft_operator.plan.disks.claims import token
 from kraft_operator.plan.situation import NOTHING, Finding, Situation, Topic, Verdict
 from storage_guard.formats import Grant, GrantMode, Report, format_argument
 from storage_guard.formats import Verdict as Disk
@@ -128,7 +130,7 @@ def _answer(entry: Entry, asking: _Asking, ledger: Ledger, now: Situation) -> Gr
             return last  # journaled by us, or by a holder before us
         if entry.directory_id is None or last.mode is GrantMode.ADOPT:
             return None  # it is on its way
-    mode = _mode(entry, asking, ledger)
+    mode = _mode(entry, asking, ledger, now.cluster)
     if not isinstance(mode, GrantMode):
         return mode
     chosen = {
@@ -141,17 +143,17 @@ def _answer(entry: Entry, asking: _Asking, ledger: Ledger, now: Situation) -> Gr
     )  # fmt: skip
 
 
-def _mode(entry: Entry, asking: _Asking, ledger: Ledger) -> GrantMode | Finding | None:
+def _mode(entry: Entry, asking: _Asking, ledger: Ledger, cluster: KRaftCluster) -> GrantMode | Finding | None:
     match asking.report.verdict:
         case Disk.EMPTY | Disk.UNFINISHED:
-            return _format_mode(entry, asking, ledger)
+            return _format_mode(entry, asking, ledger, cluster)
         case Disk.FORMATTED:
             return _adopt_mode(entry, asking, ledger)
         case Disk.FOREIGN | Disk.REGRESSED | Disk.UNREADABLE:
             return _refusal(asking)
 
 
-def _format_mode(entry: Entry, asking: _Asking, ledger: Ledger) -> GrantMode | Finding:
+def _format_mode(entry: Entry, asking: _Asking, ledger: Ledger, cluster: KRaftCluster) -> GrantMode | Finding:
     if entry.directory_id is not None:
         return _finding(
             asking, "FormatRefused",
@@ -165,6 +167,8 @@ def _format_mode(entry: Entry, asking: _Asking, ledger: Ledger) -> GrantMode | F
             f"the disk of node {entry.node_id} is empty, but its marker says that a node ran on it ({asking.report.message}); "
             "nothing is formatted: put the data back",
         )  # fmt: skip
+    if (doubt := _doubt(entry, asking, ledger, cluster)) is not None:
+        return doubt
     if entry.role != Role.CONTROLLER.value:
         return GrantMode.BROKER
     if ledger.formation is Formation.FORMED or entry.node_id not in ledger.initial_controllers:
@@ -174,6 +178,19 @@ def _format_mode(entry: Entry, asking: _Asking, ledger: Ledger) -> GrantMode | F
         f"node {entry.node_id} was granted a place in the first quorum on another disk than this one (claim UID then "
         f"{entry.grant.pvc_uid if entry.grant else '-'}, now {asking.claim.uid}, found {asking.report.verdict.value}); "
         "its directory id cannot move, so it is not formatted before the others have formed the quorum", False,
+    )  # fmt: skip
+
+
+def _doubt(entry: Entry, asking: _Asking, ledger: Ledger, cluster: KRaftCluster) -> Finding | None:
+    """The ledger was rebuilt and cannot know whether this node had another disk. A format that was begun was permitted before."""
+    if entry.node_id not in ledger.doubted or asking.report.verdict is not Disk.EMPTY:
+        return None
+    if token(asking.claim) in cluster.approved_formats:
+        return None
+    return _finding(
+        asking, "FormatNeedsApproval",
+        f"put back the volume that node {entry.node_id} had, or approve that this empty one is formatted: kubectl annotate krc {cluster.name} "
+        f"-n {cluster.namespace} --overwrite {names.ANNOTATION_FORMAT}={token(asking.claim)}; the ledger was rebuilt and cannot know what the node had",
     )  # fmt: skip
 
 

@@ -13,8 +13,8 @@ from typing import Final
 
 from kraft_operator.actions import AnnotateClaim, TellRack
 from kraft_operator.api.spec import KRaftCluster, Role
-from kraft_operator.ledger import Entry, Formation, Ledger, StepKind, WrittenOff
-from kraft_operator.observed import Pod, Quorum, QuorumState
+from kraft_operator.ledger import Entry, Formation, Ledger, Origin, StepKind, WrittenOff
+from kraft_operator.observed import Observed, Pod, Quorum, QuorumState
 from kraft_operator.plan.situation import NOTHING, Progress, Situation, Verdict
 from storage_guard.formats import Report
 from storage_guard.formats import Verdict as Disk
@@ -38,12 +38,13 @@ def learn_identities(now: Situation) -> Verdict:
         if entry.grant is not None and entry.grant.pod_uid == pod.uid and pod.gate_passed:
             entry = replace(entry, grant_used=True)
         learned = _with_progress(
-            _with_rack(_learned(entry, pod, ledger, now.observed.quorum), now.observed.racks), pod, now.progress
+            _with_rack(_learned(entry, pod, ledger, now.observed), now.observed.racks), pod, now.progress
         )
         learned = replace(learned, host=now.observed.hosts.get(pod.node_id, learned.host))
         ledger = ledger if learned == ledger.entry(pod.node_id) else ledger.with_entry(learned)
         ledger = _without_a_place_never_taken(ledger, learned)
-    return Verdict(ledger=ledger)
+    known = {each.node_id for each in ledger.entries if each.directory_id is not None}
+    return Verdict(ledger=replace(ledger, doubted=tuple(each for each in ledger.doubted if each not in known)))
 
 
 def annotate_claims(now: Situation) -> Verdict:
@@ -111,14 +112,21 @@ def tell_racks(now: Situation) -> Verdict:
     return Verdict(actions=actions)
 
 
-def _learned(entry: Entry, pod: Pod, ledger: Ledger, quorum: Quorum) -> Entry:
-    report = pod.seal or pod.inspect
+def _learned(entry: Entry, pod: Pod, ledger: Ledger, observed: Observed) -> Entry:
+    report, quorum = pod.seal or pod.inspect, observed.quorum
     if report is None or report.verdict is not Disk.FORMATTED or report.directory_id is None:
         return entry
     if report.cluster_id != ledger.cluster_id or report.disk_node_id != entry.node_id:
         return entry
     if entry.directory_id == report.directory_id:
         return _with_minimum(entry, report, quorum)
+    if entry.directory_id is None and _granted_before(entry, pod, report, ledger):
+        claim = observed.claim(pod.claim)
+        found = replace(
+            entry, directory_id=report.directory_id, nonce=report.nonce, pvc_name=pod.claim,
+            pvc_uid=claim.uid if claim else None, pv_name=claim.volume if claim else None,
+        )  # fmt: skip
+        return _with_minimum(found, report, quorum)
     if entry.directory_id is not None or not _ours(entry, report):
         return entry
     assert entry.grant is not None
@@ -139,6 +147,14 @@ def _without_a_place_never_taken(ledger: Ledger, entry: Entry) -> Ledger:
         ledger.with_entry(replace(entry, chosen_directory_id=None, replaces=chosen)),
         written_off=(*ledger.written_off, WrittenOff(entry.node_id, chosen)),
     )
+
+
+def _granted_before(entry: Entry, pod: Pod, report: Report, ledger: Ledger) -> bool:
+    """The grant that this pod carries was written into a ledger that is lost. It formatted this disk, and the marker says so."""
+    if ledger.origin is not Origin.REBUILT or entry.grant is not None or pod.seal is None:
+        return False
+    sealed = pod.grant_nonce is not None and report.nonce == pod.grant_nonce
+    return sealed and not ledger.is_written_off(entry.node_id, report.directory_id)
 
 
 def _ours(entry: Entry, report: Report) -> bool:

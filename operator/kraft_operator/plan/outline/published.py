@@ -25,6 +25,7 @@ from kraft_operator.actions import (
     MoveReplicas,
     NudgePod,
     OrphanSet,
+    Remember,
     RemoveVoter,
     RestartPod,
     TellRack,
@@ -120,7 +121,7 @@ def _step(action: Action, now: Situation, sets: frozenset[str]) -> PlanStep | No
     match action:
         case WriteLedger() if reason == CHANGES_ITS_OWNER:
             return PlanStep("own-ledger", name, about, reason)
-        case WriteLedger() | AnnotateClaim() | TellRack() | NudgePod() | EndHelper():
+        case WriteLedger() | AnnotateClaim() | Remember() | TellRack() | NudgePod() | EndHelper():
             return None
         case ApplyChild() | DeleteChild():
             return child_step(action, now, sets)
