@@ -170,6 +170,8 @@ class World:
         self.published = Outline()
         """The plan that the status shows."""
         self.ledger_data: dict[str, str] | None = None
+        self.saved: dict[str, str] = {}
+        """A ledger that somebody has saved."""
         self.ledger_owners: tuple[str, ...] = ()
         self.claims: dict[str, LiveClaim] = {}
         self.disks: dict[str, Disk] = {}
@@ -530,8 +532,7 @@ class World:
 
     def older(self, node_id: int) -> None:
         """This controller's claim is one of the generation before, and none remembers more than its own disk."""
-        for claim in self.claims.values():
-            claim.marks.pop(KEY, None)
+        self.forget_memory()
         self.claims[self.pods[node_id].claim].marks["generation"] = "1"
 
     def _living(self) -> tuple[Witness, ...] | None:
@@ -927,6 +928,18 @@ class World:
 
     def lose_ledger(self) -> None:
         self.ledger_data = None
+
+    def keep_ledger(self) -> None:
+        """Somebody saves the ledger."""
+        self.saved = dict(self.ledger_data or {})
+
+    def put_back_ledger(self) -> None:
+        self.ledger_data = dict(self.saved)
+
+    def forget_memory(self) -> None:
+        """No claim remembers more than its own disk: the operator of before did not write it."""
+        for claim in self.claims.values():
+            claim.marks.pop(KEY, None)
 
     def take_over(self) -> None:
         self.fence = Fence(f"operator-{self.fence.transitions + 1}", self.fence.transitions + 1)
