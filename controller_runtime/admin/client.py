@@ -19,6 +19,7 @@ A client belongs to the event loop it was made in, and may be used by several ta
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Self
@@ -86,6 +87,12 @@ class AdminClient:
 
     async def close(self) -> None:
         await self._connections.close()
+
+    def with_timeout(self, seconds: float) -> AdminClient:
+        """The same connections under another deadline. Whoever made this client closes them."""
+        found = copy.copy(self)
+        found._timeout_seconds = seconds
+        return found
 
     async def describe_cluster(
         self, *, include_fenced: bool = False, timeout_seconds: float | None = None

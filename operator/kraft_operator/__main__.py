@@ -139,7 +139,8 @@ def run(settings: Settings) -> int:
     metrics.set("kraft_operator_leader", 1)
     recorder = Recorder(kube, settings.identity)
     account = LeaseAccount(kube, settings.lease_namespace, settings.lease_name, settings.replacements_per_hour)
-    reconciler = Reconciler(kube, KafkaProbe(), keeper, account, settings, metrics, _draw, recorder)
+    probe = KafkaProbe()
+    reconciler = Reconciler(kube, probe, keeper, account, settings, metrics, _draw, recorder)
     queue = WorkQueue(time.monotonic, random.random, metrics)
     workers = Workers(reconciler, queue, heartbeats, abandon)
     workers.start()
@@ -147,6 +148,7 @@ def run(settings: Settings) -> int:
         asyncio.run(_watch(settings, Memo(queue, reconciler.index), heartbeats))
     finally:
         workers.stop(settings.lease.renew_deadline)
+        probe.close()
         keeper.release()
         health.stop()
     return 0

@@ -14,7 +14,7 @@ from controller_runtime.identifiers import Endpoint
 from kraft_operator import pod_facts, volume_facts
 from kraft_operator.api import names
 from kraft_operator.api.reader import quantity
-from kraft_operator.api.spec import KRaftCluster, Probes, Role
+from kraft_operator.api.spec import KRaftCluster, Probes, Role, RolloutStrategy
 from kraft_operator.judgement import Round
 from kraft_operator.kube import (
     CHILDREN,
@@ -165,7 +165,9 @@ def addresses(
     }
     entries = {entry.node_id: entry.directory_id for entry in ledger.entries} if ledger else {}
     directories = {node_id: entries.get(node_id) for node_id in voters}
-    with_replicas = _surplus(cluster, ledger, sets) or _brokers_outdated(pods, sets) or bool(ledger and ledger.given_up)
+    with_replicas = (
+        _surplus(cluster, ledger, sets) or _rolls_brokers(cluster, pods, sets) or bool(ledger and ledger.given_up)
+    )
     return Addresses(controllers, directories, _brokers(cluster, pods), with_replicas, before=before)
 
 
@@ -185,7 +187,9 @@ def _brokers(cluster: KRaftCluster, pods: tuple[Pod, ...]) -> dict[int, Endpoint
     return found
 
 
-def _brokers_outdated(pods: tuple[Pod, ...], sets: tuple[NodeSet, ...]) -> bool:
+def _rolls_brokers(cluster: KRaftCluster, pods: tuple[Pod, ...], sets: tuple[NodeSet, ...]) -> bool:
+    if cluster.spec.rollout.strategy is RolloutStrategy.ON_DELETE:
+        return False  # a person deletes them, and no gate is asked
     revisions = {each.node_id: each.revision for each in sets if each.revision}
     return any(pod.role == Role.BROKER.value for pod in outdated_pods(pods, revisions))
 

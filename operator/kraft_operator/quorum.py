@@ -1,6 +1,7 @@
 """Asking the nodes themselves, over Kafka's protocol only: any runtime that serves these APIs will do.
 
-Every voter is asked directly and in parallel; each question has a deadline, and no answer is an answer (`None`), never a verdict. The methods block: they are called from worker threads, each with an event loop of its own.
+Every voter is asked directly and in parallel; each question has a deadline, and no answer is an answer (`None`), never a verdict. The methods
+block: they are called from worker threads, and the questions run in the loop of `pools`.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection, Coroutine, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, Self
 
 from controller_runtime.admin.client import AdminClient, AdminError, ApiError
 from controller_runtime.admin.results import (
@@ -21,9 +22,10 @@ from controller_runtime.identifiers import DirectoryId, Endpoint, Epoch, NodeId,
 from controller_runtime.protocol.errors import ErrorCode
 from kraft_operator import census
 from kraft_operator.api.metadata_versions import KRAFT_FEATURE
-from kraft_operator.census import PROBE_SECONDS, answered
+from kraft_operator.census import PROBE_SECONDS, TOPICS_SECONDS, answered
 from kraft_operator.judgement import Belief, Described, Replica, Round, agreed_leader, judge
 from kraft_operator.observed import Brokers, Quorum, Registry
+from kraft_operator.pools import Pools
 
 TOPICS_SHOWN: Final = 5
 
@@ -77,13 +79,25 @@ class QuorumProbe(Protocol):
 
 
 class KafkaProbe:
-    """The real one."""
+    """The real one. It keeps its connections until it is closed."""
+
+    def __init__(self) -> None:
+        self._pools = Pools()
 
     def look(self, addresses: Addresses) -> tuple[Quorum, Brokers]:
-        return asyncio.run(_look(addresses))
+        return self._pools.run(_look(addresses, self._pools))
 
     def changes(self, controllers: Collection[Endpoint]) -> QuorumChanges:
-        return KafkaChanges(tuple(controllers))
+        return KafkaChanges(tuple(controllers), self._pools)
+
+    def close(self) -> None:
+        self._pools.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +105,7 @@ class KafkaChanges:
     """What is asked of the active controller. That a change is there already is success; whatever leaves it open is AdminFailed."""
 
     controllers: tuple[Endpoint, ...]
+    pools: Pools
 
     def unregister(self, node_id: int, timeout: float) -> None:
         self._ask(
@@ -150,7 +165,24 @@ class KafkaChanges:
     ) -> None:
         if not self.controllers:
             raise AdminFailed(f"{failed}: no controller runs")
-        asyncio.run(_changed(self.controllers, failed, change, done_already, timeout))
+        self.pools.run(self._changed(failed, change, done_already, timeout))
+
+    async def _changed(
+        self,
+        failed: str,
+        change: Callable[[AdminClient], Coroutine[Any, Any, None]],
+        done_already: ErrorCode | None,
+        timeout: float,
+    ) -> None:
+        admin = await self.pools.controllers(self.controllers, timeout)
+        try:
+            async with asyncio.timeout(timeout):
+                await change(admin)
+        except ApiError as error:
+            if error.code is not done_already:
+                raise AdminFailed(f"{failed}: {error}") from error
+        except (AdminError, OSError, TimeoutError) as error:
+            raise AdminFailed(f"{failed}, or its answer was lost: {error!r}") from error
 
 
 async def _moved(admin: AdminClient, replicas: Mapping[tuple[str, int], tuple[int, ...]]) -> None:
@@ -167,29 +199,31 @@ async def _updated(
     await admin.update_voter(node_id, directory_id, endpoints, versions, epoch)
 
 
-async def _look(addresses: Addresses) -> tuple[Quorum, Brokers]:
+async def _look(addresses: Addresses, pools: Pools) -> tuple[Quorum, Brokers]:
     async with asyncio.TaskGroup() as group:
-        controllers = group.create_task(_controllers(addresses))
-        brokers = group.create_task(_brokers(addresses))
+        controllers = group.create_task(_controllers(addresses, pools))
+        brokers = group.create_task(_brokers(addresses, pools))
     quorum, registry, moving = controllers.result()
     return quorum, replace(brokers.result(), registry=registry, moving=moving)
 
 
-async def _controllers(addresses: Addresses) -> tuple[Quorum, Registry, frozenset[tuple[str, int]] | None]:
+async def _controllers(
+    addresses: Addresses, pools: Pools
+) -> tuple[Quorum, Registry, frozenset[tuple[str, int]] | None]:
     asked = {node_id: endpoint for node_id, endpoint in addresses.controllers.items() if endpoint is not None}
     beliefs: dict[int, Belief | None] = dict.fromkeys(addresses.controllers)
     if not asked:
         return judge(beliefs, None, addresses.directories), Registry(), None
-    async with AdminClient(bootstrap_controllers=asked.values(), timeout_seconds=PROBE_SECONDS) as admin:
-        answers = await asyncio.gather(*(_belief(admin, endpoint) for endpoint in asked.values()))
-        beliefs |= dict(zip(asked, answers, strict=True))
-        leader = agreed_leader(beliefs)
-        described = await answered(admin.describe_quorum()) if leader is not None else None
-        nodes = {**asked, **addresses.brokers} if addresses.with_versions else {}
-        registry, moving = Registry(), None
-        if described is not None:
-            registry = await census.registry(admin, nodes, addresses.trials)
-            moving = await census.moving(admin) if addresses.with_moves else None
+    admin = await pools.controllers(asked.values(), PROBE_SECONDS)
+    answers = await asyncio.gather(*(_belief(admin, endpoint) for endpoint in asked.values()))
+    beliefs |= dict(zip(asked, answers, strict=True))
+    leader = agreed_leader(beliefs)
+    described = await answered(admin.describe_quorum()) if leader is not None else None
+    nodes = {**asked, **addresses.brokers} if addresses.with_versions else {}
+    registry, moving = Registry(), None
+    if described is not None:
+        registry = await census.registry(admin, nodes, addresses.trials)
+        moving = await census.moving(admin) if addresses.with_moves else None
     quorum = judge(beliefs, _described(described) if described else None, addresses.directories, addresses.before)
     return quorum, registry, moving
 
@@ -199,13 +233,14 @@ async def _belief(admin: AdminClient, endpoint: Endpoint) -> Belief | None:
     return Belief(int(seen.leader_id), int(seen.epoch)) if seen is not None else None
 
 
-async def _brokers(addresses: Addresses) -> Brokers:
+async def _brokers(addresses: Addresses, pools: Pools) -> Brokers:
     if not addresses.brokers:
         return Brokers()
-    bootstrap = tuple(addresses.brokers.values())
-    async with AdminClient(bootstrap_servers=bootstrap, timeout_seconds=PROBE_SECONDS) as admin:
-        cluster = await answered(admin.describe_cluster(include_fenced=True))
-        topics = await answered(admin.describe_topics()) if addresses.with_replicas else None
+    admin = await pools.brokers(addresses.brokers.values(), PROBE_SECONDS)
+    cluster = await answered(admin.describe_cluster(include_fenced=True))
+    topics = None
+    if addresses.with_replicas and cluster is not None:
+        topics = await answered(admin.with_timeout(TOPICS_SECONDS).describe_topics(), TOPICS_SECONDS)
     if cluster is None:
         return Brokers()
     registered = frozenset(int(node.node_id) for node in cluster.nodes)
@@ -246,24 +281,6 @@ def _at_risk(topics: Mapping[str, TopicDescription | ApiError]) -> dict[int, tup
                 if not others <= set(partition.isr) and len(held) < TOPICS_SHOWN:
                     held.append(f"{name}-{partition.index}")
     return {broker: tuple(names) for broker, names in found.items() if names}
-
-
-async def _changed(
-    controllers: tuple[Endpoint, ...],
-    failed: str,
-    change: Callable[[AdminClient], Coroutine[Any, Any, None]],
-    done_already: ErrorCode | None,
-    timeout: float,
-) -> None:
-    async with AdminClient(bootstrap_controllers=controllers, timeout_seconds=timeout) as admin:
-        try:
-            async with asyncio.timeout(timeout):
-                await change(admin)
-        except ApiError as error:
-            if error.code is not done_already:
-                raise AdminFailed(f"{failed}: {error}") from error
-        except (AdminError, OSError, TimeoutError) as error:
-            raise AdminFailed(f"{failed}, or its answer was lost: {error!r}") from error
 
 
 def _described(found: QuorumDescription) -> Described:

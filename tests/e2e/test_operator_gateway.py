@@ -17,6 +17,7 @@ from kraft_operator.execute import Execution, FenceLost, Stale
 from kraft_operator.kube import CLAIM, CONFIG_MAP, LEASE, POD, VOLUME, Conflict, Gateway, Invalid, NotFound, Unreachable
 from kraft_operator.lease import Keeper, LeaseLost, LeaseRunsOut, Term
 from kraft_operator.ledger import Ledger, Step, StepKind
+from kraft_operator.pools import Pools
 from kraft_operator.quorum import KafkaChanges
 from kraft_operator.replacements import LeaseAccount
 from kraft_operator.settings import Failpoints, LeaseTimes
@@ -199,7 +200,9 @@ def execution(gateway: Gateway, namespace: str, ledger: Any = None, held: Held |
     body["metadata"]["namespace"] = namespace  # type: ignore[index]
     cluster = parse_cluster(body)
     account = LeaseAccount(gateway, namespace, "none", 0)
-    return Execution(cluster, gateway, held or Held(), account, KafkaChanges(()), Failpoints(), 5.0, ledger, {})
+    return Execution(
+        cluster, gateway, held or Held(), account, KafkaChanges((), Pools()), Failpoints(), 5.0, ledger, {}
+    )
 
 
 def test_the_second_writer_of_a_ledger_loses_the_fence(gateway: Gateway, namespace: str) -> None:

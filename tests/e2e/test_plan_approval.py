@@ -19,6 +19,7 @@ from kraft_operator.lease import Term
 from kraft_operator.metrics import Metrics
 from kraft_operator.observed import Brokers, Quorum
 from kraft_operator.plugin.main import parser, run
+from kraft_operator.pools import Pools
 from kraft_operator.quorum import Addresses, KafkaChanges
 from kraft_operator.reconcile import Reconciler
 from kraft_operator.replacements import LeaseAccount
@@ -34,7 +35,7 @@ class Silence:
         return Quorum(), Brokers()
 
     def changes(self, controllers: Collection[Endpoint]) -> KafkaChanges:
-        return KafkaChanges(tuple(controllers))
+        return KafkaChanges(tuple(controllers), Pools())
 
 
 class Holder:

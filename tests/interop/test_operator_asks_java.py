@@ -16,10 +16,12 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from controller_runtime.identifiers import Endpoint
 from kraft_operator.observed import Brokers, Quorum, QuorumState
+from kraft_operator.pools import Pools
 from kraft_operator.quorum import Addresses, AdminFailed, KafkaChanges, KafkaProbe
 from support.java_kafka import VERSION, JavaNode, require_java, run_tool
 from support.processes import free_ports
 
+POOLS = Pools()
 pytestmark = [pytest.mark.interop, pytest.mark.slow, pytest.mark.timeout(600)]
 
 OLD = "4.2.0"
@@ -69,10 +71,11 @@ class Trio:
         at = {node_id: Endpoint("127.0.0.1", port) for node_id, port in self.ports.items()}
         brokers = {node_id: each for node_id, each in at.items() if node_id in self.nodes and node_id != 1}
         asked = Addresses({1: at[1]}, {1: None}, brokers, with_replicas=True, with_moves=True, with_versions=True)
-        return KafkaProbe().look(replace(asked, trials=trials))
+        with KafkaProbe() as probe:
+            return probe.look(replace(asked, trials=trials))
 
     def changes(self) -> KafkaChanges:
-        return KafkaChanges((Endpoint("127.0.0.1", self.ports[1]),))
+        return KafkaChanges((Endpoint("127.0.0.1", self.ports[1]),), POOLS)
 
     def until(self, what: str, holds: Callable[[Quorum, Brokers], bool], *trials: tuple[str, int]) -> Brokers:
         deadline, seen = time.monotonic() + 120, None

@@ -15,11 +15,13 @@ import pytest
 
 from controller_runtime.identifiers import Endpoint
 from kraft_operator.observed import Quorum, QuorumState, Voter
+from kraft_operator.pools import Pools
 from kraft_operator.quorum import Addresses, AdminFailed, KafkaChanges, KafkaProbe
 from support.mixed_quorum import JAVA, OURS, MixedQuorum
 from support.mixed_story import chosen
 from support.processes import eventually
 
+POOLS = Pools()
 pytestmark = [pytest.mark.interop, pytest.mark.slow, pytest.mark.usefixtures("java")]
 
 LISTENER = "CONTROLLER"
@@ -33,10 +35,11 @@ class Operator:
 
     @property
     def changes(self) -> KafkaChanges:
-        return KafkaChanges(tuple(self.at.values()))
+        return KafkaChanges(tuple(self.at.values()), POOLS)
 
     def look(self) -> Quorum | None:
-        seen, _ = KafkaProbe().look(Addresses(self.at, dict.fromkeys(self.at)))
+        with KafkaProbe() as probe:
+            seen, _ = probe.look(Addresses(self.at, dict.fromkeys(self.at)))
         return seen if seen.state is QuorumState.AVAILABLE else None
 
     def voter(self, node_id: int) -> Voter | None:

@@ -14,9 +14,11 @@ import pytest
 
 from controller_runtime.identifiers import Endpoint
 from kraft_operator.observed import Quorum, QuorumState, Voter
+from kraft_operator.pools import Pools
 from kraft_operator.quorum import Addresses, AdminFailed, KafkaChanges, KafkaProbe
 from support.processes import Cluster, eventually
 
+POOLS = Pools()
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
 
 LISTENER = "CONTROLLER"
@@ -25,10 +27,11 @@ LISTENER = "CONTROLLER"
 class Asking:
     def __init__(self, cluster: Cluster) -> None:
         self.at = {int(node.node_id): node.endpoint for node in cluster.controller_nodes}
-        self.changes = KafkaChanges(tuple(self.at.values()))
+        self.changes = KafkaChanges(tuple(self.at.values()), POOLS)
 
     def look(self) -> Quorum | None:
-        seen, _ = KafkaProbe().look(Addresses(self.at, dict.fromkeys(self.at)))
+        with KafkaProbe() as probe:
+            seen, _ = probe.look(Addresses(self.at, dict.fromkeys(self.at)))
         return seen if seen.state is QuorumState.AVAILABLE else None
 
     def told(self, voter: Voter, host: str, epoch: int) -> Quorum | None:

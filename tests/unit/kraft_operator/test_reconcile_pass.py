@@ -16,6 +16,7 @@ from kraft_operator.kube import CLUSTER, CONFIG_MAP, OPERATION, POD, Conflict, F
 from kraft_operator.lease import LeaseLost, Term
 from kraft_operator.metrics import Metrics
 from kraft_operator.observed import Brokers, Quorum
+from kraft_operator.pools import Pools
 from kraft_operator.quorum import Addresses, KafkaChanges
 from kraft_operator.reconcile import Reconciler
 from kraft_operator.replacements import LeaseAccount
@@ -82,7 +83,7 @@ class Silence:
         return Quorum(), Brokers()
 
     def changes(self, controllers: Collection[Endpoint]) -> KafkaChanges:
-        return KafkaChanges(tuple(controllers))
+        return KafkaChanges(tuple(controllers), Pools())
 
 
 class Held:
