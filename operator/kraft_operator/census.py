@@ -17,7 +17,7 @@ from kraft_operator.observed import Levels, Placement, Registry
 T = TypeVar("T")
 PROBE_SECONDS: Final = 2.5
 TOPICS_SECONDS: Final = 45.0
-"""For the placement of every partition: 100,000 of them take 14 s on a busy machine."""
+"""For the placement of every partition: that of 100,000 took 4 to 8 s on two cores at a load of 8."""
 
 
 async def registry(

@@ -190,8 +190,7 @@ def _brokers(cluster: KRaftCluster, pods: tuple[Pod, ...]) -> dict[int, Endpoint
 def _rolls_brokers(cluster: KRaftCluster, pods: tuple[Pod, ...], sets: tuple[NodeSet, ...]) -> bool:
     if cluster.spec.rollout.strategy is RolloutStrategy.ON_DELETE:
         return False  # a person deletes them, and no gate is asked
-    revisions = {each.node_id: each.revision for each in sets if each.revision}
-    return any(pod.role == Role.BROKER.value for pod in outdated_pods(pods, revisions))
+    return any(pod.role == Role.BROKER.value for pod in outdated_pods(pods, sets))
 
 
 def _orphaned_volumes(ledger: Ledger | None, claims: tuple[Claim, ...], kube: Gateway) -> frozenset[str]:

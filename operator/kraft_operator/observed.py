@@ -72,6 +72,9 @@ class Pod:
     ready: bool = False
     terminating: bool = False
     revision: str = ""
+    """What of its template asks for a restart when it changes."""
+    made_of: str = ""
+    """The whole template, as Kubernetes names it."""
     gate_waits: bool = False
     gate_passed: bool = False
     main_started: bool = False
@@ -106,10 +109,19 @@ class NodeSet:
     revision: str
     """The revision that a new pod would get; empty while the set's controller has not looked."""
     terminating: bool = False
+    made_of: str = ""
+    """The whole template of a new pod, as Kubernetes names it."""
     target: str = ""
     """The same, as we name it for the whole group."""
     volume_size: str = ""
     """What its claim template asks for, which no update can change."""
+
+    def outdates(self, pod: Pod) -> bool:
+        """A new pod would be another one. Other guards alone are no reason to restart a node, but one that could not start gets them."""
+        if not self.revision or self.terminating or not pod.revision:
+            return False
+        stuck = pod.trouble is not None and not pod.main_started
+        return pod.revision != self.revision or (stuck and pod.made_of != self.made_of)
 
 
 @dataclass(frozen=True, slots=True)

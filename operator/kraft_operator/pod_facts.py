@@ -12,6 +12,7 @@ from kraft_operator.api import names
 from kraft_operator.api.reader import quantity
 from kraft_operator.last_words import last_words
 from kraft_operator.manifests.helpers import LABEL_HELPER, LABEL_HELPER_NODE, LABEL_OPERATION
+from kraft_operator.manifests.nodes import template_of
 from kraft_operator.observed import MAIN, Claim, Helper, NodeSet, Pod, Trouble
 from storage_guard.copies import CopyReport
 from storage_guard.formats import GRANT_ANNOTATION, RACK_ANNOTATION, BadFormat, Grant, Report
@@ -73,6 +74,7 @@ def node_set(item: Object, node_id: int) -> NodeSet:
     meta, status = item["metadata"], item.get("status") or {}
     labels = meta.get("labels") or {}
     looked = status.get("observedGeneration") == meta.get("generation")
+    made_of = status.get("updateRevision", "") if looked else ""
     return NodeSet(
         name=meta["name"],
         uid=meta["uid"],
@@ -80,7 +82,8 @@ def node_set(item: Object, node_id: int) -> NodeSet:
         role=labels.get(names.LABEL_ROLE, ""),
         pool=labels.get(names.LABEL_POOL, ""),
         replicas=item["spec"].get("replicas", 1),
-        revision=status.get("updateRevision", "") if looked else "",
+        revision=made_of and (template_of(item) or made_of),
+        made_of=made_of,
         terminating="deletionTimestamp" in meta,
         target=(meta.get("annotations") or {}).get(names.ANNOTATION_REVISION, ""),
         volume_size=_template_size(item["spec"].get("volumeClaimTemplates") or ()),
@@ -108,7 +111,8 @@ def pod(item: Object, node_id: int) -> Pod:
         node=item["spec"].get("nodeName", ""),
         ready=any(each["type"] == "Ready" and each["status"] == "True" for each in status.get("conditions") or ()),
         terminating="deletionTimestamp" in meta,
-        revision=labels.get("controller-revision-hash", ""),
+        revision=annotations.get(names.ANNOTATION_TEMPLATE) or labels.get("controller-revision-hash", ""),
+        made_of=labels.get("controller-revision-hash", ""),
         gate_waits="running" in init.get("gate", {}).get("state", {}),
         gate_passed=_succeeded(init.get("gate", {})),
         main_started="running" in started or "terminated" in started or bool(main.get(MAIN, {}).get("restartCount")),

@@ -50,6 +50,7 @@ from kraft_operator.judgement import judge as judge_quorum
 from kraft_operator.ledger import LEDGER_KEY, Ledger, parse, render
 from kraft_operator.manifests.context import Images
 from kraft_operator.manifests.helpers import LABEL_HELPER, LABEL_HELPER_NODE, LABEL_OPERATION
+from kraft_operator.manifests.nodes import template_of
 from kraft_operator.observed import (
     Brokers,
     Child,
@@ -136,8 +137,13 @@ class LivePod:
     trouble: Trouble | None = None
     hold: str = ""
     revision: str = ""
+    """The whole template, without what chance gave."""
+    template: str = ""
+    """What of it asks for a restart."""
     nudges: int = 0
     image: str = ""
+    guards: str = ""
+    """Their image."""
     properties: str = ""
     sick: bool = False
     """What it runs with does not suffice any more."""
@@ -167,6 +173,8 @@ class LiveClaim:
 class World:
     def __init__(self, **changes: object) -> None:
         self.cluster: KRaftCluster = parse_cluster(resource(**changes))
+        self.images = IMAGES
+        """The guards', and where the operator is."""
         self.published = Outline()
         """The plan that the status shows."""
         self.ledger_data: dict[str, str] | None = None
@@ -278,7 +286,7 @@ class World:
                 self.ledger,
                 self.fence,
                 self.draw,
-                IMAGES,
+                self.images,
                 waited=dict(self.waited),
                 published=from_status(to_status(self.published, {}, "")),
                 overdue=frozenset(
@@ -484,7 +492,6 @@ class World:
             node_id = int(labels[names.LABEL_NODE_ID])
             role, group = labels[names.LABEL_ROLE], labels[names.LABEL_POOL]
             replicas = manifest["spec"]["replicas"]
-            revision = self._revision(manifest["spec"]["template"])
             target = meta["annotations"][names.ANNOTATION_REVISION]
             self.sets[node_id] = NodeSet(
                 meta["name"],
@@ -493,7 +500,8 @@ class World:
                 role,
                 group,
                 replicas,
-                revision,
+                template_of(manifest),
+                made_of=self._revision(manifest["spec"]["template"]),
                 target=target,
                 volume_size=manifest["spec"]["volumeClaimTemplates"][0]["spec"]["resources"]["requests"]["storage"],
             )
@@ -501,7 +509,9 @@ class World:
     def _revision(self, template: object) -> str:
         """A digest of it without the cluster's id, which chance gave."""
         assert self.ledger is not None
-        text = json.dumps(template, sort_keys=True).replace(self.ledger.cluster_id, "cluster")
+        assert isinstance(template, dict)
+        of_chance = template["metadata"]["annotations"][names.ANNOTATION_TEMPLATE]
+        text = json.dumps(template, sort_keys=True).replace(self.ledger.cluster_id, "cluster").replace(of_chance, "")
         return sha256(text.encode()).hexdigest()[:8]
 
     def _served(self, manifest: dict[str, Any]) -> dict[str, Any]:
@@ -629,9 +639,10 @@ class World:
             return True
         if self.claims[pod.claim].volume in self.away:
             return False
-        if pod.image in self.bad_images and pod.stage == "format":
-            told, pod.trouble = pod.trouble, Trouble("ImagePullBackOff", f"no image {pod.image}", "format")
-            return told is None
+        for stage, image in (("inspect", pod.guards), ("format", pod.image)):
+            if image in self.bad_images and pod.stage == stage:
+                told, pod.trouble = pod.trouble, Trouble("ImagePullBackOff", f"no image {image}", stage)
+                return told is None
         before = (pod.stage, pod.hold)
         match pod.stage:
             case "inspect":
@@ -658,7 +669,7 @@ class World:
         template = self.children["StatefulSet", node_set.name].live["spec"]["template"]
         image = template["spec"]["containers"][0]["image"]
         self.pods[node_id] = LivePod(
-            self.fresh("pod"), name, format_mode=mode, revision=node_set.revision, image=image,
+            self.fresh("pod"), name, guards=template["spec"]["initContainers"][0]["image"], format_mode=mode, revision=node_set.made_of, template=node_set.revision, image=image,
             properties=self.children["ConfigMap", node_set.name].live["data"]["server.properties"],
             sick=image in self.sick_images,
         )  # fmt: skip
@@ -995,7 +1006,7 @@ class World:
             stage = STAGES.index(pod.stage)
             yield Pod(
                 name=f"{node_set.name}-0", uid=pod.uid, node_id=node_id, role=node_set.role, pool=node_set.pool,
-                claim=pod.claim, node="k1", ready=pod.runs and node_id not in self.frozen, revision=pod.revision, gate_waits=stage == 1, gate_passed=stage > 1,
+                claim=pod.claim, node="k1", ready=pod.runs and node_id not in self.frozen, revision=pod.template, made_of=pod.revision, gate_waits=stage == 1, gate_passed=stage > 1,
                 main_started=stage == 4, inspect=pod.report, seal=pod.sealed,
                 nudges=pod.nudges, grant_nonce=pod.grant.nonce if pod.grant else None, trouble=pod.trouble,
                 last_words="FATAL explode: unknown name" if pod.crashes else "",

@@ -288,7 +288,7 @@ class WorldApi:
         item = {**child.live, "metadata": {**child.live["metadata"], **meta}}
         if child.kind == "StatefulSet":
             node_id = int(item["metadata"]["labels"][names.LABEL_NODE_ID])
-            revision = self.world.sets[node_id].revision
+            revision = self.world.sets[node_id].made_of
             item["status"] = {"observedGeneration": item["metadata"]["generation"], "updateRevision": revision}
         return item
 
@@ -378,6 +378,7 @@ class WorldApi:
         stage = ("inspect", "gate", "format", "seal", "running").index(pod.stage)
         ready = pod.runs and node_id not in self.world.frozen
         annotations = {FORMAT_MODE_ANNOTATION: pod.format_mode, NUDGE_ANNOTATION: str(pod.nudges)}
+        annotations[names.ANNOTATION_TEMPLATE] = pod.template
         if pod.grant is not None:
             annotations[GRANT_ANNOTATION] = pod.grant.to_json()
         if pod.uid in self.racks:

@@ -41,6 +41,8 @@ ANNOTATION_GIVE_UP: Final = f"{GROUP}/give-up-claims"
 ANNOTATION_FORMAT: Final = f"{GROUP}/approve-format"
 """On the resource: NAME:UID of empty claims, separated by commas, that may be formatted although their node may have had another disk before."""
 ANNOTATION_REVISION: Final = f"{GROUP}/revision"
+ANNOTATION_TEMPLATE: Final = f"{GROUP}/template"
+"""On a pod: what of its template asks for a restart when it changes."""
 """On a StatefulSet: the revision of its group that its next pod gets."""
 
 HTTP_PORT: Final = 9404

@@ -7,6 +7,8 @@ Under OnDelete a re-created pod takes the newest revision of its set: a set of s
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from dataclasses import replace
 from hashlib import sha256
 from typing import Any, Final
 
@@ -68,11 +70,28 @@ def stateful_set(context: Context, node: NodePlan, revision: str) -> Manifest:
 
 def revision_of(context: Context, group: Group) -> str:
     """Names what a group's pods are made of: equal for all its nodes, another when any pod has to be made anew."""
-    template = _pod_template(context, NodePlan(group.node_id_range.start, group.name))
+    return _digest(context, NodePlan(group.node_id_range.start, group.name))
+
+
+def template_of(item: Mapping[str, Any]) -> str:
+    """What of a set's template asks for a restart when it changes; empty for one that an older operator made."""
+    meta = (item["spec"].get("template") or {}).get("metadata") or {}
+    return str((meta.get("annotations") or {}).get(names.ANNOTATION_TEMPLATE, ""))
+
+
+def _digest(context: Context, node: NodePlan) -> str:
+    """Of a pod's template, whatever image its guards have: the operator's own upgrade restarts nobody."""
+    template = _template(replace(context, images=replace(context.images, operator="")), node)
     return sha256(json.dumps(template, sort_keys=True, default=str).encode()).hexdigest()[:12]
 
 
 def _pod_template(context: Context, node: NodePlan) -> Manifest:
+    template = _template(context, node)
+    template["metadata"]["annotations"][names.ANNOTATION_TEMPLATE] = _digest(context, node)
+    return template
+
+
+def _template(context: Context, node: NodePlan) -> Manifest:
     cluster, group = context.cluster, context.group(node)
     digest = config_hash(server_properties(context, node))
     annotations = {**group.pod.annotations, names.ANNOTATION_CONFIG_HASH: digest}

@@ -14,11 +14,11 @@ from kraft_operator.actions import Action, ApplyChild, DeleteChild
 from kraft_operator.api import names
 from kraft_operator.api.spec import Drain, Group, LifecycleState, LostDisk, Role, RolloutStrategy
 from kraft_operator.ledger import Entry, Formation, Ledger
+from kraft_operator.manifests.nodes import template_of
 from kraft_operator.observed import Pod
 from kraft_operator.plan.disks.claims import guarded_groups
 from kraft_operator.plan.giving_up import asked_for_fewer, give_up, is_forced
 from kraft_operator.plan.outline import later
-from kraft_operator.plan.rollout.children import contained
 from kraft_operator.plan.rollout.rolling import outdated_pods, restart_order
 from kraft_operator.plan.situation import Situation
 from kraft_operator.plan.steps import PlanStep, Risk
@@ -343,8 +343,7 @@ def _restarts(now: Situation, actions: Sequence[Action]) -> Iterator[PlanStep]:
     if spec.lifecycle is not LifecycleState.RUNNING or spec.rollout.strategy is not RolloutStrategy.QUORUM_AWARE:
         return
     changing = set(_changing(now, actions))
-    revisions = {each.node_id: each.revision for each in now.observed.sets if each.revision and not each.terminating}
-    pods = {pod.node_id: pod for pod in outdated_pods(now.observed.pods, revisions)}
+    pods = {pod.node_id: pod for pod in outdated_pods(now.observed.pods, now.observed.sets)}
     pods |= {pod.node_id: pod for pod in now.observed.pods if pod.node_id in changing and not pod.terminating}
     for pod in sorted(pods.values(), key=lambda each: restart_order(each, now.observed.quorum.leader_id)):
         yield restart(pod)
@@ -378,7 +377,7 @@ def _changing(now: Situation, actions: Sequence[Action]) -> Iterator[int]:
         before = live.get(("StatefulSet", meta["name"]))
         if before is None:
             anew.append((node_id, group))
-        elif not contained(action.manifest["spec"]["template"], before["spec"]["template"]):
+        elif template_of(action.manifest) != template_of(before):
             groups.add(group)
             yield node_id
     yield from (node_id for node_id, group in anew if group in groups)

@@ -9,14 +9,14 @@ for ever: who does not serve takes nothing from anybody.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
 from kraft_operator.actions import RestartPod
 from kraft_operator.api.spec import Role, RolloutStrategy
 from kraft_operator.ledger import Step, StepKind
-from kraft_operator.observed import Pod, QuorumState
+from kraft_operator.observed import NodeSet, Pod, QuorumState
 from kraft_operator.plan import headroom
 from kraft_operator.plan.rollout.revisions import excuse, waits_for
 from kraft_operator.plan.situation import NOTHING, Finding, Situation, Topic, Verdict
@@ -28,12 +28,11 @@ IDLE: Final = "does not serve, nor does a majority"
 
 
 def roll_pods(now: Situation) -> Verdict:
-    revisions = _revisions(now)
-    outdated = outdated_pods(now.observed.pods, revisions)
+    outdated = outdated_pods(now.observed.pods, now.observed.sets)
     if now.ledger is None:
         return NOTHING
     if not outdated:
-        return replace(_last_of_it(now, revisions), suspects=_idle(now))
+        return replace(_last_of_it(now), suspects=_idle(now))
     names = ", ".join(sorted(pod.name for pod in outdated))
     if now.cluster.spec.rollout.strategy is RolloutStrategy.ON_DELETE:
         message = f"{names} still run an older revision; spec.rollout.strategy is OnDelete: delete one pod at a time"
@@ -79,27 +78,26 @@ def _by_reason(waiting: Mapping[str, str]) -> str:
     return "; ".join(f"{', '.join(who)} {'wait' if who[1:] else 'waits'}: {why}" for why, who in names.items())
 
 
-def _last_of_it(now: Situation, revisions: dict[int, str]) -> Verdict:
+def _last_of_it(now: Situation) -> Verdict:
     """Nothing is left to restart; the rollout is complete when Kubernetes has seen every set and the last older pod has gone."""
     unseen = sorted(each.name for each in now.observed.sets if not each.revision and not each.terminating)
     if unseen:
         return _held("RolloutInProgress", f"Kubernetes has not looked at the StatefulSets {', '.join(unseen)} yet")
-    leaving = sorted(pod.name for pod in now.observed.pods if pod.terminating and _is_older(pod, revisions))
+    leaving = sorted(pod.name for pod in now.observed.pods if pod.terminating and _is_older(now, pod))
     if leaving:
         return _held("RolloutInProgress", f"{', '.join(leaving)} of an older revision is still shutting down")
     return NOTHING
 
 
-def outdated_pods(pods: tuple[Pod, ...], revisions: dict[int, str]) -> list[Pod]:
-    return [pod for pod in pods if not pod.terminating and _is_older(pod, revisions)]
+def outdated_pods(pods: Sequence[Pod], sets: Sequence[NodeSet]) -> list[Pod]:
+    by_node = {each.node_id: each for each in sets}
+    live = (pod for pod in pods if not pod.terminating and pod.node_id in by_node)
+    return [pod for pod in live if by_node[pod.node_id].outdates(pod)]
 
 
-def _is_older(pod: Pod, revisions: dict[int, str]) -> bool:
-    return bool(pod.revision) and revisions.get(pod.node_id, pod.revision) != pod.revision
-
-
-def _revisions(now: Situation) -> dict[int, str]:
-    return {each.node_id: each.revision for each in now.observed.sets if each.revision and not each.terminating}
+def _is_older(now: Situation, pod: Pod) -> bool:
+    node_set = now.observed.node_set(pod.node_id)
+    return node_set is not None and node_set.outdates(pod)
 
 
 def restart_order(pod: Pod, leader_id: int) -> tuple[bool, bool, bool, int]:
@@ -135,11 +133,10 @@ def _idle_gate(now: Situation, pod: Pod) -> headroom.Gate:
     """One by one: whoever got the newest revision runs before the next one gets it."""
     if now.waited.get(_idleness(pod), -1.0) < IDLE_SECONDS:
         return headroom.Gate(False, f"there is no majority yet, it may still come: {now.observed.quorum.detail}")
-    revisions = _revisions(now)
     starting = [
         each.name
         for each in now.observed.pods
-        if each.role == pod.role and not _is_older(each, revisions) and not each.ready and not each.main_started
+        if each.role == pod.role and not _is_older(now, each) and not each.ready and not each.main_started
     ]
     if starting:
         return headroom.Gate(False, f"{', '.join(starting)} of the newest revision starts first")

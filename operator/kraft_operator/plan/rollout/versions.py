@@ -99,11 +99,10 @@ def _raised(now: Situation, wish: Wish) -> Verdict:
 
 
 def _not_rolled_out(now: Situation) -> str | None:
-    revisions = {each.node_id: each.revision for each in now.observed.sets}
-    old = outdated_pods(now.observed.pods, revisions)
+    old = outdated_pods(now.observed.pods, now.observed.sets)
     if now.bad:
         return "the newest revision is bad"
-    if old or not all(revisions.values()):
+    if old or not all(each.revision for each in now.observed.sets):
         return f"{', '.join(sorted(each.name for each in old)) or 'a StatefulSet'} is outdated"
     wanted = {node.node_id for node in now.nodes if not node.held}
     ready = {pod.node_id for pod in now.observed.pods if pod.ready and not pod.terminating}

@@ -80,8 +80,7 @@ def _not_yet(now: Situation, voter: Voter) -> str | None:
         return "it does not lead any more; a restart has another one lead (kubectl kraft restart)"
     if not voter.live or pod is None or not pod.ready or pod.terminating:
         return "it is live and its pod ready"
-    revisions = {each.node_id: each.revision for each in now.observed.sets if each.revision and not each.terminating}
-    if outdated_pods((pod,), revisions):
+    if outdated_pods((pod,), now.observed.sets):
         return "its pod runs the newest revision"
     if not now.observed.quorum.settled or now.stepped:
         return "the voters are committed and no other step is taken"
