@@ -7,7 +7,7 @@ Two bounds are ours, because Kafka unpacks without one: what a codec may give, a
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from controller_runtime.broker.append_rules import AppendRules, Refused
 from controller_runtime.protocol.compression import Compression, Fault, unpack
@@ -50,7 +50,6 @@ _SMALLEST_LENGTH: Final = 14
 """A message of magic 0 has at least as many bytes behind its length."""
 _UP_TO_MAGIC: Final = 17
 _INT_MAX: Final = (1 << 31) - 1
-_PLAUSIBLE_TIME: Final = 1 << 62
 _NO_TIMESTAMP: Final = -1
 
 
@@ -155,15 +154,17 @@ def _check_records(header: BatchHeader, data: bytes, rules: AppendRules, wall: i
     if isinstance(looked, Refused):
         return looked
     found, plain = looked
-    refusal = _check_each(header, found, plain or data, 0 if plain else HEADER_BYTES, rules, wall)
+    records, start = plain or data, 0 if plain else HEADER_BYTES
+    times = _times(header, found, records, start)
+    refusal = _check_each(header, found, times, records, start, rules, wall)
     if refusal is not None:
         return refusal
     if not found.in_sequence and as_sent:
         # Kafka goes to write the batch anew from records of which it kept no values.
         return Refused(ErrorCode.UNKNOWN_SERVER_ERROR, "the records' offsets do not count from zero")
-    if not as_sent and (refusal := _check_writable(header, found)) is not None:
+    if not as_sent and (refusal := _check_writable(header, times)) is not None:
         return refusal
-    return Checked(header, data, plain, _latest(header, found))
+    return Checked(header, data, plain, _latest(header, times))
 
 
 def _survey_plain(header: BatchHeader, data: bytes) -> tuple[Survey, bytes] | Refused:
@@ -209,9 +210,9 @@ def _faulty(fault: Fault, reason: str) -> Refused:
     return Refused(ErrorCode.UNKNOWN_SERVER_ERROR, f"the records cannot be unpacked: {reason}")
 
 
-def _check_writable(header: BatchHeader, found: Survey) -> Refused | None:
+def _check_writable(header: BatchHeader, times: Times) -> Refused | None:
     """What Kafka's writer of batches cannot write, although its reader read it."""
-    if header.base_timestamp + found.earliest < _NO_TIMESTAMP and not header.is_log_append_time:
+    if times.earliest < _NO_TIMESTAMP and not header.is_log_append_time:
         return Refused(ErrorCode.UNKNOWN_SERVER_ERROR, "a negative timestamp")
     if header.producer_id != NO_PRODUCER_ID and header.producer_epoch == NO_PRODUCER_EPOCH:
         return Refused(ErrorCode.UNKNOWN_SERVER_ERROR, f"producer {header.producer_id} has no epoch")
@@ -221,22 +222,33 @@ def _check_writable(header: BatchHeader, found: Survey) -> Refused | None:
 # Record by record.
 
 
-def _latest(header: BatchHeader, found: Survey) -> int:
-    if header.is_log_append_time:
-        return max(_NO_TIMESTAMP, header.max_timestamp)
-    return max(_NO_TIMESTAMP, header.base_timestamp + found.latest)
+class Times(NamedTuple):
+    """Of all records of a batch."""
+
+    earliest: int
+    latest: int
+
+
+def _times(header: BatchHeader, found: Survey, records: bytes, start: int) -> Times:
+    """Sums that are no long overflow, as Java's: then the largest number may be the earliest time."""
+    base = header.base_timestamp
+    plain = Times(base + found.earliest, base + found.latest)
+    if plain == tuple(map(wrapped, plain)):
+        return plain
+    each = [wrapped(base + record.timestamp) for record in details(records, start, header.record_count)]
+    return Times(min(each), max(each))
+
+
+def _latest(header: BatchHeader, times: Times) -> int:
+    return max(_NO_TIMESTAMP, header.max_timestamp if header.is_log_append_time else times.latest)
 
 
 def _check_each(
-    header: BatchHeader, found: Survey, records: bytes, start: int, rules: AppendRules, wall: int
+    header: BatchHeader, found: Survey, times: Times, records: bytes, start: int, rules: AppendRules, wall: int
 ) -> Refused | None:
     """Whether each record has a key where it needs one, and a time that the topic accepts; each by itself only if one may be wrong."""
-    earliest, latest = header.base_timestamp + found.earliest, header.base_timestamp + found.latest
-    in_time = (
-        earliest > -_PLAUSIBLE_TIME
-        and latest < _PLAUSIBLE_TIME
-        and (latest - wall <= rules.timestamp_after_max_ms and wall - earliest <= rules.timestamp_before_max_ms)
-    )
+    before, after = wall - times.earliest, times.latest - wall
+    in_time = before <= rules.timestamp_before_max_ms and after <= rules.timestamp_after_max_ms
     in_time = (in_time or rules.log_append_time) and not header.is_log_append_time
     if in_time and not (rules.needs_keys and found.has_null_keys):
         return None

@@ -124,7 +124,6 @@ class BrokerLifecycle:
         if code == ErrorCode.NONE:
             self.epoch = BrokerEpoch(response.broker_epoch)
             self._retry_s = _RETRY_S
-            self._due = now
             return None
         self.last_refusal = f"the controller refused it with {ErrorCode(code).name}"
         self._back_off(now)

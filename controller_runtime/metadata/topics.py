@@ -190,6 +190,7 @@ class TopicsBuilder:
         self._partitions = base.partition_count
         self._open: dict[Uuid, _OpenTopic] = {}
         self._open_pages = 0
+        """At most so many, since they were packed the last time."""
 
     def __contains__(self, topic_id: Uuid) -> bool:
         return topic_id in self._open or topic_id in self._by_id
@@ -207,7 +208,6 @@ class TopicsBuilder:
         topic = self._by_id.pop(topic_id)
         if opened is not None:
             name, count = opened.name, opened.count
-            self._open_pages -= len(opened.open)
         elif topic is not None:
             name, count = topic.name, topic.partition_count
         else:

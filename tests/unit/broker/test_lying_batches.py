@@ -14,8 +14,10 @@ from controller_runtime.broker.append_rules import AppendRules, Refused
 from controller_runtime.broker.batch_checks import check_batch, frame_size
 from controller_runtime.broker.partition import Appended, LedPartition, PartitionKey
 from controller_runtime.identifiers import Uuid
+from controller_runtime.protocol.compression import Compression
 from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.protocol.record_batch import claimed_header
+from controller_runtime.protocol.record_survey import wrapped
 from support.lying_batches import GZIP, KINDS, LIES, RECORDED, TIME, ZSTD, batch, packed, partition_of, record, records
 
 pytestmark = pytest.mark.unit
@@ -142,6 +144,27 @@ def test_the_time_of_a_batch_that_claims_the_leaders_is_kept_as_it_is() -> None:
     assert isinstance(outcome, Appended)
     header = claimed_header(outcome.data)
     assert (header.max_timestamp, header.is_log_append_time) == (TIME, False)
+
+
+@pytest.mark.parametrize(
+    ("base", "times", "latest"),
+    [
+        (TIME, [(1 << 63) - 1], -1),
+        (TIME, [0, (1 << 63) - 1], TIME),
+        (-(1 << 63), [0, -5], (1 << 63) - 5),
+        ((1 << 63) - 1, [0, -7], (1 << 63) - 1),
+        (-(1 << 63), [0, 3], -1),
+    ],
+)
+def test_times_that_are_no_long_overflow_as_javas_do(base: int, times: list[int], latest: int) -> None:
+    made = batch(b"".join(record(n, time=time) for n, time in enumerate(times)), count=len(times), time=base)
+    any_time = AppendRules(timestamp_after_max_ms=(1 << 63) - 1)
+    outcome = partition().append(made, any_time, TIME)
+    assert isinstance(outcome, Appended)
+    assert claimed_header(outcome.data).max_timestamp == latest
+    anew = check_batch(made, AppendRules(timestamp_after_max_ms=(1 << 63) - 1, compression=Compression.ZSTD), TIME)
+    negative = any(wrapped(base + time) < -1 for time in times)
+    assert getattr(anew, "error", ErrorCode.NONE) == (ErrorCode.UNKNOWN_SERVER_ERROR if negative else ErrorCode.NONE)
 
 
 def test_zstd_came_with_version_7() -> None:

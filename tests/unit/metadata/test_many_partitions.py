@@ -96,6 +96,9 @@ def test_the_partitions_of_a_broker_are_those_that_it_leads_follows_or_may_lead(
 def test_a_broker_leads_when_it_leads_one_partition() -> None:
     assert STOCK.topics.leads_any(131)
     assert not STOCK.topics.leads_any(999), "it only follows"
+    leads_and_follows = after(TopicRecord(name="a", topic_id=TOPIC), partition(0, 8, 7), partition(1, 7, 8))
+    assert leads_and_follows.topics.leads_any(7)
+    assert leads_and_follows.topics.leads_any(8)
 
 
 def test_partitions_whose_replicas_are_exchanged_are_found_in_every_page() -> None:
@@ -221,6 +224,7 @@ def test_a_builder_that_packs_in_between_gives_the_same_topic() -> None:
     stories = [TopicRecord(name="stock", topic_id=TOPIC), *records, TopicRecord(name="b", topic_id=other)]
     for record in (*stories, partition(0, 5, topic=other), *again, RemoveTopicRecord(topic_id=other)):
         replay(builder, record)
+        assert sum(len(each.open) for each in builder.topics._open.values()) <= 256
         if isinstance(record, PartitionChangeRecord):
             found = builder.topics.partition(TOPIC, record.partition_id)
             assert found is not None

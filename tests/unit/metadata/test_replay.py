@@ -110,6 +110,25 @@ def test_fencing_records_of_old_and_new_say_the_same() -> None:
     assert after(FenceBrokerRecord(id=1, epoch=9), base=unfenced) == BROKER
 
 
+@pytest.mark.parametrize(("fenced", "shutdown", "wanted"), [
+    (0, 0, (True, False)), (1, 0, (True, False)), (-1, 0, (False, False)), (0, 1, (True, True)), (-1, 1, (False, True)),
+])  # fmt: skip
+def test_a_change_fences_unfences_or_leaves_a_broker(fenced: int, shutdown: int, wanted: tuple[bool, bool]) -> None:
+    change = BrokerRegistrationChangeRecord(broker_id=1, broker_epoch=9, fenced=fenced, in_controlled_shutdown=shutdown)
+    broker = after(change, base=BROKER).cluster.brokers[NodeId(1)]
+    assert (broker.fenced, broker.in_controlled_shutdown) == wanted
+    again = after(change, BrokerRegistrationChangeRecord(broker_id=1, broker_epoch=9), base=BROKER)
+    assert again.cluster.brokers[NodeId(1)] == broker
+
+
+@pytest.mark.parametrize(("fenced", "shutdown"), [(2, 0), (-2, 0), (127, 1), (0, -1), (0, 2), (1, -2)])
+def test_a_change_that_nobody_knows_is_an_error(fenced: int, shutdown: int) -> None:
+    """As `ClusterDelta` of Apache Kafka 4.3.1."""
+    change = BrokerRegistrationChangeRecord(broker_id=1, broker_epoch=9, fenced=fenced, in_controlled_shutdown=shutdown)
+    with pytest.raises(ReplayError, match=f"broker 1 with fenced {fenced} and in_controlled_shutdown {shutdown}"):
+        after(change, base=BROKER)
+
+
 def test_directories_change_only_when_they_are_named() -> None:
     change = BrokerRegistrationChangeRecord(broker_id=1, broker_epoch=9, cordoned_log_dirs=())
     broker = after(change, base=BROKER).cluster.brokers[NodeId(1)]

@@ -30,6 +30,7 @@ def test_what_was_added_exchanged_and_removed_is_found() -> None:
         "topic-900": ("topic-900", None),
     }
     assert list(now.changes_since(now)) == []
+    assert [key in now for key in ("topic-5", "topic-7", "new", 5, None)] == [True, False, True, False, False]
     assert len(now) == len(list(now)) == 999
 
 

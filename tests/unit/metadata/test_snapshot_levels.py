@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from controller_runtime.identifiers import NodeId
 from controller_runtime.metadata.cluster import MIGRATING
 from controller_runtime.metadata.image import MetadataImage
 from controller_runtime.metadata.records import decode_record, encode_record
@@ -106,6 +107,7 @@ def test_what_a_level_cannot_express_is_left_out_and_reported(
     wanted |= {} if TOKENS in losses else {"DelegationTokenRecord": 0}
     assert (versions, sorted(said)) == (wanted, sorted(losses))
     assert (read == image) is not bool(losses)
+    assert read.cluster.brokers[NodeId(1)].is_migrating_zk_broker is (ZK not in losses)
 
 
 @pytest.mark.parametrize("number", [7, 8, 14, 17, 30])
