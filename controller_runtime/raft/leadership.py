@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from controller_runtime.identifiers import NO_DIRECTORY, Epoch, Instant, NodeId, Offset, ReplicaKey
 from controller_runtime.raft.effects import AppendControl, Lane, Reply
-from controller_runtime.raft.election import become_prospective, is_addressed_to
+from controller_runtime.raft.election import is_addressed_to
 from controller_runtime.raft.hearsay import Verdict, judge, note_impostor
 from controller_runtime.raft.messages import (
     BeginQuorumEpochRequest,
@@ -21,7 +21,7 @@ from controller_runtime.raft.messages import (
     RaftError,
 )
 from controller_runtime.raft.quorum import Quorum
-from controller_runtime.raft.replication import advance_leader, poll_parked
+from controller_runtime.raft.replication import poll_parked
 from controller_runtime.raft.roles import Candidate, Follower, Leader, Progress, Resigned, Unattached
 from controller_runtime.raft.voter_set import BOOTSTRAP_OFFSET
 
@@ -36,7 +36,6 @@ def become_leader(q: Quorum, now: Instant) -> None:
     q.enter(leader)
     append_control(q, first_records(q, granting))
     sync_voters(q, leader, now)
-    advance_leader(q, leader)
 
 
 def first_records(q: Quorum, granting: tuple[NodeId, ...]) -> tuple[ControlRecord, ...]:
@@ -157,11 +156,8 @@ def resign(q: Quorum, leader: Leader, now: Instant) -> None:
 
 
 def poll_resigned(q: Quorum, role: Resigned, now: Instant) -> None:
-    alone = q.is_voter and q.voters.is_only(q.config.key)
-    if alone or now >= role.election_deadline:
+    if (q.is_voter and q.voters.is_only(q.config.key)) or now >= role.election_deadline:
         q.become_unattached(Epoch(q.epoch + 1), now)
-        if alone:
-            become_prospective(q, now)
         return
     q.wake(role.election_deadline)
     for voter in q.others():

@@ -445,6 +445,7 @@ def test_nobody_else_leads_an_epoch_that_this_node_has_won() -> None:
     one = One()
     one.become_leader()
     assert begin(one, 2, one.epoch) is RaftError.FENCED_LEADER_EPOCH
+    assert begin(one, 1, one.epoch + 1) is RaftError.FENCED_LEADER_EPOCH, "another process by its id"
     assert one.replica.is_leader
     one.step(Resign(one.epoch))
     assert begin(one, 2, one.epoch) is RaftError.FENCED_LEADER_EPOCH
