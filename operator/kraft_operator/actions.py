@@ -149,6 +149,25 @@ class RemoveVoter:
 
 
 @dataclass(frozen=True, slots=True)
+class BeginReplacement:
+    """Enter the replacement of a lost broker into the operator's account. Without room there it fails, and nothing has happened."""
+
+    node_id: int
+    directory_id: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class GiveUpDisk:
+    """A broker's directory is written off: the ledger that was written before says so, nothing else is to be done. `announced` is the step's name in the plan."""
+
+    node_id: int
+    directory_id: str
+    announced: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class AddVoter:
     """Fenced by `step`. `host` and `port` are of the voters' default listener. The very same voter being there is success."""
 
@@ -241,6 +260,8 @@ Action = (
     | MoveReplicas
     | FinalizeFeature
     | RemoveVoter
+    | BeginReplacement
+    | GiveUpDisk
     | AddVoter
     | UpdateVoter
     | DiscardClaim
@@ -276,7 +297,7 @@ def target(action: Action) -> str:
             return f"Pod/{action.pod}"
         case DropClaim():
             return f"PersistentVolumeClaim/{action.claim}"
-        case UnregisterBroker() | MoveReplicas():
+        case UnregisterBroker() | MoveReplicas() | BeginReplacement() | GiveUpDisk():
             return f"broker {action.node_id}"
         case FinalizeFeature():
             return action.name

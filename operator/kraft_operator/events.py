@@ -106,13 +106,20 @@ def _learned(before: Ledger | None, after: Ledger | None) -> list[Note]:
             text = f"node {entry.node_id} has directory {entry.directory_id} on claim {entry.pvc_name}"
             found.append(Note("Normal", "StorageFormatted" if before else "StorageAdopted", "Learn", text))
     for gone in after.written_off[len(before.written_off) if before else 0 :]:
-        text = f"directory {gone.directory_id} of controller {gone.node_id} is lost; the node gets a new one"
+        now = after.entry(gone.node_id)
+        role = now.role if now is not None else "controller"
+        text = f"directory {gone.directory_id} of {role} {gone.node_id} is lost; the node gets a new one"
         found.append(Note("Warning", "DiskWrittenOff", "WriteOff", text))
     for lost in after.given_up:
         if before is not None and lost not in before.given_up:
             only = ", ".join(lost.only) + (f" and {lost.more} more" if lost.more else "")
             what = f"no other replica in sync has {only}" if only else "every partition has another replica in sync"
-            text = f"broker {lost.node_id} is forced out with what it holds (scaleDown.drain: Force): {what}"
+            cause = (
+                f"the disk of broker {lost.node_id} is lost"
+                if lost.lost
+                else f"broker {lost.node_id} is forced out with what it holds (scaleDown.drain: Force)"
+            )
+            text = f"{cause}: {what}"
             found.append(Note("Warning", "ReplicasGivenUp", "GiveUp", text))
     for bad in after.bad:
         if before is not None and bad not in before.bad:

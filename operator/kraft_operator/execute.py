@@ -19,12 +19,14 @@ from kraft_operator.actions import (
     AddVoter,
     AnnotateClaim,
     ApplyChild,
+    BeginReplacement,
     DeleteChild,
     DeliverGrant,
     DiscardClaim,
     DropClaim,
     EndHelper,
     FinalizeFeature,
+    GiveUpDisk,
     GrowClaim,
     MoveReplicas,
     NudgePod,
@@ -157,6 +159,10 @@ class Execution:
             case NudgePod():
                 mark = {NUDGE_ANNOTATION: str(action.count)}
                 self.kube.annotate(POD, self.cluster.namespace, action.pod, mark, uid=action.uid)
+            case BeginReplacement():
+                self._begin(action)
+            case GiveUpDisk():
+                pass  # the ledger has it
             case UnregisterBroker():
                 self._fenced("unregister", action.step, lambda: self._unregister(action))
             case MoveReplicas():
@@ -247,14 +253,14 @@ class Execution:
             endpoint = Endpoint(action.host, action.port)
             self.quorum.add(action.node_id, action.directory_id, action.listener, endpoint, self.call_timeout)
 
-    def _begin(self, action: RemoveVoter) -> None:
+    def _begin(self, action: RemoveVoter | BeginReplacement) -> None:
         """Other clusters may have taken the last place since the plan was made."""
         term = self.holder.require(self.call_timeout)
         place = f"{self.cluster.namespace}/{self.cluster.name}"
         what = Begun(self.cluster.uid, place, action.node_id, action.directory_id, 0.0)
         if not self.account.begin(what, term, self.call_timeout):
             raise Stale(
-                f"voter {action.node_id} is not removed now: the operator has begun as many replacements as it may"
+                f"node {action.node_id} is not replaced now: the operator has begun as many replacements as it may"
             )
 
     def _update(self, action: UpdateVoter) -> None:

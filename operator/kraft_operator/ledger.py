@@ -67,7 +67,7 @@ class Entry:
     replaces: str | None = None
     """The directory id that was written off and whose successor this node waits for or has."""
     host: tuple[str, str] | None = None
-    """Name and UID of the Kubernetes node on which a controller ran last."""
+    """Name and UID of the Kubernetes node on which it ran last."""
 
     def identity(self, cluster_id: str) -> Identity | None:
         if self.directory_id is None:
@@ -89,12 +89,14 @@ class WrittenOff:
 
 @dataclass(frozen=True, slots=True)
 class GivenUp:
-    """A broker that was forced out with what it held; `only` are partitions of which nobody else had a replica in sync."""
+    """A broker that was forced out, or whose disk was lost, with what it held; `only` are partitions of which nobody else had a replica in sync."""
 
     node_id: int
     only: tuple[str, ...] = ()
     more: int = 0
     """How many such partitions there are besides."""
+    lost: bool = False
+    """Its disk was lost; the broker itself stays."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +150,7 @@ class RunningOperation:
     type: str
     node_id: int | None = None
     directory_id: str | None = None
-    """ReplaceVoter: the directory to be replaced. Under another one the wish is fulfilled."""
+    """ReplaceVoter, ReplaceBroker: the directory to be replaced. Under another one the wish is fulfilled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,7 +330,8 @@ def _written_off(lost: WrittenOff) -> dict[str, Any]:
 
 
 def _given_up(gone: GivenUp) -> dict[str, Any]:
-    return {"nodeID": gone.node_id, "partitions": list(gone.only), "more": gone.more}
+    values = {"nodeID": gone.node_id, "partitions": list(gone.only), "more": gone.more}
+    return values | ({"lost": True} if gone.lost else {})
 
 
 def _operation(running: RunningOperation) -> dict[str, Any]:
@@ -372,7 +375,12 @@ def _parsed(values: Mapping[str, Any]) -> Ledger:
         recovery=parse_recovery(values["recovery"]) if values.get("recovery") else None,
         restart=str(values.get("restart", "")),
         given_up=tuple(
-            GivenUp(int(each["nodeID"]), tuple(_text(name) for name in each["partitions"]), int(each["more"]))
+            GivenUp(
+                int(each["nodeID"]),
+                tuple(_text(name) for name in each["partitions"]),
+                int(each["more"]),
+                bool(each.get("lost")),
+            )
             for each in values.get("givenUp", ())
         ),
         doubted=tuple(int(each) for each in values.get("doubted", ())),

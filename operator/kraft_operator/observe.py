@@ -38,6 +38,7 @@ from kraft_operator.observed import Child, Claim, NodeSet, Observed, Pod
 from kraft_operator.operations.operation import Operation, OperationType, parse_operation
 from kraft_operator.operations.verdict import Witness
 from kraft_operator.plan.nodes.registrations import looks_for_ghosts
+from kraft_operator.plan.nodes.replacement import weighs_losses
 from kraft_operator.plan.rollout.rolling import outdated_pods
 from kraft_operator.plan.rollout.versions import trials
 from kraft_operator.quorum import Addresses, QuorumProbe
@@ -79,11 +80,12 @@ def observe(
     )
     seen_claims = tuple(_each(pod_facts.claim, claims))
     operations = operations_of(reader, namespace, cluster.name)
-    wanted = any(each.type is OperationType.UNREGISTER_NODE and not each.finished for each in operations)
+    about_brokers = (OperationType.UNREGISTER_NODE, OperationType.REPLACE_BROKER)
+    wanted = any(each.type in about_brokers and not each.finished for each in operations)
     asked = addresses(cluster, ledger, pods, sets, before)
     asked = replace(
         asked,
-        with_replicas=asked.with_replicas or wanted or looks_for_ghosts(suspected),
+        with_replicas=asked.with_replicas or wanted or looks_for_ghosts(suspected) or weighs_losses(suspected),
         with_moves=_surplus(cluster, ledger, sets),
         with_versions=cluster.spec.versions.wants_anything,
         trials=trials(suspected),
@@ -205,12 +207,12 @@ def _orphaned_volumes(ledger: Ledger | None, claims: tuple[Claim, ...], kube: Ga
 def _stranded_volumes(
     ledger: Ledger | None, pods: tuple[Pod, ...], claims: tuple[Claim, ...], kube: Gateway
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """Of controllers that are not ready: volumes whose node is lost, and volumes whose node is not Ready. What cannot be read is neither."""
+    """Of nodes that are not ready: volumes whose Kubernetes node is lost, and volumes whose Kubernetes node is not Ready. What cannot be read is neither."""
     stranded: dict[str, str] = {}
     unready: dict[str, str] = {}
     well = {pod.node_id for pod in pods if pod.ready and not pod.terminating}
     for entry in ledger.entries if ledger else ():
-        if entry.role != Role.CONTROLLER.value or entry.node_id in well or entry.retired:
+        if entry.node_id in well or entry.retired:
             continue
         # A written-off disk is no entry's any more, but its claim may still be there, and its node may not.
         name = entry.pv_name or next((each.volume for each in claims if each.node_id == entry.node_id), "")
@@ -227,7 +229,7 @@ def _stranded_volumes(
 
 
 def _nodes_of(hosts: Collection[str], entry: Entry, kube: Gateway) -> list[Object] | None:
-    """The Kubernetes nodes with these hostname labels, and the one that the controller ran on: a label may be changed, a node registered
+    """The Kubernetes nodes with these hostname labels, and the one that the node ran on: a label may be changed, a node registered
     again, and a node's name need not be its hostname. None without the right to look."""
     try:
         found = [node for host in hosts for node in kube.list(NODE, None, f"{volume_facts.HOSTNAME}={host}")]
@@ -238,11 +240,11 @@ def _nodes_of(hosts: Collection[str], entry: Entry, kube: Gateway) -> list[Objec
 
 
 def _hosts(ledger: Ledger | None, pods: tuple[Pod, ...], kube: Gateway) -> dict[int, tuple[str, str]]:
-    """Name and UID of the Kubernetes nodes on which controllers run, asked once for each place."""
+    """Name and UID of the Kubernetes nodes on which our nodes run, asked once for each place."""
     found = {}
     for pod in pods:
         entry = ledger.entry(pod.node_id) if ledger is not None else None
-        if entry is None or entry.role != Role.CONTROLLER.value or not pod.node or not pod.main_started:
+        if entry is None or not pod.node or not pod.main_started:
             continue
         if pod.terminating or (entry.host is not None and entry.host[0] == pod.node):
             continue

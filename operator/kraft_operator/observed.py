@@ -297,7 +297,7 @@ class Observed:
     volumes: frozenset[str] = frozenset()
     """Names of the PersistentVolumes that the ledger knows and that exist although their claim is gone."""
     stranded: Mapping[str, str] = field(default_factory=dict)
-    """Volume of a controller that does not run to the Kubernetes node it was on, which is gone or out of service."""
+    """Volume of a node that does not run to the Kubernetes node it was on, which is gone or out of service."""
     unready: Mapping[str, str] = field(default_factory=dict)
     """The same for nodes that are merely not Ready: they may come back any moment."""
     ledger_owners: tuple[str, ...] = ()
@@ -316,7 +316,7 @@ class Observed:
     reclaimed: frozenset[str] = frozenset()
     """Names of the bound PersistentVolumes that go with their claim (reclaim policy Delete)."""
     hosts: Mapping[int, tuple[str, str]] = field(default_factory=dict)
-    """Controllers' node ids to name and UID of the Kubernetes node on which they run, where the ledger does not say so already."""
+    """Node ids to name and UID of the Kubernetes node on which they run, where the ledger does not say so already."""
 
     def pod(self, node_id: int) -> Pod | None:
         return next((pod for pod in self.pods if pod.node_id == node_id), None)

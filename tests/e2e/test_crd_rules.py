@@ -69,8 +69,8 @@ WRONG: list[tuple[str, Any, str]] = [
     ("spec.brokerPools.0.excludedNodeIds", [100, 100], "Duplicate value"),
     ("spec.brokerPools.0.excludedNodeIds", ["100"], "must be of type integer"),
     (
-        "spec.brokerPools.0",
-        {"name": "main", "replicas": 3, "nodeIdRange": {"start": 100, "end": 102}, "excludedNodeIds": [101]},
+        "spec.brokerPools",
+        [{"name": "main", "replicas": 3, "nodeIdRange": {"start": 100, "end": 102}, "excludedNodeIds": [101]}],
         "nodeIdRange has fewer ids than replicas, or too many of them are excluded",
     ),
     ("spec.controllers.failureDomains", {"policy": "Strictly"}, "Unsupported value"),

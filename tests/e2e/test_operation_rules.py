@@ -24,8 +24,18 @@ WRONG: list[tuple[Object, str]] = [
     ({"clusterName": "c"}, "spec.type: Required value"),
     ({"clusterName": "", "type": "RollingRestart"}, "spec.clusterName in body should be at least 1 chars"),
     ({"clusterName": "c" * 37, "type": "RollingRestart"}, "may not be more than 36"),
-    ({"clusterName": "c", "type": "ReplaceVoter"}, "nodeID is needed for ReplaceVoter and UnregisterNode"),
-    ({"clusterName": "c", "type": "UnregisterNode"}, "nodeID is needed for ReplaceVoter and UnregisterNode"),
+    (
+        {"clusterName": "c", "type": "ReplaceVoter"},
+        "nodeID is needed for ReplaceVoter, ReplaceBroker and UnregisterNode",
+    ),
+    (
+        {"clusterName": "c", "type": "ReplaceBroker"},
+        "nodeID is needed for ReplaceVoter, ReplaceBroker and UnregisterNode",
+    ),
+    (
+        {"clusterName": "c", "type": "UnregisterNode"},
+        "nodeID is needed for ReplaceVoter, ReplaceBroker and UnregisterNode",
+    ),
     ({"clusterName": "c", "type": "RollingRestart", "nodeID": 1}, "and for no other type"),
     ({"clusterName": "c", "type": "ReplaceVoter", "nodeID": -1}, "greater than or equal to 0"),
 ]

@@ -20,12 +20,14 @@ from kraft_operator.actions import (
     AddVoter,
     AnnotateClaim,
     ApplyChild,
+    BeginReplacement,
     DeleteChild,
     DeliverGrant,
     DiscardClaim,
     DropClaim,
     EndHelper,
     FinalizeFeature,
+    GiveUpDisk,
     GrowClaim,
     MoveReplicas,
     NudgePod,
@@ -67,6 +69,7 @@ from kraft_operator.observed import (
 from kraft_operator.operations.operation import ANNOTATION_APPROVE, parse_operation
 from kraft_operator.operations.telling import status_of
 from kraft_operator.operations.verdict import Witness
+from kraft_operator.plan.brake import Begun, Brake
 from kraft_operator.plan.rollout.rolling import IDLE, IDLE_SECONDS
 from kraft_operator.plan.rollout.versions import trials
 from kraft_operator.plan.rules import plan
@@ -229,6 +232,13 @@ class World:
         """Node ids of pods that the operator restarted, in order."""
         self.partitions: dict[tuple[str, int], list[int]] = {}
         """Of topics that were placed: where their replicas are."""
+        self.in_sync: dict[tuple[str, int], list[int]] = {}
+        """Of each partition, as the controllers have it; the last one stays, however long it is away."""
+        self.complete: dict[tuple[str, int], set[str]] = {}
+        """Of each partition the directories that hold all of it."""
+        self.begun_empty: list[tuple[str, int]] = []
+        """Partitions whose leader did not hold all of them: what they had is lost."""
+        self.brake = Brake()
         self.moving: dict[tuple[str, int], list[int]] = {}
         self.apis = {46}
         """Of those that move replicas; 45 is what the bundled runtime does not serve."""
@@ -289,6 +299,7 @@ class World:
                 self.images,
                 waited=dict(self.waited),
                 published=from_status(to_status(self.published, {}, "")),
+                brake=self.brake,
                 overdue=frozenset(
                     pod.uid for pod in self.pods.values() if pod.stage == "gate" and pod.grant and pod.hold
                 ),
@@ -397,6 +408,11 @@ class World:
                 pod = next((each for each in self.pods.values() if each.uid == action.uid), None)
                 if pod is not None:
                     pod.nudges += 1
+            case BeginReplacement():
+                begun = Begun(self.cluster.uid, "n/c", action.node_id, action.directory_id, self.brake.now)
+                self.brake = replace(self.brake, begun=(*self.brake.begun, begun))
+            case GiveUpDisk():
+                pass
             case UnregisterBroker():
                 self.registered.discard(action.node_id)
             case MoveReplicas():
@@ -622,6 +638,7 @@ class World:
             moved = True
         moved |= self.help()
         moved |= self._collect()
+        self._replicate()
         for each in [node for node in self.pods if node not in self.sets]:
             del self.pods[each]
             moved = True
@@ -878,6 +895,11 @@ class World:
                 self.lost |= self.disks.pop(claim.volume).ran
         return bool(gone)
 
+    def forget_claim(self, node_id: int) -> None:
+        """Somebody deletes the claim that a node has left behind."""
+        name = next(each for each in self.claims if f"-{node_id}-" in each)
+        self.lost |= self.disks.pop(self.claims.pop(name).volume).ran
+
     def retain_claim(self, node_id: int) -> None:
         """The claim and the pod are lost; the volume stays, released."""
         pod = self.pods.pop(node_id)
@@ -1075,13 +1097,14 @@ class World:
         up = any(self.sets[each].role == "broker" and pod.runs for each, pod in self.pods.items())
         if not up:
             return Brokers(registry=self._registry())
+        self._replicate()
         held = dict(self.replicas)
         for (topic, _), replicas in sorted(self.partitions.items()):
             for broker in replicas:
                 held[broker] = tuple(dict.fromkeys((*held.get(broker, ()), topic)))
         return Brokers(
             frozenset(self.registered),
-            frozenset(self.ghosts & self.registered),
+            frozenset(self.ghosts & self.registered) | self._fenced(),
             held,
             dict(self.at_risk),
             partitions=tuple(self._placed(key, each) for key, each in self.partitions.items()),
@@ -1089,19 +1112,56 @@ class World:
             registry=self._registry(),
         )
 
+    def _fenced(self) -> frozenset[int]:
+        """Brokers of ours that do not run: the time that the controllers take to notice is no part of this world."""
+        return frozenset(each for each in self.registered if each in self.sets and not self._serves(each))
+
+    def _serves(self, node_id: int) -> bool:
+        return (
+            node_id in self.registered
+            and node_id in self.pods
+            and self.pods[node_id].runs
+            and node_id not in self.frozen
+        )
+
     def _placed(self, key: tuple[str, int], replicas: list[int]) -> Placement:
-        """In sync is who runs and is registered; as Kafka has it, the last one stays in sync when it goes."""
-        up = [
-            each
-            for each in replicas
-            if each in self.registered and each in self.pods and self.pods[each].stage == "running"
-        ]
-        in_sync = tuple(each for each in up if each not in self.behind)
-        return Placement(*key, tuple(replicas), in_sync or tuple(replicas[:1]), in_sync[0] if in_sync else -1)
+        in_sync = self.in_sync[key]
+        leader = next((each for each in in_sync if self._serves(each) and each not in self.behind), -1)
+        return Placement(*key, tuple(replicas), tuple(in_sync), leader)
+
+    def _replicate(self) -> None:
+        """Whoever is in sync and serves leads; the others copy from it. Nobody who is not in sync ever leads."""
+        for key, replicas in self.partitions.items():
+            up = [each for each in replicas if self._serves(each) and each not in self.behind]
+            in_sync = [each for each in self.in_sync.get(key, replicas) if each in replicas] or replicas
+            able = [each for each in in_sync if each in up]
+            if not able:
+                self.in_sync[key] = in_sync[:1]
+                continue
+            whole = self.complete.get(key)
+            if whole is not None and self._directory(able[0]) not in whole:
+                self.begun_empty.append(key)
+            self.in_sync[key] = [*able, *(each for each in up if each not in able)]
+            self.complete[key] = {self._directory(each) for each in up}
+
+    def _directory(self, node_id: int) -> str:
+        identity = self._disk(self.pods[node_id]).facts.identity
+        assert identity is not None
+        return identity.directory_id or ""
 
     def fall_behind(self, node_id: int) -> None:
         """No replica of this broker is in sync."""
         self.behind.add(node_id)
+
+    def keep_up(self, node_id: int) -> None:
+        """Its replicas come in sync again."""
+        self.behind.discard(node_id)
+
+    def drop_topic(self, *node_ids: int) -> None:
+        """Somebody deletes every topic with a replica on one of these brokers only."""
+        gone = [key for key, replicas in self.partitions.items() if set(replicas) <= set(node_ids)]
+        for key in gone:
+            del self.partitions[key]
 
     def _disk(self, pod: LivePod) -> Disk:
         return self.disks[self.claims[pod.claim].volume]

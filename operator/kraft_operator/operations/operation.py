@@ -17,12 +17,15 @@ ANNOTATION_CANCEL: Final = "kraft.quorate.dev/cancel"
 
 class OperationType(StrEnum):
     REPLACE_VOTER = "ReplaceVoter"
+    REPLACE_BROKER = "ReplaceBroker"
     RECOVER_QUORUM = "RecoverQuorum"
     ROLLING_RESTART = "RollingRestart"
     UNREGISTER_NODE = "UnregisterNode"
 
 
-NEEDS_NODE: Final = frozenset({OperationType.REPLACE_VOTER, OperationType.UNREGISTER_NODE})
+NEEDS_NODE: Final = frozenset(
+    {OperationType.REPLACE_VOTER, OperationType.REPLACE_BROKER, OperationType.UNREGISTER_NODE}
+)
 
 
 class Phase(StrEnum):

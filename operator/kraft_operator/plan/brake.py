@@ -1,8 +1,8 @@
-"""The fleet's brake: how many replacements of lost voters one operator begins within an hour, over all of its clusters.
+"""The fleet's brake: how many replacements of lost disks, voters' and brokers', one operator begins within an hour, over all of its clusters.
 
 Disks fail one by one. When many clusters lose theirs at once, something beneath them is the cause (a zone, a storage system, somebody's script), and
 what looks lost may come back: then it is better to wait and to say so. The brake holds back beginnings only: what the account has already, and
-a voter that was removed, is carried to its end. Times are seconds since 1970, because the account outlives the process that wrote it.
+a voter that was removed, or a broker whose directory was written off, is carried to its end. Times are seconds since 1970, because the account outlives the process that wrote it.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Brake:
         count = len(self.recent)
         if not self.limit or count < self.limit or self.knows(cluster, directory_id):
             return Gate(True, f"{count} of {self.limit or 'any number of'} replacements were begun within an hour")
-        why = f"the operator has begun {count} replacements of lost voters within an hour and may begin no more than {self.limit}"
+        why = f"the operator has begun {count} replacements of lost disks within an hour and may begin no more than {self.limit}"
         return Gate(
             False,
             f"{why}: so many at once are an incident of the infrastructure; it goes on by itself at {self._next()}",

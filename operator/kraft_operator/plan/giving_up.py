@@ -11,11 +11,14 @@ from typing import Final
 
 from kraft_operator.api.spec import Group
 from kraft_operator.ledger import GivenUp, Ledger, StepKind
+from kraft_operator.observed import Placement
 from kraft_operator.plan.situation import NOTHING, Finding, Situation, Topic, Verdict
 from kraft_operator.plan.steps import NOTHING_TO_SPARE, PlanStep, Risk
 
 SHOWN: Final = 20
 """Partitions that are named; the others are counted."""
+EVERYTHING: Final = ("everything that it held",)
+"""What is lost with a broker when no other one is left that could say."""
 FORCED: Final = "forced"
 """Marks the journaled end of a broker whose replicas were given up."""
 LOSING: Final = "give-up"
@@ -63,31 +66,58 @@ def given_up(now: Situation, ledger: Ledger, node_id: int) -> Ledger:
 
 
 def tell_leaderless(now: Situation) -> Verdict:
-    """Partitions that have had no leader since their broker was forced out; once there are none, nothing is left to be said."""
+    """Partitions that have had no leader since their broker was forced out, or lost its disk; once there are none, nothing is left to be said."""
     ledger, brokers = now.ledger, now.observed.brokers
     if ledger is None or not ledger.given_up:
         return NOTHING
     wanted = {node_id for group in now.cluster.spec.groups for node_id in group.node_ids}
-    kept = tuple(each for each in ledger.given_up if each.node_id not in wanted)
-    ledger = replace(ledger, given_up=kept)
-    if brokers.partitions is None or not kept:
-        return Verdict(ledger=ledger)
-    gone = {each.node_id for each in kept}
-    mine = [each for each in brokers.partitions if gone & set(each.replicas)]
-    leaderless = tuple(f"{each.topic}-{each.partition}" for each in mine if each.leader == -1)
-    still_there = any(now.observed.pod(node_id) is not None or is_forced(ledger, node_id) for node_id in gone)
-    if not leaderless:
-        settled = still_there or any(each.leader in gone for each in mine)
-        return Verdict(ledger=ledger if settled else replace(ledger, given_up=()))
+    kept = tuple(each for each in ledger.given_up if each.lost == (each.node_id in wanted))
+    if brokers.partitions is None:
+        return Verdict(ledger=replace(ledger, given_up=kept))
+    findings: list[Finding] = []
+    for lost in (False, True):
+        gone = {each.node_id for each in kept if each.lost is lost}
+        mine = [
+            each for each in brokers.partitions if gone & set(each.replicas) and (not lost or _was_given_up(each, kept))
+        ]
+        leaderless = tuple(f"{each.topic}-{each.partition}" for each in mine if each.leader == -1)
+        if leaderless:
+            findings.append(_leaderless(gone, leaderless, lost=lost))
+        elif not any(each.leader in gone for each in mine if not lost) and not _unsettled(now, ledger, gone, lost=lost):
+            kept = tuple(each for each in kept if each.lost is not lost)
+    return Verdict(ledger=replace(ledger, given_up=kept), findings=tuple(findings))
+
+
+def _was_given_up(placed: Placement, lost: tuple[GivenUp, ...]) -> bool:
+    """Where not all were named, every partition of the broker may be meant."""
+    names = {f"{placed.topic}-{placed.partition}", placed.topic}
+    return any(
+        each.node_id in placed.replicas and (each.more or each.only == EVERYTHING or names & set(each.only))
+        for each in lost
+    )
+
+
+def _unsettled(now: Situation, ledger: Ledger, gone: set[int], *, lost: bool) -> bool:
+    """Whether what is given up may still have a leader because it is not gone yet, or none because the new disk does not serve yet."""
+    if not lost:
+        return any(now.observed.pod(node_id) is not None or is_forced(ledger, node_id) for node_id in gone)
+    brokers = now.observed.brokers
+    serving = (brokers.registered or frozenset()) - (brokers.fenced or frozenset())
+    entries = {node_id: ledger.entry(node_id) for node_id in gone}
+    return any(entry is None or entry.directory_id is None for entry in entries.values()) or not gone <= serving
+
+
+def _leaderless(gone: set[int], partitions: tuple[str, ...], *, lost: bool) -> Finding:
     who = ", ".join(map(str, sorted(gone)))
-    message = (
-        f"{named(leaderless)} {'has' if len(leaderless) == 1 else 'have'} no leader: what broker {who} held was given up (scaleDown.drain: Force); its volume "
-        "is still there: raise the pool's replicas again to have it back, or delete these topics"
+    what = f"{named(partitions)} {'has' if len(partitions) == 1 else 'have'} no leader"
+    why = (
+        f"the disk of broker {who} was lost with the only replica in sync: delete these topics, or have an empty replica lead "
+        "(kafka-leader-election.sh --election-type unclean)"
+        if lost
+        else f"what broker {who} held was given up (scaleDown.drain: Force); its volume is still there: raise the pool's replicas again to have "
+        "it back, or delete these topics"
     )
-    return Verdict(
-        ledger=ledger,
-        findings=(Finding(Topic.MEMBERSHIP, "PartitionsWithoutLeader", message, f"broker {who}", stalled=True),),
-    )
+    return Finding(Topic.MEMBERSHIP, "PartitionsWithoutLeader", f"{what}: {why}", f"broker {who}", stalled=True)
 
 
 def named(partitions: tuple[str, ...]) -> str:

@@ -20,6 +20,7 @@ from kraft_operator.operations.operation import Operation, OperationType, Phase
 from kraft_operator.operations.recovery import REVOCABLE, Recovery, Stage
 from kraft_operator.operations.telling import StepState, StepTold, Telling, steps_up_to
 from kraft_operator.plan import headroom, recovering
+from kraft_operator.plan.giving_up import named, only_copies
 from kraft_operator.plan.situation import NOTHING, Finding, Situation, Topic, Verdict
 
 OF_OPERATION = "operation="
@@ -29,6 +30,13 @@ REPLACING = (
     ("WriteOff", "the old directory is written off and refused from then on"),
     ("Format", "an empty volume is formatted under a new directory id"),
     ("AddVoter", "the new directory is added once it has caught up"),
+)
+
+REPLACING_BROKER = (
+    ("GiveUp", "its old directory is given up once no data goes with it, or once that is approved"),
+    ("WriteOff", "the old directory is written off and refused from then on"),
+    ("Format", "an empty volume is formatted under a new directory id"),
+    ("CatchUp", "the broker serves, and its replicas are in sync again"),
 )
 
 
@@ -87,6 +95,12 @@ def asked_to_replace(now: Situation) -> RunningOperation | None:
     return running if running is not None and running.type == OperationType.REPLACE_VOTER.value else None
 
 
+def broker_to_replace(now: Situation) -> RunningOperation | None:
+    """The running ReplaceBroker."""
+    running = now.ledger.operation if now.ledger is not None else None
+    return running if running is not None and running.type == OperationType.REPLACE_BROKER.value else None
+
+
 # which one runs
 
 
@@ -104,6 +118,8 @@ def _may_be_cancelled(running: RunningOperation, now: Situation) -> bool:
     if running.type == OperationType.RECOVER_QUORUM.value:
         recovery = now.ledger.recovery if now.ledger is not None else None
         return recovery is None or recovery.stage in REVOCABLE
+    if running.type == OperationType.REPLACE_BROKER.value:
+        return now.ledger is None or not now.ledger.is_written_off(running.node_id or 0, running.directory_id)
     if running.type != OperationType.REPLACE_VOTER.value or running.node_id is None:
         return running.type != OperationType.ROLLING_RESTART.value
     voter = now.observed.quorum.voter(running.node_id)
@@ -116,7 +132,8 @@ def _next(now: Situation, ledger: Ledger) -> RunningOperation | None:
             continue
         assert each.type is not None, "an operation without a type was refused"
         entry = ledger.entry(each.node_id) if each.node_id is not None else None
-        directory = entry.directory_id if entry and each.type is OperationType.REPLACE_VOTER else None
+        replaces = each.type in (OperationType.REPLACE_VOTER, OperationType.REPLACE_BROKER)
+        directory = entry.directory_id if entry and replaces else None
         return RunningOperation(each.uid, each.name, each.type.value, each.node_id, directory)
     return None
 
@@ -137,6 +154,8 @@ def _refusal(asked: Operation, now: Situation) -> Refusal | None:
             return _refused_unregister(asked.node_id or 0, now, ledger)
         case OperationType.REPLACE_VOTER:
             return _refused_replacement(asked.node_id or 0, now, ledger)
+        case OperationType.REPLACE_BROKER:
+            return _refused_broker(asked.node_id or 0, now, ledger)
         case OperationType.RECOVER_QUORUM:
             return _refused_recovery(now, ledger)
 
@@ -210,6 +229,29 @@ def _refused_replacement(node_id: int, now: Situation, ledger: Ledger) -> Refusa
     return None if gate.open else Refusal("NoHeadroom", f"controller {node_id}: {gate.text}", final=False)
 
 
+def _refused_broker(node_id: int, now: Situation, ledger: Ledger) -> Refusal | None:
+    brokers = {each for pool in now.cluster.spec.broker_pools for each in pool.node_ids}
+    entry, pod = ledger.entry(node_id), now.observed.pod(node_id)
+    if node_id not in brokers:
+        return Refusal("NotABroker", f"node {node_id} is no broker that the resource asks for")
+    if entry is None or entry.directory_id is None:
+        text = f"broker {node_id} has no directory that the ledger knows; it gets one already"
+        return Refusal("NoDirectory", text, final=False)
+    if now.observed.quorum.state is not QuorumState.AVAILABLE:
+        quorum = now.observed.quorum
+        return Refusal("QuorumUnproven", f"the quorum is {quorum.state.value}: {quorum.detail}", final=False)
+    whole = pod is not None and pod.main_started
+    if whole and len(brokers) == 1:
+        text = f"broker {node_id} is the only one, and its disk is whole: add another broker first, which takes its replicas"
+        return Refusal("LastBroker", text)
+    if whole and now.observed.brokers.partitions is None:
+        return Refusal("BrokersUnknown", f"no broker could be asked what broker {node_id} holds", final=False)
+    if whole and (only := only_copies(now, node_id)):
+        text = f"its disk is whole, and no other replica of {named(only)} is in sync: have these copied first, or move them"
+        return Refusal("OnlyReplicas", text, final=False)
+    return None
+
+
 # unregistering
 
 
@@ -265,6 +307,8 @@ def _told_running(asked: Operation, running: RunningOperation, now: Situation, f
             told = _told_unregister(asked, now)
         case OperationType.REPLACE_VOTER:
             told = _told_replacement(asked, running, now, findings)
+        case OperationType.REPLACE_BROKER:
+            told = _told_broker(asked, running, now, findings)
         case OperationType.RECOVER_QUORUM:
             told = recovering.told(asked, now, findings)
         case None:
@@ -346,6 +390,33 @@ def _told_replacement(
     mine = [each.message for each in findings if each.topic in about and f"{running.node_id}" in each.subject]
     text = mine[0] if mine else REPLACING[done][1]
     return Telling(asked, Phase.RUNNING, "Replacing", text, steps_up_to(REPLACING, done, running=text))
+
+
+def _told_broker(asked: Operation, running: RunningOperation, now: Situation, findings: Sequence[Finding]) -> Telling:
+    assert now.ledger is not None
+    assert running.node_id is not None
+    node_id, brokers, entry = running.node_id, now.observed.brokers, now.ledger.entry(running.node_id)
+    if node_id not in {each for pool in now.cluster.spec.broker_pools for each in pool.node_ids}:
+        text = f"the resource does not ask for broker {node_id} any more"
+        return Telling(asked, Phase.FAILED, "NotABroker", text)
+    new = entry.directory_id if entry and entry.directory_id != running.directory_id else None
+    serves = node_id in (brokers.registered or frozenset()) - (brokers.fenced or frozenset())
+    held = [each for each in brokers.partitions or () if node_id in each.replicas and each.leader != -1]
+    behind = [f"{each.topic}-{each.partition}" for each in held if node_id not in each.in_sync]
+    if new is not None and serves and brokers.partitions is not None and not behind:
+        proof = f"broker {node_id} serves with directory {new}, {running.directory_id} is written off; it is in sync for all {len(held)} partitions that have a leader"
+        steps = steps_up_to(REPLACING_BROKER, len(REPLACING_BROKER))
+        return Telling(asked, Phase.SUCCEEDED, "Replaced", f"broker {node_id} was replaced", steps, proof)
+    written_off = now.ledger.is_written_off(node_id, running.directory_id)
+    done = 3 if new is not None else 2 if written_off else 0
+    waits = (
+        f"it is not in sync yet for {named(tuple(behind))}" if behind and new is not None else REPLACING_BROKER[done][1]
+    )
+    mine = [each for each in findings if each.topic is Topic.STORAGE and f"{node_id}" in each.subject]
+    text = mine[0].message if mine else waits
+    told = Telling(asked, Phase.RUNNING, "Replacing", text, steps_up_to(REPLACING_BROKER, done, running=text))
+    needs = any(each.reason == "DataLossPending" for each in mine)
+    return replace(told, phase=Phase.WAITING_APPROVAL, reason="DataLossPending") if needs else told
 
 
 def with_stamp(restart: str, ledger: Ledger) -> str:

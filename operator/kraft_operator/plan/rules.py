@@ -38,9 +38,10 @@ from kraft_operator.plan.nodes.health import report_pods
 from kraft_operator.plan.nodes.hibernation import put_to_sleep
 from kraft_operator.plan.nodes.membership import choose_brokers, choose_controllers, retired
 from kraft_operator.plan.nodes.registrations import clear_registrations
+from kraft_operator.plan.nodes.replacement import replace_lost_brokers
 from kraft_operator.plan.operating import attend_operations, tellings, with_stamp
-from kraft_operator.plan.outline.approval import UNDER_WAY, held_back, keep_budget, nodes_that_are, waiting
-from kraft_operator.plan.outline.published import CHANGES_ITS_OWNER, outline, stopped
+from kraft_operator.plan.outline.approval import UNDER_WAY, costs_data, held_back, keep_budget, nodes_that_are, waiting
+from kraft_operator.plan.outline.published import CHANGES_ITS_OWNER, holds_everything, outline, stopped
 from kraft_operator.plan.recovering import end_helpers, recover_quorum
 from kraft_operator.plan.rollout.children import sync_children
 from kraft_operator.plan.rollout.revisions import judge_revisions
@@ -77,6 +78,7 @@ RULES: Final[tuple[Rule, ...]] = (
     judge_revisions,
     choose_controllers,
     choose_brokers,
+    replace_lost_brokers,
     tell_leaderless,
     clear_registrations,
     put_to_sleep,
@@ -146,8 +148,9 @@ def _plan(now: Situation) -> Decision:
     if stop:
         return replace(decision, outline=stopped(now.published))
     way = outline(after, decision.actions, decision.findings)
-    if way.approved is not Approved.NO:
-        return replace(decision, outline=way)
+    if not holds_everything(now.cluster, way.approved):
+        told = (costs_data(now.cluster, way),) if way.approved is Approved.NO else ()
+        return replace(decision, findings=(*told, *decision.findings), outline=way)
     kept, _, _ = _decided(now, UPKEEP)
     findings = tuple(each for each in decision.findings if each.reason not in UNDER_WAY)
     return replace(

@@ -88,7 +88,7 @@ def test_the_resource_is_stalled_and_the_message_names_what_to_do() -> None:
 
 
 def test_a_pod_whose_disk_was_seen_to_be_empty_keeps_nothing() -> None:
-    world = World()
+    world = World(recoveryPolicy={"lostDisk": "Report"})
     world.settle()
     world.wipe(101)
     world.settle()

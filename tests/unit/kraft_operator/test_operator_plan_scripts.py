@@ -26,6 +26,7 @@ from kraft_operator.actions import (
     target,
 )
 from kraft_operator.operations.operation import ANNOTATION_CANCEL, parse_operation
+from kraft_operator.plan.brake import Begun, Brake
 from kraft_operator.plan.situation import Decision
 from storage_guard.facts import VolumeFacts
 from support.datadriven import check
@@ -133,6 +134,14 @@ class Script:
             case ["finalized", feature, level]:
                 world.finalized[feature] = int(level)
                 return []
+            case ["brake", limit, count]:
+                begun = tuple(Begun(f"uid-{each}", "n/x", 0, "id", 43200.0 - each) for each in range(int(count)))
+                world.brake = Brake(int(limit), begun, 43200.0)
+                return []
+            case ["in-sync"]:
+                return [f"{topic}-{index}: {each}" for (topic, index), each in sorted(world.in_sync.items())]
+            case ["begun-empty"]:
+                return [", ".join(f"{topic}-{index}" for topic, index in world.begun_empty) or "none"]
             case ["registered"]:
                 return [" ".join(map(str, sorted(world.registered)))]
             case ["holds", node, topic]:

@@ -139,7 +139,7 @@ def _answer(entry: Entry, asking: _Asking, ledger: Ledger, now: Situation) -> Gr
     }.get(mode)
     return Grant(
         asking.pod.uid, asking.claim.uid, asking.claim.volume, entry.node_id, ledger.cluster_id, mode, now.draw(),
-        asking.report.seen(), chosen, entry.replaces if mode is GrantMode.NO_INITIAL_CONTROLLERS else None,
+        asking.report.seen(), chosen, entry.replaces if mode in (GrantMode.NO_INITIAL_CONTROLLERS, GrantMode.BROKER) else None,
     )  # fmt: skip
 
 

@@ -18,6 +18,7 @@ from kraft_operator.manifests.nodes import template_of
 from kraft_operator.observed import Pod
 from kraft_operator.plan.disks.claims import guarded_groups
 from kraft_operator.plan.giving_up import asked_for_fewer, give_up, is_forced
+from kraft_operator.plan.nodes.replacement import ahead_of_brokers, discarded
 from kraft_operator.plan.outline import later
 from kraft_operator.plan.rollout.rolling import outdated_pods, restart_order
 from kraft_operator.plan.situation import Situation
@@ -288,9 +289,12 @@ def _in_the_way(now: Situation, ledger: Ledger, node_id: int, lost: Entry | None
 
 
 def _brokers(now: Situation, ledger: Ledger) -> Iterator[PlanStep]:
+    yield from ahead_of_brokers(now)
     for pool in now.cluster.spec.broker_pools:
         for node_id in pool.node_ids:
             if not _has_directory(ledger, node_id):
+                entry = ledger.entry(node_id)
+                yield from discarded(now, entry) if entry is not None and entry.replaces is not None else ()
                 yield _grant(now, pool, node_id)
     if ledger.formation is Formation.FORMED:
         for pool in now.cluster.spec.broker_pools:

@@ -18,12 +18,13 @@ from kraft_operator.manifests.policies import disruption_budgets
 from kraft_operator.operations.operation import Phase
 from kraft_operator.operations.telling import Telling
 from kraft_operator.plan.disks.claims import guarded_groups
+from kraft_operator.plan.nodes.replacement import needs_approval
 from kraft_operator.plan.rollout.children import contained, stamped, voters_needed
 from kraft_operator.plan.situation import Finding, Situation, Topic, Verdict
 from kraft_operator.plan.steps import Outline
 
 UNDER_WAY: Final = frozenset(
-    {"AddingVoter", "RemovingVoter", "RemovingBroker", "ReplacingVoter", "RolloutInProgress", "RestartDeferred", "FallingAsleep",
+    {"AddingVoter", "RemovingVoter", "RemovingBroker", "ReplacingBroker", "ReplacingVoter", "RolloutInProgress", "RestartDeferred", "FallingAsleep",
      "Hibernated", "WaitingForFormation"}
 )  # fmt: skip
 """Reasons that speak of what is being done; while a plan waits, nothing is."""
@@ -53,6 +54,14 @@ def waiting(cluster: KRaftCluster, plan: Outline) -> Finding:
         message = f"{cluster.approve} was approved, but what is to be done now is {what}; read it, then {how}"
         return Finding(Topic.PLAN, "ApprovalStale", message, names.ANNOTATION_APPROVE)
     message = f"{what} waits for approval, nothing is changed before; {how}"
+    return Finding(Topic.PLAN, "PlanPendingApproval", message, names.ANNOTATION_APPROVE)
+
+
+def costs_data(cluster: KRaftCluster, plan: Outline) -> Finding:
+    """In mode Apply, of a plan with a step that only a person may allow."""
+    steps = "; ".join(f"{each.action} {each.target}" for each in plan.ahead if needs_approval([each]))
+    how = f"kubectl kraft approve {cluster.name} -n {cluster.namespace} --hash {plan.hash}"
+    message = f"read plan {plan.hash}, which gives data up ({steps}), then approve it: {how}; everything else goes on"
     return Finding(Topic.PLAN, "PlanPendingApproval", message, names.ANNOTATION_APPROVE)
 
 

@@ -16,11 +16,13 @@ from kraft_operator.actions import (
     AddVoter,
     AnnotateClaim,
     ApplyChild,
+    BeginReplacement,
     DeleteChild,
     DeliverGrant,
     DiscardClaim,
     EndHelper,
     FinalizeFeature,
+    GiveUpDisk,
     GrowClaim,
     MoveReplicas,
     NudgePod,
@@ -37,6 +39,7 @@ from kraft_operator.actions import (
 from kraft_operator.api.spec import ChangeMode, KRaftCluster, Role
 from kraft_operator.observed import QuorumState
 from kraft_operator.plan import steps
+from kraft_operator.plan.nodes.replacement import GIVE_UP_DISK, REPLACE, needs_approval
 from kraft_operator.plan.outline import later
 from kraft_operator.plan.outline.ahead import FORM_QUORUM, ahead, applied_sets, child_step
 from kraft_operator.plan.situation import Finding, Situation, Topic
@@ -66,8 +69,8 @@ def outline(now: Situation, actions: Sequence[Action], findings: Sequence[Findin
     going_on = same_goal and _covers(before, coming)
     last = before.last if going_on else carried_out or before.last
     name = before.hash if going_on else steps.hash_of(goal, last, (each.id for each in coming))
-    approved = _approval(now.cluster, name)
-    if approved is not Approved.NO:
+    approved = _approval(now.cluster, name, coming)
+    if not holds_everything(now.cluster, approved):
         coming = _with_states(coming, frozenset(each.id for each in vanished), _taken(now, actions), now, findings)
     current = {each.id for each in coming}
     behind = [steps.done(each) for each in before.steps if each.id not in current] if going_on else []
@@ -80,8 +83,13 @@ def stopped(before: Outline) -> Outline:
     return Outline(last=carried_out or before.last)
 
 
-def _approval(cluster: KRaftCluster, name: str) -> Approved:
-    if cluster.spec.change_mode is ChangeMode.APPLY:
+def holds_everything(cluster: KRaftCluster, approved: Approved) -> bool:
+    """In mode Apply only the step waits that costs data, see `nodes.replacement`."""
+    return approved is Approved.NO and cluster.spec.change_mode is ChangeMode.PLAN
+
+
+def _approval(cluster: KRaftCluster, name: str, coming: Sequence[PlanStep]) -> Approved:
+    if cluster.spec.change_mode is ChangeMode.APPLY and not needs_approval(coming):
         return Approved.NOT_REQUIRED
     return Approved.YES if cluster.approve == name else Approved.NO
 
@@ -127,6 +135,16 @@ def _step(action: Action, now: Situation, sets: frozenset[str]) -> PlanStep | No
             return child_step(action, now, sets)
         case DeliverGrant():
             return PlanStep(f"grant/{action.grant.node_id}", "FormatDisk", about, reason)
+        case BeginReplacement():
+            return PlanStep(
+                f"{REPLACE}/{action.node_id}/{action.directory_id}",
+                "ReplaceBroker",
+                f"{about} {action.directory_id}",
+                reason,
+            )
+        case GiveUpDisk():
+            risk = Risk.DATA_LOSS if action.announced.startswith(GIVE_UP_DISK) else Risk.NONE
+            return PlanStep(action.announced, "ReplaceBroker", f"{about} {action.directory_id}", reason, risk=risk)
         case UnregisterBroker():
             return PlanStep(f"unregister/{action.node_id}", name, about, reason, risk=Risk.AVAILABILITY)
         case RemoveVoter():

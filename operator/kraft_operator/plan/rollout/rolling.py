@@ -166,13 +166,16 @@ def _broker_gate(now: Situation, pod: Pod) -> headroom.Gate:
         return headroom.Gate(True, "it is not ready")
     if quorum.state is not QuorumState.AVAILABLE or quorum.live < len(quorum.voters):
         return headroom.Gate(False, "every voter has to be live again first")
-    idle = sorted(each.name for each in now.observed.pods if each.role == pod.role and not each.ready)
+    lost = now.replacing  # they may wait for a person, and nobody gains by waiting with them
+    idle = sorted(
+        each.name for each in now.observed.pods if each.role == pod.role and not each.ready and each.node_id not in lost
+    )
     if idle:
         return headroom.Gate(False, f"{', '.join(idle)} is not ready yet")
     if brokers.registered is None or brokers.at_risk is None:
         return headroom.Gate(False, "no broker could be asked")
     wanted = {node_id for pool in now.cluster.spec.broker_pools for node_id in pool.node_ids}
-    away = sorted((wanted - (brokers.registered - (brokers.fenced or frozenset()))) - {pod.node_id})
+    away = sorted(wanted - (brokers.registered - (brokers.fenced or frozenset())) - {pod.node_id, *lost})
     risk = brokers.at_risk.get(pod.node_id, ())
     closed = [f"brokers {', '.join(map(str, away))} do not serve"] if away else []
     closed += [f"{', '.join(risk)} would have too few replicas in sync"] if risk else []

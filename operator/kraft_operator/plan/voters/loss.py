@@ -1,4 +1,4 @@
-"""Whether a voter's disk is lost: evidence, never absence.
+"""Whether a node's disk is lost, a voter's or a broker's: evidence, never absence.
 
 A pod that does not run, a node that is silent, a volume that cannot be reached prove nothing. What counts: the claim that the ledger knows
 is gone and its volume too; or the guard in the pod looked into the volume and found it empty, or an old copy of what it was, or one of a
@@ -10,13 +10,17 @@ put it back or to delete it.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Final
 
-from kraft_operator.api.spec import NodeGone
-from kraft_operator.ledger import Entry, WrittenOff
+from kraft_operator.api.spec import NodeGone, Role
+from kraft_operator.ledger import Entry, Ledger, WrittenOff
 from kraft_operator.observed import Observed, Pod
 from storage_guard.formats import Report
 from storage_guard.formats import Verdict as Disk
+
+OF_BROKER: Final = "lost broker "
+"""How a suspicion begins that a broker's disk is lost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +36,16 @@ class Loss:
 
     def key(self, entry: Entry) -> str:
         """The same suspicion as long as it is about the same directory and the same evidence."""
-        return f"lost {entry.node_id} {entry.directory_id} {self.text}"
+        what = OF_BROKER if entry.role == Role.BROKER.value else "lost "
+        return f"{what}{entry.node_id} {entry.directory_id} {self.text}"
+
+
+def written_off(ledger: Ledger, entry: Entry) -> Ledger:
+    """The node has no disk from here on; its next one gets another directory id."""
+    assert entry.directory_id is not None
+    gone = WrittenOff(entry.node_id, entry.directory_id, entry.pvc_uid, entry.nonce)
+    fresh = Entry(entry.node_id, entry.role, entry.pool, rack=entry.rack, replaces=entry.directory_id, host=entry.host)
+    return replace(ledger.with_entry(fresh), written_off=(*ledger.written_off, gone))
 
 
 def loss_of(
@@ -56,7 +69,7 @@ def _out_of_reach(entry: Entry, observed: Observed, node_gone: NodeGone) -> Loss
     what = f"volume {volume} with directory {entry.directory_id} is on node"
     if volume in observed.stranded:
         text = f"{what} {observed.stranded[volume]}, which is gone or out of service"
-        wait = "spec.recoveryPolicy.nodeGone is Wait: set it to TreatAsLost to have the voter replaced on another node"
+        wait = f"spec.recoveryPolicy.nodeGone is Wait: set it to TreatAsLost to have the {_noun(entry)} replaced on another node"
         return Loss(text, None if node_gone is NodeGone.TREAT_AS_LOST else wait)
     if volume in observed.unready:
         text = f"{what} {observed.unready[volume]}, which is not Ready"
@@ -109,5 +122,9 @@ def _still_there(entry: Entry, observed: Observed) -> str | None:
         return None
     return (
         f"its volume {entry.pv_name} still exists and may hold the disk: bind it to the claim again, or delete the "
-        "PersistentVolume to have the voter replaced"
+        f"PersistentVolume to have the {_noun(entry)} replaced"
     )
+
+
+def _noun(entry: Entry) -> str:
+    return "broker" if entry.role == Role.BROKER.value else "voter"

@@ -13,14 +13,14 @@ from dataclasses import replace
 
 from kraft_operator.actions import AddVoter, DiscardClaim, RemoveVoter, RestartPod
 from kraft_operator.api.spec import LostDisk, Role
-from kraft_operator.ledger import Entry, Formation, Ledger, Step, StepKind, WrittenOff
+from kraft_operator.ledger import Entry, Formation, Ledger, Step, StepKind
 from kraft_operator.observed import Pod, QuorumState, Voter, VoterState
 from kraft_operator.plan import headroom
 from kraft_operator.plan.giving_up import asked_for_fewer
 from kraft_operator.plan.operating import asked_to_replace
 from kraft_operator.plan.situation import NOTHING, Finding, Situation, Topic, Verdict
 from kraft_operator.plan.voters.domains import worsened
-from kraft_operator.plan.voters.loss import Loss, loss_of
+from kraft_operator.plan.voters.loss import Loss, loss_of, written_off
 from storage_guard.formats import Verdict as Disk
 
 
@@ -50,11 +50,11 @@ def discard_old_copies(now: Situation) -> Verdict:
     """A written-off disk that came back, or whose node is gone, takes the place of the new one: its claim goes, the node gets another."""
     if now.ledger is None or now.stepped:
         return NOTHING
-    written_off = {each.pvc_uid for each in now.ledger.written_off}
+    gone = {each.pvc_uid for each in now.ledger.written_off}
     for entry in now.ledger.entries:
         pod = now.observed.pod(entry.node_id)
         claim = now.observed.claim(pod.claim) if pod is not None else None
-        if pod is None or claim is None or entry.directory_id is not None or claim.uid not in written_off:
+        if pod is None or claim is None or entry.directory_id is not None or claim.uid not in gone:
             continue
         if pod.main_started and not pod.terminating and pod.seal is not None:
             return _stopped(now, pod, pod.seal.directory_id)
@@ -211,7 +211,7 @@ def _give_up(now: Situation, ledger: Ledger, entry: Entry, loss: Loss) -> Verdic
     voter = quorum.voter(entry.node_id)
     if quorum.settled and voter is None:
         told = _told("ReplacingVoter", entry.node_id, f"{loss.text}; it is no voter any more and gets a new directory")
-        return replace(told, ledger=_written_off(ledger, entry))
+        return replace(told, ledger=written_off(ledger, entry))
     if voter is not None and voter.directory_id != entry.directory_id:
         stranger = f"the quorum knows node {entry.node_id} by directory {voter.directory_id}, which this operator never granted"
         return _told("DiskLost", entry.node_id, f"{loss.text}; {stranger}", stalled=True)
@@ -247,14 +247,6 @@ def _lost(now: Situation) -> bool:
     """No majority is left: nothing the operator may do brings it back."""
     quorum = now.observed.quorum
     return bool(quorum.voters) and quorum.proven and quorum.headroom < 0
-
-
-def _written_off(ledger: Ledger, entry: Entry) -> Ledger:
-    """The node has no disk from here on; its next one gets another directory id."""
-    assert entry.directory_id is not None
-    gone = WrittenOff(entry.node_id, entry.directory_id, entry.pvc_uid, entry.nonce)
-    fresh = Entry(entry.node_id, entry.role, entry.pool, rack=entry.rack, replaces=entry.directory_id, host=entry.host)
-    return replace(ledger.with_entry(fresh), written_off=(*ledger.written_off, gone))
 
 
 def _between_directories(ledger: Ledger, now: Situation) -> list[int]:

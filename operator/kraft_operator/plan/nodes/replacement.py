@@ -1,0 +1,346 @@
+"""Brokers that lost their disk, replaced as voters are: after the same proof (`voters.loss`), which has to stand for the same time.
+
+A broker that comes back empty under its old id copies everything anew, unless it is elected first. It is never elected for a partition in which another
+replica is in sync and it is not. So its directory is written off only once it is fenced and that is so for every partition it has a replica of:
+nothing is lost then that was not lost with the disk. A partition of which nobody else is in sync would begin empty; that needs the approval of a plan
+that names these partitions, in every mode. A whole disk is replaced on request only: its broker is stopped first, and comes back if others fell out of sync meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from kraft_operator.actions import BeginReplacement, GiveUpDisk
+from kraft_operator.api import names
+from kraft_operator.api.spec import LifecycleState, LostDisk, Role
+from kraft_operator.ledger import Entry, Formation, GivenUp, Ledger
+from kraft_operator.observed import QuorumState
+from kraft_operator.plan.giving_up import EVERYTHING, SHOWN, named, only_copies
+from kraft_operator.plan.operating import broker_to_replace
+from kraft_operator.plan.situation import NOTHING, Finding, Situation, Topic, Verdict
+from kraft_operator.plan.steps import PlanStep, Risk, digest
+from kraft_operator.plan.voters.loss import OF_BROKER, Loss, loss_of, written_off
+from storage_guard.formats import Verdict as Disk
+
+REPLACE: Final = "replace-broker"
+GIVE_UP_DISK: Final = "give-up-disk"
+"""Kinds of step: without and with data of which nobody else has a replica in sync."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stake:
+    """What is lost with a broker's disk: partitions, or `EVERYTHING`."""
+
+    only: tuple[str, ...] = ()
+
+    def step(self, entry: Entry, why: str) -> PlanStep:
+        """An approval of it holds for this directory and for these partitions."""
+        target = f"broker {entry.node_id} {entry.directory_id}"
+        if not self.only:
+            gate = "it is fenced, and of every partition that it held another replica is in sync"
+            return PlanStep(f"{REPLACE}/{entry.node_id}/{entry.directory_id}", "ReplaceBroker", target, why, gate)
+        mark = digest(entry.directory_id or "", *self.only)[:12]
+        lost = f"{why}; {self.text} lost"
+        gate = "somebody approves this plan; no other replica is in sync"
+        return PlanStep(
+            f"{GIVE_UP_DISK}/{entry.node_id}/{mark}", "ReplaceBroker", target, lost, gate, risk=Risk.DATA_LOSS
+        )
+
+    @property
+    def text(self) -> str:
+        return f"{named(self.only)} {'is' if len(self.only) == 1 else 'are'}"
+
+
+def replace_lost_brokers(now: Situation) -> Verdict:
+    """What is lost is written off when nothing more is lost by that, or when its loss was approved; a new disk is granted afterwards."""
+    ledger = now.ledger
+    if (
+        ledger is None
+        or ledger.formation is not Formation.FORMED
+        or now.cluster.spec.lifecycle is not LifecycleState.RUNNING
+    ):
+        return NOTHING
+    verdict = _forget_retired(now, ledger)
+    for entry, loss in _losses(now, ledger).items():
+        verdict = _with_loss(now, verdict, entry, loss)
+    asked = _asked_whole(now, ledger)
+    return verdict if asked is None else _joined(verdict, _replace_whole(now, verdict, asked))
+
+
+def weighs_losses(suspects: Collection[str]) -> bool:
+    """Whether an earlier plan needs to know what a broker held that lost its disk."""
+    return any(each.startswith(OF_BROKER) for each in suspects)
+
+
+def ahead_of_brokers(now: Situation) -> Iterator[PlanStep]:
+    """The replacements to come, as they are published."""
+    ledger = now.ledger
+    if ledger is None or now.cluster.spec.lifecycle is not LifecycleState.RUNNING:
+        return
+    announced = {each.id for each in now.published.ahead}
+    policy = now.cluster.spec.recovery
+    for entry, loss in _losses(now, ledger).items():
+        if loss.blocked is not None or (policy.lost_disk is LostDisk.REPORT and not loss.asked):
+            continue
+        stake = at_stake(now, entry.node_id)
+        if not isinstance(stake, Stake):
+            yield from (each for each in now.published.ahead if _is_about(each, entry))
+            continue
+        step = stake.step(entry, loss.text)
+        if loss.asked or now.waited.get(loss.key(entry), 0.0) >= policy.debounce_seconds or step.id in announced:
+            yield step
+            yield from _new_disk(now, entry)
+    asked = _asked_whole(now, ledger)
+    if asked is not None:
+        yield from _stopped_and_started(now, asked)
+        yield from _new_disk(now, asked)
+
+
+def needs_approval(steps: Sequence[PlanStep]) -> bool:
+    """Whether a plan has to be approved in every mode: data goes that no person has asked to give up."""
+    return any(each.id.startswith(f"{GIVE_UP_DISK}/") for each in steps)
+
+
+def at_stake(now: Situation, node_id: int) -> Stake | str:
+    """What would be lost if the broker came back empty now; or, in words, why that is not known yet."""
+    brokers, quorum = now.observed.brokers, now.observed.quorum
+    if quorum.state is not QuorumState.AVAILABLE:
+        return f"the quorum is {quorum.state.value}: {quorum.detail}"
+    if brokers.registered is None or brokers.partitions is None or brokers.replicas is None:
+        left = _others_with_a_disk(now, node_id)
+        if not left:
+            return Stake(EVERYTHING)
+        return f"no broker could be asked what it held; brokers {', '.join(map(str, left))} can say once one of them serves"
+    if node_id in brokers.registered and node_id not in (brokers.fenced or frozenset()):
+        return "the controllers still count on it: it is not fenced yet"
+    in_sync = next((each for each in brokers.partitions if node_id in each.in_sync and len(each.in_sync) > 1), None)
+    if in_sync is not None:
+        return f"the controllers still count it in sync for {in_sync.topic}-{in_sync.partition}"
+    return Stake(only_copies(now, node_id))
+
+
+# lost disks
+
+
+def _losses(now: Situation, ledger: Ledger) -> dict[Entry, Loss]:
+    """Of brokers that the resource wants; of one that has to leave, `drain` speaks."""
+    wanted = {node_id for pool in now.cluster.spec.broker_pools for node_id in pool.node_ids}
+    running = broker_to_replace(now)
+    found = {}
+    for entry in ledger.entries:
+        if entry.role != Role.BROKER.value or entry.directory_id is None or entry.node_id not in wanted:
+            continue
+        loss = loss_of(entry, now.observed, now.cluster.spec.recovery.node_gone, ledger.written_off)
+        if loss is not None:
+            by_name = running is not None and (running.node_id, running.directory_id) == (
+                entry.node_id,
+                entry.directory_id,
+            )
+            found[entry] = replace(loss, asked=by_name)
+    return found
+
+
+def _with_loss(now: Situation, so_far: Verdict, entry: Entry, loss: Loss) -> Verdict:
+    assert so_far.ledger is not None
+    policy, key, spoken = now.cluster.spec.recovery, loss.key(entry), frozenset({entry.node_id})
+    if loss.blocked is not None:
+        answer = _told("DiskSuspect", entry, f"{loss.text}, but {loss.blocked}", stalled=not loss.may_end)
+        return _joined(so_far, replace(answer, suspects=frozenset({key})))
+    if policy.lost_disk is LostDisk.REPORT and not loss.asked:
+        remedy = (
+            "spec.recoveryPolicy.lostDisk is Report: set it to Replace, or create a KRaftOperation ReplaceBroker, to have "
+            "the broker replaced; or put the volume back"
+        )
+        answer, spoken = _told("DiskLost", entry, f"{loss.text}; {remedy}", stalled=True), frozenset()
+    elif now.waited.get(key, 0.0) < policy.debounce_seconds and not loss.asked:
+        answer = _told("DiskSuspect", entry, f"{loss.text}; it has to stay so for {policy.debounce_seconds:g} s")
+    else:
+        answer = _give_up(now, so_far.ledger, entry, loss)
+    return _joined(so_far, replace(answer, suspects=frozenset({key}), replacing=spoken))
+
+
+def _give_up(now: Situation, ledger: Ledger, entry: Entry, loss: Loss) -> Verdict:
+    stake = at_stake(now, entry.node_id)
+    if not isinstance(stake, Stake):
+        return _told("DiskLost", entry, f"{loss.text}; {stake}")
+    step = stake.step(entry, loss.text)
+    approved = _approved(now, step)
+    if stake.only and not approved:
+        text = (
+            f"put the volume back, or approve the plan that gives it up: {stake.text} lost with it, because no other replica is in sync "
+            f"({loss.text})"
+        )
+        return _told("DataLossPending", entry, text, stalled=True)
+    room = now.brake.gate(now.cluster.uid, entry.directory_id or "")
+    if now.brake.limit and not (loss.asked or approved):
+        if not room.open:
+            return _told("ReplacementDeferred", entry, f"{loss.text}; {room.text}", deferred=True)
+        if not now.brake.knows(now.cluster.uid, entry.directory_id or ""):
+            begins = BeginReplacement(entry.node_id, entry.directory_id or "", step.reason)
+            return replace(_told("ReplacingBroker", entry, f"{loss.text}; its replacement begins"), actions=(begins,))
+    told = _told("ReplacingBroker", entry, f"{loss.text}; its directory is written off, it gets a new one")
+    ledger = written_off(ledger, entry)
+    ledger = _with_what_is_lost(ledger, entry, stake) if stake.only else ledger
+    return replace(told, ledger=ledger, actions=(_given_up(entry, step),))
+
+
+def _given_up(entry: Entry, step: PlanStep) -> GiveUpDisk:
+    assert entry.directory_id is not None
+    return GiveUpDisk(entry.node_id, entry.directory_id, step.id, step.reason)
+
+
+def _with_what_is_lost(ledger: Ledger, entry: Entry, stake: Stake) -> Ledger:
+    others = tuple(each for each in ledger.given_up if each.node_id != entry.node_id)
+    gone = GivenUp(entry.node_id, stake.only[:SHOWN], max(0, len(stake.only) - SHOWN), lost=True)
+    return replace(ledger, given_up=(*others, gone))
+
+
+def _approved(now: Situation, step: PlanStep) -> bool:
+    """The plan that was shown held exactly this step, and somebody named that plan."""
+    plan = now.published
+    return bool(plan.hash) and now.cluster.approve == plan.hash and any(each.id == step.id for each in plan.ahead)
+
+
+def _others_with_a_disk(now: Situation, node_id: int) -> list[int]:
+    """Brokers that may still know what this one held."""
+    assert now.ledger is not None
+    lost = {entry.node_id for entry, loss in _losses(now, now.ledger).items() if loss.blocked is None}
+    return [
+        entry.node_id
+        for entry in now.ledger.entries
+        if entry.role == Role.BROKER.value
+        and entry.directory_id is not None
+        and not entry.retired
+        and entry.node_id not in {*lost, node_id}
+    ]
+
+
+def _forget_retired(now: Situation, ledger: Ledger) -> Verdict:
+    """A broker that left holding nothing, and whose claim is gone: its id may be used again, with a new disk."""
+    given_up = {each.node_id for each in ledger.given_up}
+    claims = {each.uid for each in now.observed.claims}
+    suspects = set()
+    for entry in ledger.entries:
+        if (
+            entry.role != Role.BROKER.value
+            or not entry.retired
+            or entry.directory_id is None
+            or entry.pvc_uid in claims
+        ):
+            continue
+        loss = loss_of(entry, now.observed)
+        if loss is None or loss.blocked is not None or entry.node_id in given_up:
+            continue
+        suspects.add(f"retired {loss.key(entry)}")
+        if now.waited.get(f"retired {loss.key(entry)}", 0.0) >= now.cluster.spec.recovery.debounce_seconds:
+            ledger = written_off(ledger, entry)
+            fresh = ledger.entry(entry.node_id)
+            assert fresh is not None
+            ledger = ledger.with_entry(replace(fresh, retired=True))
+    return Verdict(ledger=ledger, suspects=frozenset(suspects))
+
+
+# whole disks
+
+
+def _asked_whole(now: Situation, ledger: Ledger) -> Entry | None:
+    """The broker that a ReplaceBroker names and whose disk is not lost."""
+    running = broker_to_replace(now)
+    entry = ledger.entry(running.node_id) if running is not None and running.node_id is not None else None
+    if running is None or entry is None or entry.directory_id is None or entry.directory_id != running.directory_id:
+        return None
+    return entry if entry not in _losses(now, ledger) else None
+
+
+def _replace_whole(now: Situation, so_far: Verdict, entry: Entry) -> Verdict:
+    """Stopped while others have all that it has; written off once that is still so and the cluster counts on it no more."""
+    assert so_far.ledger is not None
+    pod, node_set = now.observed.pod(entry.node_id), now.observed.node_set(entry.node_id)
+    stopped = pod is None and node_set is not None and node_set.replicas == 0
+    if (why := _may_not_stop(now, entry.node_id)) is not None:
+        back = "it comes back" if stopped else "it runs on"
+        return _told("ReplacingBroker", entry, f"{_wish(now)}; {back}: {why}")
+    held = tuple(replace(each, held=True) if each.node_id == entry.node_id else each for each in now.nodes)
+    stake = at_stake(now, entry.node_id)
+    if not stopped or not isinstance(stake, Stake):
+        why = f": {stake}" if stopped and not isinstance(stake, Stake) else ""
+        return replace(_told("ReplacingBroker", entry, f"{_wish(now)}; it is stopped first{why}"), nodes=held)
+    told = _told("ReplacingBroker", entry, f"{_wish(now)}; its directory is written off, it gets a new one")
+    action = _given_up(entry, stake.step(entry, _wish(now)))
+    return replace(told, ledger=written_off(so_far.ledger, entry), actions=(action,))
+
+
+def _may_not_stop(now: Situation, node_id: int) -> str | None:
+    brokers, pod = now.observed.brokers, now.observed.pod(node_id)
+    if brokers.partitions is None or brokers.at_risk is None:
+        return "no broker could be asked what it holds"
+    if only := only_copies(now, node_id):
+        return f"no other replica of {named(only)} is in sync"
+    if pod is not None and (risk := brokers.at_risk.get(node_id, ())):
+        return f"{', '.join(risk)} would have too few replicas in sync"
+    return None
+
+
+def _wish(now: Situation) -> str:
+    running = broker_to_replace(now)
+    return f"KRaftOperation {running.name if running else '-'} asks for another disk in its place"
+
+
+# words
+
+
+def _new_disk(now: Situation, entry: Entry) -> Iterator[PlanStep]:
+    yield from discarded(now, entry)
+    pod = names.pod_name(now.cluster.name, entry.pool, entry.node_id)
+    gate = "its guard saw an empty disk on a claim that is bound; the grant holds for that disk only"
+    yield PlanStep(f"grant/{entry.node_id}", "FormatDisk", pod, "it has no directory yet", gate)
+
+
+def discarded(now: Situation, entry: Entry) -> Iterator[PlanStep]:
+    """The claim of a broker that holds, or will hold, a directory that is written off."""
+    gone = {each.pvc_uid for each in now.ledger.written_off} if now.ledger is not None else set()
+    claim = now.observed.claim(names.claim_name(now.cluster.name, entry.pool, entry.node_id))
+    pod = now.observed.pod(entry.node_id)
+    empty = pod is not None and pod.gate_waits and pod.inspect is not None and pod.inspect.verdict is Disk.EMPTY
+    if claim is None or claim.terminating or empty or claim.uid not in {*gone, entry.pvc_uid}:
+        return
+    reason, gate = (
+        "it holds, or is bound to, a directory that was given up",
+        "its directory is written off in the ledger",
+    )
+    about = f"PersistentVolumeClaim/{claim.name}"
+    yield PlanStep(f"discard/{entry.node_id}", "DiscardClaim", about, reason, gate, risk=Risk.DATA_LOSS)
+
+
+def _stopped_and_started(now: Situation, entry: Entry) -> Iterator[PlanStep]:
+    name, risk = names.node_name(now.cluster.name, entry.pool, entry.node_id), Risk.AVAILABILITY
+    gate = "another replica of every partition that it holds is in sync"
+    yield PlanStep(f"hold/{entry.node_id}", "HoldNode", name, "its pod shuts down, its disk stays", gate, risk=risk)
+    yield Stake().step(entry, _wish(now))
+    yield PlanStep(
+        f"apply-node/{entry.node_id}", "ApplyNode", name, "it is started again", "its directory is written off"
+    )
+
+
+def _is_about(step: PlanStep, entry: Entry) -> bool:
+    kind, _, rest = step.id.partition("/")
+    return kind in (REPLACE, GIVE_UP_DISK, "discard", "grant") and rest.partition("/")[0] == str(entry.node_id)
+
+
+def _told(reason: str, entry: Entry, text: str, *, stalled: bool = False, deferred: bool = False) -> Verdict:
+    told = f"broker {entry.node_id}: {text}"
+    return Verdict(findings=(Finding(Topic.STORAGE, reason, told, f"broker {entry.node_id}", stalled, deferred),))
+
+
+def _joined(one: Verdict, other: Verdict) -> Verdict:
+    return replace(
+        one,
+        ledger=other.ledger or one.ledger,
+        nodes=other.nodes if other.nodes is not None else one.nodes,
+        actions=one.actions + other.actions,
+        findings=one.findings + other.findings,
+        suspects=one.suspects | other.suspects,
+        replacing=one.replacing | other.replacing,
+    )
