@@ -352,6 +352,13 @@ def _after(act: Callable[[World], object], rounds: int = 12, **changes: object) 
     return told(Said(), world, rounds)
 
 
+def _wiped(world: World) -> None:
+    """A broker's disk, with the only replica of a partition."""
+    world.place("payments", 100)
+    world.observed()
+    world.wipe(100)
+
+
 def _lost(world: World) -> None:
     world.wipe(1)
     world.wipe(2)
@@ -390,7 +397,7 @@ SCREENS: dict[str, Callable[[], Status]] = {
     "voter-replaced": lambda: _after(lambda world: world.delete_claim(1), 8),
     "quorum-lost": lambda: _after(_lost),
     "recovery-waits": lambda: _after(_recovering),
-    "disk-emptied": lambda: _after(lambda world: world.wipe(100)),
+    "disk-emptied": lambda: _after(_wiped),
     "disks-swapped": lambda: _after(lambda world: world.swap(1, 2)),
     "brokers-swapped": lambda: _after(lambda world: world.swap(100, 101)),
     "claim-deleted": lambda: _after(lambda world: world.terminate(1), 3),

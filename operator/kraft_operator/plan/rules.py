@@ -150,7 +150,7 @@ def _plan(now: Situation) -> Decision:
     way = outline(after, decision.actions, decision.findings)
     if not holds_everything(now.cluster, way.approved):
         told = (costs_data(now.cluster, way),) if way.approved is Approved.NO else ()
-        return replace(decision, findings=(*told, *decision.findings), outline=way)
+        return replace(decision, findings=(*decision.findings, *told), outline=way)
     kept, _, _ = _decided(now, UPKEEP)
     findings = tuple(each for each in decision.findings if each.reason not in UNDER_WAY)
     return replace(

@@ -126,9 +126,12 @@ def test_a_lost_quorum_is_the_headline_and_its_cause_is_there_once() -> None:
 def test_a_disk_that_a_person_has_to_put_back_is_there_once() -> None:
     world = World()
     world.settle()
+    world.place("t", 100)
+    world.settle()
     world.wipe(100)
     world.settle()
     lines = shown(world)
-    assert lines[0].startswith("n/c  Stalled: FormatRefused")
-    assert sum("node 100" in line and "nothing is formatted" in line for line in lines) == 1
+    assert lines[0].startswith("n/c  Stalled: PlanPendingApproval")
+    known = lines[lines.index("to know") :]
+    assert sum("broker 100" in line and "put the volume back" in line for line in known) == 1
     assert not [line for line in lines if line.lstrip().startswith("Stalled=")]

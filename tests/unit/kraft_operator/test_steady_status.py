@@ -129,11 +129,13 @@ def test_what_is_ready_has_nothing_to_do_and_what_is_stalled_points_at_it() -> N
     found = status(world.cluster, world.observed(), world.plan(), {}, "t")
     assert of(found, "Reconciling") == ("False", "Idle")
     assert "waitsFor" not in found
+    world.place("t", 100)
+    world.settle()
     world.wipe(100)
     world.settle()
     found = status(world.cluster, world.observed(), world.plan(), {}, "t")
     assert of(found, "Reconciling") == ("False", "Stalled")
-    assert found["waitsFor"] == "a person (FormatRefused)"
+    assert found["waitsFor"] == "a person (DataLossPending)"
     world.edit(lifecycle={"state": "Suspended"})
     found = status(world.cluster, world.observed(), world.plan(), {}, "t")
     assert of(found, "Reconciling") == ("False", "Suspended")

@@ -112,7 +112,7 @@ def reasons_of_events() -> set[str]:
 
 
 NOT_REASONS = {each.value for each in Topic} | {"QuorumAvailable", "QuorumRedundant", "Ready", "Stalled", "Reconciling", "Suspended", "Hibernated"} | {
-    "Dead", "Live", "Lagging", "Unknown", "True", "False", "Service", "StatefulSet", "ConfigMap", "PersistentVolumeClaim", "Pod", "Force", "Delete",
+    "Dead", "Live", "Lagging", "Unknown", "True", "False", "Service", "StatefulSet", "ConfigMap", "PersistentVolumeClaim", "Pod", "Force", "Delete", "ReplaceBroker",
 }  # fmt: skip
 
 
