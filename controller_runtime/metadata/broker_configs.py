@@ -342,9 +342,10 @@ class _Together:
         elif size // threads <= _MEBIBYTE:
             yield "requirement failed: log.cleaner.dedupe.buffer.size must be at least 1MB per cleaner thread."
         before = self.before.whole("log.cleaner.threads")
-        if not before // 2 <= threads <= before * 2:
-            change = "increased to more than double" if threads > before else "reduced to less than half"
-            yield f"Log cleaner threads cannot be {change} the current value {before}"
+        if threads < before // 2:
+            yield f"Log cleaner threads cannot be reduced to less than half the current value {before}"
+        if threads > before * 2:
+            yield f"Log cleaner threads cannot be increased to more than double the current value {before}"
 
     def _connections(self) -> Iterator[str]:
         name = "max.connections.per.ip.overrides"
@@ -382,11 +383,11 @@ class _Together:
     def _pools(self) -> Iterator[str]:
         for name in _THREADS:
             old, new = self.before.whole(name), self.after.whole(name)
-            if old // 2 <= new <= old * 2:
-                continue
-            bound = "be at least half" if new < old else "not be greater than double"
-            changed = f"{name}={new}"
-            yield f"Dynamic thread count update validation failed for {changed}, value should {bound} the current value {old}"
+            failed = f"Dynamic thread count update validation failed for {name}={new}, value should"
+            if new < old // 2:
+                yield f"{failed} be at least half the current value {old}"
+            if new > old * 2:
+                yield f"{failed} not be greater than double the current value {old}"
 
     def _tiers(self) -> Iterator[str]:
         times = ((self.after.number(name), unit) for name, unit in _RETENTION)
@@ -394,7 +395,7 @@ class _Together:
         for unit, of_all in (("ms", whole_ms), ("bytes", self.after.whole("log.retention.bytes"))):
             name = f"log.local.retention.{unit}"
             local = self.after.whole(name)
-            if of_all < 0 or local == -2:
+            if of_all < 0:
                 continue
             if local == -1:
                 yield f"Invalid value -1 for configuration {name}: Value must not be -1 as log.retention.{unit} value is set as {of_all}."

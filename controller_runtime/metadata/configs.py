@@ -82,7 +82,6 @@ class ConfigsBuilder:
         return self._view
 
     def freeze(self) -> ConfigsImage:
-        self._view = None
         frozen = {resource_type: builder.freeze() for resource_type, builder in self._builders.items()}
         by_type = {key: value for key, value in {**self._base.by_type, **frozen}.items() if value}
         self._base = ConfigsImage(by_type)

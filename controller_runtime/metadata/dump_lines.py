@@ -114,7 +114,7 @@ def _marked(value: Any) -> Any:
 def java_double(value: float) -> str:
     """As Double.toString: decimals from 0.001 to 10,000,000, else a mantissa and an exponent."""
     if not math.isfinite(value):
-        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+        return {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}[str(value)]
     if value == 0 or 1e-3 <= abs(value) < 1e7:
         return repr(value)
     sign, digits, exponent = Decimal(repr(value)).as_tuple()

@@ -90,7 +90,6 @@ _DURATION: Final = re.compile(
     r"by_duration:(?i:[+]?P(?=.)(?:[+]?(\d{1,19})D)?(?:T(?=\+?\d)(?:[+]?(\d{1,19})H)?(?:[+]?(\d{1,19})M)?(?:[+]?(\d{1,19})([.,]\d{0,9})?S)?)?)",
     re.ASCII,
 )
-_SECONDS: Final = (86_400, 3_600, 60, 1)
 _LONGEST_S: Final = 2**63 - 1
 _MATCHED: Final = (
     "client_instance_id", "client_id", "client_software_name", "client_software_version", "client_source_address", "client_source_port",
@@ -125,8 +124,8 @@ def _is_duration(text: str) -> bool:
     found = _DURATION.fullmatch(text)
     if found is None:
         return False
-    numbers = (int(number or 0) for number in found.groups()[:4])
-    return sum(number * unit for number, unit in zip(numbers, _SECONDS, strict=True)) <= _LONGEST_S
+    days, hours, minutes, seconds = (int(number or 0) for number in found.groups()[:4])
+    return ((days * 24 + hours) * 60 + minutes) * 60 + seconds <= _LONGEST_S
 
 
 def _beyond_limits(values: Mapping[str, str], node_values: Mapping[str, str]) -> Iterator[str]:

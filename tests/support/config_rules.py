@@ -169,6 +169,9 @@ def _together() -> Iterator[Question]:
             yield tried(MINE, log_cleaner_threads=threads, log_cleaner_dedupe_buffer_size=str(size))
     yield tried(ALL, log_cleaner_threads="2", log_cleaner_dedupe_buffer_size="2097152")
     yield tried(MINE, log_cleaner_threads="0", log_cleaner_dedupe_buffer_size="0")
+    for kind in _KINDS:
+        for interval in ("15000", "15001"):
+            yield alter("b", one(BROKER, MINE, f"group.{kind}.assignment.interval.ms", interval), only=True)
     for jitter in ("-1", "0", "1"):
         yield tried(MINE, log_roll_jitter_ms=jitter)
     for ms in ("-1", "0", "1"):
