@@ -1,14 +1,17 @@
 """Brokers come and go: registration, heartbeats, fencing, controlled shutdown, unregistration (KIP-631, KIP-841, KIP-858).
 
 The epoch of a broker is the offset of its registration in the log. So records that clean up after a former incarnation come first, in the
-same batch, and the epoch counts them: a broker has replayed its registration exactly when it has replayed its epoch.
+same log, and the epoch counts them: a broker has replayed its registration exactly when it has replayed its epoch. What touches every partition
+of a broker comes in pieces (see `decision.Pieces`), the change of the broker itself last when it goes, and first when it comes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
+from typing import Final
 
-from controller_runtime.controller.decision import Decision, RequestContext
+from controller_runtime.controller.decision import PIECE_RECORDS, Decision, Pieces, RequestContext, written
 from controller_runtime.controller.errors import Refused
 from controller_runtime.controller.heartbeats import BrokerState, Heartbeats, Wish, current_state, next_state
 from controller_runtime.controller.partition_changes import elr_enabled, leader_and_isr_changes
@@ -43,6 +46,12 @@ from controller_runtime.protocol.messages.unregister_broker_response import Unre
 # Which version of BrokerRegistrationChangeRecord says what; Kafka writes the lowest that can.
 _FENCING, _SHUTDOWN, _DIRECTORIES, _CORDONED = 0, 1, 2, 3
 
+Found = tuple[TopicImage, int, Partition]
+Changes = Iterable[VersionedRecord | None]
+"""Records in order; at a None a piece may end."""
+LOOKED_AT_IN_A_PIECE: Final = 2 * PIECE_RECORDS
+"""So many topics and partitions are looked at before a piece ends that has found nothing to change."""
+
 
 def register_broker(
     image: MetadataImage,
@@ -51,16 +60,37 @@ def register_broker(
     cluster_id: str,
     heartbeats: Heartbeats,
     now: Instant,
-) -> Decision:
+) -> Decision | Pieces:
+    """A new incarnation leaves its replicas' sets in pieces before it is registered."""
     _check_registration(image, request, context, cluster_id, heartbeats, now)
     existing = image.cluster.brokers.get(NodeId(request.broker_id))
     if existing is not None and existing.incarnation_id == request.incarnation_id:
-        cleanup: tuple[VersionedRecord, ...] = ()
-        epoch, fenced, shutting_down = int(existing.epoch), existing.fenced, existing.in_controlled_shutdown
-    else:
-        cleanup = tuple(_after_restart(image, request, existing))
-        epoch, fenced, shutting_down = context.next_offset + len(cleanup), True, False
-        heartbeats.forget(NodeId(request.broker_id))
+        return Decision(
+            BrokerRegistrationResponse(broker_epoch=existing.epoch),
+            (_registration(image, request, existing.epoch, existing),),
+            atomic=False,
+        )
+    return _register_anew(image, request, context, existing, heartbeats)
+
+
+def _register_anew(
+    image: MetadataImage,
+    request: BrokerRegistrationRequest,
+    context: RequestContext,
+    existing: BrokerRegistration | None,
+    heartbeats: Heartbeats,
+) -> Pieces:
+    cleanup, offset = yield from written(_after_restart(image, request, existing), context.next_offset)
+    epoch = offset + len(cleanup)
+    heartbeats.forget(NodeId(request.broker_id))
+    records = (*cleanup, _registration(image, request, epoch))
+    return Decision(BrokerRegistrationResponse(broker_epoch=epoch), records, atomic=False)
+
+
+def _registration(
+    image: MetadataImage, request: BrokerRegistrationRequest, epoch: int, existing: BrokerRegistration | None = None
+) -> VersionedRecord:
+    """As it is written; a registration that is repeated keeps the state of the broker."""
     level = image.features.metadata_version
     record = RegisterBrokerRecord(
         broker_id=request.broker_id,
@@ -79,12 +109,11 @@ def register_broker(
             for it in request.features
         ),
         rack=request.rack,
-        fenced=fenced,
-        in_controlled_shutdown=shutting_down,
+        fenced=existing is None or existing.fenced,
+        in_controlled_shutdown=existing is not None and existing.in_controlled_shutdown,
         log_dirs=request.log_dirs if level >= DIRECTORY_ASSIGNMENT else (),
     )
-    records = (*cleanup, (record, record_version(RegisterBrokerRecord, level)))
-    return Decision(BrokerRegistrationResponse(broker_epoch=epoch), records, atomic=False)
+    return record, record_version(RegisterBrokerRecord, level)
 
 
 def _check_registration(
@@ -147,7 +176,7 @@ def check_features(image: MetadataImage, supported: Mapping[str, VersionRange], 
 
 def _after_restart(
     image: MetadataImage, request: BrokerRegistrationRequest, existing: BrokerRegistration | None
-) -> Iterable[VersionedRecord]:
+) -> Changes:
     """What a new incarnation means for the replicas of the former: it may not lead what it could have lost (KIP-966)."""
     broker_id = request.broker_id
     clean = existing is not None and existing.epoch == request.previous_broker_epoch
@@ -156,12 +185,29 @@ def _after_restart(
     return leader_and_isr_changes(image, _in_isr_or_elr(image, broker_id), unclean=broker_id)
 
 
-def _in_isr(image: MetadataImage, broker_id: int) -> Iterable[tuple[TopicImage, int, Partition]]:
-    return (found for found in image.topics.naming(broker_id) if broker_id in found[2].isr)
+def _naming(image: MetadataImage, broker_id: int) -> Iterator[Found | None]:
+    """Every partition that names this broker, with a None wherever a piece may end."""
+    looked_at = 0
+    for topic in image.topics:
+        looked_at += 1
+        for index, partition in topic.partitions_naming(broker_id):
+            yield topic, index, partition
+            looked_at += 1
+            if looked_at >= LOOKED_AT_IN_A_PIECE:
+                looked_at = 0
+                yield None
+        if looked_at >= LOOKED_AT_IN_A_PIECE:
+            looked_at = 0
+            yield None
 
 
-def _in_isr_or_elr(image: MetadataImage, broker_id: int) -> Iterable[tuple[TopicImage, int, Partition]]:
-    return (found for found in image.topics.naming(broker_id) if broker_id in found[2].isr or broker_id in found[2].elr)
+def _in_isr(image: MetadataImage, broker_id: int) -> Iterator[Found | None]:
+    return (found for found in _naming(image, broker_id) if found is None or broker_id in found[2].isr)
+
+
+def _in_isr_or_elr(image: MetadataImage, broker_id: int) -> Iterator[Found | None]:
+    found_all = _naming(image, broker_id)
+    return (each for each in found_all if each is None or broker_id in each[2].isr or broker_id in each[2].elr)
 
 
 def check_broker_epoch(image: MetadataImage, broker_id: int, epoch: int) -> BrokerRegistration:
@@ -176,38 +222,76 @@ def check_broker_epoch(image: MetadataImage, broker_id: int, epoch: int) -> Brok
     return broker
 
 
+def settled_heartbeat(
+    image: MetadataImage, request: BrokerHeartbeatRequest, heartbeats: Heartbeats, now: Instant
+) -> Decision | None:
+    """The answer to a heartbeat that changes nothing, as nearly all are; None to one that has to be decided (or is refused)."""
+    broker = image.cluster.brokers.get(NodeId(request.broker_id))
+    if broker is None or broker.epoch != request.broker_epoch or request.want_shut_down:
+        return None
+    current = current_state(broker)
+    following = next_state(current, _wish(request, broker), leads=False, others_caught_up=False)
+    if following is not current or any(True for _ in _directory_changes(image, broker, request)):
+        return None
+    heartbeats.touch(broker, now, request.current_metadata_offset)
+    return Decision(_answer(request, broker, following), atomic=False)
+
+
+def _wish(request: BrokerHeartbeatRequest, broker: BrokerRegistration) -> Wish:
+    caught_up = request.current_metadata_offset >= broker.epoch
+    return Wish(fence=request.want_fence, shut_down=request.want_shut_down, caught_up=caught_up)
+
+
 def heartbeat(
     image: MetadataImage,
     request: BrokerHeartbeatRequest,
     context: RequestContext,
     heartbeats: Heartbeats,
     now: Instant,
-) -> Decision:
+) -> Pieces:
+    """Raises Refused at once."""
     broker = check_broker_epoch(image, request.broker_id, request.broker_epoch)
-    caught_up = request.current_metadata_offset >= broker.epoch
-    wish = Wish(fence=request.want_fence, shut_down=request.want_shut_down, caught_up=caught_up)
     current = current_state(broker)
     leads = request.want_shut_down and image.topics.leads_any(broker.id)
     others = heartbeats.others_caught_up(image, broker.id)
-    following = next_state(current, wish, leads=leads, others_caught_up=others)
-    records = (*_transition(image, broker, current, following), *_directory_changes(image, broker, request))
+    following = next_state(current, _wish(request, broker), leads=leads, others_caught_up=others)
+    return _move_on(image, request, context, heartbeats, now, broker, following)
+
+
+def _move_on(
+    image: MetadataImage,
+    request: BrokerHeartbeatRequest,
+    context: RequestContext,
+    heartbeats: Heartbeats,
+    now: Instant,
+    broker: BrokerRegistration,
+    following: BrokerState,
+) -> Pieces:
+    current = current_state(broker)
+    changes = chain(_transition(image, broker, current, following), _directory_changes(image, broker, request))
+    records, offset = yield from written(changes, context.next_offset)
     if following is BrokerState.CONTROLLED_SHUTDOWN and current is not following:
-        heartbeats.begin_shutdown(broker.id, Offset(context.next_offset + len(records) - 1))
+        heartbeats.begin_shutdown(broker.id, Offset(offset + len(records) - 1))
     if following is BrokerState.SHUTDOWN_NOW:
         heartbeats.forget(broker.id)  # its session is over: a new process may register at once
     else:
         heartbeats.touch(broker, now, request.current_metadata_offset)
-    response = BrokerHeartbeatResponse(
-        is_caught_up=caught_up,
+    return Decision(_answer(request, broker, following), records, atomic=False)
+
+
+def _answer(
+    request: BrokerHeartbeatRequest, broker: BrokerRegistration, following: BrokerState
+) -> BrokerHeartbeatResponse:
+    return BrokerHeartbeatResponse(
+        is_caught_up=request.current_metadata_offset >= broker.epoch,
         is_fenced=following.is_fenced,
         should_shut_down=following is BrokerState.SHUTDOWN_NOW,
     )
-    return Decision(response, records, atomic=False)
 
 
 def _transition(
     image: MetadataImage, broker: BrokerRegistration, current: BrokerState, following: BrokerState
-) -> Iterable[VersionedRecord]:
+) -> Changes:
     if following is current or (following.is_fenced and current.is_fenced):
         return ()
     match following:
@@ -219,33 +303,32 @@ def _transition(
             return _begin_controlled_shutdown(image, broker)
 
 
-def fence(image: MetadataImage, broker: BrokerRegistration) -> Iterable[VersionedRecord]:
+def fence(image: MetadataImage, broker: BrokerRegistration) -> Changes:
     """Out of the ISRs first, then the broker itself."""
     yield from leader_and_isr_changes(image, _in_isr(image, broker.id), remove=broker.id)
     yield BrokerRegistrationChangeRecord(broker_id=broker.id, broker_epoch=broker.epoch, fenced=1), _FENCING
 
 
-def _unfence(image: MetadataImage, broker: BrokerRegistration) -> Iterable[VersionedRecord]:
+def _unfence(image: MetadataImage, broker: BrokerRegistration) -> Changes:
     """The broker first, then whatever nobody leads and it may."""
     yield BrokerRegistrationChangeRecord(broker_id=broker.id, broker_epoch=broker.epoch, fenced=-1), _FENCING
-    leaderless = (found for found in image.topics.naming(broker.id) if found[2].leader < 0)
+    leaderless = (found for found in _naming(image, broker.id) if found is None or found[2].leader < 0)
     yield from leader_and_isr_changes(image, leaderless, add=broker.id)
 
 
-def _begin_controlled_shutdown(image: MetadataImage, broker: BrokerRegistration) -> Iterable[VersionedRecord]:
+def _begin_controlled_shutdown(image: MetadataImage, broker: BrokerRegistration) -> Changes:
     change = BrokerRegistrationChangeRecord(broker_id=broker.id, broker_epoch=broker.epoch, in_controlled_shutdown=1)
     yield change, _SHUTDOWN
     yield from leader_and_isr_changes(image, _in_isr(image, broker.id), remove=broker.id)
 
 
-def _directory_changes(
-    image: MetadataImage, broker: BrokerRegistration, request: BrokerHeartbeatRequest
-) -> Iterable[VersionedRecord]:
+def _directory_changes(image: MetadataImage, broker: BrokerRegistration, request: BrokerHeartbeatRequest) -> Changes:
     """Log directories that failed, and those that take no new replicas (KIP-858, KIP-1066)."""
     level = image.features.metadata_version
     failed = [directory for directory in broker.directories if directory in request.offline_log_dirs]
     if failed and level >= DIRECTORY_ASSIGNMENT:
-        on_failed = (found for found in image.topics.naming(broker.id) if _lives_on(found[2], broker.id, failed))
+        named = _naming(image, broker.id)
+        on_failed = (found for found in named if found is None or _lives_on(found[2], broker.id, failed))
         yield from leader_and_isr_changes(image, on_failed, remove=broker.id)
         online = tuple(directory for directory in broker.directories if directory not in failed)
         if online:  # the record cannot say "none"; a broker that lost its last directory ends itself
@@ -263,21 +346,30 @@ def _lives_on(partition: Partition, broker_id: int, directories: list[DirectoryI
     return broker_id in partition.replicas and partition.directory(broker_id) in directories
 
 
-def fence_stale_broker(image: MetadataImage, heartbeats: Heartbeats, now: Instant) -> tuple[VersionedRecord, ...]:
-    """Fence the one broker that has been silent longest, if its session is over (CLU-09: one at a time)."""
-    broker = heartbeats.stale_broker(image, now)
-    if broker is None:
-        return ()
-    heartbeats.forget(broker.id)
-    return tuple(fence(image, broker))
+def fence_silent_broker(image: MetadataImage, heartbeats: Heartbeats, broker_id: NodeId, next_offset: Offset) -> Pieces:
+    """Its session is over. Nobody is answered."""
+    records, _ = yield from written(fence(image, image.cluster.brokers[broker_id]), next_offset)
+    heartbeats.forget(broker_id)
+    return Decision(BrokerHeartbeatResponse(is_fenced=True), records, atomic=False)
 
 
-def unregister_broker(image: MetadataImage, request: UnregisterBrokerRequest, heartbeats: Heartbeats) -> Decision:
+def unregister_broker(
+    image: MetadataImage, request: UnregisterBrokerRequest, context: RequestContext, heartbeats: Heartbeats
+) -> Pieces:
+    """Raises Refused at once."""
     broker = image.cluster.brokers.get(NodeId(request.broker_id))
     if broker is None:
         unknown = f"Broker ID {request.broker_id} is not currently registered"
         raise Refused(ErrorCode.BROKER_ID_NOT_REGISTERED, unknown)
-    heartbeats.forget(broker.id)
+    return _remove(image, broker, context, heartbeats)
+
+
+def _remove(
+    image: MetadataImage, broker: BrokerRegistration, context: RequestContext, heartbeats: Heartbeats
+) -> Pieces:
+    """Out of ISRs and ELRs first, then the broker itself."""
     changes = leader_and_isr_changes(image, _in_isr_or_elr(image, broker.id), remove=broker.id)
+    records, _ = yield from written(changes, context.next_offset)
+    heartbeats.forget(broker.id)
     removal = (UnregisterBrokerRecord(broker_id=broker.id, broker_epoch=broker.epoch), 0)
-    return Decision(UnregisterBrokerResponse(), (*changes, removal), atomic=False)
+    return Decision(UnregisterBrokerResponse(), (*records, removal), atomic=False)

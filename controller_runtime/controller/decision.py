@@ -6,10 +6,13 @@ response leave only when they are committed (or, without records, when everythin
 
 from __future__ import annotations
 
+from collections.abc import Generator, Iterable
+from typing import Final
+
 from controller_runtime.identifiers import NO_NODE, NodeId, Offset, WallClock
 from controller_runtime.metadata.features import VersionedRecord
 from controller_runtime.protocol.schema import Message
-from controller_runtime.values import dataclass
+from controller_runtime.values import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,3 +48,41 @@ class Decision:
     records: tuple[VersionedRecord, ...] = ()
     atomic: bool = True
     kraft_version: int | None = None
+
+
+Pieces = Generator[tuple[VersionedRecord, ...], Offset, Decision]
+"""A decision made in pieces, so that consensus and heartbeats are served between them.
+
+Each piece is written as soon as it is there, before the rest is known; it may be empty. What is sent back is the offset that follows it. The decision
+at the end has the last records. What has to be atomic yields empty pieces only. The image it was begun with has to stay the newest but for its
+own pieces; a leader that is replaced in the middle leaves what it has written, as Kafka does with what is not atomic.
+"""
+
+PIECE_RECORDS: Final = 250
+"""A piece has so many records at most: a few milliseconds of work."""
+
+
+def written(
+    changes: Iterable[VersionedRecord | None], next_offset: Offset
+) -> Generator[tuple[VersionedRecord, ...], Offset, tuple[tuple[VersionedRecord, ...], Offset]]:
+    """Yield these changes in pieces; the last of them, not yielded, and the offset of its first record. None: a piece may end here."""
+    piece: list[VersionedRecord] = []
+    for change in changes:
+        if change is not None:
+            piece.append(change)
+        if change is None or len(piece) >= PIECE_RECORDS:
+            next_offset = yield tuple(piece)
+            piece.clear()
+    return tuple(piece), next_offset
+
+
+def at_once(pieces: Pieces, next_offset: Offset) -> Decision:
+    """The whole decision, when nobody waits."""
+    records: list[VersionedRecord] = []
+    try:
+        records += next(pieces)
+        while True:
+            records += pieces.send(Offset(next_offset + len(records)))
+    except StopIteration as done:
+        decision: Decision = done.value
+        return replace(decision, records=(*records, *decision.records)) if records else decision

@@ -75,5 +75,5 @@ def assign_replicas(image: MetadataImage, request: asked.AssignReplicasToDirsReq
     work = _Assignment(image, broker)
     directories = tuple(map(work.directory, request.directories))
     lost = leader_and_isr_changes(image, work.on_offline_directory, remove=broker.id)
-    records = (*work.records, *lost)
+    records = (*work.records, *filter(None, lost))
     return Decision(told.AssignReplicasToDirsResponse(directories=directories), records, atomic=False)

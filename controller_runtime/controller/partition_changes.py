@@ -216,22 +216,26 @@ def _config(image: MetadataImage, topic: str, name: str, default: str) -> str:
 
 def leader_and_isr_changes(
     image: MetadataImage,
-    partitions: Iterable[tuple[TopicImage, int, Partition]],
+    partitions: Iterable[tuple[TopicImage, int, Partition] | None],
     *,
     remove: int = NO_BROKER,
     add: int = NO_BROKER,
     unclean: int = NO_BROKER,
-) -> Iterator[VersionedRecord]:
+) -> Iterator[VersionedRecord | None]:
     """The changes of these partitions when a broker stops being usable (`remove`), comes back (`add`), or returns from a crash
     (`unclean`: it may have lost records, so it leads nothing until it is back, whatever its session says). Partitions for which
-    nothing changes yield nothing."""
+    nothing changes yield nothing; a None among them stands for itself (see `decision.written`)."""
 
     def may_be_active(replica: int) -> bool:
         return replica not in (remove, unclean) and (replica == add or is_active(image, replica))
 
     of: TopicImage | None = None
     rules: TopicRules | None = None
-    for topic, index, partition in partitions:
+    for found in partitions:
+        if found is None:
+            yield None
+            continue
+        topic, index, partition = found
         if topic is not of:
             of, rules = topic, TopicRules.of(image, topic)
         policy = policy_for(image, topic, partition, may_be_active, rules)

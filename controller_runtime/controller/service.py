@@ -7,14 +7,20 @@ the periodic work is due. It is made anew by `activate` and dropped by `deactiva
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from controller_runtime.controller.activation import DEFAULT_MIN_INSYNC_REPLICAS, activation_records
-from controller_runtime.controller.brokers import fence_stale_broker, heartbeat, register_broker, unregister_broker
+from controller_runtime.controller.brokers import (
+    fence_silent_broker,
+    heartbeat,
+    register_broker,
+    settled_heartbeat,
+    unregister_broker,
+)
 from controller_runtime.controller.configs import MIN_INSYNC_REPLICAS, alter_configs
 from controller_runtime.controller.controllers import describe_cluster, register_controller
-from controller_runtime.controller.decision import Decision, RequestContext
+from controller_runtime.controller.decision import Decision, Pieces, RequestContext, at_once
 from controller_runtime.controller.describe_configs import describe_configs
 from controller_runtime.controller.directories import assign_replicas
 from controller_runtime.controller.errors import Refused
@@ -25,7 +31,7 @@ from controller_runtime.controller.reassignments import list_reassignments
 from controller_runtime.controller.refusals import refusal
 from controller_runtime.controller.topic_deletion import delete_topics
 from controller_runtime.controller.topics import TopicDefaults, TopicIds, create_topics, plan_topics, takes_long
-from controller_runtime.identifiers import Instant, NodeId, Uuid
+from controller_runtime.identifiers import Instant, NodeId, Offset, Uuid
 from controller_runtime.metadata.broker_configs import NodeRules, OwnConfigs
 from controller_runtime.metadata.features import VersionedRecord
 from controller_runtime.metadata.image import MetadataImage
@@ -68,6 +74,9 @@ SERVED_BY_ACTIVE: Final[frozenset[ApiKey]] = frozenset(
 """Only between `activate` and `deactivate`; elsewhere the caller answers `refusal(request, NOT_CONTROLLER, ...)`."""
 
 SERVED: Final = SERVED_BY_ANY | SERVED_BY_ACTIVE
+
+_MAY_TOUCH_MANY: Final = (BrokerHeartbeatRequest, BrokerRegistrationRequest, UnregisterBrokerRequest)
+"""All partitions of a broker."""
 
 FENCE_CHECKS_PER_SESSION: Final = 8
 FENCE_AGAIN_AFTER_S: Final = 0.01
@@ -138,7 +147,31 @@ class ControllerService:
     def handle(self, image: MetadataImage, request: Message, context: RequestContext, now: Instant) -> Decision:
         """Answer one request whose key is in SERVED. What is wrong with it is in the answer, never raised."""
         try:
-            return self._decide(image, request, context, now)
+            made = self._decide(image, request, context, now)
+            return made if isinstance(made, Decision) else at_once(made, context.next_offset)
+        except Refused as error:
+            return Decision(refusal(request, error.code, error.message))
+
+    def settled(self, image: MetadataImage, request: Message, now: Instant) -> Decision | None:
+        """The answer to a heartbeat that changes nothing: it waits for no other decision. None to everything else."""
+        if self._leadership is None or not isinstance(request, BrokerHeartbeatRequest):
+            return None
+        return settled_heartbeat(image, request, self._leadership.heartbeats, now)
+
+    def comes_in_pieces(self, request: Message) -> bool:
+        """Whether a request that is not `settled` is decided by `plan`, because it may touch many partitions."""
+        return isinstance(request, _MAY_TOUCH_MANY) or (
+            isinstance(request, CreateTopicsRequest) and takes_long(request)
+        )
+
+    def plan(self, image: MetadataImage, request: Message, context: RequestContext, now: Instant) -> Pieces:
+        """What `handle` answers, in pieces; `image` has to stay the newest, but for these pieces, until the end."""
+        try:
+            if isinstance(request, CreateTopicsRequest):
+                ids = TopicIds(image, self._chance.new_uuid)
+                return (yield from plan_topics(image, request, self._topic_defaults(), ids))
+            made = self._decide(image, request, context, now)
+            return made if isinstance(made, Decision) else (yield from made)
         except Refused as error:
             return Decision(refusal(request, error.code, error.message))
 
@@ -149,20 +182,9 @@ class ControllerService:
             if broker is not None and broker.epoch == request.broker_epoch:
                 self._leadership.heartbeats.hear(broker, now)
 
-    def takes_long(self, request: Message) -> bool:
-        """Whether a request is better planned in pieces, by `plan`, than handled at once. Only of those that the active one serves."""
-        return isinstance(request, CreateTopicsRequest) and takes_long(request, self._config.num_partitions)
-
-    def plan(self, image: MetadataImage, request: Message) -> Generator[None, None, Decision]:
-        """What `handle` answers, in pieces, to a request that takes long; `image` has to stay the newest until the end."""
-        assert isinstance(request, CreateTopicsRequest), f"{type(request).__name__} does not take long"
-        try:
-            ids = TopicIds(image, self._chance.new_uuid)
-            return (yield from plan_topics(image, request, self._topic_defaults(), ids))
-        except Refused as error:
-            return Decision(refusal(request, error.code, error.message))
-
-    def _decide(self, image: MetadataImage, request: Message, context: RequestContext, now: Instant) -> Decision:
+    def _decide(
+        self, image: MetadataImage, request: Message, context: RequestContext, now: Instant
+    ) -> Decision | Pieces:
         config = self._config
         if isinstance(request, DescribeClusterRequest):
             return Decision(describe_cluster(image, request, context, config.cluster_id))
@@ -177,7 +199,7 @@ class ControllerService:
             case BrokerRegistrationRequest():
                 return register_broker(image, request, context, config.cluster_id, heartbeats, now)
             case UnregisterBrokerRequest():
-                return unregister_broker(image, request, heartbeats)
+                return unregister_broker(image, request, context, heartbeats)
             case ControllerRegistrationRequest():
                 return register_controller(image, request)
             case IncrementalAlterConfigsRequest():
@@ -213,22 +235,29 @@ class ControllerService:
         )
 
     def periodic(self, image: MetadataImage, now: Instant) -> tuple[VersionedRecord, ...]:
-        """Work that is due: NoOp records, fencing of silent brokers. Calling early is harmless."""
+        """NoOp records that are due. Calling early is harmless."""
         leadership = self._leadership
-        if leadership is None:
+        if leadership is None or now < leadership.no_op_due:
             return ()
-        records: list[VersionedRecord] = []
-        if now >= leadership.fencing_due:
-            fenced = fence_stale_broker(image, leadership.heartbeats, now)
-            records += fenced
-            leadership.fencing_due = Instant(now + FENCE_AGAIN_AFTER_S) if fenced else self._next_fencing(now)
-        if now >= leadership.no_op_due:
-            leadership.no_op_due = Instant(now + self._config.no_op_interval_s)
-            records.append((NoOpRecord(), 0))
-        return tuple(records)
+        leadership.no_op_due = Instant(now + self._config.no_op_interval_s)
+        return ((NoOpRecord(), 0),)
+
+    def silent_broker(self, image: MetadataImage, now: Instant) -> NodeId | None:
+        """Whom to fence now, one at a time (CLU-09), if it is time to look. Calling early is harmless."""
+        leadership = self._leadership
+        if leadership is None or now < leadership.fencing_due:
+            return None
+        silent = leadership.heartbeats.stale_broker(image, now)
+        leadership.fencing_due = self._next_fencing(now) if silent is None else Instant(now + FENCE_AGAIN_AFTER_S)
+        return None if silent is None else silent.id
+
+    def fence(self, image: MetadataImage, broker_id: NodeId, next_offset: Offset) -> Pieces:
+        """Nobody is answered. `image` has to stay the newest, as in `plan`."""
+        assert self._leadership is not None, "only the active controller fences"
+        return fence_silent_broker(image, self._leadership.heartbeats, broker_id, next_offset)
 
     def next_deadline(self) -> Instant | None:
-        """When `periodic` wants to be called; None while inactive."""
+        """When `periodic` or `silent_broker` wants to be called; None while inactive."""
         leadership = self._leadership
         return None if leadership is None else min(leadership.no_op_due, leadership.fencing_due)
 

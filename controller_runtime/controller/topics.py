@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Mapping
 from itertools import accumulate, chain, product
-from typing import cast
+from typing import TypeVar
 
-from controller_runtime.controller.decision import Decision
+from controller_runtime.controller.decision import Decision, Pieces, at_once
 from controller_runtime.controller.errors import Refused
 from controller_runtime.controller.partition_changes import is_active
 from controller_runtime.controller.placement import Below, default_directory, place, usable_brokers
 from controller_runtime.controller.topic_names import fault_of, may_collide, unified
-from controller_runtime.identifiers import METADATA_TOPIC_NAME, ZERO_UUID, NodeId, Uuid
+from controller_runtime.identifiers import METADATA_TOPIC_NAME, ZERO_UUID, NodeId, Offset, Uuid
 from controller_runtime.metadata.cluster import is_reserved
 from controller_runtime.metadata.config_values import InvalidConfig
 from controller_runtime.metadata.configs import TOPIC
@@ -41,6 +41,10 @@ from controller_runtime.protocol.messages.create_topics_response import (
 from controller_runtime.protocol.messages.partition_record import PartitionRecord
 from controller_runtime.protocol.messages.topic_record import TopicRecord
 from controller_runtime.values import dataclass
+
+_Made = TypeVar("_Made")
+Pausing = Generator[tuple[VersionedRecord, ...], Offset, _Made]
+"""A part of a decision that lets others go first now and then."""
 
 MAX_PARTITIONS_PER_REQUEST = 10_000
 MAX_RECORDS_PER_REQUEST = 10_000
@@ -92,18 +96,11 @@ def takes_long(request: CreateTopicsRequest, num_partitions: int) -> bool:
 def create_topics(
     image: MetadataImage, request: CreateTopicsRequest, defaults: TopicDefaults, ids: TopicIds
 ) -> Decision:
-    plan = plan_topics(image, request, defaults, ids)
-    while True:
-        try:
-            next(plan)
-        except StopIteration as done:
-            return cast(Decision, done.value)
+    return at_once(plan_topics(image, request, defaults, ids), Offset(0))
 
 
-def plan_topics(
-    image: MetadataImage, request: CreateTopicsRequest, defaults: TopicDefaults, ids: TopicIds
-) -> Generator[None, None, Decision]:
-    """`create_topics` in pieces; `image` has to stay the newest until the end."""
+def plan_topics(image: MetadataImage, request: CreateTopicsRequest, defaults: TopicDefaults, ids: TopicIds) -> Pieces:
+    """`create_topics` in pieces, all of them empty: it is atomic. `image` has to stay the newest until the end."""
     wanted, refused = _split_refused(request.topics)
     default = defaults.num_partitions
     if wanted and request.timeout_ms <= 0:
@@ -116,7 +113,7 @@ def plan_topics(
     for topic in wanted:
         weight += _weight(topic, default)
         if weight > PIECE:
-            yield
+            yield ()
             weight = 0
         try:
             _check_name(image, topic.name)
@@ -190,7 +187,7 @@ def _colliding(image: MetadataImage, name: str) -> str | None:
 
 def _create_topic(
     image: MetadataImage, topic: CreatableTopic, defaults: TopicDefaults, ids: TopicIds
-) -> Generator[None, None, tuple[CreatableTopicResult, list[VersionedRecord]]]:
+) -> Pausing[tuple[CreatableTopicResult, list[VersionedRecord]]]:
     configs = _check_configs(topic.configs)
     if topic.assignments:
         assignments = yield from _manual_assignments(image, topic)
@@ -206,7 +203,7 @@ def _create_topic(
         records.append((record, 0))
     for index, replicas in enumerate(assignments):
         if (index + 1) % PIECE == 0:
-            yield
+            yield ()
         partition = _new_partition(image, replicas)
         records.append((partition_record(topic_id, index, partition, level), version))
     return _success(image, topic.name, topic_id, assignments, configs, defaults), records
@@ -238,7 +235,7 @@ def _placed_assignments(image: MetadataImage, topic: CreatableTopic, defaults: T
     return place(usable_brokers(image.cluster.brokers.values()), partitions, factor, defaults.below)
 
 
-def _manual_assignments(image: MetadataImage, topic: CreatableTopic) -> Generator[None, None, list[list[int]]]:
+def _manual_assignments(image: MetadataImage, topic: CreatableTopic) -> Pausing[list[list[int]]]:
     if topic.replication_factor != -1:
         why = "A manual partition assignment was specified, but replication factor was not set to -1."
         raise Refused(ErrorCode.INVALID_REQUEST, why)
@@ -248,7 +245,7 @@ def _manual_assignments(image: MetadataImage, topic: CreatableTopic) -> Generato
     found: dict[int, list[int]] = {}
     for number, assignment in enumerate(topic.assignments, 1):
         if number % PIECE == 0:
-            yield
+            yield ()
         _check_manual(image, assignment, found)
         found[assignment.partition_index] = list(assignment.broker_ids)
     if sorted(found) != list(range(len(found))):

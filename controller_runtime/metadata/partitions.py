@@ -202,6 +202,12 @@ def page_mentions(page: Page, broker_id: int) -> bool:
     return broker_id.to_bytes(4, "little", signed=True) in page
 
 
+def page_led_by(page: Page, broker_id: int) -> bool:
+    """Whether this broker leads a partition of the page: rows begin with their leader."""
+    leader, rows = broker_id.to_bytes(4, "little", signed=True), page[_OFFSETS.size :]
+    return leader in [rows[begin : begin + 4] for begin in _OFFSETS.unpack_from(page)]
+
+
 def rows_with_ids(page: Page, first_id: int) -> Iterator[tuple[int, Row]]:
     for index, row in enumerate(page_rows(page)):
         if row:

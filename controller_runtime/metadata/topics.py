@@ -19,6 +19,7 @@ from controller_runtime.metadata.partitions import (
     Row,
     pack_page,
     pack_row,
+    page_led_by,
     page_mentions,
     page_row,
     page_rows,
@@ -77,6 +78,10 @@ class TopicImage:
                     or broker_id in partition.last_known_elr
                 ):
                     yield index, partition
+
+    def is_led_by(self, broker_id: int) -> bool:
+        """Whether this broker leads any of the partitions."""
+        return any(page_mentions(page, broker_id) and page_led_by(page, broker_id) for page in self._pages)
 
     def reassigning(self) -> Iterator[tuple[int, Partition]]:
         """The partitions whose replicas are being exchanged."""
@@ -147,7 +152,8 @@ class TopicsImage:
                 yield topic, index, partition
 
     def leads_any(self, broker_id: int) -> bool:
-        return any(partition.leader == broker_id for _, _, partition in self.naming(broker_id))
+        """By the leaders alone: nothing is unpacked."""
+        return any(topic.is_led_by(broker_id) for topic in self)
 
     def changes_since(self, before: TopicsImage) -> Iterator[tuple[TopicImage | None, TopicImage | None]]:
         """(old, new) of every topic that was created, changed or deleted since an older image."""

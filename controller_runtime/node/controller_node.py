@@ -7,12 +7,9 @@ what is committed. One step handles one event wholly; long logs are replayed in 
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Final, assert_never
+from typing import assert_never
 
-from controller_runtime.controller.decision import RequestContext
-from controller_runtime.controller.refusals import refusal
 from controller_runtime.controller.service import (
     SERVED_BY_ACTIVE,
     SERVED_BY_ANY,
@@ -20,10 +17,10 @@ from controller_runtime.controller.service import (
     ControllerConfig,
     ControllerService,
 )
-from controller_runtime.identifiers import NO_NODE, Instant, NodeId, Offset, WallClock
-from controller_runtime.metadata.features import VersionedRecord
+from controller_runtime.identifiers import NO_NODE, Epoch, Instant, NodeId, Offset, WallClock
 from controller_runtime.metadata.image import MetadataImage
 from controller_runtime.node import envelope as envelopes
+from controller_runtime.node.active_controller import ActiveController
 from controller_runtime.node.api_versions import api_versions
 from controller_runtime.node.controller_registration import ControllerIdentity, ControllerRegistrar
 from controller_runtime.node.controller_status import ControllerStatus, OperationCounters, status_of
@@ -49,14 +46,13 @@ from controller_runtime.node.events import (
 )
 from controller_runtime.node.faults import OURS, UnreadableLog, not_controller, place_of
 from controller_runtime.node.image_feed import ImageFeed
-from controller_runtime.node.log_writer import LINGER_S, DecisionTooLarge, LogWriter, check_fits
-from controller_runtime.node.long_decision import LongDecision
+from controller_runtime.node.log_writer import LINGER_S, LogWriter
 from controller_runtime.node.metadata_replica import RAFT_KEYS, VOTER_KEYS, CallIds, MetadataReplica
-from controller_runtime.node.pending import MAX_PENDING, Asker, Call, PendingReplies
+from controller_runtime.node.pending import Asker, Call
 from controller_runtime.node.ports import MetadataLogReader, SnapshotReader
+from controller_runtime.node.request_contexts import RequestContexts
 from controller_runtime.node.snapshots import SnapshotConfig, SnapshotKeeper
-from controller_runtime.protocol.api_keys import ApiKey, Role
-from controller_runtime.protocol.errors import ErrorCode
+from controller_runtime.protocol.api_keys import Role
 from controller_runtime.protocol.messages.api_versions_request import ApiVersionsRequest
 from controller_runtime.protocol.messages.api_versions_response import ApiVersionsResponse
 from controller_runtime.protocol.messages.describe_quorum_request import DescribeQuorumRequest
@@ -65,12 +61,8 @@ from controller_runtime.protocol.messages.request_header import RequestHeader
 from controller_runtime.protocol.schema import Message
 from controller_runtime.raft.config import RaftConfig
 from controller_runtime.raft.election_state import ElectionState
-from controller_runtime.raft.upgrading import LATEST_KRAFT_VERSION
 from controller_runtime.raft.voter_set import EMPTY, VoterSet
 from controller_runtime.values import dataclass, replace
-
-MAX_WAITING_TOGETHER: Final = 256
-"""Of the requests that waited for a long decision, so many are decided in one step: more than can join them in one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,16 +101,11 @@ class ControllerNode:
         self.damage = DamageWatch(config.snapshots.scrub_interval_ms, self.meta, self.keeper, now)
         self._service = ControllerService(config.controller, chance)
         self._registrar = ControllerRegistrar(config.identity, self.meta.calls)
-        self._writer: LogWriter | None = None
-        self._pending = PendingReplies()
+        self._contexts = RequestContexts(self.meta, config.raft.listener)
+        self._active: ActiveController | None = None
         self._segment_bytes = log.segment_bytes
         self._stopped = False
         self._wants_turn = False
-        self._long: LongDecision | None = None
-        self._behind: deque[Call] = deque()
-        """What came while a decision took long: key, version and principal with it."""
-        self._quorum: tuple[NodeId, int] | None = None
-        """The leader and the kraft.version as requests of this step are told them."""
         self.counters = OperationCounters()
         self.faults = self.meta.faults
 
@@ -127,21 +114,21 @@ class ControllerNode:
     @property
     def image(self) -> MetadataImage:
         """The newest committed image, without a metadata transaction that is still open."""
-        return (self._writer.committed_image if self._writer else self._feed.image).stable
+        return (self._active.writer.committed_image if self._active else self._feed.image).stable
 
     @property
     def image_offset(self) -> Offset:
         """Where the newest committed image ends."""
-        return self._writer.committed_offset if self._writer else self._feed.position
+        return self._active.writer.committed_offset if self._active else self._feed.position
 
     @property
     def is_active(self) -> bool:
-        return self._writer is not None
+        return self._active is not None
 
     @property
     def applied_timestamp(self) -> int:
         """The wall clock of the newest batch in the image, ms; -1: none."""
-        return self._writer.committed_timestamp if self._writer else self._feed.last_timestamp
+        return self._active.writer.committed_timestamp if self._active else self._feed.last_timestamp
 
     @property
     def elections(self) -> ElectionCounts:
@@ -162,7 +149,8 @@ class ControllerNode:
         return self._service.silences(now)
 
     def status(self) -> ControllerStatus:
-        return status_of(self.meta, self.image_offset, len(self._pending), is_active=self.is_active)
+        waiting = self._active.pending_replies if self._active else 0
+        return status_of(self.meta, self.image_offset, waiting, is_active=self.is_active)
 
     # Driving it.
 
@@ -172,7 +160,7 @@ class ControllerNode:
 
     def _begin_step(self) -> None:
         self.meta.begin_step()
-        self._quorum = None
+        self._contexts.forget()
 
     def step(self, event: NodeEvent, now: Instant, wall: WallClock) -> list[NodeEffect]:
         self._begin_step()
@@ -193,7 +181,7 @@ class ControllerNode:
             return [Stop(str(unreadable), fault=True)]
 
     def next_deadline(self) -> Instant | None:
-        if self._wants_turn or self._is_busy:
+        if self._wants_turn:
             return Instant(0.0)
         wanted = [
             self.meta.next_deadline(),
@@ -201,8 +189,8 @@ class ControllerNode:
             self.keeper.next_deadline(),
             self.damage.next_deadline(),
         ]
-        if self._writer is not None:
-            wanted += [self._service.next_deadline(), self._writer.linger_until]
+        if self._active is not None:
+            wanted.append(self._active.next_deadline())
         return min((at for at in wanted if at is not None), default=None)
 
     def _on_event(self, event: NodeEvent, now: Instant, wall: WallClock) -> list[NodeEffect]:
@@ -212,7 +200,7 @@ class ControllerNode:
             case ResponseReceived(call_id, _, body):
                 if self.meta.owns(call_id):
                     # What a new voter's node understands may be the last thing that its addition waits for.
-                    ahead = self._flush_writer(now, wall) if isinstance(body, ApiVersionsResponse) else []
+                    ahead = self._flush(now, wall) if isinstance(body, ApiVersionsResponse) else []
                     return ahead + self.meta.response(call_id, body, now, wall)
                 return self._on_registered(call_id, body, now)
             case CallFailed(call_id, why):
@@ -235,7 +223,7 @@ class ControllerNode:
             case TimePassed():
                 return self.meta.tick(now, wall)
             case ShutdownRequested():
-                return self._flush_writer(now, wall) + self.meta.shutdown(now, wall)
+                return self._flush(now, wall) + self.meta.shutdown(now, wall)
             case ConnectionClosed():
                 return []
             case _ as unknown:
@@ -266,11 +254,11 @@ class ControllerNode:
         self, event: RequestReceived, now: Instant, wall: WallClock, envelope: RequestHeader | None = None
     ) -> list[NodeEffect]:
         """Consensus may write control records: decisions that have their offsets go first."""
-        self._quorum = None
+        self._contexts.forget()
         out: list[NodeEffect] = []
         try:
             if event.api_key in VOTER_KEYS:
-                out += self._flush_writer(now, wall)
+                out += self._flush(now, wall)
             out += self.meta.request(event, now, wall, envelope)
         except OURS:
             raise
@@ -322,15 +310,12 @@ class ControllerNode:
             return [answer]
         if call.key not in SERVED_BY_ACTIVE:
             return [CloseConnection(call.connection.connection_id)]
-        writer = self._writer
-        if writer is None or self._pending.is_full or len(self._behind) >= MAX_PENDING:
-            self.counters.refused(asker.request, overloaded=writer is not None)
+        active = self._active
+        if active is None or active.is_full:
+            self.counters.refused(asker.request, overloaded=active is not None)
             self._service.hear(self.image, asker.request, now)
             return [self._refuse(asker)]
-        if self._is_busy:
-            self._behind.append(call)
-            return []
-        return self._decide(writer, call, now, wall)
+        return active.serve(call, now, wall)
 
     def _read(self, call: Call, now: Instant, wall: WallClock) -> NodeEffect | None:
         """The answer to what changes nothing; None to what has to be decided."""
@@ -343,78 +328,10 @@ class ControllerNode:
             answer = describe_quorum(asker.request, seen, voters, now, wall, call.version)
             return Respond(asker.request_id, envelopes.told(asker.envelope, answer))
         if call.key in SERVED_BY_ANY:
-            context = self._context(call, self.image_offset, wall)
+            context = self._contexts.of(call, self.image_offset, wall)
             told = self._service.handle(self.image, asker.request, context, now).response
             return Respond(asker.request_id, envelopes.told(asker.envelope, told))
         return None
-
-    @property
-    def _is_busy(self) -> bool:
-        """A decision takes long, or some wait that came meanwhile: nothing may be decided before them."""
-        return self._long is not None or bool(self._behind)
-
-    def _decide(self, writer: LogWriter, call: Call, now: Instant, wall: WallClock) -> list[NodeEffect]:
-        """What fails here fails alone: pen and replies are as they were, what consensus wrote meanwhile stays."""
-        self.counters.operations += 1
-        out: list[NodeEffect] = []
-        waiting = len(self._pending)
-        try:
-            if self._service.takes_long(call.asker.request):
-                self._begin_long(writer, call.asker)
-            else:
-                self._make(writer, call, out, now, wall)
-        except OURS:
-            raise
-        except Exception as error:
-            self._pending.take_back(waiting)
-            out += self._failed(call.asker, error)
-        return out
-
-    def _failed(self, asker: Asker, error: Exception) -> list[NodeEffect]:
-        if not isinstance(error, DecisionTooLarge):
-            return self.faults.fail(asker, "decided", error)
-        refused = refusal(asker.request, ErrorCode.RECORD_LIST_TOO_LARGE, str(error))
-        return [Respond(asker.request_id, envelopes.told(asker.envelope, refused))]
-
-    def _begin_long(self, writer: LogWriter, asker: Asker) -> None:
-        base = writer.pause()
-        try:
-            self._long = LongDecision(asker, self._service.plan(base, asker.request), base)
-        except BaseException:
-            writer.give_up()
-            raise
-
-    def _make(self, writer: LogWriter, call: Call, out: list[NodeEffect], now: Instant, wall: WallClock) -> None:
-        """Decide, and write: last, when the answer is known to fit and waits for its commit."""
-        asker = call.asker
-        self._follow_log(writer)  # A request of the same turn may have changed the voters.
-        context = self._context(call, writer.next_offset, wall)
-        if call.key == ApiKey.UPDATE_FEATURES:
-            fault = self.meta.replica.upgrade_fault(LATEST_KRAFT_VERSION)
-            context = replace(context, kraft_upgrade_fault=fault)
-        decision = self._service.handle(writer.image, asker.request, context, now)
-        answer = envelopes.told(asker.envelope, decision.response)
-        if decision.kraft_version is not None:
-            self._upgrade(writer, decision.kraft_version, out, now, wall)
-        self._pending.add(Offset(writer.next_offset + len(decision.records)), asker, answer)
-        if decision.records:
-            writer.write(decision.records, now, wall, atomic=decision.atomic)
-
-    def _upgrade(self, writer: LogWriter, level: int, out: list[NodeEffect], now: Instant, wall: WallClock) -> None:
-        """Consensus writes its records; those of the decision get the offsets after them."""
-        out += self._flush_writer(now, wall)
-        if self.meta.leading is None:  # Writing may be what makes it notice that it leads no more.
-            return
-        out += self.meta.upgrade_kraft_version(writer.epoch, level, now, wall)
-        writer.skip_to(self.meta.end_offset)
-        self._quorum = None
-
-    def _context(self, call: Call, next_offset: Offset, wall: WallClock) -> RequestContext:
-        if self._quorum is None:
-            leader = self.meta.replica.leader_id
-            self._quorum = (NO_NODE if leader is None else leader, self.meta.replica.voter_history.kraft_version)
-        told = (call.version, next_offset, wall, call.connection.listener, call.principal, *self._quorum)
-        return RequestContext(*told, forwarded=call.asker.envelope is not None)
 
     def _refuse(self, asker: Asker) -> NodeEffect:
         """This node is not the active controller, or not any more."""
@@ -429,9 +346,9 @@ class ControllerNode:
         except OURS:
             raise
         except Exception as error:
-            if self._writer is None:
+            if self._active is None:
                 raise
-            out += self._give_up_leading(self._writer, error, now, wall)
+            out += self._give_up_leading(self._active, error, now, wall)
         out += self.damage.poll(now) + self._keep_snapshots(now, wall)
         if self.meta.ready_to_stop and not self._stopped:
             self._stopped = True
@@ -440,79 +357,44 @@ class ControllerNode:
 
     def _work(self, out: list[NodeEffect], now: Instant, wall: WallClock) -> None:
         out += self._lead_or_follow(now, wall)
-        if self._writer is not None:
-            self._follow_log(self._writer)
-            out += self._go_on(self._writer, now, wall)
-            self._write_periodic(self._writer, now, wall)
-            out += self._write_if_due(self._writer, now, wall)
-            out[:0] = self._release(self._writer)  # those who waited for the commit go first
-        out += self._register(now, wall)
-        if self._writer is not None and self.meta.leading is None:
+        if self._active is None:
+            out += self._register(now)
+            return
+        self._active.work(out, self._registrar, now, wall)
+        if self.meta.leading is None:
             out += self._lead_or_follow(now, wall)  # Writing may be what makes it notice that it leads no more.
 
-    def _give_up_leading(self, writer: LogWriter, error: Exception, now: Instant, wall: WallClock) -> list[NodeEffect]:
+    def _give_up_leading(
+        self, active: ActiveController, error: Exception, now: Instant, wall: WallClock
+    ) -> list[NodeEffect]:
         """The work of the active controller failed, for nobody's request: another one may do better. Nothing uncommitted stays."""
-        said = Log(
-            "error", f"giving up epoch {writer.epoch}, the active controller's own work failed: {place_of(error)}"
-        )
-        return [said, *self.meta.resign(writer.epoch, now, wall), *self._lead_or_follow(now, wall)]
-
-    def _go_on(self, writer: LogWriter, now: Instant, wall: WallClock) -> list[NodeEffect]:
-        """A piece of the decision that takes long; when it is made, some of what came meanwhile."""
-        out: list[NodeEffect] = []
-        if self._long is not None and self._long_goes_on(writer, self._long, out, now, wall):
-            return out
-        for _ in range(MAX_WAITING_TOGETHER):
-            if self._long is not None or not self._behind or self._writer is not writer:
-                break
-            out += self._decide(writer, self._behind.popleft(), now, wall)
-        return out
-
-    def _long_goes_on(
-        self, writer: LogWriter, long: LongDecision, out: list[NodeEffect], now: Instant, wall: WallClock
-    ) -> bool:
-        """True when it is made, or failed."""
-        waiting = len(self._pending)
-        try:
-            if not long.advance():
-                return False
-            check_fits(long.values)
-            answer = envelopes.told(long.asker.envelope, long.decision.response)
-            self._pending.add(Offset(writer.next_offset + len(long.values)), long.asker, answer)
-            writer.write_replayed(long.values, long.builder, now, wall)
-        except OURS:
-            raise
-        except Exception as error:
-            self._pending.take_back(waiting)
-            writer.give_up()
-            out += self._failed(long.asker, error)
-        self._long = None
-        return True
+        epoch = active.writer.epoch
+        said = Log("error", f"giving up epoch {epoch}, the active controller's own work failed: {place_of(error)}")
+        return [said, *self.meta.resign(epoch, now, wall), *self._lead_or_follow(now, wall)]
 
     def _keep_snapshots(self, now: Instant, wall: WallClock) -> list[NodeEffect]:
-        writer, feed = self._writer, self._feed
-        if writer is None:
+        if self._active is None:
+            feed = self._feed
             return self.keeper.poll(feed.image, feed.position, feed.last_timestamp, feed.replayed_bytes, now, wall)
+        writer = self._active.writer
         image, offset, timestamp = writer.committed_image, writer.committed_offset, writer.committed_timestamp
         return self.keeper.poll(image, offset, timestamp, writer.committed_bytes, now, wall)
 
     def _lead_or_follow(self, now: Instant, wall: WallClock) -> list[NodeEffect]:
         out: list[NodeEffect] = []
         leading = self.meta.leading
-        if self._writer is not None and (leading is None or leading.epoch != self._writer.epoch):
-            out += self._deactivate(self._writer)
-        if self._writer is None:
+        if self._active is not None and (leading is None or leading.epoch != self._active.writer.epoch):
+            out += self._deactivate(self._active)
+        if self._active is None:
             self._wants_turn = self._feed.advance()
             if leading is not None and self._feed.position > leading.epoch_start and not self._wants_turn:
-                out += self._activate(now, wall)
+                out += self._activate(leading.epoch, now, wall)
         return out
 
-    def _activate(self, now: Instant, wall: WallClock) -> list[NodeEffect]:
-        leading = self.meta.leading
-        assert leading is not None, "only a leader becomes active"
+    def _activate(self, epoch: Epoch, now: Instant, wall: WallClock) -> list[NodeEffect]:
         feed = self._feed
-        self._writer = LogWriter(
-            leading.epoch,
+        writer = LogWriter(
+            epoch,
             feed.image,
             feed.position,
             feed.last_timestamp,
@@ -521,75 +403,28 @@ class ControllerNode:
             feed.elections,
             min(self.config.raft.fetch_max_bytes, self._segment_bytes),
         )
-        self._writer.skip_to(self.meta.end_offset)
-        records = self._service.activate(self._feed.image, now)
+        writer.skip_to(self.meta.end_offset)
+        self._active = ActiveController(writer, self._service, self.meta, self._contexts, self.counters)
+        records = self._service.activate(feed.image, now)
         if records:
-            self._writer.write(records, now, wall)
-        return [Log("info", f"active controller of epoch {leading.epoch} from offset {self._feed.position}")]
+            writer.write(records, now, wall)
+        return [Log("info", f"active controller of epoch {epoch} from offset {feed.position}")]
 
-    def _deactivate(self, writer: LogWriter) -> list[NodeEffect]:
+    def _deactivate(self, active: ActiveController) -> list[NodeEffect]:
         """Uncommitted images go; the feed continues where the committed one ends."""
+        writer, self._active = active.writer, None
         self._feed.restart(
             writer.committed_image, writer.committed_offset, writer.committed_timestamp, writer.committed_bytes
         )
-        self._writer = None
         self._service.deactivate()
-        late = [] if self._long is None else [self._long.asker]
-        late += [call.asker for call in self._behind]
-        self._long = None
-        self._behind.clear()
-        refused = [self._refuse(asker) for asker in (*(reply.asker for reply in self._pending.take_all()), *late)]
+        refused = [self._refuse(asker) for asker in active.take_askers()]
         return [*refused, Log("info", f"no longer the active controller of epoch {writer.epoch}")]
 
-    def _follow_log(self, writer: LogWriter) -> None:
-        """Consensus may have written control records: offsets continue after them."""
-        if not writer.has_work and writer.next_offset != self.meta.end_offset:
-            writer.skip_to(self.meta.end_offset)
+    def _flush(self, now: Instant, wall: WallClock) -> list[NodeEffect]:
+        return [] if self._active is None else self._active.flush(now, wall)
 
-    def _write_periodic(self, writer: LogWriter, now: Instant, wall: WallClock) -> None:
-        due = self._service.next_deadline()
-        if due is not None and due <= now and not self._is_busy:
-            records: tuple[VersionedRecord, ...] = self._service.periodic(writer.image, now)
-            if records:
-                writer.write(records, now, wall)
-
-    def _write_if_due(self, writer: LogWriter, now: Instant, wall: WallClock) -> list[NodeEffect]:
-        if not writer.has_work:
-            return []
-        idle = self.meta.high_watermark == self.meta.end_offset
-        lingered = writer.linger_until is not None and writer.linger_until <= now
-        return self._flush_writer(now, wall) if idle or lingered or writer.is_full else []
-
-    def _flush_writer(self, now: Instant, wall: WallClock) -> list[NodeEffect]:
-        writer = self._writer
-        if writer is None or not writer.has_work or self.meta.leading is None:
-            return []
-        with writer.handing_over() as batches:
-            return self.meta.append(writer.epoch, batches, now, wall)
-
-    def _release(self, writer: LogWriter) -> list[NodeEffect]:
-        """Let go what is committed."""
-        if self.meta.leading is None:
-            return []
-        self._follow_log(writer)
-        committed = self.meta.high_watermark
-        if committed > writer.committed_offset:
-            writer.commit(committed)
-        return [Respond(each.asker.request_id, each.response) for each in self._pending.release(committed)]
-
-    def _register(self, now: Instant, wall: WallClock) -> list[NodeEffect]:
-        """Tell the active controller who this one is; the active one tells itself."""
-        if self._writer is not None and self._is_busy:
-            return []
-        if self._writer is not None:
-            request = self._registrar.own_request(self._writer.image, now)
-            if request is None:
-                return []
-            context = RequestContext(0, self._writer.next_offset, wall, self.config.raft.listener)
-            decision = self._service.handle(self._writer.image, request, context, now)
-            if decision.records:
-                self._writer.write(decision.records, now, wall)
-            return self._write_if_due(self._writer, now, wall)
+    def _register(self, now: Instant) -> list[NodeEffect]:
+        """Tell the active controller who this one is."""
         replica = self.meta.replica
         endpoint = replica.leader_endpoint(self.config.raft.listener)
         if replica.leader_id is None or replica.is_leader or endpoint is None:

@@ -3,7 +3,7 @@
 A decision is replayed in memory at once and gets its offsets; its records wait for the next batch. A batch is made when nothing written before
 is still uncommitted (so a lone request waits for nobody), when the batch is full, or when the linger ends: under load every
 flush carries all that came meanwhile. Images of uncommitted batch ends are kept until committed, and all dropped with leadership.
-A decision that is replayed elsewhere, in pieces (`long_decision`), is announced by `pause` and comes with `write_replayed`.
+A decision that is replayed elsewhere, in pieces (`long_decision`), is made on what `freeze` gives and comes with `write_replayed`.
 Each of these is done wholly or not at all: one that raises, as `DecisionTooLarge` does, leaves offsets, batches and images as they were.
 """
 
@@ -53,7 +53,7 @@ def _size_of(values: Sequence[bytes]) -> int:
     return sum(map(len, values)) + RECORD_OVERHEAD * len(values)
 
 
-_Mark = tuple[MetadataImage, list[bytes], int, int, Offset, Offset, WallClock, Instant | None, int, int, bool]
+_Mark = tuple[MetadataImage, list[bytes], int, int, Offset, Offset, WallClock, Instant | None, int, int]
 """Where the pen stood before a decision. The list of values only grows until it is replaced, so its length says enough.
 
 A bare tuple: one is made for every decision, and read when one fails.
@@ -98,7 +98,6 @@ class LogWriter:
         """The records of the open batch: one moment, consecutive offsets."""
         self._size = 0
         self._linger_until: Instant | None = None
-        self._is_paused = False
         self._done: list[LogBatch] = []
         self._images: deque[tuple[Offset, MetadataImage, int, int]] = deque()
 
@@ -137,7 +136,6 @@ class LogWriter:
 
         Raises DecisionTooLarge.
         """
-        assert not self._is_paused, "a decision that began earlier has not been written yet"
         mark = self._mark()
         try:
             values = [encode_record(record, version) for record, version in records]
@@ -159,32 +157,32 @@ class LogWriter:
             self._linger_until = Instant(now + self._linger_s)
         return self._next_offset
 
-    def pause(self) -> MetadataImage:
-        """The newest image, to replay a decision on; nothing else may be written until it comes, or leadership ends."""
+    def freeze(self) -> MetadataImage:
+        """The newest image, to decide on in pieces: it stays as it is, whatever is written."""
         self._close_batch()
-        self._is_paused = True
         return self._image
 
-    def give_up(self) -> None:
-        """The decision for which `pause` was called will not come."""
-        assert self._is_paused, "nobody has announced it"
-        self._is_paused = False
+    @property
+    def frozen_image(self) -> MetadataImage:
+        """At the end of the last closed batch: nearly the newest, and costs nothing."""
+        return self._image
 
-    def write_replayed(self, values: Sequence[bytes], builder: MetadataBuilder, now: Instant, wall: WallClock) -> None:
-        """Queue, as one batch, the decision for which `pause` was called; `builder` is what it made of the image."""
-        assert self._is_paused, "nobody has announced it"
-        if values:
-            mark = self._mark()
-            try:
-                for value in values:
-                    self._add(value, wall)
-                self._builder = builder
-                self._close_batch()
-            except BaseException:
-                self._go_back(mark)
-                raise
-            self._linger_until = now
-        self._is_paused = False
+    def write_replayed(
+        self, values: Sequence[bytes], base: MetadataImage, builder: MetadataBuilder, now: Instant, wall: WallClock
+    ) -> None:
+        """Queue, as one batch, a decision that was replayed elsewhere; `builder` is what it made of `base`, which `freeze` gave."""
+        assert base is self._image, "something else was written since the decision began"
+        assert not self._values, "something else was written since the decision began"
+        mark = self._mark()
+        try:
+            for value in values:
+                self._add(value, wall)
+            self._builder = builder
+            self._close_batch()
+        except BaseException:
+            self._go_back(mark)
+            raise
+        self._linger_until = now
 
     def _mark(self) -> _Mark:
         return (
@@ -198,19 +196,18 @@ class LogWriter:
             self._linger_until,
             len(self._done),
             len(self._images),
-            self._is_paused,
         )
 
     def _go_back(self, mark: _Mark) -> None:
         """A decision failed. What it left in the open image is not undone: the image is made anew from the records before it."""
-        image, values, count, size, base, following, wall, linger_until, done, images, is_paused = mark
+        image, values, count, size, base, following, wall, linger_until, done, images = mark
         while len(self._images) > images:
             self._images.pop()
         del self._done[done:]
         del values[count:]
         self._image, self._values, self._size = image, values, size
         self._base_offset, self._next_offset, self._wall = base, following, wall
-        self._linger_until, self._is_paused = linger_until, is_paused
+        self._linger_until = linger_until
         self._builder = self._image.builder() if self._values else None
         try:
             for value in self._values:

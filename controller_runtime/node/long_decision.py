@@ -1,33 +1,35 @@
-"""A decision of thousands of records, made in pieces, so that consensus is never kept waiting for it.
+"""A decision made in pieces, so that consensus and heartbeats are never kept waiting for it.
 
-It is planned, encoded and replayed beside the log, on the image that was the newest when it began; only when all of it is ready does it get its
-offsets and goes into the log, as one batch. Until then nothing else may be decided: what it has seen has to be the newest still.
+It is planned on the image that was the newest when it began. What is not atomic is written piece by piece. What is atomic is encoded and replayed
+beside the log, and only when all of it is ready it gets its offsets and goes into the log as one batch. Until its end nothing else may
+be decided: what it has seen has to be the newest still, but for its own pieces.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from itertools import islice
 
-from controller_runtime.controller.decision import Decision
+from controller_runtime.controller.decision import PIECE_RECORDS, Decision, Pieces
+from controller_runtime.identifiers import Offset
 from controller_runtime.metadata.features import VersionedRecord
 from controller_runtime.metadata.image import MetadataBuilder, MetadataImage
 from controller_runtime.metadata.records import encode_record
 from controller_runtime.metadata.replay import replay
 from controller_runtime.node.pending import Asker
 
-PIECE_RECORDS = 250
-"""How many records are encoded and replayed at once: a few milliseconds."""
-
 
 class LongDecision:
-    def __init__(self, asker: Asker, plan: Generator[None, None, Decision], base: MetadataImage) -> None:
+    def __init__(self, asker: Asker | None, plan: Pieces, base: MetadataImage) -> None:
         self.asker = asker
-        self.builder: MetadataBuilder = base.builder()
-        """What the records make of `base`; whole when `advance` says so."""
+        """None: the active controller's own work."""
+        self.base = base
+        self.builder: MetadataBuilder | None = None
+        """What the records of an atomic decision make of `base`; whole when it is `ready`."""
         self.values: list[bytes] = []
-        """The records as the log has them."""
+        """The records of an atomic decision as the log has them."""
         self._plan = plan
+        self._begun = False
         self._decision: Decision | None = None
         self._left: Iterator[VersionedRecord] = iter(())
 
@@ -36,19 +38,30 @@ class LongDecision:
         assert self._decision is not None, "it is still being planned"
         return self._decision
 
-    def advance(self) -> bool:
-        """One more piece. True when nothing is left to do."""
+    @property
+    def ready(self) -> bool:
+        """Nothing is left but to write its end and to answer."""
+        return self._decision is not None and (self.builder is None or len(self.values) == len(self._decision.records))
+
+    def advance(self, next_offset: Offset) -> tuple[VersionedRecord, ...]:
+        """One more piece: the records that have to be written now. `next_offset` is where the log ends."""
         if self._decision is None:
-            self._plan_on()
-            return self._decision is not None and not self._decision.records
+            return self._plan_on(next_offset)
+        assert self.builder is not None, "there is nothing left to do"
         for record, version in islice(self._left, PIECE_RECORDS):
             self.values.append(encode_record(record, version))
             replay(self.builder, record)
-        return len(self.values) == len(self._decision.records)
+        return ()
 
-    def _plan_on(self) -> None:
+    def _plan_on(self, next_offset: Offset) -> tuple[VersionedRecord, ...]:
         try:
-            next(self._plan)
+            if self._begun:
+                return self._plan.send(next_offset)
+            self._begun = True
+            return next(self._plan)
         except StopIteration as done:
             self._decision = done.value
+        if self.decision.atomic and self.decision.records:
+            self.builder = self.base.builder()
             self._left = iter(self.decision.records)
+        return ()

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TypeVar
 
-from controller_runtime.controller.decision import Decision, RequestContext
+from controller_runtime.controller.decision import Decision, RequestContext, at_once
 from controller_runtime.controller.service import Chance, ControllerConfig, ControllerService
 from controller_runtime.identifiers import DirectoryId, Instant, NodeId, Offset, Uuid, WallClock
 from controller_runtime.metadata.features import (
@@ -101,13 +101,22 @@ class World:
         assert isinstance(response, kind)
         return response
 
+    def periodic(self) -> list[VersionedRecord]:
+        """What is due by now, done."""
+        records = [*self.service.periodic(self.image, self.now)]
+        silent = self.service.silent_broker(self.image, self.now)
+        if silent is not None:
+            end = Offset(self.offset + len(records))
+            records += at_once(self.service.fence(self.image, silent, end), end).records
+        self.append(records)
+        return records
+
     def wait(self, seconds: float) -> list[VersionedRecord]:
         """Let time pass, with periodic work done when it is due. Gives the records it wrote, without NoOps."""
         end, written = self.now + seconds, []
         while (due := self.service.next_deadline()) is not None and due <= end:
             self.now = max(self.now, due)
-            records = self.service.periodic(self.image, self.now)
-            self.append(records)
+            records = self.periodic()
             written += [record for record in records if type(record[0]).__name__ != "NoOpRecord"]
         self.now = Instant(end)
         return written

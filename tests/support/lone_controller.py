@@ -99,6 +99,8 @@ class LoneController:
         self.seen: list[e.NodeEffect] = []
         self.held: list[e.TakeSnapshot] = []
         self.holds_snapshots = False
+        self.holds_flushes = False
+        """The disk is slow: what is appended is not flushed before `finish_flush`."""
         self.no_room = False
         self.outgoing: deque[e.Call | e.Respond | e.CancelCall] = deque()
         self._events: deque[NodeEvent] = deque()
@@ -151,6 +153,11 @@ class LoneController:
             for snapshot_id in self.log.complete(pending).frozen_snapshots:
                 self._events.append(SnapshotFlushed(snapshot_id))
 
+    def finish_flush(self) -> None:
+        self.flush()
+        if (flushed := self.log.flushed_offset) is not None:
+            self.feed(LogFlushed(flushed))
+
     def _settle(self) -> None:
         while self._events:
             self._perform(self.node.step(self._events.popleft(), self.now, self.wall))
@@ -159,7 +166,7 @@ class LoneController:
         self.seen += effects
         for effect in effects:
             self._perform_one(effect)
-        if (flushed := self.log.flushed_offset) is not None:
+        if not self.holds_flushes and (flushed := self.log.flushed_offset) is not None:
             self.flush()
             if self.log.flushed_offset != flushed:
                 self._events.append(LogFlushed(self.log.flushed_offset))

@@ -18,6 +18,7 @@ import pytest
 
 from controller_runtime.identifiers import METADATA_TOPIC_ID, NodeId, Uuid
 from controller_runtime.metadata.replay import ReplayError
+from controller_runtime.node.active_controller import ActiveController
 from controller_runtime.node.broker_fetch import FetchHandler
 from controller_runtime.node.broker_forwarding import Forwarder
 from controller_runtime.node.broker_service import BrokerService
@@ -96,8 +97,8 @@ HANDLING: Final = [
         Requests.frame_received,
         Requests.respond,
         ControllerNode._on_request,
-        ControllerNode._decide,
-        ControllerNode._long_goes_on,
+        ActiveController._decide,
+        ActiveController._long_goes_on,
         MetadataReplica.request,
         MetadataReplica.response,
         BrokerService.on_request,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from controller_runtime.node.active_controller import ActiveController
 from controller_runtime.node.controller_node import ControllerNode
 from controller_runtime.node.effects import NodeEffect
-from controller_runtime.node.log_writer import LogWriter
 
 SOURCE = "class of defect: state machine not rolled back"
 
@@ -14,8 +14,8 @@ SOURCE = "class of defect: state machine not rolled back"
 def break_it(patch: pytest.MonkeyPatch) -> None:
     original = ControllerNode._deactivate
 
-    def deactivate(self: ControllerNode, writer: LogWriter) -> list[NodeEffect]:
-        writer.committed_image = writer.image
-        return original(self, writer)
+    def deactivate(self: ControllerNode, active: ActiveController) -> list[NodeEffect]:
+        active.writer.committed_image = active.writer.image
+        return original(self, active)
 
     patch.setattr(ControllerNode, "_deactivate", deactivate)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from controller_runtime.node.active_controller import ActiveController
 from controller_runtime.node.controller_node import ControllerNode
 from controller_runtime.node.effects import NodeEffect, Respond
-from controller_runtime.node.log_writer import LogWriter
 
 SOURCE = "class of defect: acknowledged when stepping down"
 
@@ -14,8 +14,8 @@ SOURCE = "class of defect: acknowledged when stepping down"
 def break_it(patch: pytest.MonkeyPatch) -> None:
     original = ControllerNode._deactivate
 
-    def deactivate(self: ControllerNode, writer: LogWriter) -> list[NodeEffect]:
-        waiting = self._pending.take_all()
-        return [*(Respond(each.asker.request_id, each.response) for each in waiting), *original(self, writer)]
+    def deactivate(self: ControllerNode, active: ActiveController) -> list[NodeEffect]:
+        waiting = active._pending.take_all()
+        return [*(Respond(each.asker.request_id, each.response) for each in waiting), *original(self, active)]
 
     patch.setattr(ControllerNode, "_deactivate", deactivate)

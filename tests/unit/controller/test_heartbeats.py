@@ -95,8 +95,7 @@ def test_silent_brokers_are_fenced_one_at_a_time_within_a_moment() -> None:
         due = world.service.next_deadline()
         assert due is not None
         world.now = due
-        records = world.service.periodic(world.image, world.now)
-        world.append(records)
+        records = world.periodic()
         changes = [r for r, _ in records if type(r).__name__ == "BrokerRegistrationChangeRecord"]
         assert len(changes) <= 1
         fenced += [(change.broker_id, world.now - start) for change in changes]  # type: ignore[attr-defined]

@@ -96,8 +96,9 @@ def test_there_is_no_snapshot_inside_a_transaction() -> None:
     node = LoneController(snapshots=often(1000))
     node.holds_snapshots = True
     node.run(1)
-    keeper, writer = node.node.keeper, node.node._writer
-    assert writer is not None
+    keeper, active = node.node.keeper, node.node._active
+    assert active is not None
+    writer = active.writer
     image = writer.committed_image
     builder = image.builder()
     builder.transaction = OpenTransaction("big", image)
