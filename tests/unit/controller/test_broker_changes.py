@@ -195,8 +195,7 @@ def test_who_has_been_silent_longest_is_fenced_first() -> None:
     fenced: list[int] = []
     while len(fenced) < 3:
         world.now = Instant(world.now + 0.01)
-        records = world.service.periodic(world.image, world.now)
-        world.append(records)
+        records = world.periodic()
         fenced += [record.broker_id for record, _ in records if isinstance(record, BrokerRegistrationChangeRecord)]
     assert fenced == [2, 3, 1]
 

@@ -26,7 +26,9 @@ def image(*leaders: int) -> MetadataImage:
     return builder.freeze()
 
 
-@pytest.mark.parametrize("leaders", [(), (1,), (0,), (2, 2, 1), (-1, -1), (1,) * 100, (*(1,) * 99, 0), (-1, *(2,) * 64)])
+@pytest.mark.parametrize(
+    "leaders", [(), (1,), (0,), (2, 2, 1), (-1, -1), (1,) * 100, (*(1,) * 99, 0), (-1, *(2,) * 64)]
+)
 def test_a_broker_leads_what_the_partitions_say(leaders: tuple[int, ...]) -> None:
     seen = image(*leaders)
     for broker in (0, 1, 2, 3, -1):
