@@ -160,9 +160,9 @@ class ControllerService:
 
     def comes_in_pieces(self, request: Message) -> bool:
         """Whether a request that is not `settled` is decided by `plan`, because it may touch many partitions."""
-        return isinstance(request, _MAY_TOUCH_MANY) or (
-            isinstance(request, CreateTopicsRequest) and takes_long(request)
-        )
+        if isinstance(request, CreateTopicsRequest):
+            return takes_long(request, self._config.num_partitions)
+        return isinstance(request, _MAY_TOUCH_MANY)
 
     def plan(self, image: MetadataImage, request: Message, context: RequestContext, now: Instant) -> Pieces:
         """What `handle` answers, in pieces; `image` has to stay the newest, but for these pieces, until the end."""
@@ -234,7 +234,7 @@ class ControllerService:
             below=self._chance.below,
         )
 
-    def periodic(self, image: MetadataImage, now: Instant) -> tuple[VersionedRecord, ...]:
+    def periodic(self, now: Instant) -> tuple[VersionedRecord, ...]:
         """NoOp records that are due. Calling early is harmless."""
         leadership = self._leadership
         if leadership is None or now < leadership.no_op_due:

@@ -233,7 +233,7 @@ class ActiveController:
         due = self._service.next_deadline()
         if due is None or due > now:
             return
-        records = self._service.periodic(self.writer.image, now)
+        records = self._service.periodic(now)
         if records:
             self.writer.write(records, now, wall)
         silent = self._service.silent_broker(self.writer.image, now)

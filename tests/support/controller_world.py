@@ -103,7 +103,7 @@ class World:
 
     def periodic(self) -> list[VersionedRecord]:
         """What is due by now, done."""
-        records = [*self.service.periodic(self.image, self.now)]
+        records = [*self.service.periodic(self.now)]
         silent = self.service.silent_broker(self.image, self.now)
         if silent is not None:
             end = Offset(self.offset + len(records))

@@ -446,7 +446,7 @@ def test_a_refusal_says_its_error_for_every_part_of_the_request() -> None:
 def test_an_inactive_controller_does_nothing_by_itself() -> None:
     world = World()
     world.service.deactivate()
-    assert world.service.periodic(world.image, world.now) == ()
+    assert world.service.periodic(world.now) == ()
     assert world.service.next_deadline() is None
     assert len(SERVED_BY_ACTIVE) == 11
 

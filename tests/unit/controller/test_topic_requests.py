@@ -150,9 +150,9 @@ def test_a_request_for_many_partitions_takes_long() -> None:
             topics=(CreatableTopic(name="a", num_partitions=10_000), CreatableTopic(name="b", num_partitions=-10_000))
         ),
     )
-    assert all(map(world.service.takes_long, many))
-    assert not any(map(world.service.takes_long, (one, unsaid, DeleteTopicsRequest())))
-    assert [wide.service.takes_long(one), wide.service.takes_long(unsaid)] == [False, True]
+    assert all(map(world.service.comes_in_pieces, many))
+    assert not any(map(world.service.comes_in_pieces, (one, unsaid, DeleteTopicsRequest())))
+    assert [wide.service.comes_in_pieces(one), wide.service.comes_in_pieces(unsaid)] == [False, True]
 
 
 def test_an_id_is_drawn_a_hundred_times_and_no_more() -> None:
