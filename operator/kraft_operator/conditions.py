@@ -16,12 +16,15 @@ from kraft_operator.ledger import Formation, Ledger
 from kraft_operator.observed import Observed, Quorum, QuorumState
 from kraft_operator.operations.recovery import HELD
 from kraft_operator.plan.situation import Decision, Finding, Topic
+from kraft_operator.plan.wording import called, listed
 
 Condition = dict[str, Any]
 MAX_MESSAGE: Final = 4000
 QUORUM_LOST: Final = "QuorumLost"
 HARMLESS: Final = frozenset({"GhostController"})
 """Reasons that are worth knowing and ask for nothing: their condition stays True."""
+FOLLOWING: Final = frozenset({"RolloutInProgress", "RestartDeferred"})
+"""Reasons that follow from a BadRevision, and say nothing more beside it."""
 HEALTHY: Final = {
     Topic.SPEC: ("Valid", "the resource is valid"),
     Topic.PLAN: ("NotWaiting", "no plan waits for approval"),
@@ -128,12 +131,13 @@ def _serving(cluster: KRaftCluster, observed: Observed, ledger: Ledger) -> Condi
         return _not_ready("NodesNotReady", f"not ready yet: {', '.join(waiting)}")
     absent = _unregistered(cluster, observed)
     if absent:
+        what = f"read the log of {called('broker', absent)}"
         return _not_ready(
-            "BrokersNotRegistered", f"their pods are ready, but not registered or fenced: brokers {absent}"
+            "BrokersNotRegistered", f"{what}: the pod is ready, but the broker is fenced or not registered"
         )
     unproven = [each.name for each in cluster.spec.groups if each.node_ids and not ledger.good_revision(each.name)]
     if unproven:
-        message = f"the revision of {', '.join(unproven)} serves; the next look at the quorum records it as good"
+        message = f"the next look at the quorum records the revision of {listed(unproven)} as good"
         return _not_ready("RevisionUnproven", message)
     return condition("Ready", "True", "Ready", "a majority follows one leader and every node serves")
 
@@ -142,13 +146,13 @@ def _not_ready(reason: str, message: str) -> Condition:
     return condition("Ready", "False", reason, message)
 
 
-def _unregistered(cluster: KRaftCluster, observed: Observed) -> str:
+def _unregistered(cluster: KRaftCluster, observed: Observed) -> list[int]:
     """Brokers whose pods are ready though the cluster does not count on them: a probe of a port cannot tell."""
     brokers = observed.brokers
     if brokers.registered is None:
-        return ""
+        return []
     serving = brokers.registered - (brokers.fenced or frozenset())
-    return ", ".join(str(each) for pool in cluster.spec.broker_pools for each in pool.node_ids if each not in serving)
+    return [each for pool in cluster.spec.broker_pools for each in pool.node_ids if each not in serving]
 
 
 def _unready(cluster: KRaftCluster, observed: Observed) -> list[str]:
@@ -164,7 +168,8 @@ def _unready(cluster: KRaftCluster, observed: Observed) -> list[str]:
 def _topic(topic: Topic, findings: Sequence[Finding]) -> Condition:
     if not findings:
         return condition(topic.value, "True", *HEALTHY[topic])
-    telling = [each for each in findings if each.reason not in HARMLESS]
+    bad = any(each.reason == "BadRevision" for each in findings)
+    telling = [each for each in findings if each.reason not in HARMLESS and not (bad and each.reason in FOLLOWING)]
     if not telling:
         return condition(topic.value, "True", findings[0].reason, _joined(findings))
     return condition(topic.value, "False", telling[0].reason, _joined(telling))

@@ -92,7 +92,7 @@ def _published(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Note]:
         kind = "Warning" if warnings else "Normal"
         found.append(Note(kind, "PlanPublished", "Plan", "; ".join((text, *warnings))))
     if plan.get("approved") == "Yes" and (name, "Yes") != (was.get("hash"), was.get("approved")):
-        found.append(Note("Normal", "PlanApproved", "Approve", f"plan {name} may be carried out"))
+        found.append(Note("Normal", "PlanApproved", "Approve", f"plan {name} was approved"))
     return found
 
 
@@ -113,7 +113,7 @@ def _learned(before: Ledger | None, after: Ledger | None) -> list[Note]:
     for lost in after.given_up:
         if before is not None and lost not in before.given_up:
             only = ", ".join(lost.only) + (f" and {lost.more} more" if lost.more else "")
-            what = f"no other replica in sync has {only}" if only else "every partition has another replica in sync"
+            what = f"without another replica in sync: {only}" if only else "every partition has another replica in sync"
             cause = (
                 f"the disk of broker {lost.node_id} is lost"
                 if lost.lost
@@ -141,7 +141,7 @@ def _recovered(before: Ledger | None, after: Ledger | None, new: Mapping[str, An
         return [Note("Normal", "RecoveryStepCompleted", "Recover", f"{text}{now.stage.value} begins")]
     live, wanted = (new.get("quorum") or {}).get("live", 0), (new.get("controllers") or {}).get("replicas")
     if was is not None and now is None and was.stage is Stage.REJOIN and live == wanted:
-        return [Note("Normal", "QuorumRestored", "Recover", "every controller is a live voter of the quorum made anew")]
+        return [Note("Normal", "QuorumRestored", "Recover", "every controller is a live voter of the new quorum")]
     return []
 
 
@@ -161,7 +161,8 @@ def _acted(done: Sequence[Action]) -> list[Note]:
                 reason = "MetadataVersionFinalized" if action.feature == FEATURE else "FeatureFinalized"
                 found.append(Note("Normal", reason, "Finalize", f"{action.name} is final: {action.reason}"))
             case MoveReplicas():
-                text = f"{len(action.replicas)} partitions leave broker {action.node_id}: {action.reason}"
+                count = len(action.replicas)
+                text = f"{count} partition{' leaves' if count == 1 else 's leave'} broker {action.node_id}, which has to go"
                 found.append(Note("Normal", "ReplicasMoved", "Move", text))
             case RemoveVoter():
                 text = f"voter {action.node_id} with directory {action.directory_id} was removed: {action.reason}"
@@ -170,7 +171,7 @@ def _acted(done: Sequence[Action]) -> list[Note]:
                 text = f"voter {action.node_id} with directory {action.directory_id} was added: {action.reason}"
                 found.append(Note("Normal", "VoterAdded", "AddVoter", text))
             case UpdateVoter():
-                text = f"voter {action.node_id} is found elsewhere: {action.reason}"
+                text = f"the endpoint of voter {action.node_id} was corrected: {action.reason}"
                 found.append(Note("Normal", "EndpointCorrected", "UpdateVoter", text))
             case DiscardClaim():
                 text = f"claim {action.claim} was discarded: {action.reason}"

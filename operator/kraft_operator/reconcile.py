@@ -41,6 +41,7 @@ from kraft_operator.quorum import AdminFailed, QuorumProbe
 from kraft_operator.settings import Settings
 
 logger: Final = logging.getLogger("kraft_operator")
+LEDGER_REMEDY: Final = "restore the ledger, or delete it to have it rebuilt from the volume claims"
 RECLAIM_SECONDS: Final = 600.0
 """How long a volume's reclaim policy is believed."""
 
@@ -104,7 +105,9 @@ class Reconciler:
         except InvalidSpec as error:
             return self._refuse(resource, "SpecInvalid", f"{error.path}: {error.problem}")
         except CorruptLedger as error:
-            return self._refuse(resource, "LedgerCorrupt", f"the ledger {key.name}-ledger cannot be read: {error}")
+            return self._refuse(
+                resource, "LedgerCorrupt", f"{LEDGER_REMEDY}: {key.name}-ledger cannot be read: {error}"
+            )
         except Exception as error:
             self._hinder(resource, error)
             raise
@@ -341,7 +344,8 @@ def hindrance(error: Exception) -> tuple[str, str] | None:
 
 
 def _refusal(action: Action, why: str) -> Finding:
-    return Finding(Topic.SPEC, "RefusedByKubernetes", f"{target(action)}: {why}", stalled=True)
+    message = f"correct what the API server refuses in {target(action)}: {why}"
+    return Finding(Topic.SPEC, "RefusedByKubernetes", message, stalled=True)
 
 
 def _is(resource: Object, kind: str) -> bool:

@@ -52,7 +52,7 @@ def whole_again(story: Story) -> bool:
     found = story.condition("RolloutComplete")
     assert (found["reason"], story.condition("QuorumRedundant")["status"]) == ("BadRevision", "True"), found
     assert "waits" not in found["message"]
-    assert "is restarted" not in found["message"]
+    assert "being restarted" not in found["message"]
     return all_ready(story)
 
 
@@ -70,7 +70,7 @@ def test_a_bad_image_costs_one_pod_and_is_rolled_back(
     assert "-controller-" in changed[0]
     assert "ImagePull" in found["message"] or "ErrImage" in found["message"], found["message"]
     assert story.directories() == directories
-    assert story.condition("Stalled")["reason"] == "BadRevision"
+    story.await_condition("Stalled", "True", "BadRevision", 30)
     assert [each["note"] for each in story.events("BadRevisionRolledBack")]
     images = {each["image"] for pod in story.pods().values() for each in pod["spec"]["containers"]}
     assert images == {story.image}

@@ -56,7 +56,8 @@ class Said:
 
     def _is_new(self, *parts: str) -> bool:
         *kind, text = parts
-        key = (*kind, re.sub(r"\d+", "N", readable(text)))
+        said = text.partition(":")[0] if kind[-1] == "PlanPublished" else text
+        key = (*kind, re.sub(r"\d+", "N", readable(said)))
         fresh = key not in self._seen
         self._seen.add(key)
         return fresh

@@ -64,8 +64,7 @@ class Brake:
             return Gate(True, f"{count} of {self.limit or 'any number of'} replacements were begun within an hour")
         why = f"the operator has begun {count} replacements of lost disks within an hour and may begin no more than {self.limit}"
         return Gate(
-            False,
-            f"{why}: so many at once are an incident of the infrastructure; it goes on by itself at {self._next()}",
+            False, f"find out why so many disks are lost at once: {why}, and goes on by itself at {self._next()}"
         )
 
     def _next(self) -> str:

@@ -111,13 +111,13 @@ def _leaderless(gone: set[int], partitions: tuple[str, ...], *, lost: bool) -> F
     who = ", ".join(map(str, sorted(gone)))
     what = f"{named(partitions)} {'has' if len(partitions) == 1 else 'have'} no leader"
     why = (
-        f"the disk of broker {who} was lost with the only replica in sync: delete these topics, or have an empty replica lead "
-        "(kafka-leader-election.sh --election-type unclean)"
+        f"delete these topics, or let an empty replica lead (kafka-leader-election.sh --election-type unclean): {what}, because the disk of "
+        f"broker {who} was lost with the only replica in sync"
         if lost
-        else f"what broker {who} held was given up (scaleDown.drain: Force); its volume is still there: raise the pool's replicas again to have "
-        "it back, or delete these topics"
+        else f"raise the pool's replicas again to have broker {who} and its volume back, or delete these topics: {what}, because the broker "
+        "was forced out (scaleDown.drain: Force)"
     )
-    return Finding(Topic.MEMBERSHIP, "PartitionsWithoutLeader", f"{what}: {why}", f"broker {who}", stalled=True)
+    return Finding(Topic.MEMBERSHIP, "PartitionsWithoutLeader", why, f"broker {who}", stalled=True)
 
 
 def named(partitions: tuple[str, ...]) -> str:

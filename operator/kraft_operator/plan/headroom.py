@@ -36,9 +36,7 @@ def remove(quorum: Quorum, voter: Voter) -> Gate:
 
 def unsettled(quorum: Quorum) -> Gate:
     """Why it is not known yet whether a voter set is committed."""
-    return _unproven(quorum) or Gate(
-        False, "the voters were seen without it, but that is not known to be committed yet"
-    )
+    return _unproven(quorum) or Gate(False, "its removal is not known to be committed yet")
 
 
 def add(quorum: Quorum, *, caught_up: bool) -> Gate:
@@ -69,5 +67,5 @@ def _unproven(quorum: Quorum) -> Gate | None:
     if quorum.state is not QuorumState.AVAILABLE:
         return Gate(False, f"the quorum is {quorum.state.value}: {quorum.detail}")
     if not quorum.proven:
-        return Gate(False, "the leadership was seen once only; it is looked at again")
+        return Gate(False, "a second look has to confirm the leader")
     return None

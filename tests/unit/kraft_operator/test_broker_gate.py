@@ -40,7 +40,7 @@ def test_a_broker_that_does_not_serve_is_told_together_with_its_partitions() -> 
     world.at_risk = {100: ("steady-0",)}
     world.registered.discard(101)
     message = told(world)
-    assert "brokers 101 do not serve, and steady-0 would have too few replicas in sync;" in message
+    assert "broker 101 does not serve, and steady-0 would have too few replicas in sync;" in message
 
 
 def test_the_gate_opens_when_all_replicas_are_in_sync_again() -> None:

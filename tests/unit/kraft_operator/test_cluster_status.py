@@ -157,7 +157,7 @@ def test_an_image_that_does_not_start_is_told_with_its_remedy() -> None:
     message = next(each["message"] for each in found["conditions"] if each["type"] == "PodsHealthy")
     assert (
         message
-        == "c-controller-0-0/format: no such image; check spec.image (repository, tag, digest) and spec.image.pullSecrets"
+        == "c-controller-0-0/format: check spec.image (repository, tag, digest) and spec.image.pullSecrets: no such image"
     )
 
 

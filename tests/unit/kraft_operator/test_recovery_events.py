@@ -51,7 +51,7 @@ def test_every_stage_is_told_once_and_the_end_when_the_quorum_is_whole() -> None
         ("RecoveryStepCompleted", "recovery of the quorum: Collect is done, ForceStandalone begins"),
         ("RecoveryStepCompleted", "recovery of the quorum: ForceStandalone is done, SetAside begins"),
         ("RecoveryStepCompleted", "recovery of the quorum: SetAside is done, Rejoin begins"),
-        ("QuorumRestored", "every controller is a live voter of the quorum made anew"),
+        ("QuorumRestored", "every controller is a live voter of the new quorum"),
     ]
 
 

@@ -33,7 +33,7 @@ def test_brokers_wait_while_a_controller_waits_for_the_first_of_them() -> None:
     assert restarted(decision) == []
     (found,) = (each for each in decision.findings if each.topic is Topic.ROLLOUT)
     assert found.reason == "RestartDeferred"
-    assert "c-controller-0-0, c-controller-2-0 wait: c-controller-1-0 has the new revision first" in found.message
+    assert "c-controller-0-0, c-controller-2-0 wait: c-controller-1-0 tries the new revision first" in found.message
     assert "c-b-100-0, c-b-101-0 wait: controllers come first" in found.message
 
 

@@ -14,6 +14,7 @@ from kraft_operator.ledger import Entry, Formation, Ledger, Origin, WrittenOff
 from kraft_operator.observed import Claim
 from kraft_operator.plan.disks.recall import borne, outdated, rebuilt, recalled, remembered, unproven_nodes
 from kraft_operator.plan.situation import NOTHING, Finding, Situation, Topic, Verdict
+from kraft_operator.plan.wording import called
 
 ADOPTION_CONFLICT = "AdoptionConflict"
 
@@ -21,7 +22,7 @@ ADOPTION_CONFLICT = "AdoptionConflict"
 def hold_while_suspended(now: Situation) -> Verdict:
     if now.cluster.spec.lifecycle is not LifecycleState.SUSPENDED:
         return NOTHING
-    message = "spec.lifecycle.state is Suspended: the cluster is watched, nothing is changed"
+    message = "the operator watches and changes nothing before spec.lifecycle.state is Running again"
     return Verdict(findings=(Finding(Topic.SUSPENDED, "Suspended", message),), stop=True)
 
 
@@ -31,8 +32,8 @@ def wait_for_the_past_to_go(now: Situation) -> Verdict:
     leaving = [claim.name for claim in now.observed.claims if claim.terminating] if now.ledger is None else []
     if not stale and not leaving:
         return NOTHING
-    what = f"claims {', '.join(sorted(leaving))}" if leaving else f"the ledger {now.cluster.name}-ledger"
-    message = f"{what} of an earlier resource of this name is being deleted; nothing is made before that is done"
+    what = called("claim", sorted(leaving)) if leaving else f"the ledger {now.cluster.name}-ledger"
+    message = f"wait until {what} of an earlier resource of this name {'are' if leaving[1:] else 'is'} deleted; nothing is created before"
     return Verdict(findings=(Finding(Topic.SPEC, "WaitingForDeletion", message),), stop=True)
 
 
@@ -48,8 +49,8 @@ def find_the_ledger(now: Situation) -> Verdict:
     if now.cluster.spec.bootstrap_policy is BootstrapPolicy.ADOPT_ONLY:
         return _refused(
             "NothingToAdopt",
-            f"spec.bootstrap.policy is AdoptOnly, and neither the ledger {now.cluster.name}-ledger nor an annotated volume "
-            "claim of this cluster exists; restore one of them, or set the policy to NewOrAdopt to form a new quorum",
+            f"restore the ledger {now.cluster.name}-ledger or the volume claims, or set spec.bootstrap.policy to NewOrAdopt to form a "
+            "new quorum: the policy is AdoptOnly, and there is neither a ledger nor an annotated claim of this cluster",
         )
     unproven = tuple(sorted(claim.uid for claim in now.observed.claims))
     return Verdict(ledger=Ledger(now.cluster.spec.cluster_id or now.draw(), unproven_claims=unproven))
@@ -61,8 +62,8 @@ def refuse_another_cluster_id(now: Situation) -> Verdict:
         return NOTHING
     return _refused(
         "ClusterIDMismatch",
-        f"spec.clusterID is {wanted}, but the volumes and the ledger of this name belong to {now.ledger.cluster_id}; "
-        "set it back, or use another name for another cluster; nothing was changed",
+        f"set spec.clusterID back to {now.ledger.cluster_id}, or use another name for another cluster: the volumes and the ledger of "
+        f"this name do not belong to {wanted}; nothing was changed",
     )
 
 
@@ -75,8 +76,8 @@ def refuse_taken_node_ids(now: Situation) -> Verdict:
         if wanted.get(entry.node_id, entry.pool) != entry.pool:
             return _refused(
                 "NodeIDTaken",
-                f"node id {entry.node_id} belongs to {entry.pool} and cannot be given to {wanted[entry.node_id]}; "
-                "choose another nodeIdRange; nothing was changed",
+                f"choose another nodeIdRange for {wanted[entry.node_id]}: node id {entry.node_id} belongs to {entry.pool} for ever; "
+                "nothing was changed",
             )
     return NOTHING
 
@@ -87,21 +88,21 @@ def _rebuilt(now: Situation, bearing: tuple[Claim, ...], memory: Ledger | None) 
     if len(ids) > 1:
         return _refused(
             ADOPTION_CONFLICT,
-            f"the ledger is missing and the volume claims bear several cluster ids ({', '.join(ids)}); move the claims "
-            "that do not belong here out of the namespace",
+            "move the volume claims that do not belong here out of the namespace: the ledger is missing, and the claims bear several "
+            f"cluster ids ({', '.join(ids)})",
         )
     for claim in bearing:
         if claim.identity.get("node-id") != str(claim.node_id) or not claim.identity.get("directory-id"):
             return _refused(
                 ADOPTION_CONFLICT,
-                f"the ledger is missing and claim {claim.name} of node {claim.node_id} bears the identity of node "
-                f"{claim.identity.get('node-id', '?')}; put the right volumes back",
+                f"put the right volumes back: the ledger is missing, and claim {claim.name} of node {claim.node_id} bears the identity "
+                f"of node {claim.identity.get('node-id', '?')}",
             )
         if claim.identity.get("pvc-uid", claim.uid) != claim.uid:
             return _refused(
                 ADOPTION_CONFLICT,
-                f"the ledger is missing and claim {claim.name} bears annotations that were made for another claim: it may "
-                "hold a copy; remove its annotation kraft.quorate.dev/pvc-uid if it is the only copy",
+                f"remove the annotation kraft.quorate.dev/pvc-uid of claim {claim.name} if it is the only copy of its volume: the ledger "
+                "is missing, and the annotations were made for another claim",
             )
     ledger = _from_identities(now, ids[0], bearing) if memory is None else recalled(now.cluster, memory, bearing)
     return Verdict(ledger=ledger, findings=(rebuilt(now, ledger, complete=memory is not None),))

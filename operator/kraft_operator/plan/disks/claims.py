@@ -80,9 +80,9 @@ def _kept(now: Situation, claims: list[Claim]) -> str:
     tokens = ",".join(map(token, claims))
     cluster = f"{now.cluster.name} -n {now.cluster.namespace}"
     return (
-        f"{what} being deleted, and only the running {'pod keeps its' if len(claims) == 1 else 'pods keep their'} data: no such pod is "
-        f"restarted, held or deleted. Make the data outlive the claim: kubectl kraft protect {cluster}; or give it up: kubectl annotate krc "
-        f"{cluster} --overwrite {names.ANNOTATION_GIVE_UP}={tokens}"
+        f"make the data outlive the claim: kubectl kraft protect {cluster}, or give it up: kubectl annotate krc {cluster} --overwrite "
+        f"{names.ANNOTATION_GIVE_UP}={tokens}. {what[0].upper() + what[1:]} being deleted, and only the running "
+        f"{'pod keeps its' if len(claims) == 1 else 'pods keep their'} data: no such pod is restarted, stopped or deleted"
     )
 
 
@@ -96,8 +96,8 @@ def at_risk(now: Situation) -> str:
         return ""
     shown = ", ".join(volumes[:SHOWN]) + (f" and {len(volumes) - SHOWN} more" if len(volumes) > SHOWN else "")
     return (
-        f"the reclaim policy of {shown} is Delete: whoever deletes a claim or the namespace deletes the data. Keep it: "
-        f"kubectl kraft protect {now.cluster.name} -n {now.cluster.namespace}"
+        f"keep the data of deleted claims: kubectl kraft protect {now.cluster.name} -n {now.cluster.namespace}. The reclaim policy of "
+        f"{shown} is Delete, so the data goes with the claim or the namespace"
     )
 
 

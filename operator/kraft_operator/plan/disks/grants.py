@@ -20,12 +20,19 @@ from kraft_operator.observed import Claim, Pod
 from kraft_operator.plan.disks.adoption import ADOPTION_CONFLICT
 from kraft_operator.plan.disks.claims import token
 from kraft_operator.plan.situation import NOTHING, Finding, Situation, Topic, Verdict
+from kraft_operator.plan.wording import listed
 from storage_guard.formats import Grant, GrantMode, Report, format_argument
 from storage_guard.formats import Verdict as Disk
 
 KNOWN: Final = "Known"
 """`inspect`'s reason for a directory that the ledger mounted in the pod knows."""
 
+REFUSED: Final = {
+    Disk.FOREIGN: ("ForeignVolume", "put the right volume back"),
+    Disk.REGRESSED: ("RegressedVolume", "restore the newest copy of the volume"),
+    Disk.UNREADABLE: ("UnreadableVolume", "repair or restore the volume"),
+}
+"""Reason and remedy."""
 MAX_NUDGES: Final = 20
 
 
@@ -79,7 +86,7 @@ def grant_disks(now: Situation) -> Verdict:
         )  # fmt: skip
         ledger = ledger.with_entry(replace(entry, grant=answer, grant_used=False)).with_step(step)
         argument = _argument(answer, now.cluster, ledger) if entry.role == Role.CONTROLLER.value else None
-        reason = f"{answer.mode.value} on a disk found {answer.seen.verdict.value}"
+        reason = f"its disk is {answer.seen.verdict.value}, the grant is {answer.mode.value}"
         actions.append(DeliverGrant(asking.pod.name, asking.claim.name, answer, argument, step, reason))
     return Verdict(ledger=ledger, actions=tuple(actions), findings=tuple(findings))
 
@@ -130,7 +137,7 @@ def _answer(entry: Entry, asking: _Asking, ledger: Ledger, now: Situation) -> Gr
             return last  # journaled by us, or by a holder before us
         if entry.directory_id is None or last.mode is GrantMode.ADOPT:
             return None  # it is on its way
-    mode = _mode(entry, asking, ledger, now.cluster)
+    mode = _mode(entry, asking, ledger, now)
     if not isinstance(mode, GrantMode):
         return mode
     chosen = {
@@ -143,29 +150,29 @@ def _answer(entry: Entry, asking: _Asking, ledger: Ledger, now: Situation) -> Gr
     )  # fmt: skip
 
 
-def _mode(entry: Entry, asking: _Asking, ledger: Ledger, cluster: KRaftCluster) -> GrantMode | Finding | None:
+def _mode(entry: Entry, asking: _Asking, ledger: Ledger, now: Situation) -> GrantMode | Finding | None:
     match asking.report.verdict:
         case Disk.EMPTY | Disk.UNFINISHED:
-            return _format_mode(entry, asking, ledger, cluster)
+            return _format_mode(entry, asking, ledger, now.cluster)
         case Disk.FORMATTED:
             return _adopt_mode(entry, asking, ledger)
         case Disk.FOREIGN | Disk.REGRESSED | Disk.UNREADABLE:
-            return _refusal(asking)
+            return _refusal(asking, ledger, now)
 
 
 def _format_mode(entry: Entry, asking: _Asking, ledger: Ledger, cluster: KRaftCluster) -> GrantMode | Finding:
     if entry.directory_id is not None:
         return _finding(
             asking, "FormatRefused",
-            f"the disk of node {entry.node_id} is {asking.report.verdict.value}, but the ledger knows directory "
-            f"{entry.directory_id} (claim {entry.pvc_name}, UID {entry.pvc_uid}); nothing is formatted: put the volume back",
+            f"put the volume of node {entry.node_id} back. Its disk is {asking.report.verdict.value}, and directory {entry.directory_id} was on "
+            f"claim {entry.pvc_name} (UID {entry.pvc_uid}); nothing is formatted",
         )  # fmt: skip
     emptied = asking.report.verdict is Disk.EMPTY and asking.report.nonce is not None
     if emptied and not _was_written_off(entry, asking, ledger):
         return _finding(
             asking, "FormatRefused",
-            f"the disk of node {entry.node_id} is empty, but its marker says that a node ran on it ({asking.report.message}); "
-            "nothing is formatted: put the data back",
+            f"put the data of node {entry.node_id} back. Its disk is empty, but the marker says that a node ran on it "
+            f"({asking.report.message}); nothing is formatted",
         )  # fmt: skip
     if (doubt := _doubt(entry, asking, ledger, cluster)) is not None:
         return doubt
@@ -175,9 +182,9 @@ def _format_mode(entry: Entry, asking: _Asking, ledger: Ledger, cluster: KRaftCl
         return GrantMode.NO_INITIAL_CONTROLLERS
     return GrantMode.INITIAL_CONTROLLERS if _same_disk(entry, asking) else _finding(
         asking, "FormatRefused",
-        f"node {entry.node_id} was granted a place in the first quorum on another disk than this one (claim UID then "
-        f"{entry.grant.pvc_uid if entry.grant else '-'}, now {asking.claim.uid}, found {asking.report.verdict.value}); "
-        "its directory id cannot move, so it is not formatted before the others have formed the quorum", False,
+        f"nothing to do: node {entry.node_id} is formatted once the others have formed the quorum. Its place in the first quorum was granted "
+        f"on another disk (claim UID {entry.grant.pvc_uid if entry.grant else '-'}, now {asking.claim.uid}, "
+        f"{asking.report.verdict.value}), and a directory id cannot move", False,
     )  # fmt: skip
 
 
@@ -224,8 +231,8 @@ def _adopt_mode(entry: Entry, asking: _Asking, ledger: Ledger) -> GrantMode | Fi
     if ledger.is_written_off(entry.node_id, asking.report.directory_id):
         return _finding(
             asking, "WrittenOffVolume",
-            f"the disk of node {entry.node_id} holds directory {asking.report.directory_id}, which was lost and replaced; "
-            "it is refused for ever", stalled=entry.directory_id is not None,
+            f"delete claim {asking.claim.name} to give node {entry.node_id} an empty volume. Its disk holds directory "
+            f"{asking.report.directory_id}, which was lost and replaced, and is refused for ever", stalled=entry.directory_id is not None,
         )  # fmt: skip
     if asking.report.reason == KNOWN:
         return None
@@ -235,8 +242,8 @@ def _adopt_mode(entry: Entry, asking: _Asking, ledger: Ledger) -> GrantMode | Fi
         return GrantMode.ADOPT
     return _finding(
         asking, "ForeignVolume",
-        f"the disk of node {entry.node_id} holds directory {asking.report.directory_id}, which this operator never "
-        f"granted (the ledger knows {entry.directory_id or 'none'}); it is not started",
+        f"put the right volume of node {entry.node_id} back. Its disk holds directory {asking.report.directory_id}, which this operator never "
+        f"granted (the ledger has {entry.directory_id or 'none'}); it is not started",
     )  # fmt: skip
 
 
@@ -248,14 +255,34 @@ def _old_copy(entry: Entry, asking: _Asking) -> Finding | None:
         return None
     return _finding(
         asking, "RegressedVolume",
-        f"the disk of node {entry.node_id} is an old copy of directory {entry.directory_id}: its log ends at offset {reached[1]} of epoch "
-        f"{reached[0]}, it had reached {entry.min_offset} of epoch {entry.min_epoch} before",
+        f"restore the newest copy of the volume of node {entry.node_id}. Its disk is an old copy of directory {entry.directory_id}: the log "
+        f"ends at offset {reached[1]} of epoch {reached[0]} and had reached {entry.min_offset} of epoch {entry.min_epoch}",
     )  # fmt: skip
 
 
-def _refusal(asking: _Asking) -> Finding:
-    reasons = {Disk.FOREIGN: "ForeignVolume", Disk.REGRESSED: "RegressedVolume", Disk.UNREADABLE: "UnreadableVolume"}
-    return _finding(asking, reasons[asking.report.verdict], asking.report.message)
+def _refusal(asking: _Asking, ledger: Ledger, now: Situation) -> Finding:
+    other = _swapped_with(asking, ledger, now)
+    if other is not None:
+        one, two = sorted((asking, other), key=lambda each: each.pod.node_id)
+        claims, (here, there) = listed((one.claim.name, two.claim.name)), (one.pod.node_id, two.pod.node_id)
+        message = f"swap the volumes of claims {claims} back: node {here} has the disk of node {there}, and node {there} that of node {here}"
+        return Finding(Topic.STORAGE, "ForeignVolume", message, asking.pod.name, stalled=True)
+    reason, remedy = REFUSED[asking.report.verdict]
+    return _finding(asking, reason, f"{remedy}: {asking.report.message}")
+
+
+def _swapped_with(asking: _Asking, ledger: Ledger, now: Situation) -> _Asking | None:
+    """The node that has the disk of this one, whose disk is here."""
+    for other in _asking(now):
+        disks = (asking.report.disk_node_id, other.report.disk_node_id)
+        clusters = {asking.report.cluster_id, other.report.cluster_id}
+        if (
+            disks == (other.pod.node_id, asking.pod.node_id)
+            and clusters == {ledger.cluster_id}
+            and other.pod != asking.pod
+        ):
+            return other
+    return None
 
 
 def _finding(asking: _Asking, reason: str, message: str, stalled: bool = True) -> Finding:
@@ -269,9 +296,8 @@ def _holding_data(now: Situation) -> tuple[Finding, ...]:
         if pod.inspect is None or _blank(pod.inspect):
             continue
         message = (
-            f"{pod.name}: the ledger is new, but claim {pod.claim} holds data ({pod.inspect.verdict.value}: "
-            f"{pod.inspect.message}); restore the ledger {now.cluster.name}-ledger or the claim's annotations, or give the "
-            "cluster empty volumes; nothing was formatted"
+            f"{pod.name}: restore the ledger {now.cluster.name}-ledger or the claim's annotations, or give the cluster empty volumes. The "
+            f"ledger is new, but claim {pod.claim} holds data ({pod.inspect.verdict.value}: {pod.inspect.message}); nothing was formatted"
         )
         found.append(Finding(Topic.STORAGE, ADOPTION_CONFLICT, message, pod.name, stalled=True))
     return tuple(found)
@@ -289,8 +315,8 @@ def _unproven(now: Situation, ledger: Ledger) -> tuple[Finding, ...]:
         Finding(
             Topic.STORAGE,
             "UnprovenVolume",
-            f"claim {claim.name} was there before the ledger; no quorum is formed until its node has looked into it "
-            "(delete the claim if it belongs to no node of this cluster)",
+            f"delete claim {claim.name} if it belongs to no node of this cluster. It is older than the ledger, and no quorum is formed "
+            "before its node has looked into it",
             claim.name,
         )
         for claim in now.observed.claims

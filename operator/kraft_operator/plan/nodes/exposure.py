@@ -39,9 +39,7 @@ def find_addresses(now: Situation) -> Verdict:
             if address is not None:
                 found.append(address)
                 continue
-            what = (
-                f"listener {listener.name} of broker {node.node_id} has no address outside yet: Service {name} has none"
-            )
+            what = f"listener {listener.name} of broker {node.node_id} waits for the address of Service {name}"
             findings.append(Finding(Topic.MEMBERSHIP, "AddressPending", what, f"broker {node.node_id}"))
         nodes.append(replace(node, addresses=tuple(found), pending=len(found) < len(exposed)))
     return Verdict(nodes=tuple(nodes), findings=tuple(findings))

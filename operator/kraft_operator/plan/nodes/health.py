@@ -13,12 +13,12 @@ REMEDIES: Final = {
     "ImagePullBackOff": "check spec.image (repository, tag, digest) and spec.image.pullSecrets",
     "InvalidImageName": "correct spec.image",
     "ErrImageNeverPull": "load the image on the node, or change spec.image.pullPolicy",
-    "CrashLoopBackOff": "read the log of the container's last run (kubectl logs --previous), then correct spec.config or spec.image",
-    "RunContainerError": "the image does not start: it needs /opt/kafka/bin/*.sh; correct spec.image",
-    "StartError": "the image does not start: it needs /opt/kafka/bin/*.sh; correct spec.image",
-    "CreateContainerConfigError": "a ConfigMap or Secret that the pod needs is missing",
-    "CreateContainerError": "the image does not start; correct spec.image",
-    "Unschedulable": "no node takes the pod: check resources, nodeSelector, affinity, tolerations and the volume's node",
+    "CrashLoopBackOff": "read its last log (kubectl logs --previous), then correct spec.config or spec.image",
+    "RunContainerError": "correct spec.image, which has to have /opt/kafka/bin/*.sh",
+    "StartError": "correct spec.image, which has to have /opt/kafka/bin/*.sh",
+    "CreateContainerConfigError": "create the ConfigMap or Secret that the pod needs",
+    "CreateContainerError": "correct spec.image, which does not start",
+    "Unschedulable": "check resources, nodeSelector, affinity, tolerations and the node of the volume",
     "OOMKilled": "raise resources.limits.memory of its group",
 }
 
@@ -44,7 +44,7 @@ def _unlabelled(now: Situation, pod: Pod) -> Finding:
         f"{key}={value}" for key, value in labels(now.cluster, node_selector(now.cluster, group, pod.node_id)).items()
     )
     message = (
-        f"label claim {pod.claim}, which was made by hand and is not known to belong here: "
+        f"label claim {pod.claim}, which was made by hand, as one of this cluster: "
         f"kubectl -n {now.cluster.namespace} label pvc {pod.claim} {marks}"
     )
     return Finding(Topic.STORAGE, "ClaimUnlabelled", message, pod.name, stalled=True)
@@ -55,5 +55,5 @@ def _troubled(pod: Pod) -> Finding:
     trouble = pod.trouble
     where = f"{pod.name}/{trouble.container}" if trouble.container else pod.name
     remedy = REMEDIES.get(trouble.reason)
-    message = f"{where}: {trouble.message or trouble.reason}" + (f"; {remedy}" if remedy else "")
+    message = f"{where}: {f'{remedy}: ' if remedy else ''}{trouble.message or trouble.reason}"
     return Finding(Topic.PODS, trouble.reason, message, pod.name)

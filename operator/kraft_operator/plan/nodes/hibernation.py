@@ -22,7 +22,12 @@ def put_to_sleep(now: Situation) -> Verdict:
     leader = now.observed.quorum.leader_id
     followers = {pod.node_id for pod in now.observed.pods} - brokers - {leader}
     nodes = tuple(replace(node, held=_may_sleep(node, now, brokers, followers)) for node in now.nodes)
-    message = f"pods still awake: {len(awake)}" if awake else "every node sleeps; disks and ledger are kept"
+    running = "1 pod still runs" if len(awake) == 1 else f"{len(awake)} pods still run"
+    message = (
+        running
+        if awake
+        else "every node is stopped, disks and ledger are kept, and spec.lifecycle.state Running starts them again"
+    )
     reason = "FallingAsleep" if awake else "Hibernated"
     return Verdict(nodes=nodes, findings=(Finding(Topic.HIBERNATED, reason, message),))
 

@@ -35,14 +35,17 @@ def clear_registrations(now: Situation) -> Verdict:
     actions: tuple[UnregisterBroker, ...] = ()
     for broker in sorted(registered - _own_brokers(now, ledger)):
         if broker not in (now.observed.brokers.fenced or frozenset()):
-            text = f"broker {broker} serves and is no node of this cluster; it is left alone"
+            text = f"stop broker {broker} to have it unregistered: it serves, is no node of this cluster, and is left alone"
             findings.append(Finding(Topic.REGISTRATIONS, "ForeignBroker", text, f"broker {broker}"))
             continue
         suspects.add(f"{_BROKER}{broker}")
-        text = f"broker {broker} is registered, fenced, and no node of this cluster"
+        text = f"broker {broker} is fenced and no node of this cluster, and is unregistered soon"
         held = (now.observed.brokers.replicas or {}).get(broker, ())
         if held:
-            text += f"; it is named as a replica of {', '.join(held)}: move or delete them, then it is unregistered"
+            text = (
+                f"move or delete {', '.join(held)} to have broker {broker} unregistered: it still is a replica, is fenced, and no node of this "
+                "cluster"
+            )
         findings.append(Finding(Topic.REGISTRATIONS, "GhostBroker", text, f"broker {broker}"))
         stood = now.waited.get(f"{_BROKER}{broker}", -1.0) >= now.cluster.spec.recovery.debounce_seconds
         other = ledger.step(StepKind.UNREGISTER, broker)

@@ -48,12 +48,12 @@ def keep_budget(now: Situation) -> Verdict:
 
 def waiting(cluster: KRaftCluster, plan: Outline) -> Finding:
     count = len(plan.ahead)
-    what = f"plan {plan.hash} with {count} step{'' if count == 1 else 's'}"
-    how = f"approve it with: kubectl kraft approve {cluster.name} -n {cluster.namespace} --hash {plan.hash}"
+    what = f"read the plan of {count} step{'' if count == 1 else 's'} and approve it"
+    how = f"kubectl kraft approve {cluster.name} -n {cluster.namespace} --hash {plan.hash}"
     if cluster.approve and cluster.approve != plan.last:
-        message = f"{cluster.approve} was approved, but what is to be done now is {what}; read it, then {how}"
+        message = f"{what}: {how}. The approval of {cluster.approve} is stale, because another plan is needed now"
         return Finding(Topic.PLAN, "ApprovalStale", message, names.ANNOTATION_APPROVE)
-    message = f"{what} waits for approval, nothing is changed before; {how}"
+    message = f"{what}: {how}. Nothing is changed before"
     return Finding(Topic.PLAN, "PlanPendingApproval", message, names.ANNOTATION_APPROVE)
 
 

@@ -65,7 +65,7 @@ def _new_revisions(actions: Iterable[Action], now: Situation) -> tuple[Finding, 
         revision = (action.manifest["metadata"].get("annotations") or {}).get(names.ANNOTATION_REVISION)
         if given.get(name, revision) not in (revision, ""):
             found.append(f"{name}-0")
-    message = f"{', '.join(found)} {'is' if len(found) == 1 else 'are'} to run a new revision"
+    message = f"{', '.join(found)} {'gets' if len(found) == 1 else 'get'} a new revision"
     return (Finding(Topic.ROLLOUT, "RolloutInProgress", message),) if found else ()
 
 

@@ -75,13 +75,12 @@ def _judged(now: Situation, verdict: Verdict, group: Group, wanted: str) -> Verd
 def _without(now: Situation, verdict: Verdict, group: Group, bad: BadRevision, good: GoodRevision | None) -> Verdict:
     """What becomes of a group whose wanted revision is bad."""
     back = _way_back(now, group, bad.revision, good)
-    told = f"revision {bad.revision} of {group.name} did not serve on node {bad.node_id} in time ({bad.detail}); "
+    told = f"correct the resource: revision {bad.revision} of {group.name} did not serve on node {bad.node_id} in time ({bad.detail}). "
     if isinstance(back, str):
-        told += f"its pod is left as it is ({back}), no other pod is touched"
+        told += f"Its pod is left as it is ({back}), and no other pod is touched"
     else:
         verdict = replace(verdict, rolled_back={**verdict.rolled_back, group.name: back})
-        told += "the group is back on its last good revision, and no other pod was touched"
-    told += "; correct the resource: any other revision is tried anew"
+        told += "The group is back on its last good revision, and no other pod was touched"
     finding = Finding(Topic.ROLLOUT, "BadRevision", told, f"node {bad.node_id}", stalled=True)
     return replace(verdict, findings=(*verdict.findings, finding), bad=True)
 
@@ -144,7 +143,7 @@ def waits_for(now: Situation, pod: Pod) -> str | None:
     for each in _candidates(now, group, node_set.target):
         if each.serves is not True and each.node_set.node_id != pod.node_id and not _excused(ledger, each):
             if each.pod is None or not _kept_away(now, each.pod):
-                return f"{each.node_set.name}-0 has the new revision first and does not serve yet"
+                return f"{each.node_set.name}-0 tries the new revision first and does not serve yet"
     return None
 
 

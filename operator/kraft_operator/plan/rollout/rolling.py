@@ -20,6 +20,7 @@ from kraft_operator.observed import NodeSet, Pod, QuorumState
 from kraft_operator.plan import headroom
 from kraft_operator.plan.rollout.revisions import excuse, waits_for
 from kraft_operator.plan.situation import NOTHING, Finding, Situation, Topic, Verdict
+from kraft_operator.plan.wording import called, verb
 
 IDLE_SECONDS: Final = 30.0
 """So long no controller serves before those that run get a newer revision: longer than a start and an election take."""
@@ -35,25 +36,27 @@ def roll_pods(now: Situation) -> Verdict:
         return replace(_last_of_it(now), suspects=_idle(now))
     names = ", ".join(sorted(pod.name for pod in outdated))
     if now.cluster.spec.rollout.strategy is RolloutStrategy.ON_DELETE:
-        message = f"{names} still run an older revision; spec.rollout.strategy is OnDelete: delete one pod at a time"
+        message = f"delete these pods one at a time, because spec.rollout.strategy is OnDelete and they run an older revision: {names}"
         return _held("RestartPending", message)
     idle = _idle(now)
     if now.stepped:
-        return _held("RolloutInProgress", f"{names} still run an older revision; another step comes first", idle)
+        return _held("RolloutInProgress", f"another step comes first; still to be restarted: {names}", idle)
     waiting = _waiting(now, outdated)
     free = [pod for pod in outdated if pod.name not in waiting]
     if not free:
         return _held("RestartDeferred", _by_reason(waiting), idle)
     chosen = min(free, key=lambda pod: restart_order(pod, now.observed.quorum.leader_id))
     gate = _gate(now, chosen)
+    others = ", ".join(sorted(pod.name for pod in outdated if pod is not chosen))
+    others = f"; still to be restarted: {others}" if others else ""
     if not gate.open:
-        return _held("RestartDeferred", f"{chosen.name} waits for its restart: {gate.text}; outdated: {names}", idle)
+        return _held("RestartDeferred", f"{chosen.name} waits for its restart: {gate.text}{others}", idle)
     step = Step(StepKind.RESTART, chosen.node_id, now.fence.holder, now.fence.transitions, (chosen.uid,))
     action = RestartPod(chosen.name, chosen.uid, step, f"it runs an older revision: {gate.text}")
     return Verdict(
         ledger=excuse(now, now.ledger, chosen).with_step(step),
         actions=(action,),
-        findings=(Finding(Topic.ROLLOUT, "RolloutInProgress", f"{chosen.name} is restarted; outdated: {names}"),),
+        findings=(Finding(Topic.ROLLOUT, "RolloutInProgress", f"{chosen.name} is being restarted{others}"),),
         suspects=idle,
     )
 
@@ -82,10 +85,13 @@ def _last_of_it(now: Situation) -> Verdict:
     """Nothing is left to restart; the rollout is complete when Kubernetes has seen every set and the last older pod has gone."""
     unseen = sorted(each.name for each in now.observed.sets if not each.revision and not each.terminating)
     if unseen:
-        return _held("RolloutInProgress", f"Kubernetes has not looked at the StatefulSets {', '.join(unseen)} yet")
+        return _held("RolloutInProgress", f"Kubernetes has not seen the new revision of {', '.join(unseen)} yet")
     leaving = sorted(pod.name for pod in now.observed.pods if pod.terminating and _is_older(now, pod))
     if leaving:
-        return _held("RolloutInProgress", f"{', '.join(leaving)} of an older revision is still shutting down")
+        return _held(
+            "RolloutInProgress",
+            f"{', '.join(leaving)} with an older revision {verb(leaving, 'is', 'are')} still shutting down",
+        )
     return NOTHING
 
 
@@ -132,14 +138,14 @@ def _idleness(pod: Pod) -> str:
 def _idle_gate(now: Situation, pod: Pod) -> headroom.Gate:
     """One by one: whoever got the newest revision runs before the next one gets it."""
     if now.waited.get(_idleness(pod), -1.0) < IDLE_SECONDS:
-        return headroom.Gate(False, f"there is no majority yet, it may still come: {now.observed.quorum.detail}")
+        return headroom.Gate(False, f"a majority may still come up: {now.observed.quorum.detail}")
     starting = [
         each.name
         for each in now.observed.pods
         if each.role == pod.role and not _is_older(now, each) and not each.ready and not each.main_started
     ]
     if starting:
-        return headroom.Gate(False, f"{', '.join(starting)} of the newest revision starts first")
+        return headroom.Gate(False, f"{', '.join(starting)} with the newest revision starts first")
     return headroom.Gate(True, "there is no majority, and it does not serve")
 
 
@@ -173,11 +179,11 @@ def _broker_gate(now: Situation, pod: Pod) -> headroom.Gate:
     if idle:
         return headroom.Gate(False, f"{', '.join(idle)} is not ready yet")
     if brokers.registered is None or brokers.at_risk is None:
-        return headroom.Gate(False, "no broker could be asked")
+        return headroom.Gate(False, "no broker answers")
     wanted = {node_id for pool in now.cluster.spec.broker_pools for node_id in pool.node_ids}
     away = sorted(wanted - (brokers.registered - (brokers.fenced or frozenset())) - {pod.node_id, *lost})
     risk = brokers.at_risk.get(pod.node_id, ())
-    closed = [f"brokers {', '.join(map(str, away))} do not serve"] if away else []
+    closed = [f"{called('broker', away)} {verb(away, 'does', 'do')} not serve"] if away else []
     closed += [f"{', '.join(risk)} would have too few replicas in sync"] if risk else []
     if closed:
         return headroom.Gate(False, ", and ".join(closed))

@@ -17,6 +17,7 @@ from kraft_operator.ledger import Formation, Step, StepKind
 from kraft_operator.observed import Observed, Registry
 from kraft_operator.plan.rollout.rolling import outdated_pods
 from kraft_operator.plan.situation import NOTHING, Finding, Situation, Topic, Verdict
+from kraft_operator.plan.wording import called, listed, verb
 
 BLOCKED = "VersionBlocked"
 _WAITING = "finalize "
@@ -43,14 +44,11 @@ def finalize_versions(now: Situation) -> Verdict:
         return NOTHING
     finalized = now.observed.brokers.registry.finalized
     if finalized is None:
-        return _told("VersionsUnknown", "no controller said which levels are final")
+        return _told("VersionsUnknown", "no controller says which feature levels are finalized")
     for wish in wishes(asked, now.observed.brokers.registry):
         level = finalized.get(wish.feature, 0)
         if level > wish.level and wish.feature == FEATURE and asked.policy is MetadataVersionPolicy.PINNED:
-            message = (
-                f"metadata.version {name_of(level)} is final, spec.metadataVersion.value asks for the lower {name_of(wish.level)}: "
-                "it is never lowered by itself; set the value back"
-            )
+            message = f"set spec.metadataVersion.value back to {name_of(level)}: that level is finalized and is not lowered to {name_of(wish.level)}"
             return Verdict(findings=(Finding(Topic.VERSIONS, "DowngradeRefused", message, stalled=True),))
         if level < wish.level:
             return _raised(now, wish)
@@ -77,7 +75,7 @@ def trials(suspects: Collection[str]) -> tuple[tuple[str, int], ...]:
 def _raised(now: Situation, wish: Wish) -> Verdict:
     assert now.ledger is not None
     if (waits := _not_rolled_out(now)) is not None:
-        return _told("WaitingForRollout", f"{wish.name} is made final once every node runs what it should: {waits}")
+        return _told("WaitingForRollout", f"{wish.name} is finalized after the rollout: {waits}")
     registry = now.observed.brokers.registry
     answer = registry.granted.get((wish.feature, wish.level))
     blockers = list(_blockers(now.observed, wish)) or ([f"the controller says: {answer}"] if answer else [])
@@ -86,7 +84,7 @@ def _raised(now: Situation, wish: Wish) -> Verdict:
         findings = tuple(Finding(Topic.VERSIONS, BLOCKED, f"{wish.name}: {each}", each) for each in blockers)
         return Verdict(findings=findings, suspects=suspects)
     if answer is None or now.waited.get(wish.suspicion, -1.0) < wish.soak or now.stepped:
-        message = f"{wish.name} is made final once the whole cluster has run its image for {wish.soak:g} s"
+        message = f"{wish.name} is finalized once every node has run its image for {wish.soak:g} s"
         return Verdict(findings=(Finding(Topic.VERSIONS, "Soaking", message),), suspects=suspects)
     step = Step(StepKind.FINALIZE, -1, now.fence.holder, now.fence.transitions, (wish.feature, str(wish.level)))
     reason = f"every node supports it, no other is registered, and the image has run for {wish.soak:g} s"
@@ -94,7 +92,7 @@ def _raised(now: Situation, wish: Wish) -> Verdict:
     return Verdict(
         ledger=now.ledger.with_step(step),
         actions=(action,),
-        findings=(Finding(Topic.VERSIONS, "Finalizing", f"{wish.name} is made final"),),
+        findings=(Finding(Topic.VERSIONS, "Finalizing", f"{wish.name} is being finalized"),),
     )
 
 
@@ -103,11 +101,13 @@ def _not_rolled_out(now: Situation) -> str | None:
     if now.bad:
         return "the newest revision is bad"
     if old or not all(each.revision for each in now.observed.sets):
-        return f"{', '.join(sorted(each.name for each in old)) or 'a StatefulSet'} is outdated"
+        names = sorted(each.name for each in old) or ["a StatefulSet"]
+        return f"{listed(names)} {verb(names, 'runs', 'run')} an older revision"
     wanted = {node.node_id for node in now.nodes if not node.held}
     ready = {pod.node_id for pod in now.observed.pods if pod.ready and not pod.terminating}
     if wanted != ready:
-        return f"nodes {', '.join(map(str, sorted(wanted ^ ready)))} are not ready, or on their way out"
+        away = sorted(wanted ^ ready)
+        return f"{called('node', away)} {verb(away, 'is', 'are')} not ready, or about to leave"
     quorum = now.observed.quorum
     if not quorum.proven or quorum.live < len(quorum.voters):
         return "not every voter is known to be live"
@@ -117,16 +117,18 @@ def _not_rolled_out(now: Situation) -> str | None:
 def _blockers(observed: Observed, wish: Wish) -> Iterator[str]:
     registry = observed.brokers.registry
     running = {pod.node_id for pod in observed.pods}
+    older: dict[str, list[int]] = {}
     for node_id in sorted(running):
         levels = registry.supported.get(node_id)
         if levels is None:
-            yield f"node {node_id} did not say which levels it supports"
+            yield f"node {node_id} does not say which levels it supports"
         elif wish.feature not in levels or not levels[wish.feature][0] <= wish.level <= levels[wish.feature][1]:
             newest = levels.get(wish.feature, (0, 0))[1]
-            known = name_of(newest) if wish.feature == FEATURE else str(newest)
-            yield f"node {node_id} supports {wish.feature} up to {known} only: it needs a newer image"
+            older.setdefault(name_of(newest) if wish.feature == FEATURE else str(newest), []).append(node_id)
+    for known, nodes in older.items():
+        yield f"a newer image is needed on {called('node', nodes)}, which {verb(nodes, 'supports', 'support')} {known} at most"
     for broker in sorted((observed.brokers.registered or frozenset()) - running):
-        yield f"broker {broker} is registered and does not run, so nobody knows what it supports: start or unregister it"
+        yield f"start or unregister broker {broker}: it is registered and does not run, so what it supports is not known"
 
 
 def _newest(registry: Registry, feature: str) -> int | None:

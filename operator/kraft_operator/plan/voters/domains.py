@@ -1,7 +1,7 @@
 """What is lost together: no failure domain may hold a majority of the voters, where the resource names one.
 
 A domain is the set of Kubernetes nodes with the same value of a label, such as a zone. Whoever holds q of n voters can commit alone: when it is lost,
-the quorum stands, and what was acknowledged may have been nowhere else. Pods are placed by the constraints of the pod template; this judges what came of
+the quorum stops, and what was acknowledged may have been nowhere else. Pods are placed by the constraints of the pod template; this judges what came of
 it, from the labels of the nodes that the controllers' pods are on. What is asked for with `Require` is not made worse either: see `worsened`. A lost
 voter is replaced wherever its pod runs, because one voter more is safer than one domain less.
 """
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from kraft_operator.api.spec import DomainPolicy
 from kraft_operator.plan.situation import NOTHING, Finding, Situation, Topic, Verdict
+from kraft_operator.plan.wording import called, listed
 
 MAJORITY_IN_ONE = "CommitMajorityInOneDomain"
 
@@ -45,19 +46,19 @@ def judge_domains(now: Situation) -> Verdict:
     zones = now.observed.zones
     unknown = sorted(each for each in voters if zones.get(each) == "")
     if unknown:
-        names = ", ".join(map(str, unknown))
+        names = called("controller", unknown)
         message = (
-            f"the Kubernetes nodes of controllers {names} bear no label {asked.key}, or cannot be read: label them, or set "
-            "spec.controllers.failureDomains.key to the label that they bear"
+            f"label the Kubernetes nodes of {names} with {asked.key}, or set spec.controllers.failureDomains.key to a label that they "
+            "bear: there is no such label on them, or they cannot be read"
         )
         return Verdict(findings=(Finding(Topic.DOMAINS, "DomainUnknown", message, asked.key),))
     too_many = next((each for each in domains(voters, zones) if each.holds_majority), None)
     if too_many is None:
         return NOTHING
     message = (
-        f"{asked.key} {too_many.name} holds {len(too_many.voters)} of {len(voters)} voters (controllers {_names(too_many.voters)}), a majority: if it is "
-        "lost, the quorum stands, and what was acknowledged last may be nowhere else. Make room for one of them in another domain, then create a "
-        "KRaftOperation of type ReplaceVoter for it"
+        f"make room for one of controllers {listed(too_many.voters)} in another domain, then create a KRaftOperation of type ReplaceVoter for it. "
+        f"{asked.key} {too_many.name} holds {len(too_many.voters)} of {len(voters)} voters: if it is lost, the quorum stops, and what was acknowledged "
+        "last may be nowhere else"
     )
     return Verdict(findings=(Finding(Topic.DOMAINS, MAJORITY_IN_ONE, message, too_many.name),))
 
@@ -73,7 +74,7 @@ def worsened(now: Situation) -> str | None:
     if bad is None:
         return None
     return (
-        f"controllers {_names(bad.voters)} would be a majority in {group.failure_domains.key} {bad.name} "
+        f"controllers {listed(bad.voters)} would be a majority in {group.failure_domains.key} {bad.name} "
         "(spec.controllers.failureDomains.policy is Require)"
     )
 
@@ -83,7 +84,3 @@ def _voters(now: Situation) -> tuple[int, ...]:
     if now.observed.quorum.voters:
         return tuple(sorted(each.node_id for each in now.observed.quorum.voters))
     return now.ledger.controllers or now.ledger.initial_controllers if now.ledger is not None else ()
-
-
-def _names(voters: tuple[int, ...]) -> str:
-    return ", ".join(map(str, voters))

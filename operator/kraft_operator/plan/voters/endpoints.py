@@ -31,8 +31,8 @@ def refuse_moved_voters(now: Situation) -> Verdict:
     name, said = moved[0]
     here = voter_endpoint(now.cluster, next(each.node_id for each in now.observed.claims if each.name == name))
     message = (
-        f"{len(moved)} controllers' claims come from elsewhere: the voter of {name} is known as {said} in the metadata log, here it would be "
-        f"{here}. The quorum cannot find itself under other names; restore it under its own namespace, cluster name and domain. Nothing was started"
+        f"restore the claims under their own namespace, cluster name and domain: the voter of {name} is {said} in the metadata log and would be "
+        f"{here} here, so the voters could not find each other. Nothing was started"
     )
     return Verdict(findings=(Finding(Topic.ENDPOINTS, "EndpointDrift", message, name, stalled=True),), stop=True)
 
@@ -50,9 +50,9 @@ def correct_endpoints(now: Situation) -> Verdict:
         return Verdict(suspects=suspects)
     voter = min(stood, key=lambda each: (each.node_id == quorum.leader_id, each.node_id))
     here = voter_endpoint(now.cluster, voter.node_id)
-    text = f"the metadata log knows voter {voter.node_id} as {drifted[voter]}, it is {here}"
+    text = f"voter {voter.node_id} is {here}, but {drifted[voter]} in the metadata log"
     if (why := _not_yet(now, voter)) is not None:
-        return Verdict(findings=(_drift(voter, f"{text}; it is corrected once {why}"),), suspects=suspects)
+        return Verdict(findings=(_drift(voter, f"{text}; that is corrected once {why}"),), suspects=suspects)
     step = Step(
         StepKind.UPDATE_VOTER, voter.node_id, now.fence.holder, now.fence.transitions, (voter.directory_id, here)
     )
@@ -61,7 +61,7 @@ def correct_endpoints(now: Situation) -> Verdict:
     endpoints = ((listener.name, host, listener.port), *others)
     action = UpdateVoter(voter.node_id, voter.directory_id, endpoints, quorum.epoch, step, text)
     return Verdict(
-        ledger=ledger.with_step(step), actions=(action,), findings=(_drift(voter, f"{text}; it is corrected"),),
+        ledger=ledger.with_step(step), actions=(action,), findings=(_drift(voter, f"{text}; that is being corrected"),),
         suspects=suspects,
     )  # fmt: skip
 
@@ -77,7 +77,7 @@ def _said(now: Situation, voter: Voter) -> str | None:
 def _not_yet(now: Situation, voter: Voter) -> str | None:
     pod = now.observed.pod(voter.node_id)
     if voter.node_id == now.observed.quorum.leader_id:
-        return "it does not lead any more; a restart has another one lead (kubectl kraft restart)"
+        return "another controller leads, for instance after kubectl kraft restart"
     if not voter.live or pod is None or not pod.ready or pod.terminating:
         return "it is live and its pod ready"
     if outdated_pods((pod,), now.observed.sets):

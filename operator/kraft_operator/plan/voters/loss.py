@@ -66,16 +66,16 @@ def _out_of_reach(entry: Entry, observed: Observed, node_gone: NodeGone) -> Loss
     claim = next((each for each in observed.claims if each.uid == entry.pvc_uid), None)
     if claim is None or claim.volume != volume:
         return None
-    what = f"volume {volume} with directory {entry.directory_id} is on node"
+    what = f"volume {volume} with directory {entry.directory_id} is on Kubernetes node"
     if volume in observed.stranded:
         text = f"{what} {observed.stranded[volume]}, which is gone or out of service"
-        wait = f"spec.recoveryPolicy.nodeGone is Wait: set it to TreatAsLost to have the {_noun(entry)} replaced on another node"
+        wait = f"set spec.recoveryPolicy.nodeGone to TreatAsLost to have the {_noun(entry)} replaced on another node"
         return Loss(text, None if node_gone is NodeGone.TREAT_AS_LOST else wait)
     if volume in observed.unready:
         text = f"{what} {observed.unready[volume]}, which is not Ready"
         return Loss(
             text,
-            "it may come back: if it will not, delete the Node, or taint it with node.kubernetes.io/out-of-service",
+            "if the Kubernetes node will not come back, delete its Node, or taint it with node.kubernetes.io/out-of-service",
             may_end=True,
         )
     return None
@@ -93,7 +93,7 @@ def _found_in(entry: Entry, pod: Pod, report: Report, observed: Observed, gone: 
     if claim is None or not claim.volume:
         return None
     if report.verdict is Disk.REGRESSED:
-        return Loss(f"claim {claim.name} holds an old copy of directory {entry.directory_id}: {report.message}")
+        return Loss(f"claim {claim.name} holds an old copy of directory {entry.directory_id} ({report.message})")
     if report.verdict is Disk.FOREIGN and (report.disk_node_id, report.directory_id) in {
         (each.node_id, each.directory_id) for each in gone if each.node_id == entry.node_id
     }:
@@ -102,8 +102,8 @@ def _found_in(entry: Entry, pod: Pod, report: Report, observed: Observed, gone: 
     if report.verdict is not Disk.EMPTY:
         return None  # of a foreign disk somebody else is the owner, and nobody knows where ours is: it is refused, and said so
     if claim.uid == entry.pvc_uid:
-        return Loss(f"claim {claim.name} is empty, it held directory {entry.directory_id}")
-    text = f"claim {claim.name} is a new one (UID {claim.uid}) and empty, directory {entry.directory_id} was on {entry.pvc_uid}"
+        return Loss(f"claim {claim.name} is empty and held directory {entry.directory_id} before")
+    text = f"claim {claim.name} (UID {claim.uid}) is new and empty, and directory {entry.directory_id} was on UID {entry.pvc_uid}"
     return Loss(text, _still_there(entry, observed))
 
 
@@ -121,8 +121,8 @@ def _still_there(entry: Entry, observed: Observed) -> str | None:
     if entry.pv_name is None or entry.pv_name not in observed.volumes:
         return None
     return (
-        f"its volume {entry.pv_name} still exists and may hold the disk: bind it to the claim again, or delete the "
-        f"PersistentVolume to have the {_noun(entry)} replaced"
+        f"bind volume {entry.pv_name}, which may still hold the disk, to the claim again, or delete that PersistentVolume to have the "
+        f"{_noun(entry)} replaced"
     )
 
 

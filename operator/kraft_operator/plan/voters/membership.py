@@ -8,7 +8,7 @@ removal counts when the voter set without the voter is itself committed (`Quorum
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 from kraft_operator.actions import AddVoter, DiscardClaim, RemoveVoter, RestartPod
@@ -21,6 +21,7 @@ from kraft_operator.plan.operating import asked_to_replace
 from kraft_operator.plan.situation import NOTHING, Finding, Situation, Topic, Verdict
 from kraft_operator.plan.voters.domains import worsened
 from kraft_operator.plan.voters.loss import Loss, loss_of, written_off
+from kraft_operator.plan.wording import called, verb
 from storage_guard.formats import Verdict as Disk
 
 
@@ -77,7 +78,7 @@ def _stopped(now: Situation, pod: Pod, directory_id: str | None) -> Verdict:
     if not now.ledger.is_written_off(pod.node_id, directory_id):
         return NOTHING
     step = _step(now, StepKind.RESTART, pod.node_id, pod.uid)
-    action = RestartPod(pod.name, pod.uid, step, f"directory {directory_id} runs and was written off")
+    action = RestartPod(pod.name, pod.uid, step, f"directory {directory_id} was written off, and runs")
     return Verdict(ledger=now.ledger.with_step(step), actions=(action,))
 
 
@@ -126,14 +127,14 @@ def remove_surplus_voters(now: Situation) -> Verdict:
     missing = sorted(wanted - {each.node_id for each in quorum.voters if each.live})
     gone = voter.state is VoterState.DEAD or ledger.is_written_off(*voter.key)
     if missing and not gone:
-        waiting = f"controllers {', '.join(map(str, missing))} have to be live voters first"
+        waiting = f"{called('controller', missing)} {verb(missing, 'has', 'have')} to be live first"
         return Verdict(findings=(_note("RemovingVoter", voter.node_id, waiting),))
     gate = headroom.remove(quorum, voter)
     if gate.open and not gone and (worse := worsened(now)) is not None:
         gate = headroom.Gate(False, worse)
     if not gate.open or now.stepped:
         return Verdict(findings=(_note("RemovingVoter", voter.node_id, gate.text),))
-    why = "it was written off" if ledger.is_written_off(*voter.key) else asked_for_fewer(len(wanted))
+    why = "its directory was written off" if ledger.is_written_off(*voter.key) else asked_for_fewer(len(wanted))
     return _removing(now, ledger, voter, f"{why}: {gate.text}")
 
 
@@ -149,14 +150,14 @@ def _asked_for(now: Situation, ledger: Ledger) -> dict[Entry, Loss]:
     entry = ledger.entry(wanted.node_id) if wanted is not None and wanted.node_id is not None else None
     if wanted is None or entry is None or entry.directory_id is None or entry.directory_id != wanted.directory_id:
         return {}
-    return {entry: Loss(f"KRaftOperation {wanted.name} asks for another disk in its place", asked=True)}
+    return {entry: Loss(f"KRaftOperation {wanted.name} asks for a new disk", asked=True)}
 
 
 def _too_many(now: Situation, losses: Mapping[Entry, Loss], size: int) -> Verdict:
     """No majority has its disk any more: nothing may be removed, and nothing is formatted."""
-    who = _names(entry.node_id for entry in losses)
+    who = called("controller", sorted(entry.node_id for entry in losses))
     message = (
-        f"put the volumes of controllers {who} back, or, if they are gone for good: kubectl kraft recover {now.cluster.name} -n "
+        f"put the volumes of {who} back, or, if they are gone for good: kubectl kraft recover {now.cluster.name} -n "
         f"{now.cluster.namespace}. {len(losses)} of {size} controllers lost their disks, so no majority can change the voters; nothing is formatted"
     )
     lost = [
@@ -169,11 +170,6 @@ def _too_many(now: Situation, losses: Mapping[Entry, Loss], size: int) -> Verdic
     )
 
 
-def _names(node_ids: Iterable[int]) -> str:
-    *first, last = map(str, sorted(node_ids))
-    return f"{', '.join(first)} and {last}" if first else last
-
-
 def _with_loss(now: Situation, so_far: Verdict, entry: Entry, loss: Loss) -> Verdict:
     """What follows from one loss, added to what followed from those before it."""
     assert so_far.ledger is not None
@@ -182,17 +178,17 @@ def _with_loss(now: Situation, so_far: Verdict, entry: Entry, loss: Loss) -> Ver
     others = {*_between_directories(ledger, now), *so_far.replacing} - {node_id}
     if loss.blocked is not None:
         answer, spoken = (
-            _told("DiskSuspect", node_id, f"{loss.text}, but {loss.blocked}", stalled=not loss.may_end),
+            _told("DiskSuspect", node_id, f"{loss.blocked}: {loss.text}", stalled=not loss.may_end),
             frozenset(),
         )
     elif policy.lost_disk is LostDisk.REPORT and not loss.asked:
-        remedy = "spec.recoveryPolicy.lostDisk is Report: set it to Replace to have the voter replaced"
-        answer, spoken = _told("DiskLost", node_id, f"{loss.text}; {remedy}", stalled=True), frozenset()
+        remedy = "put its volume back, or set spec.recoveryPolicy.lostDisk to Replace to have the voter replaced"
+        answer, spoken = _told("DiskLost", node_id, f"{remedy}: {loss.text}", stalled=True), frozenset()
     elif now.waited.get(key, 0.0) < policy.debounce_seconds and not loss.asked:
-        answer = _told("DiskSuspect", node_id, f"{loss.text}; it has to stay so for {policy.debounce_seconds:g} s")
+        answer = _told("DiskSuspect", node_id, f"{loss.text}; it counts as lost after {policy.debounce_seconds:g} s")
     elif others:
-        first = ", ".join(map(str, sorted(others)))
-        answer = _told("DiskLost", node_id, f"{loss.text}; controller {first} is dealt with first")
+        first = f"{called('controller', sorted(others))} {verb(others, 'is', 'are')} replaced first"
+        answer = _told("DiskLost", node_id, f"{loss.text}; {first}")
     else:
         answer = _give_up(now, ledger, entry, loss)
     return replace(
@@ -210,30 +206,32 @@ def _give_up(now: Situation, ledger: Ledger, entry: Entry, loss: Loss) -> Verdic
     quorum = now.observed.quorum
     voter = quorum.voter(entry.node_id)
     if quorum.settled and voter is None:
-        told = _told("ReplacingVoter", entry.node_id, f"{loss.text}; it is no voter any more and gets a new directory")
+        told = _told(
+            "ReplacingVoter", entry.node_id, f"{loss.text}; it was removed from the voters and gets a new directory"
+        )
         return replace(told, ledger=written_off(ledger, entry))
     if voter is not None and voter.directory_id != entry.directory_id:
-        stranger = f"the quorum knows node {entry.node_id} by directory {voter.directory_id}, which this operator never granted"
-        return _told("DiskLost", entry.node_id, f"{loss.text}; {stranger}", stalled=True)
+        remedy = f"remove the voter with directory {voter.directory_id} (kafka-metadata-quorum remove-controller), if it is not yours"
+        why = f"this operator never granted that directory, and {loss.text}"
+        return _told("DiskLost", entry.node_id, f"{remedy}: {why}", stalled=True)
     if voter is None and quorum.state is QuorumState.AVAILABLE:
         return _told("ReplacingVoter", entry.node_id, f"{loss.text}; {headroom.unsettled(quorum).text}")
     if voter is None:
-        return _told("DiskLost", entry.node_id, f"{loss.text}; {headroom.unsettled(quorum).text}", stalled=_lost(now))
+        why = f"it is not replaced yet: {headroom.unsettled(quorum).text}"
+        return _told("DiskLost", entry.node_id, f"{loss.text}; {why}", stalled=_lost(now))
     gate = headroom.remove(quorum, voter)
     if voter.state is not VoterState.DEAD and not loss.asked:
-        gate = headroom.Gate(
-            False, f"it is {voter.state.value} to the quorum, not Dead: something still answers for it"
-        )
+        gate = headroom.Gate(False, f"the quorum still hears from it, it is {voter.state.value} and not Dead")
     elif gate.open and not quorum.advanced:
-        gate = headroom.Gate(False, "nothing was committed since the last look")
+        gate = headroom.Gate(False, "no new commit was seen since the last look")
     if not gate.open:
-        return _told("DiskLost", entry.node_id, f"{loss.text}; {gate.text}", stalled=_lost(now))
+        return _told("DiskLost", entry.node_id, f"{loss.text}; it is not replaced yet: {gate.text}", stalled=_lost(now))
     by_name = loss.asked or _asked_by_name(now, entry)
     room = now.brake.gate(now.cluster.uid, voter.directory_id)
     if not room.open and not by_name:
-        return _told("ReplacementDeferred", entry.node_id, f"{loss.text}; {room.text}", deferred=True)
+        return _told("ReplacementDeferred", entry.node_id, f"{room.text}; {loss.text}", deferred=True)
     removing = _removing(now, ledger, voter, f"{loss.text}: {gate.text}", begins=not by_name)
-    told = _told("ReplacingVoter", entry.node_id, f"{loss.text}; it is removed from the voters")
+    told = _told("ReplacingVoter", entry.node_id, f"{loss.text}; it is being removed from the voters")
     return replace(removing, findings=told.findings)
 
 
@@ -274,7 +272,7 @@ def _adding(now: Situation, ledger: Ledger, entry: Entry, gate: headroom.Gate, f
     action = AddVoter(
         entry.node_id, entry.directory_id, listener.name, host, listener.port, step, f"it has caught up: {gate.text}"
     )
-    findings.append(_note("AddingVoter", entry.node_id, "it is added to the voters"))
+    findings.append(_note("AddingVoter", entry.node_id, "it is being added to the voters"))
     return Verdict(ledger=ledger.with_step(step), actions=(action,), findings=tuple(findings))
 
 
