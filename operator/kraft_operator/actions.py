@@ -245,6 +245,15 @@ class DropClaim:
     reason: str
 
 
+@dataclass(frozen=True, slots=True)
+class DeleteOperation:
+    """Delete a KRaftOperation that has ended and whose time to be read is over."""
+
+    name: str
+    uid: str
+    reason: str
+
+
 Action = (
     WriteLedger
     | ApplyChild
@@ -269,6 +278,7 @@ Action = (
     | RunHelper
     | EndHelper
     | DropClaim
+    | DeleteOperation
 )
 VOTERS_FEEL: Final = (RemoveVoter, AddVoter, UpdateVoter, DiscardClaim, RestartPod)
 """A plan has at most one of these."""
@@ -299,6 +309,8 @@ def target(action: Action) -> str:
             return f"PersistentVolumeClaim/{action.claim}"
         case UnregisterBroker() | MoveReplicas() | BeginReplacement() | GiveUpDisk():
             return f"broker {action.node_id}"
+        case DeleteOperation():
+            return f"KRaftOperation/{action.name}"
         case FinalizeFeature():
             return action.name
         case RemoveVoter() | AddVoter() | UpdateVoter():

@@ -1,6 +1,6 @@
 """The only writer: performs a plan's actions in order, each with its preconditions, and stops at the first that fails.
 
-A fenced step was journaled in the ledger before it comes here. Right before its call the Lease is asked again whether the step still fits
+Before every action the Lease is asked whether it has time for it, and the ledger whether it is the one that the plan was made upon. A fenced step was journaled in the ledger before it comes here. Right before its call the Lease is asked again whether the step still fits
 into what is left of it, the objects are read again, and the call carries their UID and resourceVersion: a process that was frozen between
 journal and call either finds its Lease gone or is refused by the API server. Who cannot write the ledger asks the Lease: when its term has
 changed, this process is not the writer any more and must exit (`FenceLost`); else an outsider has edited it, and the next pass reads it again.
@@ -21,6 +21,7 @@ from kraft_operator.actions import (
     ApplyChild,
     BeginReplacement,
     DeleteChild,
+    DeleteOperation,
     DeliverGrant,
     DiscardClaim,
     DropClaim,
@@ -48,12 +49,14 @@ from kraft_operator.kube import (
     BY_KIND,
     CLAIM,
     CONFIG_MAP,
+    OPERATION,
     POD,
     STATEFUL_SET,
     VOLUME,
     Conflict,
     Gateway,
     Invalid,
+    Kind,
     NotFound,
     Object,
 )
@@ -112,11 +115,13 @@ class Execution:
     done: list[Action] = field(default_factory=list)
     refused: list[tuple[Action, str]] = field(default_factory=list)
     ledger_written: bool = False
+    ledger_asked: bool = False
 
     def run(self, actions: tuple[Action, ...]) -> None:
         """Perform them. A child that the API server refuses for its content is noted, and does not stop the others."""
         for action in actions:
             try:
+                self._ask(action)
                 self._perform(action)
             except Invalid as error:
                 if not isinstance(action, ApplyChild):
@@ -131,6 +136,19 @@ class Execution:
         place = f"{self.cluster.namespace}/{self.cluster.name}"
         logger.info("%s: %s %s: %s", place, type(action).__name__, target(action), why)
 
+    def _ask(self, action: Action) -> None:
+        """Whether it may still be done: the Lease has time for it, and the ledger is the one that was planned upon. Who writes the ledger asks
+        it by doing so, and holds it for the rest of the pass: nobody writes it without taking the Lease."""
+        self.holder.require(self.call_timeout)
+        if self.ledger_asked or isinstance(action, WriteLedger) or self.ledger_object is None:
+            return
+        name = names.ledger_name(self.cluster.name)
+        found = self.kube.find(CONFIG_MAP, self.cluster.namespace, name)
+        version = found["metadata"].get("resourceVersion") if found is not None else None
+        if version != self.ledger_object["metadata"].get("resourceVersion"):
+            raise Stale(f"{name} is not the one that was planned upon; it is read again")
+        self.ledger_asked = True
+
     def _perform(self, action: Action) -> None:
         match action:
             case WriteLedger():
@@ -138,27 +156,26 @@ class Execution:
             case ApplyChild():
                 self._apply(action.manifest)
             case DeleteChild():
-                kind = BY_KIND[action.api, action.kind]
-                self.kube.delete(kind, self.cluster.namespace, action.name, uid=action.uid)
+                self._delete(BY_KIND[action.api, action.kind], action.name, action.uid)
             case DeliverGrant():
                 self._fenced("grant", action.step, lambda: self._deliver(action))
             case AnnotateClaim():
                 marks = {f"{names.GROUP}/{key}": value for key, value in action.annotations.items()}
-                self.kube.annotate(CLAIM, self.cluster.namespace, action.claim, marks, uid=action.uid)
+                self._annotate(CLAIM, action.claim, marks, action.uid)
             case Remember():
                 self._remember(action)
             case GrowClaim():
                 request = {"resources": {"requests": {"storage": action.size}}}
                 body = {"metadata": {"uid": action.uid}, "spec": request}
-                self.kube.patch(CLAIM, self.cluster.namespace, action.claim, body)
+                self.kube.patch(CLAIM, self.cluster.namespace, action.claim, body, timeout=self.call_timeout)
             case OrphanSet():
-                self.kube.delete(STATEFUL_SET, self.cluster.namespace, action.name, uid=action.uid, orphan=True)
+                self._delete(STATEFUL_SET, action.name, action.uid, orphan=True)
             case TellRack():
                 mark = {RACK_ANNOTATION: action.rack}
-                self.kube.annotate(POD, self.cluster.namespace, action.pod, mark, uid=action.uid)
+                self._annotate(POD, action.pod, mark, action.uid)
             case NudgePod():
                 mark = {NUDGE_ANNOTATION: str(action.count)}
-                self.kube.annotate(POD, self.cluster.namespace, action.pod, mark, uid=action.uid)
+                self._annotate(POD, action.pod, mark, action.uid)
             case BeginReplacement():
                 self._begin(action)
             case GiveUpDisk():
@@ -181,11 +198,11 @@ class Execution:
                 self._fenced("restart", action.step, lambda: self._restart(action))
             case RunHelper():
                 self._run_helper(action)
+            case DeleteOperation():
+                self._delete(OPERATION, action.name, action.uid)
             case EndHelper():
-                self.holder.require(self.call_timeout)
-                self.kube.delete(POD, self.cluster.namespace, action.pod, uid=action.uid, timeout=self.call_timeout)
+                self._delete(POD, action.pod, action.uid)
             case DropClaim():
-                self.holder.require(self.call_timeout)
                 self.failpoints.hit("before_call.drop_claim")
                 self.kube.delete(CLAIM, self.cluster.namespace, action.claim, uid=action.uid, timeout=self.call_timeout)
             case _ as unknown:
@@ -281,7 +298,6 @@ class Execution:
 
     def _run_helper(self, action: RunHelper) -> None:
         """Its name says its task, and its task is written down: two operators can only make the same one."""
-        self.holder.require(self.call_timeout)
         self.failpoints.hit("before_call.helper")
         for kind, body in ((CLAIM, action.claim), (POD, action.manifest)):
             try:
@@ -296,10 +312,17 @@ class Execution:
         self.failpoints.hit("before_call.restart")
         self.kube.delete(POD, self.cluster.namespace, action.pod, uid=action.uid, timeout=self.call_timeout)
 
+    def _delete(self, kind: Kind, name: str, uid: str, *, orphan: bool = False) -> None:
+        timeout = self.call_timeout
+        self.kube.delete(kind, self.cluster.namespace, name, uid=uid, timeout=timeout, orphan=orphan)
+
+    def _annotate(self, kind: Kind, name: str, marks: Mapping[str, str | None], uid: str) -> None:
+        self.kube.annotate(kind, self.cluster.namespace, name, marks, uid=uid, timeout=self.call_timeout)
+
     def _apply(self, manifest: Mapping[str, Any]) -> None:
         intent = dict(manifest)
         kind = BY_KIND[intent["apiVersion"], intent["kind"]]
-        live = self.kube.apply(kind, intent)
+        live = self.kube.apply(kind, intent, timeout=self.call_timeout)
         self.settled[intent["kind"], intent["metadata"]["name"]] = fingerprint(intent, live)
 
     def _remember(self, action: Remember) -> None:
@@ -326,7 +349,6 @@ class Execution:
         self.failpoints.hit("after_call.remember")
 
     def _write_ledger(self, ledger: Ledger) -> None:
-        self.holder.require(self.call_timeout)
         body = ledger_object(self.cluster, ledger, self.ledger_object)
         try:
             if self.ledger_object is None:
@@ -339,7 +361,7 @@ class Execution:
             if self.holder.still_holds():
                 raise Stale(f"{what}; somebody else has edited it, it is read again") from error
             raise FenceLost(what) from error
-        self.ledger_written = True
+        self.ledger_written = self.ledger_asked = True
 
 
 def ledger_object(cluster: KRaftCluster, ledger: Ledger, live: Object | None) -> Object:

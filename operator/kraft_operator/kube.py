@@ -172,12 +172,12 @@ class Gateway:
         query = {"fieldManager": FIELD_MANAGER}
         return self._call("PUT", kind.path(meta.get("namespace"), meta["name"]), query, body, timeout=timeout)
 
-    def apply(self, kind: Kind, body: Object, sub: str = "") -> Object:
+    def apply(self, kind: Kind, body: Object, sub: str = "", timeout: float | None = None) -> Object:
         """Server-side apply of our whole intent; fields that others own stay theirs."""
         meta = body["metadata"]
         query = {"fieldManager": FIELD_MANAGER, "force": "true", "fieldValidation": "Strict"}
         path = kind.path(meta.get("namespace"), meta["name"], sub)
-        return self._call("PATCH", path, query, body, content="application/apply-patch+yaml")
+        return self._call("PATCH", path, query, body, content="application/apply-patch+yaml", timeout=timeout)
 
     def annotate(
         self, kind: Kind, namespace: str, name: str, annotations: Mapping[str, str | None], *, uid: str,

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from kraft_operator.actions import Action, DeliverGrant, NudgePod, TellRack
 from kraft_operator.judgement import Round, round_of
-from kraft_operator.observed import Pod, Quorum, QuorumState
+from kraft_operator.observed import Brokers, Pod, Quorum, QuorumState
+from kraft_operator.quorum import Addresses
 from kraft_operator.steadiness import Steadiness
 
 BUSY_SECONDS: Final = 1.0
@@ -24,8 +25,21 @@ PATIENCE: Final = 0.1
 """Of the time in which nothing has changed, how much passes until the next look: so a step is late by a tenth of what it waited for."""
 ROUND_SECONDS: Final = 2.0
 """How long before a look its round of comparison must be: four times the wait of a follower's fetch."""
+REST_SECONDS: Final = 60.0
+"""How long nothing is planned for a cluster at rest: only time changes what there is to do, a soak that ends for instance."""
 NUDGE_SECONDS: Final = 3.0
 """How long a gate may take to see an annotation before the pod is touched again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """A look that found nothing to do at a cluster that is Ready or waits for a person: at what it looked, and when."""
+
+    changes: int
+    asked: Addresses
+    quorum: Quorum
+    brokers: Brokers
+    at: float
 
 
 @dataclass(slots=True)
@@ -48,6 +62,7 @@ class Memory:
     """Pod UID to when we last wrote something on it that its gate waits for."""
     quiet: bool = False
     """The last look found nothing to do, to say or to suspect: the next one may be a glance."""
+    rest: Rest | None = None
     changes: int = -1
     """Of the index, when it was looked at last."""
     still_since: float | None = None
@@ -97,8 +112,26 @@ class Memory:
                     pass
         return waits
 
+    def note_rest(self, changes: int, asked: Addresses, quorum: Quorum, brokers: Brokers, now: float) -> None:
+        self.rest = Rest(changes, asked, essence(quorum), brokers, now)
+
+    def rests(self, changes: int, now: float) -> Rest | None:
+        """The last look, if only the quorum can have changed since."""
+        rest = self.rest
+        return rest if rest is not None and rest.changes == changes and now - rest.at < REST_SECONDS else None
+
     def pause(self, changes: int, wrote: bool, now: float) -> float:
         """Until the next look at a cluster that is on its way: longer and longer while nothing changes."""
         if wrote or changes != self.changes or self.still_since is None:
             self.changes, self.still_since = changes, now
         return min(max(BUSY_SECONDS, PATIENCE * (now - self.still_since)), LONGEST_PAUSE)
+
+
+def essence(quorum: Quorum) -> Quorum:
+    """Without the numbers that grow by themselves."""
+    return replace(
+        quorum,
+        high_watermark=-1,
+        voters=tuple(replace(each, log_end_offset=-1, last_fetch=-1) for each in quorum.voters),
+        observers=tuple(replace(each, last_fetch=-1) for each in quorum.observers),
+    )

@@ -52,6 +52,8 @@ class Sight:
     observed: Observed
     ledger: Ledger | None
     ledger_object: Object | None
+    asked: Addresses
+    """Whom the quorum's answers are of."""
 
 
 def observe(
@@ -110,7 +112,7 @@ def observe(
         hosts=_hosts(ledger, pods, kube),
         reclaimed=frozenset(each.volume for each in seen_claims if each.volume and reclaimed(each.volume)),
     )
-    return Sight(observed, ledger, ledger_object)
+    return Sight(observed, ledger, ledger_object, asked)
 
 
 def _expandable(cluster: KRaftCluster, claims: list[Claim] | tuple[Claim, ...], kube: Gateway) -> dict[str, bool]:

@@ -28,7 +28,7 @@ from kraft_operator.last_words import redacted
 from kraft_operator.lease import LeaseLost, LeaseRunsOut
 from kraft_operator.ledger import CorruptLedger
 from kraft_operator.manifests.context import Images
-from kraft_operator.memory import Memory
+from kraft_operator.memory import Memory, essence
 from kraft_operator.metrics import Metrics
 from kraft_operator.observe import Sight, controllers_of, observe, operations_of
 from kraft_operator.observed import Quorum
@@ -67,9 +67,22 @@ class Reconciler:
         """Bring one cluster a step closer; returns when to look again, None when there is nothing to look at."""
         changes = self.index.changes(key)
         memory = self._memories.get(key)
-        quiet = self.index.complete and memory is not None and memory.quiet
-        again = self._glance(key, changes) if quiet else None
-        return self._live(key, changes) if again is None else again
+        if memory is not None and memory.quiet and self.index.complete:
+            if self._is_at_rest(key, memory, changes):
+                return self.settings.probe_seconds
+            if (again := self._glance(key, changes)) is not None:
+                return again
+        return self._live(key, changes)
+
+    def _is_at_rest(self, key: Key, memory: Memory, changes: int) -> bool:
+        """No watch has brought anything, and the quorum answers as before: the decision would be the same."""
+        now = self.clock()
+        if (rest := memory.rests(changes, now)) is None:
+            return False
+        quorum, brokers = self.probe.look(replace(rest.asked, before=memory.before(now)))
+        memory.note_quorum(quorum, self.clock())
+        self._note_quorum(key, quorum)
+        return (essence(quorum), brokers) == (rest.quorum, rest.brokers)
 
     def _glance(self, key: Key, changes: int) -> float | None:
         """When to look again, or None: the cluster has to be looked at live."""
@@ -85,12 +98,11 @@ class Reconciler:
             return None
         new = self._status(key, resource, cluster, sight, decision)
         told = any(status_of(each, _now()) != each.operation.status for each in decision.tellings)
-        expired = any(is_expired(each, datetime.now(UTC)) for each in sight.observed.operations)
-        if decision.actions or decision.suspects or told or expired or new != resource.get("status"):
+        if decision.actions or decision.suspects or told or new != resource.get("status"):
             return None
         self._keep(key, decision, sight)
         self._note_status(resource, new)
-        return self._again(key, resource, decision, changes, wrote=False)
+        return self._again(key, resource, decision, sight, changes, wrote=False)
 
     def _live(self, key: Key, changes: int) -> float | None:
         resource = self.kube.find(CLUSTER, key.namespace, key.name)
@@ -120,7 +132,7 @@ class Reconciler:
             raise
         self._keep(key, decision, sight)
         wrote = self._carry_out(key, resource, cluster, sight, decision)
-        return self._again(key, resource, decision, changes, wrote=wrote)
+        return self._again(key, resource, decision, sight, changes, wrote=wrote)
 
     def _observe(self, key: Key, cluster: KRaftCluster, reader: Reader) -> Sight:
         memory = self._memory(key, cluster)
@@ -136,7 +148,7 @@ class Reconciler:
             cluster, sight.observed, sight.ledger, Fence(term.holder, term.transitions), self.draw,
             Images(self.settings.operator_image, self.settings.lease_namespace), memory.settled, memory.progress,
             memory.overdue(now), memory.waited(now), from_status((resource.get("status") or {}).get("plan")),
-            self.account.brake(),
+            datetime.now(UTC), self.account.brake(),
         )  # fmt: skip
         return plan(situation)
 
@@ -175,13 +187,17 @@ class Reconciler:
         self._report(key, resource, cluster, sight, decision, execution)
         return bool(decision.actions) or resource.get("status") != before
 
-    def _again(self, key: Key, resource: Object, decision: Decision, changes: int, *, wrote: bool) -> float:
+    def _again(
+        self, key: Key, resource: Object, decision: Decision, sight: Sight, changes: int, *, wrote: bool
+    ) -> float:
         """One that is Ready, or waits for a person, is looked at as often as a loss has to be noticed."""
         memory = self._memories[key]
         memory.quiet = not wrote and not decision.suspects
         pause = memory.pause(changes, wrote, self.clock())
         waits = decision.outline.approved is Approved.NO
         rests = not decision.actions and (waits or _is(resource, "Ready"))
+        if rests:
+            memory.note_rest(changes, sight.asked, sight.observed.quorum, sight.observed.brokers, self.clock())
         return self.settings.probe_seconds if rests else pause
 
     def _publish(self, key: Key, resource: Object, cluster: KRaftCluster, sight: Sight, decision: Decision) -> None:
@@ -217,7 +233,6 @@ class Reconciler:
         for note in events.notes(old, new, sight.ledger, learned, execution.done):
             self.recorder.post(resource, note)
         self._tell(resource["metadata"]["namespace"], decision.tellings)
-        self._clear_away(resource["metadata"]["namespace"], sight.observed.operations)
 
     def _status(
         self, key: Key, resource: Object, cluster: KRaftCluster, sight: Sight, decision: Decision
@@ -273,7 +288,7 @@ class Reconciler:
         self._clear_away(key.namespace, found)
 
     def _clear_away(self, namespace: str, operations: Sequence[Operation]) -> None:
-        """Delete those that ended long enough ago (spec.ttlSecondsAfterFinished)."""
+        """As the rule about operations does, where there is no cluster to plan for."""
         for each in operations:
             if is_expired(each, datetime.now(UTC)):
                 self.holder.require(self.settings.call_timeout)

@@ -38,6 +38,7 @@ class Indexes:
 
     def __init__(self, fleet: Fleet) -> None:
         self.fleet = fleet
+        self.lists = 0
         self.watches = {key: Watches(api, Index(fleet, lambda: fleet.now)) for key, api in fleet.apis.items()}  # type: ignore[arg-type]
         for key, each in self.watches.items():
             fleet.current = key
@@ -50,6 +51,7 @@ class Indexes:
         return self.watches[self.fleet.current].index.find(kind, namespace and HOME.namespace, name)
 
     def list(self, kind: Kind, namespace: str | None, selector: str = "") -> tuple[Object, ...]:
+        self.lists += 1
         return self.watches[self.fleet.current].index.list(kind, namespace and HOME.namespace, selector)
 
 
@@ -105,11 +107,15 @@ class Fleet:
 
     def reconcile(self, key: Key) -> None:
         """A pass, as the workers run it: one that found its plan out of date is followed by another one."""
+        self.bring(key)
+        with suppress(Stale):
+            self.reconciler.reconcile(key)
+
+    def bring(self, key: Key) -> None:
+        """Turn to a cluster, and bring the index what its watches have seen."""
         if self.indexes is not None:
             self.indexes.watches[key].bring()
         self.current = key
-        with suppress(Stale):
-            self.reconciler.reconcile(key)
 
     def pass_time(self) -> None:
         """Kubelets and logs go on, everywhere."""

@@ -22,6 +22,7 @@ from kraft_operator.actions import (
     ApplyChild,
     BeginReplacement,
     DeleteChild,
+    DeleteOperation,
     DeliverGrant,
     DiscardClaim,
     DropClaim,
@@ -434,6 +435,8 @@ class World:
                 self.tasks.pop(action.pod, None)
             case DropClaim():
                 self._drop(action)
+            case DeleteOperation():
+                self.operations.pop(action.name, None)
             case RestartPod():
                 node_id = next((each for each, pod in self.pods.items() if pod.uid == action.uid), None)
                 if node_id is not None:

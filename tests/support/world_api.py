@@ -166,7 +166,7 @@ class WorldApi:
 
         return self._write(f"replace {kind.kind}/{body['metadata']['name']}", act)
 
-    def apply(self, kind: Kind, body: Object, sub: str = "") -> Object:
+    def apply(self, kind: Kind, body: Object, sub: str = "", timeout: float | None = None) -> Object:
         name = body["metadata"]["name"]
 
         def act() -> Object:

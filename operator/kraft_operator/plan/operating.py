@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import assert_never
 
-from kraft_operator.actions import UnregisterBroker
+from kraft_operator.actions import DeleteOperation, UnregisterBroker
 from kraft_operator.api import names
 from kraft_operator.api.spec import LifecycleState, Role, RolloutStrategy
 from kraft_operator.ledger import Formation, Ledger, RunningOperation, Step, StepKind
 from kraft_operator.observed import QuorumState
-from kraft_operator.operations.operation import Operation, OperationType, Phase
+from kraft_operator.operations.operation import Operation, OperationType, Phase, is_expired
 from kraft_operator.operations.recovery import REVOCABLE, Recovery, Stage
 from kraft_operator.operations.telling import StepState, StepTold, Telling, steps_up_to
 from kraft_operator.plan import headroom, recovering
@@ -70,6 +70,15 @@ def attend_operations(now: Situation) -> Verdict:
     if running.type == OperationType.UNREGISTER_NODE.value:
         return _unregister(now, ledger, running)
     return Verdict(ledger=ledger)
+
+
+def clear_operations(now: Situation) -> Verdict:
+    """Delete those that ended long enough ago (spec.ttlSecondsAfterFinished)."""
+    if now.ledger is None or now.date is None:
+        return NOTHING
+    expired = [each for each in now.observed.operations if is_expired(each, now.date)]
+    why = "it has ended, and spec.ttlSecondsAfterFinished is over"
+    return Verdict(actions=tuple(DeleteOperation(each.name, each.uid, why) for each in expired))
 
 
 def tellings(now: Situation, before: Ledger | None, findings: Sequence[Finding]) -> tuple[Telling, ...]:

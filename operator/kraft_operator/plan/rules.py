@@ -39,7 +39,7 @@ from kraft_operator.plan.nodes.hibernation import put_to_sleep
 from kraft_operator.plan.nodes.membership import choose_brokers, choose_controllers, retired
 from kraft_operator.plan.nodes.registrations import clear_registrations
 from kraft_operator.plan.nodes.replacement import replace_lost_brokers
-from kraft_operator.plan.operating import attend_operations, tellings, with_stamp
+from kraft_operator.plan.operating import attend_operations, clear_operations, tellings, with_stamp
 from kraft_operator.plan.outline.approval import UNDER_WAY, costs_data, held_back, keep_budget, nodes_that_are, waiting
 from kraft_operator.plan.outline.published import CHANGES_ITS_OWNER, holds_everything, outline, stopped
 from kraft_operator.plan.recovering import end_helpers, recover_quorum
@@ -72,6 +72,7 @@ RULES: Final[tuple[Rule, ...]] = (
     guard_claims,
     judge_domains,
     attend_operations,
+    clear_operations,
     end_helpers,
     start_formation,
     replace_lost_voters,
@@ -109,6 +110,7 @@ UPKEEP: Final[tuple[Rule, ...]] = (
     tell_racks,
     nudge_gates,
     annotate_claims,
+    clear_operations,
     end_helpers,
 )
 """What may be done while a plan waits for approval: see `approval`."""
@@ -122,6 +124,7 @@ RECOVERY: Final[tuple[Rule, ...]] = (
     settle_the_journal,
     guard_claims,
     attend_operations,
+    clear_operations,
     judge_revisions,
     choose_controllers,
     choose_brokers,

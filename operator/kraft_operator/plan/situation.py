@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
 
 from kraft_operator.actions import Action
@@ -83,6 +84,8 @@ class Situation:
     """For how many seconds each suspicion of earlier plans has stood without a break."""
     published: Outline = EMPTY
     """The plan that the status shows."""
+    date: datetime | None = None
+    """Today, by the wall clock; None where nothing that has ended is to be cleared away."""
     brake: Brake = NO_LIMIT
     """How many replacements the operator has begun lately, over all of its clusters."""
     nodes: tuple[NodePlan, ...] = ()

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
+from kraft_operator.memory import REST_SECONDS
 from support.fleet_of_worlds import Fleet
 from support.operator_world import PASS_SECONDS
 
@@ -45,6 +46,20 @@ def watched(count: int) -> Fleet:
 def looks(fleet: Fleet) -> int:
     """At quorums."""
     return sum(api.looks for api in fleet.apis.values())
+
+
+def test_as_long_as_no_watch_brings_anything_and_the_quorum_answers_as_before_nothing_is_planned() -> None:
+    fleet = watched(1)
+    key, indexes = fleet.keys[0], fleet.indexes
+    assert indexes is not None
+    planned = []
+    for _ in range(int(2 * REST_SECONDS / PASS_SECONDS)):
+        before = indexes.lists
+        fleet.reconcile(key)
+        fleet.pass_time()
+        planned.append(indexes.lists > before)
+    assert planned.count(True) in (1, 2)  # for what time alone brings
+    assert looks(fleet) > len(planned)
 
 
 @pytest.mark.parametrize("what", ["ready", "a pod", "a child", "the quorum"])

@@ -47,7 +47,7 @@ class Store:
             raise Forbidden(403, f"{kind.kind} is forbidden")
         return tuple(copy.deepcopy(each) for (found, _), each in self.objects.items() if found == kind.kind)
 
-    def apply(self, kind: Kind, body: Object, sub: str = "") -> Object:
+    def apply(self, kind: Kind, body: Object, sub: str = "", timeout: float | None = None) -> Object:
         name = body["metadata"]["name"]
         self.writes.append(f"apply {kind.kind}/{name}" + (f"/{sub}" if sub else ""))
         if sub:
@@ -60,7 +60,9 @@ class Store:
             self.objects[kind.kind, name] = copy.deepcopy({**body, "metadata": meta})
         return copy.deepcopy(self.objects[kind.kind, name])
 
-    def delete(self, kind: Kind, namespace: str, name: str, *, uid: str) -> None:
+    def delete(
+        self, kind: Kind, namespace: str, name: str, *, uid: str, timeout: float | None = None, orphan: bool = False
+    ) -> None:
         assert self.objects[kind.kind, name]["metadata"]["uid"] == uid
         self.writes.append(f"delete {kind.kind}/{name}")
         del self.objects[kind.kind, name]

@@ -18,6 +18,7 @@ from kraft_operator.actions import (
     ApplyChild,
     BeginReplacement,
     DeleteChild,
+    DeleteOperation,
     DeliverGrant,
     DiscardClaim,
     EndHelper,
@@ -129,7 +130,7 @@ def _step(action: Action, now: Situation, sets: frozenset[str]) -> PlanStep | No
     match action:
         case WriteLedger() if reason == CHANGES_ITS_OWNER:
             return PlanStep("own-ledger", name, about, reason)
-        case WriteLedger() | AnnotateClaim() | Remember() | TellRack() | NudgePod() | EndHelper():
+        case WriteLedger() | AnnotateClaim() | Remember() | TellRack() | NudgePod() | EndHelper() | DeleteOperation():
             return None
         case ApplyChild() | DeleteChild():
             return child_step(action, now, sets)
