@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from controller_runtime.identifiers import Epoch, NodeId, Offset
+from controller_runtime.identifiers import Endpoint, Epoch, Instant, NodeId, Offset
 from controller_runtime.raft import effects as e
 from controller_runtime.raft import messages as m
 from controller_runtime.raft import replica
 from controller_runtime.raft.election_state import ElectionState
-from controller_runtime.raft.events import Failure
+from controller_runtime.raft.events import Tick
 from controller_runtime.raft.hearsay import LAST_EPOCH
 from controller_runtime.raft.messages import RaftError
-from controller_runtime.raft.roles import Follower
+from controller_runtime.raft.roles import Follower, Prospective
 from support.one_replica import One, batch, endpoint, key, listeners
 
 pytestmark = pytest.mark.unit
@@ -52,19 +52,26 @@ def test_a_bootstrap_server_that_turns_out_to_lead_is_followed_without_a_pause()
     assert [(send.to, send.endpoint) for send in one.asked(m.FetchRequest)] == [(9, endpoint(9))]
 
 
-def test_of_more_than_64_servers_that_fail_only_the_last_ones_are_remembered() -> None:
-    servers = tuple(range(10, 100))
-    one = One(voters=(2, 3), bootstrap=servers, can_vote=False)
+def test_of_more_than_64_destinations_that_failed_only_those_that_are_still_left_alone_are_remembered() -> None:
+    one = One()
+    calls = one.replica._q.calls
+    servers = [Endpoint(f"s{number}", 1) for number in range(80)]
+    for number, server in enumerate(servers):
+        calls.pause(server, e.Lane.FETCH, Instant(one.now + (number - 70) / 1000))
+    one.step(Tick())
+    assert [calls.ready_at(server, e.Lane.FETCH) is not None for server in servers] == [False] * 71 + [True] * 9
 
-    def fails() -> int:
-        (asked,) = one.asked(m.FetchRequest)
-        one.fail(asked, Failure.REFUSED)
-        calls = one.replica._q.calls
-        return sum(calls.ready_at(endpoint(server), e.Lane.FETCH) is not None for server in (2, 3, *servers))
 
-    assert [fails() for _ in range(90)] == list(range(1, 91))
-    one.elapse(1000)
-    assert fails() == 1
+def test_an_error_in_place_of_a_vote_refuses_nothing_and_is_asked_again_after_a_pause() -> None:
+    """As Kafka repeats a Vote whose answer it does not expect."""
+    one = One(saved=ElectionState(Epoch(4)))
+    one.stand()
+    for send in one.asked(m.VoteRequest):
+        one.answer(send, m.VoteResponse(RaftError.INVALID_VOTER_KEY, Epoch(4), None, granted=False))
+    assert isinstance(one.role, Prospective)
+    assert (one.role.ballot.rejected, one.asked(m.VoteRequest)) == (set(), [])
+    one.elapse(25)
+    assert [send.to for send in one.asked(m.VoteRequest)] == [2, 3]
 
 
 def test_versions_are_not_asked_of_the_consensus() -> None:
