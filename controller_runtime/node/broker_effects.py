@@ -13,6 +13,7 @@ from typing import NewType
 from controller_runtime.broker.partition import PartitionKey
 from controller_runtime.identifiers import DirectoryId
 from controller_runtime.node.events import RequestId
+from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.protocol.producer_states import ProducerEntry
 from controller_runtime.values import dataclass, field
 
@@ -121,10 +122,10 @@ class PartitionWritten:
 
 @dataclass(frozen=True, slots=True)
 class RecordsRead:
-    """In the order of the slices. None: the slice could not be read (its log is gone, or its offset outside of it)."""
+    """In the order of the slices: whole batches, or why the slice could not be read."""
 
     work_id: WorkId
-    data: tuple[bytes | None, ...]
+    data: tuple[bytes | ErrorCode, ...]
 
 
 @dataclass(frozen=True, slots=True)

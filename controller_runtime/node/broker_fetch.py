@@ -45,7 +45,8 @@ class _Fetch:
     event: RequestReceived
     request: FetchRequest
     deadline: Instant
-    waits_for: set[PartitionKey] = field(default_factory=set)
+    waits_for: dict[PartitionKey, int] = field(default_factory=dict)
+    """The high watermark of each partition when it was looked at last."""
     reading: tuple[FetchTopic, ...] = ()
     errors: dict[tuple[int, int], ErrorCode | EpochEndOffset] = field(default_factory=dict)
     """By the place of topic and partition in the request."""
@@ -100,12 +101,20 @@ class FetchHandler:
             return self._fail(fetch, "answered", error)
 
     def _answer(self, fetch: _Fetch, event: RecordsRead, now: Instant) -> list[NodeEffect | BrokerEffect]:
-        total = sum(len(data) for data in event.data if data)
-        if total < fetch.request.min_bytes and not fetch.errors and None not in event.data and now < fetch.deadline:
+        total = sum(len(data) for data in event.data if isinstance(data, bytes))
+        whole = not fetch.errors and all(isinstance(data, bytes) for data in event.data)
+        if whole and total < fetch.request.min_bytes and now < fetch.deadline:
+            if self._has_grown(fetch):
+                return self._read_or_wait(fetch, now)
             self._park(fetch)
             return []
         found = dict(zip(fetch.places, event.data, strict=True))
         return [Respond(fetch.event.request_id, self._response(fetch, found))]
+
+    def _has_grown(self, fetch: _Fetch) -> bool:
+        """While it was read it was not parked, so nobody told it what was written meanwhile."""
+        led = ((self._partitions.led(key), seen) for key, seen in fetch.waits_for.items())
+        return any(one is None or one.high_watermark > seen for one, seen in led)
 
     # Parking.
 
@@ -142,7 +151,7 @@ class FetchHandler:
 
     def _read_or_wait(self, fetch: _Fetch, now: Instant) -> list[NodeEffect | BrokerEffect]:
         """Read what can be read, answer what cannot be served, or wait."""
-        fetch.errors, fetch.waits_for = {}, set()
+        fetch.errors, fetch.waits_for = {}, {}
         slices: list[ReadSlice] = []
         places: list[tuple[int, int]] = []
         for topic_place, topic in enumerate(fetch.request.topics):
@@ -151,7 +160,7 @@ class FetchHandler:
                 if not isinstance(found, LedPartition):
                     fetch.errors[topic_place, place] = found
                     continue
-                fetch.waits_for.add(found.key)
+                fetch.waits_for[found.key] = found.high_watermark
                 if wanted.fetch_offset < found.high_watermark:
                     slices.append(
                         ReadSlice(found.key, wanted.fetch_offset, wanted.partition_max_bytes, found.high_watermark)
@@ -192,7 +201,7 @@ class FetchHandler:
             return ErrorCode.OFFSET_OUT_OF_RANGE
         return found
 
-    def _response(self, fetch: _Fetch, data: dict[tuple[int, int], bytes | None]) -> FetchResponse:
+    def _response(self, fetch: _Fetch, data: dict[tuple[int, int], bytes | ErrorCode]) -> FetchResponse:
         topics = []
         for topic_place, topic in enumerate(fetch.request.topics):
             partitions = [
@@ -204,7 +213,7 @@ class FetchHandler:
         return FetchResponse(session_id=NO_SESSION, responses=tuple(topics))
 
     def _partition(
-        self, fetch: _Fetch, topic: FetchTopic, place: tuple[int, int], data: dict[tuple[int, int], bytes | None]
+        self, fetch: _Fetch, topic: FetchTopic, place: tuple[int, int], data: dict[tuple[int, int], bytes | ErrorCode]
     ) -> PartitionData:
         wanted = topic.partitions[place[1]]
         records = data.get(place, b"")
@@ -214,8 +223,8 @@ class FetchHandler:
             if isinstance(told, ErrorCode)
             else self._partitions.find(topic.topic, topic.topic_id, wanted.partition)
         )
-        if records is None and not isinstance(found, ErrorCode):
-            found = ErrorCode.OFFSET_OUT_OF_RANGE
+        if isinstance(records, ErrorCode) and not isinstance(found, ErrorCode):
+            found = records
         if isinstance(found, ErrorCode):
             return _failed(wanted.partition, found)
         return PartitionData(
@@ -225,7 +234,7 @@ class FetchHandler:
             log_start_offset=found.start_offset,
             diverging_epoch=told if isinstance(told, EpochEndOffset) else EpochEndOffset(),
             aborted_transactions=() if fetch.request.isolation_level == READ_COMMITTED else None,
-            records=records,
+            records=None if isinstance(records, ErrorCode) else records,
         )
 
 

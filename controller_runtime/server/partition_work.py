@@ -1,8 +1,8 @@
 """What the data plane does to logs, effect by effect: opens, appends, reads, looks up. Blocking; one thread calls it.
 
 An error while opening or writing is raised, and `data_plane` says what becomes of it; a log that met one while it was written is given up as
-it is. A read or a look-up always has an answer, because a client waits for it: what cannot be read, for whatever reason, is logged, and
-reported as not there.
+it is. A read or a look-up always has an answer, because a client waits for it: what cannot be read is logged, and answered with the reason. A damaged
+batch is never "out of range": a consumer would reset its position and skip what is there.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from controller_runtime.node.broker_effects import (
     RecordsRead,
     TimestampFound,
 )
-from controller_runtime.protocol.errors import ProtocolError
+from controller_runtime.protocol.errors import ErrorCode, ProtocolError
 from controller_runtime.protocol.record_batch import record_places
 from controller_runtime.storage.batch_scan import split_batches
-from controller_runtime.storage.errors import InvalidOffset, StorageError
+from controller_runtime.storage.errors import CorruptFile, InvalidOffset, StorageError
 from controller_runtime.storage.log_manager import LogId, LogManager
 from controller_runtime.storage.partition_log import PartitionLog, PartitionLogConfig
 
@@ -65,28 +65,31 @@ class PartitionWork:
 
     def read(self, effect: ReadRecords) -> BrokerEvent:
         left, nothing_yet = effect.max_bytes, True
-        parts: list[bytes | None] = []
+        parts: list[bytes | ErrorCode] = []
         for one in effect.slices:
             data = self._read_slice(one, left if left > 0 or nothing_yet else -1)
-            if data and not nothing_yet and len(data) > left:
+            if isinstance(data, bytes) and not nothing_yet and len(data) > left:
                 data = b""  # Only the first batch of an answer may be larger than what was asked for.
-            if data:
+            if isinstance(data, bytes) and data:
                 left -= len(data)
                 nothing_yet = False
             parts.append(data)
         return RecordsRead(effect.work_id, tuple(parts))
 
-    def _read_slice(self, one: ReadSlice, left: int) -> bytes | None:
+    def _read_slice(self, one: ReadSlice, left: int) -> bytes | ErrorCode:
         if left < 0:
             return b""
         try:
             data = self._manager.log(_id(one.key)).read(Offset(one.offset), min(one.max_bytes, left))
             return data[: sum(batch.size for batch in split_batches(data) if batch.last_offset < one.before)]
         except InvalidOffset:
-            return None
+            return ErrorCode.OFFSET_OUT_OF_RANGE
+        except (ProtocolError, CorruptFile) as error:
+            _tell(error)
+            return ErrorCode.CORRUPT_MESSAGE
         except Exception as error:
             _tell(error)
-            return None
+            return ErrorCode.KAFKA_STORAGE_ERROR
 
     def find(self, effect: FindTimestamp) -> BrokerEvent:
         try:

@@ -196,6 +196,31 @@ def test_a_fetch_waits_until_enough_has_come() -> None:
     assert len(values(answer)) == 2
 
 
+def test_what_was_written_while_a_fetch_was_read_counts_before_it_waits() -> None:
+    """The append stands before the read in the queue, and is done when the read comes back with too little."""
+    world = serving("orders")
+    world.ask(produce("orders", b"x" * 100), ProduceResponse, version=9)
+    world.send(produce("orders", b"y" * 200), version=9)
+    waiting = world.send(fetch("orders", 0, wait_ms=500, min_bytes=300), version=12)
+    world.settle()
+    answer = world.answers[waiting]
+    assert isinstance(answer, FetchResponse)
+    assert len(values(answer)) == 2
+
+
+def test_one_damaged_batch_behind_a_good_one_is_answered_and_hangs_nobody() -> None:
+    """What is before it is served; at it the client is told, and does not take it for the end or for an offset out of range."""
+    world = serving("orders")
+    for value in (b"one", b"two"):
+        world.ask(produce("orders", value), ProduceResponse, version=9)
+    log = next(node for path, node in world.disk.names.items() if path.endswith("orders-0/00000000000000000000.log"))
+    log.data[len(log.data) // 2 + 8 : len(log.data) // 2 + 12] = b"\xff\xff\xff\xff"
+    answer = world.ask(fetch("orders", 0, wait_ms=500), FetchResponse, version=12)
+    assert values(answer) == [b"one"]
+    answer = world.ask(fetch("orders", 1, wait_ms=500), FetchResponse, version=12)
+    assert answer.responses[0].partitions[0].error_code == ErrorCode.CORRUPT_MESSAGE
+
+
 def test_who_hung_up_is_forgotten() -> None:
     world = serving("orders")
     waiting = world.send(fetch("orders", 0, wait_ms=500), version=12, connection=7)

@@ -16,6 +16,7 @@ from controller_runtime.node.broker_effects import (
     TimestampFound,
     WorkId,
 )
+from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.protocol.record_batch import Record, encode_batch
 from controller_runtime.server.partition_work import PartitionWork
 from controller_runtime.storage.errors import InvalidOffset
@@ -60,13 +61,13 @@ def test_a_disk_that_cannot_be_read_is_answered(work: PartitionWork, monkeypatch
         raise OSError(5, "Input/output error")
 
     monkeypatch.setattr(MemoryFile, "read_at", broken)
-    assert work.read(READ) == RecordsRead(WorkId(1), (None,))
+    assert work.read(READ) == RecordsRead(WorkId(1), (ErrorCode.KAFKA_STORAGE_ERROR,))
     assert work.find(FIND) == TimestampFound(WorkId(2), -1, -1)
 
 
 def test_a_partition_that_is_gone_is_answered(work: PartitionWork) -> None:
     work.close(KEY, delete=True)
-    assert work.read(READ) == RecordsRead(WorkId(1), (None,))
+    assert work.read(READ) == RecordsRead(WorkId(1), (ErrorCode.KAFKA_STORAGE_ERROR,))
     assert work.find(FIND) == TimestampFound(WorkId(2), -1, -1)
 
 
