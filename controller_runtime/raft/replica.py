@@ -299,7 +299,13 @@ class Replica:
             q.out.append(Fault(f"{call.endpoint} refuses this node: cluster authorisation failed"))
             return
         if response.error is RaftError.INCONSISTENT_CLUSTER_ID:
-            q.note_once(f"{call.endpoint} belongs to another cluster than this node (cluster.id in meta.properties)")
+            words = f"{call.endpoint} belongs to another cluster than this node (cluster.id in meta.properties)"
+            if self._is_own_leader(call):
+                q.out.append(
+                    Fault(f"put the disk of this cluster back, or correct controller.quorum.*: the leader {words}")
+                )
+                return
+            q.note_once(words)
         match response:
             case ApiVersionsResponse():
                 adding.on_versions_response(q, number, response, now)
@@ -307,6 +313,11 @@ class Replica:
                 joining.on_join_response(q, response)
             case _:
                 self._on_quorum_response(call, response, now)
+
+    def _is_own_leader(self, call: Call) -> bool:
+        """A voter whose leader says so must not go on voting (KIP-595); others may have asked a wrong address."""
+        q = self._q
+        return q.is_voter and isinstance(q.role, Follower) and call.to == q.role.leader_id
 
     def _on_quorum_response(self, call: Call, response: QuorumResponse, now: Instant) -> None:
         q = self._q

@@ -68,6 +68,18 @@ def test_who_leads_hears_itself_until_it_resigns_without_its_majority() -> None:
     assert not one.replica.hears_leader(one.now)
 
 
+def test_a_voter_whose_leader_belongs_to_another_cluster_ends_and_others_only_say_so() -> None:
+    """KIP-595: going on, it would vote in a quorum that is not its own. A wrong address among the bootstrap servers ends nobody."""
+    refused = FetchResponse(RaftError.INCONSISTENT_CLUSTER_ID, Epoch(-1), None)
+    voter, observer, asking = following(), following(observer=True), One(voters=(1, 2, 3), log=((4, 5),))
+    for one in (voter, observer, asking):
+        is_told(one, refused)
+    (fault,) = voter.seen(Fault)
+    assert "belongs to another cluster than this node" in fault.reason
+    assert not observer.seen(Fault)
+    assert not asking.seen(Fault)
+
+
 USELESS = {
     "a gap": answer(batch(6, 7, 5)),
     "a later epoch": answer(batch(4, 5, 6)),
