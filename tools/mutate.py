@@ -54,7 +54,7 @@ TESTS: Final[dict[str, tuple[str, ...]]] = {
 """Who judges the mutants of a folder. The simulator is left out: it would notice more, but takes seconds for what these do in milliseconds."""
 LONGEST_TEST_S: Final = 1.0
 """A test that takes longer judges no mutant."""
-PATIENCE_S: Final = 3.0
+PATIENCE_S: Final = 6.0
 """So much of the tests that cover a line, cheapest first, is run for each mutant of it."""
 CALLS_WATCHED: Final = 200
 WATCHED_AFTERWARDS: Final = 20

@@ -66,6 +66,15 @@ def test_producer_ids_end_with_the_numbers(used_up_to: int, code: int) -> None:
     assert (answer.error_code, answer.producer_id_start) == (code, used_up_to if code == 0 else 0)
 
 
+def test_producer_ids_are_for_the_present_process_of_a_broker() -> None:
+    """CLU-15."""
+    world = World()
+    world.start_broker(1)
+    for broker, epoch, code in ((1, world.epoch(1), 0), (1, world.epoch(1) - 1, 77), (2, 1, 77)):
+        request = AllocateProducerIdsRequest(broker_id=broker, broker_epoch=epoch)
+        assert world.ask(request, AllocateProducerIdsResponse).error_code == code
+
+
 # The service.
 
 

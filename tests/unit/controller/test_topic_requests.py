@@ -120,6 +120,12 @@ def test_names_of_many_parts_collide_no_more_and_no_less() -> None:
         assert asked(world, (name, 1)) == [answer]
 
 
+@pytest.mark.parametrize(("length", "code"), [(249, 0), (250, 17)])
+def test_a_name_has_249_characters_at_most(length: int, code: int) -> None:
+    """REP-03."""
+    assert [found for found, _ in asked(world_with_broker(), ("x" * length, 1))] == [code]
+
+
 def test_values_of_new_topics_are_never_nothing() -> None:
     nothing = tuple(CreatableTopicConfig(name=name, value=None) for name in ("retention.ms", "segment.ms"))
     found = world_with_broker().create("stock", configs=nothing)
