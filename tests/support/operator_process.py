@@ -96,6 +96,13 @@ class OperatorProcess:
             line.rpartition(" ")[0]: float(line.rpartition(" ")[2]) for line in text.splitlines() if line[:1].isalpha()
         }
 
+    def reads(self) -> int:
+        """Requests that read, watches apart, without those of the Lease: every renewal (the only PUTs when all is quiet) reads it first."""
+        counted = self.metrics()
+        gets, puts = (sum(n for name, n in counted.items() if f'requests_total{{code="200",verb="{verb}"' in name)
+                      for verb in ("GET", "PUT"))  # fmt: skip
+        return int(gets - puts)
+
     def writes(self) -> int:
         """Requests that may have changed something, without the renewals of the Lease (its only PUTs when all is quiet)."""
         counted = self.metrics().items()

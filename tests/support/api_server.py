@@ -1,0 +1,103 @@
+"""An API server made of values, over HTTP: discovery, lists and watches of what it was given, and every request counted. It accepts no write.
+
+Enough for kopf and the gateway to watch and list; what Kubernetes does with objects is no part of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from aiohttp import web
+
+from kraft_operator.kube import Kind, Object
+
+
+@dataclass(slots=True)
+class ApiServer:
+    kinds: tuple[Kind, ...]
+    objects: dict[tuple[str, str], Object] = field(default_factory=dict)
+    """By plural and name."""
+    asked: Counter[str] = field(default_factory=Counter)
+    """list PLURAL, watch PLURAL."""
+    version: int = 1
+    port: int = 0
+    _watches: list[tuple[str, asyncio.Queue[Object]]] = field(default_factory=list)
+
+    def put(self, kind: Kind, name: str, namespace: str = "n", **content: Any) -> None:
+        known = (kind.plural, name) in self.objects
+        self.version += 1
+        meta = {"name": name, "namespace": namespace, "uid": f"uid-{name}", "resourceVersion": str(self.version)}
+        item = {
+            "apiVersion": kind.api,
+            "kind": kind.kind,
+            **content,
+            "metadata": {**content.get("metadata", {}), **meta},
+        }
+        self.objects[kind.plural, name] = item
+        self._tell(kind, "MODIFIED" if known else "ADDED", item)
+
+    def drop(self, kind: Kind, name: str) -> None:
+        self._tell(kind, "DELETED", self.objects.pop((kind.plural, name)))
+
+    def _tell(self, kind: Kind, type_: str, item: Object) -> None:
+        for plural, queue in self._watches:
+            if plural == kind.plural:
+                queue.put_nowait({"type": type_, "object": item})
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[str]:
+        """Its address, as long as it runs."""
+        app = web.Application()
+        app.add_routes([web.get("/{path:.*}", self._answer)])
+        runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
+        await runner.setup()
+        site = web.TCPSite(runner, "127.0.0.1", 0)
+        await site.start()
+        server: Any = site._server
+        self.port = server.sockets[0].getsockname()[1]
+        try:
+            yield f"http://127.0.0.1:{self.port}"
+        finally:
+            await runner.cleanup()
+
+    async def _answer(self, request: web.Request) -> web.StreamResponse:
+        path = request.path.strip("/")
+        plural = path.rpartition("/")[2]
+        if any(kind.plural == plural for kind in self.kinds):
+            return await (self._watch(request, plural) if "watch" in request.query else self._list(plural))
+        return web.json_response(self._discovered(path))
+
+    def _discovered(self, path: str) -> Object:
+        groups = sorted({kind.api for kind in self.kinds if "/" in kind.api})
+        named = [(each.partition("/")[0], {"groupVersion": each, "version": each.partition("/")[2]}) for each in groups]
+        match path:
+            case "api":
+                return {"versions": ["v1"]}
+            case "apis":
+                return {"groups": [{"name": name, "versions": [of], "preferredVersion": of} for name, of in named]}
+            case _:
+                served = [kind for kind in self.kinds if f"{'apis' if '/' in kind.api else 'api'}/{kind.api}" == path]
+                return {"resources": [
+                    {"name": kind.plural, "kind": kind.kind, "singularName": kind.kind.lower(), "namespaced": kind.namespaced,
+                     "verbs": ["get", "list", "watch"]} for kind in served
+                ]}  # fmt: skip
+
+    async def _list(self, plural: str) -> web.Response:
+        self.asked[f"list {plural}"] += 1
+        items = [item for (kind, _), item in self.objects.items() if kind == plural]
+        return web.json_response({"metadata": {"resourceVersion": str(self.version)}, "items": items})
+
+    async def _watch(self, request: web.Request, plural: str) -> web.StreamResponse:
+        self.asked[f"watch {plural}"] += 1
+        queue: asyncio.Queue[Object] = asyncio.Queue()
+        self._watches.append((plural, queue))
+        answer = web.StreamResponse()
+        await answer.prepare(request)
+        while True:
+            await answer.write(json.dumps(await queue.get()).encode() + b"\n")
