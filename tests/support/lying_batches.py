@@ -193,6 +193,8 @@ _TIMES: Final = {
     "inner time in a thousand years": batch(record(time=1 << 45)),
     "inner time in a thousand years, told": batch(record(time=1 << 45), latest=TIME + (1 << 45)),
     "inner time beyond 2^63": batch(record(time=LONG_MAX)),
+    "inner times on both sides of 2^63": batch(record(0) + record(1, time=LONG_MAX), count=2),
+    "inner times before and behind -2^63": batch(record(0) + record(1, time=-5), count=2, time=-LONG_MAX - 1),
     "inner time before 1970": batch(record(time=-TIME - 10)),
     "gzip inner time in a thousand years": packed(GZIP, record(time=1 << 45)),
 }
@@ -401,6 +403,8 @@ KINDS: Final[dict[str, dict[str, str]]] = {
     "compacted": {"cleanup.policy": "compact"},
     "zstd": {"compression.type": "zstd"},
     "uncompressed": {"compression.type": "uncompressed", "message.timestamp.before.max.ms": "1000"},
+    "any-time": {"message.timestamp.after.max.ms": str(LONG_MAX)},
+    "any-time-zstd": {"message.timestamp.after.max.ms": str(LONG_MAX), "compression.type": "zstd"},
     "small-segments": {"segment.bytes": "1048576", "max.message.bytes": "4000000"},
 }
 """Topics that judge a batch differently, and their configuration."""
