@@ -86,6 +86,8 @@ STORIES: Final = (
     Story("test_operator_rolls.py", 150),
     Story("test_storage_identity.py", 100),
     Story("test_operator_drain.py", 170, soak=True),
+    Story("test_operator_lost_brokers.py", 300, soak=True),
+    Story("test_operator_lost_brokers.py", 120, "our_broker"),
     Story("test_operator_upgrade.py", 110, soak=True),
     Story("test_operator_scales.py", 300, soak=True),
     Story("test_operator_sleeps.py", 900, soak=True),

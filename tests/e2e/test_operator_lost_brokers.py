@@ -1,0 +1,178 @@
+"""Brokers that lose their disks on a real Kubernetes: Apache Kafka's under a producer with acks=all, and ours, which has one replica of everything.
+
+By themselves they are replaced when nothing is lost with the disk. What nobody else has in sync waits for the approval of the plan that names it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kraft_operator.api import names
+from kraft_operator.kube import CLUSTER, OPERATION
+from support.devcluster import why_not_here
+from support.kubernetes import Kubernetes
+from support.operator_process import Images, OperatorProcess, Story, default_spec, eventually, operator, pool
+from support.steady_load import CONFIG, TOPIC, SteadyLoad, steady_load, topics
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.slow,
+    pytest.mark.timeout(1500),
+    pytest.mark.skipif(bool(why_not_here()), reason=why_not_here()),
+]
+
+
+def lose_disk(story: Story, node_id: int) -> str:
+    """Claim and volume go; returns the directory that was there."""
+    before = story.directories()[node_id]
+    story.delete_claim(f"data-{story.name}-b-{node_id}-0")
+    story.delete_pod(f"{story.name}-b-{node_id}-0")
+    return before
+
+
+def await_new_directory(story: Story, node_id: int, before: str) -> None:
+    eventually("a new directory", lambda: story.directories().get(node_id) not in (None, "", before), 300)
+    story.await_condition("StorageHealthy", "True", seconds=300)
+    story.await_ready()
+    written_off = [(each["nodeID"], each["directoryID"]) for each in story.ledger()["writtenOff"]]
+    assert (node_id, before) in written_off
+
+
+def data_loss_pending(story: Story, *partitions: str) -> dict[str, Any]:
+    """The published plan, which names what would be lost and waits."""
+    told = story.await_condition("StorageHealthy", "False", "DataLossPending", 300)
+    plan: dict[str, Any] = story.resource()["status"]["plan"]
+    losing = [each for each in plan["steps"] if each.get("risk") == "DataLoss"]
+    assert losing, plan
+    assert plan["approved"] == "No"
+    for each in partitions:
+        assert each in told["message"], told
+        assert each in losing[0]["reason"], plan
+    return plan
+
+
+def approve(story: Story, plan: dict[str, Any]) -> None:
+    mark = {"metadata": {"annotations": {names.ANNOTATION_APPROVE: plan["hash"]}}}
+    story.kubernetes.gateway.patch(CLUSTER, story.namespace, story.name, mark)
+
+
+class TestOfApacheKafka:
+    @pytest.fixture(scope="class")
+    def story(self, kubernetes: Kubernetes, resource_definition: None, images: Images) -> Iterator[Story]:
+        with kubernetes.namespace("op-lost-brokers") as namespace:
+            yield Story(kubernetes, namespace, images("apache-kafka"))
+
+    @pytest.fixture(scope="class")
+    def running(
+        self, story: Story, images: Images, tmp_path_factory: pytest.TempPathFactory
+    ) -> Iterator[OperatorProcess]:
+        with operator(story.namespace, Path(tmp_path_factory.mktemp("brokers")), images, port=19590) as process:
+            alone = {**default_spec(story.image)["controllers"], "replicas": 1}
+            story.apply(controllers=alone, brokerPools=[pool(4)], config=CONFIG)
+            story.await_ready()
+            yield process
+
+    @pytest.fixture(scope="class")
+    def load(
+        self, story: Story, running: OperatorProcess, tmp_path_factory: pytest.TempPathFactory
+    ) -> Iterator[SteadyLoad]:
+        with steady_load(story, tmp_path_factory.mktemp("load"), "101:100:102,100:102:101") as found:
+            yield found
+
+    def in_sync(self, story: Story) -> list[set[str]]:
+        lines = [line for line in topics(story, "--describe", "--topic", TOPIC).splitlines() if "Isr: " in line]
+        return [set(line.partition("Isr: ")[2].partition("\t")[0].strip().split(",")) for line in lines]
+
+    def test_a_lost_broker_is_replaced_by_itself_when_everything_is_in_sync_elsewhere(
+        self, story: Story, load: SteadyLoad, sampled: Callable[[str], None]
+    ) -> None:
+        began, before = time.monotonic(), lose_disk(story, 101)
+        await_new_directory(story, 101, before)
+        whole = [{"100", "101", "102"}] * 2
+        eventually("its replicas are in sync again", lambda: self.in_sync(story) == whole, 240)
+        sampled(f"a lost broker of Apache Kafka redundant again after {time.monotonic() - began:.0f} s")
+        load.goes_on()
+        assert story.events("DiskWrittenOff")
+
+    def test_what_nobody_else_has_in_sync_waits_for_an_approval_that_names_it(
+        self, story: Story, load: SteadyLoad
+    ) -> None:
+        topics(story, "--create", "--topic", "alone", "--replica-assignment", "103")
+        before = lose_disk(story, 103)
+        plan = data_loss_pending(story, "alone-0")
+        time.sleep(10)  # several looks of the operator
+        assert story.directories().get(103) == before
+        load.goes_on()
+        approve(story, plan)
+        await_new_directory(story, 103, before)
+        assert story.events("ReplicasGivenUp")
+
+    def test_a_whole_disk_is_replaced_on_request(self, story: Story, load: SteadyLoad) -> None:
+        before = story.directories()[102]
+        meta = {"name": "another-disk", "namespace": story.namespace}
+        spec = {"clusterName": story.name, "type": "ReplaceBroker", "nodeID": 102}
+        gateway = story.kubernetes.gateway
+        gateway.create(
+            OPERATION,
+            story.namespace,
+            {"apiVersion": OPERATION.api, "kind": OPERATION.kind, "metadata": meta, "spec": spec},
+        )
+
+        def done() -> dict[str, Any] | None:
+            status: dict[str, Any] = gateway.get(OPERATION, story.namespace, "another-disk").get("status") or {}
+            return status if status.get("phase") in ("Succeeded", "Failed", "Rejected") else None
+
+        assert eventually("the broker is replaced", done, 400)["phase"] == "Succeeded"
+        await_new_directory(story, 102, before)
+        assert self.in_sync(story) == [{"100", "101", "102"}] * 2
+
+    def test_every_record_that_was_acknowledged_is_read_back(
+        self, story: Story, load: SteadyLoad, sampled: Callable[[str], None]
+    ) -> None:
+        load.stop()
+        acknowledged = load.acknowledged()
+        missing = acknowledged - load.read_back()
+        sampled(
+            f"{len(acknowledged)} records were acknowledged while brokers were replaced, {len(missing)} are missing"
+        )
+        assert len(acknowledged) > 500
+        assert not missing
+
+
+class TestOfOurs:
+    """Every partition has one replica: a broker with one needs the approval, one without is replaced by itself."""
+
+    @pytest.fixture(scope="class")
+    def story(self, kubernetes: Kubernetes, resource_definition: None, images: Images) -> Iterator[Story]:
+        with kubernetes.namespace("op-lost-brokers-ours") as namespace:
+            yield Story(kubernetes, namespace, images("runtime"))
+
+    def test_our_broker_is_given_up_only_with_an_approval_that_names_its_partitions(
+        self, story: Story, images: Images, tmp_path: Path
+    ) -> None:
+        with operator(story.namespace, tmp_path, images, port=19591):
+            alone = {**default_spec(story.image)["controllers"], "replicas": 1}
+            story.apply(controllers=alone, brokerPools=[pool(2)])
+            story.await_ready()
+            bootstrap = f"{story.name}-b-100-0.{story.name}-nodes.{story.namespace}.svc.cluster.local:9092"
+            command = (
+                "/opt/kafka/bin/kafka-topics.sh",
+                "--bootstrap-server",
+                bootstrap,
+                "--create",
+                "--topic",
+                "alone",
+            )
+            story.kafka(*command, "--replica-assignment", "101")
+            before = lose_disk(story, 101)
+            plan = data_loss_pending(story, "alone-0")
+            approve(story, plan)
+            await_new_directory(story, 101, before)
+            assert story.events("ReplicasGivenUp")
+            before = lose_disk(story, 100)
+            await_new_directory(story, 100, before)
