@@ -118,6 +118,8 @@ class BadRevision:
     detail: str = ""
     halted: bool = False
     """By spec.rollout.onBadRevision its pod was left as it is."""
+    patience: float = 0.0
+    """How long it had to serve, in seconds (spec.rollout.readyTimeout); 0 where nobody wrote that down."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,6 +313,7 @@ def _revisions(ledger: Ledger) -> dict[str, Any]:
         "bad": [
             {"group": each.group, "revision": each.revision, "nodeID": each.node_id, "detail": each.detail}
             | ({"halted": True} if each.halted else {})
+            | ({"patience": each.patience} if each.patience else {})
             for each in ledger.bad
         ],
         "excused": [
@@ -402,6 +405,7 @@ def _parsed_revisions(values: Mapping[str, Any]) -> dict[str, Any]:
                 int(each["nodeID"]),
                 str(each.get("detail", "")),
                 bool(each.get("halted")),
+                float(each.get("patience", 0.0)),
             )
             for each in values.get("bad", ())
         ),

@@ -61,118 +61,110 @@ def approve(story: Story, plan: dict[str, Any]) -> None:
     story.kubernetes.gateway.patch(CLUSTER, story.namespace, story.name, mark)
 
 
-class TestOfApacheKafka:
-    @pytest.fixture(scope="class")
-    def story(self, kubernetes: Kubernetes, resource_definition: None, images: Images) -> Iterator[Story]:
-        with kubernetes.namespace("op-lost-brokers") as namespace:
-            yield Story(kubernetes, namespace, images("apache-kafka"))
+@pytest.fixture(scope="module")
+def story(kubernetes: Kubernetes, resource_definition: None, images: Images) -> Iterator[Story]:
+    with kubernetes.namespace("op-lost-brokers") as namespace:
+        yield Story(kubernetes, namespace, images("apache-kafka"))
 
-    @pytest.fixture(scope="class")
-    def running(
-        self, story: Story, images: Images, tmp_path_factory: pytest.TempPathFactory
-    ) -> Iterator[OperatorProcess]:
-        with operator(story.namespace, Path(tmp_path_factory.mktemp("brokers")), images, port=19590) as process:
-            alone = {**default_spec(story.image)["controllers"], "replicas": 1}
-            story.apply(controllers=alone, brokerPools=[pool(4)], config=CONFIG)
-            story.await_ready()
-            yield process
 
-    @pytest.fixture(scope="class")
-    def load(
-        self, story: Story, running: OperatorProcess, tmp_path_factory: pytest.TempPathFactory
-    ) -> Iterator[SteadyLoad]:
-        with steady_load(story, tmp_path_factory.mktemp("load"), "101:100:102,100:102:101") as found:
-            yield found
+@pytest.fixture(scope="module")
+def running(story: Story, images: Images, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OperatorProcess]:
+    with operator(story.namespace, Path(tmp_path_factory.mktemp("brokers")), images, port=19590) as process:
+        alone = {**default_spec(story.image)["controllers"], "replicas": 1}
+        story.apply(controllers=alone, brokerPools=[pool(4)], config=CONFIG)
+        story.await_ready()
+        yield process
 
-    def in_sync(self, story: Story) -> list[set[str]]:
-        lines = [line for line in topics(story, "--describe", "--topic", TOPIC).splitlines() if "Isr: " in line]
-        return [set(line.partition("Isr: ")[2].partition("\t")[0].strip().split(",")) for line in lines]
 
-    def test_a_lost_broker_is_replaced_by_itself_when_everything_is_in_sync_elsewhere(
-        self, story: Story, load: SteadyLoad, sampled: Callable[[str], None]
-    ) -> None:
-        began, before = time.monotonic(), lose_disk(story, 101)
-        await_new_directory(story, 101, before)
-        whole = [{"100", "101", "102"}] * 2
-        eventually("its replicas are in sync again", lambda: self.in_sync(story) == whole, 240)
-        sampled(f"a lost broker of Apache Kafka redundant again after {time.monotonic() - began:.0f} s")
-        load.goes_on()
-        assert story.events("DiskWrittenOff")
+@pytest.fixture(scope="module")
+def load(story: Story, running: OperatorProcess, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SteadyLoad]:
+    with steady_load(story, tmp_path_factory.mktemp("load"), "101:100:102,100:102:101") as found:
+        yield found
 
-    def test_what_nobody_else_has_in_sync_waits_for_an_approval_that_names_it(
-        self, story: Story, load: SteadyLoad
-    ) -> None:
-        topics(story, "--create", "--topic", "alone", "--replica-assignment", "103")
-        before = lose_disk(story, 103)
+
+def in_sync(story: Story) -> list[set[str]]:
+    lines = [line for line in topics(story, "--describe", "--topic", TOPIC).splitlines() if "Isr: " in line]
+    return [set(line.partition("Isr: ")[2].partition("\t")[0].strip().split(",")) for line in lines]
+
+
+def test_a_lost_broker_is_replaced_by_itself_when_everything_is_in_sync_elsewhere(
+    story: Story, load: SteadyLoad, sampled: Callable[[str], None]
+) -> None:
+    began, before = time.monotonic(), lose_disk(story, 101)
+    await_new_directory(story, 101, before)
+    whole = [{"100", "101", "102"}] * 2
+    eventually("its replicas are in sync again", lambda: in_sync(story) == whole, 240)
+    sampled(f"a lost broker of Apache Kafka redundant again after {time.monotonic() - began:.0f} s")
+    load.goes_on()
+    assert story.events("DiskWrittenOff")
+
+
+def test_what_nobody_else_has_in_sync_waits_for_an_approval_that_names_it(story: Story, load: SteadyLoad) -> None:
+    topics(story, "--create", "--topic", "alone", "--replica-assignment", "103")
+    before = lose_disk(story, 103)
+    plan = data_loss_pending(story, "alone-0")
+    time.sleep(10)  # several looks of the operator
+    assert story.directories().get(103) == before
+    load.goes_on()
+    approve(story, plan)
+    await_new_directory(story, 103, before)
+    assert story.events("ReplicasGivenUp")
+
+
+def test_a_whole_disk_is_replaced_on_request(story: Story, load: SteadyLoad) -> None:
+    before = story.directories()[102]
+    meta = {"name": "another-disk", "namespace": story.namespace}
+    spec = {"clusterName": story.name, "type": "ReplaceBroker", "nodeID": 102}
+    gateway = story.kubernetes.gateway
+    gateway.create(
+        OPERATION,
+        story.namespace,
+        {"apiVersion": OPERATION.api, "kind": OPERATION.kind, "metadata": meta, "spec": spec},
+    )
+
+    def done() -> dict[str, Any] | None:
+        status: dict[str, Any] = gateway.get(OPERATION, story.namespace, "another-disk").get("status") or {}
+        return status if status.get("phase") in ("Succeeded", "Failed", "Rejected") else None
+
+    assert eventually("the broker is replaced", done, 400)["phase"] == "Succeeded"
+    await_new_directory(story, 102, before)
+    assert in_sync(story) == [{"100", "101", "102"}] * 2
+
+
+def test_every_record_that_was_acknowledged_is_read_back(
+    story: Story, load: SteadyLoad, sampled: Callable[[str], None]
+) -> None:
+    load.stop()
+    acknowledged = load.acknowledged()
+    missing = acknowledged - load.read_back()
+    sampled(f"{len(acknowledged)} records were acknowledged while brokers were replaced, {len(missing)} are missing")
+    assert len(acknowledged) > 500
+    assert not missing
+
+
+def test_our_broker_is_given_up_only_with_an_approval_that_names_its_partitions(
+    kubernetes: Kubernetes, resource_definition: None, images: Images, tmp_path: Path
+) -> None:
+    """Every partition has one replica; a broker without one is replaced by itself."""
+    with kubernetes.namespace("op-lost-brokers-ours") as namespace, operator(namespace, tmp_path, images, port=19591):
+        story = Story(kubernetes, namespace, images("runtime"))
+        alone = {**default_spec(story.image)["controllers"], "replicas": 1}
+        story.apply(controllers=alone, brokerPools=[pool(2)])
+        story.await_ready()
+        bootstrap = f"{story.name}-b-100-0.{story.name}-nodes.{story.namespace}.svc.cluster.local:9092"
+        command = (
+            "/opt/kafka/bin/kafka-topics.sh",
+            "--bootstrap-server",
+            bootstrap,
+            "--create",
+            "--topic",
+            "alone",
+        )
+        story.kafka(*command, "--replica-assignment", "101")
+        before = lose_disk(story, 101)
         plan = data_loss_pending(story, "alone-0")
-        time.sleep(10)  # several looks of the operator
-        assert story.directories().get(103) == before
-        load.goes_on()
         approve(story, plan)
-        await_new_directory(story, 103, before)
+        await_new_directory(story, 101, before)
         assert story.events("ReplicasGivenUp")
-
-    def test_a_whole_disk_is_replaced_on_request(self, story: Story, load: SteadyLoad) -> None:
-        before = story.directories()[102]
-        meta = {"name": "another-disk", "namespace": story.namespace}
-        spec = {"clusterName": story.name, "type": "ReplaceBroker", "nodeID": 102}
-        gateway = story.kubernetes.gateway
-        gateway.create(
-            OPERATION,
-            story.namespace,
-            {"apiVersion": OPERATION.api, "kind": OPERATION.kind, "metadata": meta, "spec": spec},
-        )
-
-        def done() -> dict[str, Any] | None:
-            status: dict[str, Any] = gateway.get(OPERATION, story.namespace, "another-disk").get("status") or {}
-            return status if status.get("phase") in ("Succeeded", "Failed", "Rejected") else None
-
-        assert eventually("the broker is replaced", done, 400)["phase"] == "Succeeded"
-        await_new_directory(story, 102, before)
-        assert self.in_sync(story) == [{"100", "101", "102"}] * 2
-
-    def test_every_record_that_was_acknowledged_is_read_back(
-        self, story: Story, load: SteadyLoad, sampled: Callable[[str], None]
-    ) -> None:
-        load.stop()
-        acknowledged = load.acknowledged()
-        missing = acknowledged - load.read_back()
-        sampled(
-            f"{len(acknowledged)} records were acknowledged while brokers were replaced, {len(missing)} are missing"
-        )
-        assert len(acknowledged) > 500
-        assert not missing
-
-
-class TestOfOurs:
-    """Every partition has one replica: a broker with one needs the approval, one without is replaced by itself."""
-
-    @pytest.fixture(scope="class")
-    def story(self, kubernetes: Kubernetes, resource_definition: None, images: Images) -> Iterator[Story]:
-        with kubernetes.namespace("op-lost-brokers-ours") as namespace:
-            yield Story(kubernetes, namespace, images("runtime"))
-
-    def test_our_broker_is_given_up_only_with_an_approval_that_names_its_partitions(
-        self, story: Story, images: Images, tmp_path: Path
-    ) -> None:
-        with operator(story.namespace, tmp_path, images, port=19591):
-            alone = {**default_spec(story.image)["controllers"], "replicas": 1}
-            story.apply(controllers=alone, brokerPools=[pool(2)])
-            story.await_ready()
-            bootstrap = f"{story.name}-b-100-0.{story.name}-nodes.{story.namespace}.svc.cluster.local:9092"
-            command = (
-                "/opt/kafka/bin/kafka-topics.sh",
-                "--bootstrap-server",
-                bootstrap,
-                "--create",
-                "--topic",
-                "alone",
-            )
-            story.kafka(*command, "--replica-assignment", "101")
-            before = lose_disk(story, 101)
-            plan = data_loss_pending(story, "alone-0")
-            approve(story, plan)
-            await_new_directory(story, 101, before)
-            assert story.events("ReplicasGivenUp")
-            before = lose_disk(story, 100)
-            await_new_directory(story, 100, before)
+        before = lose_disk(story, 100)
+        await_new_directory(story, 100, before)

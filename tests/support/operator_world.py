@@ -93,6 +93,7 @@ from storage_guard.formats import (
 )
 from storage_guard.judge import Judgement, judge
 from storage_guard.passage import Hold, Sealed, decide, granted_marker, seal
+from support.hindrances import hindrance, is_starved, refused_by_kubernetes
 
 IMAGES = Images("operator:test", "operators")
 DEBOUNCE = 10.0
@@ -149,6 +150,8 @@ class LivePod:
     guards: str = ""
     """Their image."""
     properties: str = ""
+    hindrance: Trouble | None = None
+    """Why no Kubernetes node runs it as it is."""
     sick: bool = False
     """What it runs with does not suffice any more."""
 
@@ -248,6 +251,8 @@ class World:
         """Registered controllers that are gone, and the level they supported."""
         self.bad_images: set[str] = set()
         """Images that no kubelet can start."""
+        self.private: set[str] = set()
+        """Images that come only with the pull secret `registry`."""
         self.sick_images: set[str] = set()
         """Images whose processes end again and again."""
         self.broken: list[str] = []
@@ -655,8 +660,13 @@ class World:
         if pod is None and ("StatefulSet", node_set.name) not in self.children:
             return False  # orphaned pods have nobody who makes them anew
         if pod is None:
+            if refused_by_kubernetes(self.children["StatefulSet", node_set.name].live["spec"]["template"]):
+                return False
             self._create(node_id, node_set)
             return True
+        if pod.hindrance is not None:
+            told, pod.trouble = pod.trouble, pod.hindrance
+            return told is None
         if self.claims[pod.claim].volume in self.away:
             return False
         for stage, image in (("inspect", pod.guards), ("format", pod.image)):
@@ -691,7 +701,8 @@ class World:
         self.pods[node_id] = LivePod(
             self.fresh("pod"), name, guards=template["spec"]["initContainers"][0]["image"], format_mode=mode, revision=node_set.made_of, template=node_set.revision, image=image,
             properties=self.children["ConfigMap", node_set.name].live["data"]["server.properties"],
-            sick=image in self.sick_images,
+            sick=image in self.sick_images or is_starved(template),
+            hindrance=hindrance(template, node_id, frozenset(self.private)),
         )  # fmt: skip
 
     def _judged(self, node_id: int, pod: LivePod) -> tuple[Judgement, PodFacts]:

@@ -2,7 +2,7 @@
 
 A revision is good once one node of the group was seen to serve with it; then it is written down with what it was made of. If its first pod does not
 serve for `readyTimeout` the revision is bad, for ever: the group's objects are made again of the last good one, so that pod returns and the others,
-which still run it, are not outdated any more. A node that was down before it got the revision is no witness against it, nor is one whose disk
+which still run it, are not outdated any more. It is tried again when the resource gives more time than it had. A node that was down before it got the revision is no witness against it, nor is one whose disk
 or machine keeps it away. How long a pod has been waiting is kept in this process only: an operator that takes over begins to count again.
 """
 
@@ -55,6 +55,10 @@ def _judged(now: Situation, verdict: Verdict, group: Group, wanted: str) -> Verd
     if good is not None and good.revision == wanted:
         return verdict
     bad = ledger.bad_revision(group.name, wanted)
+    timeout = now.cluster.spec.rollout.ready_timeout_seconds
+    if bad is not None and 0 < bad.patience < timeout:
+        ledger, bad = replace(ledger, bad=tuple(each for each in ledger.bad if each != bad)), None
+        verdict = replace(verdict, ledger=ledger)  # it was not given the time that it has now
     if bad is None:
         candidates = list(_candidates(now, group, wanted))
         if any(each.serves for each in candidates):
@@ -62,12 +66,11 @@ def _judged(now: Situation, verdict: Verdict, group: Group, wanted: str) -> Verd
             return replace(verdict, ledger=ledger.with_good(proven))
         guilty = [each for each in candidates if good is not None and _speaks_against(now, ledger, group, each)]
         verdict = replace(verdict, suspects=verdict.suspects | {each.suspicion for each in guilty})
-        timeout = now.cluster.spec.rollout.ready_timeout_seconds
         overdue = next((each for each in guilty if now.waited.get(each.suspicion, -1.0) >= timeout), None)
         if overdue is None:
             return verdict
         halted = now.cluster.spec.rollout.on_bad_revision is OnBadRevision.HALT
-        bad = BadRevision(group.name, wanted, overdue.node_set.node_id, overdue.detail[:MAX_DETAIL], halted)
+        bad = BadRevision(group.name, wanted, overdue.node_set.node_id, overdue.detail[:MAX_DETAIL], halted, timeout)
         verdict = replace(verdict, ledger=replace(ledger, bad=(*ledger.bad, bad)))
     return _without(now, verdict, group, bad, good)
 
