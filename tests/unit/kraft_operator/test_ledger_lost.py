@@ -26,11 +26,13 @@ def said(decision: Decision) -> set[str]:
 
 def test_a_broker_whose_claim_was_made_anew_is_not_formatted_because_the_ledger_was_deleted() -> None:
     world = settled()
+    world.place("t", 100)
+    world.settle()
     formats = list(world.formats)
     world.delete_claim(100)
-    assert "FormatRefused" in said(world.settle())
+    assert "DataLossPending" in said(world.settle())
     world.lose_ledger()
-    assert "FormatRefused" in said(world.settle())
+    assert "DataLossPending" in said(world.settle())
     assert world.formats == formats
 
 
