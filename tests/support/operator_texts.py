@@ -240,6 +240,24 @@ def volumes(said: Said) -> None:
     told(said, world, 2)
 
 
+def lost_ledgers(said: Said) -> None:
+    """Deleted, put back from an older time, and rebuilt from claims that remember nothing."""
+    world = formed()
+    older = dict(world.ledger_data or {})
+    world.lose_ledger()
+    told(said, world, 4)
+    world.wipe(2)
+    told(said, world)
+    world.ledger_data = older
+    told(said, world, 4)
+    world = formed()
+    world.delete_claim(100)
+    for claim in world.claims.values():
+        claim.marks.pop("memory", None)
+    world.lose_ledger()
+    told(said, world, 12)
+
+
 def clients_outside(said: Said) -> None:
     outside = {"name": "OUTSIDE", "port": 9094, "exposure": "LoadBalancer"}
     world = formed()
@@ -328,7 +346,7 @@ def outside_the_plan(said: Said) -> None:
 STORIES: dict[str, Callable[[Said], None]] = {
     each.__name__: each
     for each in (
-        a_life, repairs, scaling, a_bad_revision, a_lost_quorum, leaving_brokers, ghosts, drift, versions, approvals, volumes, clients_outside,
+        a_life, repairs, scaling, a_bad_revision, a_lost_quorum, leaving_brokers, ghosts, drift, versions, approvals, volumes, lost_ledgers, clients_outside,
         blocked_versions, a_refusal, waits_of_pods, quorums, outside_the_plan,
     )
 }  # fmt: skip
