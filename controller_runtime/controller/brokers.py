@@ -230,7 +230,7 @@ def settled_heartbeat(
     if broker is None or broker.epoch != request.broker_epoch or request.want_shut_down:
         return None
     current = current_state(broker)
-    following = next_state(current, _wish(request, broker), leads=False, others_caught_up=False)
+    following = next_state(current, _wish(request, broker), leads=False, others_caught_up=True)
     if following is not current or any(True for _ in _directory_changes(image, broker, request)):
         return None
     heartbeats.touch(broker, now, request.current_metadata_offset)

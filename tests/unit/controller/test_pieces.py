@@ -13,9 +13,10 @@ from controller_runtime.metadata.features import VersionedRecord
 from controller_runtime.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
 from controller_runtime.protocol.messages.broker_heartbeat_response import BrokerHeartbeatResponse
 from controller_runtime.protocol.messages.create_topics_request import CreatableReplicaAssignment, CreateTopicsRequest
+from controller_runtime.protocol.messages.partition_record import PartitionRecord
 from controller_runtime.protocol.messages.topic_record import TopicRecord
 from controller_runtime.protocol.messages.unregister_broker_request import UnregisterBrokerRequest
-from support.controller_world import World, directory_of
+from support.controller_world import World, directory_of, uuid
 
 pytestmark = pytest.mark.unit
 
@@ -132,6 +133,44 @@ def test_a_fenced_broker_that_caught_up_and_what_is_no_heartbeat_is_decided() ->
     request = beat(world)
     world.service.deactivate()
     assert world.service.settled(world.image, request, world.now) is None
+
+
+def test_a_broker_on_its_way_out_is_decided_even_if_it_does_not_say_so_again() -> None:
+    """CLU-06: it may go as soon as it leads nothing and the others have caught up."""
+    world = started()
+    there = (CreatableReplicaAssignment(partition_index=0, broker_ids=(1,)),)
+    assert world.create("stock", -1, -1, assignments=there).error_code == 0
+    assert not world.heartbeat(1, want_shut_down=True).should_shut_down
+    assert world.service.settled(world.image, beat(world), world.now) is None
+    assert world.heartbeat(1).should_shut_down
+
+
+@pytest.mark.parametrize(("behind", "fenced"), [(1, True), (0, False)])
+def test_a_broker_that_has_replayed_its_registration_is_unfenced(behind: int, fenced: bool) -> None:
+    """CLU-07."""
+    world = started(unfenced=False)
+    assert world.heartbeat(1, current_metadata_offset=world.epoch(1) - behind).is_fenced is fenced
+
+
+@pytest.mark.parametrize(("topics", "partitions"), [(1, 1100), (1100, 0)])
+@pytest.mark.parametrize("unregisters", [False, True])
+def test_looking_at_much_comes_in_pieces_though_nothing_changes(
+    topics: int, partitions: int, unregisters: bool
+) -> None:
+    """A thousand topics that do not name the broker, or partitions that another one leads."""
+    world = started(unfenced=False)
+    world.start_broker(2)
+    for number in range(topics):
+        topic = uuid("topic", number)
+        world.append([(TopicRecord(name=str(number), topic_id=topic), 0)])
+        world.append(
+            (PartitionRecord(topic_id=topic, partition_id=i, replicas=(2, 1), isr=(2,), leader=2), 1)
+            for i in range(partitions)
+        )
+    request = UnregisterBrokerRequest(broker_id=1) if unregisters else beat(world)
+    context = RequestContext(0, Offset(world.offset), WallClock(0), kraft_version=1)
+    pieces = sum(1 for _ in world.service.plan(world.image, request, context, world.now))
+    assert 2 <= pieces <= 4
 
 
 def test_what_may_touch_all_partitions_of_a_broker_comes_in_pieces() -> None:
