@@ -79,6 +79,27 @@ class GrowClaim:
 
 
 @dataclass(frozen=True, slots=True)
+class RetainVolume:
+    """Let a volume outlive its claim, while it is bound to the claim that was seen."""
+
+    volume: str
+    claim: str
+    claim_uid: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class MakeClaim:
+    """Make a claim anew on the volume that an earlier claim of this name left: nobody else can bind it, and it can bind no other."""
+
+    claim: str
+    old_uid: str
+    volume: str
+    labels: Mapping[str, str]
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class OrphanSet:
     """Delete a StatefulSet and leave its pod running: the claim template cannot be changed, and the set made anew adopts the pod."""
 
@@ -262,6 +283,8 @@ Action = (
     | AnnotateClaim
     | Remember
     | GrowClaim
+    | RetainVolume
+    | MakeClaim
     | OrphanSet
     | TellRack
     | NudgePod
@@ -301,7 +324,9 @@ def target(action: Action) -> str:
             return f"Pod/{action.pod}"
         case OrphanSet():
             return f"StatefulSet/{action.name}"
-        case AnnotateClaim() | GrowClaim() | DiscardClaim():
+        case RetainVolume():
+            return f"PersistentVolume/{action.volume}"
+        case AnnotateClaim() | GrowClaim() | DiscardClaim() | MakeClaim():
             return f"PersistentVolumeClaim/{action.claim}"
         case RestartPod() | RunHelper() | EndHelper():
             return f"Pod/{action.pod}"

@@ -29,12 +29,14 @@ from kraft_operator.actions import (
     FinalizeFeature,
     GiveUpDisk,
     GrowClaim,
+    MakeClaim,
     MoveReplicas,
     NudgePod,
     OrphanSet,
     Remember,
     RemoveVoter,
     RestartPod,
+    RetainVolume,
     RunHelper,
     TellRack,
     UnregisterBroker,
@@ -54,6 +56,7 @@ from kraft_operator.kube import (
     STATEFUL_SET,
     VOLUME,
     Conflict,
+    Forbidden,
     Gateway,
     Invalid,
     Kind,
@@ -118,13 +121,15 @@ class Execution:
     ledger_asked: bool = False
 
     def run(self, actions: tuple[Action, ...]) -> None:
-        """Perform them. A child that the API server refuses for its content is noted, and does not stop the others."""
+        """Perform them. A child that the API server refuses for its content, or a volume that the operator may not change, is noted, and does
+        not stop the others."""
         for action in actions:
             try:
                 self._ask(action)
                 self._perform(action)
-            except Invalid as error:
-                if not isinstance(action, ApplyChild):
+            except (Invalid, Forbidden) as error:
+                may_be_refused = ApplyChild if isinstance(error, Invalid) else RetainVolume
+                if not isinstance(action, may_be_refused):
                     raise
                 self.refused.append((action, error.message))
                 self._log(action, f"refused: {error.message}")
@@ -168,6 +173,10 @@ class Execution:
                 request = {"resources": {"requests": {"storage": action.size}}}
                 body = {"metadata": {"uid": action.uid}, "spec": request}
                 self.kube.patch(CLAIM, self.cluster.namespace, action.claim, body, timeout=self.call_timeout)
+            case RetainVolume():
+                self._retain(action)
+            case MakeClaim():
+                self._make_claim(action)
             case OrphanSet():
                 self._delete(STATEFUL_SET, action.name, action.uid, orphan=True)
             case TellRack():
@@ -324,6 +333,40 @@ class Execution:
         kind = BY_KIND[intent["apiVersion"], intent["kind"]]
         live = self.kube.apply(kind, intent, timeout=self.call_timeout)
         self.settled[intent["kind"], intent["metadata"]["name"]] = fingerprint(intent, live)
+
+    def _retain(self, action: RetainVolume) -> None:
+        volume = self.kube.get(VOLUME, None, action.volume)
+        bound = (volume["spec"].get("claimRef") or {}).get("uid")
+        if bound != action.claim_uid:
+            raise Stale(f"volume {action.volume} is bound to claim {bound}, not to {action.claim} {action.claim_uid}")
+        self.holder.require(self.call_timeout)
+        change = {"metadata": {"uid": volume["metadata"]["uid"]}, "spec": {"persistentVolumeReclaimPolicy": "Retain"}}
+        self.kube.patch(VOLUME, "", action.volume, change, timeout=self.call_timeout)
+
+    def _make_claim(self, action: MakeClaim) -> None:
+        """The volume is freed for exactly this name, then the claim is made for exactly this volume."""
+        namespace = self.cluster.namespace
+        volume = self.kube.get(VOLUME, None, action.volume)
+        spec, reference = volume["spec"], volume["spec"].get("claimRef") or {}
+        ours = (reference.get("namespace", namespace), reference.get("name", action.claim)) == (namespace, action.claim)
+        if not ours or reference.get("uid", action.old_uid) != action.old_uid:
+            raise Stale(f"volume {action.volume} is bound to {reference}, not to the claim that node had")
+        self.holder.require(self.call_timeout)
+        self.failpoints.hit("before_call.make_claim")
+        if reference.get("uid"):
+            meta = {"uid": volume["metadata"]["uid"], "resourceVersion": volume["metadata"]["resourceVersion"]}
+            free = {"claimRef": {"uid": None, "resourceVersion": None}}
+            self.kube.patch(VOLUME, "", action.volume, {"metadata": meta, "spec": free}, timeout=self.call_timeout)
+        self.failpoints.hit("between_calls.make_claim")
+        wanted = {key: spec[key] for key in ("accessModes", "volumeMode") if key in spec}
+        wanted |= {"volumeName": action.volume, "storageClassName": spec.get("storageClassName", "")}
+        wanted |= {"resources": {"requests": {"storage": spec["capacity"]["storage"]}}}
+        body: Object = {"apiVersion": CLAIM.api, "kind": CLAIM.kind, "spec": wanted}
+        body["metadata"] = {"name": action.claim, "namespace": namespace, "labels": dict(action.labels)}
+        try:
+            self.kube.create(CLAIM, namespace, body, timeout=self.call_timeout)
+        except Conflict as error:
+            raise Stale(f"claim {action.claim} is there again") from error
 
     def _remember(self, action: Remember) -> None:
         """A claim that went meanwhile cannot remember; one that was changed may have been written by a successor."""

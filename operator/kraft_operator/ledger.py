@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Final
 
+from kraft_operator.operations.operation import OperationType
 from kraft_operator.operations.recovery import Recovery
 from kraft_operator.operations.recovery import parse as parse_recovery
 from kraft_operator.operations.recovery import render as render_recovery
@@ -198,6 +199,12 @@ class Ledger:
     """Nodes that a rebuild knows no directory of, although they may have had one: an empty disk of theirs is formatted only when somebody approves."""
     serial: int = 0
     """Counts what was written. A ledger below the claims' memory was put back from a backup."""
+
+    @property
+    def node_made_anew(self) -> int | None:
+        """Whose claim the running ProtectClaims makes anew: its volume is retained, so nothing of it is lost meanwhile."""
+        running = self.operation
+        return running.node_id if running is not None and running.type == OperationType.PROTECT_CLAIMS.value else None
 
     def entry(self, node_id: int) -> Entry | None:
         return next((entry for entry in self.entries if entry.node_id == node_id), None)

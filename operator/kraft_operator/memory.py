@@ -55,8 +55,8 @@ class Memory:
     """What the last plan suspected, to when it was suspected first."""
     rounds: deque[tuple[float, Round]] = field(default_factory=lambda: deque(maxlen=16))
     """When the quorum was looked at, and what of it is compared with later looks."""
-    reclaimed: dict[str, tuple[float, bool]] = field(default_factory=dict)
-    """Volume to when its reclaim policy was read, and whether that was Delete."""
+    reclaimed: dict[str, tuple[float, str]] = field(default_factory=dict)
+    """Volume to when its reclaim policy was read, and what it was."""
     steady: Steadiness = field(default_factory=Steadiness)
     touched: dict[str, float] = field(default_factory=dict)
     """Pod UID to when we last wrote something on it that its gate waits for."""

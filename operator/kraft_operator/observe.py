@@ -63,9 +63,10 @@ def observe(
     probe: QuorumProbe,
     before: Round | None = None,
     suspected: Collection[str] = (),
-    reclaimed: Callable[[str], bool] = lambda _: False,
+    reclaim_policy: Callable[[str, bool], str] = lambda *_: "",
 ) -> Sight:
-    """`reclaimed` says of a bound volume whether it goes with its claim. Raises CorruptLedger, KubeError."""
+    """`reclaim_policy` says of a bound volume what becomes of it when its claim goes, read now if that is asked for; empty if it cannot be
+    read. Raises CorruptLedger, KubeError."""
     namespace, selector = cluster.namespace, f"{names.LABEL_CLUSTER}={cluster.name}"
     ledger_object = reader.find(CONFIG_MAP, namespace, names.ledger_name(cluster.name))
     ledger = parse(ledger_object.get("data") or {}) if ledger_object is not None else None
@@ -93,6 +94,8 @@ def observe(
         trials=trials(suspected),
     )
     quorum, brokers = probe.look(asked)
+    protecting = any(each.type is OperationType.PROTECT_CLAIMS and not each.finished for each in operations)
+    policies = {each.volume: reclaim_policy(each.volume, protecting) for each in seen_claims if each.volume}
     observed = Observed(
         seen_claims,
         pods,
@@ -110,7 +113,8 @@ def observe(
         expandable=_expandable(cluster, seen_claims, kube),
         zones=controllers_in(cluster, pods, reader),
         hosts=_hosts(ledger, pods, kube),
-        reclaimed=frozenset(each.volume for each in seen_claims if each.volume and reclaimed(each.volume)),
+        reclaimed=frozenset(volume for volume, policy in policies.items() if policy == "Delete"),
+        retained=frozenset(volume for volume, policy in policies.items() if policy == "Retain"),
     )
     return Sight(observed, ledger, ledger_object, asked)
 
@@ -169,8 +173,12 @@ def addresses(
     }
     entries = {entry.node_id: entry.directory_id for entry in ledger.entries} if ledger else {}
     directories = {node_id: entries.get(node_id) for node_id in voters}
+    asked = ledger.operation if ledger is not None else None
     with_replicas = (
-        _surplus(cluster, ledger, sets) or _rolls_brokers(cluster, pods, sets) or bool(ledger and ledger.given_up)
+        _surplus(cluster, ledger, sets)
+        or _rolls_brokers(cluster, pods, sets)
+        or bool(ledger and ledger.given_up)
+        or (asked is not None and asked.type == OperationType.PROTECT_CLAIMS.value)
     )
     return Addresses(controllers, directories, _brokers(cluster, pods), with_replicas, before=before)
 

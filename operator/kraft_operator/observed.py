@@ -315,6 +315,8 @@ class Observed:
 
     reclaimed: frozenset[str] = frozenset()
     """Names of the bound PersistentVolumes that go with their claim (reclaim policy Delete)."""
+    retained: frozenset[str] = frozenset()
+    """Names of the bound PersistentVolumes that outlive their claim: read in this pass while a ProtectClaims is under way."""
     hosts: Mapping[int, tuple[str, str]] = field(default_factory=dict)
     """Node ids to name and UID of the Kubernetes node on which they run, where the ledger does not say so already."""
 

@@ -136,8 +136,8 @@ class Reconciler:
 
     def _observe(self, key: Key, cluster: KRaftCluster, reader: Reader) -> Sight:
         memory = self._memory(key, cluster)
-        before, reclaimed = memory.before(self.clock()), partial(self._reclaimed, memory)
-        sight = observe(cluster, reader, self.kube, self.probe, before, memory.suspected, reclaimed)
+        before, policy = memory.before(self.clock()), partial(self._reclaim_policy, memory)
+        sight = observe(cluster, reader, self.kube, self.probe, before, memory.suspected, policy)
         memory.note_quorum(sight.observed.quorum, self.clock())
         return sight
 
@@ -332,16 +332,16 @@ class Reconciler:
         self.metrics.set("kraft_operator_quorum_high_watermark", quorum.high_watermark, **labels)
         self.metrics.set("kraft_operator_quorum_headroom", quorum.headroom if quorum.voters else -1, **labels)
 
-    def _reclaimed(self, memory: Memory, volume: str) -> bool:
-        """Whether it goes with its claim. A policy hardly ever changes, so a volume is asked for now and then only."""
+    def _reclaim_policy(self, memory: Memory, volume: str, fresh: bool) -> str:
+        """What becomes of it when its claim goes. It hardly ever changes, so a volume is asked for now and then only, unless something depends on it."""
         known = memory.reclaimed.get(volume)
-        if known is None or self.clock() - known[0] >= RECLAIM_SECONDS:
+        if fresh or known is None or self.clock() - known[0] >= RECLAIM_SECONDS:
             try:
                 found = self.kube.find(VOLUME, None, volume)
             except Forbidden:
                 found = None
-            policy = (found or {"spec": {}})["spec"].get("persistentVolumeReclaimPolicy")
-            known = memory.reclaimed[volume] = self.clock(), policy == "Delete"
+            policy = str((found or {"spec": {}})["spec"].get("persistentVolumeReclaimPolicy", ""))
+            known = memory.reclaimed[volume] = self.clock(), policy
         return known[1]
 
 

@@ -258,6 +258,13 @@ def lost_ledgers(said: Said) -> None:
     told(said, world, 12)
 
 
+def claims_made_anew(said: Said) -> None:
+    world = formed()
+    world.terminate(1)
+    world.ask("p", "ProtectClaims")
+    told(said, world, 12)
+
+
 def clients_outside(said: Said) -> None:
     outside = {"name": "OUTSIDE", "port": 9094, "exposure": "LoadBalancer"}
     world = formed()
@@ -346,7 +353,8 @@ def outside_the_plan(said: Said) -> None:
 STORIES: dict[str, Callable[[Said], None]] = {
     each.__name__: each
     for each in (
-        a_life, repairs, scaling, a_bad_revision, a_lost_quorum, leaving_brokers, ghosts, drift, versions, approvals, volumes, lost_ledgers, clients_outside,
+        a_life, repairs, scaling, a_bad_revision, a_lost_quorum, leaving_brokers, ghosts, drift, versions, approvals, volumes, lost_ledgers,
+        claims_made_anew, clients_outside,
         blocked_versions, a_refusal, waits_of_pods, quorums, outside_the_plan,
     )
 }  # fmt: skip

@@ -30,12 +30,14 @@ from kraft_operator.actions import (
     FinalizeFeature,
     GiveUpDisk,
     GrowClaim,
+    MakeClaim,
     MoveReplicas,
     NudgePod,
     OrphanSet,
     Remember,
     RemoveVoter,
     RestartPod,
+    RetainVolume,
     RunHelper,
     TellRack,
     UnregisterBroker,
@@ -406,6 +408,12 @@ class World:
             case GrowClaim():
                 if self.claims[action.claim].uid == action.uid:
                     self.claims[action.claim].requested = quantity(action.size, "size")
+            case RetainVolume():
+                claim = self.claims.get(action.claim)
+                if claim is not None and (claim.uid, claim.volume) == (action.claim_uid, action.volume):
+                    self.retained.add(action.volume)
+            case MakeClaim():
+                self.make_claim(action.claim, action.volume)
             case OrphanSet():
                 self.children.pop(("StatefulSet", action.name), None)
             case TellRack():
@@ -893,6 +901,17 @@ class World:
         tokens = frozenset(f"{name}:{self.claims[name].uid}" for name in named)
         self.cluster = replace(self.cluster, given_up_claims=tokens)
 
+    def make_claim(self, name: str, volume: str) -> None:
+        """A claim that can be bound to this volume only."""
+        if (
+            name in self.claims
+            or volume not in self.disks
+            or any(each.volume == volume for each in self.claims.values())
+        ):
+            self.broken.append(f"claim {name} is made for {volume}, which it cannot have")
+            return
+        self.claims[name] = LiveClaim(self.fresh("pvc"), volume)
+
     def approve_format(self, *node_ids: int) -> None:
         """Somebody lets these nodes' claims, as they are now, be formatted."""
         named = (self.pods[each].claim for each in node_ids)
@@ -1011,6 +1030,7 @@ class World:
             helpers=tuple(self.helpers.values()),
             living=self._living(),
             zones=self._zones(),
+            retained=frozenset(self.retained),
         )
 
     def _zones(self) -> dict[int, str]:

@@ -82,6 +82,8 @@ STORIES: Final = (
     Story("test_operator_lost_voters.py", 45, "emptied"),
     Story("test_operator_lost_voters.py", 90, "older_copy"),
     Story("test_operator_lost_voters.py", 45, "exchanged"),
+    Story("test_operator_mishaps.py", 30, "configmaps"),
+    Story("test_operator_mishaps.py", 120, "all_claims"),
     Story("test_operator_node_lost.py", 180),
     Story("test_operator_rolls.py", 150),
     Story("test_storage_identity.py", 100),
@@ -112,6 +114,7 @@ STORIES: Final = (
 
 FORMING: Final = {
     ("test_operator_lost_voters.py", ""): 45,
+    ("test_operator_mishaps.py", ""): 45,
     (RECOVERY, "[runtime]"): 40,
     (RECOVERY, "[apache-kafka]"): 60,
     (CLUSTER, "[runtime]"): 40,

@@ -73,6 +73,8 @@ class WorldApi:
     """Names of pods that were deleted by the operator."""
     meta: dict[tuple[str, str], Object] = field(default_factory=dict)
     """Of stored children: uid, resourceVersion, generation."""
+    released: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """Volumes that outlived their claim, to its name and UID."""
     leaving: set[str] = field(default_factory=set)
     """UIDs of claims that go once no pod uses them."""
     racks: dict[str, str] = field(default_factory=dict)
@@ -149,6 +151,11 @@ class WorldApi:
         def act() -> Object:
             if kind is EVENT:
                 return copy.deepcopy(body)
+            if kind is CLAIM:
+                if name in self.world.claims:
+                    raise Conflict(409, f"claim {name} exists")
+                self.world.make_claim(name, body["spec"]["volumeName"])
+                return self.find_silently(kind, name)
             if self.world.ledger_data is not None:
                 raise Conflict(409, f"{kind.kind} {name} exists")
             return self._store_ledger(body)
@@ -200,8 +207,12 @@ class WorldApi:
             if kind is VOLUME:
                 if self.find_silently(kind, name)["metadata"]["uid"] != body["metadata"]["uid"]:
                     raise Conflict(409, f"{name} is another one by now")
-                assert body["spec"] == {"persistentVolumeReclaimPolicy": "Retain"}
-                self.world.retained.add(name)
+                if "claimRef" in body["spec"]:
+                    assert body["spec"] == {"claimRef": {"uid": None, "resourceVersion": None}}
+                    self.released.pop(name, None)
+                else:
+                    assert body["spec"] == {"persistentVolumeReclaimPolicy": "Retain"}
+                    self.world.retained.add(name)
             if kind is CLAIM:
                 claim = self.world.claims[name]
                 if claim.uid != body["metadata"]["uid"]:
@@ -365,6 +376,9 @@ class WorldApi:
     def claim_goes(self, name: str) -> None:
         """With its volume, as the class's reclaim policy Delete says."""
         claim = self.world.claims.pop(name)
+        if claim.volume in self.world.retained:
+            self.released[claim.volume] = name, claim.uid
+            return
         disk = self.world.disks.pop(claim.volume)
         self.world.away.pop(claim.volume, None)
         self.world.lost |= disk.ran
@@ -413,7 +427,7 @@ class WorldApi:
         role = "controller" if group == "controller" else "broker"
         meta: Object = {"name": name, "namespace": self.world.cluster.namespace, "uid": claim.uid, "labels": self._labels(int(node), role, group)}  # fmt: skip
         meta["annotations"] = {f"{names.GROUP}/{key}": value for key, value in claim.marks.items()}
-        if claim.uid in self.leaving:
+        if claim.uid in self.leaving or claim.terminating:
             meta["deletionTimestamp"] = "2026-01-01T00:00:00Z"
         request = {"requests": {"storage": f"{claim.requested:.0f}"}}
         spec = {"volumeName": claim.volume, "storageClassName": "standard", "resources": request}
@@ -427,7 +441,12 @@ class WorldApi:
         spec: Object = {
             "nodeAffinity": {"required": {"nodeSelectorTerms": terms}},
             "persistentVolumeReclaimPolicy": policy,
+            "storageClassName": "standard",
+            "accessModes": ["ReadWriteOnce"],
+            "capacity": {"storage": "1Gi"},
         }
+        if name in self.released:
+            spec["claimRef"] = {"namespace": "n", "name": self.released[name][0], "uid": self.released[name][1]}
         if bound is not None:
             spec["claimRef"] = {"uid": bound.uid}
         return self._versioned({"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name, "uid": name}, "spec": spec})  # fmt: skip

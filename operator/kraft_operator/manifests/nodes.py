@@ -13,7 +13,7 @@ from hashlib import sha256
 from typing import Any, Final
 
 from kraft_operator.api import names
-from kraft_operator.api.spec import DomainPolicy, FailureDomains, Group, Listener, Probes, Role
+from kraft_operator.api.spec import DomainPolicy, FailureDomains, Group, KRaftCluster, Listener, Probes, Role
 from kraft_operator.manifests.context import (
     Context,
     Manifest,
@@ -66,6 +66,10 @@ def stateful_set(context: Context, node: NodePlan, revision: str) -> Manifest:
             "volumeClaimTemplates": [_claim(context, group, node)],
         },
     }
+
+
+def claim_labels(cluster: KRaftCluster, group: Group, node_id: int) -> dict[str, str]:
+    return labels(cluster, node_selector(cluster, group, node_id))
 
 
 def revision_of(context: Context, group: Group) -> str:
@@ -206,6 +210,6 @@ def _claim(context: Context, group: Group, node: NodePlan) -> Manifest:
     return {
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
-        "metadata": {"name": CLAIM, "labels": labels(cluster, node_selector(cluster, group, node_id))},
+        "metadata": {"name": CLAIM, "labels": claim_labels(cluster, group, node_id)},
         "spec": spec,
     }

@@ -21,6 +21,7 @@ class OperationType(StrEnum):
     RECOVER_QUORUM = "RecoverQuorum"
     ROLLING_RESTART = "RollingRestart"
     UNREGISTER_NODE = "UnregisterNode"
+    PROTECT_CLAIMS = "ProtectClaims"
 
 
 NEEDS_NODE: Final = frozenset(

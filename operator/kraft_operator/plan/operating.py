@@ -19,7 +19,7 @@ from kraft_operator.observed import QuorumState
 from kraft_operator.operations.operation import Operation, OperationType, Phase, is_expired
 from kraft_operator.operations.recovery import REVOCABLE, Recovery, Stage
 from kraft_operator.operations.telling import StepState, StepTold, Telling, steps_up_to
-from kraft_operator.plan import headroom, recovering
+from kraft_operator.plan import headroom, protecting, recovering
 from kraft_operator.plan.giving_up import named, only_copies
 from kraft_operator.plan.situation import NOTHING, Finding, Situation, Topic, Verdict
 
@@ -119,6 +119,8 @@ def _over(running: RunningOperation, now: Situation) -> bool:
     recovery = now.ledger.recovery if now.ledger is not None else None
     if recovery is not None and recovery.stage in (Stage.FORCE, Stage.SET_ASIDE):
         return found is not None and found.finished  # it is carried to its end, whoever deleted the wish
+    if now.ledger is not None and now.ledger.node_made_anew is not None:
+        return False  # so is a node whose claim is on its way
     return found is None or found.finished or (found.cancel and _may_be_cancelled(running, now))
 
 
@@ -167,6 +169,8 @@ def _refusal(asked: Operation, now: Situation) -> Refusal | None:
             return _refused_broker(asked.node_id or 0, now, ledger)
         case OperationType.RECOVER_QUORUM:
             return _refused_recovery(now, ledger)
+        case OperationType.PROTECT_CLAIMS:
+            return None
 
 
 def _refused_recovery(now: Situation, ledger: Ledger) -> Refusal | None:
@@ -320,6 +324,8 @@ def _told_running(asked: Operation, running: RunningOperation, now: Situation, f
             told = _told_broker(asked, running, now, findings)
         case OperationType.RECOVER_QUORUM:
             told = recovering.told(asked, now, findings)
+        case OperationType.PROTECT_CLAIMS:
+            told = protecting.told(asked, now)
         case None:
             told = Telling(asked, Phase.FAILED, "OperationInvalid", asked.problem or "unknown type")
         case _:

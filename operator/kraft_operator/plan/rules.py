@@ -42,6 +42,7 @@ from kraft_operator.plan.nodes.replacement import replace_lost_brokers
 from kraft_operator.plan.operating import attend_operations, clear_operations, tellings, with_stamp
 from kraft_operator.plan.outline.approval import UNDER_WAY, costs_data, held_back, keep_budget, nodes_that_are, waiting
 from kraft_operator.plan.outline.published import CHANGES_ITS_OWNER, holds_everything, outline, stopped
+from kraft_operator.plan.protecting import protect_claims
 from kraft_operator.plan.recovering import end_helpers, recover_quorum
 from kraft_operator.plan.rollout.children import sync_children
 from kraft_operator.plan.rollout.revisions import judge_revisions
@@ -85,6 +86,7 @@ RULES: Final[tuple[Rule, ...]] = (
     put_to_sleep,
     grow_volumes,
     find_addresses,
+    protect_claims,
     keep_guarded,
     sync_children,
     tell_racks,

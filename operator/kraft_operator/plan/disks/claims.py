@@ -30,10 +30,12 @@ def guard_claims(now: Situation) -> Verdict:
     going = list(_going(now, now.ledger))
     if not going:
         return NOTHING
-    kept = [each for each in going if token(each) not in now.cluster.given_up_claims]
-    let_go = [each for each in going if each not in kept]
+    safe = [each for each in going if _is_made_anew(now, now.ledger, each)]
+    kept = [each for each in going if each not in safe and token(each) not in now.cluster.given_up_claims]
+    let_go = [each for each in going if each not in kept and each not in safe]
     findings = [Finding(Topic.STORAGE, "ClaimTerminating", _kept(now, kept), "claims", stalled=True)] if kept else []
     findings += [Finding(Topic.STORAGE, "ClaimTerminating", _let_go(let_go), "claims")] if let_go else []
+    findings += [Finding(Topic.STORAGE, "ClaimTerminating", _anew(safe), "claims")] if safe else []
     return Verdict(findings=tuple(findings), guarded=frozenset(each.node_id for each in kept))
 
 
@@ -73,6 +75,15 @@ def _going(now: Situation, ledger: Ledger) -> Iterator[Claim]:
         granted = entry.grant is not None and entry.grant.pvc_uid == claim.uid
         if known or granted:
             yield claim
+
+
+def _is_made_anew(now: Situation, ledger: Ledger, claim: Claim) -> bool:
+    """A ProtectClaims has come to this node, and the volume outlives the claim."""
+    return ledger.node_made_anew == claim.node_id and claim.volume in now.observed.retained
+
+
+def _anew(claims: list[Claim]) -> str:
+    return f"{_named(claims)} being deleted and made anew on the same volume, which is retained: ProtectClaims is under way"
 
 
 def _kept(now: Situation, claims: list[Claim]) -> str:

@@ -132,6 +132,8 @@ def _losses(now: Situation, ledger: Ledger) -> dict[Entry, Loss]:
     for entry in ledger.entries:
         if entry.role != Role.BROKER.value or entry.directory_id is None or entry.node_id not in wanted:
             continue
+        if entry.node_id == ledger.node_made_anew:
+            continue
         loss = loss_of(entry, now.observed, now.cluster.spec.recovery.node_gone, ledger.written_off)
         if loss is not None:
             by_name = running is not None and (running.node_id, running.directory_id) == (

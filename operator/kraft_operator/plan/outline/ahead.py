@@ -79,6 +79,8 @@ def applied_sets(actions: Sequence[Action]) -> frozenset[str]:
 def _applied(manifest: Mapping[str, Any], reason: str, now: Situation, replaced: frozenset[str]) -> PlanStep | None:
     kind, name = manifest["kind"], manifest["metadata"]["name"]
     node = (manifest["metadata"].get("labels") or {}).get(names.LABEL_NODE_ID)
+    if node is not None and now.ledger is not None and int(node) == now.ledger.node_made_anew:
+        return None  # ProtectClaims was asked for by name
     if kind == "PodDisruptionBudget" and _follows(manifest, now):
         return None
     if node is None:
@@ -211,6 +213,7 @@ def _given_up(now: Situation, ledger: Ledger) -> Iterator[tuple[Entry, Loss]]:
         (entry, loss)
         for entry in ledger.entries
         if entry.role == Role.CONTROLLER.value and entry.directory_id is not None and not entry.retired
+        if entry.node_id != ledger.node_made_anew
         if (loss := loss_of(entry, now.observed, policy.node_gone, ledger.written_off)) is not None
         and loss.blocked is None
     ]

@@ -25,12 +25,14 @@ from kraft_operator.actions import (
     FinalizeFeature,
     GiveUpDisk,
     GrowClaim,
+    MakeClaim,
     MoveReplicas,
     NudgePod,
     OrphanSet,
     Remember,
     RemoveVoter,
     RestartPod,
+    RetainVolume,
     TellRack,
     UnregisterBroker,
     UpdateVoter,
@@ -130,7 +132,17 @@ def _step(action: Action, now: Situation, sets: frozenset[str]) -> PlanStep | No
     match action:
         case WriteLedger() if reason == CHANGES_ITS_OWNER:
             return PlanStep("own-ledger", name, about, reason)
-        case WriteLedger() | AnnotateClaim() | Remember() | TellRack() | NudgePod() | EndHelper() | DeleteOperation():
+        case (
+            WriteLedger()
+            | AnnotateClaim()
+            | Remember()
+            | RetainVolume()
+            | MakeClaim()
+            | TellRack()
+            | NudgePod()
+            | EndHelper()
+            | DeleteOperation()
+        ):
             return None
         case ApplyChild() | DeleteChild():
             return child_step(action, now, sets)

@@ -46,7 +46,7 @@ def roll_pods(now: Situation) -> Verdict:
     if not free:
         return _held("RestartDeferred", _by_reason(waiting), idle)
     chosen = min(free, key=lambda pod: restart_order(pod, now.observed.quorum.leader_id))
-    gate = _gate(now, chosen)
+    gate = restart_gate(now, chosen)
     others = ", ".join(sorted(pod.name for pod in outdated if pod is not chosen))
     others = f"; still to be restarted: {others}" if others else ""
     if not gate.open:
@@ -111,7 +111,8 @@ def restart_order(pod: Pod, leader_id: int) -> tuple[bool, bool, bool, int]:
     return pod.role != Role.CONTROLLER.value, pod.ready, pod.node_id == leader_id, pod.node_id
 
 
-def _gate(now: Situation, pod: Pod) -> headroom.Gate:
+def restart_gate(now: Situation, pod: Pod) -> headroom.Gate:
+    """Whether this pod may go now, to come back."""
     leaving = [each.name for each in now.observed.pods if each.terminating and each.role == pod.role]
     if leaving:
         return headroom.Gate(False, f"{', '.join(leaving)} is still shutting down")

@@ -34,6 +34,7 @@ def replace_lost_voters(now: Situation) -> Verdict:
         entry: loss
         for entry in ledger.entries
         if entry.role == Role.CONTROLLER.value and entry.directory_id is not None and not entry.retired
+        if entry.node_id != ledger.node_made_anew
         if (loss := loss_of(entry, now.observed, now.cluster.spec.recovery.node_gone, ledger.written_off)) is not None
     }
     size = len(ledger.controllers or ledger.initial_controllers)
