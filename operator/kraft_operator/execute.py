@@ -170,9 +170,7 @@ class Execution:
             case Remember():
                 self._remember(action)
             case GrowClaim():
-                request = {"resources": {"requests": {"storage": action.size}}}
-                body = {"metadata": {"uid": action.uid}, "spec": request}
-                self.kube.patch(CLAIM, self.cluster.namespace, action.claim, body, timeout=self.call_timeout)
+                self._grow(action)
             case RetainVolume():
                 self._retain(action)
             case MakeClaim():
@@ -333,6 +331,11 @@ class Execution:
         kind = BY_KIND[intent["apiVersion"], intent["kind"]]
         live = self.kube.apply(kind, intent, timeout=self.call_timeout)
         self.settled[intent["kind"], intent["metadata"]["name"]] = fingerprint(intent, live)
+
+    def _grow(self, action: GrowClaim) -> None:
+        request = {"resources": {"requests": {"storage": action.size}}}
+        body = {"metadata": {"uid": action.uid}, "spec": request}
+        self.kube.patch(CLAIM, self.cluster.namespace, action.claim, body, timeout=self.call_timeout)
 
     def _retain(self, action: RetainVolume) -> None:
         volume = self.kube.get(VOLUME, None, action.volume)

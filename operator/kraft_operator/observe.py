@@ -94,8 +94,7 @@ def observe(
         trials=trials(suspected),
     )
     quorum, brokers = probe.look(asked)
-    protecting = any(each.type is OperationType.PROTECT_CLAIMS and not each.finished for each in operations)
-    policies = {each.volume: reclaim_policy(each.volume, protecting) for each in seen_claims if each.volume}
+    policies = _policies(seen_claims, operations, reclaim_policy)
     observed = Observed(
         seen_claims,
         pods,
@@ -117,6 +116,14 @@ def observe(
         retained=frozenset(volume for volume, policy in policies.items() if policy == "Retain"),
     )
     return Sight(observed, ledger, ledger_object, asked)
+
+
+def _policies(
+    claims: tuple[Claim, ...], operations: tuple[Operation, ...], reclaim_policy: Callable[[str, bool], str]
+) -> dict[str, str]:
+    """Of bound volumes. A ProtectClaims lets a pod go by what is read now."""
+    fresh = any(each.type is OperationType.PROTECT_CLAIMS and not each.finished for each in operations)
+    return {each.volume: reclaim_policy(each.volume, fresh) for each in claims if each.volume}
 
 
 def _expandable(cluster: KRaftCluster, claims: list[Claim] | tuple[Claim, ...], kube: Gateway) -> dict[str, bool]:
