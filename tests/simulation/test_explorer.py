@@ -11,7 +11,7 @@ from collections.abc import Callable
 import pytest
 
 from controller_runtime.identifiers import Offset
-from controller_runtime.raft import election, leadership, replication
+from controller_runtime.raft import election, replication
 from controller_runtime.raft.quorum import Quorum
 from controller_runtime.raft.roles import Leader
 from support.simulation.explorer import Bounds, Broken, explore, summary
@@ -60,6 +60,5 @@ def test_the_explorer_notices_a_commit_that_no_majority_holds(monkeypatch: pytes
         original(q, leader)
 
     monkeypatch.setattr(replication, "advance_leader", advance)
-    monkeypatch.setattr(leadership, "advance_leader", advance)
     with pytest.raises(Broken, match="on the disks of"):
         explore(Bounds(nodes=3, epochs=1, timeouts=1, records=1, crashes=0, max_states=200_000))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from controller_runtime.raft import leadership, replication
+from controller_runtime.raft import replication
 from controller_runtime.raft.quorum import Quorum
 from controller_runtime.raft.roles import Leader
 
@@ -23,4 +23,3 @@ def break_it(patch: pytest.MonkeyPatch) -> None:
             Quorum.is_voter = honest  # type: ignore[method-assign]
 
     patch.setattr(replication, "advance_leader", advance)
-    patch.setattr(leadership, "advance_leader", advance)

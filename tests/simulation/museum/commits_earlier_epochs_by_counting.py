@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from controller_runtime.identifiers import Offset
-from controller_runtime.raft import leadership, replication
+from controller_runtime.raft import replication
 from controller_runtime.raft.quorum import Quorum
 from controller_runtime.raft.roles import Leader
 
@@ -21,4 +21,3 @@ def break_it(patch: pytest.MonkeyPatch) -> None:
         leader.epoch_start = honest
 
     patch.setattr(replication, "advance_leader", advance)
-    patch.setattr(leadership, "advance_leader", advance)

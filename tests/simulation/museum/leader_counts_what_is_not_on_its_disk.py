@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 
-from controller_runtime.raft import leadership, replication
+from controller_runtime.raft import replication
 from controller_runtime.raft.quorum import Quorum
 from controller_runtime.raft.roles import Leader
 
@@ -22,4 +22,3 @@ def break_it(patch: pytest.MonkeyPatch) -> None:
         q.log.flushed_offset = honest
 
     patch.setattr(replication, "advance_leader", advance)
-    patch.setattr(leadership, "advance_leader", advance)
