@@ -12,7 +12,11 @@ from controller_runtime.identifiers import Instant, NodeId, Offset, WallClock
 from controller_runtime.metadata.features import VersionedRecord
 from controller_runtime.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
 from controller_runtime.protocol.messages.broker_heartbeat_response import BrokerHeartbeatResponse
-from controller_runtime.protocol.messages.create_topics_request import CreatableReplicaAssignment, CreateTopicsRequest
+from controller_runtime.protocol.messages.create_topics_request import (
+    CreatableReplicaAssignment,
+    CreatableTopic,
+    CreateTopicsRequest,
+)
 from controller_runtime.protocol.messages.partition_record import PartitionRecord
 from controller_runtime.protocol.messages.topic_record import TopicRecord
 from controller_runtime.protocol.messages.unregister_broker_request import UnregisterBrokerRequest
@@ -171,6 +175,14 @@ def test_looking_at_much_comes_in_pieces_though_nothing_changes(
     context = RequestContext(0, Offset(world.offset), WallClock(0), kraft_version=1)
     pieces = sum(1 for _ in world.service.plan(world.image, request, context, world.now))
     assert 2 <= pieces <= 4
+
+
+def test_small_topics_share_a_piece() -> None:
+    world = started()
+    topics = tuple(CreatableTopic(name=str(n), num_partitions=1, replication_factor=1) for n in range(100))
+    context = RequestContext(7, Offset(world.offset), WallClock(0), kraft_version=1)
+    pieces = sum(1 for _ in world.service.plan(world.image, CreateTopicsRequest(topics=topics), context, world.now))
+    assert 2 <= pieces <= 5
 
 
 def test_what_may_touch_all_partitions_of_a_broker_comes_in_pieces() -> None:
