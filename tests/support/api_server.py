@@ -1,6 +1,6 @@
-"""An API server made of values, over HTTP: discovery, lists and watches of what it was given, and every request counted. It accepts no write.
+"""An API server made of values, over HTTP: discovery, lists and watches of what it was given, a Lease, statuses; every request is counted.
 
-Enough for kopf and the gateway to watch and list; what Kubernetes does with objects is no part of it.
+Enough for the operator to lead, to watch and to say what it waits for; what Kubernetes does with objects is no part of it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ class ApiServer:
     objects: dict[tuple[str, str], Object] = field(default_factory=dict)
     """By plural and name."""
     asked: Counter[str] = field(default_factory=Counter)
-    """list PLURAL, watch PLURAL."""
+    """list PLURAL, watch PLURAL, get PLURAL, and METHOD PLURAL of a write; the Lease apart."""
+    lease: Object | None = None
     version: int = 1
     port: int = 0
     _watches: list[tuple[str, asyncio.Queue[Object]]] = field(default_factory=list)
@@ -42,6 +43,12 @@ class ApiServer:
         self.objects[kind.plural, name] = item
         self._tell(kind, "MODIFIED" if known else "ADDED", item)
 
+    def kubeconfig(self) -> str:
+        named = {"name": "x", "context": {"cluster": "x", "user": "x"}}
+        cluster = {"name": "x", "cluster": {"server": f"http://127.0.0.1:{self.port}"}}
+        users = [{"name": "x", "user": {}}]
+        return json.dumps({"current-context": "x", "contexts": [named], "clusters": [cluster], "users": users})
+
     def drop(self, kind: Kind, name: str) -> None:
         self._tell(kind, "DELETED", self.objects.pop((kind.plural, name)))
 
@@ -54,7 +61,7 @@ class ApiServer:
     async def running(self) -> AsyncIterator[str]:
         """Its address, as long as it runs."""
         app = web.Application()
-        app.add_routes([web.get("/{path:.*}", self._answer)])
+        app.add_routes([web.get("/{path:.*}", self._answer), web.route("*", "/{path:.*}", self._write)])
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
         await runner.setup()
         site = web.TCPSite(runner, "127.0.0.1", 0)
@@ -68,10 +75,32 @@ class ApiServer:
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         path = request.path.strip("/")
-        plural = path.rpartition("/")[2]
+        before, _, plural = path.rpartition("/")
+        if before.endswith("/leases"):
+            return _found(self.lease)
+        if any(kind.plural == before.rpartition("/")[2] for kind in self.kinds):
+            self.asked[f"get {before.rpartition('/')[2]}"] += 1
+            return _found(self.objects.get((before.rpartition("/")[2], plural)))
         if any(kind.plural == plural for kind in self.kinds):
             return await (self._watch(request, plural) if "watch" in request.query else self._list(plural))
         return web.json_response(self._discovered(path))
+
+    async def _write(self, request: web.Request) -> web.Response:
+        """The Lease and statuses are kept; of anything else it is only counted that it was written."""
+        parts, body = request.path.strip("/").split("/"), json.loads(await request.read())
+        self.version += 1
+        if "leases" in parts:
+            self.lease = {**body, "metadata": {**body["metadata"], "resourceVersion": str(self.version)}}
+            return _found(self.lease)
+        if parts[-1] != "status":
+            self.asked[f"{request.method} {parts[-1]}"] += 1
+            return _found(body)
+        kind = next(each for each in self.kinds if each.plural == parts[-3])
+        item = self.objects[kind.plural, parts[-2]]
+        item["status"], item["metadata"]["resourceVersion"] = body["status"], str(self.version)
+        self.asked[f"{request.method} {kind.plural}/status"] += 1
+        self._tell(kind, "MODIFIED", item)
+        return _found(item)
 
     def _discovered(self, path: str) -> Object:
         groups = sorted({kind.api for kind in self.kinds if "/" in kind.api})
@@ -101,3 +130,7 @@ class ApiServer:
         await answer.prepare(request)
         while True:
             await answer.write(json.dumps(await queue.get()).encode() + b"\n")
+
+
+def _found(item: Object | None) -> web.Response:
+    return web.json_response(item) if item is not None else web.json_response({"message": "not found"}, status=404)
