@@ -42,11 +42,12 @@ ASIDE: Final = (Topic.VERSIONS.value, Topic.REGISTRATIONS.value, Topic.DOMAINS.v
 
 
 def conditions(cluster: KRaftCluster, observed: Observed, decision: Decision) -> list[Condition]:
-    by_topic = {topic: [each for each in decision.findings if each.topic is topic] for topic in Topic}
+    findings = _once(decision.findings)
+    by_topic = {topic: [each for each in findings if each.topic is topic] for topic in Topic}
     topics = [_topic(topic, by_topic[topic]) for topic in HEALTHY]
     lost = _lost(decision)
     quorum = _available(observed, decision.ledger, lost)
-    stalled = [each for each in decision.findings if each.stalled]
+    stalled = [each for each in findings if each.stalled]
     ready = _ready(cluster, observed, decision, quorum, topics, lost)
     return [
         ready,
@@ -76,6 +77,12 @@ def dated(found: Sequence[Condition], old: Mapping[str, Any], generation: int, n
         time = before[each["type"]].get("lastTransitionTime", now) if same else now
         dates.append({**each, "observedGeneration": generation, "lastTransitionTime": time})
     return dates
+
+
+def _once(findings: Sequence[Finding]) -> list[Finding]:
+    """Without the refusal to format a disk of whose loss another finding speaks."""
+    lost = {f"-{each.subject.removeprefix('node ')}-0" for each in findings if each.subject.startswith("node ")}
+    return [each for each in findings if each.reason != "FormatRefused" or not each.subject.endswith(tuple(lost))]
 
 
 def _lost(decision: Decision) -> Finding | None:

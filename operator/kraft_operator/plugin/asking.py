@@ -73,11 +73,11 @@ def why_not(resource: Mapping[str, Any], plan: Mapping[str, Any], asked: str | N
     status, generation = resource.get("status") or {}, resource["metadata"].get("generation", 0)
     if status.get("observedGeneration", -1) != generation:
         seen = status.get("observedGeneration", -1)
-        return f"the operator has seen generation {seen} of {generation}: the plan for that one is to come, try again"
+        return f"try again soon: the operator has seen generation {seen} of {generation}, and its plan is still to come"
     if not plan.get("steps"):
-        return "there is nothing to approve: no step is to be taken"
+        return "there is nothing to approve: the plan has no steps"
     if asked is not None and asked != plan.get("hash"):
-        return f"{asked} is stale: what is to be done now is plan {plan.get('hash')}; read it with kubectl kraft plan"
+        return f"read the new plan with kubectl kraft plan: {asked} is stale, the plan is now {plan.get('hash')}"
     if plan.get("approved") != "No":
         return f"plan {plan.get('hash')} needs no approval{' any more' if plan.get('approved') == 'Yes' else ''}"
     return None
@@ -85,7 +85,7 @@ def why_not(resource: Mapping[str, Any], plan: Mapping[str, Any], asked: str | N
 
 def _agreed(name: str) -> bool:
     if not sys.stdin.isatty():
-        print(f"nobody is there to be asked; say --hash {name} or --yes", file=sys.stderr)
+        print(f"give --hash {name} or --yes: there is no terminal to ask on", file=sys.stderr)
         return False
     return input(f"approve plan {name}? [y/N] ").strip().lower() in ("y", "yes")
 

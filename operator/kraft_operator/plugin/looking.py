@@ -48,7 +48,7 @@ def plan_screen(resource: Resource) -> str:
     late = (
         []
         if seen == asked
-        else [f"the operator has seen generation {seen} of {asked}; the plan for that one is to come"]
+        else [f"the operator has seen generation {seen} of {asked}; the plan for that one is still to come"]
     )
     plan = status.get("plan") or {}
     return "\n".join([*late, *(plan_lines(plan) if plan.get("steps") else ["there is nothing to do"])])

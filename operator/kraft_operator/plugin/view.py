@@ -139,12 +139,22 @@ def _trouble(status: Object) -> Iterator[str]:
 def _causes(status: Object) -> dict[str, list[str]]:
     """Each message once, with the conditions that have it."""
     found: dict[str, list[str]] = {}
-    unreached = _condition(status, "QuorumAvailable").get("status") != "True"
+    hidden = _follows(status)
     for each in status.get("conditions") or ():
-        if not _is_bad(each) or (unreached and each["type"] == "QuorumRedundant"):
+        if not _is_bad(each) or each["type"] in hidden:
             continue
         found.setdefault(each["message"], []).append(f"{each['type']}={each['status']} {each['reason']}")
     return found
+
+
+def _follows(status: Object) -> set[str]:
+    """Conditions of the quorum that are Unknown because of what is shown anyway: it has not formed yet, sleeps, or was not reached."""
+    available = _condition(status, "QuorumAvailable").get("status")
+    expected = available == "Unknown" and status.get("phase") in ("Forming", "Hibernated", "Suspended")
+    unformed = _condition(status, "QuorumAvailable").get("reason") == "NotFormed"
+    return (
+        {"QuorumRedundant"} | ({"QuorumAvailable"} if expected or unformed else set()) if available != "True" else set()
+    )
 
 
 def _is_bad(condition: Object) -> bool:

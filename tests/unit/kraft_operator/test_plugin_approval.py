@@ -116,10 +116,10 @@ def test_a_stale_hash_an_unseen_edit_and_nobody_to_ask_approve_nothing(capsys: p
     assert asked(api, "approve", "c", "--hash", "123456-12345678")[0] == 1
     assert "is stale" in capsys.readouterr().err
     assert asked(api, "approve", "c")[0] == 1
-    assert "nobody is there to be asked" in capsys.readouterr().err
+    assert "there is no terminal to ask on" in capsys.readouterr().err
     api.found["metadata"]["generation"] += 1
     assert asked(api, "approve", "c", "--yes")[0] == 1
-    assert "the plan for that one is to come" in capsys.readouterr().err
+    assert "its plan is still to come" in capsys.readouterr().err
     assert api.patches == []
 
 

@@ -141,6 +141,17 @@ def test_what_is_ready_has_nothing_to_do_and_what_is_stalled_points_at_it() -> N
     assert of(found, "Reconciling") == ("False", "Suspended")
 
 
+def test_a_lost_disk_that_is_not_replaced_is_said_once_with_its_remedy_first() -> None:
+    world = formed(recoveryPolicy={"lostDisk": "Report"})
+    world.wipe(1)
+    world.settle()
+    found = status(world.cluster, world.observed(), world.plan(), {}, "t")
+    message = next(each["message"] for each in found["conditions"] if each["type"] == "StorageHealthy")
+    assert message.startswith("controller 1: put its volume back")
+    assert message.count("directory") == 1
+    assert next(each["storage"] for each in found["nodes"] if each["nodeID"] == 1) == "FormatRefused"
+
+
 # Stalled is patient, and conditions do not flap within a repair
 
 
