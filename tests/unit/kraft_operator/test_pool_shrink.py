@@ -6,6 +6,7 @@ import pytest
 
 from kraft_operator.actions import UnregisterBroker, target
 from kraft_operator.ledger import StepKind
+from kraft_operator.status import status
 from support.operator_world import World, pool, refused
 
 pytestmark = pytest.mark.unit
@@ -145,3 +146,28 @@ def test_a_move_whose_target_stands_still_is_waited_for_and_the_broker_stays() -
     world.ghosts.clear()
     world.settle()
     assert world.registered == {100, 101}
+
+
+def test_what_only_a_person_can_resolve_is_stalled_and_told_once_however_many_topics_come() -> None:
+    world = World()
+    world.settle()
+    world.place("t", 101)
+    world.place("u", 101)
+    world.edit(brokerPools=[pool("b", 1, 100)])
+    first = status(world.cluster, world.observed(), world.settle(), {}, "t")
+    assert next(each for each in first["conditions"] if each["type"] == "Stalled")["reason"] == "ScaleDownBlocked"
+    for number in range(10):
+        world.place(f"v{number}", 101)
+        assert status(world.cluster, world.observed(), world.reconcile(), first, "t") == first
+
+
+def test_a_drain_that_waits_for_a_broker_that_comes_is_not_stalled() -> None:
+    world = World(brokerPools=[pool("b", 2, 100)])
+    world.serve_reassignment()
+    world.settle()
+    world.place("t", 100, 101)
+    world.edit(brokerPools=[pool("b", 2, 100) | {"excludedNodeIds": [101]}])
+    found = [each for each in world.reconcile().findings if each.reason == "ScaleDownBlocked"]
+    assert [each.stalled for each in found] == [False]
+    world.settle(80)
+    assert world.registered == {100, 102}

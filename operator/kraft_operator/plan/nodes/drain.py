@@ -8,7 +8,7 @@ looks; it never counts a partition as moved before the cluster's own metadata sa
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -42,11 +42,12 @@ def drain(now: Situation, node_id: int, pool: Group) -> Draining:
     if overdue and pool.scale_down.drain is Drain.FORCE:
         return Draining((), forced=True, suspects=frozenset({suspicion}))
     brokers = now.observed.brokers
-    held = ", ".join((brokers.replicas or {}).get(node_id, ()))
+    held = some((brokers.replicas or {}).get(node_id, ()))
     blocker = _blocker(now)
+    for_ever = bool(_missing(now))  # only a person can resolve that
     moves = {} if blocker is not None else _moves(now, node_id)
     if isinstance(moves, str):
-        blocker, moves = moves, {}
+        blocker, for_ever, moves = moves, not _coming(now), {}
     if blocker is not None:
         text = f"broker {node_id} of pool {pool.name} cannot be removed: it holds replicas of {held}; {blocker}"
         if pool.scale_down.drain is Drain.FORCE:
@@ -54,7 +55,8 @@ def drain(now: Situation, node_id: int, pool: Group) -> Draining:
             text += (
                 f"; after scaleDown.timeout ({pool.scale_down.timeout_seconds:g} s) it is forced out with what it holds"
             )
-        finding = Finding(Topic.MEMBERSHIP, "ScaleDownBlocked", text, f"broker {node_id}", stalled=overdue)
+            for_ever = False
+        finding = Finding(Topic.MEMBERSHIP, "ScaleDownBlocked", text, f"broker {node_id}", stalled=overdue or for_ever)
         return Draining((finding,), suspects=frozenset({suspicion}))
     text = f"the replicas of broker {node_id} of pool {pool.name} are moved to the brokers that stay: {held}"
     if overdue:
@@ -67,14 +69,30 @@ def drain(now: Situation, node_id: int, pool: Group) -> Draining:
     return Draining((finding,), MoveReplicas(node_id, moves, step, reason), suspects=frozenset({suspicion}))
 
 
+def some(topics: Sequence[str]) -> str:
+    """A few words that stay the same while topics come and go."""
+    return f"{topics[0]} and others" if len(topics) > 1 else "".join(topics)
+
+
+def _missing(now: Situation) -> list[str]:
+    """Requests without which nothing moves."""
+    needed = {ALTER: "AlterPartitionReassignments", LIST: "ListPartitionReassignments"}
+    apis = now.observed.brokers.registry.apis
+    return [name for key, name in needed.items() if key not in apis] if apis is not None else []
+
+
+def _coming(now: Situation) -> set[int]:
+    """Brokers that the resource wants and that do not serve yet."""
+    wanted = {each for pool in now.cluster.spec.broker_pools for each in pool.node_ids}
+    return wanted - _staying(now, -1)
+
+
 def _blocker(now: Situation) -> str | None:
     """What keeps the operator from moving anything."""
     apis = now.observed.brokers.registry.apis
     if apis is None:
         return "no controller said whether it can move them"
-    needed = {ALTER: "AlterPartitionReassignments", LIST: "ListPartitionReassignments"}
-    missing = [name for key, name in needed.items() if key not in apis]
-    if missing:
+    if missing := _missing(now):
         return (
             f"the controllers do not serve {' and '.join(missing)}, so nobody can move them: delete these topics, "
             f"raise the pool's replicas again{OR_FORCE}"

@@ -8,6 +8,7 @@ from kraft_operator.api import names
 from kraft_operator.api.reader import quantity
 from kraft_operator.api.spec import Group
 from kraft_operator.ledger import Formation
+from kraft_operator.plan.nodes.drain import some
 from kraft_operator.plan.rollout.versions import wishes
 from kraft_operator.plan.situation import Situation
 from kraft_operator.plan.steps import PlanStep, Risk
@@ -49,7 +50,7 @@ def remake(node_id: int, name: str) -> PlanStep:
 
 
 def moved(node_id: int, topics: tuple[str, ...]) -> PlanStep:
-    reason = f"it holds replicas of {', '.join(topics)}"
+    reason = f"it holds replicas of {some(topics)}"
     return PlanStep(f"move/{node_id}", "MoveReplicas", f"broker {node_id}", reason, "other brokers can take them")
 
 
