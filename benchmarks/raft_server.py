@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
+from controller_runtime.configuration import config
 from controller_runtime.identifiers import Endpoint, Instant, Offset, WallClock
 from controller_runtime.metadata.image import MetadataImage
 from controller_runtime.network.client_pool import PoolCounts
@@ -34,13 +35,13 @@ from controller_runtime.protocol.messages.api_versions_request import ApiVersion
 from controller_runtime.protocol.record_batch import Record, encode_batch
 from controller_runtime.raft.messages import LogBatch
 from controller_runtime.raft.voter_set import EMPTY
-from controller_runtime.server import assembly, config, process
-from controller_runtime.server.facts import NodeFacts
-from controller_runtime.server.health import Readiness
-from controller_runtime.server.requests import Requests
+from controller_runtime.server.shell import assembly, process
+from controller_runtime.server.shell.requests import Requests
+from controller_runtime.server.telemetry.facts import NodeFacts
+from controller_runtime.server.telemetry.health import Readiness
 
 if TYPE_CHECKING:
-    from controller_runtime.server.driver import DataPlane
+    from controller_runtime.server.shell.driver import DataPlane
 
 MAX_UNCOMMITTED: Final = 20_000
 RECORDS_PER_BATCH: Final = 1_000

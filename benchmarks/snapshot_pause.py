@@ -28,9 +28,9 @@ from controller_runtime.protocol.messages.partition_record import PartitionRecor
 from controller_runtime.protocol.messages.topic_record import TopicRecord
 from controller_runtime.protocol.record_batch import Record, encode_batch
 from controller_runtime.raft.voter_set import EMPTY
-from controller_runtime.server.disk_thread import DiskThread
-from controller_runtime.server.process import allow_short_turns, loop_factory
-from controller_runtime.server.snapshot_work import SnapshotWork
+from controller_runtime.server.shell.disk_thread import DiskThread
+from controller_runtime.server.shell.process import allow_short_turns, loop_factory
+from controller_runtime.server.shell.snapshot_work import SnapshotWork
 from controller_runtime.storage.filesystem import OsFileSystem
 from controller_runtime.storage.metadata_log import MetadataLog
 

@@ -19,11 +19,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, TypeVar, cast
 
+from controller_runtime.configuration.names import BY_NAME
 from controller_runtime.metadata.configs import BROKER, CLIENT_METRICS, GROUP, TOPIC
 from controller_runtime.metadata.topic_configs import TOPIC_CONFIGS
 from controller_runtime.protocol.messages.config_record import ConfigRecord
 from controller_runtime.protocol.schema import Message
-from controller_runtime.server.config_names import BY_NAME
 
 M = TypeVar("M", bound=Message)
 

@@ -137,7 +137,7 @@ def _configured(builder: Any, conf: Mapping[str, str]) -> Any:
 
 def _with_source(spark: Session) -> Session:
     """Spark finds the source by itself in the process that plans; a Spark Connect server that started before the wheel was there does not."""
-    from pyspark_kraft import DefaultSource
+    from metadata_pipeline.spark_source.source import KraftLogSource
 
-    spark.dataSource.register(DefaultSource)
+    spark.dataSource.register(KraftLogSource)
     return spark

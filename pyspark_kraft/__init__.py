@@ -6,6 +6,6 @@ cluster, `spark.dataSource.register(DefaultSource)` does it. Options: `level` (r
 `max_files_per_trigger`; `push_filters` (see `source`). Secrets are never shown, whatever the options.
 """
 
-from pyspark_kraft.source import KraftLogSource as DefaultSource
+from metadata_pipeline.spark_source.source import KraftLogSource as DefaultSource
 
 __all__ = ["DefaultSource"]

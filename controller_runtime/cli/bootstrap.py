@@ -62,7 +62,7 @@ def choose(servers: str | None, controllers: str | None, command_config: str | N
 
 
 def read_command_config(path: str) -> dict[str, str]:
-    from controller_runtime.server.properties import BadProperties, parse_properties
+    from controller_runtime.configuration.properties import BadProperties, parse_properties
 
     try:
         with open(path, encoding="utf-8", errors="surrogateescape") as file:

@@ -26,14 +26,15 @@ def main(argv: Sequence[str]) -> int:
     if len(rest) % 2 or any(flag != "--override" for flag in rest[::2]):
         print(f"Found non argument parameters: {','.join(rest)}\n{USAGE}", file=sys.stderr)
         return 1
-    from controller_runtime.server.config import ConfigError, load
+    from controller_runtime.configuration.config import ConfigError, load
 
     try:
         config = load(path, overrides)
     except ConfigError as error:
         print(error, file=sys.stderr)
         return 1
-    from controller_runtime.server import logs, process
+    from controller_runtime.server.shell import process
+    from controller_runtime.server.telemetry import logs
 
     logs.set_up(config.log_format, config.log_level)
     return process.run(config)

@@ -16,12 +16,12 @@ from uuid import uuid4
 
 from controller_runtime.cli.arguments import Parser
 from controller_runtime.cli.scram import BadScram, scram_records
+from controller_runtime.configuration.config import ConfigError, ServerConfig, load
 from controller_runtime.identifiers import DirectoryId, Endpoint, NodeId, Uuid
 from controller_runtime.metadata import features
 from controller_runtime.metadata.features import VersionedRecord
 from controller_runtime.metadata.records import encode_record
 from controller_runtime.protocol.schema import Struct
-from controller_runtime.server.config import ConfigError, ServerConfig, load
 from controller_runtime.storage import formatting
 from controller_runtime.storage.errors import CorruptFile, StorageError
 from controller_runtime.storage.filesystem import OsFileSystem, join, read_whole

@@ -6,7 +6,6 @@ restart: so what was refused as a duplicate before a crash is refused after it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Final, Protocol
 
 from controller_runtime.values import dataclass, field
@@ -77,14 +76,6 @@ class ProducerEntry:
 def next_sequence(sequence: int, count: int = 1) -> int:
     """Sequences wrap from 2**31 - 1 to 0."""
     return (sequence + count) % _SEQUENCES
-
-
-def replay_batches(batches: Iterable[ProducedBatch]) -> dict[int, ProducerEntry]:
-    """The producers that these batches leave behind."""
-    producers: dict[int, ProducerEntry] = {}
-    for batch in batches:
-        note_batch(producers, batch)
-    return producers
 
 
 def note_batch(producers: dict[int, ProducerEntry], batch: ProducedBatch) -> None:

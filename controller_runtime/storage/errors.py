@@ -41,7 +41,3 @@ class InvalidOffset(StorageError):
 
 class IndexOverflow(StorageError):
     """An offset or a place that does not fit the 32 bits which Kafka's indexes have for it, counted from the segment's beginning."""
-
-
-class SnapshotMissing(StorageError):
-    """The log starts above zero and no snapshot covers what is missing."""

@@ -104,7 +104,7 @@ def test_pushed_filters_spare_decoding() -> None:
     """What the reader is told of a query, seen without a session."""
     from pyspark.sql import datasource
 
-    from pyspark_kraft.pushdown import FilteredLogReader
+    from metadata_pipeline.spark_source.pushdown import FilteredLogReader
 
     reader = FilteredLogReader({"path": CLUSTER, "columns": "offset"})
     filters = [

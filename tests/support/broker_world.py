@@ -38,7 +38,7 @@ from controller_runtime.protocol.messages.remove_raft_voter_request import Remov
 from controller_runtime.protocol.messages.remove_raft_voter_response import RemoveRaftVoterResponse
 from controller_runtime.protocol.schema import Message
 from controller_runtime.raft.voter_set import EMPTY
-from controller_runtime.server.partition_work import PartitionWork
+from controller_runtime.server.shell.partition_work import PartitionWork
 from controller_runtime.storage.log_manager import LogManager
 from support.controller_world import CLUSTER_ID, World, directory_of, uuid
 from support.memory_disk import MemoryDisk

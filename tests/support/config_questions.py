@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
+from controller_runtime.configuration.names import CONFIG_NAMES
 from controller_runtime.metadata.topic_configs import TOPIC_CONFIGS
 from controller_runtime.protocol.framing import decode_response, encode_request
 from controller_runtime.protocol.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
@@ -31,7 +32,6 @@ from controller_runtime.protocol.messages.incremental_alter_configs_request impo
 )
 from controller_runtime.protocol.messages.incremental_alter_configs_response import IncrementalAlterConfigsResponse
 from controller_runtime.protocol.schema import Message
-from controller_runtime.server.config_names import CONFIG_NAMES
 from controller_runtime.values import dataclass
 from support.golden import GOLDEN
 from support.java_kafka import JavaNode, run_tool

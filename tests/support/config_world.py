@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
+from controller_runtime.configuration.settings import RULES, refusal_at_run_time
 from controller_runtime.controller.decision import RequestContext
 from controller_runtime.controller.describe_configs import describe_configs
 from controller_runtime.controller.forwarded_configs import judge
@@ -17,7 +18,6 @@ from controller_runtime.protocol.messages.describe_configs_request import Descri
 from controller_runtime.protocol.messages.feature_level_record import FeatureLevelRecord
 from controller_runtime.protocol.messages.incremental_alter_configs_request import IncrementalAlterConfigsRequest
 from controller_runtime.protocol.schema import Message
-from controller_runtime.server.settings import RULES, refusal_at_run_time
 from support.config_questions import BROKER, NODE_ID, THERE, TOPIC, Question
 from support.controller_world import World
 

@@ -13,7 +13,7 @@ from types import CodeType, FrameType, TracebackType
 from typing import Final, Self
 
 LAYERS: Final = ("protocol", "metadata", "raft", "controller", "broker", "node")
-SHELL: Final = ("server/requests.py",)
+SHELL: Final = ("server/shell/requests.py",)
 NEVER: Final = (
     # Raised in the middle of going back, there is nothing to go back to.
     "_go_back",

@@ -41,9 +41,9 @@ from controller_runtime.protocol.record_batch import RecordBatch, batch_headers
 from controller_runtime.protocol.schema import Message
 from controller_runtime.protocol.served import served
 from controller_runtime.raft.config import RaftConfig
-from controller_runtime.server.assembly import _from_file, _to_file
-from controller_runtime.server.partition_work import PartitionWork
-from controller_runtime.server.requests import Requests
+from controller_runtime.server.shell.assembly import _from_file, _to_file
+from controller_runtime.server.shell.partition_work import PartitionWork
+from controller_runtime.server.shell.requests import Requests
 from controller_runtime.storage.log_manager import LogManager
 from controller_runtime.storage.metadata_log import LogConfig, MetadataLog
 from controller_runtime.storage.quorum_state import load_quorum_state, save_quorum_state

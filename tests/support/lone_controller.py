@@ -37,7 +37,7 @@ from controller_runtime.node.snapshots import SnapshotConfig
 from controller_runtime.protocol.schema import Message
 from controller_runtime.raft.config import RaftConfig
 from controller_runtime.raft.voter_set import EMPTY, static_voters
-from controller_runtime.server.assembly import _from_file, _to_file
+from controller_runtime.server.shell.assembly import _from_file, _to_file
 from controller_runtime.storage.consistency import check_same_moment
 from controller_runtime.storage.errors import CorruptFile
 from controller_runtime.storage.formatting import FormatRequest, InitialVoter, format_directory

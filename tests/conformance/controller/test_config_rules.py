@@ -6,9 +6,9 @@ import json
 
 import pytest
 
+from controller_runtime.configuration.settings import is_known
 from controller_runtime.metadata import broker_configs
 from controller_runtime.metadata.broker_configs import NodeRules
-from controller_runtime.server.settings import is_known
 from support.config_questions import answer_of, shown
 from support.config_rules import Story, recorded, stories
 from support.config_world import ConfigWorld, agree

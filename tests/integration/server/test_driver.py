@@ -38,7 +38,7 @@ from controller_runtime.protocol.messages.describe_cluster_response import Descr
 from controller_runtime.protocol.record_batch import Record, encode_batch
 from controller_runtime.protocol.schema import Message
 from controller_runtime.raft.election_state import ElectionState
-from controller_runtime.server.driver import MAX_TOGETHER, Clock, Driver, StepRequests
+from controller_runtime.server.shell.driver import MAX_TOGETHER, Clock, Driver, StepRequests
 from controller_runtime.storage.errors import DiskFailed
 from controller_runtime.storage.filesystem import OsFileSystem
 from controller_runtime.storage.metadata_log import MetadataLog

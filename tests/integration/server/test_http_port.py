@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from controller_runtime.server.http import MAX_HEAD_BYTES, Answer, HttpPort
+from controller_runtime.server.telemetry.http import MAX_HEAD_BYTES, Answer, HttpPort
 
 pytestmark = pytest.mark.integration
 

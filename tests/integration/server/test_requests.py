@@ -21,8 +21,8 @@ from controller_runtime.protocol.messages.delete_topics_response import DeleteTo
 from controller_runtime.protocol.messages.describe_quorum_request import DescribeQuorumRequest
 from controller_runtime.protocol.messages.describe_quorum_response import DescribeQuorumResponse
 from controller_runtime.protocol.schema import Message
-from controller_runtime.server import requests
-from controller_runtime.server.requests import Requests
+from controller_runtime.server.shell import requests
+from controller_runtime.server.shell.requests import Requests
 
 pytestmark = pytest.mark.integration
 

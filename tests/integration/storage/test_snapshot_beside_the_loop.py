@@ -14,7 +14,7 @@ from controller_runtime.node.effects import TakeSnapshot
 from controller_runtime.node.events import NodeEvent, SnapshotGivenUp, SnapshotWritten
 from controller_runtime.protocol.record_batch import decode_batches
 from controller_runtime.raft.voter_set import EMPTY
-from controller_runtime.server.snapshot_work import SnapshotWork
+from controller_runtime.server.shell.snapshot_work import SnapshotWork
 from controller_runtime.storage.filesystem import OsFileSystem
 from controller_runtime.storage.metadata_log import MetadataLog
 from support.metadata_disk import image_of_snapshot, snapshots_in

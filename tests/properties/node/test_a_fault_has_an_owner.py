@@ -67,7 +67,7 @@ from controller_runtime.protocol.messages.unregister_broker_request import Unreg
 from controller_runtime.protocol.messages.update_features_request import UpdateFeaturesRequest
 from controller_runtime.protocol.record_batch import Record, encode_batch
 from controller_runtime.protocol.schema import Message
-from controller_runtime.server.requests import Requests
+from controller_runtime.server.shell.requests import Requests
 from support.controller_world import World
 from support.failpoints import Failpoint
 from support.frame_hosts import BROKER_LISTENER, CONTROLLER_LISTENER, Host, Line, Town, frame, replayed

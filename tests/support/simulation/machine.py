@@ -1,4 +1,4 @@
-"""One simulated machine: a production ControllerNode on a production MetadataLog, driven as `server.driver` drives it.
+"""One simulated machine: a production ControllerNode on a production MetadataLog, driven as `server.shell.driver` drives it.
 
 Effects are performed in order, `SaveElection` holds back what follows it and every later event, log writes are performed later by a virtual disk and
 complete as `LogFlushed`. A disk that fails ends the process. What the world decides (when a write completes, when the process ends) comes in as

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from controller_runtime.node.effects import NodeEffect
 from controller_runtime.node.events import NodeEvent
-from controller_runtime.server.trace import render_effect as render_node_effect
-from controller_runtime.server.trace import render_event as render_node_event
+from controller_runtime.server.telemetry.trace import render_effect as render_node_effect
+from controller_runtime.server.telemetry.trace import render_event as render_node_event
 
 if TYPE_CHECKING:
     from support.simulation.machine import Machine

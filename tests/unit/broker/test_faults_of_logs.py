@@ -26,7 +26,7 @@ from controller_runtime.node.broker_effects import (
     WorkId,
 )
 from controller_runtime.protocol.errors import ErrorCode
-from controller_runtime.server.data_plane import BrokerDataPlane
+from controller_runtime.server.shell.data_plane import BrokerDataPlane
 from controller_runtime.storage.batch_scan import BatchPlace, parse_batch
 from controller_runtime.storage.errors import CorruptFile, DiskFailed, IndexOverflow
 from controller_runtime.storage.indexes import SegmentIndexes

@@ -18,7 +18,7 @@ from controller_runtime.node.broker_effects import (
 )
 from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.protocol.record_batch import Record, encode_batch
-from controller_runtime.server.partition_work import PartitionWork
+from controller_runtime.server.shell.partition_work import PartitionWork
 from controller_runtime.storage.errors import InvalidOffset
 from controller_runtime.storage.log_manager import LogManager
 from support.memory_disk import MemoryDisk, MemoryFile

@@ -11,7 +11,7 @@ from controller_runtime.node.broker_effects import ReadRecords, RecordsRead, Wor
 from controller_runtime.node.broker_forwarding import Forwarder
 from controller_runtime.node.faults import FailedRequests
 from controller_runtime.node.metadata_replica import CallIds
-from controller_runtime.server.data_plane import READS_AT_ONCE, BrokerDataPlane
+from controller_runtime.server.shell.data_plane import READS_AT_ONCE, BrokerDataPlane
 from support.memory_disk import MemoryDisk
 
 pytestmark = pytest.mark.unit

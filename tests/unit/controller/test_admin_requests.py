@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from controller_runtime.configuration.settings import RULES
 from controller_runtime.controller.activation import activation_records
 from controller_runtime.controller.decision import Decision, RequestContext
 from controller_runtime.controller.errors import Refused
@@ -55,7 +56,6 @@ from controller_runtime.protocol.messages.register_controller_record import (
 )
 from controller_runtime.protocol.messages.update_features_request import FeatureUpdateKey, UpdateFeaturesRequest
 from controller_runtime.protocol.messages.update_features_response import UpdateFeaturesResponse
-from controller_runtime.server.settings import RULES
 from support.controller_world import ALL_FEATURES, CLUSTER_ID, World, directory_of, uuid
 
 pytestmark = pytest.mark.unit

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
+from controller_runtime.configuration.settings import RULES, is_known
 from controller_runtime.controller.configs import MAX_RECORDS
 from controller_runtime.metadata.broker_configs import NodeRules, OwnConfigs, check_change, without_effect
 from controller_runtime.metadata.configs import ConfigsBuilder, ConfigsImage
 from controller_runtime.protocol.messages.incremental_alter_configs_request import IncrementalAlterConfigsRequest
 from controller_runtime.protocol.messages.register_broker_record import RegisterBrokerRecord
-from controller_runtime.server.settings import RULES, is_known
 from support.config_questions import BROKER, GROUP, THERE, TOPIC, alter, answer_of, describe, one, several
 from support.config_world import ConfigWorld
 

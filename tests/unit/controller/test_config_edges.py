@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from controller_runtime.configuration.settings import RULES
 from controller_runtime.controller.configs import MAX_NAME_LENGTH, MAX_RECORDS
 from controller_runtime.controller.decision import Decision, RequestContext
 from controller_runtime.controller.forwarded_configs import Judged, judge
@@ -31,7 +32,6 @@ from controller_runtime.protocol.messages.incremental_alter_configs_response imp
 )
 from controller_runtime.protocol.messages.register_broker_record import RegisterBrokerRecord
 from controller_runtime.protocol.messages.update_features_response import UpdateFeaturesResponse
-from controller_runtime.server.settings import RULES
 from support.config_questions import (
     APPEND,
     BROKER,

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
-from controller_runtime.server.config import from_properties
-from controller_runtime.server.properties import parse_properties
+from controller_runtime.configuration.config import from_properties
+from controller_runtime.configuration.properties import parse_properties
 from kraft_operator.api.parse import parse_cluster
 from kraft_operator.api.spec import KRaftCluster
 from kraft_operator.manifests.cluster import NodePlan, cluster_objects, desired_nodes, initial_controllers

@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).parents[3]
 GOLDEN = ROOT / "tests" / "golden" / "kafka-4.3.1" / "cluster"
 SOURCE = """
-from pyspark_kraft.batch import LogReader
+from metadata_pipeline.spark_source.batch import LogReader
 reader = LogReader({"path": GOLDEN})
 assert all(list(reader.read(partition)) for partition in reader.partitions())
 """

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from controller_runtime.server.config_names import ACTED, CONFIG_NAMES, IGNORED, REFUSED
+from controller_runtime.configuration.names import ACTED, CONFIG_NAMES, IGNORED, REFUSED
 
 pytestmark = pytest.mark.unit
 

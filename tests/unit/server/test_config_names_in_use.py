@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from controller_runtime.configuration.names import ACTED, BY_NAME, CONFIG_NAMES
 from controller_runtime.metadata.topic_configs import TOPIC_CONFIGS
-from controller_runtime.server.config_names import ACTED, BY_NAME, CONFIG_NAMES
 
 pytestmark = pytest.mark.unit
 
@@ -22,14 +22,15 @@ def strings_of(path: Path) -> set[str]:
 
 def read_through_topics() -> set[str]:
     """A node's setting also acts as the default of a topic's, where the broker reads that one."""
-    readers = (RUNTIME / "server" / "partition_work.py", RUNTIME / "broker" / "append_rules.py")
+    readers = (RUNTIME / "server" / "shell" / "partition_work.py", RUNTIME / "broker" / "append_rules.py")
     topic_names = set().union(*map(strings_of, readers)) & set(TOPIC_CONFIGS)
     return {name for topic in topic_names for name in TOPIC_CONFIGS[topic].broker_names}
 
 
 def test_acted_on_is_true_exactly_for_names_that_code_reads() -> None:
-    tables = {RUNTIME / "server" / "config_names.py", RUNTIME / "server" / "settings.py"}
-    server = (path for path in (RUNTIME / "server").glob("*.py") if path not in tables)
+    tables = {RUNTIME / "configuration" / "names.py", RUNTIME / "configuration" / "settings.py"}
+    rooms = (RUNTIME / "configuration", RUNTIME / "server")
+    server = (path for room in rooms for path in room.rglob("*.py") if path not in tables)
     used = (set().union(*map(strings_of, server)) | read_through_topics()) & set(BY_NAME)
     used -= IN_PART
     acted = {row.name for row in CONFIG_NAMES if row.standing == ACTED}

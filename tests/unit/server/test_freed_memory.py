@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from controller_runtime.server import freed_memory
-from controller_runtime.server.freed_memory import FreedMemory, trim
+from controller_runtime.server.shell import freed_memory
+from controller_runtime.server.shell.freed_memory import FreedMemory, trim
 
 pytestmark = pytest.mark.unit
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from controller_runtime.identifiers import NodeId
-from controller_runtime.server.health import Readiness
+from controller_runtime.server.telemetry.health import Readiness
 
 pytestmark = pytest.mark.unit
 

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from controller_runtime.server.logs import JsonFormatter, TextFormatter
+from controller_runtime.server.telemetry.logs import JsonFormatter, TextFormatter
 
 pytestmark = pytest.mark.unit
 

@@ -8,7 +8,7 @@ from controller_runtime.identifiers import Instant, WallClock
 from controller_runtime.node.effects import Log, NodeEffect
 from controller_runtime.node.events import NodeEvent, TimePassed
 from controller_runtime.node.raft_meter import WINDOW_S, Timing
-from controller_runtime.server.measuring import Durations, IdleShare, Rate, WatchedNode
+from controller_runtime.server.telemetry.measuring import Durations, IdleShare, Rate, WatchedNode
 
 pytestmark = pytest.mark.unit
 

@@ -8,11 +8,18 @@ from pathlib import Path
 import pytest
 
 from controller_runtime.network.client_pool import PoolCounts
-from controller_runtime.server.channel_facts import ChannelObserver
-from controller_runtime.server.facts import BatchFacts, ControllerFacts, LogFacts, NodeFacts, RaftFacts, ReplicaFacts
-from controller_runtime.server.image_facts import ACTIVE, CONTROLLED_SHUTDOWN, FENCED, ImageFacts
-from controller_runtime.server.measuring import Durations, distribution_of
-from controller_runtime.server.metrics import Sample, jmx_name, render, samples
+from controller_runtime.server.telemetry.channel_facts import ChannelObserver
+from controller_runtime.server.telemetry.facts import (
+    BatchFacts,
+    ControllerFacts,
+    LogFacts,
+    NodeFacts,
+    RaftFacts,
+    ReplicaFacts,
+)
+from controller_runtime.server.telemetry.image_facts import ACTIVE, CONTROLLED_SHUTDOWN, FENCED, ImageFacts
+from controller_runtime.server.telemetry.measuring import Durations, distribution_of
+from controller_runtime.server.telemetry.metrics import Sample, jmx_name, render, samples
 
 pytestmark = pytest.mark.unit
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from controller_runtime.cli.storage import main as storage
+from controller_runtime.configuration.config import ServerConfig, load
 from controller_runtime.identifiers import Instant, Uuid
 from controller_runtime.raft.config import RaftConfig
-from controller_runtime.server.assembly import Disk, build_controller, open_disk, raft_config
-from controller_runtime.server.config import ServerConfig, load
+from controller_runtime.server.shell.assembly import Disk, build_controller, open_disk, raft_config
 
 pytestmark = pytest.mark.unit
 

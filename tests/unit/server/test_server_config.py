@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from controller_runtime.configuration.config import ConfigError, ServerConfig, from_properties, load
+from controller_runtime.configuration.listeners import Listener
+from controller_runtime.configuration.properties import parse_properties
 from controller_runtime.identifiers import Endpoint, NodeId
-from controller_runtime.server.config import ConfigError, ServerConfig, from_properties, load
-from controller_runtime.server.listeners import Listener
-from controller_runtime.server.properties import parse_properties
 
 pytestmark = pytest.mark.unit
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from controller_runtime.server.properties import BadProperties, parse_properties
+from controller_runtime.configuration.properties import BadProperties, parse_properties
 
 pytestmark = pytest.mark.unit
 

@@ -14,10 +14,10 @@ from typing import Final
 
 from controller_runtime.identifiers import METADATA_TOPIC_NAME
 from controller_runtime.node.api_versions import SUPPORTED_LEVELS
-from controller_runtime.server.channel_facts import ChannelFacts
-from controller_runtime.server.facts import ControllerFacts, LogFacts, NodeFacts, RaftFacts
-from controller_runtime.server.image_facts import ACTIVE, CONTROLLED_SHUTDOWN, FENCED, ImageFacts
-from controller_runtime.server.measuring import Distribution
+from controller_runtime.server.telemetry.channel_facts import ChannelFacts
+from controller_runtime.server.telemetry.facts import ControllerFacts, LogFacts, NodeFacts, RaftFacts
+from controller_runtime.server.telemetry.image_facts import ACTIVE, CONTROLLED_SHUTDOWN, FENCED, ImageFacts
+from controller_runtime.server.telemetry.measuring import Distribution
 from controller_runtime.values import dataclass
 
 BAD_ANSWERS: Final = dict.fromkeys(

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 from controller_runtime.identifiers import NodeId
-from controller_runtime.server.facts import NodeFacts
-from controller_runtime.server.http import Answer, Route
-from controller_runtime.server.metrics import render, samples
+from controller_runtime.server.telemetry.facts import NodeFacts
+from controller_runtime.server.telemetry.http import Answer, Route
+from controller_runtime.server.telemetry.metrics import render, samples
 from controller_runtime.values import dataclass
 
 

@@ -17,6 +17,7 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
+from controller_runtime.configuration.config import ServerConfig
 from controller_runtime.identifiers import Endpoint, Instant
 from controller_runtime.metadata.replay import ReplayError
 from controller_runtime.network.client_pool import ClientOptions, ClientPool
@@ -25,17 +26,16 @@ from controller_runtime.node.effects import Stop
 from controller_runtime.node.events import NodeEvent, ShutdownRequested
 from controller_runtime.protocol.api_keys import Role
 from controller_runtime.protocol.errors import ProtocolError
-from controller_runtime.server.assembly import Disk, jitter, open_disk
-from controller_runtime.server.config import ServerConfig
-from controller_runtime.server.driver import Clock, DataPlane, Driver
-from controller_runtime.server.freed_memory import FreedMemory
-from controller_runtime.server.requests import Requests
+from controller_runtime.server.shell.assembly import Disk, jitter, open_disk
+from controller_runtime.server.shell.driver import Clock, DataPlane, Driver
+from controller_runtime.server.shell.freed_memory import FreedMemory
+from controller_runtime.server.shell.requests import Requests
 from controller_runtime.storage.errors import StorageError
 from controller_runtime.values import replace
 
 if TYPE_CHECKING:
-    from controller_runtime.server.http import HttpPort
-    from controller_runtime.server.running import RunningNode
+    from controller_runtime.server.shell.running import RunningNode
+    from controller_runtime.server.telemetry.http import HttpPort
 
 log = logging.getLogger(__name__)
 
@@ -162,7 +162,7 @@ class _Process:
             listener.on_room = data_plane.room_made
 
     def _build(self, advertised: Mapping[str, Endpoint], now: Instant, requests: Requests) -> RunningNode:
-        from controller_runtime.server import running
+        from controller_runtime.server.shell import running
 
         return running.build(self._config, self._disk, advertised, now, requests, self._started_at_ms)
 
@@ -195,8 +195,8 @@ class _Process:
     async def _open_http(self, node: RunningNode, pool: ClientPool) -> None:
         if self._config.http_listener is None:
             return
-        from controller_runtime.server.health import routes
-        from controller_runtime.server.http import HttpPort
+        from controller_runtime.server.telemetry.health import routes
+        from controller_runtime.server.telemetry.http import HttpPort
 
         self._http = HttpPort(routes(node.readiness, lambda: node.facts(self._connections(), pool.take_counts())))
         host, port = self._config.http_listener

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from controller_runtime.configuration.config import ServerConfig
 from controller_runtime.identifiers import Endpoint, Instant
 from controller_runtime.metadata.image import MetadataImage
 from controller_runtime.network.client_pool import PoolCounts
@@ -12,12 +13,12 @@ from controller_runtime.node.combined_node import CombinedNode
 from controller_runtime.node.events import NodeEvent
 from controller_runtime.node.metadata_replica import MetadataReplica
 from controller_runtime.node.ports import Node
-from controller_runtime.server.assembly import Disk
-from controller_runtime.server.broker_assembly import build_broker, build_combined, log_directories
-from controller_runtime.server.config import ServerConfig
-from controller_runtime.server.data_plane import BrokerDataPlane
-from controller_runtime.server.driver import DataPlane, StepRequests
-from controller_runtime.server.facts import (
+from controller_runtime.server.shell.assembly import Disk
+from controller_runtime.server.shell.broker_assembly import build_broker, build_combined, log_directories
+from controller_runtime.server.shell.data_plane import BrokerDataPlane
+from controller_runtime.server.shell.driver import DataPlane, StepRequests
+from controller_runtime.server.shell.requests import Requests
+from controller_runtime.server.telemetry.facts import (
     BatchFacts,
     LogFacts,
     NodeFacts,
@@ -27,9 +28,8 @@ from controller_runtime.server.facts import (
     log_facts,
     resident_bytes,
 )
-from controller_runtime.server.health import Readiness
-from controller_runtime.server.measuring import distribution_of
-from controller_runtime.server.requests import Requests
+from controller_runtime.server.telemetry.health import Readiness
+from controller_runtime.server.telemetry.measuring import distribution_of
 
 
 class RunningBroker:

@@ -18,8 +18,8 @@ from metadata_pipeline.sources.following import Limit, advance, between
 from metadata_pipeline.sources.options import parse_level, parse_options
 from metadata_pipeline.sources.packing import pack_ranges
 from metadata_pipeline.sources.segments import Segment, list_segments
-from pyspark_kraft.batch import LogPartition, rows_of
-from pyspark_kraft.paths import number_of, paths_of
+from metadata_pipeline.spark_source.batch import LogPartition, rows_of
+from metadata_pipeline.spark_source.paths import number_of, paths_of
 
 
 class LogStreamReader(DataSourceStreamReader, spark.SupportsTriggerAvailableNow):

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
+from controller_runtime.configuration.config import ServerConfig
 from controller_runtime.identifiers import Endpoint, Instant
 from controller_runtime.network.client_pool import PoolCounts
 from controller_runtime.node.controller_node import ControllerNode
 from controller_runtime.node.events import NodeEvent
 from controller_runtime.node.faults import FailedRequests
 from controller_runtime.node.ports import Node
-from controller_runtime.server.assembly import Disk, build_controller
-from controller_runtime.server.config import ServerConfig
-from controller_runtime.server.driver import DataPlane, StepRequests
-from controller_runtime.server.facts import (
+from controller_runtime.server.shell.assembly import Disk, build_controller
+from controller_runtime.server.shell.driver import DataPlane, StepRequests
+from controller_runtime.server.shell.requests import Requests
+from controller_runtime.server.telemetry.facts import (
     LogFacts,
     NodeFacts,
     Observer,
@@ -23,8 +24,7 @@ from controller_runtime.server.facts import (
     log_facts,
     resident_bytes,
 )
-from controller_runtime.server.health import Readiness
-from controller_runtime.server.requests import Requests
+from controller_runtime.server.telemetry.health import Readiness
 
 
 class RunningNode(Protocol):
@@ -59,7 +59,7 @@ def build(
     started_at_ms: int,
 ) -> RunningNode:
     if config.is_broker:
-        from controller_runtime.server.running_broker import RunningBroker
+        from controller_runtime.server.shell.running_broker import RunningBroker
 
         return RunningBroker(config, disk, advertised, now, requests, started_at_ms)
     node = build_controller(config, disk, advertised, now)

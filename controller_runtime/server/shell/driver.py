@@ -54,9 +54,9 @@ from controller_runtime.node.events import (
 from controller_runtime.node.ports import Node
 from controller_runtime.protocol.schema import Message
 from controller_runtime.raft.election_state import ElectionState
-from controller_runtime.server.disk_thread import DiskThread
-from controller_runtime.server.snapshot_work import SnapshotWork
-from controller_runtime.server.trace import render_effect, render_event
+from controller_runtime.server.shell.disk_thread import DiskThread
+from controller_runtime.server.shell.snapshot_work import SnapshotWork
+from controller_runtime.server.telemetry.trace import render_effect, render_event
 from controller_runtime.storage.metadata_log import MetadataLog, PendingWrite
 from controller_runtime.values import dataclass
 

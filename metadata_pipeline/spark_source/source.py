@@ -9,8 +9,8 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStrea
 
 from metadata_pipeline.schemas import spark_ddl
 from metadata_pipeline.sources.options import parse_level, parse_options
-from pyspark_kraft.batch import LogReader
-from pyspark_kraft.pushdown import FilteredLogReader
+from metadata_pipeline.spark_source.batch import LogReader
+from metadata_pipeline.spark_source.pushdown import FilteredLogReader
 
 _PUSHDOWN_WORKER = "data_source_pushdown_filters.py"
 
@@ -37,6 +37,6 @@ class KraftLogSource(DataSource):
         return (FilteredLogReader if filters else LogReader)(self.options)
 
     def streamReader(self, schema: Any) -> DataSourceStreamReader:  # noqa: ARG002, N802 - Spark's name
-        from pyspark_kraft.stream import LogStreamReader
+        from metadata_pipeline.spark_source.stream import LogStreamReader
 
         return LogStreamReader(self.options)

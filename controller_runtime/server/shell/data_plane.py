@@ -28,8 +28,8 @@ from controller_runtime.node.broker_effects import (
     ReadRecords,
 )
 from controller_runtime.node.events import NodeEvent, RequestId
-from controller_runtime.server.disk_thread import DiskThread
-from controller_runtime.server.partition_work import PartitionWork
+from controller_runtime.server.shell.disk_thread import DiskThread
+from controller_runtime.server.shell.partition_work import PartitionWork
 from controller_runtime.storage.errors import DiskFailed, StorageError
 from controller_runtime.storage.filesystem import FileSystem
 from controller_runtime.storage.log_manager import LogManager

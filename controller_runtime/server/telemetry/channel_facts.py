@@ -9,7 +9,7 @@ from collections import deque
 from typing import Final
 
 from controller_runtime.network.client_pool import PoolCounts
-from controller_runtime.server.measuring import RATE_WINDOW_S, Rate
+from controller_runtime.server.telemetry.measuring import RATE_WINDOW_S, Rate
 from controller_runtime.values import dataclass
 
 RATES: Final = {

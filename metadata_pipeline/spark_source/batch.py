@@ -17,7 +17,7 @@ from metadata_pipeline.sources.options import ReadOptions, parse_level, parse_op
 from metadata_pipeline.sources.packing import pack
 from metadata_pipeline.sources.reading import FileRange, chosen, problem_rows, read_ranges
 from metadata_pipeline.sources.segments import Problem, list_segments
-from pyspark_kraft.paths import number_of, paths_of
+from metadata_pipeline.spark_source.paths import number_of, paths_of
 
 
 @dataclass

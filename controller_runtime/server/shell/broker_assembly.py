@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from controller_runtime.broker.lifecycle import BrokerIdentity
+from controller_runtime.configuration.config import ServerConfig
+from controller_runtime.configuration.settings import RULES
 from controller_runtime.identifiers import BrokerEpoch, DirectoryId, Endpoint, Instant
 from controller_runtime.node.api_versions import SUPPORTED_LEVELS
 from controller_runtime.node.broker_node import BrokerNode, BrokerNodeConfig
 from controller_runtime.node.broker_service import BrokerConfig, BrokerService
 from controller_runtime.node.combined_node import CombinedNode
 from controller_runtime.node.metadata_replica import CallIds
-from controller_runtime.server.assembly import (
+from controller_runtime.server.shell.assembly import (
     Disk,
     build_controller,
     jitter,
@@ -20,8 +22,6 @@ from controller_runtime.server.assembly import (
     snapshot_config,
     static_voters,
 )
-from controller_runtime.server.config import ServerConfig
-from controller_runtime.server.settings import RULES
 
 _PLAINTEXT = 0
 

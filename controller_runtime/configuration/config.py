@@ -11,9 +11,7 @@ import socket
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, TypeVar
 
-from controller_runtime.identifiers import Endpoint, NodeId
-from controller_runtime.server.config_names import BY_NAME, OWN_NAMES
-from controller_runtime.server.listeners import (
+from controller_runtime.configuration.listeners import (
     BadValue,
     Listener,
     parse_endpoint,
@@ -22,8 +20,10 @@ from controller_runtime.server.listeners import (
     parse_map,
     parse_voters,
 )
-from controller_runtime.server.properties import BadProperties, Property, parse_properties
-from controller_runtime.server.settings import Settings, check, notices
+from controller_runtime.configuration.names import BY_NAME, OWN_NAMES
+from controller_runtime.configuration.properties import BadProperties, Property, parse_properties
+from controller_runtime.configuration.settings import Settings, check, notices
+from controller_runtime.identifiers import Endpoint, NodeId
 from controller_runtime.values import dataclass
 
 T = TypeVar("T")

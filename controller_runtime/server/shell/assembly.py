@@ -11,6 +11,9 @@ import time
 from collections.abc import Mapping
 from typing import Final
 
+from controller_runtime.configuration.config import ServerConfig
+from controller_runtime.configuration.names import INTERNAL_SEGMENT_BYTES
+from controller_runtime.configuration.settings import RULES
 from controller_runtime.controller.service import Chance, ControllerConfig
 from controller_runtime.identifiers import DirectoryId, Endpoint, Instant, NodeId, ReplicaKey, Uuid
 from controller_runtime.metadata.features import VersionedRecord
@@ -23,9 +26,6 @@ from controller_runtime.node.snapshots import SnapshotConfig
 from controller_runtime.raft.config import RaftConfig
 from controller_runtime.raft.election_state import ElectionState
 from controller_runtime.raft.voter_set import EMPTY, Voter, VoterSet
-from controller_runtime.server.config import ServerConfig
-from controller_runtime.server.config_names import INTERNAL_SEGMENT_BYTES
-from controller_runtime.server.settings import RULES
 from controller_runtime.storage.consistency import check_same_moment
 from controller_runtime.storage.directories import NodeDirectories, open_directories
 from controller_runtime.storage.filesystem import OsFileSystem

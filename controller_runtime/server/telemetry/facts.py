@@ -19,9 +19,9 @@ from controller_runtime.node.faults import FailedRequests
 from controller_runtime.node.metadata_replica import MetadataReplica
 from controller_runtime.node.ports import Node
 from controller_runtime.node.snapshots import SnapshotKeeper
-from controller_runtime.server.channel_facts import ChannelFacts, ChannelObserver
-from controller_runtime.server.image_facts import ImageCounter, ImageFacts
-from controller_runtime.server.measuring import Distribution, IdleShare, Rate, WatchedNode
+from controller_runtime.server.telemetry.channel_facts import ChannelFacts, ChannelObserver
+from controller_runtime.server.telemetry.image_facts import ImageCounter, ImageFacts
+from controller_runtime.server.telemetry.measuring import Distribution, IdleShare, Rate, WatchedNode
 from controller_runtime.values import dataclass, field
 
 if TYPE_CHECKING:

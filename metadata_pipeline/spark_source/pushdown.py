@@ -14,7 +14,7 @@ from typing import Any
 from pyspark.sql import datasource as spark
 
 from metadata_pipeline.sources.options import KINDS, TYPE_NAMES, ReadOptions
-from pyspark_kraft.batch import LogReader
+from metadata_pipeline.spark_source.batch import LogReader
 
 _OFFSETS = ("offset", "base_offset")
 _NAMES = ("type", "cluster_id", "kind")

@@ -16,7 +16,7 @@ from typing import Final
 
 from controller_runtime.node.effects import TakeSnapshot
 from controller_runtime.node.events import LogScrubbed, NodeEvent, SnapshotGivenUp, SnapshotWritten
-from controller_runtime.server.disk_thread import DiskThread
+from controller_runtime.server.shell.disk_thread import DiskThread
 from controller_runtime.storage import snapshot_writer
 from controller_runtime.storage.errors import CorruptFile
 from controller_runtime.storage.metadata_log import MetadataLog

@@ -9,10 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from controller_runtime.metadata.broker_configs import NodeRules
-from controller_runtime.metadata.config_values import InvalidConfig
-from controller_runtime.metadata.topic_configs import check_broker_value
-from controller_runtime.server.config_names import (
+from controller_runtime.configuration.names import (
     ACTED,
     BY_NAME,
     EXTRA_REFUSED,
@@ -25,7 +22,10 @@ from controller_runtime.server.config_names import (
     REFUSED_PREFIXES,
     ConfigName,
 )
-from controller_runtime.server.properties import Property
+from controller_runtime.configuration.properties import Property
+from controller_runtime.metadata.broker_configs import NodeRules
+from controller_runtime.metadata.config_values import InvalidConfig
+from controller_runtime.metadata.topic_configs import check_broker_value
 from controller_runtime.values import dataclass
 
 _RANGES: Final = {"short": 2**15 - 1, "int": 2**31 - 1, "long": 2**63 - 1}
