@@ -61,7 +61,9 @@ def render(ledger: Ledger) -> str:
     }
     values |= {"restart": known.restart} if known.restart else {}
     values |= (
-        {"givenUp": [[each.node_id, list(each.only), each.more] for each in known.given_up]} if known.given_up else {}
+        {"givenUp": [[each.node_id, list(each.only), each.more, each.lost] for each in known.given_up]}
+        if known.given_up
+        else {}
     )
     if (running := known.operation) is not None:
         values["operation"] = [running.uid, running.name, running.type, running.node_id, running.directory_id]
@@ -130,7 +132,10 @@ def _parsed(values: Mapping[str, Any]) -> Ledger:
         operation=RunningOperation(*values["operation"]) if values.get("operation") else None,
         recovery=recovery,
         restart=str(values.get("restart", "")),
-        given_up=tuple(GivenUp(int(node), tuple(only), int(more)) for node, only, more in values.get("givenUp", ())),
+        given_up=tuple(
+            GivenUp(int(node), tuple(only), int(more), any(lost))
+            for node, only, more, *lost in values.get("givenUp", ())
+        ),
         doubted=tuple(int(each) for each in values["doubted"]),
         serial=int(values["serial"]),
     )

@@ -164,6 +164,10 @@ def test_our_broker_is_given_up_only_with_an_approval_that_names_its_partitions(
         before = lose_disk(story, 101)
         plan = data_loss_pending(story, "alone-0")
         approve(story, plan)
+        eventually("a new directory", lambda: story.directories().get(101) not in (None, "", before), 300)
+        told = story.await_condition("MembershipSynced", "False", "PartitionsWithoutLeader", 300)
+        assert "alone-0" in told["message"]
+        story.kafka("/opt/kafka/bin/kafka-topics.sh", "--bootstrap-server", bootstrap, "--delete", "--topic", "alone")
         await_new_directory(story, 101, before)
         assert story.events("ReplicasGivenUp")
         before = lose_disk(story, 100)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from support.operator_world import World, pool
 
-pytestmark = pytest.mark.properties
+pytestmark = [pytest.mark.properties, pytest.mark.timeout(3600)]
 
 EXAMPLES = 500 if os.environ.get("QUORATE_SOAK") else 12
 EVENTS = (

@@ -118,3 +118,17 @@ def test_the_ledger_remembers_it_and_names_no_more_than_a_few() -> None:
     assert (len(ledger.given_up[0].only), ledger.given_up[0].more) == (SHOWN, 3)
     assert parse(render(ledger)) == ledger
     assert Ledger("x").given_up == ()
+
+
+def test_what_was_lost_with_a_disk_is_remembered_once() -> None:
+    world = World(brokerPools=[pool("b", 2, 100)])
+    world.settle(80)
+    world.place("t", 101)
+    world.settle()
+    world.delete_claim(101)
+    world.settle()
+    world.approve()
+    world.fall_behind(101)  # nobody leads it
+    decision = world.settle(80)
+    assert [each.reason for each in decision.findings] == ["PartitionsWithoutLeader"]
+    assert world.reconcile().actions == ()
