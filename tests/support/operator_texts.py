@@ -265,6 +265,15 @@ def claims_made_anew(said: Said) -> None:
     told(said, world, 12)
 
 
+def backups(said: Said) -> None:
+    world = formed()
+    world.write_metadata()
+    world.restore_everything(0, 1)
+    told(said, world, 8)
+    world.ask("r", "Restore")
+    told(said, world, 12)
+
+
 def clients_outside(said: Said) -> None:
     outside = {"name": "OUTSIDE", "port": 9094, "exposure": "LoadBalancer"}
     world = formed()
@@ -354,7 +363,7 @@ STORIES: dict[str, Callable[[Said], None]] = {
     each.__name__: each
     for each in (
         a_life, repairs, scaling, a_bad_revision, a_lost_quorum, leaving_brokers, ghosts, drift, versions, approvals, volumes, lost_ledgers,
-        claims_made_anew, clients_outside,
+        claims_made_anew, backups, clients_outside,
         blocked_versions, a_refusal, waits_of_pods, quorums, outside_the_plan,
     )
 }  # fmt: skip

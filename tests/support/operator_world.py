@@ -995,6 +995,33 @@ class World:
     def lose_ledger(self) -> None:
         self.ledger_data = None
 
+    def restore_claim(self, node_id: int) -> None:
+        """This node's claim comes out of a backup, on another volume, with all that it bore."""
+        pod = self.pods.pop(node_id, None)
+        name = pod.claim if pod else next(each for each in self.claims if each.endswith(f"-{node_id}-0"))
+        old = self.claims[name]
+        volume = self.fresh("pv")
+        disk = self.disks.pop(old.volume)
+        self.disks[volume] = Disk(volume, disk.facts, set(disk.ran))
+        self.claims[name] = LiveClaim(self.fresh("pvc"), volume, dict(old.marks))
+
+    def restore_from_backup(self, earlier: dict[int, VolumeFacts], *, with_ledger: bool) -> None:
+        """The whole cluster, as a tool for backups puts it back: resource, claims, volumes, and the ledger or not. Some volumes are of an earlier time."""
+        for node_id, facts in earlier.items():
+            self._disk(self.pods[node_id]).facts = facts
+        for node_id in list(self.pods):
+            self.restore_claim(node_id)
+        self.delete_cluster()
+        if not with_ledger:
+            self.lose_ledger()
+
+    def restore_everything(self, *older: int) -> None:
+        """As `restore_from_backup` with its ledger; these nodes' disks are as they were before the last twenty changes."""
+        earlier = {node_id: self.copy_of(node_id) for node_id in older}
+        for _ in range(20):
+            self.write_metadata()
+        self.restore_from_backup(earlier, with_ledger=True)
+
     def keep_ledger(self) -> None:
         """Somebody saves the ledger."""
         self.saved = dict(self.ledger_data or {})

@@ -22,6 +22,7 @@ class OperationType(StrEnum):
     ROLLING_RESTART = "RollingRestart"
     UNREGISTER_NODE = "UnregisterNode"
     PROTECT_CLAIMS = "ProtectClaims"
+    RESTORE = "Restore"
 
 
 NEEDS_NODE: Final = frozenset(

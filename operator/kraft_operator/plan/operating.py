@@ -20,6 +20,7 @@ from kraft_operator.operations.operation import Operation, OperationType, Phase,
 from kraft_operator.operations.recovery import REVOCABLE, Recovery, Stage
 from kraft_operator.operations.telling import StepState, StepTold, Telling, steps_up_to
 from kraft_operator.plan import headroom, protecting, recovering
+from kraft_operator.plan.disks.copies import restored
 from kraft_operator.plan.giving_up import named, only_copies
 from kraft_operator.plan.situation import NOTHING, Finding, Situation, Topic, Verdict
 
@@ -63,7 +64,7 @@ def attend_operations(now: Situation) -> Verdict:
         ledger = replace(ledger, operation=running)
         if running is not None and running.type == OperationType.ROLLING_RESTART.value:
             ledger = replace(ledger, restart=running.uid)
-        recovers = running is not None and running.type == OperationType.RECOVER_QUORUM.value
+        recovers = running is not None and running.type in recovering.TYPES
         recovery = Recovery(Stage.FENCE, now.observed.living or ()) if recovers else None
         ledger = replace(ledger, recovery=recovery)
         return Verdict(ledger=ledger)
@@ -126,7 +127,7 @@ def _over(running: RunningOperation, now: Situation) -> bool:
 
 def _may_be_cancelled(running: RunningOperation, now: Situation) -> bool:
     """A voter that was removed has to be replaced; a stamp cannot be taken back without a second roll."""
-    if running.type == OperationType.RECOVER_QUORUM.value:
+    if running.type in recovering.TYPES:
         recovery = now.ledger.recovery if now.ledger is not None else None
         return recovery is None or recovery.stage in REVOCABLE
     if running.type == OperationType.REPLACE_BROKER.value:
@@ -169,6 +170,9 @@ def _refusal(asked: Operation, now: Situation) -> Refusal | None:
             return _refused_broker(asked.node_id or 0, now, ledger)
         case OperationType.RECOVER_QUORUM:
             return _refused_recovery(now, ledger)
+        case OperationType.RESTORE:
+            text = "its volume claims did not come out of a backup, or its controllers run: there is nothing to compare"
+            return None if restored(now) else Refusal("NothingRestored", text)
         case OperationType.PROTECT_CLAIMS:
             return None
 
@@ -322,7 +326,7 @@ def _told_running(asked: Operation, running: RunningOperation, now: Situation, f
             told = _told_replacement(asked, running, now, findings)
         case OperationType.REPLACE_BROKER:
             told = _told_broker(asked, running, now, findings)
-        case OperationType.RECOVER_QUORUM:
+        case OperationType.RECOVER_QUORUM | OperationType.RESTORE:
             told = recovering.told(asked, now, findings)
         case OperationType.PROTECT_CLAIMS:
             told = protecting.told(asked, now)

@@ -19,7 +19,7 @@ from kraft_operator.ledger import Entry, Formation, Ledger, WrittenOff
 from kraft_operator.manifests.helpers import Task, helper_pod
 from kraft_operator.observed import Claim, Helper
 from kraft_operator.operations import verdict as copies_of
-from kraft_operator.operations.operation import Operation, Phase
+from kraft_operator.operations.operation import ANNOTATION_APPROVE, Operation, OperationType, Phase
 from kraft_operator.operations.recovery import HELD, Choice, Recovery, Stage
 from kraft_operator.operations.telling import Telling, steps_up_to
 from kraft_operator.operations.verdict import Judged, LogCopy, VoterKey, Witness
@@ -38,6 +38,9 @@ STEPS: Final = (
     ("Verify", "every controller is a live voter of the new quorum"),
 )
 
+
+TYPES: Final = (OperationType.RECOVER_QUORUM.value, OperationType.RESTORE.value)
+"""Operations that compare copies and make a quorum of the best one: of a lost quorum, or of a cluster that came out of a backup."""
 
 RECOVERY_MARK: Final = "recovery"
 """Annotation of a claim that a recovery makes: the operation's UID."""
@@ -69,7 +72,7 @@ def recover_quorum(now: Situation) -> Verdict:
     if ledger is None or ledger.recovery is None or ledger.recovery.stage not in HELD:
         return NOTHING
     controllers = now.cluster.spec.controllers.name
-    held = tuple(replace(node, held=True) if node.group == controllers else node for node in now.nodes)
+    held = tuple(replace(node, held=node.held or node.group == controllers or _restores(ledger)) for node in now.nodes)
     answer = _staged(now, ledger, ledger.recovery)
     what = f"KRaftOperation {ledger.operation.name if ledger.operation else '?'} recovers the quorum"
     finding = Finding(Topic.MEMBERSHIP, "RecoveringQuorum", what, "quorum")
@@ -112,8 +115,13 @@ def _staged(now: Situation, ledger: Ledger, recovery: Recovery) -> Verdict:
 
 
 def alive(now: Situation) -> list[str]:
-    """Controllers that may still run: any pod of theirs, wherever it is in its life."""
-    return [each.name for each in now.observed.pods if each.role == Role.CONTROLLER.value]
+    """Controllers that may still run: any pod of theirs, wherever it is in its life. Of a restored cluster brokers, too."""
+    every = now.ledger is not None and _restores(now.ledger)
+    return [each.name for each in now.observed.pods if every or each.role == Role.CONTROLLER.value]
+
+
+def _restores(ledger: Ledger) -> bool:
+    return ledger.operation is not None and ledger.operation.type == OperationType.RESTORE.value
 
 
 # collecting and judging
@@ -210,8 +218,9 @@ def _copy(now: Situation, claim: Claim, helper: Helper) -> LogCopy | None:
     if ledger.is_written_off(claim.node_id, report.directory_id):
         return None
     reached = (report.last_epoch, report.end)
-    remembers = (
-        claim.role == Role.CONTROLLER.value
+    remembers = (  # a copy out of a backup has forgotten whatever came after it
+        not _restores(ledger)
+        and claim.role == Role.CONTROLLER.value
         and entry is not None
         and entry.directory_id == report.directory_id
         and reached >= (entry.min_epoch, entry.min_offset)
@@ -279,7 +288,9 @@ def _approved(now: Situation, judged: copies_of.Finding, name: str) -> bool:
     automatic = now.cluster.spec.recovery.quorum_loss is QuorumLoss.PROVEN_ONLY
     asked = asked_for(now)
     by_hand = asked is not None and asked.approved == name
-    return by_hand or (automatic and judged.judged is Judged.PROVEN_COMPLETE)
+    return by_hand or (
+        automatic and now.ledger is not None and not _restores(now.ledger) and judged.judged is Judged.PROVEN_COMPLETE
+    )
 
 
 def asked_for(now: Situation) -> Operation | None:
@@ -413,8 +424,10 @@ def _set_aside(now: Situation, ledger: Ledger, recovery: Recovery) -> Verdict:
 
 def next_generation(now: Situation, ledger: Ledger, recovery: Recovery, choice: Choice) -> Ledger:
     """Every directory of the old generation is written off; the quorum consists of the one that was made."""
+    restores = _restores(ledger)
     for entry in ledger.entries:
         if entry.role != Role.CONTROLLER.value:
+            ledger = ledger.with_entry(_on_its_copy(now, entry)) if restores else ledger
             continue
         gone = WrittenOff(entry.node_id, entry.directory_id, None, entry.nonce) if entry.directory_id else None
         fresh = Entry(
@@ -443,6 +456,14 @@ def next_generation(now: Situation, ledger: Ledger, recovery: Recovery, choice: 
         generation=ledger.generation + 1,
         recovery=replace(recovery, stage=Stage.REJOIN),
     )
+
+
+def _on_its_copy(now: Situation, entry: Entry) -> Entry:
+    """A broker of a restored cluster: its directory is on the claim that is there now."""
+    claim = next((each for each in now.observed.claims if each.node_id == entry.node_id and each.volume), None)
+    if claim is None or entry.directory_id is None or claim.identity.get("directory-id") != entry.directory_id:
+        return entry
+    return replace(entry, pvc_name=claim.name, pvc_uid=claim.uid, pv_name=claim.volume)
 
 
 def _run(now: Situation, task: Task, why: str, claim: Mapping[str, Any] | None = None) -> RunHelper:
@@ -503,13 +524,26 @@ def _told_verdict(asked: Operation, now: Situation) -> Telling:
     seed = (
         f"node {judged.seed.node_id}'s copy, which ends at offset {judged.seed.end} of epoch {judged.seed.last_epoch}"
     )
+    restores = now.ledger is not None and _restores(now.ledger)
+    approve = (
+        f"kubectl annotate kro {asked.name} -n {now.cluster.namespace} --overwrite {ANNOTATION_APPROVE}={name}"
+        if restores
+        else f"kubectl kraft recover {now.cluster.name} -n {now.cluster.namespace} --approve {name}"
+    )
     text = (
-        f"{judged.judged.value}: {judged.text}; the quorum would be made of {seed}{unread}{stale}; approve it with: kubectl kraft "
-        f"recover {now.cluster.name} -n {now.cluster.namespace} --approve {name}"
+        f"{judged.judged.value}: {judged.text}; the quorum would be made of {seed}{_compared(found, judged.seed) if restores else ''}"
+        f"{unread}{stale}; approve it with: {approve}"
     )
     return Telling(
         asked, Phase.WAITING_APPROVAL, "WaitingApproval", text, steps_up_to(STEPS, 3, running=text), verdict=shown
     )
+
+
+def _compared(found: Collected, seed: LogCopy) -> str:
+    """How far every other copy is from the seed."""
+    others = sorted((each for each in found.copies if each is not seed), key=lambda each: each.node_id)
+    ends = (f"node {each.node_id} ends at {each.end} of epoch {each.last_epoch}" for each in others)
+    return "; " + ", ".join(ends) if others else ""
 
 
 def _shown(judged: copies_of.Finding, name: str, found: Collected) -> dict[str, Any]:

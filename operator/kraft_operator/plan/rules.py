@@ -22,6 +22,7 @@ from kraft_operator.plan.disks.adoption import (
     wait_for_the_past_to_go,
 )
 from kraft_operator.plan.disks.claims import at_risk, guard_claims, keep_guarded
+from kraft_operator.plan.disks.copies import hold_copies, restored
 from kraft_operator.plan.disks.grants import grant_disks, nudge_gates, restart_stuck_gates, start_formation
 from kraft_operator.plan.disks.identity import (
     annotate_claims,
@@ -138,6 +139,23 @@ RECOVERY: Final[tuple[Rule, ...]] = (
 """What is done while a lost quorum is recovered: no disk is granted, no voter changed, no pod restarted."""
 
 
+RESTORED: Final[tuple[Rule, ...]] = (
+    report_pods,
+    hold_while_suspended,
+    wait_for_the_past_to_go,
+    find_the_ledger,
+    refuse_another_cluster_id,
+    refuse_taken_node_ids,
+    settle_the_journal,
+    attend_operations,
+    choose_controllers,
+    choose_brokers,
+    hold_copies,
+    sync_children,
+)
+"""What is done with a cluster that came out of a backup, before its copies were compared: no pod is started."""
+
+
 def plan(now: Situation) -> Decision:
     """What is to be done now, and what may cost data although it is as it was asked for."""
     decision, risk = _plan(now), at_risk(now)
@@ -149,6 +167,9 @@ def _plan(now: Situation) -> Decision:
     if now.ledger is not None and now.ledger.recovery is not None and now.ledger.recovery.stage in HELD:
         recovering, _, _ = _decided(now, RECOVERY)
         return replace(recovering, outline=stopped(now.published))
+    if restored(now):
+        held, _, _ = _decided(now, RESTORED)
+        return replace(held, outline=stopped(now.published))
     decision, after, stop = _decided(now, RULES)
     if stop:
         return replace(decision, outline=stopped(now.published))

@@ -12,6 +12,7 @@ from dataclasses import replace
 from kraft_operator.api.spec import BootstrapPolicy, LifecycleState, Role
 from kraft_operator.ledger import Entry, Formation, Ledger, Origin, WrittenOff
 from kraft_operator.observed import Claim
+from kraft_operator.plan.disks.copies import restored
 from kraft_operator.plan.disks.recall import borne, outdated, rebuilt, recalled, remembered, unproven_nodes
 from kraft_operator.plan.situation import NOTHING, Finding, Situation, Topic, Verdict
 from kraft_operator.plan.wording import called
@@ -98,7 +99,7 @@ def _rebuilt(now: Situation, bearing: tuple[Claim, ...], memory: Ledger | None) 
                 f"put the right volumes back: the ledger is missing, and claim {claim.name} of node {claim.node_id} bears the identity "
                 f"of node {claim.identity.get('node-id', '?')}",
             )
-        if claim.identity.get("pvc-uid", claim.uid) != claim.uid:
+        if claim.identity.get("pvc-uid", claim.uid) != claim.uid and not restored(now):
             return _refused(
                 ADOPTION_CONFLICT,
                 f"remove the annotation kraft.quorate.dev/pvc-uid of claim {claim.name} if it is the only copy of its volume: the ledger "
