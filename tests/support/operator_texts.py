@@ -425,9 +425,7 @@ SCREENS: dict[str, Callable[[], Status]] = {
     "forming": lambda: told(Said(), World(), 3),
     "sound": lambda: _after(lambda world: None),
     "rolling": lambda: _after(_edit(**IMAGE), 3),
-    "waits-for-approval": lambda: _after(
-        _edit(changePolicy={"mode": "Plan"}, **IMAGE), 3, changePolicy={"mode": "Plan"}
-    ),
+    "waits-for-approval": lambda: _after(_edit(changePolicy={"mode": "Plan"}, **IMAGE), 3),
     "bad-revision": lambda: _after(_break),
     "voter-lost": lambda: _after(lambda world: world.delete_claim(1), 4),
     "voter-replaced": lambda: _after(lambda world: world.delete_claim(1), 8),

@@ -22,6 +22,7 @@ from kraft_operator.plan.operating import broker_to_replace
 from kraft_operator.plan.situation import NOTHING, Finding, Situation, Topic, Verdict
 from kraft_operator.plan.steps import PlanStep, Risk, digest
 from kraft_operator.plan.voters.loss import OF_BROKER, Loss, loss_of, written_off
+from kraft_operator.plan.wording import called
 from storage_guard.formats import Verdict as Disk
 
 REPLACE: Final = "replace-broker"
@@ -112,9 +113,9 @@ def at_stake(now: Situation, node_id: int) -> Stake | str:
         left = _others_with_a_disk(now, node_id)
         if not left:
             return Stake(EVERYTHING)
-        return f"no broker could be asked what it held; brokers {', '.join(map(str, left))} can say once one of them serves"
+        return f"what it held is known once {called('broker', left)} can be asked"
     if node_id in brokers.registered and node_id not in (brokers.fenced or frozenset()):
-        return "the controllers still count on it: it is not fenced yet"
+        return "the controllers have not fenced it"
     in_sync = next((each for each in brokers.partitions if node_id in each.in_sync and len(each.in_sync) > 1), None)
     if in_sync is not None:
         return f"the controllers still count it in sync for {in_sync.topic}-{in_sync.partition}"
@@ -148,16 +149,16 @@ def _with_loss(now: Situation, so_far: Verdict, entry: Entry, loss: Loss) -> Ver
     assert so_far.ledger is not None
     policy, key, spoken = now.cluster.spec.recovery, loss.key(entry), frozenset({entry.node_id})
     if loss.blocked is not None:
-        answer = _told("DiskSuspect", entry, f"{loss.text}, but {loss.blocked}", stalled=not loss.may_end)
+        answer = _told("DiskSuspect", entry, f"{loss.blocked}: {loss.text}", stalled=not loss.may_end)
         return _joined(so_far, replace(answer, suspects=frozenset({key})))
     if policy.lost_disk is LostDisk.REPORT and not loss.asked:
         remedy = (
-            "spec.recoveryPolicy.lostDisk is Report: set it to Replace, or create a KRaftOperation ReplaceBroker, to have "
-            "the broker replaced; or put the volume back"
+            "put its volume back, or set spec.recoveryPolicy.lostDisk to Replace or create a KRaftOperation ReplaceBroker to have the "
+            "broker replaced"
         )
-        answer, spoken = _told("DiskLost", entry, f"{loss.text}; {remedy}", stalled=True), frozenset()
+        answer, spoken = _told("DiskLost", entry, f"{remedy}: {loss.text}", stalled=True), frozenset()
     elif now.waited.get(key, 0.0) < policy.debounce_seconds and not loss.asked:
-        answer = _told("DiskSuspect", entry, f"{loss.text}; it has to stay so for {policy.debounce_seconds:g} s")
+        answer = _told("DiskSuspect", entry, f"{loss.text}; it counts as lost after {policy.debounce_seconds:g} s")
     else:
         answer = _give_up(now, so_far.ledger, entry, loss)
     return _joined(so_far, replace(answer, suspects=frozenset({key}), replacing=spoken))
@@ -166,7 +167,7 @@ def _with_loss(now: Situation, so_far: Verdict, entry: Entry, loss: Loss) -> Ver
 def _give_up(now: Situation, ledger: Ledger, entry: Entry, loss: Loss) -> Verdict:
     stake = at_stake(now, entry.node_id)
     if not isinstance(stake, Stake):
-        return _told("DiskLost", entry, f"{loss.text}; {stake}")
+        return _told("DiskLost", entry, f"{loss.text}; it is not replaced yet: {stake}")
     step = stake.step(entry, loss.text)
     approved = _approved(now, step)
     if stake.only and not approved:
@@ -178,11 +179,11 @@ def _give_up(now: Situation, ledger: Ledger, entry: Entry, loss: Loss) -> Verdic
     room = now.brake.gate(now.cluster.uid, entry.directory_id or "")
     if now.brake.limit and not (loss.asked or approved):
         if not room.open:
-            return _told("ReplacementDeferred", entry, f"{loss.text}; {room.text}", deferred=True)
+            return _told("ReplacementDeferred", entry, f"{room.text}; {loss.text}", deferred=True)
         if not now.brake.knows(now.cluster.uid, entry.directory_id or ""):
             begins = BeginReplacement(entry.node_id, entry.directory_id or "", step.reason)
             return replace(_told("ReplacingBroker", entry, f"{loss.text}; its replacement begins"), actions=(begins,))
-    told = _told("ReplacingBroker", entry, f"{loss.text}; its directory is written off, it gets a new one")
+    told = _told("ReplacingBroker", entry, f"{loss.text}; its directory is written off and it gets a new one")
     ledger = written_off(ledger, entry)
     ledger = _with_what_is_lost(ledger, entry, stake) if stake.only else ledger
     return replace(told, ledger=ledger, actions=(_given_up(entry, step),))
@@ -269,7 +270,7 @@ def _replace_whole(now: Situation, so_far: Verdict, entry: Entry) -> Verdict:
     if not stopped or not isinstance(stake, Stake):
         why = f": {stake}" if stopped and not isinstance(stake, Stake) else ""
         return replace(_told("ReplacingBroker", entry, f"{_wish(now)}; it is stopped first{why}"), nodes=held)
-    told = _told("ReplacingBroker", entry, f"{_wish(now)}; its directory is written off, it gets a new one")
+    told = _told("ReplacingBroker", entry, f"{_wish(now)}; its directory is written off and it gets a new one")
     action = _given_up(entry, stake.step(entry, _wish(now)))
     return replace(told, ledger=written_off(so_far.ledger, entry), actions=(action,))
 
@@ -277,7 +278,7 @@ def _replace_whole(now: Situation, so_far: Verdict, entry: Entry) -> Verdict:
 def _may_not_stop(now: Situation, node_id: int) -> str | None:
     brokers, pod = now.observed.brokers, now.observed.pod(node_id)
     if brokers.partitions is None or brokers.at_risk is None:
-        return "no broker could be asked what it holds"
+        return "no broker answers what it holds"
     if only := only_copies(now, node_id):
         return f"no other replica of {named(only)} is in sync"
     if pod is not None and (risk := brokers.at_risk.get(node_id, ())):
