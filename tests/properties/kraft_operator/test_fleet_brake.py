@@ -165,3 +165,18 @@ def test_of_two_that_were_planned_for_the_last_place_one_is_carried_out() -> Non
     assert fault.struck
     assert removed(fleet) == [other]
     assert storage(fleet, mine) == "ReplacementDeferred"
+
+
+def test_brokers_that_lost_their_disks_count_as_voters_do() -> None:
+    fleet = Fleet(3, limit=1)
+    fleet.settle()
+    for api in fleet.apis.values():
+        api.world.delete_claim(101)
+    rounds(fleet)
+    whole = [key for key, api in fleet.apis.items() if api.world.pods[101].runs]
+    assert len(whole) == 1
+    assert account(fleet) == [fleet.apis[whole[0]].world.cluster.uid.removeprefix("uid-of-")]
+    assert [storage(fleet, key) for key in fleet.keys if key not in whole] == ["ReplacementDeferred"] * 2
+    fleet.now += 2 * HOUR
+    rounds(fleet)
+    assert sum(api.world.pods[101].runs for api in fleet.apis.values()) == 2
