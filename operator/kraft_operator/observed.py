@@ -203,7 +203,7 @@ class Observer:
 @dataclass(frozen=True, slots=True)
 class Quorum:
     state: QuorumState = QuorumState.UNKNOWN
-    detail: str = "nobody was asked"
+    detail: str = "no controller was asked"
     leader_id: int = -1
     epoch: int = -1
     high_watermark: int = -1

@@ -233,7 +233,7 @@ def _refused_replacement(node_id: int, now: Situation, ledger: Ledger) -> Refusa
     if quorum.state is not QuorumState.AVAILABLE or not quorum.proven:
         return Refusal("QuorumUnproven", f"the quorum is {quorum.state.value}: {quorum.detail}", final=False)
     if len(quorum.voters) == 1:
-        return Refusal("LastVoter", f"controller {node_id} is the only voter: nobody would hold the log without it")
+        return Refusal("LastVoter", f"controller {node_id} is the only voter, and no other one has the log")
     voter = quorum.voter(node_id)
     if voter is None or entry is None or entry.directory_id != voter.directory_id:
         text = f"controller {node_id} is no voter under the directory that the ledger knows; it is dealt with already"

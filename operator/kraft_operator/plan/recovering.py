@@ -31,7 +31,7 @@ STEPS: Final = (
     ("Fence", "the controllers are held, and none of their processes is left"),
     ("Collect", "helpers read every copy of the metadata log, the brokers' too"),
     ("Verdict", "the copies are compared and judged"),
-    ("Approval", "somebody approves the verdict by its hash"),
+    ("Approval", "the verdict has to be approved by its hash"),
     ("ForceStandalone", "a quorum of one is made of the seed, under a new directory id"),
     ("SetAside", "the other controllers' old directories are taken out of the way, whole"),
     ("Rejoin", "the other controllers are formatted and added one by one"),

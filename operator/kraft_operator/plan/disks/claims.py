@@ -83,7 +83,7 @@ def _is_made_anew(now: Situation, ledger: Ledger, claim: Claim) -> bool:
 
 
 def _anew(claims: list[Claim]) -> str:
-    return f"{_named(claims)} being deleted and made anew on the same volume, which is retained: ProtectClaims is under way"
+    return f"{_named(claims)} being deleted and created again on the same volume, which is retained: ProtectClaims is under way"
 
 
 def _kept(now: Situation, claims: list[Claim]) -> str:

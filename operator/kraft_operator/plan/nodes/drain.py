@@ -94,7 +94,7 @@ def _blocker(now: Situation) -> str | None:
         return "no controller said whether it can move them"
     if missing := _missing(now):
         return (
-            f"the controllers do not serve {' and '.join(missing)}, so nobody can move them: delete these topics, "
+            f"the controllers do not serve {' and '.join(missing)}: delete these topics, "
             f"raise the pool's replicas again{OR_FORCE}"
         )
     if now.observed.brokers.partitions is None or now.observed.brokers.moving is None:

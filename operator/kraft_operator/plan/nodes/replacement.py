@@ -44,7 +44,7 @@ class Stake:
             return PlanStep(f"{REPLACE}/{entry.node_id}/{entry.directory_id}", "ReplaceBroker", target, why, gate)
         mark = digest(entry.directory_id or "", *self.only)[:12]
         lost = f"{why}; {self.text} lost"
-        gate = "somebody approves this plan; no other replica is in sync"
+        gate = "this plan is approved; no other replica is in sync"
         return PlanStep(
             f"{GIVE_UP_DISK}/{entry.node_id}/{mark}", "ReplaceBroker", target, lost, gate, risk=Risk.DATA_LOSS
         )

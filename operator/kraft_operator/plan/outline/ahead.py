@@ -114,7 +114,7 @@ def _deleted(action: DeleteChild, now: Situation) -> PlanStep:
 
 
 def configs(now: Situation) -> PlanStep:
-    reason = "they say where the controllers are, and nobody is restarted for it"
+    reason = "they say where the controllers are, and no pod is restarted for it"
     return PlanStep(CONFIGS, "ApplyConfigs", f"ConfigMaps of the nodes of {now.cluster.name}", reason)
 
 

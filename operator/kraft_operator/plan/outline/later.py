@@ -65,6 +65,6 @@ def versions(now: Situation) -> Iterator[PlanStep]:
 
 
 def final(feature: str, level: int, name: str) -> PlanStep:
-    gate = "every node runs its newest revision and supports it, nobody else is registered, and the soak time is over"
+    gate = "every node runs its newest revision and supports it, no other node is registered, and the soak time is over"
     reason = "the resource asks for it; it cannot be taken back"
     return PlanStep(f"finalize/{feature}/{level}", "FinalizeFeature", name, reason, gate, risk=Risk.AVAILABILITY)
