@@ -23,7 +23,8 @@ from storage_guard.formats import BadFormat, Grant, Identity, identity_key
 VERSION: Final = 1
 LEDGER_KEY: Final = "ledger.json"
 MAX_NODES: Final = 1000
-"""A ConfigMap holds 1 MiB; a node needs under 1 KiB of it."""
+"""Half of them brokers that the resource asks for at once (`api.parse.MAX_BROKERS`), the others removed ones,
+which need less."""
 
 
 class CorruptLedger(ValueError):

@@ -52,6 +52,8 @@ from kraft_operator.api.spec import (
 CONTROLLER_COUNTS: Final = (1, 3, 5, 7)
 MIN_SIZE: Final = "100Mi"
 MAX_POOLS: Final = 16
+MAX_BROKERS: Final = 500
+"""With texts as long as they may be, and each replaced once, a ledger of so many has 0.8 MB of the 1 MiB that a ConfigMap holds."""
 MAX_POOL_REPLICAS: Final = 1000
 MAX_EXCLUDED: Final = 100
 MAX_SERVICE_NAME: Final = 63
@@ -123,6 +125,11 @@ def check(spec: ClusterSpec) -> Iterator[tuple[str, str]]:
         yield "controllers.replicas", f"must be 1, 3, 5 or 7, not {spec.controllers.replicas}"
     if len(spec.broker_pools) > MAX_POOLS:
         yield "brokerPools", f"at most {MAX_POOLS} pools, not {len(spec.broker_pools)}"
+    if (brokers := sum(pool.replicas for pool in spec.broker_pools)) > MAX_BROKERS:
+        yield (
+            "brokerPools",
+            f"a cluster has at most {MAX_BROKERS} brokers, not {brokers}: the ledger of all its nodes is one ConfigMap",
+        )
     for group in spec.groups:
         path = _path(spec, group)
         yield from _check_ids(path, group)

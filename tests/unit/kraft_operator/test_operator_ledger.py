@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from uuid import UUID
 
 import pytest
 
+from kraft_operator.api.parse import MAX_BROKERS
+from kraft_operator.claim_memory import MAX_BYTES
+from kraft_operator.claim_memory import render as remembered
 from kraft_operator.ledger import (
     LEDGER_KEY,
+    MAX_NODES,
     CorruptLedger,
     Entry,
     Formation,
@@ -16,6 +21,7 @@ from kraft_operator.ledger import (
     Origin,
     Step,
     StepKind,
+    WrittenOff,
     parse,
     render,
 )
@@ -61,6 +67,28 @@ def test_a_known_disk_is_published_for_its_pod_and_an_unknown_one_is_not() -> No
     data = render(LEDGER)
     assert set(data) == {LEDGER_KEY, "node-0.json"}
     assert Identity.from_json(data["node-0.json"]) == Identity("C", 0, "D", "N", 3, 120, "z1")
+
+
+def test_the_largest_ledger_fits_into_a_configmap_and_its_memory_into_the_annotations_of_a_claim() -> None:
+    """As many brokers as a resource may ask for, each replaced once, every text as long as it may be; then as many again that were removed."""
+    uid, drawn, far = str(UUID(int=1)), "A" * 22, 10**10
+    grant = Grant(uid, uid, f"pvc-{uid}", 9999, drawn, GrantMode.BROKER, drawn, Seen(Verdict.EMPTY), drawn)
+    claim = f"data-{'c' * 36}-{'p' * 10}-9999-0"
+    full = Entry(
+        0, "broker", "p" * 10, drawn, drawn, claim, uid, f"pvc-{uid}", drawn, 10**6, far, "z" * 63, grant=grant, grant_used=True, replaces=drawn,
+        host=("n" * 63, uid),
+    )  # fmt: skip
+    gone = Entry(0, "broker", "p" * 10, None, drawn, claim, uid, f"pvc-{uid}", drawn, retired=True)
+    ids = range(1000, 1000 + MAX_BROKERS)
+    lost = tuple(WrittenOff(each, drawn, uid, drawn) for each in ids)
+    ledger = Ledger(drawn, entries=tuple(replace(full, node_id=each) for each in ids), written_off=lost)
+    assert sum(len(key) + len(text) for key, text in render(ledger).items()) < 1024 * 1024 * 4 // 5
+    assert len(remembered(ledger)) < MAX_BYTES
+    removed = tuple(replace(gone, node_id=each + MAX_BROKERS) for each in ids)
+    grown = replace(ledger, entries=(*ledger.entries, *removed[: MAX_NODES - MAX_BROKERS]), written_off=())
+    assert parse(render(grown)) == grown
+    assert sum(len(key) + len(text) for key, text in render(grown).items()) < 1024 * 1024
+    assert len(remembered(grown)) < MAX_BYTES
 
 
 @pytest.mark.parametrize(
