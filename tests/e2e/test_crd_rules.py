@@ -101,6 +101,14 @@ WRONG: list[tuple[str, Any, str]] = [
         ],
         "two pools overlap",
     ),
+    (
+        "spec.brokerPools",
+        [
+            {"name": "a", "replicas": 251, "nodeIdRange": {"start": 1000, "end": 1999}},
+            {"name": "b", "replicas": 250, "nodeIdRange": {"start": 2000, "end": 2999}},
+        ],
+        "a cluster has at most 500 brokers",
+    ),
     ("spec.endpoints.controller", [{"name": "CONTROLLER", "port": 9092}], "ports of endpoints must be unique"),
     ("spec.endpoints.broker", [{"name": "A", "port": 9000}, {"name": "B", "port": 9000}], "ports of endpoints must be"),
     ("spec.endpoints.broker", [{"name": "CONTROLLER", "port": 9000}], "names of endpoints must be unique"),
