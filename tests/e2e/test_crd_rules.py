@@ -304,7 +304,8 @@ def test_a_new_resource_is_not_healthy_before_an_operator_looked_at_it(stored: O
 
 def test_the_short_name_and_the_columns_are_served(kubernetes: Kubernetes, namespace: str, stored: Object) -> None:
     header, row = kubernetes.kubectl("get", "krc", "--namespace", namespace).splitlines()
-    assert header.split() == ["NAME", "READY", "PHASE", "CONTROLLERS", "BROKERS", "RISK", "AGE"]
+    columns = ["NAME", "READY", "PHASE", "CONTROLLERS", "BROKERS", "HEADROOM", "RISK", "WAITS", "FOR", "AGE"]
+    assert header.split() == columns
     assert row.split()[:2] == ["demo", "Unknown"]
     assert "demo" in kubernetes.kubectl("get", "kafka", "--namespace", namespace)
 

@@ -7,6 +7,7 @@ import pytest
 from controller_runtime.controller.decision import Decision, RequestContext
 from controller_runtime.controller.topics import MAX_DRAWS, TopicIds
 from controller_runtime.identifiers import Offset, Uuid, WallClock
+from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.protocol.messages.create_topics_request import (
     CreatableReplicaAssignment,
     CreatableTopic,
@@ -159,6 +160,21 @@ def test_a_request_for_many_partitions_takes_long() -> None:
     assert all(map(world.service.comes_in_pieces, many))
     assert not any(map(world.service.comes_in_pieces, (one, unsaid, DeleteTopicsRequest())))
     assert [wide.service.comes_in_pieces(one), wide.service.comes_in_pieces(unsaid)] == [False, True]
+
+
+def test_the_bounds_of_a_request_may_be_reached(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in Kafka: so many partitions, and so many records (those of topics and configs included), are not too many."""
+    world = World()
+    world.start_broker(1)
+
+    def code(topic: str, partitions: int) -> ErrorCode:
+        one = CreatableTopic(name=topic, num_partitions=partitions, replication_factor=1)
+        return ErrorCode(world.ask(CreateTopicsRequest(topics=(one,)), CreateTopicsResponse, 7).topics[0].error_code)
+
+    monkeypatch.setattr("controller_runtime.controller.topics.MAX_PARTITIONS_PER_REQUEST", 5)
+    assert [code("five", 5), code("six", 6)] == [ErrorCode.NONE, ErrorCode.POLICY_VIOLATION]
+    monkeypatch.setattr("controller_runtime.controller.topics.MAX_RECORDS_PER_REQUEST", 4)
+    assert [code("three", 3), code("four", 4)] == [ErrorCode.NONE, ErrorCode.POLICY_VIOLATION]
 
 
 def test_an_id_is_drawn_a_hundred_times_and_no_more() -> None:
