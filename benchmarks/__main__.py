@@ -1,4 +1,5 @@
-"""`python -m benchmarks [area ...]`: every measurement beside its peers in the same run, as a table of ratios and as JSON.
+"""`python -m benchmarks [area ...]`: every measurement beside its peers in the same run, as a table of ratios and as
+JSON.
 
     python -m benchmarks                         wire, quorum and image
     python -m benchmarks quorum --pairs 5        the whole table of the quorum: Apache Kafka and etcd beside it (about 40 minutes)
@@ -9,7 +10,8 @@
     python -m benchmarks pipeline                decoding, dump and ingest of metadata logs (python -m benchmarks.pipeline has options)
     python -m benchmarks operator                on the single-machine Kubernetes (root, Go)
 
-Groups of the quorum: load, append, start, kill, freeze, cut, memory. Apache Kafka's part needs Java and Maven; etcd's, and the load generator, Go.
+Groups of the quorum: load, append, start, kill, freeze, cut, memory. Apache Kafka's part needs Java and Maven; etcd's,
+and the load generator, Go.
 """
 
 from __future__ import annotations

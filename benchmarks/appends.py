@@ -1,4 +1,5 @@
-"""Records appended inside the leader's process: three voters of Kafka's TestRaftServer, and three of ours with nothing on top (`raft_server`).
+"""Records appended inside the leader's process: three voters of Kafka's TestRaftServer, and three of ours with nothing
+on top (`raft_server`).
 
 Counted in the log itself, by its batch headers, over the same time: what both have written, synced and replicated.
 """

@@ -1,7 +1,8 @@
 """Quorums of three to measure: ours, Apache Kafka's and etcd's, prepared and started the same way.
 
-All are processes with their own directories and durable syncs. Apache Kafka is tuned as its own start-up allows: a small heap, the
-serial collector, the first compiler only (the fastest on two cores), a class-data archive, no linger. etcd runs with its defaults.
+All are processes with their own directories and durable syncs. Apache Kafka is tuned as its own start-up allows: a
+small heap, the serial collector, the first compiler only (the fastest on two cores), a class-data archive, no linger.
+etcd runs with its defaults.
 """
 
 from __future__ import annotations
@@ -244,7 +245,9 @@ class Quorum:
 
 
 def prepare_class_data_archive(directory: Path) -> None:
-    """Once per machine: run a controller that leaves the archive which makes the next starts of Apache Kafka three times faster."""
+    """Once per machine: run a controller that leaves the archive which makes the next starts of Apache Kafka three
+    times faster.
+    """
     archive = java_kafka.archive()
     if archive.exists():
         return

@@ -1,6 +1,8 @@
-"""Faults of a leader, and how long nothing is committed: killed, frozen, cut off. One request is in flight on every member all the time.
+"""Faults of a leader, and how long nothing is committed: killed, frozen, cut off. One request is in flight on every
+member all the time.
 
-A fault is measured at the others only: from the moment it is done to the first answered commit that was asked for after it.
+A fault is measured at the others only: from the moment it is done to the first answered commit that was asked for after
+it.
 """
 
 from __future__ import annotations

@@ -3,7 +3,9 @@
     python -m benchmarks hostile                     ours, both roles
     python -m benchmarks hostile --kinds quorate apache-kafka
 
-The other client asks every 5 ms, and a pause is counted for everyone whom it would have met meanwhile. Requests are made beforehand; a case is sent again and again, on a connection each, for two seconds. Apache Kafka runs both roles in one process.
+The other client asks every 5 ms, and a pause is counted for everyone whom it would have met meanwhile. Requests are
+made beforehand; a case is sent again and again, on a connection each, for two seconds. Apache Kafka runs both roles in
+one process.
 """
 
 from __future__ import annotations
@@ -81,7 +83,9 @@ def _read(connection: socket.socket) -> int:
 
 
 def latencies(port: int, seconds: float) -> list[float]:
-    """Of a client that asks every 5 ms, one after another; who would have asked meanwhile would have waited for the rest."""
+    """Of a client that asks every 5 ms, one after another; who would have asked meanwhile would have waited for the
+    rest.
+    """
     found = []
     with _connect(port) as connection:
         end = time.monotonic() + seconds

@@ -1,6 +1,7 @@
 """Small or lying requests that would cost a node much: made by hand or by the codec, whole frames with their length.
 
-Each is what one stranger may send without a password. `CASES` names the role that it is sent to: `both` goes to a broker and to a controller.
+Each is what one stranger may send without a password. `CASES` names the role that it is sent to: `both` goes to a
+broker and to a controller.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Where the time of a leader goes under full load: its own functions by the time in them, measured by the interpreter's profiler.
+"""Where the time of a leader goes under full load: its own functions by the time in them, measured by the interpreter's
+profiler.
 
 The profiler makes calls two or three times as slow, so shares count, not seconds.
 """

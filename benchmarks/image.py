@@ -1,9 +1,11 @@
-"""What the image costs: seconds to replay, bytes per partition, and what one commit adds, at 100,000 and a million partitions.
+"""What the image costs: seconds to replay, bytes per partition, and what one commit adds, at 100,000 and a million
+partitions.
 
     python benchmarks/image.py [--partitions 100000 1000000] [--replicas 3] [--brokers 100] [--json FILE]
 
-The layout is measured against the plain one: a dict of frozen dataclasses per topic. Memory is the growth of the process's resident
-set, so allocator overhead counts. Each measurement runs in a process of its own; times are CPU seconds.
+The layout is measured against the plain one: a dict of frozen dataclasses per topic. Memory is the growth of the
+process's resident set, so allocator overhead counts. Each measurement runs in a process of its own; times are CPU
+seconds.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""`kubectl apply` to Ready, on the real three-node Kubernetes: three controllers and three brokers, ours and Apache Kafka's image.
+"""`kubectl apply` to Ready, on the real three-node Kubernetes: three controllers and three brokers, ours and Apache
+Kafka's image.
 
-The same operator runs both (`spec.image` decides). "Beyond pod start" begins when the last node's container has started, as the kubelet
-tells it (whole seconds), and ends when the resource says Ready: what the runtime and the operator need, without pulling, scheduling and volumes.
+The same operator runs both (`spec.image` decides). "Beyond pod start" begins when the last node's container has
+started, as the kubelet tells it (whole seconds), and ends when the resource says Ready: what the runtime and the
+operator need, without pulling, scheduling and volumes.
 """
 
 from __future__ import annotations

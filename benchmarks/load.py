@@ -1,8 +1,9 @@
-"""Metadata changes as load: one commit is one IncrementalAlterConfigs of one topic with a value of 256 bytes, answered after commit.
+"""Metadata changes as load: one commit is one IncrementalAlterConfigs of one topic with a value of 256 bytes, answered
+after commit.
 
-For etcd it is one Put of a value of 256 bytes. Stand-in brokers register by the wire, so that topics can be created without one that serves data.
-The load itself comes from one generator for all peers (`go/load`), with one request in flight on each connection, because Apache Kafka serves one request per
-connection at a time.
+For etcd it is one Put of a value of 256 bytes. Stand-in brokers register by the wire, so that topics can be created
+without one that serves data. The load itself comes from one generator for all peers (`go/load`), with one request in
+flight on each connection, because Apache Kafka serves one request per connection at a time.
 """
 
 from __future__ import annotations
@@ -114,7 +115,9 @@ class Watch:
         self.process.communicate()
 
     def tell(self, words: str) -> float:
-        """`kill PID SIGNAL VICTIM`, `run VICTIM COMMAND...` or `wait`: seconds to the next commit at another member than the victim."""
+        """`kill PID SIGNAL VICTIM`, `run VICTIM COMMAND...` or `wait`: seconds to the next commit at another member
+        than the victim.
+        """
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         self.process.stdin.write(words + "\n")

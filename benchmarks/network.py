@@ -3,7 +3,8 @@
 with Network(3) as network:
     network.enter(1), network.address(1), network.pull(1), network.plug(1)
 
-Needs root and iproute2. Everything it makes is named `qbench…` and taken away at the end; what an earlier, killed run left is taken away first.
+Needs root and iproute2. Everything it makes is named `qbench…` and taken away at the end; what an earlier, killed run
+left is taken away first.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
-"""Many clusters under one operator on the real Kubernetes: what it writes when nothing happens, and what a hundred of them cost it.
+"""Many clusters under one operator on the real Kubernetes: what it writes when nothing happens, and what a hundred of
+them cost it.
 
-Twenty clusters of one controller run; for minutes the API server counts what anybody changes of anything that the operator could change. Then eighty
-more are applied whose pods no Kubernetes node takes (the nodes are cordoned): the operator makes and watches all they need, and their
-quorums never answer. Memory is the peak of the operator's own process; its pod has a limit of 256 MiB, and it must not have been started anew.
+Twenty clusters of one controller run; for minutes the API server counts what anybody changes of anything that the
+operator could change. Then eighty more are applied whose pods no Kubernetes node takes (the nodes are cordoned): the
+operator makes and watches all they need, and their quorums never answer. Memory is the peak of the operator's own
+process; its pod has a limit of 256 MiB, and it must not have been started anew.
 """
 
 from __future__ import annotations
@@ -118,7 +120,9 @@ def until(done: Callable[[], bool], what: str) -> None:
 
 
 def writes(demo: Demo) -> int:
-    """By the API server's own count, whoever wrote; the status of a pod is its kubelet's, and of a set Kubernetes' own."""
+    """By the API server's own count, whoever wrote; the status of a pod is its kubelet's, and of a set
+    Kubernetes' own.
+    """
     total = 0.0
     for line in demo.target.kubectl("get", "--raw", "/metrics").splitlines():
         if line.startswith("apiserver_request_total{"):

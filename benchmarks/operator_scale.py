@@ -1,9 +1,10 @@
-"""One operator and a hundred clusters, and three hundred: memory of the process and seconds of a look, over an API server and quorums made of values.
+"""One operator and a hundred clusters, and three hundred: memory of the process and seconds of a look, over an API
+server and quorums made of values.
 
 A live pass reads and plans; a glance at a quiet cluster takes its objects from the index.
 
-It runs in a process of its own, with all that the operator imports. Memory holds the hundred worlds besides the operator, so it is an upper bound; the API server's
-and the nodes' own time is not in a pass.
+It runs in a process of its own, with all that the operator imports. Memory holds the hundred worlds besides the
+operator, so it is an upper bound; the API server's and the nodes' own time is not in a pass.
 """
 
 from __future__ import annotations

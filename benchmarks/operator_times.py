@@ -1,7 +1,9 @@
-"""How long the operator takes for what it is for, on the real three-node Kubernetes: a lost voter redundant again, three controllers rolled.
+"""How long the operator takes for what it is for, on the real three-node Kubernetes: a lost voter redundant again,
+three controllers rolled.
 
-Beside each figure stands its goal: 60 s for the voter, debounce of 10 s included; three restarts of a pod and ten seconds for the roll, where
-the restart is measured in the same run, by deleting a controller's pod and waiting for its voter to be live again.
+Beside each figure stands its goal: 60 s for the voter, debounce of 10 s included; three restarts of a pod and ten
+seconds for the roll, where the restart is measured in the same run, by deleting a controller's pod and waiting for its
+voter to be live again.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""A large image: 100,000 partitions in a quorum, on a broker that only sends heartbeats; for etcd as many keys of the same size.
+"""A large image: 100,000 partitions in a quorum, on a broker that only sends heartbeats; for etcd as many keys of the
+same size.
 
 The broker is kept alive while the memory is read, so that nothing is fenced meanwhile.
 """

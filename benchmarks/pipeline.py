@@ -1,11 +1,12 @@
-"""The metadata pipeline: rates of decoding, dumping and planning, each beside its peer on the same files in the same run.
+"""The metadata pipeline: rates of decoding, dumping and planning, each beside its peer on the same files in the same
+run.
 
     python -m benchmarks.pipeline [--records NUMBER] [--only decode dump options memory small ingest scale added]
 
-Every measurement is a process of its own. Decoding is told in records per CPU second (one core); `dump` to Parquet and Apache Kafka's
-`kafka-dump-log` to /dev/null in wall seconds, start of Python and of the JVM included, the runs interleaved. Peak memory is the resident set
-of the process that decodes. `added` grows one log and one lake, by a million records at a time, to `--records`, and prints what a
-million more cost.
+Every measurement is a process of its own. Decoding is told in records per CPU second (one core); `dump` to Parquet and
+Apache Kafka's `kafka-dump-log` to /dev/null in wall seconds, start of Python and of the JVM included, the runs
+interleaved. Peak memory is the resident set of the process that decodes. `added` grows one log and one lake, by a
+million records at a time, to `--records`, and prints what a million more cost.
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ INGESTED_SEGMENTS: Final = 8
 WARMING: Final = 200_000
 """Records of the ingest that warms a session."""
 RECORDS: Final = {"ingest": 16_000_000}
-"""Records of a log where `--records` does not say, for groups that need another number than the usual one: a minute of work for one core."""
+"""Records of a log where `--records` does not say, for groups that need another number than the usual one: a minute of
+work for one core.
+"""
 USUAL_RECORDS: Final = 2_000_000
 SHOWN: Final = (3, 10, 30, 100)
 """Millions of records of the log at which `added` prints a line."""
@@ -228,7 +231,9 @@ def small(root: Path, records: int, runs: int) -> Iterator[Figure]:
 
 
 def ingest(root: Path, records: int, runs: int) -> Iterator[Figure]:
-    """The whole job on one core and on two, each pair one after the other. Spark's start is not counted, nor that of its Python workers."""
+    """The whole job on one core and on two, each pair one after the other. Spark's start is not counted, nor that of
+    its Python workers.
+    """
     directory, _, _ = logs(root / "ingest", "busy", records, max(1, records // INGESTED_SEGMENTS))
     few, _, _ = logs(root / "few", "busy", WARMING, WARMING // INGESTED_SEGMENTS)
     found: dict[int, list[float]] = {1: [], 2: []}
@@ -278,7 +283,9 @@ def scale(root: Path, records: int, runs: int) -> Iterator[Figure]:
 
 
 def added(root: Path, records: int, runs: int) -> Iterator[Figure]:
-    """One log grows, and every ingest reads what is new: the cost of a record when the lake has few, and when it has many."""
+    """One log grows, and every ingest reads what is new: the cost of a record when the lake has few, and when it has
+    many.
+    """
     del runs
     pool, partition = Pool("busy"), write_directory(root / "added")
     costs: list[tuple[int, float, float]] = []

@@ -1,10 +1,12 @@
-"""What one more million records costs a lake that has few, and one that has a hundred million: a log grows, and every ingest reads what is new.
+"""What one more million records costs a lake that has few, and one that has a hundred million: a log grows, and every
+ingest reads what is new.
 
     python -m benchmarks.pipeline_growth DIRECTORY [--records 100000000] [--seconds 420] [--figure growth.svg]
 
-Log and lake are kept in the directory, with a line for every ingest, so the work may be done in pieces: run it again and it goes on. Beside
-every tenth million (and 1, 3) the same million is ingested into an empty lake, in the same minute: on a shared machine a second of a processor
-is not always worth the same, their ratio is. Every ingest is a process of its own; CPU seconds are those of its whole work without imports.
+Log and lake are kept in the directory, with a line for every ingest, so the work may be done in pieces: run it again
+and it goes on. Beside every tenth million (and 1, 3) the same million is ingested into an empty lake, in the same
+minute: on a shared machine a second of a processor is not always worth the same, their ratio is. Every ingest is a
+process of its own; CPU seconds are those of its whole work without imports.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Metadata logs of any size for measuring: what a busy cluster writes, and what an idle one does.
 
-A pool of batches is encoded by the runtime's own encoders, then repeated with new offsets (which no checksum covers), so that a hundred
-million records are a matter of writing, not of encoding. Busy: about 77 records in a batch, mostly partition changes, then partitions and
-topics, configurations, registrations. Idle: one record in a batch, nearly always a NoOp.
+A pool of batches is encoded by the runtime's own encoders, then repeated with new offsets (which no checksum covers),
+so that a hundred million records are a matter of writing, not of encoding. Busy: about 77 records in a batch, mostly
+partition changes, then partitions and topics, configurations, registrations. Idle: one record in a batch, nearly always
+a NoOp.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The programs that a benchmark needs and that are not Python: etcd, the load generator, and a counter of syncs.
 
-Built from committed sources (Go modules with their sums; one C file) into the cache, named by the hash of what decides the result, so that each is
-built once per machine. Whatever is missing raises `Unavailable` with what to install.
+Built from committed sources (Go modules with their sums; one C file) into the cache, named by the hash of what decides
+the result, so that each is built once per machine. Whatever is missing raises `Unavailable` with what to install.
 """
 
 from __future__ import annotations

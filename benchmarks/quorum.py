@@ -1,7 +1,8 @@
 """Three voters of each kind, in turn: the rows of the table in docs/performance.md.
 
-A pair is one run of every kind, in an order that changes from pair to pair, so that the machine's drift meets all; medians over the pairs are printed
-with the ratio to each peer. Rows come in groups that can be asked for one by one (`--only load`).
+A pair is one run of every kind, in an order that changes from pair to pair, so that the machine's drift meets all;
+medians over the pairs are printed with the ratio to each peer. Rows come in groups that can be asked for one by one
+(`--only load`).
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""A node whose application does nothing but append: what consensus and the log can do without a controller, as `kafka.tools.TestRaftServer` shows for Kafka.
+"""A node whose application does nothing but append: what consensus and the log can do without a controller, as
+`kafka.tools.TestRaftServer` shows for Kafka.
 
     python -m benchmarks.raft_server SERVER.PROPERTIES RECORD_BYTES
 
-The production process, driver, replica, log and wire, with another application on top: while it leads it appends records of its own, one after
-another, and keeps a bounded number of them uncommitted.
+The production process, driver, replica, log and wire, with another application on top: while it leads it appends
+records of its own, one after another, and keeps a bounded number of them uncommitted.
 """
 
 from __future__ import annotations

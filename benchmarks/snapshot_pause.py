@@ -1,8 +1,8 @@
 """What a snapshot of a large image costs the event loop: `python -m benchmarks.snapshot_pause --partitions 100000`.
 
-The loop, the thread, the writer and the log are the production ones; a callback every millisecond, and an append that is synced every five, stand
-for the node's work. Printed as JSON: the longest pause of the loop with and without a snapshot, how long commits took, the duration, the
-size, and how much memory the process gained at its peak.
+The loop, the thread, the writer and the log are the production ones; a callback every millisecond, and an append that
+is synced every five, stand for the node's work. Printed as JSON: the longest pause of the loop with and without a
+snapshot, how long commits took, the duration, the size, and how much memory the process gained at its peak.
 """
 
 from __future__ import annotations
@@ -69,7 +69,9 @@ class Bench:
         self.log = log
         self.pauses: list[float] = []
         self.own_pauses: list[float] = []
-        """Without the time in which our threads were ready and the kernel ran others: what a machine with free cores would show."""
+        """Without the time in which our threads were ready and the kernel ran others: what a machine with free cores
+        would show.
+        """
         self.commits: list[float] = []
         self.events: list[NodeEvent] = []
         self.done = asyncio.Event()
@@ -167,7 +169,9 @@ def seconds_waited() -> dict[str, float]:
 
 
 def withheld(before: dict[str, float], after: dict[str, float]) -> float:
-    """What the kernel kept from the loop: its own wait, and that of the one thread which held the interpreter meanwhile."""
+    """What the kernel kept from the loop: its own wait, and that of the one thread which held the interpreter
+    meanwhile.
+    """
     waited = {name: at - before.get(name, 0.0) for name, at in after.items()}
     return waited.pop("MainThread", 0.0) + max(waited.values(), default=0.0)
 

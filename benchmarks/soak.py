@@ -2,7 +2,8 @@
 
     python -m benchmarks soak --minutes 60
 
-64 connections change one topic's configuration as fast as three of our voters commit; the leader's epoch is read every second from all three.
+64 connections change one topic's configuration as fast as three of our voters commit; the leader's epoch is read every
+second from all three.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """The longest step of an active controller, whatever is asked of it: `python -m benchmarks.steps --partitions 100000`.
 
-One production controller is the only voter, on a disk in memory, so that a step's time is its decisions' alone. For every kind of work that touches
-many partitions: how many steps it took, the longest of them, and all of them together, in milliseconds of processor. Between two steps the node
-serves votes, fetches and heartbeats; while one lasts it serves nothing, so the longest is what decides whether a quorum elects without a fault.
+One production controller is the only voter, on a disk in memory, so that a step's time is its decisions' alone. For
+every kind of work that touches many partitions: how many steps it took, the longest of them, and all of them together,
+in milliseconds of processor. Between two steps the node serves votes, fetches and heartbeats; while one lasts it serves
+nothing, so the longest is what decides whether a quorum elects without a fault.
 """
 
 from __future__ import annotations

@@ -1,9 +1,11 @@
-"""The wire beside kafka-python 3, in one process and one run: decode and encode of messages and of a 1,000-record batch.
+"""The wire beside kafka-python 3, in one process and one run: decode and encode of messages and of a 1,000-record
+batch.
 
     python -m benchmarks.wire [--json FILE]
 
-Both sides read the same bytes and must write them back identically before anything is timed. Rounds alternate between the two, the
-garbage collector runs as in production, the clock is the thread's CPU time, and the median round counts. kafka-python 3 compiles its codecs too, per message and version.
+Both sides read the same bytes and must write them back identically before anything is timed. Rounds alternate between
+the two, the garbage collector runs as in production, the clock is the thread's CPU time, and the median round counts.
+kafka-python 3 compiles its codecs too, per message and version.
 """
 
 from __future__ import annotations

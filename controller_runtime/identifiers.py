@@ -1,7 +1,8 @@
 """Numbers and ids that must not mix.
 
-`NewType`s cost nothing at run time and stop a node id from being passed as an epoch. `Uuid` is Kafka's: 16 bytes, printed as
-22 characters of URL-safe base64 without padding. Nothing here reads a clock or rolls dice: random ids come from the shell.
+`NewType`s cost nothing at run time and stop a node id from being passed as an epoch. `Uuid` is Kafka's: 16 bytes,
+printed as 22 characters of URL-safe base64 without padding. Nothing here reads a clock or rolls dice: random ids come
+from the shell.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """Value classes: `dataclass`, `field` and `replace` of the standard library, made cheaply.
 
-The standard decorator compiles five functions for every class and reads its signature, half a millisecond each; a controller declares two
-hundred. Here a class is made with its slots at once, and only `__init__` is compiled, when the first instance is made. What is offered
-is what the runtime uses: slots always, equality, hashing, order, repr, `match`, freezing, and `__post_init__`. Type checkers see the
-standard decorator; `dataclasses.fields`, `replace` and `is_dataclass` work on the classes. Fields are not inherited.
+The standard decorator compiles five functions for every class and reads its signature, half a millisecond each; a
+controller declares two hundred. Here a class is made with its slots at once, and only `__init__` is compiled, when the
+first instance is made. What is offered is what the runtime uses: slots always, equality, hashing, order, repr, `match`,
+freezing, and `__post_init__`. Type checkers see the standard decorator; `dataclasses.fields`, `replace` and
+`is_dataclass` work on the classes. Fields are not inherited.
 """
 
 from __future__ import annotations

@@ -1,9 +1,11 @@
-"""Memory that is freed stays with the process, in large pages, where the C library gives large pieces back at once: glibc.
+"""Memory that is freed stays with the process, in large pages, where the C library gives large pieces back at once:
+glibc.
 
-Decoding makes and drops arrays of some megabytes for every chunk. glibc maps each from the kernel, returns it, and the next one is paged in
-anew, four kilobytes at a time: 50,000 page faults for two million records. So large pieces come from the heap, the heap does not shrink, and
-the kernel is asked for large pages (2 MiB) for as much of it as a worker needs. What is kept is bounded by what a chunk needs at once: the
-peak stays as it is. All this is the whole process's: only programs and workers of ours ask for it, never a module that somebody imports.
+Decoding makes and drops arrays of some megabytes for every chunk. glibc maps each from the kernel, returns it, and the
+next one is paged in anew, four kilobytes at a time: 50,000 page faults for two million records. So large pieces come
+from the heap, the heap does not shrink, and the kernel is asked for large pages (2 MiB) for as much of it as a worker
+needs. What is kept is bounded by what a chunk needs at once: the peak stays as it is. All this is the whole process's:
+only programs and workers of ours ask for it, never a module that somebody imports.
 """
 
 from __future__ import annotations
@@ -50,7 +52,9 @@ def _is_glibc() -> bool:
 
 
 def _reserve(libc: Any) -> None:
-    """Grow the heap at once, and ask for large pages behind what is used. A kernel without them, or one that may not, says no; so be it."""
+    """Grow the heap at once, and ask for large pages behind what is used. A kernel without them, or one that may not,
+    says no; so be it.
+    """
     libc.malloc.restype = libc.sbrk.restype = ctypes.c_void_p
     libc.malloc.argtypes, libc.free.argtypes, libc.sbrk.argtypes = (
         [ctypes.c_size_t],

@@ -5,8 +5,8 @@
     kraft-pipeline audit  --output lake           (exit status 1 when something is wrong)
     kraft-pipeline report --output lake --page report.html
 
-Results go to standard output, the bar and Spark's words to standard error. Exit status: 0 done, 1 the audit found errors, 2 the
-command or its input is wrong; then the last line says what to do next.
+Results go to standard output, the bar and Spark's words to standard error. Exit status: 0 done, 1 the audit found
+errors, 2 the command or its input is wrong; then the last line says what to do next.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""What a container of the Spark image runs: Spark on Kubernetes gives its pods the words `driver ...` or `executor` and settings in the environment.
+"""What a container of the Spark image runs: Spark on Kubernetes gives its pods the words `driver ...` or `executor` and
+settings in the environment.
 
-pip's pyspark has the Kubernetes jars but no entrypoint, so this is ours; anything else is run as it is, so the image serves `kraft-pipeline ...` by
-itself too. Nothing here needs a shell: `submit` stands in for Spark's `spark-submit`, and asks Spark's own launcher for the command line of the JVM.
+pip's pyspark has the Kubernetes jars but no entrypoint, so this is ours; anything else is run as it is, so the image
+serves `kraft-pipeline ...` by itself too. Nothing here needs a shell: `submit` stands in for Spark's `spark-submit`,
+and asks Spark's own launcher for the command line of the JVM.
 """
 
 from __future__ import annotations
@@ -60,7 +62,9 @@ def launcher(words: Sequence[str], environment: Mapping[str, str]) -> list[str]:
 
 
 def launched(told: bytes) -> list[str]:
-    """The command in what the launcher printed: words that end in NUL, after a NUL and a newline; what precedes these is for people."""
+    """The command in what the launcher printed: words that end in NUL, after a NUL and a newline; what precedes these
+    is for people.
+    """
     _, mark, words = told.partition(b"\0\n")
     if not mark or not words.endswith(b"\0"):
         raise ValueError(told.decode(errors="replace").strip() or "Spark's launcher said nothing")

@@ -28,7 +28,9 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Neighbouring undamaged batches that name one epoch, believed or not. `leader`: it is one batch that begins with a LeaderChangeMessage."""
+    """Neighbouring undamaged batches that name one epoch, believed or not. `leader`: it is one batch that begins with a
+    LeaderChangeMessage.
+    """
 
     start: int
     end: int
@@ -52,4 +54,6 @@ class VoterSet:
     epoch: int
     voters: tuple[Voter, ...]
     from_record: bool = True
-    """A VotersRecord names directories; a LeaderChangeMessage (False) tells the ids alone and gives way to any record."""
+    """A VotersRecord names directories; a LeaderChangeMessage (False) tells the ids alone and gives way to
+    any record.
+    """

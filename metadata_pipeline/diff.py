@@ -1,7 +1,8 @@
 """What differs between two states: one cluster at two points, or two clusters now.
 
-Things are compared by name (a topic of two clusters has two ids), so a difference is one that a person means: a partition's replicas, a configuration, an
-access rule. Values that differ by nature (ids, epochs, directories) are left out when clusters are compared.
+Things are compared by name (a topic of two clusters has two ids), so a difference is one that a person means: a
+partition's replicas, a configuration, an access rule. Values that differ by nature (ids, epochs, directories) are left
+out when clusters are compared.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """`dump`: one file or directory as text, JSON lines or Parquet, without Spark.
 
-Text is what `kafka-dump-log --cluster-metadata-decoder` prints, letter for letter, but for secrets; `--include-secrets` prints those too,
-here and nowhere else. JSON and Parquet hold the rows of the table `records` (or `batches`), the same that Spark reads. A file that it writes
-appears under its name when it is whole, or not at all; decoding and writing of Parquet take turns on two threads.
+Text is what `kafka-dump-log --cluster-metadata-decoder` prints, letter for letter, but for secrets; `--include-secrets`
+prints those too, here and nowhere else. JSON and Parquet hold the rows of the table `records` (or `batches`), the same
+that Spark reads. A file that it writes appears under its name when it is whole, or not at all; decoding and writing of
+Parquet take turns on two threads.
 """
 
 from __future__ import annotations
@@ -106,7 +107,9 @@ def _next(error: Exception) -> str:
 
 @contextmanager
 def _whole(target: Path) -> Iterator[Path]:
-    """A file beside the target that takes its name in the end; after a failure there is none, and the error names the target. A device is written itself."""
+    """A file beside the target that takes its name in the end; after a failure there is none, and the error names the
+    target. A device is written itself.
+    """
     special = target.exists() and not target.is_file()
     part = target if special else target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
@@ -159,7 +162,9 @@ def write_json(paths: Sequence[str], options: ReadOptions, level: Level, out: Te
 
 
 def write_text(paths: Sequence[str], redactor: Redactor, out: TextIO) -> bool:
-    """The files as kafka-dump-log prints them, gaps at the end and on stderr; returns whether something could not be read."""
+    """The files as kafka-dump-log prints them, gaps at the end and on stderr; returns whether something could not be
+    read.
+    """
     listing = list_segments(paths)
     for problem in listing.problems:
         print(f"{problem.path}: {problem.detail}", file=sys.stderr)

@@ -1,8 +1,10 @@
-"""How the rows of the two tables become Parquet: which columns get a dictionary, which statistics, how hard they are compressed.
+"""How the rows of the two tables become Parquet: which columns get a dictionary, which statistics, how hard they are
+compressed.
 
-Writing costs as much as decoding, so nothing is asked of it that no reader wants. A dictionary makes texts of few different values small; numbers
-that stay the same for many rows are as small without one, and sooner written. Statistics are kept for what queries choose rows by. The lowest level
-of zstd is a fifth larger than the default one and takes half of its time.
+Writing costs as much as decoding, so nothing is asked of it that no reader wants. A dictionary makes texts of few
+different values small; numbers that stay the same for many rows are as small without one, and sooner written.
+Statistics are kept for what queries choose rows by. The lowest level of zstd is a fifth larger than the default one and
+takes half of its time.
 """
 
 from __future__ import annotations
@@ -14,7 +16,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 GROUP_ROWS: Final = 1 << 17
-"""Rows of a group: enough that its fifty columns pay for themselves, few enough to be held, some thirty megabytes. Small files share groups."""
+"""Rows of a group: enough that its fifty columns pay for themselves, few enough to be held, some thirty megabytes.
+Small files share groups.
+"""
 _VALUES_AT_ONCE: Final = 1 << 16
 """pyarrow takes 1,024 values of a column at a time, which is slow for more than fifty columns that are mostly null."""
 _FEW_VALUES: Final = frozenset(

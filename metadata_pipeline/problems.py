@@ -16,7 +16,9 @@ class PipelineError(Exception):
 
 
 def reason(error: BaseException) -> str:
-    """A failure inside Spark in one line: the innermost cause that a Java trace names, else the line that names an exception, else the first."""
+    """A failure inside Spark in one line: the innermost cause that a Java trace names, else the line that names an
+    exception, else the first.
+    """
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     causes = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
     named = [line.removeprefix(": ") for line in lines if line.startswith(": ")]

@@ -1,4 +1,5 @@
-"""A bar on the terminal for what takes longer than two seconds; nothing when it goes faster, plain lines when nobody watches.
+"""A bar on the terminal for what takes longer than two seconds; nothing when it goes faster, plain lines when nobody
+watches.
 
 `track` runs a job of Spark in this thread while another one asks Spark's status tracker how many tasks are done.
 """
@@ -59,7 +60,9 @@ class Progress:
 
 @contextmanager
 def tracked(spark: Any, what: str) -> Iterator[None]:
-    """A bar over everything that Spark does in the block. A Spark Connect session has no tracker: time alone is shown."""
+    """A bar over everything that Spark does in the block. A Spark Connect session has no tracker: time
+    alone is shown.
+    """
     context = getattr(spark, "_sc", None)
     with Progress(what, lambda: _tasks(context) if context is not None else (0, 0)):
         yield

@@ -1,10 +1,11 @@
 """Secrets end here: what is replaced, and by what, before any column, JSON, file or message is made of a record.
 
-Secret are the salts and keys of SCRAM credentials, the ids of delegation tokens (their HMAC is made of nothing else but the master key),
-configuration values of type password and those whose name Apache Kafka 4.3 does not know for the resource, and the bytes of whatever could
-not be decoded. Each is replaced by `redacted:` and a fingerprint, an HMAC-SHA-256 under a key that belongs to the lake: equal secrets look
-equal and a change is seen, but nobody without the key can try passwords against the table. Without a key it is `redacted` alone.
-Callers may not assume that an unlisted field is harmless because it is unlisted: unknown tagged fields are never shown either.
+Secret are the salts and keys of SCRAM credentials, the ids of delegation tokens (their HMAC is made of nothing else but
+the master key), configuration values of type password and those whose name Apache Kafka 4.3 does not know for the
+resource, and the bytes of whatever could not be decoded. Each is replaced by `redacted:` and a fingerprint, an
+HMAC-SHA-256 under a key that belongs to the lake: equal secrets look equal and a change is seen, but nobody without the
+key can try passwords against the table. Without a key it is `redacted` alone. Callers may not assume that an unlisted
+field is harmless because it is unlisted: unknown tagged fields are never shown either.
 """
 
 from __future__ import annotations
@@ -88,7 +89,9 @@ def load_key(path: str | None = None) -> bytes | None:
 
 @lru_cache(maxsize=4096)
 def is_secret_config(resource_type: int, name: str) -> bool:
-    """Whether a value must be hidden: of type password, or of no type that Kafka 4.3 knows for this kind of resource."""
+    """Whether a value must be hidden: of type password, or of no type that Kafka 4.3 knows for this kind of
+    resource.
+    """
     match resource_type:
         case _ if resource_type == TOPIC:
             return name not in TOPIC_CONFIGS

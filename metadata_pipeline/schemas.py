@@ -1,9 +1,11 @@
-"""The two tables that a metadata log becomes: one row per batch, one row per record. Names, types and meaning of every column.
+"""The two tables that a metadata log becomes: one row per batch, one row per record. Names, types and meaning of every
+column.
 
-The Arrow schema and Spark's DDL are both derived from the same list of columns, because Spark compares what a source yields with what it
-announced and accepts no difference. Every column is nullable; which are filled for a record type is told by `FIELD_COLUMNS`. What a record
-holds beyond its columns is JSON in `extra`, with the names of Kafka's own tools. Secrets are never in any column (see `redaction`).
-Callers may rely on the order of columns and may add columns of their own behind them, never between.
+The Arrow schema and Spark's DDL are both derived from the same list of columns, because Spark compares what a source
+yields with what it announced and accepts no difference. Every column is nullable; which are filled for a record type is
+told by `FIELD_COLUMNS`. What a record holds beyond its columns is JSON in `extra`, with the names of Kafka's own tools.
+Secrets are never in any column (see `redaction`). Callers may rely on the order of columns and may add columns of their
+own behind them, never between.
 """
 
 from __future__ import annotations

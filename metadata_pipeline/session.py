@@ -1,7 +1,9 @@
-"""A Spark session that works with nothing but `pip install quorate[pipeline]` and a Java: found here, or its absence explained.
+"""A Spark session that works with nothing but `pip install quorate[pipeline]` and a Java: found here, or its absence
+explained.
 
-Workers run the interpreter that runs the driver (a virtual environment need not be active), logs are quiet, times are UTC, and a lake's files
-are decoded by Python workers, so the Java side needs little memory. Everything set here gives way to what the caller sets (`--conf`).
+Workers run the interpreter that runs the driver (a virtual environment need not be active), logs are quiet, times are
+UTC, and a lake's files are decoded by Python workers, so the Java side needs little memory. Everything set here gives
+way to what the caller sets (`--conf`).
 """
 
 from __future__ import annotations
@@ -29,7 +31,9 @@ Session = Any
 
 
 def find_java(environment: Mapping[str, str] | None = None) -> tuple[Path, int]:
-    """The home of a Java that Spark can run on, and its version: JAVA_HOME, then PATH, then where systems install it."""
+    """The home of a Java that Spark can run on, and its version: JAVA_HOME, then PATH, then where systems
+    install it.
+    """
     seen: list[str] = []
     for program in _javas(os.environ if environment is None else environment):
         version = _java_version(program)
@@ -81,9 +85,11 @@ def settings(master: str, conf: Mapping[str, str]) -> dict[str, str]:
 
 
 def open_session(master: str | None = None, conf: Mapping[str, str] | None = None) -> Session:
-    """A session on `master`: `local[*]` when none is given, `sc://...` is a Spark Connect server, which needs no Java here.
+    """A session on `master`: `local[*]` when none is given, `sc://...` is a Spark Connect server, which needs no Java
+    here.
 
-    Under `spark-submit`, as in the driver's pod on Kubernetes, the session is the one that was submitted, on its master and with its settings.
+    Under `spark-submit`, as in the driver's pod on Kubernetes, the session is the one that was submitted, on its master
+    and with its settings.
     """
     try:
         from pyspark.sql import SparkSession
@@ -136,7 +142,9 @@ def _configured(builder: Any, conf: Mapping[str, str]) -> Any:
 
 
 def _with_source(spark: Session) -> Session:
-    """Spark finds the source by itself in the process that plans; a Spark Connect server that started before the wheel was there does not."""
+    """Spark finds the source by itself in the process that plans; a Spark Connect server that started before the wheel
+    was there does not.
+    """
     from metadata_pipeline.spark_source.source import KraftLogSource
 
     spark.dataSource.register(KraftLogSource)

@@ -1,9 +1,11 @@
-"""`storage-guard inspect | gate | seal`: one init container each; `survey | recover | set-aside`: a helper pod (`helping`).
+"""`storage-guard inspect | gate | seal`: one init container each; `survey | recover | set-aside`: a helper pod
+(`helping`).
 
 A guard waits, prints why it waits, and never exits to refuse.
 
-The only reasons to end are: done (0), the pod is being deleted (SIGTERM), and a manifest that is not ours (2). As process 1 of its
-container it must handle SIGTERM itself, or every deletion of a waiting pod would take the whole grace period.
+The only reasons to end are: done (0), the pod is being deleted (SIGTERM), and a manifest that is not ours (2). As
+process 1 of its container it must handle SIGTERM itself, or every deletion of a waiting pod would take the whole grace
+period.
 """
 
 from __future__ import annotations
@@ -93,7 +95,8 @@ def _tell(line: str, termination_log: str) -> None:
         with open(termination_log, "w", encoding="utf-8") as file:
             file.write(line)
     except OSError as error:
-        # The line is in the log of the container, too; the operator asks for a termination message and will say that it lacks.
+        # The line is in the log of the container, too; the operator asks for a termination message and will say that it
+        # lacks.
         print(f"cannot write {termination_log}: {error.strerror}", file=sys.stderr)
 
 

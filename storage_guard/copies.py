@@ -1,4 +1,5 @@
-"""What a helper says of the copy of the metadata log that it found, or made a quorum of: one JSON line, a pod's termination message.
+"""What a helper says of the copy of the metadata log that it found, or made a quorum of: one JSON line, a pod's
+termination message.
 
 Read by the operator, so it is a word that both exchange, like those of `formats`. Nothing here touches a disk.
 """

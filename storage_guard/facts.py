@@ -102,7 +102,8 @@ class Passage:
 class Journal:
     """Lives in an emptyDir, hence exactly as long as the pod and the grant on it.
 
-    It tells a volume that was emptied after it was sealed from one that was never formatted: the grant on the pod looks the same.
+    It tells a volume that was emptied after it was sealed from one that was never formatted: the grant on the pod looks
+    the same.
     """
 
     passage: Passage | None = None

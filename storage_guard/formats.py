@@ -1,9 +1,9 @@
 """The words that the operator and its guards in the pods exchange: JSON, one line each.
 
-A guard reads a `Grant` (an annotation on its own pod), an `Identity` (its node's line in the ledger) and a `Marker` (beside the
-log directory); it writes a `Report` to its termination message. Both sides use these classes, so that they cannot disagree, but
-may be of different releases: an unknown field is ignored, an unknown version or a missing field is `BadFormat`, never a guess.
-Nothing here touches a disk.
+A guard reads a `Grant` (an annotation on its own pod), an `Identity` (its node's line in the ledger) and a `Marker`
+(beside the log directory); it writes a `Report` to its termination message. Both sides use these classes, so that they
+cannot disagree, but may be of different releases: an unknown field is ignored, an unknown version or a missing field is
+`BadFormat`, never a guess. Nothing here touches a disk.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ FORMAT_MODE_ANNOTATION: Final = "kraft.quorate.dev/format-mode"
 RACK_ANNOTATION: Final = "kraft.quorate.dev/rack"
 
 NO_RACK: Final = "-"
-"""The rack annotation of a pod whose Kubernetes node lacks the label: no label's value looks like this, and absent means wait."""
+"""The rack annotation of a pod whose Kubernetes node lacks the label: no label's value looks like this, and absent
+means wait.
+"""
 
 HOST_IP: Final = "${HOST_IP}"
 """Stands in a configuration for the address of the Kubernetes node on which the pod runs: only the pod knows it."""
@@ -156,7 +158,9 @@ class Identity:
     nonce: str | None = None
     min_epoch: int = 0
     min_offset: int = 0
-    """The node's metadata log reached (min_epoch, min_offset) once, so a disk whose log ends below it is an old copy."""
+    """The node's metadata log reached (min_epoch, min_offset) once, so a disk whose log ends below it is an
+    old copy.
+    """
     rack: str | None = None
 
     def to_json(self) -> str:
@@ -377,7 +381,7 @@ class _Reader:
 
 
 def config_hash(text: str) -> str:
-    """Names a server.properties on the pod that waits for it. Where to look for the quorum is left out: any of its controllers will
-    do for a node that runs, so a changed list of them is no reason to restart it."""
+    """Names a server.properties on the pod that waits for it. Where to look for the quorum is left out: any of its
+    controllers will do for a node that runs, so a changed list of them is no reason to restart it."""
     counted = [line for line in text.splitlines() if not line.startswith("controller.quorum.bootstrap.servers=")]
     return hashlib.sha256("\n".join(counted).encode()).hexdigest()[:16]

@@ -1,7 +1,9 @@
-"""`storage-guard survey | recover | set-aside`: a pod's one container, which ends with one JSON line or with a reason why not.
+"""`storage-guard survey | recover | set-aside`: a pod's one container, which ends with one JSON line or with a reason
+why not.
 
-What it is asked for comes in environment variables that `kraft_operator.manifests.helpers` sets. It never waits and never guesses: what it
-cannot read, or what is not as it was when the order was written, ends it with exit code 1 and a sentence.
+What it is asked for comes in environment variables that `kraft_operator.manifests.helpers` sets. It never waits and
+never guesses: what it cannot read, or what is not as it was when the order was written, ends it with exit code 1 and a
+sentence.
 """
 
 from __future__ import annotations

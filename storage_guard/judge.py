@@ -1,7 +1,8 @@
 """What a volume is, in the light of the ledger: the verdict that `inspect` reports and `gate` acts upon.
 
-The order of the cases is the argument: first what cannot be trusted at all, then whose it is, then whether it is whole, then whether
-it is as new as the ledger remembers. A case that is not foreseen ends in Unreadable or Foreign, which nobody may format.
+The order of the cases is the argument: first what cannot be trusted at all, then whose it is, then whether it is whole,
+then whether it is as new as the ledger remembers. A case that is not foreseen ends in Unreadable or Foreign, which
+nobody may format.
 """
 
 from __future__ import annotations
@@ -119,7 +120,8 @@ def _as_known(disk: DirectoryIdentity, known: Identity, volume: VolumeFacts) -> 
     if disk.directory_id != known.directory_id:
         problem = f"directory {disk.directory_id} is here, the ledger knows {known.directory_id}"
         return Verdict.FOREIGN, "OtherDirectory", problem
-    # The ledger learns an identity from a seal, so a copy that is not sealed, or by another grant, is not the one it knows.
+    # The ledger learns an identity from a seal, so a copy that is not sealed, or by another grant, is not the one it
+    # knows.
     if marker is not None and (marker.state is MarkerState.GRANTED or known.nonce not in (None, marker.nonce)):
         problem = f"directory {disk.directory_id} was sealed by grant {known.nonce}; this copy is of {marker.nonce}"
         return Verdict.REGRESSED, "OldCopy", problem

@@ -1,9 +1,9 @@
 """Who may pass the gate, and what may be sealed: the two decisions, pure.
 
-The gate holds a pod by waiting, never by failing: a container that exits meets the kubelet's back-off of minutes. It opens in three
-ways: the directory is the one that the ledger knows; a grant on this very pod names this very state of the volume; or this same pod
-sealed it before (its sandbox was made anew). The seal repeats the check on what the formatting tool made, so that a volume that changed
-under the tool's hands cannot start a node.
+The gate holds a pod by waiting, never by failing: a container that exits meets the kubelet's back-off of minutes. It
+opens in three ways: the directory is the one that the ledger knows; a grant on this very pod names this very state of
+the volume; or this same pod sealed it before (its sandbox was made anew). The seal repeats the check on what the
+formatting tool made, so that a volume that changed under the tool's hands cannot start a node.
 """
 
 from __future__ import annotations
@@ -71,7 +71,9 @@ def seal(volume: VolumeFacts, pod: PodFacts, journal: Journal) -> Sealed | Hold:
 
 
 def granted_marker(passage: Passage, pod: PodFacts) -> Marker:
-    """What the gate writes on the volume before it lets a formatting through: from here on it is Unfinished, never Empty."""
+    """What the gate writes on the volume before it lets a formatting through: from here on it is Unfinished, never
+    Empty.
+    """
     return Marker(MarkerState.GRANTED, pod.cluster_id, pod.node_id, passage.nonce, pod.uid)
 
 

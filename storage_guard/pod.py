@@ -1,7 +1,7 @@
 """What the kubelet gives a guard: environment, downward API files, the mounted ledger, the journal, the configuration.
 
-Files of volumes are read anew on every look, because the kubelet replaces them while the guard waits. A file that is missing is absent;
-one that cannot be understood becomes a problem that holds the pod.
+Files of volumes are read anew on every look, because the kubelet replaces them while the guard waits. A file that is
+missing is absent; one that cannot be understood becomes a problem that holds the pod.
 """
 
 from __future__ import annotations
@@ -113,7 +113,9 @@ class Pod:
         write_atomically(self.filesystem, path, journal.to_json().encode())
 
     def read_rack(self, ledger: LedgerFacts) -> str | None:
-        """The rack for this node: this pod's annotation, else what the ledger remembers; NO_RACK for none; None: not told yet."""
+        """The rack for this node: this pod's annotation, else what the ledger remembers; NO_RACK for none; None: not
+        told yet.
+        """
         if not self.environment.rack_required:
             return NO_RACK
         return self._annotation("rack") or (ledger.identity.rack if ledger.identity else None)

@@ -1,9 +1,10 @@
 """A quorum of one voter made from a copy of the metadata log; the copy itself is never written to.
 
-Everything is made in a directory beside the node's own, under a new directory id: the copy's segments and snapshots, then one batch whose voter sets
-lead from the copy's to the only voter, in an epoch above every epoch that was seen, and a quorum-state of that epoch without a vote. `meta.properties` is written last. Then
-the node's old directory is renamed to `log.generation-N`, the new one takes its place, and the marker says so. A helper that is killed anywhere is
-followed by one that goes on: what was made under the same nonce is told by its directory id.
+Everything is made in a directory beside the node's own, under a new directory id: the copy's segments and snapshots,
+then one batch whose voter sets lead from the copy's to the only voter, in an epoch above every epoch that was seen, and
+a quorum-state of that epoch without a vote. `meta.properties` is written last. Then the node's old directory is renamed
+to `log.generation-N`, the new one takes its place, and the marker says so. A helper that is killed anywhere is followed
+by one that goes on: what was made under the same nonce is told by its directory id.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ from storage_guard.volume import ASIDE, MARKER, METADATA_LOG, WORK, Volume
 
 _CHUNK: Final = 1 << 20
 STAND_IN: Final = (1 << 31) - 1
-"""A voter that never was: it stands between the two directories of a quorum of one, in records that nobody but their neighbours reads."""
+"""A voter that never was: it stands between the two directories of a quorum of one, in records that nobody but their
+neighbours reads.
+"""
 
 
 class RecoveryRefused(Exception):
@@ -133,8 +136,8 @@ def _append_the_only_voter(filesystem: FileSystem, directory: str, order: Order,
 
 
 def _down_to(only: VotersRecord, before: VotersRecord | None) -> list[VotersRecord]:
-    """Every replica that reads this log refuses voters of whom more than one changed at once. So the new one comes, and the others go one by one;
-    a node is in a set once, so its old directory leaves first."""
+    """Every replica that reads this log refuses voters of whom more than one changed at once. So the new one comes, and
+    the others go one by one; a node is in a set once, so its old directory leaves first."""
     (new,) = only.voters
     left = list(before.voters) if before is not None else []
     sets = []

@@ -1,8 +1,8 @@
 """The three guards, one look each: read everything anew, decide, act if the decision allows it.
 
-`inspect` reports. `look_through_gate` and `look_for_seal` return a report when they are done and a `Hold` when the pod has to wait; who
-calls again, and when, is `__main__`'s. Every durable write comes before the report that relies on it, so a kill at any point leaves
-a state that the next look understands.
+`inspect` reports. `look_through_gate` and `look_for_seal` return a report when they are done and a `Hold` when the pod
+has to wait; who calls again, and when, is `__main__`'s. Every durable write comes before the report that relies on it,
+so a kill at any point leaves a state that the next look understands.
 """
 
 from __future__ import annotations
@@ -37,7 +37,9 @@ class Guard:
         return judge(self.volume.read(), self.pod.read_ledger(), facts).report(Step.INSPECT, facts)
 
     def look_through_gate(self, *, patient: bool = True) -> Report | Hold:
-        """`patient`: wait for the very configuration that the pod's template names; else take the one that is mounted."""
+        """`patient`: wait for the very configuration that the pod's template names; else take the one that
+        is mounted.
+        """
         try:
             return self._look_through_gate(patient=patient)
         except (OSError, StorageError, BadFormat) as error:

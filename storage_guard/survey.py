@@ -1,7 +1,8 @@
 """Reading a copy of the metadata log whole, without changing it: on a read-only mount, torn, or while its node runs.
 
-The end is that of the last whole batch (where recovery would cut), or the newest snapshot if that reaches further. What a snapshot covers was
-committed. The voters are the last ones that the copy tells of, committed or not. Digests are of the batches' bytes, which Kafka copies verbatim.
+The end is that of the last whole batch (where recovery would cut), or the newest snapshot if that reaches further. What
+a snapshot covers was committed. The voters are the last ones that the copy tells of, committed or not. Digests are of
+the batches' bytes, which Kafka copies verbatim.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ class _Found:
 
 
 def survey(filesystem: FileSystem, log_directory: str, start: int = 0, points: Collection[int] = ()) -> CopyReport:
-    """Raises OSError, StorageError or ValueError for what cannot be read: then nothing may be concluded from this copy."""
+    """Raises OSError, StorageError or ValueError for what cannot be read: then nothing may be concluded
+    from this copy.
+    """
     meta = join(log_directory, META_PROPERTIES)
     directory = join(log_directory, METADATA_LOG)
     if not filesystem.exists(meta) and not filesystem.exists(directory):

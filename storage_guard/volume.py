@@ -1,7 +1,8 @@
 """A node's volume: the log directory of Apache Kafka and, beside it, our marker.
 
-Reading never changes anything and never raises: what cannot be read becomes `VolumeFacts.problem`. It works on a read-only mount, on a
-torn log (the end is that of the last whole batch, which is where recovery will cut), and on a directory that is in use.
+Reading never changes anything and never raises: what cannot be read becomes `VolumeFacts.problem`. It works on a
+read-only mount, on a torn log (the end is that of the last whole batch, which is where recovery will cut), and on a
+directory that is in use.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """`make check`: every static promise of the repository, one line each; `--fix` mends formatting and generated files.
 
-Each check is a command that anyone can run by hand; a failing one prints its own words. Nothing is written without `--fix`.
+Each check is a command that anyone can run by hand; a failing one prints its own words. Nothing is written without
+`--fix`.
 """
 
 from __future__ import annotations

@@ -2,8 +2,9 @@
 
     python -m tools.checklist [--report] [--missing]
 
-A test names the id of what it shows in a docstring or a comment; `RFT-01..04` and `RFT-01, 02, 03` name several. What is meant to be different has its id in docs/deviations.md.
-Exit code 1 if an id of the groups of the quorum (REQUIRED) is in neither; the other groups are only counted.
+A test names the id of what it shows in a docstring or a comment; `RFT-01..04` and `RFT-01, 02, 03` name several. What
+is meant to be different has its id in docs/deviations.md. Exit code 1 if an id of the groups of the quorum (REQUIRED)
+is in neither; the other groups are only counted.
 """
 
 from __future__ import annotations

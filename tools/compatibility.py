@@ -1,7 +1,7 @@
 """Writes `docs/compatibility.md`: what of Apache Kafka 4.3.1 works here, API by API and configuration name by name.
 
-The statements come from the tables that the running nodes obey (`protocol.served`, `configuration.names`), so the page cannot claim what
-is not served. `--check` writes nothing and fails if the page differs.
+The statements come from the tables that the running nodes obey (`protocol.served`, `configuration.names`), so the page
+cannot claim what is not served. `--check` writes nothing and fails if the page differs.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Writes one module per message from `kafka_messages.txt`: `controller_runtime/protocol/messages/` and the table of their names.
+"""Writes one module per message from `kafka_messages.txt`: `controller_runtime/protocol/messages/` and the table of
+their names.
 
-The text file holds the layouts of Apache Kafka 4.3.1 as facts; this script only changes their notation. The modules are committed,
-so nobody needs it to run or read Quorate; `--check` says whether the tree is what it would write.
+The text file holds the layouts of Apache Kafka 4.3.1 as facts; this script only changes their notation. The modules are
+committed, so nobody needs it to run or read Quorate; `--check` says whether the tree is what it would write.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Writes the locks with hashes: what the images install, and what development installs. No registry address is written."""
+"""Writes the locks with hashes: what the images install, and what development installs. No registry address
+is written.
+"""
 
 from __future__ import annotations
 

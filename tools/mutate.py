@@ -4,9 +4,9 @@
     python tools/mutate.py raft --sample 200 --seed 7             # some of them
     python tools/mutate.py raft/election.py controller/configs.py # of files
 
-Tests are collected once. Each mutant is a fork in which the function has the code of the mutant, and the tests that run through its line are run,
-cheapest first, until one fails. tests/mutation/explained.txt says of survivors why no test can tell them from what is right. Exit code 1:
-a survivor that is not explained, or an explanation of nothing.
+Tests are collected once. Each mutant is a fork in which the function has the code of the mutant, and the tests that run
+through its line are run, cheapest first, until one fails. tests/mutation/explained.txt says of survivors why no test
+can tell them from what is right. Exit code 1: a survivor that is not explained, or an explanation of nothing.
 """
 
 from __future__ import annotations
@@ -51,7 +51,9 @@ TESTS: Final[dict[str, tuple[str, ...]]] = {
     ),
     "broker": ("tests/unit/broker", "tests/unit/server", "tests/properties/broker", "tests/conformance/test_probes_wire.py"),
 }  # fmt: skip
-"""Who judges the mutants of a folder. The simulator is left out: it would notice more, but takes seconds for what these do in milliseconds."""
+"""Who judges the mutants of a folder. The simulator is left out: it would notice more, but takes seconds for what these
+do in milliseconds.
+"""
 LONGEST_TEST_S: Final = 1.0
 """A test that takes longer judges no mutant."""
 PATIENCE_S: Final = 6.0

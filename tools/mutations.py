@@ -1,7 +1,8 @@
 """Small changes of Python functions, one at a time, as somebody could have got them wrong.
 
-What no test can be asked to notice is left alone: assertions (they state what is true anyway), texts, annotations, representations.
-A mutation is known by its function and by what stands there before and after it, so that lines may move.
+What no test can be asked to notice is left alone: assertions (they state what is true anyway), texts, annotations,
+representations. A mutation is known by its function and by what stands there before and after it, so that lines may
+move.
 """
 
 from __future__ import annotations

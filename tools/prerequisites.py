@@ -1,4 +1,5 @@
-"""Names the Debian packages that a make target needs and installs what is missing when root; else says what to install and stops.
+"""Names the Debian packages that a make target needs and installs what is missing when root; else says what to install
+and stops.
 
 Runs with the system's Python alone, before there is a virtual environment.
 """

@@ -1,4 +1,5 @@
-"""Writes `docs/design/raft-roles.md`: the roles of a replica and every change between them, from the table that the code obeys.
+"""Writes `docs/design/raft-roles.md`: the roles of a replica and every change between them, from the table that the
+code obeys.
 
 `--check` writes nothing and fails if the page differs.
 """

@@ -1,9 +1,11 @@
-"""Runs the layers of tests in order of speed, each in its own pytest, and says what ran, how long, and what could not run.
+"""Runs the layers of tests in order of speed, each in its own pytest, and says what ran, how long, and what could not
+run.
 
-Two layers that leave each other room run beside each other (`BESIDE`); what the second one prints comes when both have ended.
+Two layers that leave each other room run beside each other (`BESIDE`); what the second one prints comes when both have
+ended.
 
-A layer that cannot run here (no Java, no root, no Go) is named in the last line; with CI set it fails the run. Exit status 0 means
-that every layer that could run has passed.
+A layer that cannot run here (no Java, no root, no Go) is named in the last line; with CI set it fails the run. Exit
+status 0 means that every layer that could run has passed.
 """
 
 from __future__ import annotations
@@ -51,7 +53,9 @@ def needs_kubernetes() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """One folder of tests. `budget_s` is what `make test` may spend on it with warm caches; it is reported, not enforced."""
+    """One folder of tests. `budget_s` is what `make test` may spend on it with warm caches; it is reported, not
+    enforced.
+    """
 
     name: str
     budget_s: int
@@ -71,8 +75,8 @@ LAYERS = (
 )
 FAST = ("unit", "conformance")
 BESIDE = {"properties": "unit", "integration": "interop"}
-"""Layers that run at the same time as another one. Unit tests and properties take one processor each; integration tests wait for most of their time, and
-interop for Java. The simulator takes all there are."""
+"""Layers that run at the same time as another one. Unit tests and properties take one processor each; integration tests
+wait for most of their time, and interop for Java. The simulator takes all there are."""
 PORTS = range(20_000, 30_000)
 """On which tests' nodes listen; layers that run at the same time share them out (tests/support/processes.py)."""
 

@@ -1,1 +1,3 @@
-"""Kafka's admin protocol from the client's side, asynchronous, over brokers or controllers (KIP-919). Start at `admin.client`."""
+"""Kafka's admin protocol from the client's side, asynchronous, over brokers or controllers (KIP-919). Start at
+`admin.client`.
+"""

@@ -6,11 +6,11 @@
     async with AdminClient(bootstrap_servers=["b-0:9092"]) as admin:
         await admin.create_topics([NewTopic("t", 3, 1)])
 
-Exactly one of the two bootstrap arguments is given: `host:port,...` or a list of such or of `Endpoint`. Every method takes
-`timeout_seconds` (default: the client's) and raises
+Exactly one of the two bootstrap arguments is given: `host:port,...` or a list of such or of `Endpoint`. Every method
+takes `timeout_seconds` (default: the client's) and raises
 
-- `ApiError` (a subclass per code, `protocol.api_errors`) when a node said no: `MismatchedEndpointType` when a broker was asked as a controller,
-  or the reverse; `BrokerIdNotRegistered`, `TopicAlreadyExists`, ...
+- `ApiError` (a subclass per code, `protocol.api_errors`) when a node said no: `MismatchedEndpointType` when a broker
+  was asked as a controller, or the reverse; `BrokerIdNotRegistered`, `TopicAlreadyExists`, ...
 - `Unreachable` when nobody answered in time: then it is unknown whether a change was made, ask again by reading;
 - `NotSupported` when the node does not serve the API.
 
@@ -137,7 +137,9 @@ class AdminClient:
         cluster_id: str | None = None,
         timeout_seconds: float | None = None,
     ) -> None:
-        """Take this directory of this node out of the voter set; returns when that is committed. Raises VoterNotFound."""
+        """Take this directory of this node out of the voter set; returns when that is committed. Raises
+        VoterNotFound.
+        """
         voter, deadline = ReplicaKey(node_id, directory_id), self._deadline(timeout_seconds)
         await voters.remove(self._connections, voter, deadline, cluster_id=cluster_id)
 
@@ -152,7 +154,9 @@ class AdminClient:
         cluster_id: str | None = None,
         timeout_seconds: float | None = None,
     ) -> None:
-        """Correct where a voter is found, in the leader's epoch; asked of controllers only. Raises VoterNotFound, FencedLeaderEpoch."""
+        """Correct where a voter is found, in the leader's epoch; asked of controllers only. Raises VoterNotFound,
+        FencedLeaderEpoch.
+        """
         voter, deadline = ReplicaKey(node_id, directory_id), self._deadline(timeout_seconds)
         await voters.update(self._connections, voter, listeners, kraft_versions, epoch, deadline, cluster_id=cluster_id)
 
@@ -202,7 +206,9 @@ class AdminClient:
     async def alter_partition_reassignments(
         self, wanted: Mapping[tuple[str, int], tuple[int, ...] | None], timeout_seconds: float | None = None
     ) -> Mapping[tuple[str, int], ApiError | None]:
-        """(Topic, partition) to the replicas it shall have, None to call a move off. The answer: None where the move began."""
+        """(Topic, partition) to the replicas it shall have, None to call a move off. The answer: None where the move
+        began.
+        """
         return await reassignments.alter(self._connections, wanted, self._deadline(timeout_seconds))
 
     async def list_partition_reassignments(self, timeout_seconds: float | None = None) -> tuple[Reassignment, ...]:

@@ -1,8 +1,9 @@
 """Finding a node that can answer, and asking it until it does or time is up.
 
-The client starts from bootstrap addresses of one kind, brokers or controllers, learns the nodes from the first that answers, and asks
-the active controller where only it can answer (brokers forward by themselves). What may pass by itself (no connection, no leader yet) is tried
-again with a pause; everything else is raised. No wait is longer than the caller's deadline.
+The client starts from bootstrap addresses of one kind, brokers or controllers, learns the nodes from the first that
+answers, and asks the active controller where only it can answer (brokers forward by themselves). What may pass by
+itself (no connection, no leader yet) is tried again with a pause; everything else is raised. No wait is longer than the
+caller's deadline.
 """
 
 from __future__ import annotations
@@ -49,7 +50,9 @@ class AdminError(Exception):
 
 
 class Unreachable(AdminError):
-    """No node answered in time. `causes` says why, one line per address; whether a request was carried out is unknown."""
+    """No node answered in time. `causes` says why, one line per address; whether a request was carried out
+    is unknown.
+    """
 
     def __init__(self, what: str, causes: Iterable[str]) -> None:
         self.causes = tuple(causes)
@@ -225,7 +228,9 @@ class Connections:
         return await self.ask_at(target, request, answer, min(deadline.left, attempt_seconds))
 
     async def describe_cluster(self, deadline: Deadline, *, include_fenced: bool = False) -> ClusterDescription:
-        """Ask for the nodes of this client's kind. A node of the other kind refuses with a MISMATCHED_ENDPOINT_TYPE error."""
+        """Ask for the nodes of this client's kind. A node of the other kind refuses with a MISMATCHED_ENDPOINT_TYPE
+        error.
+        """
         request = DescribeClusterRequest(endpoint_type=self.kind.value, include_fenced_brokers=include_fenced)
         await self._check_kind(deadline)
         share = self._share(deadline)
@@ -240,7 +245,9 @@ class Connections:
         return ClusterDescription(found.cluster_id, NodeId(found.controller_id), nodes)
 
     def _share(self, deadline: Deadline) -> float:
-        """For a question that any node answers at once: one that is silent (it hangs, or starts slowly) leaves the others their time."""
+        """For a question that any node answers at once: one that is silent (it hangs, or starts slowly) leaves the
+        others their time.
+        """
         return min(ATTEMPT_SECONDS, deadline.left / len(self._candidates()))
 
     def _candidates(self) -> tuple[Endpoint, ...]:
@@ -248,7 +255,9 @@ class Connections:
 
 
 def _cannot_tell(answer: DescribeClusterResponse) -> bool:
-    """Kafka's controller says so below metadata.version 3.7, but also while it has just started and has not read the log."""
+    """Kafka's controller says so below metadata.version 3.7, but also while it has just started and has not read the
+    log.
+    """
     return answer.error_code == ErrorCode.UNSUPPORTED_VERSION
 
 

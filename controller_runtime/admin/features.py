@@ -1,4 +1,6 @@
-"""Finalized features: what nodes support and what is in force, and changing it. All of a request is granted, or nothing."""
+"""Finalized features: what nodes support and what is in force, and changing it. All of a request is granted, or
+nothing.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,9 @@ async def _address(connections: Connections, node: NodeId, deadline: Deadline) -
 async def update(
     connections: Connections, updates: Sequence[FeatureUpdate], deadline: Deadline, *, validate_only: bool
 ) -> None:
-    """Raises ApiError when nothing was changed; in a reply of versions 0 and 1 the first feature's error speaks for all."""
+    """Raises ApiError when nothing was changed; in a reply of versions 0 and 1 the first feature's error speaks for
+    all.
+    """
     request = UpdateFeaturesRequest(
         timeout_ms=int(deadline.left * 1000),
         feature_updates=tuple(

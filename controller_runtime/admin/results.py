@@ -10,7 +10,9 @@ from controller_runtime.values import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class ReplicaDescription:
-    """One replica of the metadata log, as its leader sees it. Times are wall-clock milliseconds, -1 when it never fetched."""
+    """One replica of the metadata log, as its leader sees it. Times are wall-clock milliseconds, -1 when it never
+    fetched.
+    """
 
     replica_id: NodeId
     directory_id: DirectoryId
@@ -60,7 +62,9 @@ class FeaturesDescription:
 
 @dataclass(frozen=True, slots=True)
 class FeatureUpdate:
-    """A finalized level that is wanted. `kind` is UpdateFeatures' number: 1 upgrade, 2 safe downgrade, 3 unsafe downgrade."""
+    """A finalized level that is wanted. `kind` is UpdateFeatures' number: 1 upgrade, 2 safe downgrade, 3 unsafe
+    downgrade.
+    """
 
     feature: str
     level: int

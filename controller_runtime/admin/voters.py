@@ -1,8 +1,8 @@
 """Adding a voter to the quorum, removing one, and correcting where one is found (KIP-853).
 
-One call is one try that is followed to its end: the leader answers when the change is committed, or refuses. After a lost connection it is unknown
-whether the change was made; asking again is safe, because a voter is named by its node id and its directory: what was done already is answered with
-DuplicateVoter or VoterNotFound.
+One call is one try that is followed to its end: the leader answers when the change is committed, or refuses. After a
+lost connection it is unknown whether the change was made; asking again is safe, because a voter is named by its node id
+and its directory: what was done already is answered with DuplicateVoter or VoterNotFound.
 """
 
 from __future__ import annotations

@@ -29,7 +29,9 @@ class AppendRules:
 
     @classmethod
     def of(cls, configs: Mapping[str, str]) -> AppendRules:
-        """As Kafka reads values: what surrounds them is trimmed, control characters too. What cannot be read is as if it were not set."""
+        """As Kafka reads values: what surrounds them is trimmed, control characters too. What cannot be read is as if
+        it were not set.
+        """
         codec = configs.get("compression.type", "producer").strip(BLANKS)
         named = {"uncompressed": Compression.NONE, **{each.name.lower(): each for each in Compression}}
         return cls(

@@ -1,8 +1,9 @@
 """What a leader believes of the bytes that a producer calls a batch: nothing that it has not looked at.
 
-The checks are Apache Kafka 4.3.1's, in its order, with its error codes, those that it gives for want of a better one (UNKNOWN_SERVER_ERROR) included:
-first frames, then the header, then every record. `tests/support/lying_batches.py` has the lies, with the codes of a real broker beside them.
-Two bounds are ours, because Kafka unpacks without one: what a codec may give, and how many records; beyond them a batch is too large.
+The checks are Apache Kafka 4.3.1's, in its order, with its error codes, those that it gives for want of a better one
+(UNKNOWN_SERVER_ERROR) included: first frames, then the header, then every record. `tests/support/lying_batches.py` has
+the lies, with the codes of a real broker beside them. Two bounds are ours, because Kafka unpacks without one: what a
+codec may give, and how many records; beyond them a batch is too large.
 """
 
 from __future__ import annotations
@@ -39,7 +40,9 @@ from controller_runtime.protocol.record_survey import (
 from controller_runtime.values import dataclass
 
 MAX_UNPACKED_BYTES: Final = 32 << 20
-"""What a batch may unpack to. A megabyte of gzip can hold a gigabyte; the Java producer splits a batch that is too large."""
+"""What a batch may unpack to. A megabyte of gzip can hold a gigabyte; the Java producer splits a batch that is too
+large.
+"""
 MAX_RECORDS: Final = 200_000
 """Of one batch. A megabyte without compression has room for 150,000 at most."""
 MAX_RECORD_ERRORS: Final = 1_000
@@ -246,7 +249,9 @@ def _latest(header: BatchHeader, times: Times) -> int:
 def _check_each(
     header: BatchHeader, found: Survey, times: Times, records: bytes, start: int, rules: AppendRules, wall: int
 ) -> Refused | None:
-    """Whether each record has a key where it needs one, and a time that the topic accepts; each by itself only if one may be wrong."""
+    """Whether each record has a key where it needs one, and a time that the topic accepts; each by itself only if one
+    may be wrong.
+    """
     before, after = wall - times.earliest, times.latest - wall
     in_time = before <= rules.timestamp_before_max_ms and after <= rules.timestamp_after_max_ms
     in_time = (in_time or rules.log_append_time) and not header.is_log_append_time

@@ -1,7 +1,8 @@
 """What clients see of the cluster through one listener: Metadata and DescribeCluster, from the image alone.
 
-A broker is shown when it is unfenced and has an endpoint on the listener that was asked; a leader that is not shown is reported as
-missing, so that the client asks again. In KRaft the controllers are hidden from clients: some live broker is named instead, because it forwards.
+A broker is shown when it is unfenced and has an endpoint on the listener that was asked; a leader that is not shown is
+reported as missing, so that the client asks again. In KRaft the controllers are hidden from clients: some live broker
+is named instead, because it forwards.
 """
 
 from __future__ import annotations
@@ -103,7 +104,9 @@ def metadata(view: View, request: MetadataRequest, version: int) -> tuple[Metada
 
 
 def _fault(asked: Iterable[MetadataRequestTopic], version: int) -> ErrorCode | None:
-    """Why the whole request is refused. Names may be null, and ids used, from version 12 on, though the layout has both from 10 on."""
+    """Why the whole request is refused. Names may be null, and ids used, from version 12 on, though the layout has both
+    from 10 on.
+    """
     if version < _FIRST_VERSION_WITH_NULL_NAMES:
         bad = any(one.name is None or one.topic_id != ZERO_UUID for one in asked)
         return ErrorCode.INVALID_REQUEST if bad else None

@@ -2,9 +2,10 @@
 
     STARTING -> RECOVERY -> RUNNING -> CONTROLLED_SHUTDOWN -> STOPPED
 
-The broker asks to stay fenced until its metadata reached its own registration, then to be unfenced; the controller decides. One request is
-in flight at a time. Contact is lost only by silence: after the session timeout the controller fences the broker, whatever it thinks of
-itself. Registration that does not succeed in time, or that can never succeed, is fatal.
+The broker asks to stay fenced until its metadata reached its own registration, then to be unfenced; the controller
+decides. One request is in flight at a time. Contact is lost only by silence: after the session timeout the controller
+fences the broker, whatever it thinks of itself. Registration that does not succeed in time, or that can never succeed,
+is fatal.
 """
 
 from __future__ import annotations

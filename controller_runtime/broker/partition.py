@@ -1,9 +1,9 @@
 """A partition that this broker leads: which batches it takes, and which offsets they get.
 
-The broker decides here, in memory; the shell writes afterwards, in the order of the decisions. So `end_offset` is where the next batch will
-go, and `high_watermark` is where the written log ends: only that is shown to readers, and only that is acknowledged. With one
-replica they meet as soon as the write is done. Sequence numbers are checked against what was decided, not only against
-what was written, so a retry that overtakes its first attempt is still found.
+The broker decides here, in memory; the shell writes afterwards, in the order of the decisions. So `end_offset` is where
+the next batch will go, and `high_watermark` is where the written log ends: only that is shown to readers, and only that
+is acknowledged. With one replica they meet as soon as the write is done. Sequence numbers are checked against what was
+decided, not only against what was written, so a retry that overtakes its first attempt is still found.
 """
 
 from __future__ import annotations
@@ -97,7 +97,9 @@ class LedPartition:
         return appended
 
     def lead(self, epoch: int, begins_at: int | None = None) -> None:
-        """An epoch begins where the log ends, as soon as it is led in it; an epoch that wrote nothing is forgotten for the next."""
+        """An epoch begins where the log ends, as soon as it is led in it; an epoch that wrote nothing is forgotten for
+        the next.
+        """
         self.leader_epoch = epoch
         if self.epoch_starts and self.epoch_starts[-1][0] >= epoch:
             return
@@ -127,7 +129,9 @@ class LedPartition:
         return None
 
     def _prepared(self, checked: Checked, rules: AppendRules, wall: int) -> bytes | Refused:
-        """The batch as it goes to the log: offset, epoch and time set; written anew only if the topic asks for another codec."""
+        """The batch as it goes to the log: offset, epoch and time set; written anew only if the topic asks for another
+        codec.
+        """
         header = checked.header
         if rules.compression is not None and rules.compression is not header.compression:
             data = bytearray(_rewritten(checked, rules, wall))

@@ -1,7 +1,7 @@
 """Command lines as Apache Kafka's argparse4j tools read and refuse them.
 
-The texts of usage and help are data of each tool; what is refused is said in argparse4j's words, wrapped and justified at 75 columns as it
-does, with exit code 1.
+The texts of usage and help are data of each tool; what is refused is said in argparse4j's words, wrapped and justified
+at 75 columns as it does, with exit code 1.
 """
 
 from __future__ import annotations

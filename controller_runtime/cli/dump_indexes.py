@@ -1,7 +1,8 @@
 """Index files as `kafka-dump-log` prints, verifies and checks them, beside the segment that they index.
 
-Entries are read as they lie in the file, whole ones, until one that is all zeros (Java preallocates open indexes). A mismatch is no error: it is
-told at the end, as Kafka does. An index that fails the sanity check is one that a broker rebuilds at its start.
+Entries are read as they lie in the file, whole ones, until one that is all zeros (Java preallocates open indexes). A
+mismatch is no error: it is told at the end, as Kafka does. An index that fails the sanity check is one that a broker
+rebuilds at its start.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""`kafka-dump-log`: what lies in log segments, snapshots and indexes, printed as Apache Kafka's DumpLogSegments prints it.
+"""`kafka-dump-log`: what lies in log segments, snapshots and indexes, printed as Apache Kafka's DumpLogSegments prints
+it.
 
-Files are read batch by batch, never changed. A batch that is not whole or does not keep its checksum is shown with `isvalid: false` or
-counted as invalid bytes at the end; neither is an error, as in Kafka.
+Files are read batch by batch, never changed. A batch that is not whole or does not keep its checksum is shown with
+`isvalid: false` or counted as invalid bytes at the end; neither is an error, as in Kafka.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """`kafka-features`: which feature levels nodes support and which are in force; raising, lowering and disabling them.
 
-All updates of one command go in one request, which is granted whole or refused whole. Raising kraft.version from 0 to 1 makes a quorum of static
-voters dynamic.
+All updates of one command go in one request, which is granted whole or refused whole. Raising kraft.version from 0 to 1
+makes a quorum of static voters dynamic.
 """
 
 from __future__ import annotations

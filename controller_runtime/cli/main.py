@@ -1,6 +1,7 @@
 """`kraft <tool> ...`: one command for all tools, each imported on first use.
 
-Every tool is a module with `main(argv) -> exit code`, and is also installed under Apache Kafka's name (`kafka-topics` is `kraft topics`).
+Every tool is a module with `main(argv) -> exit code`, and is also installed under Apache Kafka's name (`kafka-topics`
+is `kraft topics`).
 """
 
 from __future__ import annotations

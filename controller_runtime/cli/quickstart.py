@@ -1,8 +1,8 @@
 """`kraft quickstart`: a whole cluster on this machine, for people without Kubernetes.
 
-Every node is a process of its own with its own directory and log file, exactly as it would run elsewhere. The ports, ids and directory ids are
-chosen once and kept in `cluster.json`, so a second start on the same directory resumes the same cluster. When this process
-ends, by Ctrl-C, SIGTERM or a failure, it takes the nodes with it, brokers first.
+Every node is a process of its own with its own directory and log file, exactly as it would run elsewhere. The ports,
+ids and directory ids are chosen once and kept in `cluster.json`, so a second start on the same directory resumes the
+same cluster. When this process ends, by Ctrl-C, SIGTERM or a failure, it takes the nodes with it, brokers first.
 """
 
 from __future__ import annotations
@@ -204,8 +204,8 @@ def _format(arguments: list[str]) -> None:
 
 
 def _run(directory: str, plan: Plan, asked_to_end: threading.Event) -> None:
-    """Until a signal sets the event. Nothing is raised out of a signal's handler: in the middle of `Popen.poll` that would leave
-    its lock taken, and the wait for the node's end would never return."""
+    """Until a signal sets the event. Nothing is raised out of a signal's handler: in the middle of `Popen.poll` that
+    would leave its lock taken, and the wait for the node's end would never return."""
     running: list[tuple[Member, subprocess.Popen[bytes]]] = []
     try:
         for member in plan.members:

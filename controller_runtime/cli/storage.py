@@ -1,7 +1,7 @@
 """`kafka-storage`: format a node's log directories, look at them, and the small questions around it.
 
-Flags, output and exit codes are those of Apache Kafka 4.3. `format` decides everything before it touches a disk; a refusal leaves
-no directory behind.
+Flags, output and exit codes are those of Apache Kafka 4.3. `format` decides everything before it touches a disk; a
+refusal leaves no directory behind.
 """
 
 from __future__ import annotations

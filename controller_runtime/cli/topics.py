@@ -1,6 +1,7 @@
 """`kafka-topics`: create, delete, list and describe topics.
 
-What the cluster refuses is said on standard output as `Error while executing topic command : ...`, exit code 1, as Kafka's tool does.
+What the cluster refuses is said on standard output as `Error while executing topic command : ...`, exit code 1, as
+Kafka's tool does.
 """
 
 from __future__ import annotations

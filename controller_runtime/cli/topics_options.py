@@ -1,7 +1,7 @@
 """The command line of `kafka-topics`, as its option parser reads and refuses it.
 
-Options are written `--name value` or `--name=value`. What does not go together is refused with Kafka's words and the list of options, exit
-code 1.
+Options are written `--name value` or `--name=value`. What does not go together is refused with Kafka's words and the
+list of options, exit code 1.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """The two commands of `kafka-metadata-quorum` that change who votes.
 
-A controller is added by the properties file that it runs with: node id, advertised controller listeners and, through its metadata directory, the
-directory id. So what is added is what stands on that machine. A controller is removed by node id and directory id, never by node id alone: the
-directory that was lost is another voter than the one that took its place.
+A controller is added by the properties file that it runs with: node id, advertised controller listeners and, through
+its metadata directory, the directory id. So what is added is what stands on that machine. A controller is removed by
+node id and directory id, never by node id alone: the directory that was lost is another voter than the one that took
+its place.
 """
 
 from __future__ import annotations

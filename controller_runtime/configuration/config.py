@@ -1,7 +1,8 @@
 """A node's configuration, from `server.properties` with Apache Kafka's names.
 
-`load` either returns a configuration in which everything agrees, or raises `ConfigError` naming every line that does not. Endpoints
-are always a map from listener name to host and port. Names we do not act on are in `config_names`; `notices` says which were found.
+`load` either returns a configuration in which everything agrees, or raises `ConfigError` naming every line that does
+not. Endpoints are always a map from listener name to host and port. Names we do not act on are in `config_names`;
+`notices` says which were found.
 """
 
 from __future__ import annotations
@@ -204,7 +205,9 @@ class _Reading:
         return listeners
 
     def _protocols(self, listeners: tuple[Listener, ...], names: tuple[str, ...]) -> dict[str, str]:
-        """As in Kafka: controller listeners default to PLAINTEXT when the map is not set and nothing secure is in sight."""
+        """As in Kafka: controller listeners default to PLAINTEXT when the map is not set and nothing secure is in
+        sight.
+        """
         protocols = self._parse("listener.security.protocol.map", parse_map)
         if not self.settings.has("listener.security.protocol.map"):
             secure = {"SSL", "SASL_PLAINTEXT", "SASL_SSL"} & {*names, *(listener.name for listener in listeners)}

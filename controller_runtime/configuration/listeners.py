@@ -1,7 +1,7 @@
 """Listeners and voters as configuration writes them: `NAME://host:port` and `id@host:port`.
 
-Names are upper-cased as Kafka does, so that `controller` and `CONTROLLER` are one listener in every comparison and in the voter set.
-Nothing is resolved here: a host stays the text it was, and is resolved anew on each connection attempt.
+Names are upper-cased as Kafka does, so that `controller` and `CONTROLLER` are one listener in every comparison and in
+the voter set. Nothing is resolved here: a host stays the text it was, and is resolved anew on each connection attempt.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Every configuration name of Apache Kafka 4.3.1, and what this node does with it: data, no code.
 
-A name is acted on, refused or ignored. Refused: ignoring it would weaken security or durability, so a node that finds it set to
-anything but Kafka's default does not start. Ignored: harmless, listed at start with the reason. `docs/compatibility.md` is
-generated from these rows, and a test compares them with the names and defaults that Kafka's own classes report.
+A name is acted on, refused or ignored. Refused: ignoring it would weaken security or durability, so a node that finds
+it set to anything but Kafka's default does not start. Ignored: harmless, listed at start with the reason.
+`docs/compatibility.md` is generated from these rows, and a test compares them with the names and defaults that Kafka's
+own classes report.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ class ConfigName(NamedTuple):
 
 
 def _rows(standing: str, table: str) -> tuple[ConfigName, ...]:
-    """A line of a table is name, kind, default (nothing: an empty list); a line `# why` gives the reason of those below it."""
+    """A line of a table is name, kind, default (nothing: an empty list); a line `# why` gives the reason of those below
+    it.
+    """
     rows: list[ConfigName] = []
     reason = ""
     for line in table.strip().splitlines():
@@ -445,8 +448,8 @@ REFUSED_PREFIXES: Final = ("sasl.", "ssl.")
 
 INTERNAL_SEGMENT_BYTES: Final = "internal.metadata.log.segment.bytes"
 INTERNAL_NAMES: Final = ("unstable.api.versions.enable", "unstable.feature.versions.enable", INTERNAL_SEGMENT_BYTES)
-"""Kafka knows them and does not list them; the second one permits `kafka-storage format` to use unstable levels, the third one makes segments that
-are smaller than `metadata.log.segment.bytes` may."""
+"""Kafka knows them and does not list them; the second one permits `kafka-storage format` to use unstable levels, the
+third one makes segments that are smaller than `metadata.log.segment.bytes` may."""
 INTERNAL_ROWS: Final = {INTERNAL_SEGMENT_BYTES: ConfigName(INTERNAL_SEGMENT_BYTES, "int", "null", ACTED, "")}
 
 HIDDEN_NAMES: Final = (
@@ -478,7 +481,9 @@ ONLY_AT_START: Final = {
     "max.connections": "the limit is taken from the file, at start",
     "max.connections.per.ip": "the limit is taken from the file, at start",
 }
-"""Kafka takes new values of these while it runs, this node does not. Of others that it acts on, topics take the new value."""
+"""Kafka takes new values of these while it runs, this node does not. Of others that it acts on, topics take the new
+value.
+"""
 
 OWN_NAMES: Final = {
     "quorate.http.listener": "HOST:PORT of /livez, /readyz and /metrics; without it there is no HTTP port",

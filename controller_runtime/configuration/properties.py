@@ -1,7 +1,7 @@
 """Java's `.properties` text, with the line each value came from.
 
-Comments (`#`, `!`), the separators `=`, `:` and blank, continued lines and escapes are as in java.util.Properties. A later line wins
-over an earlier one, as in Java. Callers may not assume that a value makes sense: that is for `config`.
+Comments (`#`, `!`), the separators `=`, `:` and blank, continued lines and escapes are as in java.util.Properties. A
+later line wins over an earlier one, as in Java. Callers may not assume that a value makes sense: that is for `config`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,9 @@ def parse_properties(text: str, source: str) -> dict[str, Property]:
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Lines without comments and blanks, a trailing backslash joined with the next line; each with its first line's number."""
+    """Lines without comments and blanks, a trailing backslash joined with the next line; each with its first line's
+    number.
+    """
     joined, first = "", 0
     for number, raw in enumerate(text.splitlines(), 1):
         line = raw.lstrip(_BLANKS)

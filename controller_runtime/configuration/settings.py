@@ -1,7 +1,7 @@
 """Typed values by Kafka's name: what the file says, else Kafka's default.
 
-`check` finds everything wrong with single values at once, each problem with the line that holds it, so the getters below cannot fail
-on a checked set. What names mean together (roles, listeners, voters) is for `config`.
+`check` finds everything wrong with single values at once, each problem with the line that holds it, so the getters
+below cannot fail on a checked set. What names mean together (roles, listeners, voters) is for `config`.
 """
 
 from __future__ import annotations
@@ -123,7 +123,9 @@ def refusal(written: Property, row: ConfigName | None) -> str | None:
 
 
 def refusal_at_run_time(name: str, value: str) -> str | None:
-    """Why this node may not be given the value while it runs: it would be without effect where security or durability need one."""
+    """Why this node may not be given the value while it runs: it would be without effect where security or durability
+    need one.
+    """
     return ONLY_AT_START.get(name) or refusal(Property(name, value, "IncrementalAlterConfigs"), BY_NAME.get(name))
 
 

@@ -1,4 +1,6 @@
-"""What a new leader writes before anything else (KIP-868): the bootstrap records of an empty log, or the end of a torn transaction."""
+"""What a new leader writes before anything else (KIP-868): the bootstrap records of an empty log, or the end of a torn
+transaction.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,10 @@
-"""Brokers come and go: registration, heartbeats, fencing, controlled shutdown, unregistration (KIP-631, KIP-841, KIP-858).
+"""Brokers come and go: registration, heartbeats, fencing, controlled shutdown, unregistration (KIP-631, KIP-841,
+KIP-858).
 
-The epoch of a broker is the offset of its registration in the log. So records that clean up after a former incarnation come first, in the
-same log, and the epoch counts them: a broker has replayed its registration exactly when it has replayed its epoch. What touches every partition
-of a broker comes in pieces (see `decision.Pieces`), the change of the broker itself last when it goes, and first when it comes.
+The epoch of a broker is the offset of its registration in the log. So records that clean up after a former incarnation
+come first, in the same log, and the epoch counts them: a broker has replayed its registration exactly when it has
+replayed its epoch. What touches every partition of a broker comes in pieces (see `decision.Pieces`), the change of the
+broker itself last when it goes, and first when it comes.
 """
 
 from __future__ import annotations
@@ -177,7 +179,9 @@ def check_features(image: MetadataImage, supported: Mapping[str, VersionRange], 
 def _after_restart(
     image: MetadataImage, request: BrokerRegistrationRequest, existing: BrokerRegistration | None
 ) -> Changes:
-    """What a new incarnation means for the replicas of the former: it may not lead what it could have lost (KIP-966)."""
+    """What a new incarnation means for the replicas of the former: it may not lead what it could have lost
+    (KIP-966).
+    """
     broker_id = request.broker_id
     clean = existing is not None and existing.epoch == request.previous_broker_epoch
     if clean or not elr_enabled(image):
@@ -225,7 +229,9 @@ def check_broker_epoch(image: MetadataImage, broker_id: int, epoch: int) -> Brok
 def settled_heartbeat(
     image: MetadataImage, request: BrokerHeartbeatRequest, heartbeats: Heartbeats, now: Instant
 ) -> Decision | None:
-    """The answer to a heartbeat that changes nothing, as nearly all are; None to one that has to be decided (or is refused)."""
+    """The answer to a heartbeat that changes nothing, as nearly all are; None to one that has to be decided (or is
+    refused).
+    """
     broker = image.cluster.brokers.get(NodeId(request.broker_id))
     if broker is None or broker.epoch != request.broker_epoch or request.want_shut_down:
         return None

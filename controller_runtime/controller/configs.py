@@ -1,10 +1,12 @@
-"""Changing dynamic configurations one by one (IncrementalAlterConfigs): of topics, nodes, groups and client metrics subscriptions.
+"""Changing dynamic configurations one by one (IncrementalAlterConfigs): of topics, nodes, groups and client metrics
+subscriptions.
 
-Each resource is checked and answered on its own; all changes of one request are one atomic batch. A broker's values are recorded again
-even when they did not change, because the broker reads files again then. As Kafka's controller, this one does not judge values of
-brokers: the broker that forwards a change has done so (`forwarded_configs`), and others may know names that we do not. What weakens
-security or durability without effect on this very node is refused when it is asked directly. With eligible leader replicas on,
-min.insync.replicas is a matter of the whole cluster or of a topic, and changing it forgets the ELR (KIP-966).
+Each resource is checked and answered on its own; all changes of one request are one atomic batch. A broker's values are
+recorded again even when they did not change, because the broker reads files again then. As Kafka's controller, this one
+does not judge values of brokers: the broker that forwards a change has done so (`forwarded_configs`), and others may
+know names that we do not. What weakens security or durability without effect on this very node is refused when it is
+asked directly. With eligible leader replicas on, min.insync.replicas is a matter of the whole cluster or of a topic,
+and changing it forgets the ELR (KIP-966).
 """
 
 from __future__ import annotations

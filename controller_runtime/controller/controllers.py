@@ -29,7 +29,9 @@ _FIRST_VERSION_WITH_ENDPOINT_TYPES: Final = 1
 
 
 def register_controller(image: MetadataImage, request: ControllerRegistrationRequest) -> Decision:
-    """A new incarnation of a controller replaces the former. What it supports is recorded, not judged: UpdateFeatures asks for it."""
+    """A new incarnation of a controller replaces the former. What it supports is recorded, not judged: UpdateFeatures
+    asks for it.
+    """
     if image.features.metadata_version < CONTROLLER_REGISTRATION:
         too_old = "The current MetadataVersion is too old to support controller registrations."
         raise Refused(ErrorCode.UNSUPPORTED_VERSION, too_old)

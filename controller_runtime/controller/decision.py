@@ -1,7 +1,8 @@
 """What the controller answers to a request, and what it is told beside the request.
 
-A request becomes records or an error; nothing else changes the cluster. The caller replays the records, appends them, and lets the
-response leave only when they are committed (or, without records, when everything that the decision could have seen is).
+A request becomes records or an error; nothing else changes the cluster. The caller replays the records, appends them,
+and lets the response leave only when they are committed (or, without records, when everything that the decision could
+have seen is).
 """
 
 from __future__ import annotations
@@ -53,9 +54,10 @@ class Decision:
 Pieces = Generator[tuple[VersionedRecord, ...], Offset, Decision]
 """A decision made in pieces, so that consensus and heartbeats are served between them.
 
-Each piece is written as soon as it is there, before the rest is known; it may be empty. What is sent back is the offset that follows it. The decision
-at the end has the last records. What has to be atomic yields empty pieces only. The image it was begun with has to stay the newest but for its
-own pieces; a leader that is replaced in the middle leaves what it has written, as Kafka does with what is not atomic.
+Each piece is written as soon as it is there, before the rest is known; it may be empty. What is sent back is the offset
+that follows it. The decision at the end has the last records. What has to be atomic yields empty pieces only. The image
+it was begun with has to stay the newest but for its own pieces; a leader that is replaced in the middle leaves what it
+has written, as Kafka does with what is not atomic.
 """
 
 PIECE_RECORDS: Final = 250
@@ -65,7 +67,9 @@ PIECE_RECORDS: Final = 250
 def written(
     changes: Iterable[VersionedRecord | None], next_offset: Offset
 ) -> Generator[tuple[VersionedRecord, ...], Offset, tuple[tuple[VersionedRecord, ...], Offset]]:
-    """Yield these changes in pieces; the last of them, not yielded, and the offset of its first record. None: a piece may end here."""
+    """Yield these changes in pieces; the last of them, not yielded, and the offset of its first record. None: a piece
+    may end here.
+    """
     piece: list[VersionedRecord] = []
     for change in changes:
         if change is not None:

@@ -1,6 +1,7 @@
 """DescribeConfigs: effective values of topics, groups and client metrics subscriptions, and the values set for nodes.
 
-A node resource lists what is set dynamically or in this node's configuration file, not the hundreds of defaults (docs/deviations.md).
+A node resource lists what is set dynamically or in this node's configuration file, not the hundreds of defaults
+(docs/deviations.md).
 """
 
 from __future__ import annotations

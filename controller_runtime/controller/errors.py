@@ -1,4 +1,6 @@
-"""What a request is refused with: Kafka's code and Kafka's words. Raised inside the controller, answered by `service`."""
+"""What a request is refused with: Kafka's code and Kafka's words. Raised inside the controller, answered by
+`service`.
+"""
 
 from __future__ import annotations
 

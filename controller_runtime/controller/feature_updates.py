@@ -1,9 +1,10 @@
 """Raising and lowering finalized feature levels (UpdateFeatures): all of a request or nothing.
 
-A level is granted when this controller knows it, every registered broker and controller supports it, what it depends on is there, and,
-for metadata.version going down, no level in between changed a record. kraft.version is raft's: the decision names the level, consensus says
-beforehand whether it can, and a NoOp record after its own gives the reply an offset to wait for. Eligible leader replicas come with
-min.insync.replicas as a matter of the whole cluster: the value of all brokers is recorded, those of single ones go (KIP-966).
+A level is granted when this controller knows it, every registered broker and controller supports it, what it depends on
+is there, and, for metadata.version going down, no level in between changed a record. kraft.version is raft's: the
+decision names the level, consensus says beforehand whether it can, and a NoOp record after its own gives the reply an
+offset to wait for. Eligible leader replicas come with min.insync.replicas as a matter of the whole cluster: the value
+of all brokers is recorded, those of single ones go (KIP-966).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What a broker checks of IncrementalAlterConfigs before a controller sees it, in Kafka's order and words.
 
-A broker judges the shape of every resource, and changes of its own configurations and of those of all brokers: it knows which names can
-change while it runs, what their values may be, and which would be without effect on it (`OwnConfigs.rules`). What is refused here is
-answered here; the rest is forwarded, and both answers become one.
+A broker judges the shape of every resource, and changes of its own configurations and of those of all brokers: it knows
+which names can change while it runs, what their values may be, and which would be without effect on it
+(`OwnConfigs.rules`). What is refused here is answered here; the rest is forwarded, and both answers become one.
 """
 
 from __future__ import annotations

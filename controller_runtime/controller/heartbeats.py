@@ -1,7 +1,7 @@
 """When each broker was last heard of, and what state a heartbeat takes it to: the only soft state of the controller.
 
-Soft means: lost with the leadership, and nothing is wrong then. A new leader gives every unfenced broker a whole session
-(`Heartbeats.begin`). Whether a broker is fenced or shutting down is never kept here; the image says it.
+Soft means: lost with the leadership, and nothing is wrong then. A new leader gives every unfenced broker a whole
+session (`Heartbeats.begin`). Whether a broker is fenced or shutting down is never kept here; the image says it.
 """
 
 from __future__ import annotations
@@ -97,7 +97,9 @@ class Heartbeats:
         return {broker_id: max(0.0, now - contact.at) for broker_id, contact in self._contacts.items()}
 
     def begin_shutdown(self, broker_id: NodeId, offset: Offset) -> None:
-        """Remember where the log ended when the broker entered controlled shutdown; only the first time counts (CLU-08)."""
+        """Remember where the log ended when the broker entered controlled shutdown; only the first time counts
+        (CLU-08).
+        """
         self._shutdown_offsets.setdefault(broker_id, offset)
 
     def others_caught_up(self, image: MetadataImage, broker_id: NodeId) -> bool:

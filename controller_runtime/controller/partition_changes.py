@@ -1,8 +1,9 @@
-"""How a partition changes when replicas come and go: who stays in the ISR, who may still lead, who leads (KIP-966 included).
+"""How a partition changes when replicas come and go: who stays in the ISR, who may still lead, who leads (KIP-966
+included).
 
-`PartitionChange` takes a partition and what should be different, and yields the PartitionChangeRecord that says so, or None when
-nothing is. The order of its steps is Kafka's: first the eligible leader replicas, then the election, then the epoch bumps, so that the
-same request gives the same record as on a Java controller.
+`PartitionChange` takes a partition and what should be different, and yields the PartitionChangeRecord that says so, or
+None when nothing is. The order of its steps is Kafka's: first the eligible leader replicas, then the election, then the
+epoch bumps, so that the same request gives the same record as on a Java controller.
 """
 
 from __future__ import annotations
@@ -209,7 +210,9 @@ def _min_insync_replicas(image: MetadataImage, topic: TopicImage) -> int:
 
 
 def _config(image: MetadataImage, topic: str, name: str, default: str) -> str:
-    """What the topic says, else the dynamic default of all brokers; this node's configuration file has no say over others' topics."""
+    """What the topic says, else the dynamic default of all brokers; this node's configuration file has no say over
+    others' topics.
+    """
     configs = image.configs
     return configs.of(TOPIC, topic).get(name) or configs.of(BROKER, ALL_BROKERS).get(name) or default
 
@@ -222,9 +225,9 @@ def leader_and_isr_changes(
     add: int = NO_BROKER,
     unclean: int = NO_BROKER,
 ) -> Iterator[VersionedRecord | None]:
-    """The changes of these partitions when a broker stops being usable (`remove`), comes back (`add`), or returns from a crash
-    (`unclean`: it may have lost records, so it leads nothing until it is back, whatever its session says). Partitions for which
-    nothing changes yield nothing; a None among them stands for itself (see `decision.written`)."""
+    """The changes of these partitions when a broker stops being usable (`remove`), comes back (`add`), or returns from
+    a crash (`unclean`: it may have lost records, so it leads nothing until it is back, whatever its session says).
+    Partitions for which nothing changes yield nothing; a None among them stands for itself (see `decision.written`)."""
 
     def may_be_active(replica: int) -> bool:
         return replica not in (remove, unclean) and (replica == add or is_active(image, replica))

@@ -1,8 +1,10 @@
-"""Where the replicas of a new topic go: striped over racks, then over the brokers of each rack (Kafka's StripedReplicaPlacer).
+"""Where the replicas of a new topic go: striped over racks, then over the brokers of each rack (Kafka's
+StripedReplicaPlacer).
 
-Every partition begins at the next rack, every rack hands out its brokers in turn from a random start, so leaders and replicas spread
-evenly. Unfenced brokers go before fenced ones, and a fenced broker never leads. After as many partitions as there are unfenced brokers
-the racks are shuffled anew, so that the followers of one leader do not always meet on the same brokers.
+Every partition begins at the next rack, every rack hands out its brokers in turn from a random start, so leaders and
+replicas spread evenly. Unfenced brokers go before fenced ones, and a fenced broker never leads. After as many
+partitions as there are unfenced brokers the racks are shuffled anew, so that the followers of one leader do not always
+meet on the same brokers.
 """
 
 from __future__ import annotations

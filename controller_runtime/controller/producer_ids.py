@@ -1,4 +1,6 @@
-"""Blocks of producer ids: each belongs to one broker for ever, so no two producers of the cluster share an id (KIP-730)."""
+"""Blocks of producer ids: each belongs to one broker for ever, so no two producers of the cluster share an id
+(KIP-730).
+"""
 
 from __future__ import annotations
 

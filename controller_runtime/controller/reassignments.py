@@ -1,4 +1,5 @@
-"""Which partitions are exchanging replicas. Starting and cancelling a reassignment comes with replication; tools ask for the list anyway.
+"""Which partitions are exchanging replicas. Starting and cancelling a reassignment comes with replication; tools ask
+for the list anyway.
 
 `kafka-topics --describe` asks it for every topic, and a log of a Java controller may well hold reassignments under way.
 """

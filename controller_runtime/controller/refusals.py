@@ -31,7 +31,8 @@ from controller_runtime.protocol.schema import Message
 def refusal(request: Message, error: int, message: str | None = None) -> Message:
     """Answer `request` with this error everywhere an error can stand.
 
-    Works for every request whose response has an error code at its top, and for those of this controller that repeat it per item.
+    Works for every request whose response has an error code at its top, and for those of this controller that repeat it
+    per item.
     """
     special = _PER_ITEM.get(type(request).__name__)
     if special is not None:

@@ -1,8 +1,9 @@
 """The active controller: request + image -> records + response, and the periodic work, as deadlines.
 
-It knows no raft, disk or socket. Its caller gives it the newest image (uncommitted changes included), replays and appends the records it
-returns, and lets responses leave when they are committed. The only state kept here is soft: when each broker was last heard of, and when
-the periodic work is due. It is made anew by `activate` and dropped by `deactivate`; everything else is in the image.
+It knows no raft, disk or socket. Its caller gives it the newest image (uncommitted changes included), replays and
+appends the records it returns, and lets responses leave when they are committed. The only state kept here is soft: when
+each broker was last heard of, and when the periodic work is due. It is made anew by `activate` and dropped by
+`deactivate`; everything else is in the image.
 """
 
 from __future__ import annotations
@@ -131,7 +132,9 @@ class ControllerService:
         return self._leadership.heartbeats.silences(now) if self._leadership else {}
 
     def activate(self, image: MetadataImage, now: Instant) -> tuple[VersionedRecord, ...]:
-        """Begin to lead with the whole log replayed into `image`. The records, if any, become one atomic batch, before all others."""
+        """Begin to lead with the whole log replayed into `image`. The records, if any, become one atomic batch, before
+        all others.
+        """
         assert self._leadership is None, "this controller is active already"
         self._leadership = _Leadership(
             heartbeats=Heartbeats.begin(image.stable, now, self._config.broker_session_timeout_s),

@@ -1,7 +1,8 @@
 """Creating topics: checks, placement, records, in Kafka's order and with Kafka's words.
 
-Records of one topic are its TopicRecord, its configs, its partitions; all topics of one request are one atomic batch. A topic that is
-refused does not hold back the others. Replication factors above 1 are refused here, after Kafka's own checks, until replication is built.
+Records of one topic are its TopicRecord, its configs, its partitions; all topics of one request are one atomic batch. A
+topic that is refused does not hold back the others. Replication factors above 1 are refused here, after Kafka's own
+checks, until replication is built.
 """
 
 from __future__ import annotations
@@ -71,7 +72,9 @@ class TopicDefaults:
 
 
 class TopicIds:
-    """New topic ids: never one that is reserved, in use, or given before; none begins with '-', which a command line would misread."""
+    """New topic ids: never one that is reserved, in use, or given before; none begins with '-', which a command line
+    would misread.
+    """
 
     def __init__(self, image: MetadataImage, new_uuid: Callable[[], Uuid]) -> None:
         self._image = image

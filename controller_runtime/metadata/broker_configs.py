@@ -1,7 +1,9 @@
-"""A broker's configurations that can change while it runs: types, limits and defaults of Apache Kafka 4.3.1, and what they say together.
+"""A broker's configurations that can change while it runs: types, limits and defaults of Apache Kafka 4.3.1, and what
+they say together.
 
-The tables are what Kafka's own classes report (`DynamicBrokerConfig`, `AbstractKafkaConfig`); `tests/golden/kafka-4.3.1/configs` holds
-its answers to values of every name. A name may also stand after `listener.name.<listener>.`. Names that Kafka does not know are anybody's.
+The tables are what Kafka's own classes report (`DynamicBrokerConfig`, `AbstractKafkaConfig`);
+`tests/golden/kafka-4.3.1/configs` holds its answers to values of every name. A name may also stand after
+`listener.name.<listener>.`. Names that Kafka does not know are anybody's.
 """
 
 from __future__ import annotations
@@ -198,7 +200,9 @@ class NodeRules:
     is_known: Callable[[str], bool] = _never
     """Whether Kafka has a configuration of this name."""
     refusal: Callable[[str, str], str | None] = _no_reason
-    """Why this node may not be given a value, if it may not: it would be without effect where security or durability need one."""
+    """Why this node may not be given a value, if it may not: it would be without effect where security or durability
+    need one.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,9 +230,11 @@ def refuse_names(names: Mapping[str, str], rules: NodeRules) -> None:
 
 
 def without_effect(before: ConfigsImage, after: ConfigsImage, own: OwnConfigs) -> Iterator[str]:
-    """What a node should tell when its dynamic configurations become `after`: names that it does not know, or cannot honour.
+    """What a node should tell when its dynamic configurations become `after`: names that it does not know, or cannot
+    honour.
 
-    They come from a controller that was asked directly, or through another broker. Values are not shown: they may be secrets.
+    They come from a controller that was asked directly, or through another broker. Values are not shown: they may be
+    secrets.
     """
     for resource in (str(own.node_id), ALL_BROKERS):
         old, new = before.of(BROKER, resource), after.of(BROKER, resource)
@@ -244,7 +250,8 @@ def without_effect(before: ConfigsImage, after: ConfigsImage, own: OwnConfigs) -
 def check_change(
     configs: ConfigsImage, resource: str, values: Mapping[str, str], set_now: Mapping[str, str], own: OwnConfigs
 ) -> None:
-    """Raise InvalidConfig when a broker of Kafka's would not take `set_now` for itself (or for all, the resource without a name).
+    """Raise InvalidConfig when a broker of Kafka's would not take `set_now` for itself (or for all, the resource
+    without a name).
 
     `values`: everything that the resource will have.
     """

@@ -1,7 +1,8 @@
 """Who belongs to the cluster: broker and controller registrations as the log tells them.
 
-A broker's epoch is the offset at which its registration was to be written. It starts fenced; fencing, controlled shutdown and its log
-directories change by later records. Contact times and other soft state are not here: they are no part of the log.
+A broker's epoch is the offset at which its registration was to be written. It starts fenced; fencing, controlled
+shutdown and its log directories change by later records. Contact times and other soft state are not here: they are no
+part of the log.
 """
 
 from __future__ import annotations
@@ -73,7 +74,9 @@ class BrokerRegistration:
     cordoned_directories: tuple[DirectoryId, ...] | None = None
 
     def has_online_directory(self, directory: DirectoryId) -> bool:
-        """Kafka's `DirectoryId.isOnline`: a replica not yet assigned counts as online, and so does any when none are known."""
+        """Kafka's `DirectoryId.isOnline`: a replica not yet assigned counts as online, and so does any when none are
+        known.
+        """
         if directory in (UNASSIGNED, MIGRATING):
             return True
         return directory != LOST and (not self.directories or directory in self.directories)

@@ -1,6 +1,7 @@
 """Values of configurations: their types and limits, checked as Kafka 4.3.1 checks them and refused in its words.
 
-Numbers are what both Java and Python read as one: blanks around them are allowed, underscores are not. A list has no empty items.
+Numbers are what both Java and Python read as one: blanks around them are allowed, underscores are not. A list has no
+empty items.
 """
 
 from __future__ import annotations

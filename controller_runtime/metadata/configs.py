@@ -1,6 +1,7 @@
 """Dynamic configurations by resource: what ConfigRecords set, nothing about what the names mean.
 
-Resource types are Kafka's: 2 topic, 4 broker (the empty name is the default of all brokers), 16 client metrics, 32 group.
+Resource types are Kafka's: 2 topic, 4 broker (the empty name is the default of all brokers), 16 client metrics, 32
+group.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The lines in which Apache Kafka's DumpLogSegments shows batches and records of a metadata log, letter for letter.
 
-Pure text: who reads files, which of them, and what happens to secrets is the caller's business. `shown` turns a decoded record into the JSON
-that is printed, so a caller may hide fields; `explained` words the error of a record that cannot be decoded.
+Pure text: who reads files, which of them, and what happens to secrets is the caller's business. `shown` turns a decoded
+record into the JSON that is printed, so a caller may hide fields; `explained` words the error of a record that cannot
+be decoded.
 """
 
 from __future__ import annotations

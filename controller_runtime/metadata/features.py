@@ -1,8 +1,9 @@
 """What each metadata.version and feature level means: levels, names, defaults, and the record versions they allow.
 
-All of it is data about Apache Kafka 4.3.1. A level is a promise to every node of the cluster: a record may only be written at a version
-which the finalized metadata.version allows (`record_version`), because an older node would stop at it. kraft.version is listed here for
-its range, but it lives in the raft log as a control record and never in a FeatureLevelRecord.
+All of it is data about Apache Kafka 4.3.1. A level is a promise to every node of the cluster: a record may only be
+written at a version which the finalized metadata.version allows (`record_version`), because an older node would stop at
+it. kraft.version is listed here for its range, but it lives in the raft log as a control record and never in a
+FeatureLevelRecord.
 """
 
 from __future__ import annotations
@@ -71,7 +72,9 @@ CORDONED_LOG_DIRS: Final = 30
 
 @dataclass(frozen=True, slots=True)
 class Feature:
-    """A finalizable feature beside metadata.version: its levels, and the metadata.version at which each becomes the default."""
+    """A finalizable feature beside metadata.version: its levels, and the metadata.version at which each becomes the
+    default.
+    """
 
     name: str
     latest_production_level: int
@@ -125,7 +128,9 @@ def parse_release(release: str, *, unstable: bool = False) -> MetadataVersion:
 
 
 def finalized_levels(level: int, overrides: Mapping[str, int] | None = None) -> dict[str, int]:
-    """The levels of a new cluster by name, metadata.version first, kraft.version left out. Raises FeatureError as `kafka-storage` does."""
+    """The levels of a new cluster by name, metadata.version first, kraft.version left out. Raises FeatureError as
+    `kafka-storage` does.
+    """
     chosen = dict(overrides or {})
     for name, wanted in chosen.items():
         if name not in FEATURES:
@@ -154,7 +159,8 @@ def check_dependencies(levels: Mapping[str, int]) -> None:
 def bootstrap_records(
     release: str | None = None, features: Mapping[str, int] | None = None, *, unstable: bool = False
 ) -> tuple[VersionedRecord, ...]:
-    """The first data records of a new cluster: what `kafka-storage format` writes to bootstrap.checkpoint, in its order.
+    """The first data records of a new cluster: what `kafka-storage format` writes to bootstrap.checkpoint, in its
+    order.
 
     `features` may hold metadata.version as a level, but not beside a release. Raises FeatureError.
     """
@@ -181,7 +187,9 @@ _RECORD_VERSIONS: Final[Mapping[str, tuple[tuple[int, int], ...]]] = {
 
 
 def record_version(record_type: type[Message], metadata_level: int) -> int:
-    """The version at which records of this type are written under a finalized metadata.version; 0 for types with one version."""
+    """The version at which records of this type are written under a finalized metadata.version; 0 for types with one
+    version.
+    """
     for since, version in _RECORD_VERSIONS.get(record_type.__name__, ()):
         if metadata_level >= since:
             return version

@@ -1,7 +1,8 @@
 """Configurations of groups and of client metrics subscriptions: names, types, limits, defaults of Apache Kafka 4.3.1.
 
-A group's values stay between limits that the node's own file sets (`group.consumer.min.session.timeout.ms`, ...); what a group does not
-set, the node's configuration of the longer name gives. Nothing here is acted on yet: there are neither groups nor telemetry.
+A group's values stay between limits that the node's own file sets (`group.consumer.min.session.timeout.ms`, ...); what
+a group does not set, the node's configuration of the longer name gives. Nothing here is acted on yet: there are neither
+groups nor telemetry.
 """
 
 from __future__ import annotations
@@ -169,7 +170,9 @@ def check_subscription(values: Mapping[str, str]) -> None:
 
 
 def _is_pattern(text: str) -> bool:
-    """Whether Java would read it as a regular expression, as far as brackets, escapes and quantifiers go. It is never matched here."""
+    """Whether Java would read it as a regular expression, as far as brackets, escapes and quantifiers go. It is never
+    matched here.
+    """
     if not text or "=" in text or text[0] in "*+?":
         return False
     plain = re.sub(r"\\.", "", text, flags=re.DOTALL)

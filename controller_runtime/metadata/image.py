@@ -1,11 +1,13 @@
 """The one model of the cluster: what the metadata log says, as an immutable value.
 
-`MetadataImage` never changes; a `MetadataBuilder` made from it takes records (see `replay`) and `freeze()` gives the next image, which
-shares everything that the records did not touch. So the active controller can keep one image per uncommitted batch end and drop them
-when it loses leadership, and a broker can find what changed by comparing identities. Partitions are packed (see `partitions`).
+`MetadataImage` never changes; a `MetadataBuilder` made from it takes records (see `replay`) and `freeze()` gives the
+next image, which shares everything that the records did not touch. So the active controller can keep one image per
+uncommitted batch end and drop them when it loses leadership, and a broker can find what changed by comparing
+identities. Partitions are packed (see `partitions`).
 
-Records between BeginTransaction and EndTransaction are visible in the image that replays them, but `stable` still gives the image from
-before the transaction, and AbortTransaction goes back to it: publish `stable`, decide on the image itself.
+Records between BeginTransaction and EndTransaction are visible in the image that replays them, but `stable` still gives
+the image from before the transaction, and AbortTransaction goes back to it: publish `stable`, decide on the image
+itself.
 """
 
 from __future__ import annotations
@@ -73,9 +75,11 @@ class MetadataImage:
 
 
 class MetadataBuilder:
-    """The only thing through which an image changes. `replay.replay` is its only caller; what it means is written there.
+    """The only thing through which an image changes. `replay.replay` is its only caller; what it means is written
+    there.
 
-    Small parts are copied when first written (`own_…`), topics and configs have builders of their own, made on first use.
+    Small parts are copied when first written (`own_…`), topics and configs have builders of their own, made on first
+    use.
     """
 
     __slots__ = (
@@ -182,7 +186,9 @@ class MetadataBuilder:
         self._reset(self.transaction.before)
 
     def peek(self) -> MetadataImage:
-        """What `freeze` would give, to decide on and let go: it may change with the next record. Changes of values cost no copy."""
+        """What `freeze` would give, to decide on and let go: it may change with the next record. Changes of values cost
+        no copy.
+        """
         if self._configs is None or not self._only_configs_changed():
             return self.freeze()
         configs, base = self._configs.view(), self._base

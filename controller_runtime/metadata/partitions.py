@@ -1,9 +1,9 @@
 """One partition, and how thousands of them are kept in few bytes.
 
-`Partition` is what everybody reads: a frozen value made on demand. What is kept is a row of packed integers; 64 rows make a page, which is
-one `bytes` object: 65 offsets of four bytes, then the rows. A partition with three replicas takes 61 bytes, offset included, where the
-dataclass with its tuples takes 364 (ADR 0001). Directory ids are kept as numbers of a table that all images of one lineage share and that only
-grows. Nobody outside this package may know the layout.
+`Partition` is what everybody reads: a frozen value made on demand. What is kept is a row of packed integers; 64 rows
+make a page, which is one `bytes` object: 65 offsets of four bytes, then the rows. A partition with three replicas takes
+61 bytes, offset included, where the dataclass with its tuples takes 364 (ADR 0001). Directory ids are kept as numbers
+of a table that all images of one lineage share and that only grows. Nobody outside this package may know the layout.
 """
 
 from __future__ import annotations
@@ -32,12 +32,16 @@ _WIDE: Final = 0x80
 """Set in the recovery state of a row whose lists are counted in two bytes each: more than 255 replicas."""
 
 Row = bytes
-"""A packed partition: leader, leader epoch, partition epoch, recovery state, seven counts, then the seven lists. b"" is an absent one."""
+"""A packed partition: leader, leader epoch, partition epoch, recovery state, seven counts, then the seven lists. b"" is
+an absent one.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """The replicas of one partition and who leads it. `isr` is in the order of the log; no list holds a broker twice."""
+    """The replicas of one partition and who leads it. `isr` is in the order of the log; no list holds a
+    broker twice.
+    """
 
     replicas: tuple[int, ...]
     directories: tuple[DirectoryId, ...]

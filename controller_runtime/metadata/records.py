@@ -1,7 +1,8 @@
 """The frame around a metadata record: varint 1 (frame version), varint key, varint record version, then the record.
 
-The key says which class follows. Anything unexpected - another frame version, a key or version we do not know, a byte too many - is a
-`MalformedRecord`: a node that skipped what it cannot read would hold another cluster than its peers (QC-04, IMG-07).
+The key says which class follows. Anything unexpected - another frame version, a key or version we do not know, a byte
+too many - is a `MalformedRecord`: a node that skipped what it cannot read would hold another cluster than its peers
+(QC-04, IMG-07).
 """
 
 from __future__ import annotations

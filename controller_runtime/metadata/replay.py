@@ -1,8 +1,9 @@
 """The one mutation path: what each metadata record does to the image, on leaders, followers, brokers and tools alike.
 
-Every record type of 4.3.1 is here, also those whose requests this runtime does not serve yet, so that a real Kafka's log replays whole.
-A record that contradicts the image (a change of a partition that does not exist, an end without a begin) is a `ReplayError`: the log of
-a quorum cannot contain it, so a node that meets one must stop rather than hold another cluster than its peers.
+Every record type of 4.3.1 is here, also those whose requests this runtime does not serve yet, so that a real Kafka's
+log replays whole. A record that contradicts the image (a change of a partition that does not exist, an end without a
+begin) is a `ReplayError`: the log of a quorum cannot contain it, so a node that meets one must stop rather than hold
+another cluster than its peers.
 """
 
 from __future__ import annotations
@@ -216,7 +217,9 @@ def merge(old: Partition, record: PartitionChangeRecord) -> Partition:
 def _directories_after(
     old: Partition, record: PartitionChangeRecord, replicas: tuple[int, ...]
 ) -> tuple[DirectoryId, ...]:
-    """One for each replica. While none is known they are MIGRATING, however many replicas there are, and nobody names them."""
+    """One for each replica. While none is known they are MIGRATING, however many replicas there are, and nobody names
+    them.
+    """
     named = record.directories
     directories = old.directories if named is None else tuple(map(DirectoryId, named))
     counted = bool(named) and record.replicas is not None

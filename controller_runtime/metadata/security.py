@@ -1,7 +1,7 @@
 """What the log holds for authorizers and authenticators: ACLs, SCRAM credentials, delegation tokens, client quotas.
 
-Only the values; who may do what is decided elsewhere. They are replayed and written to snapshots whole, so that a real Kafka's log
-survives a passage through this runtime even where no request here changes them yet.
+Only the values; who may do what is decided elsewhere. They are replayed and written to snapshots whole, so that a real
+Kafka's log survives a passage through this runtime even where no request here changes them yet.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """An immutable map that is cheap to change: 256 plain dicts, of which a change copies one.
 
-A commit changes one or two entries of maps that may hold a million. Copying a whole dict would make a commit cost the size of the
-cluster; here it costs a 256th of it, and two images share every shard that neither changed, which also makes the difference between
-them cheap to find. The shard comes from a CRC of the key, never from `hash()`: that is seeded anew in every process, and the order of
-iteration - insertion order within ascending shards - must be the same everywhere for records and tests to be repeatable.
+A commit changes one or two entries of maps that may hold a million. Copying a whole dict would make a commit cost the
+size of the cluster; here it costs a 256th of it, and two images share every shard that neither changed, which also
+makes the difference between them cheap to find. The shard comes from a CRC of the key, never from `hash()`: that is
+seeded anew in every process, and the order of iteration - insertion order within ascending shards - must be the same
+everywhere for records and tests to be repeatable.
 """
 
 from __future__ import annotations

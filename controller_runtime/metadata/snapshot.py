@@ -1,9 +1,9 @@
 """An image as the records that make it again, in the order in which Kafka writes a snapshot (KIP-630).
 
-Features first, metadata.version before the others, because every record after it is written at the version that it allows; then
-brokers and controllers, topics each followed by its partitions, configs, client quotas, the producer id block, ACLs, SCRAM
-credentials and delegation tokens. No transaction and no NoOpRecord is ever in a snapshot (QC-10). What the finalized metadata.version
-cannot express is left out and told to `on_loss` (IMG-03).
+Features first, metadata.version before the others, because every record after it is written at the version that it
+allows; then brokers and controllers, topics each followed by its partitions, configs, client quotas, the producer id
+block, ACLs, SCRAM credentials and delegation tokens. No transaction and no NoOpRecord is ever in a snapshot (QC-10).
+What the finalized metadata.version cannot express is left out and told to `on_loss` (IMG-03).
 """
 
 from __future__ import annotations
@@ -155,7 +155,9 @@ def partition_record(
     *,
     with_elr: bool = False,
 ) -> PartitionRecord:
-    """A partition as one record, at the version that `level` allows. `with_elr`: the feature is on; else they mean nothing."""
+    """A partition as one record, at the version that `level` allows. `with_elr`: the feature is on; else they mean
+    nothing.
+    """
     with_directories = level >= DIRECTORY_ASSIGNMENT
     if not with_directories and any(directory != MIGRATING for directory in partition.directories):
         on_loss("the directory assignment state of one or more replicas")

@@ -1,8 +1,8 @@
 """The configurations of a topic: names, types, limits, defaults, and where an effective value comes from.
 
-Facts of Apache Kafka 4.3.1, with its words in the errors. An effective value is looked for in Kafka's order: the topic, this broker's
-dynamic values, the dynamic default of all brokers, the node's configuration file, the default. Brokers know most topic configurations
-under another name (`broker_names`), some under several in falling precision.
+Facts of Apache Kafka 4.3.1, with its words in the errors. An effective value is looked for in Kafka's order: the topic,
+this broker's dynamic values, the dynamic default of all brokers, the node's configuration file, the default. Brokers
+know most topic configurations under another name (`broker_names`), some under several in falling precision.
 """
 
 from __future__ import annotations
@@ -106,13 +106,17 @@ def check_value(name: str, text: str) -> None:
 
 
 def check_broker_value(name: str, text: str) -> None:
-    """Raise InvalidConfig for a broker's configuration that no topic could have. Names that concern no topic are not looked at."""
+    """Raise InvalidConfig for a broker's configuration that no topic could have. Names that concern no topic are not
+    looked at.
+    """
     if name in _BROKER_NAMES:
         check(_BROKER_NAMES[name], text)
 
 
 def is_usable(config: ConfigSpec, name: str, text: str) -> bool:
-    """Whether this could have a broker's value of that name. A controller keeps any value; what is nonsense counts for nothing."""
+    """Whether this could have a broker's value of that name. A controller keeps any value; what is nonsense counts for
+    nothing.
+    """
     try:
         check(_OTHER_UNITS.get(name, config), text)
     except InvalidConfig:
@@ -150,8 +154,9 @@ class EffectiveConfig:
     value: str
     source: ConfigSource
     synonyms: tuple[Synonym, ...]
-    """What DescribeConfigs lists: every place that has a value, in the order of their rank. It begins with the topic, or the first
-    of the broker's names: where only others are set, as `log.retention.hours`, Kafka lists none and calls the value a default."""
+    """What DescribeConfigs lists: every place that has a value, in the order of their rank. It begins with the topic,
+    or the first of the broker's names: where only others are set, as `log.retention.hours`, Kafka lists none and calls
+    the value a default."""
 
 
 def effective_configs(

@@ -1,8 +1,8 @@
 """Topics and their partitions: immutable, found by id and by name, packed in pages.
 
-A `TopicImage` holds a tuple of pages (see `partitions`); changing one partition makes one new page. `TopicsBuilder` unpacks the pages it
-touches and packs them again when more than a bounded number is open, so replaying a million partitions never holds a million of
-Python objects.
+A `TopicImage` holds a tuple of pages (see `partitions`); changing one partition makes one new page. `TopicsBuilder`
+unpacks the pages it touches and packs them again when more than a bounded number is open, so replaying a million
+partitions never holds a million of Python objects.
 """
 
 from __future__ import annotations
@@ -66,7 +66,9 @@ class TopicImage:
                 yield index, unpack_row(row, self._table)
 
     def partitions_naming(self, broker_id: int) -> Iterator[tuple[int, Partition]]:
-        """The partitions that have this broker among replicas, ISR, ELR, or as leader. -1 finds those without a leader."""
+        """The partitions that have this broker among replicas, ISR, ELR, or as leader. -1 finds those
+        without a leader.
+        """
         for number, page in enumerate(self._pages):
             if not page_mentions(page, broker_id):
                 continue
@@ -91,7 +93,9 @@ class TopicImage:
                     yield index, unpack_row(row, self._table)
 
     def changes_since(self, before: TopicImage | None) -> Iterator[tuple[int, Partition]]:
-        """Partitions that are new or differ from an older image of this topic, ascending. Partitions never vanish from a topic."""
+        """Partitions that are new or differ from an older image of this topic, ascending. Partitions never vanish from
+        a topic.
+        """
         old_pages = () if before is None else before._pages
         same_table = before is not None and before._table is self._table
         for number, page in enumerate(self._pages):

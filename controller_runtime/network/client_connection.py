@@ -1,8 +1,9 @@
 """One outgoing connection: who is there (ApiVersions), then requests and their answers in order.
 
-Requests may be sent while earlier ones are unanswered; a peer answers in order, so an answer with another correlation id than the
-oldest request's means that the two sides disagree, and the connection ends. When a request's time is up the connection ends too:
-its answer would block those behind it. Every call ends exactly once, with an answer or a `CallError`.
+Requests may be sent while earlier ones are unanswered; a peer answers in order, so an answer with another correlation
+id than the oldest request's means that the two sides disagree, and the connection ends. When a request's time is up the
+connection ends too: its answer would block those behind it. Every call ends exactly once, with an answer or a
+`CallError`.
 """
 
 from __future__ import annotations

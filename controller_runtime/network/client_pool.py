@@ -1,8 +1,9 @@
 """Outgoing connections by (channel, endpoint): made on first use, remade after a pause when they end.
 
-A channel keeps one kind of traffic from blocking another; within it calls share one connection. Names are resolved anew on every
-attempt, so a peer that returned under another address is found by the next one, at most one back-off later. A call
-that comes during the pause waits for the next attempt, within its own deadline; a failed attempt fails all that wait for it.
+A channel keeps one kind of traffic from blocking another; within it calls share one connection. Names are resolved anew
+on every attempt, so a peer that returned under another address is found by the next one, at most one back-off later. A
+call that comes during the pause waits for the next attempt, within its own deadline; a failed attempt fails all that
+wait for it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Bytes of a stream into frames: a 4-byte length, then that many bytes.
 
-Nothing is allocated for a length that is only claimed: the buffer grows as bytes arrive, and a length above the bound is refused as
-soon as its four bytes are there. Callers may not assume that a frame decodes.
+Nothing is allocated for a length that is only claimed: the buffer grows as bytes arrive, and a length above the bound
+is refused as soon as its four bytes are there. Callers may not assume that a frame decodes.
 """
 
 from __future__ import annotations

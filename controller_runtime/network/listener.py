@@ -1,10 +1,11 @@
 """The accepting side: a listening socket and its connections.
 
-As in Apache Kafka a connection has one request in progress; the next is taken up when the reply has left. What a peer sends ahead stays
-in the kernel beyond a small bound, and while a peer does not read its replies nothing more is read from it: so memory per
-connection is bounded by one request, one reply and two small buffers, whatever the peer does. All connections together are bounded too: beyond the
-totals of `ListenerLimits` the one that holds most is closed, and a peer that takes nothing of its reply is not waited for for ever. Callers may not
-assume that a connection they hold is still open; replying to a closed one does nothing.
+As in Apache Kafka a connection has one request in progress; the next is taken up when the reply has left. What a peer
+sends ahead stays in the kernel beyond a small bound, and while a peer does not read its replies nothing more is read
+from it: so memory per connection is bounded by one request, one reply and two small buffers, whatever the peer does.
+All connections together are bounded too: beyond the totals of `ListenerLimits` the one that holds most is closed, and a
+peer that takes nothing of its reply is not waited for for ever. Callers may not assume that a connection they hold is
+still open; replying to a closed one does nothing.
 """
 
 from __future__ import annotations
@@ -55,12 +56,16 @@ class ListenerLimits:
     receive_buffer_bytes: int | None = None
     send_buffer_bytes: int | None = None
     max_collected_bytes: int = 256 << 20
-    """Of requests that have not come whole yet or wait behind another, of all connections together (Kafka: queued.max.request.bytes)."""
+    """Of requests that have not come whole yet or wait behind another, of all connections together (Kafka:
+    queued.max.request.bytes).
+    """
     max_unsent_bytes: int = 128 << 20
-    """Of replies that peers have not taken yet, all together. Beyond it nothing is read from disks for them, and patience is short; at twice as
-    much the connection with most is closed at once."""
+    """Of replies that peers have not taken yet, all together. Beyond it nothing is read from disks for them, and
+    patience is short; at twice as much the connection with most is closed at once."""
     stalled_seconds: float = 60.0
-    """A peer that takes nothing of its reply for so long is given up: longer than a network's hiccup. One that takes little by little is not."""
+    """A peer that takes nothing of its reply for so long is given up: longer than a network's hiccup. One that takes
+    little by little is not.
+    """
     stalled_seconds_when_full: float = 3.0
     """The same while `max_unsent_bytes` are reached, because others wait."""
 
@@ -195,7 +200,9 @@ class ServerConnection(asyncio.Protocol):
         return now - self._taken_at
 
     def _in_kernel(self) -> int:
-        """What the peer has not confirmed of what the kernel took: it takes a megabyte at a time, which a slow peer needs minutes for."""
+        """What the peer has not confirmed of what the kernel took: it takes a megabyte at a time, which a slow peer
+        needs minutes for.
+        """
         assert self._transport is not None, "asked of those that are open"
         own = self._transport.get_extra_info("socket")
         return int.from_bytes(fcntl.ioctl(own.fileno(), termios.TIOCOUTQ, bytes(4)), sys.byteorder)
@@ -258,7 +265,9 @@ class Listener:
         self.on_room: Callable[[], None] | None = None
         """Called when peers have taken replies, or are gone."""
         self.unsent_bytes = 0
-        """Of large replies that peers have not taken yet. The memory of a reply is held until its last byte is sent: so long all of it counts."""
+        """Of large replies that peers have not taken yet. The memory of a reply is held until its last byte is sent: so
+        long all of it counts.
+        """
         self.on_large: Callable[[], None] | None = None
         """Called when a large request was taken up or dropped, and when a large reply was written or is gone."""
         self._behind: dict[ServerConnection, int] = {}

@@ -1,7 +1,7 @@
 """Host names into addresses, anew on every connection attempt.
 
-Pods come back with other addresses under the same name, so nothing is cached here; what the system's resolver caches is its own
-affair. A resolver is a function, so that a test can be the name service.
+Pods come back with other addresses under the same name, so nothing is cached here; what the system's resolver caches is
+its own affair. A resolver is a function, so that a test can be the name service.
 """
 
 from __future__ import annotations

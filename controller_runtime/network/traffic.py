@@ -1,4 +1,5 @@
-"""What went over the outgoing connections of a process, counted for metrics: a few additions for every frame, and nothing decides by it.
+"""What went over the outgoing connections of a process, counted for metrics: a few additions for every frame, and
+nothing decides by it.
 
 One per pool, shared by its connections. Counts only grow, but for the largest request, which whoever reads takes away.
 """

@@ -1,8 +1,9 @@
 """The active controller: it decides on the newest image, writes, and answers when that is committed.
 
-It is made when a leader has replayed everything that earlier leaders left, and nothing of it outlives its leadership: uncommitted images, replies
-that wait, the decision under way and the requests behind it go with it. One decision may come in pieces (`long_decision`); meanwhile heartbeats
-that change nothing are answered, and whatever else has to be decided waits in line.
+It is made when a leader has replayed everything that earlier leaders left, and nothing of it outlives its leadership:
+uncommitted images, replies that wait, the decision under way and the requests behind it go with it. One decision may
+come in pieces (`long_decision`); meanwhile heartbeats that change nothing are answered, and whatever else has to be
+decided waits in line.
 """
 
 from __future__ import annotations

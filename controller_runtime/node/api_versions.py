@@ -1,7 +1,8 @@
 """ApiVersions: what a role serves, which features it supports, and which are finalized.
 
-Versions up to 3 leave out supported features whose lowest level is 0, because old clients cannot read them (KAFKA-17011). kraft.version is told
-from the raft log; it is in no image. A version that nobody knows is answered at version 0 with the range of ApiVersions alone.
+Versions up to 3 leave out supported features whose lowest level is 0, because old clients cannot read them
+(KAFKA-17011). kraft.version is told from the raft log; it is in no image. A version that nobody knows is answered at
+version 0 with the range of ApiVersions alone.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Telling the controller in which log directory a replica lives (KIP-858).
 
-Only when the cluster does not know it or believes otherwise: a broker with one directory never needs to. What is told is repeated until the
-image agrees, because an answer may be lost; without it the controller could not tell what a lost directory takes with it.
+Only when the cluster does not know it or believes otherwise: a broker with one directory never needs to. What is told
+is repeated until the image agrees, because an answer may be lost; without it the controller could not tell what a lost
+directory takes with it.
 """
 
 from __future__ import annotations

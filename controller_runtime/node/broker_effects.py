@@ -1,8 +1,8 @@
 """What a broker asks of the shell beyond what every node does: its topic partitions on the disk.
 
-The shell performs these in the order given, for each partition, away from the event loop; an answer comes back as the event of the same
-number. What a broker decided about a partition is always in that order: so an append may be decided before the last one is written.
-An append that fails is fatal: the broker has already given its offsets away.
+The shell performs these in the order given, for each partition, away from the event loop; an answer comes back as the
+event of the same number. What a broker decided about a partition is always in that order: so an append may be decided
+before the last one is written. An append that fails is fatal: the broker has already given its offsets away.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ LATEST_TIMESTAMP = -3
 
 @dataclass(frozen=True, slots=True)
 class OpenPartition:
-    """Recover the partition's log, or make it. `directory_id` says in which log directory; None leaves it to the shell."""
+    """Recover the partition's log, or make it. `directory_id` says in which log directory; None leaves it
+    to the shell.
+    """
 
     key: PartitionKey
     topic: str
@@ -62,7 +64,9 @@ class ReadSlice:
 
 @dataclass(frozen=True, slots=True)
 class ReadRecords:
-    """Read these slices, in order, `max_bytes` in all; the first batch found is whole even if larger. `RecordsRead` follows."""
+    """Read these slices, in order, `max_bytes` in all; the first batch found is whole even if larger. `RecordsRead`
+    follows.
+    """
 
     work_id: WorkId
     slices: tuple[ReadSlice, ...]

@@ -1,8 +1,8 @@
 """Fetch: read what is there, or wait for it, no longer than the client asked.
 
-Every request is answered in full, without a fetch session (session id 0 tells the client so). A request that finds too little is parked with
-its partitions' names on it and tried again when one of them grows, or at its deadline. Reading happens in the shell; between the
-question and the data the log may only have grown.
+Every request is answered in full, without a fetch session (session id 0 tells the client so). A request that finds too
+little is parked with its partitions' names on it and tried again when one of them grows, or at its deadline. Reading
+happens in the shell; between the question and the data the log may only have grown.
 """
 
 from __future__ import annotations
@@ -261,7 +261,9 @@ def _refused(request: FetchRequest, version: int, error: ErrorCode) -> FetchResp
 
 
 def _each_once(request: FetchRequest) -> FetchRequest:
-    """Each topic that has partitions, and each of these; what is named twice counts as it is named last, as in Kafka."""
+    """Each topic that has partitions, and each of these; what is named twice counts as it is named last, as
+    in Kafka.
+    """
     if len(request.topics) == 1 and len(request.topics[0].partitions) == 1:
         return request
     found: dict[tuple[str, Uuid], dict[int, FetchPartition]] = {}

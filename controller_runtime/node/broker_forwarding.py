@@ -1,11 +1,12 @@
 """Requests that only the active controller can decide, carried there in an Envelope (KIP-590).
 
-The controller may change while a request is on its way: an answer of 41, a controller that is not reached, or one that is lost make the
-broker ask again, until the request's time is up. So a change may be asked for twice; the controller finds the second one already done, as in Kafka.
+The controller may change while a request is on its way: an answer of 41, a controller that is not reached, or one that
+is lost make the broker ask again, until the request's time is up. So a change may be asked for twice; the controller
+finds the second one already done, as in Kafka.
 
-A connection that ends while requests are on it may have ended because of one of them. Which one is found out: each is tried once more, one at a
-time, on a connection of its own. Who was only there when a leader died is answered then; a request that ends that connection too is answered with
-an error, and goes to no third controller.
+A connection that ends while requests are on it may have ended because of one of them. Which one is found out: each is
+tried once more, one at a time, on a connection of its own. Who was only there when a leader died is answered then; a
+request that ends that connection too is answered with an error, and goes to no third controller.
 """
 
 from __future__ import annotations
@@ -93,8 +94,9 @@ class Forwarder:
         return []
 
     def create_topics(self, names: tuple[str, ...], now: Instant) -> None:
-        """Ask for topics that a client named and nobody made; their size is the controller's default. Not for more than it makes for one request: it would refuse all
-        of them, as Kafka's does; and a client that still wants some of them asks again."""
+        """Ask for topics that a client named and nobody made; their size is the controller's default. Not for more than
+        it makes for one request: it would refuse all of them, as Kafka's does; and a client that still wants some of
+        them asks again."""
         new = [name for name in dict.fromkeys(names) if name not in self._creating]
         if not new or len(self._creating) + len(new) > MAX_PARTITIONS_PER_REQUEST:
             return

@@ -1,7 +1,7 @@
 """A broker-only node: it follows the metadata log as an observer, and serves clients.
 
-The metadata replica finds the quorum, fetches what is committed and keeps it; the image feed replays it; the broker service does the rest.
-Long logs are replayed in pieces, one per step, so that clients are answered meanwhile.
+The metadata replica finds the quorum, fetches what is committed and keeps it; the image feed replays it; the broker
+service does the rest. Long logs are replayed in pieces, one per step, so that clients are answered meanwhile.
 """
 
 from __future__ import annotations
@@ -175,5 +175,7 @@ class BrokerNode:
 
 
 def as_node_effects(effects: list[NodeEffect | BrokerEffect]) -> list[NodeEffect]:
-    """The shell of a broker knows both kinds (see `driver.DataPlane`); the type of `ports.Node` names the common one."""
+    """The shell of a broker knows both kinds (see `driver.DataPlane`); the type of `ports.Node` names the
+    common one.
+    """
     return cast("list[NodeEffect]", effects)

@@ -1,8 +1,9 @@
 """Which partitions live on this broker, which of them it leads, and what their logs are doing.
 
-The image says what should be here; opening a log takes time, so a partition is served only once it is opened and led. A partition with
-more replicas than this one is neither opened nor served: nothing of it is copied to them, so what was acknowledged could be lost. A topic
-that vanished from the image is deleted here; a topic of the same name made later is another one, by its id.
+The image says what should be here; opening a log takes time, so a partition is served only once it is opened and led. A
+partition with more replicas than this one is neither opened nor served: nothing of it is copied to them, so what was
+acknowledged could be lost. A topic that vanished from the image is deleted here; a topic of the same name made later is
+another one, by its id.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Produce: decide every batch at once, answer when the log holds them all.
 
-A request for a partition whose log is still being opened waits for it: refusing it could let the producer's next batch overtake it. An
-answer waits for the high watermark of each of its partitions; with acks=0 nobody waits. A partition that goes away while somebody
-waits for it is answered as not led here: the producer asks for new metadata and retries, and its sequence numbers find the duplicate.
+A request for a partition whose log is still being opened waits for it: refusing it could let the producer's next batch
+overtake it. An answer waits for the high watermark of each of its partitions; with acks=0 nobody waits. A partition
+that goes away while somebody waits for it is answered as not led here: the producer asks for new metadata and retries,
+and its sequence numbers find the duplicate.
 """
 
 from __future__ import annotations
@@ -145,7 +146,9 @@ class ProduceHandler:
     def _find(
         self, version: int, acks: int, topic: TopicProduceData, data: PartitionProduceData
     ) -> LedPartition | Refused:
-        """In Kafka's order: an unknown partition, bytes that are no batch, acks that mean nothing, and only then who leads."""
+        """In Kafka's order: an unknown partition, bytes that are no batch, acks that mean nothing, and only then who
+        leads.
+        """
         found = self._partitions.find(topic.name, topic.topic_id, data.index)
         if found in _UNKNOWN:
             return Refused(found)
@@ -202,7 +205,9 @@ def _without(response: ProduceResponse, gone: set[tuple[int, int]]) -> ProduceRe
 
 
 def _each_once(request: ProduceRequest) -> Iterator[tuple[TopicProduceData, Iterable[PartitionProduceData]]]:
-    """Each topic that has partitions, and each of these; what is named twice counts as it is named last, as in Kafka."""
+    """Each topic that has partitions, and each of these; what is named twice counts as it is named last, as
+    in Kafka.
+    """
     found: dict[tuple[str, Uuid], tuple[TopicProduceData, dict[int, PartitionProduceData]]] = {}
     for topic in request.topic_data:
         if topic.partition_data:
@@ -212,7 +217,9 @@ def _each_once(request: ProduceRequest) -> Iterator[tuple[TopicProduceData, Iter
 
 
 def _fault(request: ProduceRequest) -> Refused | None:
-    """What Kafka refuses a whole request for: bytes that it cannot find the first batch in, or a transaction without its name."""
+    """What Kafka refuses a whole request for: bytes that it cannot find the first batch in, or a transaction without
+    its name.
+    """
     for topic in request.topic_data:
         for data in topic.partition_data:
             if not data.records:

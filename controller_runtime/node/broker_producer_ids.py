@@ -1,7 +1,7 @@
 """InitProducerId for idempotent producers: ids from blocks that the controller allots.
 
-A block belongs to this broker alone, so an id is handed out once in the cluster's life; what is left of a block at a stop is lost.
-Requests wait while a block is being asked for.
+A block belongs to this broker alone, so an id is handed out once in the cluster's life; what is left of a block at a
+stop is lost. Requests wait while a block is being asked for.
 """
 
 from __future__ import annotations

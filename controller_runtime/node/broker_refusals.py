@@ -1,4 +1,5 @@
-"""One error for a whole request of a client, in the shape of the answer, where that has no error code at its top (see `controller.refusals`).
+"""One error for a whole request of a client, in the shape of the answer, where that has no error code at its top (see
+`controller.refusals`).
 
 Imported when the first such request fails: a controller never needs it.
 """

@@ -1,8 +1,9 @@
 """What a broker does besides following the metadata log: it serves clients and keeps the controller informed.
 
-One object for a broker-only process and for one that is a controller too: whoever owns the metadata log tells it about every new image,
-about requests on the broker's listeners, about its calls' answers and about its data plane. It hands back effects; requests that
-only the controller can decide are forwarded, the rest is answered from the image or from partitions led here.
+One object for a broker-only process and for one that is a controller too: whoever owns the metadata log tells it about
+every new image, about requests on the broker's listeners, about its calls' answers and about its data plane. It hands
+back effects; requests that only the controller can decide are forwarded, the rest is answered from the image or from
+partitions led here.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """A node that is controller and broker in one process (process.roles=broker,controller).
 
-One metadata log, one image: the controller follows and writes it, the broker is told about every new one. They meet only there: the broker
-speaks to the active controller over the network, even when that is itself, so the two roles behave as they do apart. The
-listener decides whose request it is. On shutdown the broker leaves first, while there is still a controller to take leave of.
+One metadata log, one image: the controller follows and writes it, the broker is told about every new one. They meet
+only there: the broker speaks to the active controller over the network, even when that is itself, so the two roles
+behave as they do apart. The listener decides whose request it is. On shutdown the broker leaves first, while there is
+still a controller to take leave of.
 """
 
 from __future__ import annotations

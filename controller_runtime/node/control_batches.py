@@ -1,7 +1,8 @@
 """Raft's control records between values and bytes.
 
-Consensus decides what a control batch says; this module knows Kafka's records. Records that consensus does not read (snapshot header and
-footer) come back as nothing; a type that nobody knows is an error, because it may change who votes.
+Consensus decides what a control batch says; this module knows Kafka's records. Records that consensus does not read
+(snapshot header and footer) come back as nothing; a type that nobody knows is an error, because it may change who
+votes.
 """
 
 from __future__ import annotations

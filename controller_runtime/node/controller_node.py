@@ -1,8 +1,9 @@
 """A controller: the metadata log, the image of the cluster, and the decisions of the active one.
 
-It is active while it leads and everything that earlier leaders left has been replayed. A decision is replayed on the newest image, written, and
-its reply waits for the commit; losing leadership drops what is uncommitted and sends the askers on. Standby controllers replay
-what is committed. One step handles one event wholly; long logs are replayed in pieces, one per step, so that a vote never waits.
+It is active while it leads and everything that earlier leaders left has been replayed. A decision is replayed on the
+newest image, written, and its reply waits for the commit; losing leadership drops what is uncommitted and sends the
+askers on. Standby controllers replay what is committed. One step handles one event wholly; long logs are replayed in
+pieces, one per step, so that a vote never waits.
 """
 
 from __future__ import annotations
@@ -170,7 +171,9 @@ class ControllerNode:
             return [Stop(str(unreadable), fault=True)]
 
     def step_requests(self, requests: Sequence[RequestReceived], now: Instant, wall: WallClock) -> list[NodeEffect]:
-        """One step for requests that came at the same moment: decided one after another, written and released together."""
+        """One step for requests that came at the same moment: decided one after another, written and
+        released together.
+        """
         self._begin_step()
         out: list[NodeEffect] = []
         try:
@@ -367,7 +370,9 @@ class ControllerNode:
     def _give_up_leading(
         self, active: ActiveController, error: Exception, now: Instant, wall: WallClock
     ) -> list[NodeEffect]:
-        """The work of the active controller failed, for nobody's request: another one may do better. Nothing uncommitted stays."""
+        """The work of the active controller failed, for nobody's request: another one may do better. Nothing
+        uncommitted stays.
+        """
         epoch = active.writer.epoch
         said = Log("error", f"giving up epoch {epoch}, the active controller's own work failed: {place_of(error)}")
         return [said, *self.meta.resign(epoch, now, wall), *self._lead_or_follow(now, wall)]

@@ -1,7 +1,8 @@
 """How a controller tells the active one who it is: its incarnation, listeners and feature levels.
 
-It asks until its own incarnation is in the committed image, with a growing back-off. Features are finalized only at levels that every
-registered controller supports, so a controller that stays silent would hold back an upgrade, not the quorum.
+It asks until its own incarnation is in the committed image, with a growing back-off. Features are finalized only at
+levels that every registered controller supports, so a controller that stays silent would hold back an upgrade, not the
+quorum.
 """
 
 from __future__ import annotations

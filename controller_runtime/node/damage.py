@@ -1,10 +1,11 @@
 """Bytes that the disk gave back changed: when it is looked for, and what a finding means.
 
-What is closed and flushed is read again slice by slice, slowly; reads on behalf of followers are verified as well. A batch that fails was
-committed (what may not be committed yet is served from memory), so the image of this node still holds it: the node says so loudly, closes
-its active segment, writes a snapshot once its image has reached that point, and lets the log begin there, which removes every file
-that can be damaged. Until then nothing of the damaged place is served. A damaged tail that is not committed ends the process
-(`MetadataReplica`). At a start there is no image yet: then recovery refuses, and the disk must be replaced.
+What is closed and flushed is read again slice by slice, slowly; reads on behalf of followers are verified as well. A
+batch that fails was committed (what may not be committed yet is served from memory), so the image of this node still
+holds it: the node says so loudly, closes its active segment, writes a snapshot once its image has reached that point,
+and lets the log begin there, which removes every file that can be damaged. Until then nothing of the damaged place is
+served. A damaged tail that is not committed ends the process (`MetadataReplica`). At a start there is no image yet:
+then recovery refuses, and the disk must be replaced.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""DescribeQuorum: what the leader knows of every replica. Other nodes answer 6 with no leader, as Apache Kafka 4.3.1 does."""
+"""DescribeQuorum: what the leader knows of every replica. Other nodes answer 6 with no leader, as Apache Kafka 4.3.1
+does.
+"""
 
 from __future__ import annotations
 

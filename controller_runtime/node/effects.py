@@ -3,10 +3,10 @@
 The ordering rule, stated once:
 
 - Effects are performed in the order of the list, and the next event is fed only when the list is done.
-- Only `SaveElection` holds back what follows it: it returns when the file is on disk. So "persist before send" is visible
-  in the list itself.
-- `Append` is not awaited. It hands bytes to the log, where they can be read at once; that they are on disk comes back as the
-  event `LogFlushed`. `Truncate` and `ResetLog` take effect before the next effect; after them the log never
+- Only `SaveElection` holds back what follows it: it returns when the file is on disk. So "persist before send" is
+  visible in the list itself.
+- `Append` is not awaited. It hands bytes to the log, where they can be read at once; that they are on disk comes back
+  as the event `LogFlushed`. `Truncate` and `ResetLog` take effect before the next effect; after them the log never
   reports as flushed what they removed.
 - `Respond` and `Call` queue bytes and never wait for a socket.
 """
@@ -44,7 +44,9 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Respond:
-    """Answer a request, in the version it came in. Answers of one connection leave in the order of its requests (shell's duty)."""
+    """Answer a request, in the version it came in. Answers of one connection leave in the order of its requests
+    (shell's duty).
+    """
 
     request_id: RequestId
     body: Message
@@ -61,9 +63,9 @@ class CloseConnection:
 class Call:
     """Send a request to `endpoint` on the connection that belongs to (`channel`, `endpoint`), made on first use.
 
-    The shell asks ApiVersions first, encodes `body` at the highest common version, and reports back within `timeout_ms`,
-    connecting included. Several calls may be in flight on one channel; channels never block each other (raft,
-    heartbeat, forwarding … are channels, as Apache Kafka has one connection for each).
+    The shell asks ApiVersions first, encodes `body` at the highest common version, and reports back within
+    `timeout_ms`, connecting included. Several calls may be in flight on one channel; channels never block each other
+    (raft, heartbeat, forwarding … are channels, as Apache Kafka has one connection for each).
     """
 
     call_id: CallId
@@ -82,7 +84,9 @@ class CancelCall:
 
 @dataclass(frozen=True, slots=True)
 class Append:
-    """Append whole record batches, which begin at the log's end and carry their offsets and epochs, to the metadata log."""
+    """Append whole record batches, which begin at the log's end and carry their offsets and epochs, to the metadata
+    log.
+    """
 
     base_offset: Offset
     end_offset: Offset
@@ -91,7 +95,8 @@ class Append:
 
 @dataclass(frozen=True, slots=True)
 class TakeSnapshot:
-    """Write a snapshot of this image, beside everything else that goes on: `snapshot_content.content` gives the bytes, piece by piece.
+    """Write a snapshot of this image, beside everything else that goes on: `snapshot_content.content` gives the bytes,
+    piece by piece.
 
     One at a time. `SnapshotWritten` or `SnapshotGivenUp` follows.
     """
@@ -126,7 +131,9 @@ class ScrubLog:
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """A line for the operator's eyes, at `level` info, warning or error. Everything else is logged by rendering events and effects."""
+    """A line for the operator's eyes, at `level` info, warning or error. Everything else is logged by rendering events
+    and effects.
+    """
 
     level: str
     text: str

@@ -1,7 +1,8 @@
-"""Elections of partition leaders that the log tells of, counted as Kafka's ControllerStats count them (KIP-631, KIP-966).
+"""Elections of partition leaders that the log tells of, counted as Kafka's ControllerStats count them (KIP-631,
+KIP-966).
 
-Fed with every change of a partition just before it is replayed, by whoever replays: the active controller's pen, or the feed of a standby. So every
-controller knows them, and one that restarts counts what it reads again, as Kafka's do.
+Fed with every change of a partition just before it is replayed, by whoever replays: the active controller's pen, or the
+feed of a standby. So every controller knows them, and one that restarts counts what it reads again, as Kafka's do.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Requests that a broker forwards in an Envelope (KIP-590): unwrap, judge, wrap the answer.
 
-The payload is the original request with its header. Whatever cannot be read inside is an error of the envelope. An answer that says that
-this node is not the controller must be the envelope's own error 41, so that the broker looks for the controller itself.
+The payload is the original request with its header. Whatever cannot be read inside is an error of the envelope. An
+answer that says that this node is not the controller must be the envelope's own error 41, so that the broker looks for
+the controller itself.
 """
 
 from __future__ import annotations
@@ -47,7 +48,8 @@ def unwrap(envelope: EnvelopeRequest) -> Unwrapped | EnvelopeResponse:
     except ProtocolError:
         return EnvelopeResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
     if key not in served(Role.CONTROLLER):
-        # The broker then closes its client's connection, which learns anew what is served. Closing ours would make it retry for ever.
+        # The broker then closes its client's connection, which learns anew what is served. Closing ours would make it
+        # retry for ever.
         return EnvelopeResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
     return Unwrapped(request, principal)
 

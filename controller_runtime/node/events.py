@@ -1,9 +1,11 @@
-"""What may happen to a node. The shell turns sockets, disks and clocks into these values and feeds them to `step` one at a time.
+"""What may happen to a node. The shell turns sockets, disks and clocks into these values and feeds them to `step` one
+at a time.
 
 The same union serves controllers and brokers. Rules the shell keeps:
 
 - The next event is fed only after every effect of the last one has been performed (see `effects`).
-- Each `Call` is answered by exactly one `ResponseReceived` or `CallFailed` with its id; a late answer is dropped by the shell.
+- Each `Call` is answered by exactly one `ResponseReceived` or `CallFailed` with its id; a late answer is dropped by the
+  shell.
 - `LogFlushed.end_offset` is read from the log at the moment the event is fed, never carried through a queue: so no
   truncation lies between the number and its delivery.
 """
@@ -36,8 +38,8 @@ class ConnectionInfo:
 class RequestReceived:
     """A decoded request. Every one is answered by one `Respond` (or `CloseConnection`).
 
-    An ApiVersions request at a version nobody knows arrives with a default body and the version asked; its reply is encoded as
-    v0 by the shell. Other unknown APIs and versions never arrive: the shell closes the connection.
+    An ApiVersions request at a version nobody knows arrives with a default body and the version asked; its reply is
+    encoded as v0 by the shell. Other unknown APIs and versions never arrive: the shell closes the connection.
     """
 
     request_id: RequestId
@@ -53,7 +55,9 @@ class RequestReceived:
 
 @dataclass(frozen=True, slots=True)
 class ConnectionClosed:
-    """An accepted connection ended. Replies to its requests would reach nobody; the node forgets what it parked for it."""
+    """An accepted connection ended. Replies to its requests would reach nobody; the node forgets what it
+    parked for it.
+    """
 
     connection_id: ConnectionId
 
@@ -73,7 +77,9 @@ class CallFailure(Enum):
     REFUSED = "refused"
     """No connection could be made (name not resolved, port closed): nothing was sent."""
     DISCONNECTED = "disconnected"
-    """The connection ended while the call was in flight: the peer may have seen it. A killed process looks like this at once."""
+    """The connection ended while the call was in flight: the peer may have seen it. A killed process looks like this at
+    once.
+    """
     TIMED_OUT = "timed out"
     UNSUPPORTED_VERSION = "unsupported version"
     """No common version, or a field that the common version cannot carry."""
@@ -126,7 +132,9 @@ class SnapshotGivenUp:
 
 @dataclass(frozen=True, slots=True)
 class LogScrubbed:
-    """`ScrubLog` is done. `damage` names the file, the place and the reason, if what is there is not what was written."""
+    """`ScrubLog` is done. `damage` names the file, the place and the reason, if what is there is not what
+    was written.
+    """
 
     damage: str | None
 
@@ -138,7 +146,9 @@ class TimePassed:
 
 @dataclass(frozen=True, slots=True)
 class ShutdownRequested:
-    """SIGTERM. The node hands over what it can and then emits `Stop`; the shell enforces its own upper bound on waiting."""
+    """SIGTERM. The node hands over what it can and then emits `Stop`; the shell enforces its own upper bound on
+    waiting.
+    """
 
 
 NodeEvent = (

@@ -1,8 +1,9 @@
 """The image of the cluster as a standby or a broker knows it: the newest snapshot, then every committed batch.
 
-`advance` replays a bounded piece and says whether more is waiting, so neither a long log nor a large snapshot blocks the node. A snapshot
-that arrives while the node runs replaces the image as one: until its last record is read, everybody sees the image from before it.
-What is met is what every node of the quorum meets: a record that cannot be replayed is fatal (`UnreadableLog`), never skipped.
+`advance` replays a bounded piece and says whether more is waiting, so neither a long log nor a large snapshot blocks
+the node. A snapshot that arrives while the node runs replaces the image as one: until its last record is read,
+everybody sees the image from before it. What is met is what every node of the quorum meets: a record that cannot be
+replayed is fatal (`UnreadableLog`), never skipped.
 """
 
 from __future__ import annotations

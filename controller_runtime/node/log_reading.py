@@ -1,7 +1,8 @@
 """Reading the metadata log: what was appended in earlier steps, and what this very step appends.
 
-Effects are performed after the step, so a batch that a step appends cannot be read through the port yet. `StepLog` remembers the step's own
-batches until the next step begins. `recover` reads, once at start, what consensus must know of the log: its epochs, and who votes.
+Effects are performed after the step, so a batch that a step appends cannot be read through the port yet. `StepLog`
+remembers the step's own batches until the next step begins. `recover` reads, once at start, what consensus must know of
+the log: its epochs, and who votes.
 """
 
 from __future__ import annotations
@@ -44,7 +45,9 @@ class StepLog:
         self._fresh.append(_Fresh(base_offset, end_offset, data))
 
     def read(self, offset: Offset, max_bytes: int) -> bytes:
-        """Whole batches from the one that contains `offset`, at least one, never more than a segment's; b"" at the log's end."""
+        """Whole batches from the one that contains `offset`, at least one, never more than a segment's; b"" at the
+        log's end.
+        """
         if not self._fresh or offset < self._fresh[0].base_offset:
             return self._log.read(offset, max_bytes)
         parts: list[bytes] = []
@@ -60,7 +63,9 @@ class StepLog:
 
 
 def recover(log: MetadataLogReader, snapshots: SnapshotReader, static_voters: VoterSet) -> tuple[LogView, VoterHistory]:
-    """What consensus knows after a restart: voters from the newest snapshot, then from every control batch of the log."""
+    """What consensus knows after a restart: voters from the newest snapshot, then from every control batch
+    of the log.
+    """
     frozen = [snapshot for snapshot in snapshots.snapshots() if snapshot != BOOTSTRAP_SNAPSHOT]
     view = LogView(log.start_offset, log.end_offset, log.flushed_offset, list(log.epoch_starts()), frozen)
     history = VoterHistory(static_voters)

@@ -1,10 +1,11 @@
 """The active controller's pen: decisions become batches, several to one, and images by batch end.
 
-A decision is replayed in memory at once and gets its offsets; its records wait for the next batch. A batch is made when nothing written before
-is still uncommitted (so a lone request waits for nobody), when the batch is full, or when the linger ends: under load every
-flush carries all that came meanwhile. Images of uncommitted batch ends are kept until committed, and all dropped with leadership.
-A decision that is replayed elsewhere, in pieces (`long_decision`), is made on what `freeze` gives and comes with `write_replayed`.
-Each of these is done wholly or not at all: one that raises, as `DecisionTooLarge` does, leaves offsets, batches and images as they were.
+A decision is replayed in memory at once and gets its offsets; its records wait for the next batch. A batch is made when
+nothing written before is still uncommitted (so a lone request waits for nobody), when the batch is full, or when the
+linger ends: under load every flush carries all that came meanwhile. Images of uncommitted batch ends are kept until
+committed, and all dropped with leadership. A decision that is replayed elsewhere, in pieces (`long_decision`), is made
+on what `freeze` gives and comes with `write_replayed`. Each of these is done wholly or not at all: one that raises, as
+`DecisionTooLarge` does, leaves offsets, batches and images as they were.
 """
 
 from __future__ import annotations
@@ -103,7 +104,9 @@ class LogWriter:
 
     @property
     def image(self) -> MetadataImage:
-        """The newest image, uncommitted decisions included; to decide on, not to keep: it may change with the next `write`."""
+        """The newest image, uncommitted decisions included; to decide on, not to keep: it may change with the next
+        `write`.
+        """
         return self._image if self._builder is None else self._builder.peek()
 
     @property
@@ -170,7 +173,9 @@ class LogWriter:
     def write_replayed(
         self, values: Sequence[bytes], base: MetadataImage, builder: MetadataBuilder, now: Instant, wall: WallClock
     ) -> None:
-        """Queue, as one batch, a decision that was replayed elsewhere; `builder` is what it made of `base`, which `freeze` gave."""
+        """Queue, as one batch, a decision that was replayed elsewhere; `builder` is what it made of `base`, which
+        `freeze` gave.
+        """
         assert base is self._image, "something else was written since the decision began"
         assert not self._values, "something else was written since the decision began"
         mark = self._mark()
@@ -199,7 +204,9 @@ class LogWriter:
         )
 
     def _go_back(self, mark: _Mark) -> None:
-        """A decision failed. What it left in the open image is not undone: the image is made anew from the records before it."""
+        """A decision failed. What it left in the open image is not undone: the image is made anew from the records
+        before it.
+        """
         image, values, count, size, base, following, wall, linger_until, done, images = mark
         while len(self._images) > images:
             self._images.pop()

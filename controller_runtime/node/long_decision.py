@@ -1,8 +1,9 @@
 """A decision made in pieces, so that consensus and heartbeats are never kept waiting for it.
 
-It is planned on the image that was the newest when it began. What is not atomic is written piece by piece. What is atomic is encoded and replayed
-beside the log, and only when all of it is ready it gets its offsets and goes into the log as one batch. Until its end nothing else may
-be decided: what it has seen has to be the newest still, but for its own pieces.
+It is planned on the image that was the newest when it began. What is not atomic is written piece by piece. What is
+atomic is encoded and replayed beside the log, and only when all of it is ready it gets its offsets and goes into the
+log as one batch. Until its end nothing else may be decided: what it has seen has to be the newest still, but for its
+own pieces.
 """
 
 from __future__ import annotations

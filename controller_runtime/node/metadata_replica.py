@@ -1,8 +1,9 @@
 """The metadata log as a node lives with it: consensus, its wire, and the committed batches in order.
 
-Controllers and brokers both have one: a broker's never votes. Events of the shell go in, effects come out; what is committed waits in the log until
-`next_committed` takes it, piece by piece, so that a long log never blocks the node. Callers may not assume that two calls in one
-step see each other's effects performed; reading what the step itself appends works.
+Controllers and brokers both have one: a broker's never votes. Events of the shell go in, effects come out; what is
+committed waits in the log until `next_committed` takes it, piece by piece, so that a long log never blocks the node.
+Callers may not assume that two calls in one step see each other's effects performed; reading what the step itself
+appends works.
 """
 
 from __future__ import annotations
@@ -271,7 +272,9 @@ class MetadataReplica:
         return self._step(CallEnded(number, _FAILURES[why]), now, wall)
 
     def snapshot_flushed(self, snapshot_id: OffsetAndEpoch, now: Instant, wall: WallClock) -> list[NodeEffect]:
-        """A fetched snapshot is on disk: its voters are read, and the log begins anew. One that a later one has replaced already says nothing."""
+        """A fetched snapshot is on disk: its voters are read, and the log begins anew. One that a later one has
+        replaced already says nothing.
+        """
         if self._snapshots.snapshot_size(snapshot_id) is None:
             return []
         version, voters = snapshot_voters(self._snapshots, snapshot_id)
@@ -302,7 +305,9 @@ class MetadataReplica:
         return self.replica.log.end_offset
 
     def next_committed(self, position: Offset, max_bytes: int = READ_BYTES) -> Iterator[RecordBatch]:
-        """Committed batches from `position` on, up to about `max_bytes`; the caller continues where the last one ends."""
+        """Committed batches from `position` on, up to about `max_bytes`; the caller continues where the
+        last one ends.
+        """
         committed = self.high_watermark
         if position >= committed:
             return

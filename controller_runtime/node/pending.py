@@ -1,7 +1,8 @@
 """Replies that wait until what they tell is committed.
 
-A reply leaves when the high watermark reaches its offset; if leadership is lost first, the asker is told to look for the controller,
-because the change may or may not survive. Offsets only grow while one node leads, so the queue is in order by itself.
+A reply leaves when the high watermark reaches its offset; if leadership is lost first, the asker is told to look for
+the controller, because the change may or may not survive. Offsets only grow while one node leads, so the queue is in
+order by itself.
 """
 
 from __future__ import annotations
@@ -47,7 +48,9 @@ class PendingReply:
     offset: Offset
     asker: Asker
     response: Message
-    """As it leaves: in its envelope already, so that an answer that cannot be encoded is known before anything is written."""
+    """As it leaves: in its envelope already, so that an answer that cannot be encoded is known before anything is
+    written.
+    """
 
 
 class PendingReplies:

@@ -1,7 +1,7 @@
 """What the shell must provide to a node: reading, synchronously and from memory or page cache.
 
-Reads are the only thing a node does besides returning effects. They see every effect of earlier steps, flushed or not, but not
-those of the running step. Nobody writes through a port.
+Reads are the only thing a node does besides returning effects. They see every effect of earlier steps, flushed or not,
+but not those of the running step. Nobody writes through a port.
 """
 
 from __future__ import annotations
@@ -40,7 +40,9 @@ class MetadataLogReader(Protocol):
         ...
 
     def read(self, offset: Offset, max_bytes: int) -> bytes:
-        """Whole batches, from the one that contains `offset`, up to `max_bytes` in all but at least one; b"" at the log's end."""
+        """Whole batches, from the one that contains `offset`, up to `max_bytes` in all but at least one; b"" at the
+        log's end.
+        """
         ...
 
     def epoch_starts(self) -> tuple[tuple[Epoch, Offset], ...]:

@@ -1,7 +1,8 @@
 """Fetch and FetchSnapshot of the metadata partition between Kafka's messages and raft's values.
 
-Fetched batches are checked here, before consensus sees them: length, CRC, one offset per record. From the first bad batch on nothing is taken;
-the follower asks again. A leader's answer carries the bytes it was given; nothing is decoded for it.
+Fetched batches are checked here, before consensus sees them: length, CRC, one offset per record. From the first bad
+batch on nothing is taken; the follower asks again. A leader's answer carries the bytes it was given; nothing is decoded
+for it.
 """
 
 from __future__ import annotations
@@ -233,7 +234,9 @@ def checked_batches(data: bytes) -> tuple[LogBatch, ...]:
 
 
 def fault_of_records(body: fetch_r.FetchResponse, taken: tuple[LogBatch, ...]) -> str:
-    """What is wrong with the first batch behind those that were taken; "" if nothing is: all were, or the tail is cut."""
+    """What is wrong with the first batch behind those that were taken; "" if nothing is: all were, or the
+    tail is cut.
+    """
     data = body.responses[0].partitions[0].records or b"" if body.responses and body.responses[0].partitions else b""
     rest = data[sum(len(batch.data) for batch in taken) :]
     try:

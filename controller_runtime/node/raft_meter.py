@@ -1,7 +1,9 @@
-"""What happens to a replica, counted as Kafka's raft-metrics count it (KIP-595), and what peers did that they should not.
+"""What happens to a replica, counted as Kafka's raft-metrics count it (KIP-595), and what peers did that they should
+not.
 
-Fed by `MetadataReplica` with every step: a few comparisons of integers. Rates are for who reads: a counter and the time are enough. Averages and
-maxima are those of the last half minute to minute, as the sensors of Kafka keep them. Nothing here decides anything.
+Fed by `MetadataReplica` with every step: a few comparisons of integers. Rates are for who reads: a counter and the time
+are enough. Averages and maxima are those of the last half minute to minute, as the sensors of Kafka keep them. Nothing
+here decides anything.
 """
 
 from __future__ import annotations

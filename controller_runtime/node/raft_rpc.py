@@ -1,8 +1,8 @@
 """The quorum's elections, and UpdateRaftVoter, between Kafka's messages and raft's values.
 
-Wire versions, topic names, cluster ids and error numbers end here. A request that is not for this cluster or this partition is refused
-here with Kafka's code (104, 42) and never reaches consensus. Answers of other nodes are material to judge: what has not the
-expected shape is a `PeerProtocolError`, which the caller treats as a failed call.
+Wire versions, topic names, cluster ids and error numbers end here. A request that is not for this cluster or this
+partition is refused here with Kafka's code (104, 42) and never reaches consensus. Answers of other nodes are material
+to judge: what has not the expected shape is a `PeerProtocolError`, which the caller treats as a failed call.
 """
 
 from __future__ import annotations
@@ -45,7 +45,9 @@ class PeerProtocolError(ProtocolError):
 
 @dataclass(frozen=True, slots=True)
 class Border:
-    """What every translation needs: which cluster this is, and (for answers) where the leader is reached by whoever asked."""
+    """What every translation needs: which cluster this is, and (for answers) where the leader is reached by whoever
+    asked.
+    """
 
     cluster_id: str
     leader_endpoint: Endpoint | None = None
@@ -245,7 +247,9 @@ def _update_from_wire(body: update_q.UpdateRaftVoterRequest, border: Border) -> 
 
 
 def response_to_wire(response: ElectionResponse, version: int, border: Border) -> Message:
-    """The answer to a request of a peer, with the leader's endpoint on the listener the peer used, which version 0 cannot carry."""
+    """The answer to a request of a peer, with the leader's endpoint on the listener the peer used, which version 0
+    cannot carry.
+    """
     leader = NOBODY if response.leader_id is None else response.leader_id
     code, at = error_code(response.error), border.leader_endpoint if leader >= 0 else None
     match response:

@@ -1,8 +1,9 @@
 """What is in a snapshot, and reading one piece by piece.
 
-`content` turns an image into the batches of a file, one after another, so that a thread can write them while the image is in use: it never
-changes. `SnapshotBatches` reads a frozen snapshot in slices and checks every batch; `ArrivingSnapshot` checks the bytes of one that a
-leader sends, before anything is given up for it. Callers may not assume that a snapshot whose batches are whole can be replayed.
+`content` turns an image into the batches of a file, one after another, so that a thread can write them while the image
+is in use: it never changes. `SnapshotBatches` reads a frozen snapshot in slices and checks every batch;
+`ArrivingSnapshot` checks the bytes of one that a leader sends, before anything is given up for it. Callers may not
+assume that a snapshot whose batches are whole can be replayed.
 """
 
 from __future__ import annotations
@@ -50,7 +51,9 @@ def content(asked: TakeSnapshot, on_loss: Callable[[str], None] = lambda _: None
 
 
 class SnapshotBatches:
-    """The batches of a frozen snapshot, in order, each verified; no more than one slice is held. Raises `CorruptSnapshot`."""
+    """The batches of a frozen snapshot, in order, each verified; no more than one slice is held. Raises
+    `CorruptSnapshot`.
+    """
 
     def __init__(self, snapshots: SnapshotReader, snapshot_id: OffsetAndEpoch) -> None:
         self._snapshots = snapshots
@@ -72,7 +75,9 @@ class SnapshotBatches:
 
 
 class ArrivingSnapshot:
-    """Follows the bytes of a snapshot as they come: every batch must be whole, the first a header, the last a footer."""
+    """Follows the bytes of a snapshot as they come: every batch must be whole, the first a header, the last
+    a footer.
+    """
 
     def __init__(self, snapshot_id: OffsetAndEpoch) -> None:
         self._id = snapshot_id
@@ -122,7 +127,9 @@ class ArrivingSnapshot:
 
 
 def first_batch(snapshots: SnapshotReader, snapshot_id: OffsetAndEpoch) -> RecordBatch:
-    """The control batch with which a snapshot begins; no more of the file is read than that takes. Raises `CorruptSnapshot`."""
+    """The control batch with which a snapshot begins; no more of the file is read than that takes. Raises
+    `CorruptSnapshot`.
+    """
     wanted = _FIRST_BYTES
     while True:
         data = snapshots.read_snapshot(snapshot_id, 0, wanted)

@@ -1,9 +1,10 @@
 """When a node writes a snapshot of its image, and when its log may forget what a snapshot holds (KIP-630).
 
-Every node does both by itself, leader, standby and broker alike: a snapshot when enough was replayed since the last one, or when the last one is
-old and something was replayed since; never inside a metadata transaction, never two at a time. The log is shortened to a snapshot
-while it and its snapshots are too large, or the oldest is too old: then the next one must cover what goes, so one always stays.
-Callers may not assume that a snapshot that was asked for will be: a full disk gives it up, and the next one is tried when it is due.
+Every node does both by itself, leader, standby and broker alike: a snapshot when enough was replayed since the last
+one, or when the last one is old and something was replayed since; never inside a metadata transaction, never two at a
+time. The log is shortened to a snapshot while it and its snapshots are too large, or the oldest is too old: then the
+next one must cover what goes, so one always stays. Callers may not assume that a snapshot that was asked for will be: a
+full disk gives it up, and the next one is tried when it is due.
 """
 
 from __future__ import annotations
@@ -123,7 +124,9 @@ class SnapshotKeeper:
         return out
 
     def renew(self, end_offset: Offset) -> None:
-        """What lies on the disk below `end_offset` is to be replaced by a snapshot as soon as the image has come so far."""
+        """What lies on the disk below `end_offset` is to be replaced by a snapshot as soon as the image has come so
+        far.
+        """
         self._renew_from = end_offset
 
     def _start_anew(self, replayed_bytes: int, now: Instant) -> None:

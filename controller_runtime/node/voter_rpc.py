@@ -1,7 +1,7 @@
 """Adding and removing voters between Kafka's messages and raft's values, and the question a leader asks a new voter.
 
-AddRaftVoter and RemoveRaftVoter come from clients (through a broker's Envelope, or directly) and from controllers that join by themselves.
-Their answers carry words for people: those of consensus, or Kafka's usual ones for the error.
+AddRaftVoter and RemoveRaftVoter come from clients (through a broker's Envelope, or directly) and from controllers that
+join by themselves. Their answers carry words for people: those of consensus, or Kafka's usual ones for the error.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Bytes to messages and back: everything Apache Kafka 4.3.1 says on the wire and in its logs. Importing this package loads no message.
+"""Bytes to messages and back: everything Apache Kafka 4.3.1 says on the wire and in its logs. Importing this package
+loads no message.
 
 schema          what a message is: fields with versions, nullability, tags and defaults as data
 messages        one module per message; `message_class("FetchRequest")` imports on first use

@@ -3,8 +3,8 @@
     error = error_for(response.error_code, response.error_message)
     if error is not None and error.RETRIABLE: ...
 
-Whether a code is retriable follows Apache Kafka's client (its RetriableException hierarchy, 4.3.1). The texts are ours; a
-message that came with the reply goes before them.
+Whether a code is retriable follows Apache Kafka's client (its RetriableException hierarchy, 4.3.1). The texts are ours;
+a message that came with the reply goes before them.
 """
 
 from __future__ import annotations

@@ -4,7 +4,8 @@
     request_header_version(ApiKey.FETCH, 17)
     api(ApiKey.FETCH).versions             # Versions(4, 18)
 
-What our own roles serve and advertise is in `served`: that table follows what is built, this one only states Kafka's facts.
+What our own roles serve and advertise is in `served`: that table follows what is built, this one only states Kafka's
+facts.
 """
 
 from __future__ import annotations
@@ -279,5 +280,7 @@ def request_header_version(key: int, version: int) -> int:
 
 
 def response_header_version(key: int, version: int) -> int:
-    """1 for flexible versions, else 0; ApiVersions always 0, because its reader does not yet know what the node speaks."""
+    """1 for flexible versions, else 0; ApiVersions always 0, because its reader does not yet know what the
+    node speaks.
+    """
     return 1 if version >= _by_key[key].flexible_from and key != ApiKey.API_VERSIONS else 0

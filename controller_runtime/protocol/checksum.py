@@ -1,7 +1,8 @@
 """CRC-32C, as the extension module of the `crc32c` package computes it.
 
-The package's own `__init__` asks `importlib.metadata` for its version and builds a command line, which costs a node 50 ms of its start and
-4 MB of memory for two things it never uses. So the extension is loaded by itself; where that does not work, the package is.
+The package's own `__init__` asks `importlib.metadata` for its version and builds a command line, which costs a node 50
+ms of its start and 4 MB of memory for two things it never uses. So the extension is loaded by itself; where that does
+not work, the package is.
 """
 
 from __future__ import annotations

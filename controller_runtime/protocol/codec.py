@@ -5,9 +5,10 @@
     header, start = decode_prefix(RequestHeader, frame, version=2, offset=0)
     request, end, made = decode_within(FetchRequest, frame, version=17, offset=start, budget=50_000)
 
-A round trip gives the same bytes, unknown tagged fields included. `decode` wants the whole input consumed. Bytes that are not the message raise
-`MalformedMessage` with message, version, field and position; a message that cannot be written raises `UnsupportedField` or `InvalidValue`.
-Values are checked only as far as they have no form on the wire. Nothing is kept of the input: `bytes` fields are copies.
+A round trip gives the same bytes, unknown tagged fields included. `decode` wants the whole input consumed. Bytes that
+are not the message raise `MalformedMessage` with message, version, field and position; a message that cannot be written
+raises `UnsupportedField` or `InvalidValue`. Values are checked only as far as they have no form on the wire. Nothing is
+kept of the input: `bytes` fields are copies.
 """
 
 from __future__ import annotations
@@ -26,8 +27,9 @@ if TYPE_CHECKING:
 M = TypeVar("M", bound="Message")
 
 SURVEYED_BYTES: Final = 1024
-"""Larger messages are walked over before they are decoded, so that a flawed one costs no memory; smaller ones cannot cost much: every element and
-every tagged field takes a byte at least, so no more of them are made than there are bytes (a test looks at every layout)."""
+"""Larger messages are walked over before they are decoded, so that a flawed one costs no memory; smaller ones cannot
+cost much: every element and every tagged field takes a byte at least, so no more of them are made than there are bytes
+(a test looks at every layout)."""
 NO_BUDGET: Final = 1 << 62
 """For what our own nodes and tools asked for."""
 
@@ -80,8 +82,9 @@ def decode_prefix(cls: type[M], data: bytes | bytearray | memoryview, version: i
 
 
 def decode_within(cls: type[M], data: bytes, version: int, offset: int, budget: int) -> tuple[M, int, int]:
-    """As `decode_prefix`, for bytes of strangers: refused with `TooManyElements`, before anything is made, if more than `budget` elements and tagged
-    fields would be. Returns how many there are, too; of a message so small that nobody counted, 0."""
+    """As `decode_prefix`, for bytes of strangers: refused with `TooManyElements`, before anything is made, if more than
+    `budget` elements and tagged fields would be. Returns how many there are, too; of a message so small that nobody
+    counted, 0."""
     end = len(data)
     made = 0
     if end > SURVEYED_BYTES:

@@ -1,8 +1,8 @@
 """The five codecs of record batches, by libraries that are imported on first use.
 
-`compress` writes what Java clients write (snappy in xerial's framing, lz4 as a frame); `decompress` reads that and plain snappy too, and
-stops at `limit`: a small batch cannot make us allocate a large one. Callers may not assume that compressed bytes equal Java's:
-the libraries differ in their choices, only the formats agree.
+`compress` writes what Java clients write (snappy in xerial's framing, lz4 as a frame); `decompress` reads that and
+plain snappy too, and stops at `limit`: a small batch cannot make us allocate a large one. Callers may not assume that
+compressed bytes equal Java's: the libraries differ in their choices, only the formats agree.
 """
 
 from __future__ import annotations
@@ -89,7 +89,8 @@ def decompress(codec: Compression, data: bytes, limit: int = DEFAULT_LIMIT) -> b
 
 
 def unpack(codec: Compression, data: bytes, limit: int = DEFAULT_LIMIT) -> Unpacked:
-    """The plain bytes up to the end, the limit or the first fault: as much as Apache Kafka sees of a stream before it fails.
+    """The plain bytes up to the end, the limit or the first fault: as much as Apache Kafka sees of a stream before it
+    fails.
 
     What follows a stream's end is as in Kafka: of gzip and zstd another stream, of lz4 nothing that is looked at.
     """
@@ -141,7 +142,9 @@ def _unpack_none(data: bytes, limit: int, give: _Give) -> None:
 
 
 def _unpack_snappy(data: bytes, limit: int, give: _Give) -> None:
-    """Xerial's framing, or one block without a frame. Bytes behind the last block that are no block's length are ignored, as by Java."""
+    """Xerial's framing, or one block without a frame. Bytes behind the last block that are no block's length are
+    ignored, as by Java.
+    """
     if not data:
         raise Invalid("an empty stream")
     if not data.startswith(XERIAL_MAGIC) or len(data) < len(XERIAL_HEADER):
@@ -204,7 +207,9 @@ def _unpack_lz4(data: bytes, limit: int, give: _Give) -> None:
 
 
 def _unpack_zstd(data: bytes, limit: int, give: _Give) -> None:
-    """The library's reader does not tell a frame that is cut off from one that ends; so a frame of ours must come out behind it."""
+    """The library's reader does not tell a frame that is cut off from one that ends; so a frame of ours must come out
+    behind it.
+    """
     import zstandard
 
     wanted, held = limit + 1 + len(ZSTD_END), b""

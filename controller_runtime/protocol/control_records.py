@@ -1,11 +1,13 @@
-"""Records that speak to the log's readers themselves: transaction markers, leader changes, snapshot ends, the voter set.
+"""Records that speak to the log's readers themselves: transaction markers, leader changes, snapshot ends, the voter
+set.
 
     record = control_record(LeaderChangeMessage(version=0, leader_id=1), offset=7, timestamp=now)
     batch = encode_batch([record], partition_leader_epoch=2, is_control=True)
     control = decode_control(record)        # Control(ControlType.LEADER_CHANGE, LeaderChangeMessage(...))
 
-The key is int16 version 0 and int16 type; the value is the message at version 0, transaction markers with an int16 version before them.
-Apache Kafka 4.3.1 writes all of them at version 0 and stops at a type it does not know, so does `decode_control`.
+The key is int16 version 0 and int16 type; the value is the message at version 0, transaction markers with an int16
+version before them. Apache Kafka 4.3.1 writes all of them at version 0 and stops at a type it does not know, so does
+`decode_control`.
 """
 
 from __future__ import annotations

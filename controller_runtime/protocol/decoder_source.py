@@ -1,10 +1,11 @@
 """Writes the source of one straight-line decode function for one message at one version.
 
-The function is `decode(b, p, e) -> (message, p)`: buffer, position, end. Why it is fast: neighbouring fields of fixed size, together
-with the length byte or count that follows them, are read by one precompiled `struct.Struct`; short strings are sliced in place;
-nested structures are inlined as loops; objects are filled through their writable twin. Why it is safe: a position only grows; a slice
-beyond the end is merely short, and the caller finds `p != e`; every count is compared with the bytes that are left before its loop.
-The exceptions it raises (IndexError, struct.error, UnicodeDecodeError, Invalid) carry no place; `explain` finds it afterwards.
+The function is `decode(b, p, e) -> (message, p)`: buffer, position, end. Why it is fast: neighbouring fields of fixed
+size, together with the length byte or count that follows them, are read by one precompiled `struct.Struct`; short
+strings are sliced in place; nested structures are inlined as loops; objects are filled through their writable twin. Why
+it is safe: a position only grows; a slice beyond the end is merely short, and the caller finds `p != e`; every count is
+compared with the bytes that are left before its loop. The exceptions it raises (IndexError, struct.error,
+UnicodeDecodeError, Invalid) carry no place; `explain` finds it afterwards.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """Writes the source of one straight-line encode function for one message at one version.
 
-The function is `encode(m, w)`: the message and the `append` of a list of byte strings. Neighbouring fields of fixed size, with the
-length byte of what follows, are written by one precompiled `struct.Struct`; nested structures are inlined as loops. A field that the
-version lacks is skipped if it is ignorable and checked against its default if not, as Kafka does. Values are not checked: `struct`
-refuses numbers out of range and None, and `codec` turns that into `InvalidValue` with the field's name.
+The function is `encode(m, w)`: the message and the `append` of a list of byte strings. Neighbouring fields of fixed
+size, with the length byte of what follows, are written by one precompiled `struct.Struct`; nested structures are
+inlined as loops. A field that the version lacks is skipped if it is ignorable and checked against its default if not,
+as Kafka does. Values are not checked: `struct` refuses numbers out of range and None, and `codec` turns that into
+`InvalidValue` with the field's name.
 """
 
 from __future__ import annotations
@@ -81,7 +82,9 @@ class EncoderSource:
         self.pending = []
 
     def flush_with_uvarint(self, value: str, most: int = NO_BOUND) -> None:
-        """Write what is pending and then an unsigned varint, in one pack if it has one byte. Above `most` the message has no form."""
+        """Write what is pending and then an unsigned varint, in one pack if it has one byte. Above `most` the message
+        has no form.
+        """
         pending, self.pending = self.pending, []
         self.line(f"if {value} < 128: {self.write}({self.call([*pending, ('B', value)])})")
         if most < NO_BOUND:

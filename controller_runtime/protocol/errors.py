@@ -1,7 +1,7 @@
 """What can be wrong with bytes and messages, and Kafka's error codes.
 
-`ErrorCode` is the number inside a reply. The exceptions here are raised by this package about bytes and messages; the typed
-exceptions that a client raises for a code are in `api_errors` (`error_for(code)`), which only clients import.
+`ErrorCode` is the number inside a reply. The exceptions here are raised by this package about bytes and messages; the
+typed exceptions that a client raises for a code are in `api_errors` (`error_for(code)`), which only clients import.
 """
 
 from __future__ import annotations
@@ -199,7 +199,9 @@ class UnsupportedField(ProtocolError):
 
 
 class InvalidValue(ProtocolError):
-    """A field's value that has no form on the wire: null where null is not allowed, a number out of range, a wrong type."""
+    """A field's value that has no form on the wire: null where null is not allowed, a number out of range, a wrong
+    type.
+    """
 
     def __init__(self, message: str, version: int, field: str, reason: str) -> None:
         super().__init__(f"{message} v{version}: {field}: {reason}")

@@ -1,8 +1,8 @@
 """Finds where and why: the slow second look at bytes or values that a compiled codec has refused.
 
-The compiled functions keep no account of where they are. When one fails, these walk the same layout field by field and name the
-culprit. They build no objects, so looking at hostile bytes costs next to no memory; and they give up after so many elements that a look takes
-some milliseconds, because it is strangers who choose what is looked at.
+The compiled functions keep no account of where they are. When one fails, these walk the same layout field by field and
+name the culprit. They build no objects, so looking at hostile bytes costs next to no memory; and they give up after so
+many elements that a look takes some milliseconds, because it is strangers who choose what is looked at.
 """
 
 from __future__ import annotations

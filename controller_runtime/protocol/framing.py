@@ -5,7 +5,8 @@
     reply = encode_response(FetchResponse(), request.header)
     response = decode_response(reply[4:], ApiKey.FETCH, 17)
 
-Cutting a stream into frames, with a bound, is for `network.frames`. As Apache Kafka does, `decode_request` ignores bytes after the body; `decode_response` does not.
+Cutting a stream into frames, with a bound, is for `network.frames`. As Apache Kafka does, `decode_request` ignores
+bytes after the body; `decode_response` does not.
 """
 
 from __future__ import annotations
@@ -32,8 +33,9 @@ if TYPE_CHECKING:
     pass
 
 MAX_REQUEST_ELEMENTS: Final = 50_000
-"""Elements of arrays and tagged fields in one request, all together. Kafka, which counts none, allows 10,000 partitions to be created by a request; a
-request for so many with three replicas placed by hand, the largest that its tools make, has 40,000. About 20 MB of objects, at most."""
+"""Elements of arrays and tagged fields in one request, all together. Kafka, which counts none, allows 10,000 partitions
+to be created by a request; a request for so many with three replicas placed by hand, the largest that its tools make,
+has 40,000. About 20 MB of objects, at most."""
 _pack_length: Final = struct.Struct(">i").pack
 _pack_request_head: Final = struct.Struct(">hhih").pack
 _NO_TAGS: Final = b"\0"
@@ -53,7 +55,9 @@ class UnknownApiKey(ProtocolError):
 
 
 class UnsupportedApiVersion(ProtocolError):
-    """A known API at a version that does not exist. For ApiVersions the reply is v0 with error 35; else Kafka closes the connection."""
+    """A known API at a version that does not exist. For ApiVersions the reply is v0 with error 35; else Kafka closes
+    the connection.
+    """
 
     def __init__(self, header: RequestHeader) -> None:
         super().__init__(f"{ApiKey(header.request_api_key).name} has no version {header.request_api_version}")
@@ -62,7 +66,9 @@ class UnsupportedApiVersion(ProtocolError):
 
 @dataclass(frozen=True, slots=True)
 class Request(Generic[B_co]):
-    """A decoded request. `size` is that of its frame without the length, `elements` how many were made of it (0: few)."""
+    """A decoded request. `size` is that of its frame without the length, `elements` how many were made of
+    it (0: few).
+    """
 
     header: RequestHeader
     body: B_co
@@ -105,7 +111,9 @@ def decode_request_header(frame: bytes) -> tuple[RequestHeader, int]:
 
 
 def decode_request(frame: bytes, max_elements: int = MAX_REQUEST_ELEMENTS) -> Request[Message]:
-    """Read a frame without its length. Raises UnknownApiKey, UnsupportedApiVersion, MalformedMessage or TooManyElements."""
+    """Read a frame without its length. Raises UnknownApiKey, UnsupportedApiVersion, MalformedMessage or
+    TooManyElements.
+    """
     header, start = decode_request_header(frame)
     cls, version = request_class(header.request_api_key), header.request_api_version
     body, _, elements = decode_within(cls, frame, version, start, max_elements)

@@ -3,8 +3,9 @@
     to_json(PartitionRecord(...), 2)      # {"partitionId": 0, "topicId": "…", …}: plain dicts, for json.dumps
     from_json(QuorumStateData, {...}, 1)
 
-The rules are those of Kafka's generated JsonConverters: camelCase names in wire order, only fields of the version, tagged fields only
-when they differ from their default, uuids as text, bytes as base64, records as their size. Unknown tagged fields are not shown.
+The rules are those of Kafka's generated JsonConverters: camelCase names in wire order, only fields of the version,
+tagged fields only when they differ from their default, uuids as text, bytes as base64, records as their size. Unknown
+tagged fields are not shown.
 """
 
 from __future__ import annotations
@@ -57,7 +58,9 @@ def _shown_element(spec: FieldSpec, value: Any, version: int) -> Any:
 
 
 def from_json(cls: type[M], shown: dict[str, Any], version: int) -> M:
-    """Read `to_json`'s form. Raises InvalidValue naming the field; unknown names are refused as Kafka's converters ignore them not."""
+    """Read `to_json`'s form. Raises InvalidValue naming the field; unknown names are refused as Kafka's converters
+    ignore them not.
+    """
     return _read_struct(cls, shown, version, cls.__name__, "")  # type: ignore[no-any-return]
 
 

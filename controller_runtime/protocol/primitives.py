@@ -1,8 +1,8 @@
 """Varints and the few shapes that the compiled codecs call when the short form does not fit.
 
-Readers take the whole buffer and a position and return the value with the next position. They never allocate more than the bytes that
-are there: a claimed length is compared with the end of the buffer first. `Truncated` and `Invalid` are raised inside the package;
-`codec` turns them into `MalformedMessage`, which names message, version, field and position.
+Readers take the whole buffer and a position and return the value with the next position. They never allocate more than
+the bytes that are there: a claimed length is compared with the end of the buffer first. `Truncated` and `Invalid` are
+raised inside the package; `codec` turns them into `MalformedMessage`, which names message, version, field and position.
 """
 
 from __future__ import annotations
@@ -159,7 +159,9 @@ def check_count(count: int, smallest: int, left: int) -> None:
 
 
 def unknown_tags(data: bytes, position: int, end: int, count: int) -> tuple[tuple[tuple[int, bytes], ...], int]:
-    """Tagged fields of which none is known here, in order, in whichever they came; the first byte of their count has been read."""
+    """Tagged fields of which none is known here, in order, in whichever they came; the first byte of their count has
+    been read.
+    """
     if count > 0x7F:
         count, position = more_uvarint(data, position, count)
     check_count(count, 2, end - position)

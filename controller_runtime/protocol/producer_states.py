@@ -1,7 +1,7 @@
 """What a log's batches say about each idempotent producer: its epoch and its last five batches.
 
-The same bookkeeping serves the broker, which checks sequences before an append, and recovery, which replays batch headers after a
-restart: so what was refused as a duplicate before a crash is refused after it.
+The same bookkeeping serves the broker, which checks sequences before an append, and recovery, which replays batch
+headers after a restart: so what was refused as a duplicate before a crash is refused after it.
 """
 
 from __future__ import annotations

@@ -1,13 +1,15 @@
 """Record batches, version 2: the one form in which records travel and lie on disk.
 
-    data = encode_batch([Record(offset=0, timestamp=now, key=None, value=b"x")], base_offset=0, partition_leader_epoch=3)
+    data = encode_batch([Record(offset=0, timestamp=now, key=None, value=b"x")], base_offset=0,
+    partition_leader_epoch=3)
     for header in batch_headers(data):          # cheap: decodes no record
         verify_crc(data, header)
     for batch in decode_batches(data):          # `batch.records` is decoded when asked for
         ...
 
-`batch_headers` checks that each batch lies within the bytes and has magic 2; it does not check the CRC, which covers everything from the
-attributes on, so base offset and leader epoch may be stamped (`restamp`) without computing it anew. Control records are in `control_records`.
+`batch_headers` checks that each batch lies within the bytes and has magic 2; it does not check the CRC, which covers
+everything from the attributes on, so base offset and leader epoch may be stamped (`restamp`) without computing it anew.
+Control records are in `control_records`.
 """
 
 from __future__ import annotations
@@ -153,7 +155,9 @@ def read_header(data: bytes | bytearray | memoryview, position: int = 0) -> Batc
 def batch_headers(
     data: bytes | bytearray | memoryview, position: int = 0, *, partial_tail: bool = False
 ) -> Iterator[BatchHeader]:
-    """The headers of consecutive batches. With `partial_tail` a last batch that is cut off (as fetches cut) ends the iteration silently."""
+    """The headers of consecutive batches. With `partial_tail` a last batch that is cut off (as fetches cut) ends the
+    iteration silently.
+    """
     end = len(data)
     while position < end:
         if partial_tail and _is_cut_off(data, position):
@@ -247,7 +251,9 @@ def encode_batch(
     base_sequence: int = NO_SEQUENCE,
     log_append_time: int | None = None,
 ) -> bytes:
-    """One batch of records whose offsets ascend. The base offset is the first record's unless given; it may be restamped later."""
+    """One batch of records whose offsets ascend. The base offset is the first record's unless given; it may be
+    restamped later.
+    """
     if not records:
         raise ValueError("a batch has at least one record")
     first = records[0].offset
@@ -279,7 +285,9 @@ def encode_batch(
 
 
 def encode_values(values: Sequence[bytes], base_offset: int, partition_leader_epoch: int, timestamp: int) -> bytes:
-    """The batch that `encode_batch` would make of records of one moment that have only values: the form of the metadata log."""
+    """The batch that `encode_batch` would make of records of one moment that have only values: the form of the metadata
+    log.
+    """
     if not values:
         raise ValueError("a batch has at least one record")
     count = len(values)
@@ -291,13 +299,17 @@ def encode_values(values: Sequence[bytes], base_offset: int, partition_leader_ep
 
 
 def restamp(batch: bytearray, base_offset: int, partition_leader_epoch: int, position: int = 0) -> None:
-    """Set offset and epoch of the batch at `position` in place, as a leader does when it appends. The CRC does not cover them."""
+    """Set offset and epoch of the batch at `position` in place, as a leader does when it appends. The CRC does not
+    cover them.
+    """
     _stamp_offset.pack_into(batch, position, base_offset)
     _stamp_epoch.pack_into(batch, position + LENGTH_END, partition_leader_epoch)
 
 
 def stamp_times(batch: bytearray, header: BatchHeader, latest: int, *, log_append_time: bool) -> None:
-    """Set the largest timestamp and whose time it is, as a leader does; the CRC is made anew only if that changes something."""
+    """Set the largest timestamp and whose time it is, as a leader does; the CRC is made anew only if that changes
+    something.
+    """
     if header.max_timestamp == latest and header.is_log_append_time == log_append_time:
         return
     kept = header.attributes & (COMPRESSION_MASK | TRANSACTIONAL_BIT | CONTROL_BIT | DELETE_HORIZON_BIT)
@@ -309,7 +321,9 @@ def stamp_times(batch: bytearray, header: BatchHeader, latest: int, *, log_appen
 def rebuild(
     header: BatchHeader, records: bytes, compression: Compression, latest: int, append_time: int | None
 ) -> bytes:
-    """The batch with these encoded records in another codec. `append_time`: the leader's time, which then is all records'."""
+    """The batch with these encoded records in another codec. `append_time`: the leader's time, which then is all
+    records'.
+    """
     base = latest if header.is_log_append_time else header.base_timestamp
     tail = _after_crc.pack(
         compression if append_time is None else compression | TIMESTAMP_TYPE_BIT,

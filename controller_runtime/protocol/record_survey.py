@@ -1,8 +1,10 @@
-"""What a producer's records say, found without decoding one: the leader reads every record of a batch before it takes it.
+"""What a producer's records say, found without decoding one: the leader reads every record of a batch before it takes
+it.
 
-Two ways to look, as Apache Kafka 4.3.1 has them. Records as they lie (`survey`) must be what their lengths say, to the byte. Records that come
-out of a codec (`survey_unpacked`) are only counted through, their own lengths are not compared; who wants them whole decodes them. Numbers are
-Java's: a varint has five bytes at most and is cut to 32 bits. The loops are compiled from one text, with small varints spelled out.
+Two ways to look, as Apache Kafka 4.3.1 has them. Records as they lie (`survey`) must be what their lengths say, to the
+byte. Records that come out of a codec (`survey_unpacked`) are only counted through, their own lengths are not compared;
+who wants them whole decodes them. Numbers are Java's: a varint has five bytes at most and is cut to 32 bits. The loops
+are compiled from one text, with small varints spelled out.
 """
 
 from __future__ import annotations
@@ -200,7 +202,9 @@ def _within(look: Look, data: bytes, position: int, count: int) -> Survey:
 
 
 def renumbered(data: bytes, position: int, count: int, *, one_time: bool) -> bytes:
-    """The records with offsets that count from zero, of exact ones; with `one_time` all at the batch's base timestamp."""
+    """The records with offsets that count from zero, of exact ones; with `one_time` all at the batch's base
+    timestamp.
+    """
     parts: list[bytes] = []
     for number in range(count):
         size, start = varint(data, position)

@@ -1,9 +1,9 @@
 """Single records inside a batch, in bulk: the inner loops of decoding and encoding.
 
-A record is length, attributes, timestamp delta, offset delta, key, value, headers, all numbers as zigzag varints. The loop that reads is
-compiled from a text in which varints of one and two bytes are spelled out, because a call per field would be most of the time. A position
-only grows and a slice beyond the end is merely short, so one comparison per record, of where it ends with where its length says, finds
-every lie.
+A record is length, attributes, timestamp delta, offset delta, key, value, headers, all numbers as zigzag varints. The
+loop that reads is compiled from a text in which varints of one and two bytes are spelled out, because a call per field
+would be most of the time. A position only grows and a slice beyond the end is merely short, so one comparison per
+record, of where it ends with where its length says, finds every lie.
 """
 
 from __future__ import annotations

@@ -6,11 +6,12 @@ A message module declares its layout once, in the class body:
         partition: int = field("int32", "0+", default=0)
         replica_directory_id: Uuid = field("uuid", "17+", tag=0, tagged="17+", default=ZERO_UUID, ignorable=True)
 
-`Struct` turns that into a frozen, slotted, keyword-only dataclass (`dataclasses.fields`, `replace` and `is_dataclass` work on
-it) and keeps the layout in `cls.FIELDS`, which the codec compiles. Every struct has `unknown_tagged_fields`, the tagged fields
-of a newer peer, so that they survive a round trip. The metaclass is ours, not `@dataclass`, because hundreds of classes are
-declared and the standard decorator compiles five functions for each: here `__init__` is compiled on first use.
-Callers may not assume that values are checked: types are the type checker's work, ranges are checked by `codec.encode`.
+`Struct` turns that into a frozen, slotted, keyword-only dataclass (`dataclasses.fields`, `replace` and `is_dataclass`
+work on it) and keeps the layout in `cls.FIELDS`, which the codec compiles. Every struct has `unknown_tagged_fields`,
+the tagged fields of a newer peer, so that they survive a round trip. The metaclass is ours, not `@dataclass`, because
+hundreds of classes are declared and the standard decorator compiles five functions for each: here `__init__` is
+compiled on first use. Callers may not assume that values are checked: types are the type checker's work, ranges are
+checked by `codec.encode`.
 
     request = FetchRequest(max_wait_ms=500, topics=(FetchTopic(topic_id=METADATA_TOPIC_ID),))
     request.topics[0].topic_id
@@ -89,7 +90,9 @@ def versions(text: str) -> Versions:
 
 
 class FieldSpec:
-    """One field of a layout. `kind` is a primitive's name, or "struct" with `struct` set; `array` says whether it repeats."""
+    """One field of a layout. `kind` is a primitive's name, or "struct" with `struct` set; `array` says whether it
+    repeats.
+    """
 
     __slots__ = (
         "array", "default", "ignorable", "json_name", "kind", "name", "never_flexible", "nullable", "struct", "tag", "tagged",
@@ -153,7 +156,9 @@ def _same(value: object) -> object:
 
 
 class _DataclassFields:
-    """`__dataclass_fields__`, made when someone asks: `dataclasses.replace` and `fields` then work as on any dataclass."""
+    """`__dataclass_fields__`, made when someone asks: `dataclasses.replace` and `fields` then work as on
+    any dataclass.
+    """
 
     def __get__(self, instance: object, owner: type[Struct]) -> dict[str, dataclasses.Field[Any]]:
         import dataclasses
@@ -193,7 +198,9 @@ class StructType(type):
 def _message_facts(
     *, kind: str, valid: str, flexible: str, key: int | None = None, listeners: tuple[str, ...] = ()
 ) -> dict[str, Any]:
-    """The class keywords of a message: `class FetchRequest(Message, kind="request", valid="4-18", flexible="12+", key=1)`."""
+    """The class keywords of a message: `class FetchRequest(Message, kind="request", valid="4-18", flexible="12+",
+    key=1)`.
+    """
     return {
         "KIND": kind,
         "KEY": key,
@@ -209,7 +216,8 @@ def _message_facts(
 def writable_twin(cls: type[Struct]) -> type[Struct]:
     """A class with the same slots whose instances may be written, then turned into `cls` by assigning `__class__`.
 
-    Filling a frozen object through `object.__setattr__` costs ten times as much; nobody sees an instance before it is whole.
+    Filling a frozen object through `object.__setattr__` costs ten times as much; nobody sees an instance before it is
+    whole.
     """
     twin: type[Struct] | None = cls.__dict__.get("_TWIN")
     if twin is None:

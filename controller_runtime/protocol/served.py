@@ -1,7 +1,9 @@
-"""What each of our roles serves, and how completely: the table behind ApiVersions, dispatch and `docs/compatibility.md`.
+"""What each of our roles serves, and how completely: the table behind ApiVersions, dispatch and
+`docs/compatibility.md`.
 
-Add a row when a handler for it is wired, with the versions it really serves when they are fewer than Kafka's. A role advertises exactly
-these rows, so a client never meets an API that answers nothing. `docs/compatibility.md` is generated from here.
+Add a row when a handler for it is wired, with the versions it really serves when they are fewer than Kafka's. A role
+advertises exactly these rows, so a client never meets an API that answers nothing. `docs/compatibility.md` is generated
+from here.
 """
 
 from __future__ import annotations

@@ -1,10 +1,12 @@
-"""Writes the source of a function that walks over a message without building it: is every claimed byte there, and how much is to be made of it?
+"""Writes the source of a function that walks over a message without building it: is every claimed byte there, and how
+much is to be made of it?
 
-Python objects take more room than the bytes they are made of: of an empty name, one byte, a hundred times as much. Were a large message decoded
-until its flaw appears, a peer could make us hold far more than it sent. So `codec` surveys messages beyond a size before it decodes them: the survey
-allocates nothing that outlives a field, and a message that passes decodes without error. The function is `survey(b, p, e, left) -> (p, left)`: every
-element of an array and every tagged field is taken from `left` before the first of its array is looked at; `OverBudget` names the field for
-which it does not suffice. Otherwise it raises what the decoder raises, or returns a position other than the end.
+Python objects take more room than the bytes they are made of: of an empty name, one byte, a hundred times as much. Were
+a large message decoded until its flaw appears, a peer could make us hold far more than it sent. So `codec` surveys
+messages beyond a size before it decodes them: the survey allocates nothing that outlives a field, and a message that
+passes decodes without error. The function is `survey(b, p, e, left) -> (p, left)`: every element of an array and every
+tagged field is taken from `left` before the first of its array is looked at; `OverBudget` names the field for which it
+does not suffice. Otherwise it raises what the decoder raises, or returns a position other than the end.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """AddRaftVoter: an observer that has caught up becomes a voter.
 
-Its node is asked for its versions first, at the address that it is to have: so what enters the voter set can be reached and understands
-the finalized kraft.version. It must have been caught up once, and have fetched within the last hour; else a larger majority would be needed
-that nobody new can help to reach.
+Its node is asked for its versions first, at the address that it is to have: so what enters the voter set can be reached
+and understands the finalized kraft.version. It must have been caught up once, and have fetched within the last hour;
+else a larger majority would be needed that nobody new can help to reach.
 """
 
 from __future__ import annotations

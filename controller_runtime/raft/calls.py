@@ -1,7 +1,7 @@
 """Our requests on their way: one in flight per destination and lane, a back-off after a failure.
 
-So a dead peer costs one connection attempt per back-off, and a slow one never piles up requests. Changing role abandons every call:
-an answer to a question of an earlier role could only confuse.
+So a dead peer costs one connection attempt per back-off, and a slow one never piles up requests. Changing role abandons
+every call: an answer to a question of an earlier role could only confuse.
 """
 
 from __future__ import annotations
@@ -37,7 +37,9 @@ class Calls:
         return number
 
     def end(self, number: int, ready_at: Instant | None = None) -> Call | None:
-        """Forget a call that was answered or failed; None if nobody waits for it. `ready_at` backs its destination off."""
+        """Forget a call that was answered or failed; None if nobody waits for it. `ready_at` backs its
+        destination off.
+        """
         call = self.in_flight.pop(number, None)
         if call is None:
             return None

@@ -1,7 +1,8 @@
 """What a replica is told about itself; the names are Kafka's `controller.quorum.*`.
 
-Two timers are ours, safe because pre-vote lets nobody disturb a leader that a majority still hears: `first_election_timeout_ms` makes a
-cold start short, and `suspicion_ms` lets a follower whose leader's connection just ended stand soon, not after `fetch_timeout_ms`.
+Two timers are ours, safe because pre-vote lets nobody disturb a leader that a majority still hears:
+`first_election_timeout_ms` makes a cold start short, and `suspicion_ms` lets a follower whose leader's connection just
+ended stand soon, not after `fetch_timeout_ms`.
 """
 
 from __future__ import annotations
@@ -31,13 +32,17 @@ class RaftConfig:
     election_backoff_max_ms: int = 1000
     fetch_timeout_ms: int = 2000
     fetch_stagger_ms: int = 0
-    """How much later than the one before it each follower of a silent leader stands, by their ids: together they would split the vote."""
+    """How much later than the one before it each follower of a silent leader stands, by their ids: together they would
+    split the vote.
+    """
     suspicion_ms: int = 12
     request_timeout_ms: int = 2000
     retry_backoff_ms: int = 20
     fetch_max_wait_ms: int = 500
     high_watermark_linger_ms: int = 0
-    """How long a leader keeps a new high watermark to itself, because the next records will carry it to everybody who waits."""
+    """How long a leader keeps a new high watermark to itself, because the next records will carry it to everybody who
+    waits.
+    """
     fetch_max_bytes: int = 1 << 20
     snapshot_max_bytes: int = 1 << 20
     shutdown_timeout_ms: int = 3000

@@ -1,7 +1,7 @@
 """What a replica asks for, in the order in which it must happen.
 
-`SaveElection` is on disk before what follows it leaves. `Append` and `AppendControl` are not awaited: the event `Flushed` tells.
-`Truncate` and `ResetLog` take effect at once.
+`SaveElection` is on disk before what follows it leaves. `Append` and `AppendControl` are not awaited: the event
+`Flushed` tells. `Truncate` and `ResetLog` take effect at once.
 """
 
 from __future__ import annotations
@@ -60,7 +60,9 @@ class ResetLog:
 
 @dataclass(frozen=True, slots=True)
 class WriteSnapshot:
-    """Write bytes of a snapshot's part file at `position` (0 makes the file anew); `last` freezes it (fsync, rename)."""
+    """Write bytes of a snapshot's part file at `position` (0 makes the file anew); `last` freezes it
+    (fsync, rename).
+    """
 
     snapshot_id: OffsetAndEpoch
     position: int
@@ -102,7 +104,9 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class ReplyRecords:
-    """Answer a Fetch with whole batches from `offset` on, up to `max_bytes` but at least one; none if `offset` is the log's end."""
+    """Answer a Fetch with whole batches from `offset` on, up to `max_bytes` but at least one; none if `offset` is the
+    log's end.
+    """
 
     token: int
     response: FetchResponse
@@ -112,7 +116,9 @@ class ReplyRecords:
 
 @dataclass(frozen=True, slots=True)
 class ReplySnapshot:
-    """Answer a FetchSnapshot with a slice of the file. The border knows the file's size and refuses positions outside it."""
+    """Answer a FetchSnapshot with a slice of the file. The border knows the file's size and refuses positions outside
+    it.
+    """
 
     token: int
     epoch: Epoch
@@ -152,7 +158,9 @@ class LoadSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A line for people: something that should not happen, but is safe to go on from. `alarming`: somebody must look at it."""
+    """A line for people: something that should not happen, but is safe to go on from. `alarming`: somebody must look at
+    it.
+    """
 
     text: str
     alarming: bool = False

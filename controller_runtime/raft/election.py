@@ -1,8 +1,8 @@
 """Who may lead an epoch: asking, voting, counting, winning.
 
-Safety rests on two promises a voter keeps across restarts: it votes at most once per epoch, and only for a log at least as long
-as its own. Both are why `SaveElection` always precedes the reply that reveals the vote. Pre-vote (KIP-996) adds liveness only:
-granting one changes nothing, so it may be generous whenever the leader seems gone.
+Safety rests on two promises a voter keeps across restarts: it votes at most once per epoch, and only for a log at least
+as long as its own. Both are why `SaveElection` always precedes the reply that reveals the vote. Pre-vote (KIP-996) adds
+liveness only: granting one changes nothing, so it may be generous whenever the leader seems gone.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ def on_vote_request(q: Quorum, token: int, request: VoteRequest, now: Instant) -
             case Verdict.BELIEVED:
                 q.become_unattached(request.epoch, now)
             case Verdict.DISTURBS:
-                # A plain no, in the epoch that was asked about: Kafka's candidates repeat what is answered from below their epoch at once.
+                # A plain no, in the epoch that was asked about: Kafka's candidates repeat what is answered from below
+                # their epoch at once.
                 q.out.append(Reply(token, VoteResponse(RaftError.NONE, request.epoch, None, granted=False)))
                 return None
             case Verdict.TOO_FAR:
@@ -137,13 +138,17 @@ def has_won(q: Quorum, ballot: Ballot) -> bool:
 
 
 def _has_lost(q: Quorum, ballot: Ballot) -> bool:
-    """Somebody refuses, and without the unreachable ones (the leader that fell silent among them) the rest is no majority."""
+    """Somebody refuses, and without the unreachable ones (the leader that fell silent among them) the rest is no
+    majority.
+    """
     hopeless = (ballot.rejected | ballot.unreachable).intersection(q.voters.ids)
     return bool(ballot.rejected) and len(q.voters) - len(hopeless) < q.voters.majority
 
 
 def lose_pre_vote(q: Quorum, now: Instant) -> None:
-    """Back to the leader if there is one that can be reached; it may well be alive. If it stays silent, stand again soon."""
+    """Back to the leader if there is one that can be reached; it may well be alive. If it stays silent, stand again
+    soon.
+    """
     role = q.role
     assert isinstance(role, Prospective), f"{type(role).__name__} lost no pre-vote"
     leader, listeners, losses = role.leader_id, role.leader_listeners, role.losses + 1

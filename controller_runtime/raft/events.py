@@ -1,7 +1,7 @@
 """What may happen to a replica.
 
-`token` names a request of a peer, chosen by the caller; its answer carries it back. `call` names a request of ours, chosen by the
-replica. An event never waits: one `step` handles it wholly.
+`token` names a request of a peer, chosen by the caller; its answer carries it back. `call` names a request of ours,
+chosen by the replica. An event never waits: one `step` handles it wholly.
 """
 
 from __future__ import annotations
@@ -90,7 +90,9 @@ class LogShortened:
 
 @dataclass(frozen=True, slots=True)
 class UpgradeKRaftVersion:
-    """The application, leader of `epoch`, raises kraft.version; `Replica.upgrade_fault` said that it can, in the same step."""
+    """The application, leader of `epoch`, raises kraft.version; `Replica.upgrade_fault` said that it can, in the same
+    step.
+    """
 
     epoch: Epoch
     level: int

@@ -1,8 +1,9 @@
 """The follower's half of replication, and finding a leader to follow.
 
-A follower asks for what comes after all that it has on disk, so its question is its acknowledgement. Who knows no leader asks the
-bootstrap servers and the voters one after another: every answer names the leader. A follower whose leader's connection ended stands
-soon (`suspect`), protected by pre-vote; one whose leader merely is slow waits for the whole fetch timeout.
+A follower asks for what comes after all that it has on disk, so its question is its acknowledgement. Who knows no
+leader asks the bootstrap servers and the voters one after another: every answer names the leader. A follower whose
+leader's connection ended stands soon (`suspect`), protected by pre-vote; one whose leader merely is slow waits for the
+whole fetch timeout.
 """
 
 from __future__ import annotations
@@ -148,7 +149,9 @@ def _take(q: Quorum, batches: tuple[LogBatch, ...]) -> bool:
 
 
 def _voters_may_follow(q: Quorum, batch: LogBatch) -> bool:
-    """Consecutive sets of the log share a majority (RCF-12). Those of a bootstrap snapshot or a configuration may be any."""
+    """Consecutive sets of the log share a majority (RCF-12). Those of a bootstrap snapshot or a configuration may be
+    any.
+    """
     before = q.voters if q.history.latest_offset not in (None, BOOTSTRAP_OFFSET) else None
     for _, record in batch.control:
         if isinstance(record, VoterSet):
@@ -180,7 +183,8 @@ def on_connection_lost(q: Quorum, endpoint: Endpoint, now: Instant) -> None:
 def suspect(q: Quorum, role: Follower, now: Instant) -> None:
     """The leader's process seems to have ended: stand soon, unless a fetch succeeds before.
 
-    All followers notice at the same moment, so they take turns by their ids; without turns two would often split the vote.
+    All followers notice at the same moment, so they take turns by their ids; without turns two would often split the
+    vote.
     """
     role.has_fetched = False
     delay = q.config.suspicion_ms * (1 + 2 * _turn(q, role) + q.jitter() / 2) * (1 << min(role.losses, MAX_DOUBLINGS))
@@ -193,6 +197,8 @@ def _turn(q: Quorum, role: Follower) -> int:
 
 
 def _turn_at(q: Quorum, role: Follower) -> Instant:
-    """When this follower stands though its leader never said goodbye (frozen, or cut off): its followers heard it last at one moment."""
+    """When this follower stands though its leader never said goodbye (frozen, or cut off): its followers heard it last
+    at one moment.
+    """
     stagger = q.config.fetch_stagger_ms if role.has_fetched else 0
     return q.after(role.fetch_deadline, stagger * _turn(q, role)) if stagger else role.fetch_deadline

@@ -1,10 +1,11 @@
 """Which claims about epochs are believed.
 
-Kafka enters any higher epoch that any request names, so one request of a stranger with epoch 2^31-1 ends every election for ever, and any node can depose a
-leader at will. With pre-vote (KIP-996) an honest epoch grows by one for each candidate that a majority encouraged, and who is behind learns it
-from the answers to its own questions, put to addresses that it knows. So a request raises the epoch only within an allowance that refills slowly, and
-not at all if its sender is no voter while this node hears its leader. Without a leader a stranger is believed: it may know a newer voter set.
-Refusing is always safe: it is what losing the request would have been.
+Kafka enters any higher epoch that any request names, so one request of a stranger with epoch 2^31-1 ends every election
+for ever, and any node can depose a leader at will. With pre-vote (KIP-996) an honest epoch grows by one for each
+candidate that a majority encouraged, and who is behind learns it from the answers to its own questions, put to
+addresses that it knows. So a request raises the epoch only within an allowance that refills slowly, and not at all if
+its sender is no voter while this node hears its leader. Without a leader a stranger is believed: it may know a newer
+voter set. Refusing is always safe: it is what losing the request would have been.
 """
 
 from __future__ import annotations

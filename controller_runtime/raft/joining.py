@@ -1,8 +1,8 @@
 """A controller that makes itself a voter (KIP-1186), if `controller.quorum.auto.join.enable` says so.
 
-An observer of a quorum with kraft.version 1 asks the leader to add it. If the set has its node id with another directory id, the node lost its
-disk: that entry can never vote again, so the node asks to remove it first. At most one question per fetch timeout; the leader decides, as for
-any other asker. Brokers never ask.
+An observer of a quorum with kraft.version 1 asks the leader to add it. If the set has its node id with another
+directory id, the node lost its disk: that entry can never vote again, so the node asks to remove it first. At most one
+question per fetch timeout; the leader decides, as for any other asker. Brokers never ask.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Leading an epoch: its first records, telling the others, noticing that they are gone, and handing over.
 
-A leader that no majority has fetched from for one and a half fetch timeouts resigns: somebody else may lead already, and its clients
-should look for that one. Resigning tells the voters in the order of how much they hold, so that the best one stands at once.
+A leader that no majority has fetched from for one and a half fetch timeouts resigns: somebody else may lead already,
+and its clients should look for that one. Resigning tells the voters in the order of how much they hold, so that the
+best one stands at once.
 """
 
 from __future__ import annotations
@@ -59,7 +60,9 @@ def append_control(q: Quorum, records: tuple[ControlRecord, ...]) -> None:
 
 
 def sync_voters(q: Quorum, leader: Leader, now: Instant) -> None:
-    """Keep one `Progress` per remote voter of the latest set; a replica keeps what is known of it when it changes sides."""
+    """Keep one `Progress` per remote voter of the latest set; a replica keeps what is known of it when it changes
+    sides.
+    """
     known = leader.voters
     leader.voters = {}
     for voter in q.others():
@@ -200,7 +203,9 @@ def _release_leader(q: Quorum, request: EndQuorumEpochRequest, now: Instant) -> 
 
 
 def _turn_ms(q: Quorum, preferred: tuple[ReplicaKey, ...]) -> int:
-    """The first stands at once; each later one waits twice as long as the one before it; who is not named waits longest."""
+    """The first stands at once; each later one waits twice as long as the one before it; who is not named waits
+    longest.
+    """
     longest = q.config.election_backoff_max_ms
     ids = [key.node_id for key in preferred]
     if q.config.node_id not in ids:

@@ -1,8 +1,8 @@
 """Where the log begins, ends and is durable, and which epoch wrote which part of it.
 
-Enough of the log to vote, to find where two logs part, and to count replicas; never its content. The rules are those
-of Kafka's leader epoch cache and `validateOffsetAndEpoch`; they hold because within one epoch there is one leader, so two logs that
-agree on (epoch, offset) agree on all before it.
+Enough of the log to vote, to find where two logs part, and to count replicas; never its content. The rules are those of
+Kafka's leader epoch cache and `validateOffsetAndEpoch`; they hold because within one epoch there is one leader, so two
+logs that agree on (epoch, offset) agree on all before it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ class Valid:
 
 @dataclass(frozen=True, slots=True)
 class Diverging:
-    """The logs part at or before this point, which is the end of the largest epoch of ours that is not above the follower's."""
+    """The logs part at or before this point, which is the end of the largest epoch of ours that is not above the
+    follower's.
+    """
 
     end: OffsetAndEpoch
 

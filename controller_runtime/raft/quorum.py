@@ -1,8 +1,9 @@
 """The state of one replica, and the only ways to change its role.
 
-`enter` checks the change against the table of `transitions`, abandons the calls of the old role, and writes the election state before anything that
-follows can leave. The other modules of this package are functions over a `Quorum`: each is one conversation (votes, fetches, …).
-Effects are collected in `out`, in order. Nothing here reads a clock: `now` comes with every call.
+`enter` checks the change against the table of `transitions`, abandons the calls of the old role, and writes the
+election state before anything that follows can leave. The other modules of this package are functions over a `Quorum`:
+each is one conversation (votes, fetches, …). Effects are collected in `out`, in order. Nothing here reads a clock:
+`now` comes with every call.
 """
 
 from __future__ import annotations
@@ -102,7 +103,9 @@ class Quorum:
         self.saved: ElectionState | None = None
         self.rotation = 0
         self.silence_counts = False
-        """Only a tick comes when everything that had arrived was heard: whoever was itself kept from running must not take the others for silent."""
+        """Only a tick comes when everything that had arrived was heard: whoever was itself kept from running must not
+        take the others for silent.
+        """
         self.stop_deadline: Instant | None = None
         self.stopped = False
         self.told: set[str] = set()
@@ -121,7 +124,9 @@ class Quorum:
 
     @property
     def committed_offset(self) -> Offset:
-        """What is known to be committed, also after a restart: snapshots, and with them the log's start, never run ahead of it."""
+        """What is known to be committed, also after a restart: snapshots, and with them the log's start, never run
+        ahead of it.
+        """
         latest = self.log.latest_snapshot
         snapshot = Offset(0) if latest is None else latest.offset
         return max(self.log.start_offset, snapshot, self.high_watermark or Offset(0))
@@ -143,7 +148,8 @@ class Quorum:
     def may_stand(self) -> bool:
         """A voter, or one that the newest set leaves out while that set may not be committed (thesis 4.2.2).
 
-        It may hold the only copy of that set, and a longer log than a voter whose vote is needed and who needs its vote. Its own does not count.
+        It may hold the only copy of that set, and a longer log than a voter whose vote is needed and who needs its
+        vote. Its own does not count.
         """
         if self.is_voter:
             return True
@@ -235,7 +241,9 @@ class Quorum:
             self.out.append(Reply(left.change.token, kind(RaftError.NOT_LEADER_OR_FOLLOWER)))
 
     def drop_snapshot(self, role: Follower) -> None:
-        """Give up the snapshot that is being fetched, if there is one: files of two leaders may differ in their bytes."""
+        """Give up the snapshot that is being fetched, if there is one: files of two leaders may differ in
+        their bytes.
+        """
         fetching, role.snapshot = role.snapshot, None
         if fetching is not None and fetching.position > 0 and not fetching.written:
             self.out.append(DropSnapshotPart(fetching.snapshot_id))
@@ -289,7 +297,9 @@ class Quorum:
                 return self.own_vote_key()
 
     def _remaining_deadline(self) -> Instant | None:
-        """Who was about to stand keeps its timer when it hears of a higher epoch, else two candidates could chase each other."""
+        """Who was about to stand keeps its timer when it hears of a higher epoch, else two candidates could chase each
+        other.
+        """
         match self.role:
             case Unattached(election_deadline=at) | Prospective(election_deadline=at) | Candidate(election_deadline=at):
                 return at
@@ -314,10 +324,12 @@ class Quorum:
         return known is not None or (voter is not None and voter.endpoint(self.config.listener) is not None)
 
     def mark(self) -> tuple[object, ...]:
-        """Equal as long as nothing changed that anybody relies on: roles, votes, the log, the voters, what is committed, who was asked.
+        """Equal as long as nothing changed that anybody relies on: roles, votes, the log, the voters, what is
+        committed, who was asked.
 
-        What a role remembers of others (who granted, how far they fetched, when they were heard) is not in it: each is one assignment of
-        something that was really received, and to have noted it without answering is to have lost the answer on its way.
+        What a role remembers of others (who granted, how far they fetched, when they were heard) is not in it: each is
+        one assignment of something that was really received, and to have noted it without answering is to have lost the
+        answer on its way.
         """
         role, log = self.role, self.log
         of_role: tuple[object, ...] = ()

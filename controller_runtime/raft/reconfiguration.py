@@ -1,8 +1,9 @@
 """What every change of the voters has in common: when it may begin, when it is done, when it is given up (KIP-853).
 
-One change at a time: a new set is appended only when the last one is committed, and it differs by one voter, so any two consecutive sets
-share a majority. It takes effect when it is appended; its asker hears of it when it is committed, or that its time is up, which says nothing
-about the outcome. A leader that is not in the committed set any more resigns: until then it leads, though it does not count itself.
+One change at a time: a new set is appended only when the last one is committed, and it differs by one voter, so any two
+consecutive sets share a majority. It takes effect when it is appended; its asker hears of it when it is committed, or
+that its time is up, which says nothing about the outcome. A leader that is not in the committed set any more resigns:
+until then it leads, though it does not count itself.
 """
 
 from __future__ import annotations

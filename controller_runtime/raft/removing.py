@@ -1,7 +1,7 @@
 """RemoveRaftVoter: one voter less, named by node id and directory id.
 
-The smaller set counts as soon as it is appended. The last voter cannot be removed. A leader may remove itself: it leads, without counting
-itself, until the set is committed (`reconfiguration.poll_change`).
+The smaller set counts as soon as it is appended. The last voter cannot be removed. A leader may remove itself: it
+leads, without counting itself, until the set is committed (`reconfiguration.poll_change`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Requests, answers and effects as short lines for people: the same in scripts, in the simulator's traces and in logs."""
+"""Requests, answers and effects as short lines for people: the same in scripts, in the simulator's traces
+and in logs.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """One replica of the log: events and the time go in, effects come out.
 
-`step` handles one event wholly, then lets the role do what is due (`_poll`): stand, ask, tell, fetch. So requests are sent in one
-place, and `next_deadline` is simply the earliest moment at which that place would do more. Whatever is not from the current epoch
-and role is ignored; ignoring is always safe.
+`step` handles one event wholly, then lets the role do what is due (`_poll`): stand, ask, tell, fetch. So requests are
+sent in one place, and `next_deadline` is simply the earliest moment at which that place would do more. Whatever is not
+from the current epoch and role is ignored; ignoring is always safe.
 """
 
 from __future__ import annotations
@@ -145,7 +145,8 @@ class Replica:
     def take_back(
         self, before: Untouched, event: RequestArrived | ResponseArrived, effects: Iterable[RaftEffect]
     ) -> bool:
-        """The step raised, or doing these effects of it. True: nothing had changed, and it is as if the message had never come.
+        """The step raised, or doing these effects of it. True: nothing had changed, and it is as if the message had
+        never come.
 
         False: the node must not go on.
         """
@@ -478,7 +479,9 @@ class Replica:
 
 
 def _without_superseded_saves(effects: list[RaftEffect]) -> list[RaftEffect]:
-    """Of saves with nothing between them only the last is needed: nothing that could reveal the earlier ones leaves before it."""
+    """Of saves with nothing between them only the last is needed: nothing that could reveal the earlier ones leaves
+    before it.
+    """
     kept: list[RaftEffect] = []
     for effect in effects:
         if kept and isinstance(effect, SaveElection) and isinstance(kept[-1], SaveElection):

@@ -1,8 +1,8 @@
 """The leader's half of replication: judging fetches, parking them, and moving the high watermark.
 
-A replica's fetch offset says what it has on disk; the leader counts itself only up to its flushed offset. What a majority of the latest
-voter set holds is committed, once a record of the leader's own epoch is among it (thesis 3.6.2). Work per fetch does not
-depend on the length of the log, and voters are few.
+A replica's fetch offset says what it has on disk; the leader counts itself only up to its flushed offset. What a
+majority of the latest voter set holds is committed, once a record of the leader's own epoch is among it (thesis 3.6.2).
+Work per fetch does not depend on the length of the log, and voters are few.
 """
 
 from __future__ import annotations
@@ -219,7 +219,9 @@ def on_leader_append(q: Quorum, epoch: Epoch, batches: tuple[LogBatch, ...]) -> 
 
 
 def _answer_news(q: Quorum, leader: Leader) -> None:
-    """Tell everybody who waits and does not know: new records, or a new high watermark, also to those who do not say what they know."""
+    """Tell everybody who waits and does not know: new records, or a new high watermark, also to those who do not say
+    what they know.
+    """
     unused = HIGH_WATERMARK_UNUSED
     ready = [p for p in leader.parked.values() if p.high_watermark == unused or _has_news(q, leader, p)]
     for waiting in ready:

@@ -1,6 +1,7 @@
 """What a replica is after a restart, decided from what its disk says (kraft-facts 3.2).
 
-Never a leader: who led the stored epoch resigns from it, because what it promised in that epoch is not in memory any more.
+Never a leader: who led the stored epoch resigns from it, because what it promised in that epoch is not in memory any
+more.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The six roles of a replica, and what each remembers. Which may follow which is said in `transitions`.
 
-A role lasts as long as its epoch and its way of taking part. The log and the voters outlive it in `Quorum`, the vote is carried over while the
-epoch lasts; entering a role forgets everything else that belonged to the last one.
+A role lasts as long as its epoch and its way of taking part. The log and the voters outlive it in `Quorum`, the vote is
+carried over while the epoch lasts; entering a role forgets everything else that belonged to the last one.
 """
 
 from __future__ import annotations
@@ -70,7 +70,9 @@ class Progress:
     end_offset: Offset | None = None
     last_fetch: Instant | None = None
     last_fetch_leader_end: Offset = Offset(-1)
-    """The leader's end at the replica's previous fetch: reaching it means having been caught up then, if there was one."""
+    """The leader's end at the replica's previous fetch: reaching it means having been caught up then, if
+    there was one.
+    """
     last_caught_up: Instant | None = None
     last_contact: Instant = Instant(0.0)
     """For check-quorum: the start of the epoch, then every Fetch or FetchSnapshot."""

@@ -1,8 +1,8 @@
 """Fetching a snapshot when the log does not reach back far enough, and serving one (KIP-630).
 
-The follower asks for the file piece by piece, by position; when all of it is frozen on disk, its log begins anew at the snapshot's end. Any doubt
-(another id, another position, any error) leads back to Fetch, which names the snapshot that is wanted now. Every chunk counts as
-contact on both sides.
+The follower asks for the file piece by piece, by position; when all of it is frozen on disk, its log begins anew at the
+snapshot's end. Any doubt (another id, another position, any error) leads back to Fetch, which names the snapshot that
+is wanted now. Every chunk counts as contact on both sides.
 """
 
 from __future__ import annotations
@@ -63,7 +63,8 @@ def on_snapshot_response(q: Quorum, response: FetchSnapshotResponse, now: Instan
 def on_snapshot_loaded(q: Quorum, snapshot_id: OffsetAndEpoch, kraft_version: int, voters: VoterSet | None) -> None:
     """A fetched snapshot is frozen, and the border has read its control records: the log begins anew at its end.
 
-    A slow disk may freeze several at once: one that was given up with an earlier role says nothing, least of all who votes.
+    A slow disk may freeze several at once: one that was given up with an earlier role says nothing, least of all who
+    votes.
     """
     role = q.role
     if not isinstance(role, Follower) or role.snapshot is None or not role.snapshot.written:

@@ -1,8 +1,9 @@
 """Which role may follow which: one table, enforced, and drawn in `docs/design/raft-roles.md`.
 
-`Quorum.enter` refuses every change that no row allows, before anything of it can leave the node: the process stops with the row that is missing.
-The rules are Kafka 4.x's: only a Prospective becomes a Candidate, only a Candidate becomes a Leader, an observer is only ever Unattached or a
-Follower, and who led an epoch before a restart only resigns from it. The vote of an epoch is kept as long as the epoch lasts.
+`Quorum.enter` refuses every change that no row allows, before anything of it can leave the node: the process stops with
+the row that is missing. The rules are Kafka 4.x's: only a Prospective becomes a Candidate, only a Candidate becomes a
+Leader, an observer is only ever Unattached or a Follower, and who led an epoch before a restart only resigns from it.
+The vote of an epoch is kept as long as the epoch lasts.
 """
 
 from __future__ import annotations
@@ -70,11 +71,15 @@ FOR_VOTERS: Final[frozenset[type[Role]]] = frozenset({Prospective, Candidate, Le
 
 
 class IllegalTransition(Exception):
-    """A change of role that the table does not have. Never the fault of a peer: the replica that raises it must stop."""
+    """A change of role that the table does not have. Never the fault of a peer: the replica that raises it
+    must stop.
+    """
 
 
 def check_transition(left: Role, entered: Role, voted: ReplicaKey | None, *, is_voter: bool) -> None:
-    """Raise IllegalTransition unless the table has this change. `voted`: this node's vote so far in the epoch that is entered."""
+    """Raise IllegalTransition unless the table has this change. `voted`: this node's vote so far in the epoch that is
+    entered.
+    """
     fault = _fault(left, entered, voted, is_voter=is_voter)
     if fault is not None:
         change = f"{type(left).__name__} of epoch {left.epoch} -> {type(entered).__name__} of epoch {entered.epoch}"

@@ -1,7 +1,8 @@
 """UpdateRaftVoter: a voter corrects its own entry, its endpoints and the versions it understands.
 
-At kraft.version 1 the leader writes a new set of the same voters; at 0 there is nothing in the log to change, and the leader keeps
-what it was told until the upgrade writes it (`upgrading`). A voter asks whenever its entry is not what it should be, at version 0 once per leader.
+At kraft.version 1 the leader writes a new set of the same voters; at 0 there is nothing in the log to change, and the
+leader keeps what it was told until the upgrade writes it (`upgrading`). A voter asks whenever its entry is not what it
+should be, at version 0 once per leader.
 """
 
 from __future__ import annotations
@@ -89,7 +90,9 @@ def poll_follower(q: Quorum, role: Follower, now: Instant) -> None:
 
 
 def _wants_update(q: Quorum, role: Follower) -> bool:
-    """At version 0 the leader knows an entry only from us, so every leader is told once; later the voter set shows it."""
+    """At version 0 the leader knows an entry only from us, so every leader is told once; later the voter
+    set shows it.
+    """
     own = q.voters.match(q.config.key)
     if own is None or not q.is_voter or not q.config.listeners or role.told_entry:
         return False

@@ -1,7 +1,8 @@
 """kraft.version 0 -> 1: static voters move into the log (KIP-853; through UpdateFeatures since Kafka 4.1).
 
-Only when every static voter has told this leader who it is: its directory id, its endpoints, and that it understands the level. From the moment
-the batch is appended the set of the log counts and `controller.quorum.voters` is ignored; there is no way back, except by truncation.
+Only when every static voter has told this leader who it is: its directory id, its endpoints, and that it understands
+the level. From the moment the batch is appended the set of the log counts and `controller.quorum.voters` is ignored;
+there is no way back, except by truncation.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Who votes, and since which offset.
 
-A voter set is immutable and has one voter per node id. `VoterHistory` keeps every set of the log by the offset of its record:
-a set takes effect when it is appended and is given up when its record is truncated (KIP-853). Static voters are the
-answer when the log has none (kraft.version 0); the bootstrap snapshot's are deemed at offset -1.
+A voter set is immutable and has one voter per node id. `VoterHistory` keeps every set of the log by the offset of its
+record: a set takes effect when it is appended and is given up when its record is truncated (KIP-853). Static voters are
+the answer when the log has none (kraft.version 0); the bootstrap snapshot's are deemed at offset -1.
 """
 
 from __future__ import annotations

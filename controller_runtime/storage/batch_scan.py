@@ -1,8 +1,8 @@
 """Walk the record batches of a log file without reading their records.
 
-A scan yields where each batch lies and what its header says, in bounded memory: the file is read in chunks, and a batch larger than a
-chunk is read whole only when its checksum is wanted. The scan stops at the first bytes that are not a whole, valid batch and says
-why; whether that is a torn tail or corruption is the caller's to judge (`recovery`).
+A scan yields where each batch lies and what its header says, in bounded memory: the file is read in chunks, and a batch
+larger than a chunk is read whole only when its checksum is wanted. The scan stops at the first bytes that are not a
+whole, valid batch and says why; whether that is a torn tail or corruption is the caller's to judge (`recovery`).
 """
 
 from __future__ import annotations
@@ -68,7 +68,9 @@ class ScanEnd:
 
 
 def parse_batch(data: bytes | memoryview, at: int, position: int) -> BatchPlace | str:
-    """The header at `at` of `data`, as the batch at `position` of the file; or what is wrong with it. Needs 61 bytes."""
+    """The header at `at` of `data`, as the batch at `position` of the file; or what is wrong with it. Needs
+    61 bytes.
+    """
     fields = _HEADER.unpack_from(data, at)
     base_offset, length, epoch, magic, _, attributes, delta, base_ts, max_ts, producer, p_epoch, sequence, count = (
         fields
@@ -92,7 +94,9 @@ def checksum_holds(batch: bytes | memoryview) -> bool:
 
 
 def split_batches(data: bytes) -> Iterator[BatchPlace]:
-    """The batches of bytes that a caller vouches for (checksums are not verified). Raises ValueError when they are not whole."""
+    """The batches of bytes that a caller vouches for (checksums are not verified). Raises ValueError when they are not
+    whole.
+    """
     position = 0
     while position < len(data):
         if len(data) - position < HEADER_SIZE:
@@ -107,7 +111,9 @@ def split_batches(data: bytes) -> Iterator[BatchPlace]:
 
 
 def scan(file: File, start: int = 0, *, verify: bool = True, end: int | None = None) -> Iterator[BatchPlace | ScanEnd]:
-    """Every batch from byte `start` on. The last item is a `ScanEnd` if the bytes up to the end are not whole batches."""
+    """Every batch from byte `start` on. The last item is a `ScanEnd` if the bytes up to the end are not
+    whole batches.
+    """
     size = file.size() if end is None else end
     position = start
     chunk, chunk_start = b"", start

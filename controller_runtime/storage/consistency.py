@@ -1,9 +1,10 @@
 """Do the log and the election state of one directory come from the same moment? Asked at the start of a voter.
 
-A voter saves an epoch before it appends a record of it, on every path and through every crash, and so does Apache Kafka. So a log with a later
-epoch than `quorum-state`, or a log beside no `quorum-state`, was put together from copies of different times: votes that this node gave may be
-forgotten, and it could give one twice. An older copy of the whole directory agrees with itself and cannot be told here: the
-leader sees it (`raft.replication`), and so does who keeps a record of each disk (the operator's ledger).
+A voter saves an epoch before it appends a record of it, on every path and through every crash, and so does Apache
+Kafka. So a log with a later epoch than `quorum-state`, or a log beside no `quorum-state`, was put together from copies
+of different times: votes that this node gave may be forgotten, and it could give one twice. An older copy of the whole
+directory agrees with itself and cannot be told here: the leader sees it (`raft.replication`), and so does who keeps a
+record of each disk (the operator's ledger).
 """
 
 from __future__ import annotations

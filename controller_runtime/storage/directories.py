@@ -1,7 +1,7 @@
 """A node's log directories at start: locked, checked, and known by their ids.
 
-Fail closed: a directory that is not formatted, belongs to another node or cluster, or is locked by another process stops the start with
-an error that names it. Nothing here ever formats a directory that has no `meta.properties`.
+Fail closed: a directory that is not formatted, belongs to another node or cluster, or is locked by another process
+stops the start with an error that names it. Nothing here ever formats a directory that has no `meta.properties`.
 """
 
 from __future__ import annotations
@@ -57,7 +57,9 @@ def open_directories(
     new_directory_id: Callable[[], DirectoryId],
     date: str,
 ) -> NodeDirectories:
-    """Lock all directories, then check that they are formatted and this node's. Directories without an id are given one."""
+    """Lock all directories, then check that they are formatted and this node's. Directories without an id are given
+    one.
+    """
     every = sorted({*log_dirs, metadata_dir})
     for directory in every:
         if not filesystem.is_directory(directory):

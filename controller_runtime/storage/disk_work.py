@@ -1,8 +1,9 @@
 """What a log still has to do to its disk, as a list of steps in their one right order.
 
-The loop makes the list; a writer performs it, in a thread in production and on a virtual disk in the simulator. Order is what recovery
-relies on: a segment is durable before the next one exists, removals happen from the end that keeps the rest contiguous, each one
-durable before the next. So after a crash only the last segment can be torn, and a gap between segments is never our doing.
+The loop makes the list; a writer performs it, in a thread in production and on a virtual disk in the simulator. Order
+is what recovery relies on: a segment is durable before the next one exists, removals happen from the end that keeps the
+rest contiguous, each one durable before the next. So after a crash only the last segment can be torn, and a gap between
+segments is never our doing.
 """
 
 from __future__ import annotations
@@ -97,7 +98,9 @@ Step = (
 
 
 def perform(filesystem: FileSystem, steps: Sequence[Step]) -> None:
-    """Do all of it, in order. Raises `DiskFailed` (or OSError) at the first step that the disk refuses; nothing is retried."""
+    """Do all of it, in order. Raises `DiskFailed` (or OSError) at the first step that the disk refuses; nothing is
+    retried.
+    """
     for step in steps:
         match step:
             case WriteBatches(segment, position, chunks):

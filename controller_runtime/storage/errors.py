@@ -1,8 +1,9 @@
 """What can be wrong with a disk, as types that name the culprit.
 
-`CorruptFile` is for bytes that recovery cannot explain: it names file and offset and is never repaired silently. `DiskFailed` is
-for a write or sync that the kernel refused: after a failed fdatasync nobody knows what the page cache still holds, so the log
-that met it never writes again and the process must end. Both are fatal to the node, never to the data.
+`CorruptFile` is for bytes that recovery cannot explain: it names file and offset and is never repaired silently.
+`DiskFailed` is for a write or sync that the kernel refused: after a failed fdatasync nobody knows what the page cache
+still holds, so the log that met it never writes again and the process must end. Both are fatal to the node, never to
+the data.
 """
 
 from __future__ import annotations
@@ -40,4 +41,6 @@ class InvalidOffset(StorageError):
 
 
 class IndexOverflow(StorageError):
-    """An offset or a place that does not fit the 32 bits which Kafka's indexes have for it, counted from the segment's beginning."""
+    """An offset or a place that does not fit the 32 bits which Kafka's indexes have for it, counted from the segment's
+    beginning.
+    """

@@ -1,7 +1,7 @@
 """The few file operations that logs need, as a protocol, and their production form.
 
-Everything in `storage` goes through `FileSystem`, so that the simulator can bring a disk that loses what was not synced and tears
-writes. The contract that such a disk must honour, and that all code above relies on, is POSIX's and no more:
+Everything in `storage` goes through `FileSystem`, so that the simulator can bring a disk that loses what was not synced
+and tears writes. The contract that such a disk must honour, and that all code above relies on, is POSIX's and no more:
 
 * `write_at` and `truncate` are readable at once, durable only after `fdatasync` of that file returned;
 * a new name, a rename and a removal are durable only after `sync_directory` of the parent returned;
@@ -25,10 +25,14 @@ _READ_ONLY_MODE: Final = 0o400
 
 
 class File(Protocol):
-    """An open file. Reads and writes carry their position: there is no shared cursor, so a thread may write while another reads."""
+    """An open file. Reads and writes carry their position: there is no shared cursor, so a thread may write while
+    another reads.
+    """
 
     def read_at(self, position: int, size: int) -> bytes:
-        """Up to `size` bytes; fewer only at the end of the file. Raises `CorruptFile` when the disk cannot give them."""
+        """Up to `size` bytes; fewer only at the end of the file. Raises `CorruptFile` when the disk cannot
+        give them.
+        """
 
     def write_at(self, position: int, data: bytes) -> None:
         """Write all of it, or raise. Writing past the end extends the file."""
@@ -53,7 +57,9 @@ class FileSystem(Protocol):
     """Names and files. Missing files raise FileNotFoundError, as Python's own functions do."""
 
     def open(self, path: str, *, create: bool = False, write: bool = True) -> File:
-        """Open for reading, and for writing unless `write` is false. `create` makes a missing file (empty), never truncates."""
+        """Open for reading, and for writing unless `write` is false. `create` makes a missing file (empty), never
+        truncates.
+        """
 
     def exists(self, path: str) -> bool: ...
 
@@ -171,8 +177,9 @@ class OsLock:
 
     __slots__ = ("_descriptor", "_identity")
 
-    # POSIX locks belong to the process: a second lock of the same file by this process would succeed, and closing any of its
-    # descriptors would drop the lock. So the process remembers which files it holds, as the Java virtual machine does.
+    # POSIX locks belong to the process: a second lock of the same file by this process would succeed, and closing any
+    # of its descriptors would drop the lock. So the process remembers which files it holds, as the Java virtual machine
+    # does.
     _held: Final[set[tuple[int, int]]] = set()
 
     def __init__(self, path: str) -> None:

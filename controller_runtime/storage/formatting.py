@@ -1,8 +1,8 @@
 """Format log directories as `kafka-storage format` does: once, and never over a formatted one.
 
-`meta.properties` is written last in each directory and everything before it is durable by then, so a crash leaves the directory either
-formatted or as good as empty; formatting again mends it. What is decided here is only what lies on disk; which records begin the
-cluster is the caller's to say.
+`meta.properties` is written last in each directory and everything before it is durable by then, so a crash leaves the
+directory either formatted or as good as empty; formatting again mends it. What is decided here is only what lies on
+disk; which records begin the cluster is the caller's to say.
 """
 
 from __future__ import annotations
@@ -38,7 +38,9 @@ class InitialVoter:
 
 @dataclass(frozen=True, slots=True)
 class FormatRequest:
-    """What to write. `voters` is empty unless the quorum begins with a voter set (`--standalone`, `--initial-controllers`)."""
+    """What to write. `voters` is empty unless the quorum begins with a voter set (`--standalone`,
+    `--initial-controllers`).
+    """
 
     cluster_id: str
     node_id: NodeId

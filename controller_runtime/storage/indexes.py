@@ -1,8 +1,9 @@
 """The sparse indexes beside a log segment, with Apache Kafka's arithmetic.
 
-An index is a cache: whatever it says can be rebuilt from the segment, so it is never synced and a missing or odd one is replaced.
-Entries are added as `LogSegment.append` of Apache Kafka does: before a batch is added, if more than `interval` bytes came since the
-last entry. So an index that we rebuild equals the one Java would build from the same file.
+An index is a cache: whatever it says can be rebuilt from the segment, so it is never synced and a missing or odd one is
+replaced. Entries are added as `LogSegment.append` of Apache Kafka does: before a batch is added, if more than
+`interval` bytes came since the last entry. So an index that we rebuild equals the one Java would build from the same
+file.
 """
 
 from __future__ import annotations
@@ -53,7 +54,9 @@ class OffsetIndex:
 
     @classmethod
     def decode(cls, base_offset: int, data: bytes) -> OffsetIndex:
-        """Read a file. Java preallocates open indexes: trailing zero entries end it. Raises ValueError when entries do not ascend."""
+        """Read a file. Java preallocates open indexes: trailing zero entries end it. Raises ValueError when entries do
+        not ascend.
+        """
         index = cls(base_offset)
         for relative, position in _OFFSET_ENTRY.iter_unpack(data[: len(data) // 8 * 8]):
             if relative == 0 and position == 0:
@@ -123,7 +126,9 @@ class SegmentIndexes:
         self.time = TimeIndex(self.base_offset)
 
     def add(self, batch: BatchPlace) -> None:
-        """Note a batch that is being added to the segment at its position. Raises IndexOverflow before anything is noted."""
+        """Note a batch that is being added to the segment at its position. Raises IndexOverflow before anything is
+        noted.
+        """
         if batch.last_offset - self.base_offset > MAX_RELATIVE or batch.position > MAX_RELATIVE:
             what = f"offset {batch.last_offset} at byte {batch.position}"
             raise IndexOverflow(f"{what} is too far from the segment's first offset {self.base_offset}")

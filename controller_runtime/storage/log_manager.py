@@ -1,8 +1,9 @@
 """All topic partitions of a broker on its log directories.
 
-It finds a partition's directory or chooses one, keeps Kafka's checkpoint files (recovery points, log starts, high watermarks), and knows
-whether the last stop was clean. A directory that belongs to another topic of the same name (deleted and made again while the broker
-was away) is moved aside as `…-stray`, never reused and never deleted. Not thread-safe: one thread owns it.
+It finds a partition's directory or chooses one, keeps Kafka's checkpoint files (recovery points, log starts, high
+watermarks), and knows whether the last stop was clean. A directory that belongs to another topic of the same name
+(deleted and made again while the broker was away) is moved aside as `…-stray`, never reused and never deleted. Not
+thread-safe: one thread owns it.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ _LONGEST_NAME: Final = 255
 
 
 def _set_aside(topic: str, index: int, topic_id: Uuid, suffix: str) -> str:
-    """The name of a directory that is no partition any more: as in Kafka, what is too much of a long topic's name is left out."""
+    """The name of a directory that is no partition any more: as in Kafka, what is too much of a long topic's name is
+    left out.
+    """
     end = f"-{index}.{topic_id.hex()}{suffix}"
     return topic[: _LONGEST_NAME - len(end)] + end
 
@@ -132,7 +135,9 @@ class LogManager:
         return self._logs[log_id].log
 
     def close_log(self, log_id: LogId, *, delete: bool) -> None:
-        """Let go of a log; `delete` removes it from the disk: renamed first, so that a crash cannot leave half of it in use."""
+        """Let go of a log; `delete` removes it from the disk: renamed first, so that a crash cannot leave half of it in
+        use.
+        """
         known = self._logs.pop(log_id, None)
         if known is None:
             return

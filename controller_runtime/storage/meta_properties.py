@@ -1,7 +1,7 @@
 """`meta.properties`: whose directory this is. Every log directory of a node carries one, and they must agree.
 
-Version 1 is Kafka's: cluster.id, node.id, directory.id. The file is Java properties text with two comment lines; Java's hash map gives the
-keys their odd order, which is kept so that our file differs from Java's in the date alone.
+Version 1 is Kafka's: cluster.id, node.id, directory.id. The file is Java properties text with two comment lines; Java's
+hash map gives the keys their odd order, which is kept so that our file differs from Java's in the date alone.
 """
 
 from __future__ import annotations

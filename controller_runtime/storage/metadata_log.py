@@ -1,12 +1,13 @@
 """The replicated metadata log on its disk: readable at once, durable later, in Apache Kafka's files.
 
-`append`, `truncate`, `reset` and `write_snapshot` change what readers see immediately and queue what the disk must do. A writer takes the
-queue (`take_pending_write`), performs it in a thread (`PendingWrite.perform`) while the loop goes on, and hands it back
-(`complete`), which moves `flushed_offset`. One pending write at a time; everything queued meanwhile shares the next sync. Bytes
-stay in memory until they are flushed, and some longer for followers that keep up; only older ones are read from the file.
+`append`, `truncate`, `reset` and `write_snapshot` change what readers see immediately and queue what the disk must do.
+A writer takes the queue (`take_pending_write`), performs it in a thread (`PendingWrite.perform`) while the loop goes
+on, and hands it back (`complete`), which moves `flushed_offset`. One pending write at a time; everything queued
+meanwhile shares the next sync. Bytes stay in memory until they are flushed, and some longer for followers that keep up;
+only older ones are read from the file.
 
-Callers may not assume that an append survives a crash before `flushed_offset` passed it, nor go on after `DiskFailed`: a
-failed sync is final for this object, and only a new process with a new recovery may read that disk again.
+Callers may not assume that an append survives a crash before `flushed_offset` passed it, nor go on after `DiskFailed`:
+a failed sync is final for this object, and only a new process with a new recovery may read that disk again.
 """
 
 from __future__ import annotations
@@ -74,7 +75,9 @@ class Completed:
 
 
 class MetadataLog:
-    """The open log of `__cluster_metadata-0`, and its snapshots. One object per directory; not thread-safe but for `perform`."""
+    """The open log of `__cluster_metadata-0`, and its snapshots. One object per directory; not thread-safe but for
+    `perform`.
+    """
 
     def __init__(self, filesystem: FileSystem, directory: str, config: LogConfig) -> None:
         """Use `open`."""
@@ -186,7 +189,8 @@ class MetadataLog:
         return self._config.segment_bytes
 
     def read(self, offset: Offset, max_bytes: int) -> bytes:
-        """Whole batches of one segment from the one that contains `offset`, up to `max_bytes` in all but at least one; b"" at the log's end.
+        """Whole batches of one segment from the one that contains `offset`, up to `max_bytes` in all but at least one;
+        b"" at the log's end.
 
         Raises `CorruptFile` if the disk does not give back what was written (SNP-17).
         """
@@ -232,7 +236,9 @@ class MetadataLog:
     # What changes the log.
 
     def append(self, batches: bytes) -> Offset:
-        """Add whole batches that continue the log, offsets and epochs set. Returns the new end offset; nothing is durable yet."""
+        """Add whole batches that continue the log, offsets and epochs set. Returns the new end offset; nothing is
+        durable yet.
+        """
         position = 0
         try:
             for batch in split_batches(batches):
@@ -295,7 +301,9 @@ class MetadataLog:
         return segment
 
     def truncate(self, end_offset: Offset) -> None:
-        """Cut the log to end before `end_offset`, a batch boundary. Unwritten bytes beyond it will never count as flushed."""
+        """Cut the log to end before `end_offset`, a batch boundary. Unwritten bytes beyond it will never count as
+        flushed.
+        """
         if not self._start <= end_offset <= self.end_offset:
             raise InvalidOffset(f"cannot truncate {self.directory} ({self._start}..{self.end_offset}) to {end_offset}")
         if end_offset == self.end_offset:
@@ -330,7 +338,9 @@ class MetadataLog:
             self._roll(self.end_offset)
 
     def begin_scrub(self, max_bytes: int) -> ScrubSlice | None:
-        """The next slice of what is flushed, for a thread to read again; None when there is nothing. Goes round and round."""
+        """The next slice of what is flushed, for a thread to read again; None when there is nothing. Goes round and
+        round.
+        """
         slices = [(segment.path, segment.size) for segment in self._segments[:-1]]
         slices += [(self._snapshot_path(one), self._snapshot_sizes[one]) for one in self._snapshots]
         found = self._scrub.next_slice(slices, max_bytes)
@@ -396,7 +406,9 @@ class MetadataLog:
         self._steps.append(disk_work.RemoveFiles(self.directory, (file_names.snapshot_part_file(snapshot_id),)))
 
     def begin_snapshot(self, snapshot_id: OffsetAndEpoch) -> SnapshotWrite | None:
-        """Work for a thread that writes a snapshot of what this log holds; None when there is one, or the log begins later."""
+        """Work for a thread that writes a snapshot of what this log holds; None when there is one, or the log begins
+        later.
+        """
         if snapshot_id in self._snapshots or snapshot_id.offset < self._start:
             return None
         if snapshot_id.offset > self.end_offset:

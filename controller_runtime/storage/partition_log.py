@@ -1,9 +1,9 @@
 """The log of one topic partition on one disk: append, read, look up by time, recover.
 
-Unlike the metadata log it promises no more than Kafka's topic logs: an append is in the page cache when it returns, and durable when
-`flush` returned or the kernel thought so. So recovery trusts what lies below the recovery point (a bad batch there is corruption, and
-refused) and cuts whatever is not whole above it. Offsets may have gaps (compacted logs of Java), but never go back.
-Not thread-safe; the owner calls one method at a time.
+Unlike the metadata log it promises no more than Kafka's topic logs: an append is in the page cache when it returns, and
+durable when `flush` returned or the kernel thought so. So recovery trusts what lies below the recovery point (a bad
+batch there is corruption, and refused) and cuts whatever is not whole above it. Offsets may have gaps (compacted logs
+of Java), but never go back. Not thread-safe; the owner calls one method at a time.
 """
 
 from __future__ import annotations
@@ -104,7 +104,9 @@ class PartitionLog:
         self._write_epochs()
 
     def _scan(self, segment: Segment, trusted_below: int, *, verify: bool) -> bool:
-        """Read the segment's batches; cut what is not whole. False if something was cut: then no later segment can be right."""
+        """Read the segment's batches; cut what is not whole. False if something was cut: then no later segment can be
+        right.
+        """
         assert segment.file is not None, "recovery opens each segment first"
         if self._segments and self._segments[-1].end_offset > segment.base_offset:
             raise CorruptFile(segment.path, f"the segment before it ends at offset {self._segments[-1].end_offset}")
@@ -165,7 +167,9 @@ class PartitionLog:
         return tuple(self._epoch_starts)
 
     def read(self, offset: Offset, max_bytes: int) -> bytes:
-        """Whole batches from the one that holds `offset`: at least one, else no more than `max_bytes`; b"" at the end."""
+        """Whole batches from the one that holds `offset`: at least one, else no more than `max_bytes`; b""
+        at the end.
+        """
         if not self._start <= offset <= self.end_offset:
             raise InvalidOffset(f"offset {offset} is outside of {self.directory} ({self._start}..{self.end_offset})")
         at = bisect_right(self._segments, int(offset), key=lambda segment: segment.base_offset) - 1

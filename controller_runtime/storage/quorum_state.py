@@ -1,8 +1,8 @@
 """`quorum-state`: the promise not to vote twice, as Apache Kafka writes it.
 
-One line of JSON without a newline. Version 0 belongs to kraft.version 0 and lists the static voters; version 1 belongs to kraft.version 1
-and names the directory that was voted for. -1 stands for nobody, 22 letters A for no directory. The caller decides the version; an
-upgrade of kraft.version leaves the file as it is until the next write.
+One line of JSON without a newline. Version 0 belongs to kraft.version 0 and lists the static voters; version 1 belongs
+to kraft.version 1 and names the directory that was voted for. -1 stands for nobody, 22 letters A for no directory. The
+caller decides the version; an upgrade of kraft.version leaves the file as it is until the next write.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """What is found on a disk after a stop of any kind, made a log again.
 
-Explained, and mended: a torn tail (the last segment ends inside a batch, or in bytes that are no batch with no whole batch after them),
-indexes of any content, leftovers of unfinished snapshots, snapshots older than the log's start, a log that ends before its latest
-snapshot (a reset that a crash interrupted). Everything else is refused with the file and the place: a hole between
-segments, a bad batch before good ones, offsets or epochs that go back, a start above zero without a snapshot. Truncating there
-could forget what was acknowledged.
+Explained, and mended: a torn tail (the last segment ends inside a batch, or in bytes that are no batch with no whole
+batch after them), indexes of any content, leftovers of unfinished snapshots, snapshots older than the log's start, a
+log that ends before its latest snapshot (a reset that a crash interrupted). Everything else is refused with the file
+and the place: a hole between segments, a bad batch before good ones, offsets or epochs that go back, a start above zero
+without a snapshot. Truncating there could forget what was acknowledged.
 """
 
 from __future__ import annotations
@@ -61,10 +61,12 @@ def segment_offsets(filesystem: FileSystem, directory: str) -> list[Offset]:
 def recover_segments(
     filesystem: FileSystem, directory: str, interval_bytes: int, *, contiguous: bool, repair: bool = True
 ) -> Recovered:
-    """Scan every segment, cut a torn tail (with `repair`), and rebuild the index files. `contiguous`: offsets have no gaps.
+    """Scan every segment, cut a torn tail (with `repair`), and rebuild the index files. `contiguous`: offsets have no
+    gaps.
 
-    A killed process may leave bytes and names (also of `quorum-state`) that only the kernel's memory holds. What a recovery finds will be
-    acted on, so it is made durable first: else a power loss could take back what was promised since.
+    A killed process may leave bytes and names (also of `quorum-state`) that only the kernel's memory holds. What a
+    recovery finds will be acted on, so it is made durable first: else a power loss could take back what was promised
+    since.
     """
     bases = segment_offsets(filesystem, directory) if repair else _bases(filesystem, directory)
     recovered = Recovered([], [])
@@ -160,7 +162,9 @@ def _judge_tail(segment: Segment, file: File, stop: ScanEnd, *, last: bool) -> N
 
 
 def _batch_after(file: File, position: int, expected_offset: int) -> int | None:
-    """The position of a whole valid batch that lies after a bad one: then no crash during an append explains the bad one."""
+    """The position of a whole valid batch that lies after a bad one: then no crash during an append explains the bad
+    one.
+    """
     data = file.read_at(position, _SEARCH_WINDOW)
     # A batch that continues this log has magic 2 at byte 16, so candidates are few.
     at = data.find(b"\x02", 17)

@@ -1,7 +1,8 @@
 """Reading again what was written long ago, slice by slice, so that bit rot is found while other copies are good.
 
-A cursor goes round the closed segments and the snapshots; the active segment is read by followers all the time. A slice is performed by a thread;
-it verifies whole batches and says how far it came. What a finding means is decided elsewhere (`node.damage`).
+A cursor goes round the closed segments and the snapshots; the active segment is read by followers all the time. A slice
+is performed by a thread; it verifies whole batches and says how far it came. What a finding means is decided elsewhere
+(`node.damage`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """One segment of a log: its file, its length, its indexes, and finding a batch in it.
 
-The numbers here describe the segment as its owner sees it; bytes beyond what a writer has performed may still be on their way to the
-file. The owner reads from the file only below what was written.
+The numbers here describe the segment as its owner sees it; bytes beyond what a writer has performed may still be on
+their way to the file. The owner reads from the file only below what was written.
 """
 
 from __future__ import annotations
@@ -46,7 +46,9 @@ class Segment:
         return join(self.directory, file_names.segment_file(self.base_offset, suffix))
 
     def add(self, batch: BatchPlace) -> None:
-        """Note a batch at the segment's end. Raises IndexOverflow, and has noted nothing, when it is too far from the beginning."""
+        """Note a batch at the segment's end. Raises IndexOverflow, and has noted nothing, when it is too far from the
+        beginning.
+        """
         assert batch.position == self.size, f"{self.path}: a batch at {batch.position}, the segment ends at {self.size}"
         self.indexes.add(batch)
         if self.first_timestamp is None:
@@ -97,7 +99,9 @@ class Segment:
         self.time_entries_written = min(self.time_entries_written, len(self.indexes.time.offsets))
 
     def new_index_entries(self, *, anew: bool = False) -> list[tuple[str, int, bytes]]:
-        """(path, position, bytes) for each index file that lacks entries, and note them as written; `anew`: both, from the start."""
+        """(path, position, bytes) for each index file that lacks entries, and note them as written; `anew`: both, from
+        the start.
+        """
         if anew:
             self.offset_entries_written = self.time_entries_written = 0
         offset, time = self.indexes.offset, self.indexes.time
@@ -118,7 +122,8 @@ class Segment:
 
 
 def verify(data: bytes, path: str, position: int, offset: int) -> None:
-    """Raise `CorruptFile` unless these bytes, read at `position`, are batches as they were written, the first with `offset` in it.
+    """Raise `CorruptFile` unless these bytes, read at `position`, are batches as they were written, the first with
+    `offset` in it.
 
     Offsets are not under the checksum, but those of a metadata log have no gaps.
     """

@@ -1,7 +1,8 @@
 """The small text files of a log directory: replaced whole, never edited in place.
 
-One discipline for all of them: write `NAME.tmp`, sync it, rename it over `NAME`, sync the directory. After a crash the old file or the
-new one is there, never a mixture. Each format has a pure `encode` and `decode`; `decode` raises `CorruptFile` naming the path.
+One discipline for all of them: write `NAME.tmp`, sync it, rename it over `NAME`, sync the directory. After a crash the
+old file or the new one is there, never a mixture. Each format has a pure `encode` and `decode`; `decode` raises
+`CorruptFile` naming the path.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The bytes of a snapshot (KIP-630) from its content, and back. Pure: no file is touched here.
 
-A snapshot is record batches whose offsets count from 0 and whose epoch is the snapshot's: one control batch [SnapshotHeader, and at
-kraft.version 1 KRaftVersion and KRaftVoters], data batches, one control batch [SnapshotFooter]. `bootstrap.checkpoint` has the same form
-with epoch 0 and no control records but header and footer.
+A snapshot is record batches whose offsets count from 0 and whose epoch is the snapshot's: one control batch
+[SnapshotHeader, and at kraft.version 1 KRaftVersion and KRaftVoters], data batches, one control batch [SnapshotFooter].
+`bootstrap.checkpoint` has the same form with epoch 0 and no control records but header and footer.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ BYTES_PER_BATCH: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class SnapshotContent:
-    """What a snapshot says. `values` are encoded metadata records; `kraft_version` is None at version 0 and in bootstrap.checkpoint."""
+    """What a snapshot says. `values` are encoded metadata records; `kraft_version` is None at version 0 and in
+    bootstrap.checkpoint.
+    """
 
     last_contained_timestamp: int
     kraft_version: int | None

@@ -1,8 +1,8 @@
 """Writing a snapshot of this node's own to its disk, batch by batch, beside the log that goes on.
 
-Memory holds one batch. Bytes are synced as they come, a mebibyte at a time, so that no sync of the log ever waits behind a whole snapshot.
-The file has a name that every start removes until it is whole, synced and read-only; then it is renamed and the directory synced. So a
-crash leaves the snapshot or nothing of it.
+Memory holds one batch. Bytes are synced as they come, a mebibyte at a time, so that no sync of the log ever waits
+behind a whole snapshot. The file has a name that every start removes until it is whole, synced and read-only; then it
+is renamed and the directory synced. So a crash leaves the snapshot or nothing of it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ class SnapshotGivenUp(Exception):
 
 @dataclass(frozen=True, slots=True)
 class SnapshotWrite:
-    """Work for a thread of its own. `perform` runs anywhere, once; then the loop calls `MetadataLog.snapshot_written`."""
+    """Work for a thread of its own. `perform` runs anywhere, once; then the loop calls
+    `MetadataLog.snapshot_written`.
+    """
 
     filesystem: FileSystem
     directory: str
@@ -35,7 +37,8 @@ class SnapshotWrite:
     def perform(self, batches: Iterable[bytes], pause: Callable[[], None] = lambda: None) -> int:
         """Write, sync and freeze; the size in bytes. `pause` is called between batches and may raise `SnapshotGivenUp`.
 
-        Raises `SnapshotGivenUp` when the disk is full, `DiskFailed` for every other refusal: that is fatal, as it is for the log.
+        Raises `SnapshotGivenUp` when the disk is full, `DiskFailed` for every other refusal: that is fatal, as it is
+        for the log.
         """
         try:
             size = self._write_part(batches, pause)

@@ -33,7 +33,9 @@ class Tail:
         return at if at >= 0 else None
 
     def read(self, at: int, max_bytes: int) -> bytes:
-        """Batches of one segment, as a file would give: a Java follower appends what it is given at once, and only what fits into a segment."""
+        """Batches of one segment, as a file would give: a Java follower appends what it is given at once, and only what
+        fits into a segment.
+        """
         end = at
         total = 0
         segment = self.places[at][0]

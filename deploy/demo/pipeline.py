@@ -1,8 +1,9 @@
-"""`make demo-pipeline`: a fleet of metadata logs is made by real clusters, and the pipeline tells what happened in them.
+"""`make demo-pipeline`: a fleet of metadata logs is made by real clusters, and the pipeline tells what happened in
+them.
 
-Our own quorum of three with two brokers lives through a killed leader, a stopped broker, topics made, changed and removed; where Java is there, an
-Apache Kafka beside it does some of the same. Then one disk is damaged in a way no checksum covers; ingest, tables, audit and report follow. The last line
-names the report.
+Our own quorum of three with two brokers lives through a killed leader, a stopped broker, topics made, changed and
+removed; where Java is there, an Apache Kafka beside it does some of the same. Then one disk is damaged in a way no
+checksum covers; ingest, tables, audit and report follow. The last line names the report.
 """
 
 from __future__ import annotations
@@ -38,10 +39,11 @@ def topics(server: str, *arguments: str) -> None:
 
 
 def our_cluster(home: Path, archive: Path, tell: Narrator) -> None:
-    """Three controllers and two brokers as processes, what happens to them, and a copy of their logs taken while they run.
+    """Three controllers and two brokers as processes, what happens to them, and a copy of their logs taken while they
+    run.
 
-    While the quorum runs, copies prove what is committed. When it is stopped node by node, the last ones may begin an epoch that no majority
-    ever acknowledges, and then nothing is proven until a snapshot is.
+    While the quorum runs, copies prove what is committed. When it is stopped node by node, the last ones may begin an
+    epoch that no majority ever acknowledges, and then nothing is proven until a snapshot is.
     """
     with Cluster(home, controllers=3, brokers=2) as cluster:
         with tell.chapter("our quorum: three controllers and two brokers start", "all are ready"):
@@ -118,7 +120,9 @@ def apache_kafka(home: Path, tell: Narrator) -> bool:
 
 
 def damage(home: Path, tell: Narrator) -> None:
-    """One bit of the epoch of a batch on controller 2, which no checksum covers: Kafka's own tools call the log valid."""
+    """One bit of the epoch of a batch on controller 2, which no checksum covers: Kafka's own tools call the
+    log valid.
+    """
     path = next(iter(sorted((home / "node-2" / "__cluster_metadata-0").glob("*.log"))))
     data = bytearray(path.read_bytes())
     position = 0

@@ -1,4 +1,6 @@
-"""The demo, chapter by chapter: a Kubernetes, the operator, a quorum, a client, and a controller that goes and returns."""
+"""The demo, chapter by chapter: a Kubernetes, the operator, a quorum, a client, and a controller that goes
+and returns.
+"""
 
 import argparse
 import json
@@ -103,7 +105,9 @@ class Demo:
         self.narrator.say(f"All {brokers} brokers have registered ({time.monotonic() - began:.1f} s after the apply).")
 
     def forget_earlier_run(self) -> None:
-        """Volumes and ledger outlive a KRaftCluster on purpose, so a demo from the beginning begins with the namespace."""
+        """Volumes and ledger outlive a KRaftCluster on purpose, so a demo from the beginning begins with
+        the namespace.
+        """
         found = self.target.kubectl("get", "namespace", NAMESPACE, "--ignore-not-found", "-o", "json")
         if found:
             if not MADE_BY_THE_DEMO.items() <= json.loads(found)["metadata"].get("labels", {}).items():

@@ -1,8 +1,8 @@
 """Which Kubernetes the demo runs on: the single-machine one, or the one that the user names.
 
-`DEMO_CONTEXT` names a context of the user's kubeconfig; then `DEMO_REGISTRY` says where its nodes find our three images.
-`DEMO_HELM_ARGUMENTS` is added to the operator's installation, for a cluster that has demands of its own.
-Either way the demo speaks to it through kubectl and helm alone.
+`DEMO_CONTEXT` names a context of the user's kubeconfig; then `DEMO_REGISTRY` says where its nodes find our three
+images. `DEMO_HELM_ARGUMENTS` is added to the operator's installation, for a cluster that has demands of its own. Either
+way the demo speaks to it through kubectl and helm alone.
 """
 
 import os

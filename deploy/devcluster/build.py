@@ -1,7 +1,7 @@
 """The programs of a cluster, built from Go modules whose versions and sums are committed, and kept in the cache.
 
-The cache's key is the hash of everything that decides the result: sources, go.mod, go.sum, versions, the linker's
-flags and Go's version. Each program is built in a copy of its folder, so the repository is never written to, and is moved
+The cache's key is the hash of everything that decides the result: sources, go.mod, go.sum, versions, the linker's flags
+and Go's version. Each program is built in a copy of its folder, so the repository is never written to, and is moved
 into place when it is whole, so an interrupted build leaves nothing half done.
 """
 

@@ -94,8 +94,8 @@ def members(hierarchies: Hierarchies, prefix: str) -> set[int]:
 def hurry(hierarchies: Hierarchies, prefix: str) -> None:
     """Gives the cgroups the largest share of the processor: a killed process needs some to end.
 
-    A pod without requests has the smallest share there is; on a busy machine its end, for which everything waits that is
-    ended with it, would take minutes.
+    A pod without requests has the smallest share there is; on a busy machine its end, for which everything waits that
+    is ended with it, would take minutes.
     """
     for folder in _folders(hierarchies.everywhere, prefix):
         for parent, _, files in os.walk(folder):

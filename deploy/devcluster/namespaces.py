@@ -1,7 +1,8 @@
 """The world a cluster lives in: its own network, mounts and process ids, entered from outside by nsenter.
 
 `prepare` runs inside, first of all. What it changes ends with the namespaces: the bridge, a tmpfs for sockets, the
-names the processes resolve, and shadows over the kernel's settings that a kubelet would else change for the whole machine.
+names the processes resolve, and shadows over the kernel's settings that a kubelet would else change for the whole
+machine.
 """
 
 import contextlib

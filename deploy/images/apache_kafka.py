@@ -1,4 +1,5 @@
-"""An image of an unmodified Apache Kafka, from the jars of Maven and the Java of this machine: for tests and comparisons.
+"""An image of an unmodified Apache Kafka, from the jars of Maven and the Java of this machine: for tests and
+comparisons.
 
 The operator must run it as it runs ours, which proves that it does not know its runtime. Layout and scripts' names are
 those of the `apache/kafka` image; the scripts are our own, shorter ones.

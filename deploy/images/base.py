@@ -1,4 +1,5 @@
-"""The layer below all others: Debian's Python, its shared libraries and the certificates, without shell or packages' tools.
+"""The layer below all others: Debian's Python, its shared libraries and the certificates, without shell or packages'
+tools.
 
 mmdebstrap extracts the packages and runs none of their scripts, so what those would have made is made here: the bundle
 of certificates, the users' files, and compiled standard library modules (on a read-only file system Python would

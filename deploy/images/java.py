@@ -1,4 +1,6 @@
-"""A Java for images, made from this machine's: linked by jlink of the modules that a program needs, or whole where there is no jlink."""
+"""A Java for images, made from this machine's: linked by jlink of the modules that a program needs, or whole where
+there is no jlink.
+"""
 
 import hashlib
 import shutil

@@ -1,4 +1,5 @@
-"""What the image of the pipeline has beside libraries and code: Java, linked of the modules that Spark needs, and what Java calls.
+"""What the image of the pipeline has beside libraries and code: Java, linked of the modules that Spark needs, and what
+Java calls.
 
 Spark comes from its Python package: that has every jar, those for Kubernetes too. Its start scripts, which need a bash,
 are replaced by a program of ours; see `metadata_pipeline/container.py`.

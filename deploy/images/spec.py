@@ -1,8 +1,8 @@
 """What is in each image, as data: one truth for the Dockerfiles and for the builder without Docker.
 
 A test compares the Dockerfiles with this module. Paths are the same in both: Debian's Python, our libraries below
-`LIBRARY`, Apache Kafka's layout below `KAFKA_HOME`, so that whoever starts a node by `/opt/kafka/bin/*.sh` need not know
-whose node it is. No image of ours has a shell; the `.sh` files are Python programs.
+`LIBRARY`, Apache Kafka's layout below `KAFKA_HOME`, so that whoever starts a node by `/opt/kafka/bin/*.sh` need not
+know whose node it is. No image of ours has a shell; the `.sh` files are Python programs.
 """
 
 from dataclasses import dataclass
@@ -62,7 +62,9 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """One image of ours: libraries from a lock, packages from the repository (folder -> name), programs, how it runs."""
+    """One image of ours: libraries from a lock, packages from the repository (folder -> name), programs,
+    how it runs.
+    """
 
     name: str
     title: str

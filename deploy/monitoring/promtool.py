@@ -1,7 +1,8 @@
-"""promtool, built from the Go module whose version and sums are committed, and kept in the cache: `python -m deploy.monitoring.promtool check rules FILE`.
+"""promtool, built from the Go module whose version and sums are committed, and kept in the cache: `python -m
+deploy.monitoring.promtool check rules FILE`.
 
-The build takes some minutes of a processor. Prometheus' plugins for service discovery are left out (an empty package in their place), because they
-are most of its code and no rule needs them.
+The build takes some minutes of a processor. Prometheus' plugins for service discovery are left out (an empty package in
+their place), because they are most of its code and no rule needs them.
 """
 
 from __future__ import annotations

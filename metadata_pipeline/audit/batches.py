@@ -1,7 +1,8 @@
 """Batches of all disks side by side: what a checksum tells of one, and what only a comparison tells of several.
 
-Base offset and leader epoch are covered by no checksum: Kafka's own tools call a batch with a damaged one valid. Here it is found because it is not where the
-batch before it ended, because no leader began that epoch, or because the other disks have the same bytes with another number.
+Base offset and leader epoch are covered by no checksum: Kafka's own tools call a batch with a damaged one valid. Here
+it is found because it is not where the batch before it ended, because no leader began that epoch, or because the other
+disks have the same bytes with another number.
 """
 
 from __future__ import annotations
@@ -56,7 +57,9 @@ WHERE b.kind = 'log' AND b.crc_ok
 
 
 def compare(spark: Any, batches: Any, copies: Iterable[Copy]) -> list[Finding]:
-    """`batches` is the lake's table, `copies` what is believed of it; of one kind at most findings.MOST in a cluster."""
+    """`batches` is the lake's table, `copies` what is believed of it; of one kind at most findings.MOST in
+    a cluster.
+    """
     batches.createOrReplaceTempView("audit_batches")
     spark.createDataFrame(believed_rows(copies), BELIEVED).createOrReplaceTempView("believed")
     place = "node_id, directory_id, file, position"
@@ -87,7 +90,9 @@ def believed_rows(copies: Iterable[Copy]) -> list[tuple[Any, ...]]:
 
 
 def unequal(rows: Sequence[Any]) -> list[Finding]:
-    """Batches of one offset that are not the same on all disks, judged by what most of them say. Pure: rows of `_UNEQUAL`."""
+    """Batches of one offset that are not the same on all disks, judged by what most of them say. Pure: rows of
+    `_UNEQUAL`.
+    """
     groups: dict[tuple[str, int], list[Any]] = {}
     for row in rows:
         groups.setdefault((row["cluster_id"], row["offset"]), []).append(row)
@@ -116,8 +121,8 @@ def unequal(rows: Sequence[Any]) -> list[Finding]:
 
 
 def _odd_one(row: Any, group: list[Any]) -> tuple[str, str] | None:
-    """Different epochs alone are no fault: uncommitted suffixes differ. One epoch with two contents is, and so are the same bytes with two epochs,
-    unless the disk goes on in its own: two leaders may write the same in one millisecond.
+    """Different epochs alone are no fault: uncommitted suffixes differ. One epoch with two contents is, and so are the
+    same bytes with two epochs, unless the disk goes on in its own: two leaders may write the same in one millisecond.
     """
     same_bytes = [other for other in group if other["crc"] == row["crc"] and other["epoch"] != row["epoch"]]
     if same_bytes and row["after"] != row["epoch"] and _outvoted(row, group, same_bytes):
@@ -143,7 +148,9 @@ def _outvoted(row: Any, group: list[Any], same_bytes: list[Any]) -> bool:
 
 
 def _two_epochs(group: list[Any]) -> Finding | None:
-    """Equal bytes under two epochs on as many disks each, and neither the disks nor their logs tell which number is damaged: then nobody is accused."""
+    """Equal bytes under two epochs on as many disks each, and neither the disks nor their logs tell which number is
+    damaged: then nobody is accused.
+    """
     for row in group:
         same_bytes = [other for other in group if other["crc"] == row["crc"] and other["epoch"] != row["epoch"]]
         mine = [other for other in group if other["crc"] == row["crc"] and other["epoch"] == row["epoch"]]

@@ -1,7 +1,7 @@
 """Each disk by itself, and against what is committed: from the lake's commits alone, without reading data. Pure.
 
-Gaps, files that are not what their names say, records of another epoch than the committed log's, suffixes that a node threw away although they are
-committed, committed offsets that nobody has, and what the ingest could not read.
+Gaps, files that are not what their names say, records of another epoch than the committed log's, suffixes that a node
+threw away although they are committed, committed offsets that nobody has, and what the ingest could not read.
 """
 
 from __future__ import annotations
@@ -71,7 +71,9 @@ def _wrong_files(copy: CopyKey, ranges: list[SourceRange]) -> Iterator[Finding]:
 
 
 def _gaps(copy: CopyKey, ranges: list[SourceRange], cluster: Cluster) -> Iterator[Finding]:
-    """Between two files of a disk. A file that begins with a snapshot's end is a restart: the snapshot replaced what is missing."""
+    """Between two files of a disk. A file that begins with a snapshot's end is a restart: the snapshot replaced what is
+    missing.
+    """
     restarts = {it.end for it in cluster.evidence.snapshots if it.copy == copy}
     before: SourceRange | None = None
     for one in (it for it in ranges if it.runs):
@@ -137,7 +139,9 @@ def _suffix(copy: CopyKey, own: list[SourceRange], suffix: Suffix, canon: Canon,
 
 
 def _lost_suffixes(state: LakeState, cluster: Cluster) -> Iterator[Finding]:
-    """A node may truncate what was never committed. What was proven before it was cut, and had the committed epoch, is a loss."""
+    """A node may truncate what was never committed. What was proven before it was cut, and had the committed epoch, is
+    a loss.
+    """
     canon = cluster.canon
     for commit, cut in state.truncations:
         if cut.copy.cluster != cluster.cluster or cut.offset >= canon.end:

@@ -1,7 +1,8 @@
 """What an audit found: what is wrong, where exactly, how bad.
 
-`error`: bytes or promises are broken. `warning`: something is missing that should be there. `note`: a fact worth knowing that healthy clusters show too,
-such as a follower that lags or a batch that was being written. An audit of healthy logs has no errors and no warnings.
+`error`: bytes or promises are broken. `warning`: something is missing that should be there. `note`: a fact worth
+knowing that healthy clusters show too, such as a follower that lags or a batch that was being written. An audit of
+healthy logs has no errors and no warnings.
 """
 
 from __future__ import annotations
@@ -43,11 +44,15 @@ OF_ONE_BATCH: Final = frozenset(("bit rot", "damaged offset", "damaged epoch", "
 
 
 MOST: Final = 1000
-"""Findings of one kind that are listed for one cluster; a log that is wrong throughout needs no million rows, and hides no other cluster's."""
+"""Findings of one kind that are listed for one cluster; a log that is wrong throughout needs no million rows, and hides
+no other cluster's.
+"""
 
 
 def first_of_each_cluster(sql: str, *, kind: str = "cluster_id", order: str = "offset") -> str:
-    """The query's rows of the first MOST places of each cluster and kind; the columns that say which are `kind` and `order`."""
+    """The query's rows of the first MOST places of each cluster and kind; the columns that say which are `kind` and
+    `order`.
+    """
     places = f"dense_rank() OVER (PARTITION BY cluster_id, {kind} ORDER BY {order})"
     return f"SELECT * FROM (SELECT *, {places} AS nth FROM ({sql})) WHERE nth <= {MOST}"
 

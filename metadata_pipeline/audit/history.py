@@ -1,6 +1,8 @@
-"""Promises that a committed history keeps: epochs grow, ISR within replicas, leaders within ISR or ELR, ids never used again, changes of things that exist.
+"""Promises that a committed history keeps: epochs grow, ISR within replicas, leaders within ISR or ELR, ids never used
+again, changes of things that exist.
 
-Each rule is one query over the views of `tables.committed` and the history tables, and gives the offset where the promise is broken.
+Each rule is one query over the views of `tables.committed` and the history tables, and gives the offset where the
+promise is broken.
 """
 
 from __future__ import annotations

@@ -70,7 +70,9 @@ def audit(lake: str | os.PathLike[str], spark: Any) -> Audited:
 
 
 def _explained_by_nothing_else(of_snapshots: list[Finding], unequal: list[Finding]) -> Iterator[Finding]:
-    """Behind a place where disks hold different bytes under one offset and epoch, the history is that of one of them: it accuses no snapshot."""
+    """Behind a place where disks hold different bytes under one offset and epoch, the history is that of one of them:
+    it accuses no snapshot.
+    """
     first: dict[str, int] = {}
     for each in unequal:
         if each.kind == "divergence" and each.offset is not None:

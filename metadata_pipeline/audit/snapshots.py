@@ -1,7 +1,8 @@
-"""Snapshots equal the log they replace: what each says is compared, thing by thing, with the tables as of the record before its end.
+"""Snapshots equal the log they replace: what each says is compared, thing by thing, with the tables as of the record
+before its end.
 
-Both are brought into one form, (kind, key, value), and what only one of them has is a finding. A snapshot that its own stretch begins with is not compared with
-itself; secrets are compared by their fingerprints.
+Both are brought into one form, (kind, key, value), and what only one of them has is a finding. A snapshot that its own
+stretch begins with is not compared with itself; secrets are compared by their fingerprints.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Who provides which offsets of the committed log: each offset once, from a copy that is proven to lie on it.
 
-A copy that holds the record of a proof lies on the committed log in the whole piece below it (log matching). So every proof opens the pieces that
-hold it; from the top down, each offset goes to the piece that reaches lowest without a hole, and a hole of one is filled from another.
+A copy that holds the record of a proof lies on the committed log in the whole piece below it (log matching). So every
+proof opens the pieces that hold it; from the top down, each offset goes to the piece that reaches lowest without a
+hole, and a hole of one is filled from another.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ def decide(
     voter_sets: Sequence[VoterSet],
     earlier: Iterable[Proof] = (),
 ) -> Canon:
-    """The committed log of one cluster, as far as these copies prove it, or did at an earlier look: what is committed remains so."""
+    """The committed log of one cluster, as far as these copies prove it, or did at an earlier look: what is committed
+    remains so.
+    """
     copies = sorted(copies, key=lambda copy: copy.key)
     proofs = sorted({*prove(copies, snapshots, voter_sets), *earlier})
     if not proofs:
@@ -54,7 +57,9 @@ def _covered(copies: Sequence[Copy], proofs: Sequence[Proof]) -> list[tuple[Run,
 
 
 def _contradiction(piece: Piece, proofs: Sequence[Proof], high: int) -> int:
-    """A proof below that the piece contradicts: the piece was joined from two logs there, and only what lies above it counts."""
+    """A proof below that the piece contradicts: the piece was joined from two logs there, and only what lies above it
+    counts.
+    """
     wrong = (
         proof.end
         for proof in proofs
@@ -105,7 +110,9 @@ def _merged_runs(runs: list[Run]) -> tuple[Run, ...]:
 
 
 def _holes(runs: Sequence[Run], top: int) -> tuple[tuple[int, int], ...]:
-    """Committed offsets that nobody has, above the first that somebody has; below it the log was trimmed, which is no loss."""
+    """Committed offsets that nobody has, above the first that somebody has; below it the log was trimmed, which is no
+    loss.
+    """
     if not runs:
         return ()
     found, at = [], runs[0].start

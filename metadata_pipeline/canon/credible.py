@@ -1,9 +1,11 @@
-"""Which epochs of a log to believe. They are covered by no checksum: one flipped bit must neither make a whole log look unproven nor invent a leader.
+"""Which epochs of a log to believe. They are covered by no checksum: one flipped bit must neither make a whole log look
+unproven nor invent a leader.
 
-What tells them is the rest of the log. Every epoch begins with its leader's record, which a checksum covers; so epochs never fall, grow with each such
-record, and with those alone, unless offsets are missing where one may have been. Judged is a whole piece of a copy at once, however many ingests and
-chunks it was read in. Where one number stands against one other (a leader's record and a single batch behind it) nobody can tell from one disk who is
-right: then the older epoch is believed, because a new one that nobody led would leave everything else unproven.
+What tells them is the rest of the log. Every epoch begins with its leader's record, which a checksum covers; so epochs
+never fall, grow with each such record, and with those alone, unless offsets are missing where one may have been. Judged
+is a whole piece of a copy at once, however many ingests and chunks it was read in. Where one number stands against one
+other (a leader's record and a single batch behind it) nobody can tell from one disk who is right: then the older epoch
+is believed, because a new one that nobody led would leave everything else unproven.
 """
 
 from __future__ import annotations
@@ -16,9 +18,13 @@ from typing import Final
 from metadata_pipeline.copies import Claim, Run
 
 UNTOLD: Final = 1.5
-"""What it costs, in batches, to believe an epoch that begins without its leader's record although nothing is missing there."""
+"""What it costs, in batches, to believe an epoch that begins without its leader's record although nothing is missing
+there.
+"""
 FARTHEST: Final = 64
-"""At most so many neighbouring claims are doubted: a quorum that changes its leader with every batch must not cost the square of its log."""
+"""At most so many neighbouring claims are doubted: a quorum that changes its leader with every batch must not cost the
+square of its log.
+"""
 
 
 def believed_runs(claims: Sequence[Claim]) -> list[Run]:

@@ -1,8 +1,9 @@
-"""What the lake's commits say of a cluster, as the rule wants it: copies in pieces, snapshots, voter sets. Reads no data, only the state of the lake.
+"""What the lake's commits say of a cluster, as the rule wants it: copies in pieces, snapshots, voter sets. Reads no
+data, only the state of the lake.
 
-Ranges of one disk are put in the order of its files. Two neighbours belong to one piece when the second begins where the first ends, or when one of them has
-damaged batches (then the hole is damage); else the disk was given another log in between, by a snapshot. Which epochs are believed is judged over a whole
-piece.
+Ranges of one disk are put in the order of its files. Two neighbours belong to one piece when the second begins where
+the first ends, or when one of them has damaged batches (then the hole is damage); else the disk was given another log
+in between, by a snapshot. Which epochs are believed is judged over a whole piece.
 """
 
 from __future__ import annotations
@@ -113,7 +114,9 @@ def _runs(piece: Sequence[Run | Claim]) -> list[Run]:
 
 
 def _ascending(runs: list[Run]) -> list[list[Run]]:
-    """A piece's offsets and epochs only grow; where they do not (files swapped, offsets damaged), it is another piece."""
+    """A piece's offsets and epochs only grow; where they do not (files swapped, offsets damaged), it is
+    another piece.
+    """
     parts: list[list[Run]] = []
     for run in runs:
         last = parts[-1][-1] if parts else None

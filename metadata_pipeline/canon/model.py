@@ -1,8 +1,9 @@
 """A copy of a log as runs of epochs: all that the rule needs to know of millions of batches.
 
-By Raft's log matching, two copies that hold a record of the same (offset, epoch) hold the same records below it; so a copy is told by where its epochs
-begin and end. A `Piece` is a part of a copy without a restart: damaged batches may leave holes in it, but what stands before a hole and what
-stands behind it were written as one log. Offsets end exclusively.
+By Raft's log matching, two copies that hold a record of the same (offset, epoch) hold the same records below it; so a
+copy is told by where its epochs begin and end. A `Piece` is a part of a copy without a restart: damaged batches may
+leave holes in it, but what stands before a hole and what stands behind it were written as one log. Offsets end
+exclusively.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ class Piece:
         return self.runs[-1].end
 
     def epoch_at(self, offset: int) -> int | None:
-        """The epoch of the record at the offset. In a hole it is known when both sides agree, since epochs never fall; else None."""
+        """The epoch of the record at the offset. In a hole it is known when both sides agree, since epochs never fall;
+        else None.
+        """
         at = bisect_right(self.runs, offset, key=lambda run: run.start) - 1
         if at < 0:
             return None

@@ -1,12 +1,15 @@
 """When is a record committed? The rule, over copies that were taken at different times and may be too few.
 
-1. A snapshot of (end, epoch) exists on any disk: nodes snapshot committed records only (KIP-630), so everything below its end is committed.
-2. A majority of the voters in force hold a record whose epoch is the newest that any copy holds. A record of an older epoch on a majority proves
-   nothing: a leader of a later epoch may still replace it (Raft thesis, figure 3.7, "figure 8" of the paper).
+1. A snapshot of (end, epoch) exists on any disk: nodes snapshot committed records only (KIP-630), so everything below
+   its end is committed.
+2. A majority of the voters in force hold a record whose epoch is the newest that any copy holds. A record of an older
+   epoch on a majority proves nothing: a leader of a later epoch may still replace it (Raft thesis, figure 3.7, "figure
+   8" of the paper).
 
-A copy counts for 2 only while its own epoch (quorum-state) is not newer than the record's. It then stored the record during that very epoch, so every
-later leader needs a vote of one who held it. Without that, a copy that got the record from a leader of a later epoch would count as if it had acknowledged it
-to the leader that wrote it, which is figure 8 again with the later leader's disk not at hand. A copy whose quorum-state is missing counts by its log alone.
+A copy counts for 2 only while its own epoch (quorum-state) is not newer than the record's. It then stored the record
+during that very epoch, so every later leader needs a vote of one who held it. Without that, a copy that got the record
+from a leader of a later epoch would count as if it had acknowledged it to the leader that wrote it, which is figure 8
+again with the later leader's disk not at hand. A copy whose quorum-state is missing counts by its log alone.
 
 The rule proves less than the quorum knows, never more: what it leaves open is `provisional`.
 """
@@ -52,7 +55,9 @@ def _reach(copy: Copy, newest: int) -> int | None:
 
 
 def _holds(voter: Voter, end: int, copies: Sequence[Copy], reached: Mapping[CopyKey, int]) -> bool:
-    """Whether the voter's disk holds the record before `end`; with several disks of one id and no directory known, every one must."""
+    """Whether the voter's disk holds the record before `end`; with several disks of one id and no directory known,
+    every one must.
+    """
     disks = [copy for copy in copies if copy.key.node == voter.node and voter.directory in (None, copy.key.directory)]
     return bool(disks) and all(reached.get(copy.key, 0) >= end for copy in disks)
 

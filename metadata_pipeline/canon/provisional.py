@@ -1,7 +1,7 @@
 """What became of records that were not proven when they were first read: still open, confirmed, or retracted.
 
-Fed with the open suffixes of one look and the statuses remembered from the looks before. A status is never forgotten, so the table tells what a node once
-held and lost, and when that was learned.
+Fed with the open suffixes of one look and the statuses remembered from the looks before. A status is never forgotten,
+so the table tells what a node once held and lost, and when that was learned.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Where a cluster's history is known without a gap, and what it begins with.
 
-A stretch begins at offset 0 with nothing, or at the end of a snapshot with what the snapshot says. Where committed records are missing (the log was
-trimmed before it was read, or they are damaged on every disk), the stretch ends, and the next begins with the first snapshot behind the gap. Records
-between a gap and that snapshot are in no history: what they change is not known to be there.
+A stretch begins at offset 0 with nothing, or at the end of a snapshot with what the snapshot says. Where committed
+records are missing (the log was trimmed before it was read, or they are damaged on every disk), the stretch ends, and
+the next begins with the first snapshot behind the gap. Records between a gap and that snapshot are in no history: what
+they change is not known to be there.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Whether a file still begins with what the lake has read of it, and if not, from which offset on it differs.
 
-The last batch read must stand where it stood, with the same base offset, epoch and checksum. If it does not, the node has truncated the file; the headers
-that the lake has of it are compared with the file's, in order, and the first difference is the cut. Only then the lake's files are opened.
+The last batch read must stand where it stood, with the same base offset, epoch and checksum. If it does not, the node
+has truncated the file; the headers that the lake has of it are compared with the file's, in order, and the first
+difference is the cut. Only then the lake's files are opened.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""What a worker tells of the rows it wrote, so that nobody has to read them again to know what is committed: epochs, leaders and voter sets."""
+"""What a worker tells of the rows it wrote, so that nobody has to read them again to know what is committed: epochs,
+leaders and voter sets.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,9 @@ class Epochs:
 
 
 def voters_in(row: dict[str, Any], segment: Segment) -> VoterSet | None:
-    """The voter set that a control record names. In a snapshot it is the one in force at the snapshot's end. A malformed record names none."""
+    """The voter set that a control record names. In a snapshot it is the one in force at the snapshot's end. A
+    malformed record names none.
+    """
     if row["type"] not in ("VotersRecord", "LeaderChangeMessage") or row["extra"] is None:
         return None
     told = json.loads(row["extra"])

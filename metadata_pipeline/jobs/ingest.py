@@ -1,8 +1,9 @@
 """Ingest: what is new in a fleet's logs becomes files of the lake, exactly once, in one commit.
 
-The lake remembers how far each file of each disk was read; tasks read on from there and write files that nobody sees; the commit names them all at
-once. Whatever dies before it leaves orphans, which are written over or vacuumed. Two ingests at once cannot both commit the same range: the second
-finds the commit taken, looks again and finds the work done.
+The lake remembers how far each file of each disk was read; tasks read on from there and write files that nobody sees;
+the commit names them all at once. Whatever dies before it leaves orphans, which are written over or vacuumed. Two
+ingests at once cannot both commit the same range: the second finds the commit taken, looks again and finds the work
+done.
 """
 
 from __future__ import annotations
@@ -124,7 +125,9 @@ def _attempt(paths: list[str], lake: Path, spark: Any, pack_bytes: int, started:
 
 
 def _epochs_read_after(paths: list[str], sources: Sources) -> tuple[CopyFacts, ...]:
-    """The small files once more, after the logs: a record counts for a node only if its epoch was not newer when it was stored."""
+    """The small files once more, after the logs: a record counts for a node only if its epoch was not newer when it was
+    stored.
+    """
     try:
         again = {facts.copy: facts for facts in sources_of(list_segments(paths)).copies}
     except ListingError:
@@ -135,7 +138,9 @@ def _epochs_read_after(paths: list[str], sources: Sources) -> tuple[CopyFacts, .
 def _troubles(
     state: LakeState, sources: Sources, parts: Sequence[Part], results: Sequence[TaskResult]
 ) -> tuple[Trouble, ...]:
-    """What is wrong now: found in this look, or known of files that were not looked into because they did not change."""
+    """What is wrong now: found in this look, or known of files that were not looked into because they did
+    not change.
+    """
     looked = {part.segment.file for part in parts}
     listed = {segment.file for segment in sources.files.values()}
     fresh = [*sources.troubles, *(trouble for result in results for trouble in result.troubles)]

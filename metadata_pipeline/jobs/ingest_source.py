@@ -1,7 +1,7 @@
 """An ingest as a read: a Python data source whose tasks write Parquet files and yield one row each, what they wrote.
 
-So decoding and writing happen in Python workers, nothing but one row per task crosses to the JVM, and it works the same on a laptop, a cluster and
-Spark Connect. The plan lies in the lake, where every worker sees it.
+So decoding and writing happen in Python workers, nothing but one row per task crosses to the JVM, and it works the same
+on a laptop, a cluster and Spark Connect. The plan lies in the lake, where every worker sees it.
 """
 
 from __future__ import annotations

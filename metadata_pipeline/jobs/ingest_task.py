@@ -1,7 +1,9 @@
-"""What one task of an ingest does: read its parts, write one Parquet file of batches and one of records, say what is in them.
+"""What one task of an ingest does: read its parts, write one Parquet file of batches and one of records, say what is in
+them.
 
-Runs in a worker (or in the caller's process) and needs no Spark. Memory is bounded by the source's chunk and Parquet's row group. A part ends where the source
-has no whole batch any more: that end is what the lake remembers, and the next ingest goes on there.
+Runs in a worker (or in the caller's process) and needs no Spark. Memory is bounded by the source's chunk and Parquet's
+row group. A part ends where the source has no whole batch any more: that end is what the lake remembers, and the next
+ingest goes on there.
 """
 
 from __future__ import annotations
@@ -160,7 +162,9 @@ def run_task(lake: Path, parts: Sequence[Part], key_file: str | None) -> TaskRes
 def _read_parts(
     parts: Sequence[Part], written: Mapping[Level, ParquetFile], options: ReadOptions
 ) -> Mapping[str, _Seen]:
-    """Batches first: they tell where the whole ones end, and records are read up to there, so both tables hold the same."""
+    """Batches first: they tell where the whole ones end, and records are read up to there, so both tables hold the
+    same.
+    """
     seen = {part.segment.file: _Seen(part, part.end) for part in parts}
     for rows in read_ranges("batches", [FileRange(it.segment, it.start, it.end) for it in parts], options):
         for file, some in _by_file(rows):

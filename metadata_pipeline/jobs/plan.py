@@ -1,8 +1,8 @@
 """What an ingest has to do: compare what lies there with what the lake has read. Pure.
 
-The unit is the part of a file that was not read before. A file that shrank or whose last batch is another one than it was has been truncated by its
-node; where is found by `changes`, which looks into the file. The same file of the same disk found twice (an archive beside the original) is read once,
-the longer one.
+The unit is the part of a file that was not read before. A file that shrank or whose last batch is another one than it
+was has been truncated by its node; where is found by `changes`, which looks into the file. The same file of the same
+disk found twice (an archive beside the original) is read once, the longer one.
 """
 
 from __future__ import annotations
@@ -93,7 +93,9 @@ def new_parts(sources: Sources, read: Mapping[tuple[CopyKey, str], SourceRange])
 
 
 def vanished_tails(sources: Sources, state: LakeState) -> list[Truncation]:
-    """Segments that are gone although an earlier one of that disk is still its last: the node truncated its log below them."""
+    """Segments that are gone although an earlier one of that disk is still its last: the node truncated its log below
+    them.
+    """
     last: dict[CopyKey, int] = {}
     for (copy, _), segment in sources.files.items():
         if segment.kind == "log":

@@ -1,8 +1,9 @@
 """The log of commits: `_commits/<20 digits>.json`, each created exclusively, so two writers can never both be commit N.
 
-A commit is written beside, flushed, then linked to its name (a link fails when the name exists), so a name is there with its whole content or not at
-all, whatever kills the writer. Who loses the race gets `CommitConflict` and must look at the new state before trying again. The lake lies on a
-file system that driver and workers share (a disk, a network volume).
+A commit is written beside, flushed, then linked to its name (a link fails when the name exists), so a name is there
+with its whole content or not at all, whatever kills the writer. Who loses the race gets `CommitConflict` and must look
+at the new state before trying again. The lake lies on a file system that driver and workers share (a disk, a network
+volume).
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ def is_lake(lake: Path) -> bool:
 
 
 def numbers(lake: Path) -> list[int]:
-    """The commits there are, in order. A hole means that somebody deleted one: refused, since what it removed would count again."""
+    """The commits there are, in order. A hole means that somebody deleted one: refused, since what it removed would
+    count again.
+    """
     found = sorted(int(match[1]) for entry in _entries(lake) if (match := _NAME.fullmatch(entry)))
     if found != list(range(len(found))):
         missing = next(n for n, seen in enumerate([*found, -1]) if n != seen)
@@ -68,7 +71,9 @@ def read_commits(lake: Path) -> Iterator[Commit]:
 
 
 def write_commit(lake: Path, commit: Commit) -> None:
-    """Make it commit `commit.number`, durably, or raise CommitConflict. Nothing else than the final name is ever read."""
+    """Make it commit `commit.number`, durably, or raise CommitConflict. Nothing else than the final name is
+    ever read.
+    """
     directory = lake / COMMITS
     directory.mkdir(parents=True, exist_ok=True)
     beside = directory / f".{commit.number:020d}.{uuid.uuid4().hex}.tmp"

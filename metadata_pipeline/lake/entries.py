@@ -1,6 +1,8 @@
-"""What a commit says: files added and removed, how far each segment was read, and which suffixes of a copy its node has truncated.
+"""What a commit says: files added and removed, how far each segment was read, and which suffixes of a copy its node has
+truncated.
 
-Plain values with one JSON form; a reader ignores fields that it does not know (a newer writer may add some) and refuses a newer version.
+Plain values with one JSON form; a reader ignores fields that it does not know (a newer writer may add some) and refuses
+a newer version.
 """
 
 from __future__ import annotations
@@ -28,15 +30,21 @@ class SourceRange:
     start_offset: int
     end_offset: int
     tail: tuple[int, int, int, int] | None = None
-    """(position, base offset, epoch, CRC) of the last whole batch: what must still be there when the file is read on."""
+    """(position, base offset, epoch, CRC) of the last whole batch: what must still be there when the file
+    is read on.
+    """
     runs: tuple[Run, ...] = ()
     """The undamaged batches as runs of one epoch, as far as their epochs are believed by what was read with them."""
     voters: tuple[VoterSet, ...] = ()
     """Voter sets that records of this range name."""
     damaged: bool = False
-    """Whether a batch in it is not to be trusted: then a hole between runs is damage, and what follows is still the same log."""
+    """Whether a batch in it is not to be trusted: then a hole between runs is damage, and what follows is still the
+    same log.
+    """
     claims: tuple[Claim, ...] = ()
-    """All undamaged batches, to be judged together with those of other ranges. A lake that an older release began has none."""
+    """All undamaged batches, to be judged together with those of other ranges. A lake that an older release began has
+    none.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +60,16 @@ class LakeFile:
 
 @dataclass(frozen=True, slots=True)
 class Truncation:
-    """A node threw away its log from `offset` on: what earlier commits read of this copy from there no longer counts."""
+    """A node threw away its log from `offset` on: what earlier commits read of this copy from there no
+    longer counts.
+    """
 
     copy: CopyKey
     offset: int
     kept: SourceRange | None = None
-    """What is left of the file that was cut: reading goes on where it ends. Files that began at or above the offset are read anew."""
+    """What is left of the file that was cut: reading goes on where it ends. Files that began at or above the offset are
+    read anew.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +86,9 @@ class CopyFacts:
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """A place in a source that could not be read when it was looked at last: a torn tail, an unreadable file, a directory of nobody."""
+    """A place in a source that could not be read when it was looked at last: a torn tail, an unreadable file, a
+    directory of nobody.
+    """
 
     path: str
     fault: str

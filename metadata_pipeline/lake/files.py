@@ -1,7 +1,8 @@
-"""How a Parquet file comes to be: written beside, flushed, moved to its name. A killed writer leaves a `.tmp`, never half a file of a table.
+"""How a Parquet file comes to be: written beside, flushed, moved to its name. A killed writer leaves a `.tmp`, never
+half a file of a table.
 
-The name is a hash of what the file is made from, so that a task that runs twice (a retry, a speculative copy, a second ingest of the same
-plan) writes the same file. A file counts when a commit names it.
+The name is a hash of what the file is made from, so that a task that runs twice (a retry, a speculative copy, a second
+ingest of the same plan) writes the same file. A file counts when a commit names it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A table of the lake as a Spark DataFrame: the files that the log names, without the rows that truncations killed.
 
-Files of equal fate are read together, so a lake without truncations is one scan. The schema is given, not read: a column that older files lack is
-null in their rows.
+Files of equal fate are read together, so a lake without truncations is one scan. The schema is given, not read: a
+column that older files lack is null in their rows.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
-"""What all commits say together: the files that count, what of them was truncated away, how far each source file was read.
+"""What all commits say together: the files that count, what of them was truncated away, how far each source file was
+read.
 
-Pure: a fold over commits. A truncation counts for files of earlier commits only; what the same commit adds was read after it.
+Pure: a fold over commits. A truncation counts for files of earlier commits only; what the same commit adds was read
+after it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Removing what no commit names: temporaries and files of jobs that died before they committed, and files that a later commit replaced.
+"""Removing what no commit names: temporaries and files of jobs that died before they committed, and files that a later
+commit replaced.
 
-Only files older than `older_than_s` go, because a job that runs now writes before it commits. Replaced files are kept as long, for readers that
-hold an older state. Commits are never removed.
+Only files older than `older_than_s` go, because a job that runs now writes before it commits. Replaced files are kept
+as long, for readers that hold an older state. Commits are never removed.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """What the report tells, as plain values that JSON can hold: per cluster, small however long its history is.
 
-Times are milliseconds since the epoch. Lists have a bound each (`MOST_…`), and say how much they left out by the totals beside them.
+Times are milliseconds since the epoch. Lists have a bound each (`MOST_…`), and say how much they left out by the totals
+beside them.
 """
 
 from __future__ import annotations
@@ -76,7 +77,9 @@ _PROVISIONAL: Final = (
 
 
 def collect(spark: Any, *, audited: bool) -> dict[str, Any]:
-    """The numbers of all clusters; the views of `tables.as_of.open_views` are there. `audited`: whether there is a table `findings`."""
+    """The numbers of all clusters; the views of `tables.as_of.open_views` are there. `audited`: whether there is a
+    table `findings`.
+    """
     found: dict[str, dict[str, Any]] = {}
     for row in spark.sql(_SPANS).collect():
         found[row["cluster_id"]] = {"span": _plain(row)}

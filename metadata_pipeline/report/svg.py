@@ -1,6 +1,7 @@
 """Pictures as SVG text: timelines, bars and lines. Pure; every text that comes from data is escaped here.
 
-All are 720 units wide and scale with the page, on a phone no further than its letters can be read: then the picture scrolls. Colours have enough contrast in print; what is told by colour is also told by a text or a title.
+All are 720 units wide and scale with the page, on a phone no further than its letters can be read: then the picture
+scrolls. Colours have enough contrast in print; what is told by colour is also told by a text or a title.
 """
 
 from __future__ import annotations

@@ -3,5 +3,6 @@
     for batch in read_records(["/var/lib/kafka/metadata"], ReadOptions()):
         ...
 
-`segments` lists what lies below a path, `reading` turns files into Arrow batches of the two schemas, `packing` cuts the files into tasks.
+`segments` lists what lies below a path, `reading` turns files into Arrow batches of the two schemas, `packing` cuts the
+files into tasks.
 """

@@ -1,8 +1,8 @@
 """A range of a file as pieces of whole batches, in bounded memory, and whatever ends the range before its end.
 
-A piece is at most a chunk, or one batch that is larger than a chunk. A batch beyond `LARGEST_BATCH` is not held: its checksum is computed in
-passing and a fault says that it was not decoded. A file that became shorter, a torn tail, a length that cannot be are faults with their
-place; nothing is raised but what opening the file raises.
+A piece is at most a chunk, or one batch that is larger than a chunk. A batch beyond `LARGEST_BATCH` is not held: its
+checksum is computed in passing and a fault says that it was not decoded. A file that became shorter, a torn tail, a
+length that cannot be are faults with their place; nothing is raised but what opening the file raises.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ LARGEST_BATCH: Final = 64 << 20
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Whole batches: their bytes, where in the file they begin, and where in the bytes each begins. All lie below `end` of the bytes."""
+    """Whole batches: their bytes, where in the file they begin, and where in the bytes each begins. All lie below `end`
+    of the bytes.
+    """
 
     position: int
     data: bytes
@@ -98,7 +100,9 @@ def _rest(data: bytes, position: int) -> Iterator[Piece]:
 
 
 def _lost(file: OpenFile, position: int, end: int, stop: Stop) -> Flaw:
-    """Behind an impossible length nothing can be found. Zeros to the end are told apart: space that was allocated in advance."""
+    """Behind an impossible length nothing can be found. Zeros to the end are told apart: space that was allocated in
+    advance.
+    """
     assert stop.fault is not None, "only a fault loses the rest"
     if _all_zeros(file, position, end):
         return Flaw(position, end - position, Fault.ZEROS, f"{end - position} bytes of zeros to the end")

@@ -1,9 +1,10 @@
-"""Arrow arrays out of numpy arrays: numbers, texts, ids and lists that lie scattered in a buffer. No Python object per row.
+"""Arrow arrays out of numpy arrays: numbers, texts, ids and lists that lie scattered in a buffer. No Python object per
+row.
 
-`source` is the buffer that positions point into; it must have a few bytes behind the last position. `valid` is None when every row has a
-value. Positions and counts of rows that are not valid are ignored, so they may be anything.
-All is made of buffers: `pa.array`, `pa.scalar` and `to_numpy` import pandas where it is installed, which takes longer than decoding a million
-records.
+`source` is the buffer that positions point into; it must have a few bytes behind the last position. `valid` is None
+when every row has a value. Positions and counts of rows that are not valid are ignored, so they may be anything. All is
+made of buffers: `pa.array`, `pa.scalar` and `to_numpy` import pandas where it is installed, which takes longer than
+decoding a million records.
 """
 
 from __future__ import annotations
@@ -129,7 +130,9 @@ class _Places:
         return places
 
     def gathered(self, source: Bytes, step: int, blocks: Blocks = ()) -> Bytes:
-        """The bytes of all elements, row after row; those of some rows are in blocks. Rows of the same small size are moved as wholes."""
+        """The bytes of all elements, row after row; those of some rows are in blocks. Rows of the same small size are
+        moved as wholes.
+        """
         data = np.empty(self.total * step, np.uint8)
         for rows, block in blocks:
             target = _overlaid(data, block.dtype, step)
@@ -214,7 +217,9 @@ def texts(source: Bytes, starts: Ints, sizes: Ints, valid: Bools | None = None) 
 
 
 def uuid_letters(ids: Any) -> Bytes:
-    """The 22 letters of each uuid, one after another. Equal neighbours, and few different ones, are turned into letters once."""
+    """The 22 letters of each uuid, one after another. Equal neighbours, and few different ones, are turned into letters
+    once.
+    """
     halves = ids.view("<i8").reshape(-1, 2)
     high, low = halves[:, 0].copy(), halves[:, 1].copy()
     if len(ids) < _WORTH_SHARING:

@@ -1,8 +1,9 @@
 """What one record says, as values for columns: the slow way, with the project's own codec, one record at a time.
 
-Everything the column decoder (`layouts`) does not take comes through here: record types with lists of structures, control records, unknown
-types, broken bytes. It is also what the fast way is compared with: both must give the same values for every record. Secrets are replaced
-here, before a value leaves; what could not be decoded is shown as length and fingerprint.
+Everything the column decoder (`layouts`) does not take comes through here: record types with lists of structures,
+control records, unknown types, broken bytes. It is also what the fast way is compared with: both must give the same
+values for every record. Secrets are replaced here, before a value leaves; what could not be decoded is shown as length
+and fingerprint.
 """
 
 from __future__ import annotations

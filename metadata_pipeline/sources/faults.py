@@ -1,7 +1,7 @@
 """What can be wrong with a file, a batch or a record: one word each, for columns and for people.
 
-A fault is a row, not an exception: the rest of the file and of the fleet is read. `ListingError` is for a question that makes no sense at all
-(no such path), raised before anything is read.
+A fault is a row, not an exception: the rest of the file and of the fleet is read. `ListingError` is for a question that
+makes no sense at all (no such path), raised before anything is read.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Files wherever they lie: a local path, or anything that pyarrow reads (s3://, gs://, abfs://, hdfs://, file://).
 
-A file is named by one string, so that a name can travel to another machine and be opened there. The only way to read is `read_at`, which
-may come back short: a log is being written, truncated and deleted while we look.
+A file is named by one string, so that a name can travel to another machine and be opened there. The only way to read is
+`read_at`, which may come back short: a log is being written, truncated and deleted while we look.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ def local() -> Any:
 
 
 def locate(name: str, system: Any = None) -> tuple[Place, str]:
-    """Where a name leads: the place, and the path there. Raises OSError or ValueError for a scheme that pyarrow cannot open."""
+    """Where a name leads: the place, and the path there. Raises OSError or ValueError for a scheme that pyarrow cannot
+    open.
+    """
     if system is not None:
         return Place(system), name
     if SCHEME not in name:

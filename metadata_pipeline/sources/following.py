@@ -1,10 +1,11 @@
 """How far a growing log was read, and what is new: for streams that look again and again at the same directories.
 
-A mark in a file is the position behind the last batch read and that batch's own place, checksum and epoch. With it, three things are told apart
-when the file is looked at again: it grew; it became shorter (a follower truncated its tail); its tail was replaced by another one, and it
-may even be longer now. The last two are events, rows of their own. A truncated file is read on from its new end; of a replaced tail
-nobody can say where it begins, so the file is read again from its start, and `round` counts how often.
-Marks are plain text, because a stream's checkpoint holds them. Only whole batches count: a torn tail is waited for.
+A mark in a file is the position behind the last batch read and that batch's own place, checksum and epoch. With it,
+three things are told apart when the file is looked at again: it grew; it became shorter (a follower truncated its
+tail); its tail was replaced by another one, and it may even be longer now. The last two are events, rows of their own.
+A truncated file is read on from its new end; of a replaced tail nobody can say where it begins, so the file is read
+again from its start, and `round` counts how often. Marks are plain text, because a stream's checkpoint holds them. Only
+whole batches count: a torn tail is waited for.
 """
 
 from __future__ import annotations
@@ -89,7 +90,9 @@ def advance(
     ends: Mapping[str, int] | None = None,
     filesystem: Any = None,
 ) -> dict[str, str]:
-    """The marks after the next portion. Files that are gone are forgotten; `ends` says how far a file may be read at most."""
+    """The marks after the next portion. Files that are gone are forgotten; `ends` says how far a file may be read at
+    most.
+    """
     budget = _Budget(limit)
     found: dict[str, str] = {}
     for segment in segments:

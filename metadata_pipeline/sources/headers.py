@@ -1,8 +1,9 @@
 """Batch headers of a chunk, found by hopping and read as columns.
 
-Hopping needs one number per batch, its length (many small ones: `lanes`); the rest of the header is read for all batches at once through a packed numpy type. Nothing
-is trusted: a length that is impossible ends the walk with a `Stop` that says why, a batch that is cut off by the end of the chunk is left
-for the next chunk. The checksum is CRC-32C over everything behind it; base offset and epoch lie before it and are covered by nothing.
+Hopping needs one number per batch, its length (many small ones: `lanes`); the rest of the header is read for all
+batches at once through a packed numpy type. Nothing is trusted: a length that is impossible ends the walk with a `Stop`
+that says why, a batch that is cut off by the end of the chunk is left for the next chunk. The checksum is CRC-32C over
+everything behind it; base offset and epoch lie before it and are covered by nothing.
 """
 
 from __future__ import annotations
@@ -51,7 +52,9 @@ class Stop:
 
 
 def hop(data: bytes, start: int = 0) -> tuple[list[int], Stop]:
-    """Positions of the batches that lie wholly within `data`, and what stopped the walk. Batches of other magics count too."""
+    """Positions of the batches that lie wholly within `data`, and what stopped the walk. Batches of other magics count
+    too.
+    """
     probed, _ = _hop(data[start : start + _PROBED], 0)
     ahead = walked(data, start, probed[-1] / (len(probed) - 1)).tolist() if len(probed) > 1 else []
     if not ahead:

@@ -1,8 +1,9 @@
 """Positions of very many small batches, found in several places of a chunk at once.
 
-Where a batch begins is told by the one before it, so the walk is one step for each. But what a batch's beginning looks like is known: so many places
-are guessed from where to walk, all walks go on together, and a guess is proven when the walk before it arrives exactly there. From the first guess that is
-not proven on nothing is believed, so bytes that only look like a batch, and damage, cost time and nothing else.
+Where a batch begins is told by the one before it, so the walk is one step for each. But what a batch's beginning looks
+like is known: so many places are guessed from where to walk, all walks go on together, and a guess is proven when the
+walk before it arrives exactly there. From the first guess that is not proven on nothing is believed, so bytes that only
+look like a batch, and damage, cost time and nothing else.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ _NONE: Final = np.zeros(0, np.int64)
 
 
 def walked(data: bytes, start: int, batch_bytes: float) -> Ints:
-    """Positions of neighbouring batches from `start` on, where one begins; the next begins behind the last of them. None where it is not worth it.
+    """Positions of neighbouring batches from `start` on, where one begins; the next begins behind the last of them.
+    None where it is not worth it.
 
     `batch_bytes` is about how large a batch is.
     """
@@ -56,7 +58,9 @@ def walked(data: bytes, start: int, batch_bytes: float) -> Ints:
 
 
 def _guessed(data: Bytes, lengths: Any, start: int, last: int) -> Ints:
-    """`start`, and where in each further lane a batch seems to begin, and one behind it; lanes without such a place are left out."""
+    """`start`, and where in each further lane a batch seems to begin, and one behind it; lanes without such a place are
+    left out.
+    """
     places = start + np.arange(1, LANES) * ((last - start) // LANES)
     windows = (places[:, None] + np.arange(_WINDOW)).reshape(-1)
     likely = windows[(data[windows + _MAGIC_AT] == MAGIC) & (lengths[windows] == lengths[start])]

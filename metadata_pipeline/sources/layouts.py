@@ -1,11 +1,12 @@
 """The project's message definitions, compiled to decoders that read one field of many records at a time.
 
-`program(cls, version)` turns the fields of a record class into steps: each takes where the records' bytes go on, gives the field as a
-column and the positions behind it. Tagged fields are read in rounds, the j-th tag of every record together. A record whose bytes are not
-plainly what the layout says (a null where none may be, a tag unknown or out of order, bytes left over, text that is no UTF-8) is marked
-bad and left to `describe`; so a program only has to be right about good records, and a test compares the two for all of them.
-Lists of structures are stepped over level by level, the j-th element of every record together. What has no column is told by its place:
-JSON is made once for each different stretch of bytes (see `aside`). There is no program for records with a secret in every one of them.
+`program(cls, version)` turns the fields of a record class into steps: each takes where the records' bytes go on, gives
+the field as a column and the positions behind it. Tagged fields are read in rounds, the j-th tag of every record
+together. A record whose bytes are not plainly what the layout says (a null where none may be, a tag unknown or out of
+order, bytes left over, text that is no UTF-8) is marked bad and left to `describe`; so a program only has to be right
+about good records, and a test compares the two for all of them. Lists of structures are stepped over level by level,
+the j-th element of every record together. What has no column is told by its place: JSON is made once for each different
+stretch of bytes (see `aside`). There is no program for records with a secret in every one of them.
 """
 
 from __future__ import annotations
@@ -35,10 +36,11 @@ ELEMENTS: Final = {"int32": 4, "uuid": 16}
 
 @dataclass(slots=True)
 class Values:
-    """A column over the records of a group. Numbers: `data`. Texts, uuids and lists: `data` is where they begin, `size` how long or how many.
+    """A column over the records of a group. Numbers: `data`. Texts, uuids and lists: `data` is where they begin, `size`
+    how long or how many.
 
-    Uuids and lists of records that are laid out alike may have been taken from the buffer: then `block` is their bytes, a void number for
-    each record, and `data` tells nothing.
+    Uuids and lists of records that are laid out alike may have been taken from the buffer: then `block` is their bytes,
+    a void number for each record, and `data` tells nothing.
     """
 
     data: Any
@@ -176,7 +178,9 @@ def _check_text(data: Bytes, start: Ints, count: Ints, bad: Bools) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Values of a column for some records of a group, or (`rows` None) for all of them. Later parts win over earlier ones."""
+    """Values of a column for some records of a group, or (`rows` None) for all of them. Later parts win over earlier
+    ones.
+    """
 
     column: str
     rows: Ints | None
@@ -205,7 +209,8 @@ class Program:
     def run(self, data: Bytes, at: Ints, end: Ints, wanted: frozenset[str]) -> tuple[list[Part], list[Values], Bools]:
         """The columns asked for, the bytes of what has no column, and which records are left to the slow way.
 
-        A column without a part is null. Stretches of fields without a column follow one another in the order of the layout.
+        A column without a part is null. Stretches of fields without a column follow one another in the order of the
+        layout.
         """
         bad = np.zeros(len(at), np.bool_)
         parts: list[Part] = []
@@ -284,7 +289,9 @@ class Program:
 
 
 def _tag_heads(data: Bytes, at: Ints, limit: Ints) -> tuple[Ints, Ints, Ints, Bools]:
-    """Tag and size of a tagged field, where its bytes begin, and which of them cannot be. Nearly always both are one byte."""
+    """Tag and size of a tagged field, where its bytes begin, and which of them cannot be. Nearly always both are one
+    byte.
+    """
     pairs = pairs_of(data)[at]
     if not (pairs & 0x8080).any():
         return (pairs & 0x7F).astype(np.int64), (pairs >> 8).astype(np.int64), at + 2, np.zeros(len(at), np.bool_)

@@ -1,10 +1,11 @@
 """Where every record of many batches lies: records found by stepping all batches together.
 
-A record's length is a varint before it, so within a batch the second is found only after the first. But the first records of a thousand
-batches can be found at once, then the second ones: as many steps as the longest batch has records, each over arrays. Where few batches are
-left, a plain loop is quicker. Then all starts are known and the numbers in front of each record are read as columns.
-Nothing is trusted. A batch in which anything is odd is marked and left to the codec that reads one record at a time; positions never leave
-the batch, and the buffer has some bytes behind its end.
+A record's length is a varint before it, so within a batch the second is found only after the first. But the first
+records of a thousand batches can be found at once, then the second ones: as many steps as the longest batch has
+records, each over arrays. Where few batches are left, a plain loop is quicker. Then all starts are known and the
+numbers in front of each record are read as columns. Nothing is trusted. A batch in which anything is odd is marked and
+left to the codec that reads one record at a time; positions never leave the batch, and the buffer has some bytes behind
+its end.
 """
 
 from __future__ import annotations
@@ -37,7 +38,9 @@ _AT_ONCE: Final = 1 << 13
 
 @dataclass(frozen=True, slots=True)
 class Frames:
-    """Columns over records, in order: their batch, offset and timestamp relative to it, and where key and value lie (-1 long: null)."""
+    """Columns over records, in order: their batch, offset and timestamp relative to it, and where key and value lie (-1
+    long: null).
+    """
 
     batch: Ints
     offset_delta: Ints
@@ -216,10 +219,12 @@ def _fields(data: Bytes, numbered: tuple[Ints, Ints], place: Ints, stop: Ints, o
 
 
 def _usual(data: Bytes, index: Ints, place: Ints, stop: Ints) -> tuple[list[Any], Bools]:
-    """What the runtime and Kafka write is known at one look, all else is read number by number. Also which records do not fit.
+    """What the runtime and Kafka write is known at one look, all else is read number by number. Also which records do
+    not fit.
 
-    Usual is a record without key and headers whose offset is its index in the batch and whose numbers are as short as they can be, below two
-    bytes: its length and its index say where the value lies and what stands before it, but for the timestamp of one byte.
+    Usual is a record without key and headers whose offset is its index in the batch and whose numbers are as short as
+    they can be, below two bytes: its length and its index say where the value lies and what stands before it, but for
+    the timestamp of one byte.
     """
     low, high = _sixteen(data, place)
     behind = stop - place - 1
@@ -264,7 +269,9 @@ def _bits(words: Any, mask: Any) -> Ints:
 
 
 def _varint(number: Ints, two: Ints) -> Ints:
-    """The bytes of a signed varint, the first one lowest; `two` is 1 where there are two of them. Negative where the number is."""
+    """The bytes of a signed varint, the first one lowest; `two` is 1 where there are two of them. Negative where the
+    number is.
+    """
     zigzag = number << 1
     found: Ints = zigzag + (zigzag & -128) + (two << 7)
     return found

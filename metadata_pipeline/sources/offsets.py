@@ -1,8 +1,8 @@
 """Whether base offsets follow one another: the only check there is for a number that no checksum covers.
 
-Within one file each batch begins where the one before it ended. A batch that does not is marked. If the next one fits the place where the
-marked one should have been, the marked one alone was damaged; if it fits the marked one, a stretch is missing and only its first batch is
-marked. Which of two replicas is right, a single file cannot say.
+Within one file each batch begins where the one before it ended. A batch that does not is marked. If the next one fits
+the place where the marked one should have been, the marked one alone was damaged; if it fits the marked one, a stretch
+is missing and only its first batch is marked. Which of two replicas is right, a single file cannot say.
 """
 
 from __future__ import annotations

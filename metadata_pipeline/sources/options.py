@@ -1,8 +1,8 @@
 """What to read and what to leave out: one value, made of Python arguments or of Spark's options.
 
-Leaving out is done before decoding: a batch outside of the offsets or older than `from_time` is stepped over by its header, records of
-other types are counted but not decoded, columns that nobody asked for are not built. A fault is never left out by `types`: a row that says
-why something is missing belongs to every question.
+Leaving out is done before decoding: a batch outside of the offsets or older than `from_time` is stepped over by its
+header, records of other types are counted but not decoded, columns that nobody asked for are not built. A fault is
+never left out by `types`: a row that says why something is missing belongs to every question.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ TYPE_NAMES: Final = frozenset(RECORD_NAMES.values()) | frozenset(MESSAGES.values
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """`to_offset` is exclusive. Snapshots are chosen by the end offset in their names, whole; logs by batch and record."""
+    """`to_offset` is exclusive. Snapshots are chosen by the end offset in their names, whole; logs by batch
+    and record.
+    """
 
     columns: tuple[str, ...] | None = None
     from_offset: int | None = None

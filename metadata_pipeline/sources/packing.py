@@ -1,8 +1,8 @@
 """Files into tasks: small files together, large ones cut at a batch.
 
-A task costs a Python worker some 25 ms, so thousands of small files are packed, in their order, until a task has enough bytes. Only a file
-beyond `SPLIT_OVER` is cut: at positions that its index names, each checked against the batch that should begin there. An index is a hint; when
-it is missing or wrong, the file stays whole.
+A task costs a Python worker some 25 ms, so thousands of small files are packed, in their order, until a task has enough
+bytes. Only a file beyond `SPLIT_OVER` is cut: at positions that its index names, each checked against the batch that
+should begin there. An index is a hint; when it is missing or wrong, the file stays whole.
 """
 
 from __future__ import annotations

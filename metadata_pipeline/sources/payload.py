@@ -1,8 +1,9 @@
-"""The records of a piece's batches: unpacked where a batch is compressed, found in lockstep, one by one where a batch is odd.
+"""The records of a piece's batches: unpacked where a batch is compressed, found in lockstep, one by one where a batch
+is odd.
 
-The result is one buffer and columns over records that point into it. A batch whose records cannot be had is a fault; its records do not
-appear. Compressed batches are unpacked into the buffer a few at a time, so that what comes out of a chunk stays bounded however well it
-was packed.
+The result is one buffer and columns over records that point into it. A batch whose records cannot be had is a fault;
+its records do not appear. Compressed batches are unpacked into the buffer a few at a time, so that what comes out of a
+chunk stays bounded however well it was packed.
 """
 
 from __future__ import annotations
@@ -74,7 +75,9 @@ def _unreadable(fault: tuple[Fault, str] | None) -> bool:
 
 
 def _unpack(batches: Batches, codecs: Any, first: int) -> tuple[int, dict[int, bytes], list[tuple[Fault, str] | None]]:
-    """Unpack compressed batches from `first` on until there is enough; returns where it stopped, the plain bytes and all faults so far."""
+    """Unpack compressed batches from `first` on until there is enough; returns where it stopped, the plain bytes and
+    all faults so far.
+    """
     unpacked: dict[int, bytes] = {}
     faults: list[tuple[Fault, str] | None] = []
     held = 0
@@ -116,7 +119,9 @@ def _payload(batches: Batches, raw: bytes, starts: Ints, ends: Ints) -> Payload:
 
 
 def _with_odd(found: Payload, frames: Frames, starts: Ints, ends: Ints) -> Payload:
-    """Batches that the columns could not read, by the codec that reads one record at a time. What it refuses too is a fault."""
+    """Batches that the columns could not read, by the codec that reads one record at a time. What it refuses too is a
+    fault.
+    """
     faults = list(found.batches.faults)
     more: list[tuple[int, ...]] = []
     side: list[bytes] = []

@@ -1,4 +1,6 @@
-"""The batches of one piece of a file, or of several small files, with the judgement on each: what the two tables are made of."""
+"""The batches of one piece of a file, or of several small files, with the judgement on each: what the two tables are
+made of.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ from metadata_pipeline.sources.segments import Segment
 
 @dataclass(frozen=True, slots=True)
 class Batches:
-    """Columns over batches. `raw` holds their bytes, `starts` says where; something lies behind. `owner` indexes `segments`."""
+    """Columns over batches. `raw` holds their bytes, `starts` says where; something lies behind. `owner` indexes
+    `segments`.
+    """
 
     segments: tuple[Segment, ...]
     raw: bytes

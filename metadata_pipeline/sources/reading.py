@@ -3,8 +3,9 @@
     for batch in read_records(["/var/lib/kafka/metadata"], ReadOptions(from_offset=1000)):
         ...
 
-`read_range` is the unit of work: one file, or a part of it that begins at a batch. Batches come in the order of the file and are small (a
-chunk of the file each); nothing is kept. Whatever is wrong is a row with a fault; only a path under which there is nothing raises.
+`read_range` is the unit of work: one file, or a part of it that begins at a batch. Batches come in the order of the
+file and are small (a chunk of the file each); nothing is kept. Whatever is wrong is a row with a fault; only a path
+under which there is nothing raises.
 """
 
 from __future__ import annotations

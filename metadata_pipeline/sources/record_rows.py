@@ -1,7 +1,7 @@
 """Rows of the table `records`: records grouped by type and version, each group decoded as columns, the rest one by one.
 
-Rows come out in the order of the file. A batch whose records cannot be read is one row that says so, in its place. Blocks are bounded in
-rows, so memory does not depend on how many records a chunk unpacks to.
+Rows come out in the order of the file. A batch whose records cannot be read is one row that says so, in its place.
+Blocks are bounded in rows, so memory does not depend on how many records a chunk unpacks to.
 """
 
 from __future__ import annotations
@@ -206,7 +206,9 @@ class _Block:
         return group[left]
 
     def _told(self, decoder: Program, records: Ints, aside: list[Values], bad: Bools) -> Part:
-        """What has no column as JSON, made once for each different stretch of bytes. What cannot be told becomes bad."""
+        """What has no column as JSON, made once for each different stretch of bytes. What cannot be told
+        becomes bad.
+        """
         for each in aside:
             each.size = np.where(bad, 0, each.size)
         stretches = [blobs(self.payload.data, each.data, each.size) for each in aside]

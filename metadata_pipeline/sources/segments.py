@@ -1,8 +1,9 @@
 """What lies below a path: the log directories of metadata partitions, whose they are, and their segments and snapshots.
 
-A directory counts when it is called `__cluster_metadata-N`, or when it holds segments and no `partition.metadata` of a topic: archives may
-call it what they like. Whose it is says `meta.properties` beside or inside of it. What cannot be read becomes a `Problem` with its path; only
-when nothing at all is found there is an error. The sizes are those of the moment: a reader goes no further than them.
+A directory counts when it is called `__cluster_metadata-N`, or when it holds segments and no `partition.metadata` of a
+topic: archives may call it what they like. Whose it is says `meta.properties` beside or inside of it. What cannot be
+read becomes a `Problem` with its path; only when nothing at all is found there is an error. The sizes are those of the
+moment: a reader goes no further than them.
 """
 
 from __future__ import annotations
@@ -72,7 +73,9 @@ class LogDirectory:
 
     @property
     def static_voters(self) -> tuple[ReplicaKey, ...]:
-        """Voters of kraft.version 0. From version 1 on they are VotersRecords in log and snapshots (`voters.voters_of`)."""
+        """Voters of kraft.version 0. From version 1 on they are VotersRecords in log and snapshots
+        (`voters.voters_of`).
+        """
         state = self.quorum_state
         return () if state is None else tuple(ReplicaKey(node, NO_DIRECTORY) for node in state.static_voters)
 
@@ -209,7 +212,9 @@ def _segment(place: Place, info: Any) -> Segment | None:
 def _directory(
     place: Place, path: str, names: dict[str, Any], segments: list[Segment], *, complete: bool
 ) -> Iterator[LogDirectory | Problem]:
-    """`names` are the files inside and, with `../` before them, those around; where they were not listed, they are asked for."""
+    """`names` are the files inside and, with `../` before them, those around; where they were not listed, they are
+    asked for.
+    """
     partition = path.rpartition("/")[2]
     candidates = (f"{path}/{META_PROPERTIES}", f"{_parent(path)}/{META_PROPERTIES}")
     if complete:

@@ -1,10 +1,11 @@
 """Records whose bytes are laid out alike, decoded by slicing instead of walking.
 
-In a log most records of a type are one of few shapes: three replicas, no rack, one tag. In a shape every field lies at the same place, and the
-bytes that make it so (lengths, numbers of tags, tags and their sizes) are the same. So the records of one size are gathered as rows of a matrix,
-once, for all that is wanted of them; those of shapes that were met before are taken; then one is walked and those with its structural bytes are
-taken with it. What is left goes the general way, as does every record that is not plain: a shape is only made of a record in which nothing is odd,
-and texts are sliced only where they are ASCII.
+In a log most records of a type are one of few shapes: three replicas, no rack, one tag. In a shape every field lies at
+the same place, and the bytes that make it so (lengths, numbers of tags, tags and their sizes) are the same. So the
+records of one size are gathered as rows of a matrix, once, for all that is wanted of them; those of shapes that were
+met before are taken; then one is walked and those with its structural bytes are taken with it. What is left goes the
+general way, as does every record that is not plain: a shape is only made of a record in which nothing is odd, and texts
+are sliced only where they are ASCII.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ _HEAD: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Which words have structural bytes, under which mask, and what those are; for every field where it lies and how long it is (-1: null).
+    """Which words have structural bytes, under which mask, and what those are; for every field where it lies and how
+    long it is (-1: null).
 
     Absent tagged fields have no place.
     """

@@ -1,8 +1,9 @@
 """CRC-32C of many short stretches of one buffer, in lockstep.
 
-An idle cluster's log has a record, hence a checksum, in every batch, and calling for each costs more than computing it. So the stretches go together, eight
-bytes at a step, through tables of two bytes each. They are aligned at their ends: to a register that begins with zeros, zeros in front change nothing, so what
-a stretch lacks of its first eight bytes is zeros, and the ones that the register should begin with are put upon its first four bytes.
+An idle cluster's log has a record, hence a checksum, in every batch, and calling for each costs more than computing it.
+So the stretches go together, eight bytes at a step, through tables of two bytes each. They are aligned at their ends:
+to a register that begins with zeros, zeros in front change nothing, so what a stretch lacks of its first eight bytes is
+zeros, and the ones that the register should begin with are put upon its first four bytes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The columns of a block of records while they are being filled: by groups of records at once, and by single ones.
 
-Texts, ids and lists are kept as places in the buffer the log was read into, or as blocks of bytes that were taken from it already; what Python
-made (JSON, a fingerprint) is appended to a side buffer and is a place there. Only `arrays` gathers. A column that nobody fills is null throughout and costs nothing.
+Texts, ids and lists are kept as places in the buffer the log was read into, or as blocks of bytes that were taken from
+it already; what Python made (JSON, a fingerprint) is appended to a side buffer and is a place there. Only `arrays`
+gathers. A column that nobody fills is null throughout and costs nothing.
 """
 
 from __future__ import annotations
@@ -34,7 +35,9 @@ _IN_BLOCK: Final = 1 << 62
 
 @dataclass(slots=True)
 class _Column:
-    """A column over rows: places and sizes, or numbers and which are there; -1 is null. Rows of blocks have sizes, but no places."""
+    """A column over rows: places and sizes, or numbers and which are there; -1 is null. Rows of blocks have sizes, but
+    no places.
+    """
 
     data: Any
     size: Any = None

@@ -1,8 +1,8 @@
 """Who the voters of a quorum are, as far as one replica's files tell.
 
-With kraft.version 1 every change of the voter set is a VotersRecord: the newest snapshot has the set of its time, the log behind it what came
-later. Before that the set is static and stands in `quorum-state`. A replica that lags tells an older set, and the end of its log may not
-be committed: who needs certainty compares replicas.
+With kraft.version 1 every change of the voter set is a VotersRecord: the newest snapshot has the set of its time, the
+log behind it what came later. Before that the set is static and stands in `quorum-state`. A replica that lags tells an
+older set, and the end of its log may not be committed: who needs certainty compares replicas.
 """
 
 from __future__ import annotations

@@ -22,7 +22,9 @@ from metadata_pipeline.spark_source.paths import number_of, paths_of
 
 @dataclass
 class LogPartition(InputPartition):
-    """The work of one task: ranges of files, paths that could not be listed, what happened to files while a stream looked away."""
+    """The work of one task: ranges of files, paths that could not be listed, what happened to files while a stream
+    looked away.
+    """
 
     ranges: tuple[FileRange, ...] = ()
     problems: tuple[Problem, ...] = ()

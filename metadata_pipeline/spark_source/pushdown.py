@@ -1,7 +1,9 @@
-"""Conditions of a query as hints to the reader, where `spark.sql.python.filterPushdown.enabled` and the option `push_filters` are true.
+"""Conditions of a query as hints to the reader, where `spark.sql.python.filterPushdown.enabled` and the option
+`push_filters` are true.
 
-Every condition is given back to Spark, which applies it again: a hint may only leave out rows that the condition refuses, so the answer is
-the same with and without. `offset >= 100` becomes the batches that reach 100, `type = 'TopicRecord'` the records of that type.
+Every condition is given back to Spark, which applies it again: a hint may only leave out rows that the condition
+refuses, so the answer is the same with and without. `offset >= 100` becomes the batches that reach 100, `type =
+'TopicRecord'` the records of that type.
 """
 
 from __future__ import annotations

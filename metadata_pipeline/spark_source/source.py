@@ -29,8 +29,9 @@ class KraftLogSource(DataSource):
     def reader(self, schema: Any) -> DataSourceReader:  # noqa: ARG002 - the options say it already
         """A reader that takes filters only for the caller that brings some: Spark refuses it everywhere else.
 
-        And only where the user asked for it: Spark 4.3 keeps what one query pushed for the next query of the same DataFrame, which then
-        misses rows if it has no such filter. So whoever sets `push_filters` calls `load` anew for every query.
+        And only where the user asked for it: Spark 4.3 keeps what one query pushed for the next query of the same
+        DataFrame, which then misses rows if it has no such filter. So whoever sets `push_filters` calls `load` anew for
+        every query.
         """
         pushing = sys._getframe(1).f_code.co_filename.endswith(_PUSHDOWN_WORKER)
         filters = pushing and self.options.get("push_filters", "false").lower() == "true"

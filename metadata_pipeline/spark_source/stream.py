@@ -1,7 +1,8 @@
 """Following logs that grow: micro-batches with admission control, `AvailableNow`, and events where a log was truncated.
 
-The stream's offset maps each file to a mark (`metadata_pipeline.sources.following`). Finding the newest one reads headers beside the driver;
-executors read ranges of files and keep no state, so a restart from a checkpoint reads exactly what was not yet read.
+The stream's offset maps each file to a mark (`metadata_pipeline.sources.following`). Finding the newest one reads
+headers beside the driver; executors read ranges of files and keep no state, so a restart from a checkpoint reads
+exactly what was not yet read.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The state of a cluster after any record or at any time, from the history tables: what was valid then.
 
-"As of offset N" is the state after the record at N. "As of a time" is the state after the last record that was appended until then. Outside of what
-is known (before a stretch, in a gap) nothing is valid, and `known` says so.
+"As of offset N" is the state after the record at N. "As of a time" is the state after the last record that was appended
+until then. Outside of what is known (before a stretch, in a gap) nothing is valid, and `known` says so.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ def as_of(
     offset: int | None = None,
     time: datetime | None = None,
 ) -> Any:
-    """The rows of a history table that were valid then, in one cluster or in all. Give an offset, a time, or nothing (now)."""
+    """The rows of a history table that were valid then, in one cluster or in all. Give an offset, a time, or nothing
+    (now).
+    """
     if table not in TABLES:
         raise PipelineError(f"there is no table {table}", f"choose among {', '.join(TABLES)}")
     home = Path(lake).absolute()

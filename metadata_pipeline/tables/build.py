@@ -1,7 +1,9 @@
-"""The job `tables`: every history table anew from the committed records, what is provisional settled, all in one commit.
+"""The job `tables`: every history table anew from the committed records, what is provisional settled, all in one
+commit.
 
-Built whole each time: a record that a later ingest proves or retracts may change any interval, and a table is a scan and a sort of what it is about. Files of the
-last build are replaced by the same commit, so a reader sees one build or the other. A job that dies leaves the last build in place.
+Built whole each time: a record that a later ingest proves or retracts may change any interval, and a table is a scan
+and a sort of what it is about. Files of the last build are replaced by the same commit, so a reader sees one build or
+the other. A job that dies leaves the last build in place.
 """
 
 from __future__ import annotations
@@ -63,7 +65,9 @@ class Built:
 
 
 def build_tables(lake: str | os.PathLike[str], spark: Any, only: Sequence[str] | None = None) -> Built:
-    """Make all tables of a lake, or those named. Raises PipelineError when nothing was ingested or another job commits meanwhile."""
+    """Make all tables of a lake, or those named. Raises PipelineError when nothing was ingested or another job commits
+    meanwhile.
+    """
     started = time.monotonic()
     home = Path(lake).absolute()
     state = replay(read_commits(home))

@@ -1,8 +1,10 @@
-"""The committed records of every cluster, each offset once, without those of aborted metadata transactions: the input of every table.
+"""The committed records of every cluster, each offset once, without those of aborted metadata transactions: the input
+of every table.
 
-What is committed and who provides it was decided from the lake's commits (`canon`); here it is joined to the records: small tables of parts and
-stretches, broadcast. A stretch that begins with a snapshot gets the snapshot's records first, at the offset before its end. The records of a metadata
-transaction count when it has ended; what is between a begin and its abort, or a begin that has no end yet, does not.
+What is committed and who provides it was decided from the lake's commits (`canon`); here it is joined to the records:
+small tables of parts and stretches, broadcast. A stretch that begins with a snapshot gets the snapshot's records first,
+at the offset before its end. The records of a metadata transaction count when it has ended; what is between a begin and
+its abort, or a begin that has no end yet, does not.
 """
 
 from __future__ import annotations

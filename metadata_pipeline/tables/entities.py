@@ -1,6 +1,7 @@
 """Which records put, change and remove what: one SQL for each history table but that of partitions.
 
-The meaning is that of `controller_runtime.metadata.replay`, record by record; a property test compares both at every offset of random histories.
+The meaning is that of `controller_runtime.metadata.replay`, record by record; a property test compares both at every
+offset of random histories.
 """
 
 from __future__ import annotations

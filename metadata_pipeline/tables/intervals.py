@@ -1,7 +1,9 @@
-"""SQL that turns records about things into intervals in which something was so: `valid_from` <= offset < `valid_to` (null: still so).
+"""SQL that turns records about things into intervals in which something was so: `valid_from` <= offset < `valid_to`
+(null: still so).
 
-An interval begins with the record that made it (state "as of N" is the state after record N) and ends with the next record about the same thing, with
-the removal of what it belongs to, or with the stretch of known history. Times are those of the records that begin and end it.
+An interval begins with the record that made it (state "as of N" is the state after record N) and ends with the next
+record about the same thing, with the removal of what it belongs to, or with the stretch of known history. Times are
+those of the records that begin and end it.
 """
 
 from __future__ import annotations
@@ -20,8 +22,9 @@ def history(
 ) -> str:
     """Intervals of rows that replace each other.
 
-    `puts` selects cluster_id, stretch, offset, sub, timestamp, epoch, `gone` (boolean), the keys and the values. `endings`, if given, selects rows of
-    cluster_id, stretch, offset, timestamp and the columns of `owner`, a part of the keys: everything of that owner ends there.
+    `puts` selects cluster_id, stretch, offset, sub, timestamp, epoch, `gone` (boolean), the keys and the values.
+    `endings`, if given, selects rows of cluster_id, stretch, offset, timestamp and the columns of `owner`, a part of
+    the keys: everything of that owner ends there.
     """
     thing = ", ".join(("cluster_id", "stretch", *keys))
     last = f"lead({_POINT}) OVER (PARTITION BY {thing} ORDER BY offset, sub)"

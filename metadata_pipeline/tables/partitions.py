@@ -1,8 +1,8 @@
 """Partitions over time: who leads, who is in sync, who may lead after that.
 
-A PartitionRecord says everything, a PartitionChangeRecord what it changes; the partition epoch grows by one with every change, the leader epoch with
-every change that names a leader (as `metadata.replay.merge`). Removing a topic ends all its partitions; ClearElrRecord changes those that have
-an ELR, of one topic or of all.
+A PartitionRecord says everything, a PartitionChangeRecord what it changes; the partition epoch grows by one with every
+change, the leader epoch with every change that names a leader (as `metadata.replay.merge`). Removing a topic ends all
+its partitions; ClearElrRecord changes those that have an ELR, of one topic or of all.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The process: wait for the Lease, then watch and work until told to stop or until the Lease is lost.
 
-kopf runs in the main thread (it takes SIGTERM only there) and only brings events; workers, Lease and health server are threads of their own,
-because kopf cancels what it does not know. The way out is in the same order: no new work, the passes under way end, the Lease is released.
+kopf runs in the main thread (it takes SIGTERM only there) and only brings events; workers, Lease and health server are
+threads of their own, because kopf cancels what it does not know. The way out is in the same order: no new work, the
+passes under way end, the Lease is released.
 """
 
 from __future__ import annotations
@@ -173,7 +174,9 @@ async def _watch(settings: Settings, memo: Memo, heartbeats: Heartbeats) -> None
 
 
 def _draw() -> str:
-    """A random uuid as Kafka draws them: version 4, and none that begins with a dash, which tools take for an option."""
+    """A random uuid as Kafka draws them: version 4, and none that begins with a dash, which tools take for
+    an option.
+    """
     while True:
         raw = bytearray(secrets.token_bytes(16))
         raw[6] = raw[6] & 0x0F | 0x40

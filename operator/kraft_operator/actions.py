@@ -1,7 +1,8 @@
 """What the planner may ask for. Each action says why; `execute` is the only code that performs one.
 
-Order in a plan is meaning: the ledger is written before a step that must be fenced, and a second `WriteLedger` after it records what came of
-it. If an action fails, those behind it are not performed; the next pass plans anew from what is then true.
+Order in a plan is meaning: the ledger is written before a step that must be fenced, and a second `WriteLedger` after it
+records what came of it. If an action fails, those behind it are not performed; the next pass plans anew from what is
+then true.
 """
 
 from __future__ import annotations
@@ -61,7 +62,9 @@ class AnnotateClaim:
 
 @dataclass(frozen=True, slots=True)
 class Remember:
-    """Write down on these claims (name, UID, resourceVersion) what must outlive the ledger. It comes after the ledger and before whatever that permits."""
+    """Write down on these claims (name, UID, resourceVersion) what must outlive the ledger. It comes after the ledger
+    and before whatever that permits.
+    """
 
     claims: tuple[tuple[str, str, str], ...]
     memory: str
@@ -90,7 +93,9 @@ class RetainVolume:
 
 @dataclass(frozen=True, slots=True)
 class MakeClaim:
-    """Make a claim anew on the volume that an earlier claim of this name left: nobody else can bind it, and it can bind no other."""
+    """Make a claim anew on the volume that an earlier claim of this name left: nobody else can bind it, and it can bind
+    no other.
+    """
 
     claim: str
     old_uid: str
@@ -101,7 +106,9 @@ class MakeClaim:
 
 @dataclass(frozen=True, slots=True)
 class OrphanSet:
-    """Delete a StatefulSet and leave its pod running: the claim template cannot be changed, and the set made anew adopts the pod."""
+    """Delete a StatefulSet and leave its pod running: the claim template cannot be changed, and the set made anew
+    adopts the pod.
+    """
 
     name: str
     uid: str
@@ -118,8 +125,8 @@ class TellRack:
 
 @dataclass(frozen=True, slots=True)
 class NudgePod:
-    """Touch a pod whose gate has not seen what was written on it: each change makes the kubelet write the annotations into
-    the pod's volume anew. A change that meets the start of a container is otherwise seen only a minute later."""
+    """Touch a pod whose gate has not seen what was written on it: each change makes the kubelet write the annotations
+    into the pod's volume anew. A change that meets the start of a container is otherwise seen only a minute later."""
 
     pod: str
     uid: str
@@ -138,7 +145,9 @@ class UnregisterBroker:
 
 @dataclass(frozen=True, slots=True)
 class MoveReplicas:
-    """Ask for other replicas of these partitions, so that a broker may go. Fenced by `step`. Asking twice is harmless."""
+    """Ask for other replicas of these partitions, so that a broker may go. Fenced by `step`. Asking twice
+    is harmless.
+    """
 
     node_id: int
     replicas: Mapping[tuple[str, int], tuple[int, ...]]
@@ -166,12 +175,16 @@ class RemoveVoter:
     step: Step
     reason: str
     begins: bool = False
-    """The replacement of a lost voter begins with it: the operator enters it into its account first, or does not do it."""
+    """The replacement of a lost voter begins with it: the operator enters it into its account first, or
+    does not do it.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class BeginReplacement:
-    """Enter the replacement of a lost broker into the operator's account. Without room there it fails, and nothing has happened."""
+    """Enter the replacement of a lost broker into the operator's account. Without room there it fails, and nothing has
+    happened.
+    """
 
     node_id: int
     directory_id: str
@@ -180,7 +193,9 @@ class BeginReplacement:
 
 @dataclass(frozen=True, slots=True)
 class GiveUpDisk:
-    """A broker's directory is written off: the ledger that was written before says so, nothing else is to be done. `announced` is the step's name in the plan."""
+    """A broker's directory is written off: the ledger that was written before says so, nothing else is to be done.
+    `announced` is the step's name in the plan.
+    """
 
     node_id: int
     directory_id: str
@@ -190,7 +205,9 @@ class GiveUpDisk:
 
 @dataclass(frozen=True, slots=True)
 class AddVoter:
-    """Fenced by `step`. `host` and `port` are of the voters' default listener. The very same voter being there is success."""
+    """Fenced by `step`. `host` and `port` are of the voters' default listener. The very same voter being there is
+    success.
+    """
 
     node_id: int
     directory_id: str
@@ -203,7 +220,9 @@ class AddVoter:
 
 @dataclass(frozen=True, slots=True)
 class UpdateVoter:
-    """Fenced by `step`, and by the leader's epoch: correct where this voter, which does not lead, is found. `endpoints` are all of its (listener, host, port)."""
+    """Fenced by `step`, and by the leader's epoch: correct where this voter, which does not lead, is found. `endpoints`
+    are all of its (listener, host, port).
+    """
 
     node_id: int
     directory_id: str
@@ -215,14 +234,18 @@ class UpdateVoter:
 
 @dataclass(frozen=True, slots=True)
 class DiscardClaim:
-    """Delete a written-off disk's claim and the pod that waits on it, so that the node gets a new volume. Fenced by `step`."""
+    """Delete a written-off disk's claim and the pod that waits on it, so that the node gets a new volume. Fenced by
+    `step`.
+    """
 
     claim: str
     claim_uid: str
     pod: str
     pod_uid: str
     node_is_lost: bool
-    """Nobody is left on the pod's node who could end it: it is deleted without grace, the one case in which that is allowed."""
+    """Nobody is left on the pod's node who could end it: it is deleted without grace, the one case in which that is
+    allowed.
+    """
     step: Step
     reason: str
 
@@ -239,8 +262,8 @@ class RestartPod:
 
 @dataclass(frozen=True, slots=True)
 class RunHelper:
-    """Create this pod, and before it the claim that it shall use, if there is none. One that is there already is success: its name says its
-    whole task."""
+    """Create this pod, and before it the claim that it shall use, if there is none. One that is there already is
+    success: its name says its whole task."""
 
     pod: str
     manifest: Mapping[str, Any]

@@ -1,6 +1,7 @@
 """Asking for what is registered, which versions nodes support, and what moves: the questions beside the quorum itself.
 
-A node that does not answer is absent from the answer, and a question that nobody answered is None: the planner takes neither for a yes.
+A node that does not answer is absent from the answer, and a question that nobody answered is None: the planner takes
+neither for a yes.
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ async def registry(
     nodes: Mapping[int, Endpoint],
     trials: Collection[tuple[str, int]],
 ) -> Registry:
-    """`nodes` are all that run, when their versions matter; `trials` are levels that the active controller is asked about."""
+    """`nodes` are all that run, when their versions matter; `trials` are levels that the active controller is asked
+    about.
+    """
     listed = await answered(controllers.describe_cluster())
     one = await answered(controllers.describe_features())
     levels = await asyncio.gather(*(answered(controllers.describe_features(each)) for each in nodes.values()))

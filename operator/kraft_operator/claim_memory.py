@@ -1,10 +1,12 @@
 """What must not be forgotten when the ledger is lost, as the controllers' claims keep it.
 
-The second place is the annotation `kraft.quorate.dev/memory` on the claim of every controller, equal on all of them. It lives as long as the data that
-it protects: `kubectl delete configmap --all` and a deletion by label leave claims alone, and who deletes every controller's claim leaves nothing that could be
-forgotten. It holds the ledger without what can be seen again or costs no data (the journal, grants under way, revisions, racks, hosts), under the
-serial number that the ledger had when any of it changed last. It is written after the ledger and before whatever the ledger permits, so it is
-at most one write behind, and what it lacks was not acted upon. Only ledgers of a formed quorum are kept: before that nothing can be lost.
+The second place is the annotation `kraft.quorate.dev/memory` on the claim of every controller, equal on all of them. It
+lives as long as the data that it protects: `kubectl delete configmap --all` and a deletion by label leave claims alone,
+and who deletes every controller's claim leaves nothing that could be forgotten. It holds the ledger without what can be
+seen again or costs no data (the journal, grants under way, revisions, racks, hosts), under the serial number that the
+ledger had when any of it changed last. It is written after the ledger and before whatever the ledger permits, so it is
+at most one write behind, and what it lacks was not acted upon. Only ledgers of a formed quorum are kept: before that
+nothing can be lost.
 """
 
 from __future__ import annotations
@@ -161,5 +163,7 @@ def _parsed_entry(values: Mapping[str, Any]) -> Entry:
 
 
 def _dynamic(claim: str | None) -> str | None:
-    """The name of a volume that was provisioned for this claim: not worth two hundred kilobytes on each of seven claims."""
+    """The name of a volume that was provisioned for this claim: not worth two hundred kilobytes on each of seven
+    claims.
+    """
     return f"pvc-{claim}" if claim is not None else None

@@ -1,8 +1,8 @@
 """The conditions of a KRaftCluster: what its findings and its quorum amount to, in the words of kstatus.
 
-Pure. Each topic of the findings is one condition; Ready, Reconciling and Stalled summarise. A cause has one text, which the summaries repeat
-literally, so a reader (and `kubectl kraft status`) can see that it is the same. While the quorum is lost, nothing else counts: QuorumLost is
-the reason of Ready and of QuorumAvailable.
+Pure. Each topic of the findings is one condition; Ready, Reconciling and Stalled summarise. A cause has one text, which
+the summaries repeat literally, so a reader (and `kubectl kraft status`) can see that it is the same. While the quorum
+is lost, nothing else counts: QuorumLost is the reason of Ready and of QuorumAvailable.
 """
 
 from __future__ import annotations
@@ -210,7 +210,9 @@ def _available(observed: Observed, ledger: Ledger | None, lost: Finding | None) 
 
 
 def _redundant(observed: Observed, ledger: Ledger | None) -> Condition:
-    """Whether one more voter may be lost. A quorum of one never is redundant, by its owner's choice: that is no fault."""
+    """Whether one more voter may be lost. A quorum of one never is redundant, by its owner's choice: that
+    is no fault.
+    """
     quorum, kind = observed.quorum, "QuorumRedundant"
     if ledger is None or ledger.formation is not Formation.FORMED or quorum.state is not QuorumState.AVAILABLE:
         return condition(kind, "Unknown", "NotReached", "it is not known which voters are live")

@@ -1,7 +1,7 @@
 """Events in `events.k8s.io/v1`: one per transition, the same one again only counted.
 
-Which events a pass calls for is pure (`notes`); the recorder posts them. They are told for people and lost after an hour: conditions are the
-record. A failure to post is counted by the gateway and otherwise ignored.
+Which events a pass calls for is pure (`notes`); the recorder posts them. They are told for people and lost after an
+hour: conditions are the record. A failure to post is counted by the gateway and otherwise ignored.
 """
 
 from __future__ import annotations
@@ -184,7 +184,9 @@ def _acted(done: Sequence[Action]) -> list[Note]:
 
 
 def _warnings(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Note]:
-    """One for each condition that turned bad, or is bad for another reason; of those that name their culprit also for another culprit."""
+    """One for each condition that turned bad, or is bad for another reason; of those that name their culprit also for
+    another culprit.
+    """
     before = {each.get("type"): each for each in old.get("conditions") or ()}
     found: dict[tuple[str, str], Note] = {}
     for each in new.get("conditions") or ():

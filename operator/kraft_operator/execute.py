@@ -1,9 +1,11 @@
 """The only writer: performs a plan's actions in order, each with its preconditions, and stops at the first that fails.
 
-Before every action the Lease is asked whether it has time for it, and the ledger whether it is the one that the plan was made upon. A fenced step was journaled in the ledger before it comes here. Right before its call the Lease is asked again whether the step still fits
-into what is left of it, the objects are read again, and the call carries their UID and resourceVersion: a process that was frozen between
-journal and call either finds its Lease gone or is refused by the API server. Who cannot write the ledger asks the Lease: when its term has
-changed, this process is not the writer any more and must exit (`FenceLost`); else an outsider has edited it, and the next pass reads it again.
+Before every action the Lease is asked whether it has time for it, and the ledger whether it is the one that the plan
+was made upon. A fenced step was journaled in the ledger before it comes here. Right before its call the Lease is asked
+again whether the step still fits into what is left of it, the objects are read again, and the call carries their UID
+and resourceVersion: a process that was frozen between journal and call either finds its Lease gone or is refused by the
+API server. Who cannot write the ledger asks the Lease: when its term has changed, this process is not the writer any
+more and must exit (`FenceLost`); else an outsider has edited it, and the next pass reads it again.
 """
 
 from __future__ import annotations
@@ -121,8 +123,8 @@ class Execution:
     ledger_asked: bool = False
 
     def run(self, actions: tuple[Action, ...]) -> None:
-        """Perform them. A child that the API server refuses for its content, or a volume that the operator may not change, is noted, and does
-        not stop the others."""
+        """Perform them. A child that the API server refuses for its content, or a volume that the operator may not
+        change, is noted, and does not stop the others."""
         for action in actions:
             try:
                 self._ask(action)
@@ -142,8 +144,9 @@ class Execution:
         logger.info("%s: %s %s: %s", place, type(action).__name__, target(action), why)
 
     def _ask(self, action: Action) -> None:
-        """Whether it may still be done: the Lease has time for it, and the ledger is the one that was planned upon. Who writes the ledger asks
-        it by doing so, and holds it for the rest of the pass: nobody writes it without taking the Lease."""
+        """Whether it may still be done: the Lease has time for it, and the ledger is the one that was planned upon. Who
+        writes the ledger asks it by doing so, and holds it for the rest of the pass: nobody writes it without taking
+        the Lease."""
         self.holder.require(self.call_timeout)
         if self.ledger_asked or isinstance(action, WriteLedger) or self.ledger_object is None:
             return
@@ -411,7 +414,9 @@ class Execution:
 
 
 def ledger_object(cluster: KRaftCluster, ledger: Ledger, live: Object | None) -> Object:
-    """The ConfigMap to write: ours in place, what others added kept. It outlives the resource unless volumes go with it."""
+    """The ConfigMap to write: ours in place, what others added kept. It outlives the resource unless volumes go with
+    it.
+    """
     meta = dict(
         (live or {}).get("metadata") or {"name": names.ledger_name(cluster.name), "namespace": cluster.namespace}
     )

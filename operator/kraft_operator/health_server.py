@@ -1,7 +1,9 @@
-"""`/livez`, `/readyz` and `/metrics` in a thread and loop of their own, apart from kopf's loop, which cancels what it does not know.
+"""`/livez`, `/readyz` and `/metrics` in a thread and loop of their own, apart from kopf's loop, which cancels what it
+does not know.
 
-Liveness fails when a part that should beat has not beaten for too long. A loop of its own answers for it, so a stuck worker or a stuck kopf
-is noticed and not waited for. Readiness holds for the leader and for a standby alike: both do what they should.
+Liveness fails when a part that should beat has not beaten for too long. A loop of its own answers for it, so a stuck
+worker or a stuck kopf is noticed and not waited for. Readiness holds for the leader and for a standby alike: both do
+what they should.
 """
 
 from __future__ import annotations
@@ -25,7 +27,9 @@ _STOP_SECONDS: Final = 5.0
 
 
 class Heartbeats:
-    """Parts that must show signs of life: from the first beat on, or only while they work. Events are no sign of life: there may be none."""
+    """Parts that must show signs of life: from the first beat on, or only while they work. Events are no sign of life:
+    there may be none.
+    """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock

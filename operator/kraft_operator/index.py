@@ -1,11 +1,14 @@
-"""What the watches have shown: the objects of all clusters, kept up to date by kopf's events and made whole by one list now and then.
+"""What the watches have shown: the objects of all clusters, kept up to date by kopf's events and made whole by one list
+now and then.
 
-A look at a cluster begins here, and ends here if there is nothing to write. Nothing is written on the strength of it: whatever is to be
-written is decided anew from live reads (`reconcile`). So an event that comes late, or never, delays a step and falsifies none.
+A look at a cluster begins here, and ends here if there is nothing to write. Nothing is written on the strength of it:
+whatever is to be written is decided anew from live reads (`reconcile`). So an event that comes late, or never, delays a
+step and falsifies none.
 
-kopf does not tell of an object that vanished while its watch was broken. `resync` lists everything live; what an event has touched since the list
-was asked for is left as the event says, because that is newer or will be followed by what is. Objects are kept as JSON: it is a tenth of the memory,
-and who reads one cannot change it for others. Thread-safe: kopf's loop writes, workers read.
+kopf does not tell of an object that vanished while its watch was broken. `resync` lists everything live; what an event
+has touched since the list was asked for is left as the event says, because that is newer or will be followed by what
+is. Objects are kept as JSON: it is a tenth of the memory, and who reads one cannot change it for others. Thread-safe:
+kopf's loop writes, workers read.
 """
 
 from __future__ import annotations
@@ -59,7 +62,9 @@ class Index:
                 self._put(kind, place, item)
 
     def resync(self, namespaces: Collection[str]) -> tuple[Key, ...]:
-        """List everything live (every namespace when none is named); returns the clusters that there are. Raises KubeError."""
+        """List everything live (every namespace when none is named); returns the clusters that there are. Raises
+        KubeError.
+        """
         for kind in WATCHED:
             for namespace in namespaces or (None,):
                 self._list(kind, namespace)

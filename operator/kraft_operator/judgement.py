@@ -1,9 +1,10 @@
 """What controllers' answers amount to: pure.
 
-Every controller is asked for the leader and epoch it believes in (a Fetch as no replica, which each answers for itself); the leader so named
-is asked for the quorum. The quorum is Available only if a majority of the voters that the leader reports answered, in the same round, with
-that very leader and epoch. What is said of a voter compares two such rounds: offsets and fetch times that moved. Silence proves
-nothing: without enough answers the state is Unknown, never Unavailable.
+Every controller is asked for the leader and epoch it believes in (a Fetch as no replica, which each answers for
+itself); the leader so named is asked for the quorum. The quorum is Available only if a majority of the voters that the
+leader reports answered, in the same round, with that very leader and epoch. What is said of a voter compares two such
+rounds: offsets and fetch times that moved. Silence proves nothing: without enough answers the state is Unknown, never
+Unavailable.
 """
 
 from __future__ import annotations
@@ -86,8 +87,8 @@ def judge(
     directories: Mapping[int, str | None],
     before: Round | None = None,
 ) -> Quorum:
-    """`directories` are the ledger's directory ids; a voter under another one is not the node we know. `before` is void if
-    the leadership has changed since."""
+    """`directories` are the ledger's directory ids; a voter under another one is not the node we know. `before` is void
+    if the leadership has changed since."""
     answered = {node_id: belief for node_id, belief in beliefs.items() if belief is not None}
     leader = agreed_leader(answered)
     if (

@@ -1,8 +1,9 @@
 """The only door to the Kubernetes API: plain dicts in, plain dicts out, typed errors, every write counted.
 
-The `kubernetes` client lends its configuration, authentication and connection pool; its models are not used, because they drop fields they
-do not know and refuse values that the API allows. Every read is live; there is no cache here. A write that must not hit another object
-than the one that was read carries its UID, and its resourceVersion where the content matters.
+The `kubernetes` client lends its configuration, authentication and connection pool; its models are not used, because
+they drop fields they do not know and refuse values that the API allows. Every read is live; there is no cache here. A
+write that must not hit another object than the one that was read carries its UID, and its resourceVersion where the
+content matters.
 """
 
 from __future__ import annotations
@@ -201,7 +202,9 @@ class Gateway:
         self, kind: Kind, namespace: str, name: str, *, uid: str, resource_version: str | None = None,
         timeout: float | None = None, grace_seconds: int | None = None, orphan: bool = False,
     ) -> None:  # fmt: skip
-        """Delete exactly the object with this UID; one that is gone already is no error. Its children go with it, or (`orphan`) stay."""
+        """Delete exactly the object with this UID; one that is gone already is no error. Its children go with it, or
+        (`orphan`) stay.
+        """
         preconditions = {"uid": uid} | ({"resourceVersion": resource_version} if resource_version else {})
         body: Object = {"preconditions": preconditions, "propagationPolicy": "Orphan" if orphan else "Background"}
         if grace_seconds is not None:

@@ -1,8 +1,8 @@
 """What a container said before it ended, short enough for a status and without its secrets.
 
-Kubernetes keeps the end of the log of a container that failed (`terminationMessagePolicy: FallbackToLogsOnError`), at most 80 lines or 2,048 bytes.
-Of these the lines that name an error are worth most; where none does, the last ones. Redaction errs on the side of hiding: whatever follows
-a word that may name a secret is hidden to the end of its value.
+Kubernetes keeps the end of the log of a container that failed (`terminationMessagePolicy: FallbackToLogsOnError`), at
+most 80 lines or 2,048 bytes. Of these the lines that name an error are worth most; where none does, the last ones.
+Redaction errs on the side of hiding: whatever follows a word that may name a secret is hidden to the end of its value.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """Who acts: one holder of a `coordination.k8s.io` Lease; who loses it exits.
 
-client-go's protocol: a candidate watches the record and takes it over only after it has seen it unchanged for a whole lease duration on its
-own clock, so clocks need not agree. A holder renews every retry period and gives up when it could not for the renew deadline, which is
-shorter than the duration. The Lease chooses who acts; it is not the fence (a frozen process does not notice): that is the ledger.
-`remaining` tells how long a step may still take; it counts from before the renewal was sent, so it errs on the safe side.
+client-go's protocol: a candidate watches the record and takes it over only after it has seen it unchanged for a whole
+lease duration on its own clock, so clocks need not agree. A holder renews every retry period and gives up when it could
+not for the renew deadline, which is shorter than the duration. The Lease chooses who acts; it is not the fence (a
+frozen process does not notice): that is the ledger. `remaining` tells how long a step may still take; it counts from
+before the renewal was sent, so it errs on the safe side.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """The operator's memory of one cluster: who every disk is, what was permitted, what is under way.
 
-It lives in the ConfigMap `<cluster>-ledger`, outside `.status` and (unless the user asks otherwise) outside the life of the resource,
-because volumes outlive both. Key `ledger.json` is the operator's; each key `node-N.json` is that node's `Identity`, mounted read-only in
-its pod, so that a known disk starts without the operator. Values only: parsing and rendering, no API call. Whoever writes it must do so
-with the resourceVersion that was read: this is the fence between two operators. Times are not kept: an equal ledger renders to equal bytes.
+It lives in the ConfigMap `<cluster>-ledger`, outside `.status` and (unless the user asks otherwise) outside the life of
+the resource, because volumes outlive both. Key `ledger.json` is the operator's; each key `node-N.json` is that node's
+`Identity`, mounted read-only in its pod, so that a known disk starts without the operator. Values only: parsing and
+rendering, no API call. Whoever writes it must do so with the resourceVersion that was read: this is the fence between
+two operators. Times are not kept: an equal ledger renders to equal bytes.
 """
 
 from __future__ import annotations
@@ -52,7 +53,9 @@ class Entry:
     role: str
     pool: str
     chosen_directory_id: str | None = None
-    """Chosen by the operator for the first quorum; the only id that may ever appear in `--initial-controllers` for it."""
+    """Chosen by the operator for the first quorum; the only id that may ever appear in
+    `--initial-controllers` for it.
+    """
     directory_id: str | None = None
     pvc_name: str | None = None
     pvc_uid: str | None = None
@@ -91,7 +94,9 @@ class WrittenOff:
 
 @dataclass(frozen=True, slots=True)
 class GivenUp:
-    """A broker that was forced out, or whose disk was lost, with what it held; `only` are partitions of which nobody else had a replica in sync."""
+    """A broker that was forced out, or whose disk was lost, with what it held; `only` are partitions of which nobody
+    else had a replica in sync.
+    """
 
     node_id: int
     only: tuple[str, ...] = ()
@@ -190,20 +195,26 @@ class Ledger:
     recovery: Recovery | None = None
     """Of that operation, if it is a RecoverQuorum."""
     restart: str = ""
-    """The stamp of the last RollingRestart. It stays on the pods' templates: taking it away would restart them again."""
+    """The stamp of the last RollingRestart. It stays on the pods' templates: taking it away would restart
+    them again.
+    """
     good: tuple[GoodRevision, ...] = ()
     bad: tuple[BadRevision, ...] = ()
     excused: tuple[Excuse, ...] = ()
     given_up: tuple[GivenUp, ...] = ()
     """Until every partition that they had has a leader again."""
     doubted: tuple[int, ...] = ()
-    """Nodes that a rebuild knows no directory of, although they may have had one: an empty disk of theirs is formatted only when somebody approves."""
+    """Nodes that a rebuild knows no directory of, although they may have had one: an empty disk of theirs is formatted
+    only when somebody approves.
+    """
     serial: int = 0
     """Counts what was written. A ledger below the claims' memory was put back from a backup."""
 
     @property
     def node_made_anew(self) -> int | None:
-        """Whose claim the running ProtectClaims makes anew: its volume is retained, so nothing of it is lost meanwhile."""
+        """Whose claim the running ProtectClaims makes anew: its volume is retained, so nothing of it is
+        lost meanwhile.
+        """
         running = self.operation
         return running.node_id if running is not None and running.type == OperationType.PROTECT_CLAIMS.value else None
 

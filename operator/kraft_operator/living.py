@@ -1,7 +1,8 @@
 """Asking every process that still runs what it knows of the metadata log, before a recovery stops any of them.
 
-The high watermark is kept in memory, not on the disk. No Kafka request tells it where there is no leader, so the metrics page is read where there
-is one (the bundled runtime's), and the epoch by the raft Fetch that every controller answers. Who does not answer tells nothing.
+The high watermark is kept in memory, not on the disk. No Kafka request tells it where there is no leader, so the
+metrics page is read where there is one (the bundled runtime's), and the epoch by the raft Fetch that every controller
+answers. Who does not answer tells nothing.
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ _SAMPLE: Final = re.compile(
 
 
 def ask_living(pages: Mapping[int, str], controllers: Mapping[int, Endpoint]) -> tuple[Witness, ...]:
-    """`pages` are the metrics pages of the nodes that run. Blocks for `SECONDS` for each controller that is silent, and for each eight pages."""
+    """`pages` are the metrics pages of the nodes that run. Blocks for `SECONDS` for each controller that is silent, and
+    for each eight pages.
+    """
     with ThreadPoolExecutor(max_workers=8) as pool:
         told = dict(zip(pages, pool.map(_page, pages.values()), strict=True))
     epochs = asyncio.run(_epochs(controllers))

@@ -1,7 +1,7 @@
 """What is remembered of one cluster between passes, in this process. All of it is safe to lose.
 
-How the API server renders our last applies saves needless ones; how far controllers' logs were seen to reach raises the ledger's minimums; since
-when something has been as it is says how long to wait before a step, and before the next look.
+How the API server renders our last applies saves needless ones; how far controllers' logs were seen to reach raises the
+ledger's minimums; since when something has been as it is says how long to wait before a step, and before the next look.
 """
 
 from __future__ import annotations
@@ -22,11 +22,15 @@ BUSY_SECONDS: Final = 1.0
 LONGEST_PAUSE: Final = 30.0
 """Between two looks at a cluster that is not Ready and does not change."""
 PATIENCE: Final = 0.1
-"""Of the time in which nothing has changed, how much passes until the next look: so a step is late by a tenth of what it waited for."""
+"""Of the time in which nothing has changed, how much passes until the next look: so a step is late by a tenth of what
+it waited for.
+"""
 ROUND_SECONDS: Final = 2.0
 """How long before a look its round of comparison must be: four times the wait of a follower's fetch."""
 REST_SECONDS: Final = 60.0
-"""How long nothing is planned for a cluster at rest: only time changes what there is to do, a soak that ends for instance."""
+"""How long nothing is planned for a cluster at rest: only time changes what there is to do, a soak that ends for
+instance.
+"""
 NUDGE_SECONDS: Final = 3.0
 """How long a gate may take to see an annotation before the pod is touched again."""
 
@@ -74,8 +78,8 @@ class Memory:
         if quorum.state is not QuorumState.AVAILABLE or quorum.high_watermark < 0:
             return
         for voter in quorum.voters:
-            # At or past the high watermark of this epoch, a log holds an entry of this epoch: (epoch, offset) compares safely.
-            # No further than it: what is not committed may be truncated.
+            # At or past the high watermark of this epoch, a log holds an entry of this epoch: (epoch, offset) compares
+            # safely. No further than it: what is not committed may be truncated.
             if voter.live and voter.log_end_offset >= quorum.high_watermark:
                 self.progress[voter.node_id, voter.directory_id] = (quorum.epoch, quorum.high_watermark)
 

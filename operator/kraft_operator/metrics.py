@@ -1,7 +1,9 @@
-"""Counters and gauges of the operator, named as controller-runtime names its own; prometheus_client keeps and renders them.
+"""Counters and gauges of the operator, named as controller-runtime names its own; prometheus_client keeps and renders
+them.
 
-One registry per `Metrics`, so that a test or a second operator in one process shares nothing. Thread-safe: workers count, the health server
-renders. Label values come from bounded sets only (verbs, codes, results, conditions, cluster keys).
+One registry per `Metrics`, so that a test or a second operator in one process shares nothing. Thread-safe: workers
+count, the health server renders. Label values come from bounded sets only (verbs, codes, results, conditions, cluster
+keys).
 """
 
 from __future__ import annotations

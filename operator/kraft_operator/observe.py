@@ -1,7 +1,9 @@
-"""Everything one look needs: the cluster's objects from a reader (the API server, or the index), the quorum from its nodes.
+"""Everything one look needs: the cluster's objects from a reader (the API server, or the index), the quorum from its
+nodes.
 
-Nothing is remembered here. Lists are by the cluster's label, so an object whose label was removed is not ours any more. The nodes are asked after
-the reader, and only those that have a running container. What speaks for a disk's loss is always read from the API server.
+Nothing is remembered here. Lists are by the cluster's label, so an object whose label was removed is not ours any more.
+The nodes are asked after the reader, and only those that have a running container. What speaks for a disk's loss is
+always read from the API server.
 """
 
 from __future__ import annotations
@@ -65,8 +67,8 @@ def observe(
     suspected: Collection[str] = (),
     reclaim_policy: Callable[[str, bool], str] = lambda *_: "",
 ) -> Sight:
-    """`reclaim_policy` says of a bound volume what becomes of it when its claim goes, read now if that is asked for; empty if it cannot be
-    read. Raises CorruptLedger, KubeError."""
+    """`reclaim_policy` says of a bound volume what becomes of it when its claim goes, read now if that is asked for;
+    empty if it cannot be read. Raises CorruptLedger, KubeError."""
     namespace, selector = cluster.namespace, f"{names.LABEL_CLUSTER}={cluster.name}"
     ledger_object = reader.find(CONFIG_MAP, namespace, names.ledger_name(cluster.name))
     ledger = parse(ledger_object.get("data") or {}) if ledger_object is not None else None
@@ -224,7 +226,9 @@ def _orphaned_volumes(ledger: Ledger | None, claims: tuple[Claim, ...], kube: Ga
 def _stranded_volumes(
     ledger: Ledger | None, pods: tuple[Pod, ...], claims: tuple[Claim, ...], kube: Gateway
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """Of nodes that are not ready: volumes whose Kubernetes node is lost, and volumes whose Kubernetes node is not Ready. What cannot be read is neither."""
+    """Of nodes that are not ready: volumes whose Kubernetes node is lost, and volumes whose Kubernetes node is not
+    Ready. What cannot be read is neither.
+    """
     stranded: dict[str, str] = {}
     unready: dict[str, str] = {}
     well = {pod.node_id for pod in pods if pod.ready and not pod.terminating}
@@ -246,8 +250,8 @@ def _stranded_volumes(
 
 
 def _nodes_of(hosts: Collection[str], entry: Entry, kube: Gateway) -> list[Object] | None:
-    """The Kubernetes nodes with these hostname labels, and the one that the node ran on: a label may be changed, a node registered
-    again, and a node's name need not be its hostname. None without the right to look."""
+    """The Kubernetes nodes with these hostname labels, and the one that the node ran on: a label may be changed, a node
+    registered again, and a node's name need not be its hostname. None without the right to look."""
     try:
         found = [node for host in hosts for node in kube.list(NODE, None, f"{volume_facts.HOSTNAME}={host}")]
         ran_on = kube.find(NODE, None, entry.host[0]) if entry.host is not None else None
@@ -288,7 +292,9 @@ def _owners(item: Object | None) -> tuple[str, ...]:
 
 
 def _ours(item: Mapping[str, Any], cluster: KRaftCluster) -> bool:
-    """A child of this very resource, or of none: one with an owner of the same name and an older UID is being collected."""
+    """A child of this very resource, or of none: one with an owner of the same name and an older UID is being
+    collected.
+    """
     owners = item["metadata"].get("ownerReferences") or ()
     return all(owner.get("kind") != names.KIND or owner.get("uid") == cluster.uid for owner in owners)
 

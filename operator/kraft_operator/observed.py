@@ -1,8 +1,8 @@
 """What was seen in one pass, as plain frozen values: the planner's only eyes.
 
-Everything here was read live for this pass. What could not be read is absent or `UNKNOWN`, never assumed: a controller that did not answer
-is not dead. Kubernetes objects appear only as far as a decision needs them; the raw dicts of children stay in `Child.live`, for comparison
-with what they should be.
+Everything here was read live for this pass. What could not be read is absent or `UNKNOWN`, never assumed: a controller
+that did not answer is not dead. Kubernetes objects appear only as far as a decision needs them; the raw dicts of
+children stay in `Child.live`, for comparison with what they should be.
 """
 
 from __future__ import annotations
@@ -87,7 +87,9 @@ class Pod:
     port: int = 0
     """Of its first listener, as its own specification has it; 0 when that names none."""
     last_words: str = ""
-    """What its node said before it failed the last time, without secrets. It may differ from one failure to the next."""
+    """What its node said before it failed the last time, without secrets. It may differ from one failure to
+    the next.
+    """
 
     @property
     def runs(self) -> bool:
@@ -117,7 +119,9 @@ class NodeSet:
     """What its claim template asks for, which no update can change."""
 
     def outdates(self, pod: Pod) -> bool:
-        """A new pod would be another one. Other guards alone are no reason to restart a node, but one that could not start gets them."""
+        """A new pod would be another one. Other guards alone are no reason to restart a node, but one that could not
+        start gets them.
+        """
         if not self.revision or self.terminating or not pod.revision:
             return False
         stuck = pod.trouble is not None and not pod.main_started
@@ -159,8 +163,8 @@ class QuorumState(StrEnum):
 
 class VoterState(StrEnum):
     LIVE = "Live"
-    """It answered for itself, follows the majority's leader, holds what was committed a round ago, and that leader knows it by the
-    ledger's directory and heard from it since."""
+    """It answered for itself, follows the majority's leader, holds what was committed a round ago, and that leader
+    knows it by the ledger's directory and heard from it since."""
     LAGGING = "Lagging"
     """It follows, but its log ends before what was committed a round ago."""
     DEAD = "Dead"
@@ -210,11 +214,15 @@ class Quorum:
     voters: tuple[Voter, ...] = ()
     observers: tuple[Observer, ...] = ()
     proven: bool = False
-    """A majority named the same leader in the same epoch a round ago too, so what is said of voters compares two rounds."""
+    """A majority named the same leader in the same epoch a round ago too, so what is said of voters compares two
+    rounds.
+    """
     advanced: bool = False
     """Something was committed since that round."""
     settled: bool = False
-    """The voters are the same as in that round, and all that the leader's log held then is committed: so is this voter set."""
+    """The voters are the same as in that round, and all that the leader's log held then is committed: so is this voter
+    set.
+    """
 
     @property
     def live(self) -> int:
@@ -264,7 +272,9 @@ class Registry:
     supported: Mapping[int, Levels] = field(default_factory=dict)
     """Of the nodes that were asked and answered."""
     granted: Mapping[tuple[str, int], str] = field(default_factory=dict)
-    """(Feature, level) to what the active controller says to a trial that changes nothing: empty when it would raise it."""
+    """(Feature, level) to what the active controller says to a trial that changes nothing: empty when it would raise
+    it.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,13 +320,15 @@ class Observed:
     expandable: Mapping[str, bool] = field(default_factory=dict)
     """Of the classes of claims that are smaller than the resource wants: whether their volumes can grow."""
     zones: Mapping[int, str] = field(default_factory=dict)
-    """Controllers' node ids to the failure domain of the Kubernetes node where their pod is, where the resource names a label for them: empty
-    if that node does not bear it, absent without a pod that is somewhere."""
+    """Controllers' node ids to the failure domain of the Kubernetes node where their pod is, where the resource names a
+    label for them: empty if that node does not bear it, absent without a pod that is somewhere."""
 
     reclaimed: frozenset[str] = frozenset()
     """Names of the bound PersistentVolumes that go with their claim (reclaim policy Delete)."""
     retained: frozenset[str] = frozenset()
-    """Names of the bound PersistentVolumes that outlive their claim: read in this pass while a ProtectClaims is under way."""
+    """Names of the bound PersistentVolumes that outlive their claim: read in this pass while a ProtectClaims is under
+    way.
+    """
     hosts: Mapping[int, tuple[str, str]] = field(default_factory=dict)
     """Node ids to name and UID of the Kubernetes node on which they run, where the ledger does not say so already."""
 

@@ -1,6 +1,7 @@
 """From raw objects to the planner's facts: pure, forgiving about what is absent, never guessing.
 
-A guard's termination message counts only if it parses and names this very pod: a status may be older than the pod it is read from.
+A guard's termination message counts only if it parses and names this very pod: a status may be older than the pod it is
+read from.
 """
 
 from __future__ import annotations

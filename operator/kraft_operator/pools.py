@@ -1,8 +1,9 @@
-"""Connections to the nodes, kept from look to look: one pool for the controllers of a cluster that run, one for its brokers.
+"""Connections to the nodes, kept from look to look: one pool for the controllers of a cluster that run, one for its
+brokers.
 
-All of them live in one event loop, in a thread of its own; workers hand it their questions and wait. A pool that nobody asked for a while is
-closed: of a cluster that is gone, of a set of nodes that is another one by now. A connection that ended, or whose answer was overdue, is made anew
-by the next question.
+All of them live in one event loop, in a thread of its own; workers hand it their questions and wait. A pool that nobody
+asked for a while is closed: of a cluster that is gone, of a set of nodes that is another one by now. A connection that
+ended, or whose answer was overdue, is made anew by the next question.
 """
 
 from __future__ import annotations

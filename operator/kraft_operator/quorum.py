@@ -1,7 +1,7 @@
 """Asking the nodes themselves, over Kafka's protocol only: any runtime that serves these APIs will do.
 
-Every voter is asked directly and in parallel; each question has a deadline, and no answer is an answer (`None`), never a verdict. The methods
-block: they are called from worker threads, and the questions run in the loop of `pools`.
+Every voter is asked directly and in parallel; each question has a deadline, and no answer is an answer (`None`), never
+a verdict. The methods block: they are called from worker threads, and the questions run in the loop of `pools`.
 """
 
 from __future__ import annotations
@@ -102,7 +102,9 @@ class KafkaProbe:
 
 @dataclass(frozen=True, slots=True)
 class KafkaChanges:
-    """What is asked of the active controller. That a change is there already is success; whatever leaves it open is AdminFailed."""
+    """What is asked of the active controller. That a change is there already is success; whatever leaves it open is
+    AdminFailed.
+    """
 
     controllers: tuple[Endpoint, ...]
     pools: Pools
@@ -252,7 +254,9 @@ async def _brokers(addresses: Addresses, pools: Pools) -> Brokers:
 
 
 def _replicas(topics: Mapping[str, TopicDescription | ApiError]) -> dict[int, tuple[str, ...]] | None:
-    """Per broker a few topics it holds; None when a topic could not be read whole, because that one might be the one."""
+    """Per broker a few topics it holds; None when a topic could not be read whole, because that one might
+    be the one.
+    """
     found: dict[int, list[str]] = {}
     for name in sorted(topics):
         topic = topics[name]
@@ -266,7 +270,9 @@ def _replicas(topics: Mapping[str, TopicDescription | ApiError]) -> dict[int, tu
 
 
 def _at_risk(topics: Mapping[str, TopicDescription | ApiError]) -> dict[int, tuple[str, ...]] | None:
-    """Per broker a few replicated partitions whose other replicas are not all in sync; None when a topic could not be read."""
+    """Per broker a few replicated partitions whose other replicas are not all in sync; None when a topic could not be
+    read.
+    """
     found: dict[int, list[str]] = {}
     for name in sorted(topics):
         topic = topics[name]

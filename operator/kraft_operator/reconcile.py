@@ -1,8 +1,9 @@
 """One pass over one cluster: observe, plan, execute, report. Glue only.
 
-A look at a cluster that was quiet is a glance: the objects as the index has them, the quorum asked as ever. If there is still nothing to do, to say
-or to suspect, that was all, and the API server was not asked. Else everything is read live and decided anew, so no write and no evidence rests on
-what a watch has shown. A pass blocks its worker thread; every call in it has a deadline.
+A look at a cluster that was quiet is a glance: the objects as the index has them, the quorum asked as ever. If there is
+still nothing to do, to say or to suspect, that was all, and the API server was not asked. Else everything is read live
+and decided anew, so no write and no evidence rests on what a watch has shown. A pass blocks its worker thread; every
+call in it has a deadline.
 """
 
 from __future__ import annotations
@@ -333,7 +334,9 @@ class Reconciler:
         self.metrics.set("kraft_operator_quorum_headroom", quorum.headroom if quorum.voters else -1, **labels)
 
     def _reclaim_policy(self, memory: Memory, volume: str, fresh: bool) -> str:
-        """What becomes of it when its claim goes. It hardly ever changes, so a volume is asked for now and then only, unless something depends on it."""
+        """What becomes of it when its claim goes. It hardly ever changes, so a volume is asked for now and then only,
+        unless something depends on it.
+        """
         known = memory.reclaimed.get(volume)
         if fresh or known is None or self.clock() - known[0] >= RECLAIM_SECONDS:
             try:

@@ -1,8 +1,9 @@
 """The account of the replacements that this operator began, kept on its Lease.
 
-The Lease is the one object that every installation may read and write, whichever namespaces it watches, and only its holder writes: so
-the account is as old as the operator, survives its death, and is never two. An entry is written before the voter is removed: who dies in between finds
-it and goes on. It is read once, when it is needed first; from then on this process is the only one that changes it.
+The Lease is the one object that every installation may read and write, whichever namespaces it watches, and only its
+holder writes: so the account is as old as the operator, survives its death, and is never two. An entry is written
+before the voter is removed: who dies in between finds it and goes on. It is read once, when it is needed first; from
+then on this process is the only one that changes it.
 """
 
 from __future__ import annotations
@@ -44,7 +45,9 @@ class LeaseAccount:
             return Brake(self.limit, self._known, self.clock())
 
     def begin(self, what: Begun, term: Term, timeout: float) -> bool:
-        """Write it down, at this time; False when the brake is closed by now. Raises LeaseLost when somebody else holds the Lease."""
+        """Write it down, at this time; False when the brake is closed by now. Raises LeaseLost when somebody else holds
+        the Lease.
+        """
         if not self.limit:
             return True
         with self._lock:

@@ -1,7 +1,8 @@
 """`kraft-operator selftest`: whether an installation can do its work, said line by line. It changes nothing.
 
-It runs with the operator's own service account (`helm test` starts it so): the resource definitions are served, the API server grants every right
-that the operator uses where it uses it, and somebody holds the Lease and has renewed it. The first thing to look at when nothing happens.
+It runs with the operator's own service account (`helm test` starts it so): the resource definitions are served, the API
+server grants every right that the operator uses where it uses it, and somebody holds the Lease and has renewed it. The
+first thing to look at when nothing happens.
 """
 
 from __future__ import annotations

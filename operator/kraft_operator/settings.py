@@ -1,7 +1,8 @@
 """What the operator is told at start: who it is, what it watches, how patient it is, and where tests make it stop.
 
-Read once from the command line and the environment by `__main__`; nothing else in the operator looks at the environment.
-`Failpoints` exist so that a test can stop or kill the process between two precise steps; without the variable they do nothing.
+Read once from the command line and the environment by `__main__`; nothing else in the operator looks at the
+environment. `Failpoints` exist so that a test can stop or kill the process between two precise steps; without the
+variable they do nothing.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What the resource says about its cluster: classes, not numbers that change by themselves.
 
-Pure: the same cluster, observation, decision and old status give the same status, and a condition keeps its lastTransitionTime until its
-status changes. So a status that equals the old one need not be written, and is not.
+Pure: the same cluster, observation, decision and old status give the same status, and a condition keeps its
+lastTransitionTime until its status changes. So a status that equals the old one need not be written, and is not.
 """
 
 from __future__ import annotations
@@ -64,7 +64,9 @@ def refused(generation: int, reason: str, problem: str, old: Mapping[str, Any], 
 
 
 def hindered(generation: int, reason: str, problem: str, old: Mapping[str, Any], now: str) -> Status:
-    """The status of a resource that could not be looked at or planned for. Of the cluster itself nothing new is known."""
+    """The status of a resource that could not be looked at or planned for. Of the cluster itself nothing
+    new is known.
+    """
     see = f"the condition {Topic.MANUAL.value} says what a person has to do"
     found = [
         condition("Ready", "Unknown", reason, see),

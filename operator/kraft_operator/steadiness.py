@@ -1,9 +1,10 @@
 """A status that does not flicker: what may pass by itself within seconds is not reported as lasting.
 
-Two rules, both over the time that the shell injects. A finding stalls the cluster only once it has stood for `STALLED_AFTER` without a break,
-because what Kubernetes is just deleting, restarting or rescheduling looks for a moment as if it needed a person. And while a cluster is not Ready, a
-condition that was False stays so until the good news has stood for `GOOD_AFTER`: a repair goes through moments in which nothing is wrong.
-Bad news is never held back, and everything is reported at once when the whole cluster is Ready. What is remembered is safe to lose.
+Two rules, both over the time that the shell injects. A finding stalls the cluster only once it has stood for
+`STALLED_AFTER` without a break, because what Kubernetes is just deleting, restarting or rescheduling looks for a moment
+as if it needed a person. And while a cluster is not Ready, a condition that was False stays so until the good news has
+stood for `GOOD_AFTER`: a repair goes through moments in which nothing is wrong. Bad news is never held back, and
+everything is reported at once when the whole cluster is Ready. What is remembered is safe to lose.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Where volumes and Kubernetes nodes stand, from raw objects: pure.
 
-A volume is stranded when it can be used on certain nodes only (named by their hostname label, which is not their name), and none of them will come back with it: each is gone
-from the API, or its owner has said with the taint `node.kubernetes.io/out-of-service` that it is shut down. A node that is merely not Ready may come back any moment.
+A volume is stranded when it can be used on certain nodes only (named by their hostname label, which is not their name),
+and none of them will come back with it: each is gone from the API, or its owner has said with the taint
+`node.kubernetes.io/out-of-service` that it is shut down. A node that is merely not Ready may come back any moment.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ Object = Mapping[str, Any]
 
 
 def hosts_of(volume: Object) -> tuple[str, ...]:
-    """The nodes a local volume is bound to, by hostname; empty when it can be used elsewhere or its terms say something else."""
+    """The nodes a local volume is bound to, by hostname; empty when it can be used elsewhere or its terms say something
+    else.
+    """
     required = ((volume["spec"].get("nodeAffinity") or {}).get("required") or {}).get("nodeSelectorTerms") or ()
     found: list[str] = []
     for term in required:

@@ -1,7 +1,8 @@
 """A queue of keys: each at most once, each worked on by one worker at a time, failures later and later.
 
-Adding a key that waits changes nothing, adding one that is being worked on runs it once more afterwards; so a storm of events becomes one
-reconcile. Bounded by the number of clusters. Thread-safe: the event loop of kopf adds, worker threads take. Time and jitter are given.
+Adding a key that waits changes nothing, adding one that is being worked on runs it once more afterwards; so a storm of
+events becomes one reconcile. Bounded by the number of clusters. Thread-safe: the event loop of kopf adds, worker
+threads take. Time and jitter are given.
 """
 
 from __future__ import annotations

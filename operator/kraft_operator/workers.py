@@ -1,7 +1,8 @@
 """Threads that take keys from the queue and reconcile them, and the thread that lists everything now and then.
 
-A failure is retried later and later; losing the Lease or the fence ends the process, because somebody else may be acting. The periodic live
-lists make the index whole and find what no event told: kopf never notices a deletion that happened while its watch was broken.
+A failure is retried later and later; losing the Lease or the fence ends the process, because somebody else may be
+acting. The periodic live lists make the index whole and find what no event told: kopf never notices a deletion that
+happened while its watch was broken.
 """
 
 from __future__ import annotations

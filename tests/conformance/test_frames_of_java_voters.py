@@ -1,8 +1,10 @@
-"""What Java's controllers asked each other, and its brokers their leader, asked of a controller of ours in the same place: it answers as Java's did.
+"""What Java's controllers asked each other, and its brokers their leader, asked of a controller of ours in the same
+place: it answers as Java's did.
 
-Every recorded Fetch, FetchSnapshot, Vote, BeginQuorumEpoch, EndQuorumEpoch, UpdateRaftVoter and ControllerRegistration of both recorded quorums is put to a
-production node with the identity, the log (Java's own records) and the knowledge of the Java controller that was asked. Nothing is translated: ids,
-addresses, offsets, epochs, high watermarks, snapshot ids and sizes of the decoded answers are equal, and so are the records.
+Every recorded Fetch, FetchSnapshot, Vote, BeginQuorumEpoch, EndQuorumEpoch, UpdateRaftVoter and ControllerRegistration
+of both recorded quorums is put to a production node with the identity, the log (Java's own records) and the knowledge
+of the Java controller that was asked. Nothing is translated: ids, addresses, offsets, epochs, high watermarks, snapshot
+ids and sizes of the decoded answers are equal, and so are the records.
 """
 
 from __future__ import annotations
@@ -128,7 +130,9 @@ def before_a_vote(
 
 
 def comparable(batch: RecordBatch) -> tuple[Any, ...]:
-    """All but the time of writing and what follows from it, and the order of those who granted: Kafka's is that of a hash set."""
+    """All but the time of writing and what follows from it, and the order of those who granted: Kafka's is that of a
+    hash set.
+    """
     header = batch.header
     fixed = (header.base_offset, header.next_offset, header.partition_leader_epoch, header.attributes, len(batch.data))
     producer = (header.producer_id, header.producer_epoch, header.base_sequence)

@@ -1,4 +1,6 @@
-"""The recorded probes, put to a quorum of our own production nodes: the same answers, but for what is listed here by name."""
+"""The recorded probes, put to a quorum of our own production nodes: the same answers, but for what is listed here by
+name.
+"""
 
 from __future__ import annotations
 
@@ -28,11 +30,13 @@ FETCH_SNAPSHOT_CODES: Final = {
     "at end": 99, "past end": 99, "negative position": 99, "missing": 98, "bootstrap": 98, "stale epoch": 74, "future epoch": 75,
     "follower": 6, "wrong topic": 3, "wrong partition": 3, "negative snapshot id": 98,
 }  # fmt: skip
-"""Kafka 4.3.1 answers every error of a partition with -1 and no topics, by a fault of its own; we send the codes of KIP-630
-(docs/deviations.md)."""
+"""Kafka 4.3.1 answers every error of a partition with -1 and no topics, by a fault of its own; we send the codes of
+KIP-630 (docs/deviations.md)."""
 
 ASKED_LATER: Final = {"add voter: v0"}
-"""Kafka was asked within the back-off of the connection that had just failed, and said so; our quorum has tried again."""
+"""Kafka was asked within the back-off of the connection that had just failed, and said so; our quorum has
+tried again.
+"""
 
 PROBES: Final = probes()
 ASKED: Final = [probe for probe in PROBES if probe.name not in SKIPPED]
@@ -84,7 +88,9 @@ def test_the_answer_is_kafkas(name: str, answers: dict[str, tuple[Any, Any]]) ->
 
 
 def comparable(answer: dict[str, Any]) -> dict[str, Any]:
-    """Without the list of APIs, which is compared on its own, and in the order of names: Kafka's is that of a hash map."""
+    """Without the list of APIs, which is compared on its own, and in the order of names: Kafka's is that of
+    a hash map.
+    """
     shown = {key: value for key, value in answer.items() if key != "apiKeys"}
     for key in ("supportedFeatures", "finalizedFeatures"):
         if key in shown:

@@ -1,4 +1,6 @@
-"""The recorded probes whose answer is the network's: bytes on the socket of a real controller process, and what it does with them."""
+"""The recorded probes whose answer is the network's: bytes on the socket of a real controller process, and what it does
+with them.
+"""
 
 from __future__ import annotations
 

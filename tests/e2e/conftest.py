@@ -24,7 +24,9 @@ TOOK: dict[str, float] = {}
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """`make test` has ten minutes for this layer: of the long stories the run's seed chooses. What was asked for by name is run."""
+    """`make test` has ten minutes for this layer: of the long stories the run's seed chooses. What was asked for by
+    name is run.
+    """
     mine = [item for item in items if Path(__file__).parent in item.path.parents]
     if unlisted := sorted({item.path.name for item in mine if stories.told_by(item.path.name, item.name) is None}):
         raise pytest.UsageError(stories.advice(unlisted))

@@ -1,4 +1,6 @@
-"""The optional admission policy on a real API server: claims that a ledger lists cannot be deleted, and whoever may delete them still does."""
+"""The optional admission policy on a real API server: claims that a ledger lists cannot be deleted, and whoever may
+delete them still does.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Every field of a KRaftCluster does what it says, on a real Kubernetes: one small cluster that uses them all, told in order."""
+"""Every field of a KRaftCluster does what it says, on a real Kubernetes: one small cluster that uses them all, told in
+order.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """What a real API server says about right and wrong KRaftClusters: rules, defaults, transitions, default conditions.
 
-Every rule of the CRD must be hit by a case here (the last test counts), and what the API server refuses the operator's own parser must
-refuse as well, unless the rule compares old and new.
+Every rule of the CRD must be hit by a case here (the last test counts), and what the API server refuses the operator's
+own parser must refuse as well, unless the rule compares old and new.
 """
 
 from __future__ import annotations

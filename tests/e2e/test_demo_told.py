@@ -1,4 +1,6 @@
-"""`make demo` as its reader sees it: on a Kubernetes of its own that it starts, and on a context that the user names."""
+"""`make demo` as its reader sees it: on a Kubernetes of its own that it starts, and on a context that the
+user names.
+"""
 
 from __future__ import annotations
 
@@ -93,7 +95,9 @@ def test_the_end_says_how_to_look_around_and_how_to_stop(told: str, machine: Dev
 def test_a_context_of_the_users_is_used_instead_and_a_second_telling_begins_anew(
     told: str, machine: Devcluster
 ) -> None:
-    """The user's cluster is played by the one that is there: reached by kubeconfig and context alone, images on its nodes."""
+    """The user's cluster is played by the one that is there: reached by kubeconfig and context alone, images on its
+    nodes.
+    """
     instance = machine.instance
     done = demo(
         DEMO_CONTEXT=f"quorate-{machine.name}", DEMO_REGISTRY="localhost/quorate", KUBECONFIG=str(instance.kubeconfig),

@@ -1,4 +1,6 @@
-"""The single-machine Kubernetes itself: it starts, carries pods with volumes, names and logs, loses a node, and leaves nothing."""
+"""The single-machine Kubernetes itself: it starts, carries pods with volumes, names and logs, loses a node, and leaves
+nothing.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Helm on a real Kubernetes: install, `helm test`, upgrade with the definitions, rollback, uninstall, and a new installation that takes over.
+"""Helm on a real Kubernetes: install, `helm test`, upgrade with the definitions, rollback, uninstall, and a new
+installation that takes over.
 
-What users made and what nodes wrote outlives all of it: the resource, its pods, its volumes and the ledger are the same from the first test to the last.
-The first installation is of an older chart, whose definition lacks a field.
+What users made and what nodes wrote outlives all of it: the resource, its pods, its volumes and the ledger are the same
+from the first test to the last. The first installation is of an older chart, whose definition lacks a field.
 """
 
 from __future__ import annotations
@@ -45,7 +46,9 @@ class Release:
     image: str
 
     def install(self, chart: Path, *more: str) -> None:
-        """Or upgrade. The run's Kubernetes has the definitions already, from other tests: they are taken over, with their fields."""
+        """Or upgrade. The run's Kubernetes has the definitions already, from other tests: they are taken over, with
+        their fields.
+        """
         repository, _, tag = self.image.rpartition(":")
         values = (f"image.repository={repository}", f"image.tag={tag}", "aggregateRoles=false", *more)
         options = [part for value in values for part in ("--set", value)]

@@ -1,4 +1,6 @@
-"""Our images as pods: restricted, read-only, without a shell; a node of ours formats its disk, serves, and ends when told to."""
+"""Our images as pods: restricted, read-only, without a shell; a node of ours formats its disk, serves, and ends when
+told to.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Every manifest that we render is one that a real API server takes: strict fields, restricted Pod Security, no silent change."""
+"""Every manifest that we render is one that a real API server takes: strict fields, restricted Pod Security, no silent
+change.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What a real API server says about right and wrong KRaftOperations: rules, defaults, that nothing asked can be changed, the columns."""
+"""What a real API server says about right and wrong KRaftOperations: rules, defaults, that nothing asked can be
+changed, the columns.
+"""
 
 from __future__ import annotations
 

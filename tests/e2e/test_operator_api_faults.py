@@ -1,8 +1,10 @@
-"""An operator whose way to the API server is bad all the while forms a quorum, replaces a lost voter and rolls it, and takes no wrong step.
+"""An operator whose way to the API server is bad all the while forms a quorum, replaces a lost voter and rolls it, and
+takes no wrong step.
 
-The operator is a process, the API server the real one, and between them is a proxy that refuses writes (409, 429, 500), delays them past the operator's patience,
-performs them and forgets to answer, drops connections, shows old states and cuts watches. Somebody starts the operator again whenever it ends, as a
-Deployment would: it has to end where it cannot know whether it still acts alone.
+The operator is a process, the API server the real one, and between them is a proxy that refuses writes (409, 429, 500),
+delays them past the operator's patience, performs them and forgets to answer, drops connections, shows old states and
+cuts watches. Somebody starts the operator again whenever it ends, as a Deployment would: it has to end where it cannot
+know whether it still acts alone.
 """
 
 from __future__ import annotations
@@ -29,7 +31,9 @@ pytestmark = [
 ]
 PORT = 19800
 SHARE = {"resources": {"requests": {"cpu": "250m"}}}
-"""What has no share of the processors is starved by whatever else runs on the machine, and then the weather is not what is told of."""
+"""What has no share of the processors is starved by whatever else runs on the machine, and then the weather is not what
+is told of.
+"""
 LIVES = 20
 """More would mean that the operator cannot live with such an API server."""
 
@@ -143,7 +147,9 @@ def finished(story: Story, lost: int, before: str) -> None:
 
 
 def assert_nothing_was_done_twice(seen: Witness, replaced: str) -> None:
-    """One restart by the roll for each pod, and one more where the disk was lost; every disk formatted once, every directory on one disk."""
+    """One restart by the roll for each pod, and one more where the disk was lost; every disk formatted once, every
+    directory on one disk.
+    """
     restarts = seen.restarts()
     assert restarts.pop(replaced) in (2, 3)  # its first pod may still meet the claim that goes
     assert set(restarts.values()) == {1}, restarts

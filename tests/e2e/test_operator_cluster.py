@@ -1,4 +1,6 @@
-"""From a resource to a running cluster and back, on a real Kubernetes with real nodes: one cluster, told as one story in order."""
+"""From a resource to a running cluster and back, on a real Kubernetes with real nodes: one cluster, told as one story
+in order.
+"""
 
 from __future__ import annotations
 

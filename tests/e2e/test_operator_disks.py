@@ -1,7 +1,8 @@
-"""What happens to real volumes behind the operator's back: an old copy restored, two disks exchanged, one emptied in place, a ledger lost.
+"""What happens to real volumes behind the operator's back: an old copy restored, two disks exchanged, one emptied in
+place, a ledger lost.
 
-The disks are changed while no pod uses them. Every time the node stays in its init containers, the reason reaches the conditions, and no disk is
-formatted; the others go on as long as they are a majority.
+The disks are changed while no pod uses them. Every time the node stays in its init containers, the reason reaches the
+conditions, and no disk is formatted; the others go on as long as they are a majority.
 """
 
 from __future__ import annotations

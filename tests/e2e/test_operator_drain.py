@@ -1,6 +1,8 @@
-"""A broker leaves with its replicas moved to those that stay, under a producer with acks=all: Apache Kafka's own, on a real Kubernetes.
+"""A broker leaves with its replicas moved to those that stay, under a producer with acks=all: Apache Kafka's own, on a
+real Kubernetes.
 
-The broker that its replicas are moved to hangs: so the move does not end, and until it does the broker that has to go stays.
+The broker that its replicas are moved to hangs: so the move does not end, and until it does the broker that has to go
+stays.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
-"""One cluster, its stories on a real Kubernetes: clients outside of it, volumes that grow under running pods, and evictions that are counted.
+"""One cluster, its stories on a real Kubernetes: clients outside of it, volumes that grow under running pods, and
+evictions that are counted.
 
-The probes are TCP, so that a node whose process hangs stays Ready: what the disruption budget must count is what the quorum can lose, not what a kubelet sees.
+The probes are TCP, so that a node whose process hangs stays Ready: what the disruption budget must count is what the
+quorum can lose, not what a kubelet sees.
 """
 
 from __future__ import annotations
@@ -45,7 +47,9 @@ COUNTS = (3, 5) if os.environ.get("QUORATE_SOAK") else (3,)
 
 @pytest.fixture(scope="module")
 def growing_class(kubernetes: Kubernetes) -> Iterator[str]:
-    """The default class, and it says that its volumes can grow; nobody here makes them so: the test plays the driver."""
+    """The default class, and it says that its volumes can grow; nobody here makes them so: the test plays
+    the driver.
+    """
     found = kubernetes.gateway.list(STORAGE_CLASS, None)
     default = next(each for each in found if "is-default-class" in str(each["metadata"].get("annotations")))
     kept = {key: each for key, each in default["metadata"]["annotations"].items() if "is-default-class" not in key}
@@ -284,7 +288,9 @@ def follower(story: Story) -> str:
 
 
 def ready(story: Story) -> set[str]:
-    """Controllers. A pod on its way out is not, whatever its conditions say: nothing guards it from an eviction any more."""
+    """Controllers. A pod on its way out is not, whatever its conditions say: nothing guards it from an eviction any
+    more.
+    """
     return {
         name
         for name, pod in story.pods().items()

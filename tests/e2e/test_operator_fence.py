@@ -1,7 +1,7 @@
 """Two operators, one frozen between its journal and its call: whoever wakes up late takes no wrong step.
 
-The freeze is a real SIGSTOP at a failpoint, the takeover a real Lease that runs out. The late one must end by itself, and what it was about to do
-must not happen a second time, nor to another pod, nor to a broker that was made anew.
+The freeze is a real SIGSTOP at a failpoint, the takeover a real Lease that runs out. The late one must end by itself,
+and what it was about to do must not happen a second time, nor to another pod, nor to a broker that was made anew.
 """
 
 from __future__ import annotations

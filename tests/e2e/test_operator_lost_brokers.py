@@ -1,6 +1,8 @@
-"""Brokers that lose their disks on a real Kubernetes: Apache Kafka's under a producer with acks=all, and ours, which has one replica of everything.
+"""Brokers that lose their disks on a real Kubernetes: Apache Kafka's under a producer with acks=all, and ours, which
+has one replica of everything.
 
-By themselves they are replaced when nothing is lost with the disk. What nobody else has in sync waits for the approval of the plan that names it.
+By themselves they are replaced when nothing is lost with the disk. What nobody else has in sync waits for the approval
+of the plan that names it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""Disks of voters that are lost while a client changes the metadata without pause: nothing acknowledged is lost, whatever happens to the disk.
+"""Disks of voters that are lost while a client changes the metadata without pause: nothing acknowledged is lost,
+whatever happens to the disk.
 
-Deleted with its claim, emptied in place, or an older copy put there: the quorum bears it, so the voter is replaced. Two disks exchanged: two of three voters are gone, so
-nothing is formatted and nothing removed; put back, all is there. (A lost Kubernetes node is told in `test_operator_node_lost`.)
+Deleted with its claim, emptied in place, or an older copy put there: the quorum bears it, so the voter is replaced. Two
+disks exchanged: two of three voters are gone, so nothing is formatted and nothing removed; put back, all is there. (A
+lost Kubernetes node is told in `test_operator_node_lost`.)
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Somebody deletes all claims, or all ConfigMaps, of a cluster that runs under a client: nothing acknowledged is lost, and no disk is another one afterwards."""
+"""Somebody deletes all claims, or all ConfigMaps, of a cluster that runs under a client: nothing acknowledged is lost,
+and no disk is another one afterwards.
+"""
 
 from __future__ import annotations
 

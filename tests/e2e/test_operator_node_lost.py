@@ -1,5 +1,5 @@
-"""A Kubernetes node with a voter's local volume is lost for good, under a client that writes: nothing is done until its owner says so, then the
-voter lives on another node, and the disk of the old one is refused when it comes back.
+"""A Kubernetes node with a voter's local volume is lost for good, under a client that writes: nothing is done until its
+owner says so, then the voter lives on another node, and the disk of the old one is refused when it comes back.
 
 It takes a node away from the Kubernetes of the whole run and gives it back at the end.
 """
@@ -96,7 +96,9 @@ def test_a_lost_node_is_no_proof_until_its_owner_says_so_and_its_disk_is_refused
 
 
 def came_back(story: Story, node_id: int, kept: Path) -> None:
-    """What the lost node had on its disk is now behind the claim of the node's successor, as if somebody had bound the old volume to it."""
+    """What the lost node had on its disk is now behind the claim of the node's successor, as if somebody had bound the
+    old volume to it.
+    """
     root = story.disk(node_id)
     subprocess.run(["rm", "-rf", str(root)], check=True)
     subprocess.run(["cp", "-a", str(kept), str(root)], check=True)

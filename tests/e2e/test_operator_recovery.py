@@ -1,7 +1,9 @@
-"""A quorum that lost its majority, made anew on a real Kubernetes from what is left of its log; told as one story in order.
+"""A quorum that lost its majority, made anew on a real Kubernetes from what is left of its log; told as one story in
+order.
 
-The real plugin asks, the real operator holds, judges and acts through helper pods, and is killed between its steps. Nothing that was acknowledged is
-lost where a copy has it, nothing is touched before the verdict is approved, and the old generation is refused for ever.
+The real plugin asks, the real operator holds, judges and acts through helper pods, and is killed between its steps.
+Nothing that was acknowledged is lost where a copy has it, nothing is touched before the verdict is approved, and the
+old generation is refused for ever.
 """
 
 from __future__ import annotations
@@ -103,7 +105,8 @@ def test_two_of_three_lost_with_the_leader_are_recovered_after_approval(
     waiting = story.await_condition("ManualInterventionRequired", "True", "RecoveryWaitsForApproval", 60)
     assert verdict["hash"] in waiting["message"]
 
-    # The operator dies right before and right after it makes the helper that makes the new quorum; the third one finishes.
+    # The operator dies right before and right after it makes the helper that makes the new quorum; the third one
+    # finishes.
     for failpoint in ("before_call.helper=exit", "after_call.helper=exit"):
         doomed = operators.start(failpoint)
         meta = operation(story)["metadata"]

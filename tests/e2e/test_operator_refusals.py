@@ -1,4 +1,6 @@
-"""What the operator refuses or waits for, with a condition that names the culprit and the remedy: no node has to run for these."""
+"""What the operator refuses or waits for, with a condition that names the culprit and the remedy: no node has to run
+for these.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""One controller becomes three, five, three and one again on a real Kubernetes, while a client changes the metadata without pause and operators die.
+"""One controller becomes three, five, three and one again on a real Kubernetes, while a client changes the metadata
+without pause and operators die.
 
-An operator ends before it calls, right after it has written down what it will do, and right after the call, for grants, adds and removes; and the
-resource is edited back in the middle of the way.
+An operator ends before it calls, right after it has written down what it will do, and right after the call, for grants,
+adds and removes; and the resource is edited back in the middle of the way.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""A cluster that sleeps and wakes again and again while its operators and pods are killed, on a real Kubernetes: nothing that was acknowledged goes.
+"""A cluster that sleeps and wakes again and again while its operators and pods are killed, on a real Kubernetes:
+nothing that was acknowledged goes.
 
-Each round a topic is made, the resource says Hibernated, and then Running; in the middle of either, by the run's seed, the operator is killed and
-another takes over, or a pod is.
+Each round a topic is made, the resource says Hibernated, and then Running; in the middle of either, by the run's seed,
+the operator is killed and another takes over, or a pod is.
 """
 
 from __future__ import annotations
@@ -61,7 +62,9 @@ def topics(story: Story, *arguments: str) -> str:
 
 
 def kill_something(story: Story, operators: Succession, chance: random.Random) -> str:
-    """All processes of a pod, or the operator, by SIGKILL: a moment after the edit, wherever that is on the way. Gives the pod's name, or nothing."""
+    """All processes of a pod, or the operator, by SIGKILL: a moment after the edit, wherever that is on the way. Gives
+    the pod's name, or nothing.
+    """
     time.sleep(chance.uniform(0, 4))
     pods = story.pods()
     if pods and chance.random() < 0.5:

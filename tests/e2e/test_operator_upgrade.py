@@ -1,7 +1,8 @@
-"""Apache Kafka 4.2 becomes 4.3.1 under a producer with acks=all, on a real Kubernetes with Apache Kafka's own jars: one cluster, told in order.
+"""Apache Kafka 4.2 becomes 4.3.1 under a producer with acks=all, on a real Kubernetes with Apache Kafka's own jars: one
+cluster, told in order.
 
-A follower hangs on the way: its partitions have too few replicas in sync, and no broker is restarted before it is back. At the end every record
-that was acknowledged is read back.
+A follower hangs on the way: its partitions have too few replicas in sync, and no broker is restarted before it is back.
+At the end every record that was acknowledged is read back.
 """
 
 from __future__ import annotations

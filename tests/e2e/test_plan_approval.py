@@ -1,4 +1,5 @@
-"""Mode Plan against a real API server: an edit is published and nothing else is written, a stale approval is refused, the right one is acted upon.
+"""Mode Plan against a real API server: an edit is published and nothing else is written, a stale approval is refused,
+the right one is acted upon.
 
 No pod has to start for it: the reconciler runs here, and nobody answers for the quorum. About five seconds.
 """

@@ -1,4 +1,6 @@
-"""The pipeline as Spark applications on a real Kubernetes: driver and executors are pods, logs and lake lie on a volume, the tables are those of a laptop."""
+"""The pipeline as Spark applications on a real Kubernetes: driver and executors are pods, logs and lake lie on a
+volume, the tables are those of a laptop.
+"""
 
 from __future__ import annotations
 

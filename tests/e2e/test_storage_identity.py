@@ -1,8 +1,8 @@
 """The guards in real pods: how long a grant takes, a start without any operator, a disk emptied under a living cluster.
 
-One controller and one broker of our own runtime, one story in order. `saboteur` mounts a node's volume beside the node, so that the disk
-changes in place and the pod that waits for it is still there when its content comes back. (`test_operator_disks` changes disks that no
-pod uses.)
+One controller and one broker of our own runtime, one story in order. `saboteur` mounts a node's volume beside the node,
+so that the disk changes in place and the pod that waits for it is still there when its content comes back.
+(`test_operator_disks` changes disks that no pod uses.)
 """
 
 from __future__ import annotations
@@ -139,7 +139,9 @@ def test_a_disk_emptied_in_place_is_refused_and_taken_back_when_its_content_retu
 def test_a_claim_replaced_between_inspect_and_grant_gets_no_grant(
     kubernetes: Kubernetes, resource_definition: None, images: Images, tmp_path: Path
 ) -> None:
-    """The operator is frozen after it journaled the grant; meanwhile pod and claim are replaced by others of the same names."""
+    """The operator is frozen after it journaled the grant; meanwhile pod and claim are replaced by others of the same
+    names.
+    """
     pod, one = "p-controller-0-0", {"replicas": 1, "nodeIdRange": {"start": 0, "end": 9}, "storage": {"size": "256Mi"}}
     with kubernetes.namespace("storage-claim") as namespace:
         story = Story(kubernetes, namespace, images("runtime"), "p")

@@ -1,4 +1,6 @@
-"""The nodes that the tests of this layer share. The long run has its own, because it starts them anew after a finding."""
+"""The nodes that the tests of this layer share. The long run has its own, because it starts them anew after
+a finding.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-"""Right and wrong requests in any order, against a model of what was acknowledged: produce, fetch, create, delete, register, beat, vote, and frames of the fuzz between them.
+"""Right and wrong requests in any order, against a model of what was acknowledged: produce, fetch, create, delete,
+register, beat, vote, and frames of the fuzz between them.
 
-The steps are drawn by hypothesis, which also makes a failing story short. Only strangers speak of epochs here, so that no leader may change.
+The steps are drawn by hypothesis, which also makes a failing story short. Only strangers speak of epochs here, so that
+no leader may change.
 """
 
 from __future__ import annotations

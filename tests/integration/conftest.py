@@ -1,4 +1,5 @@
-"""Tests that show one thing in several places, each with processes of its own, are run in some of them: the seed of the run chooses.
+"""Tests that show one thing in several places, each with processes of its own, are run in some of them: the seed of the
+run chooses.
 
 A soak runs all, and so does a run that asks for a file by name. Which were chosen is said at the end of the run.
 """

@@ -1,4 +1,6 @@
-"""The relay between the host's loopback and the API server: bytes both ways, ends of streams, many connections, a dead server."""
+"""The relay between the host's loopback and the API server: bytes both ways, ends of streams, many connections, a dead
+server.
+"""
 
 from __future__ import annotations
 

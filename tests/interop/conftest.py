@@ -35,6 +35,8 @@ def java(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="session")
 def pair(java: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
-    """A Java node and one of ours, in both roles, for the differential tests of all files: what one side is told, the other is told, too."""
+    """A Java node and one of ours, in both roles, for the differential tests of all files: what one side is told, the
+    other is told, too.
+    """
     with pair_of_nodes(tmp_path_factory.mktemp("pair")) as made:
         yield made

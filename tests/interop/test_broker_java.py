@@ -1,4 +1,6 @@
-"""Our broker beside Apache Kafka 4.3.1: registered with its controller, used by its tools, its disk taken over by its broker and back."""
+"""Our broker beside Apache Kafka 4.3.1: registered with its controller, used by its tools, its disk taken over by its
+broker and back.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Kafka's own kafka-configs changes groups and client metrics of ours, which survive a restart.
 
-It describes neither: for that it lists groups (ListGroups) and subscriptions (ListConfigResources) first, which are not served yet.
+It describes neither: for that it lists groups (ListGroups) and subscriptions (ListConfigResources) first, which are not
+served yet.
 """
 
 from __future__ import annotations

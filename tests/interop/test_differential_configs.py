@@ -1,7 +1,8 @@
-"""The same questions about configurations to a running Apache Kafka and to a node of ours, both in both roles: the same answers.
+"""The same questions about configurations to a running Apache Kafka and to a node of ours, both in both roles: the same
+answers.
 
-`support.config_questions` asks; the recorded answers of all its questions are compared in `tests/conformance`, here the story of every
-shape of request and a sample of the values are put to both.
+`support.config_questions` asks; the recorded answers of all its questions are compared in `tests/conformance`, here the
+story of every shape of request and a sample of the values are put to both.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""The data plane's requests, right, wrong and borderline, at every version: Produce, Fetch, ListOffsets, OffsetForLeaderEpoch, InitProducerId.
+"""The data plane's requests, right, wrong and borderline, at every version: Produce, Fetch, ListOffsets,
+OffsetForLeaderEpoch, InitProducerId.
 
 What a batch says is told in `test_lying_producers.py`; here it is what stands around it.
 """

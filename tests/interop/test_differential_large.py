@@ -1,5 +1,5 @@
-"""Requests with thousands of elements, which a node must judge one by one: the same to Apache Kafka and to ours. What only ours refuses is in
-`tests/unit/protocol/test_element_budget.py` and deviations.md."""
+"""Requests with thousands of elements, which a node must judge one by one: the same to Apache Kafka and to ours. What
+only ours refuses is in `tests/unit/protocol/test_element_budget.py` and deviations.md."""
 
 from __future__ import annotations
 

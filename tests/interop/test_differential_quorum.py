@@ -1,6 +1,8 @@
-"""What controllers ask each other, as a stranger may say it, and changes of the voter set that are refused: as Apache Kafka answers them.
+"""What controllers ask each other, as a stranger may say it, and changes of the voter set that are refused: as Apache
+Kafka answers them.
 
-Nothing here raises an epoch or names another leader of this one, and no FetchSnapshot is without a partition: a Kafka that is told of these ends.
+Nothing here raises an epoch or names another leader of this one, and no FetchSnapshot is without a partition: a Kafka
+that is told of these ends.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""What brokers and controllers tell a controller of themselves: registrations, heartbeats, producer ids, directories, as Apache Kafka takes it.
+"""What brokers and controllers tell a controller of themselves: registrations, heartbeats, producer ids, directories,
+as Apache Kafka takes it.
 
 The brokers of this file are nobody's processes; the last table removes them.
 """

@@ -1,4 +1,6 @@
-"""Topics made and deleted, through a broker and by a controller, as Apache Kafka does it: CreateTopics, DeleteTopics, automatic creation."""
+"""Topics made and deleted, through a broker and by a controller, as Apache Kafka does it: CreateTopics, DeleteTopics,
+automatic creation.
+"""
 
 from __future__ import annotations
 

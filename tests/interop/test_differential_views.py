@@ -1,4 +1,6 @@
-"""What a client sees of the cluster: Metadata, DescribeCluster, DescribeTopicPartitions, ApiVersions and DescribeQuorum, as Apache Kafka answers them."""
+"""What a client sees of the cluster: Metadata, DescribeCluster, DescribeTopicPartitions, ApiVersions and
+DescribeQuorum, as Apache Kafka answers them.
+"""
 
 from __future__ import annotations
 

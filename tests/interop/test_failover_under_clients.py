@@ -1,4 +1,6 @@
-"""A Kafka client that nobody here wrote keeps writing while processes are killed; what was acknowledged is there afterwards."""
+"""A Kafka client that nobody here wrote keeps writing while processes are killed; what was acknowledged is there
+afterwards.
+"""
 
 from __future__ import annotations
 

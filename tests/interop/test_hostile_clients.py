@@ -1,7 +1,8 @@
-"""Clients that mean harm, let loose at a node of ours and at an Apache Kafka: what they get is right, and everybody else is served as before.
+"""Clients that mean harm, let loose at a node of ours and at an Apache Kafka: what they get is right, and everybody
+else is served as before.
 
-Ours passes every case at both listeners. Of Apache Kafka a run asks a sample (all in a soak); what came of each case is in
-`hostile_clients.txt`, which `QUORATE_SOAK=1 pytest tests/interop/test_hostile_clients.py --rewrite` writes anew.
+Ours passes every case at both listeners. Of Apache Kafka a run asks a sample (all in a soak); what came of each case is
+in `hostile_clients.txt`, which `QUORATE_SOAK=1 pytest tests/interop/test_hostile_clients.py --rewrite` writes anew.
 """
 
 from __future__ import annotations

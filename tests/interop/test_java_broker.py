@@ -1,4 +1,6 @@
-"""INT-01: an unmodified Apache Kafka 4.3.1 broker registers with our controllers, serves clients, stops under control and returns."""
+"""INT-01: an unmodified Apache Kafka 4.3.1 broker registers with our controllers, serves clients, stops under control
+and returns.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
-"""A voter loses its disk while clients write, and is replaced by the tools alone: removed, formatted anew, caught up, added (KIP-853).
+"""A voter loses its disk while clients write, and is replaced by the tools alone: removed, formatted anew, caught up,
+added (KIP-853).
 
-Ours and Java's stand in each of the three places: the one that is lost, the leader, the follower that remains. The longest time without a commit is
-printed beside that of one failover of the same quorum; nothing is asserted about a clock.
+Ours and Java's stand in each of the three places: the one that is lost, the leader, the follower that remains. The
+longest time without a commit is printed beside that of one failover of the same quorum; nothing is asserted about a
+clock.
 """
 
 from __future__ import annotations

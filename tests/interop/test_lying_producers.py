@@ -1,7 +1,9 @@
-"""What lying producers are told: the same bytes to a broker of Apache Kafka and to ours, for topics of each kind, answers and logs compared.
+"""What lying producers are told: the same bytes to a broker of Apache Kafka and to ours, for topics of each kind,
+answers and logs compared.
 
-The codes that Java gave are kept beside the lies (`tests/support/lying_batches.json`), so that `tests/unit/broker/test_lying_batches.py` needs no
-Java; this test fails when they are not what Java says. `QUORATE_RECORD=1` writes them anew.
+The codes that Java gave are kept beside the lies (`tests/support/lying_batches.json`), so that
+`tests/unit/broker/test_lying_batches.py` needs no Java; this test fails when they are not what Java says.
+`QUORATE_RECORD=1` writes them anew.
 """
 
 from __future__ import annotations
@@ -30,7 +32,9 @@ pytestmark = [pytest.mark.interop]
 PARTITIONS = 1 + max(map(partition_of, LIES))
 TOPIC = "lies."
 JAVA_RUNS_OUT_OF_MEMORY = "gzip record that claims 2^31-1 bytes"
-"""It makes room for the record before it finds that the bytes are not there, and says UNKNOWN_SERVER_ERROR; ours says INVALID_RECORD."""
+"""It makes room for the record before it finds that the bytes are not there, and says UNKNOWN_SERVER_ERROR; ours says
+INVALID_RECORD.
+"""
 Told = tuple[int, int, tuple[tuple[int, str], ...]]
 """The code, how many records were appended, and which records are called wrong."""
 

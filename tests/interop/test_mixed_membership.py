@@ -1,4 +1,6 @@
-"""Voters come and go in mixed quorums, by Kafka's tools and ours, asked of leaders of both kinds (KIP-853); and by themselves (KIP-1186)."""
+"""Voters come and go in mixed quorums, by Kafka's tools and ours, asked of leaders of both kinds (KIP-853); and by
+themselves (KIP-1186).
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ AUTO_JOIN = {"controller.quorum.auto.join.enable": "true"}
 def test_voters_are_added_and_removed_by_both_tools_whoever_leads(
     tmp_path: Path, sampled: Callable[[str], None]
 ) -> None:
-    """RCF-01..10 beside Java: an observer of each kind is added, voters and the leader itself are removed, under load."""
+    """RCF-01..10 beside Java: an observer of each kind is added, voters and the leader itself are removed,
+    under load.
+    """
     with MixedQuorum(tmp_path, "OJO", spares="JO") as quorum:
         quorum.start([1, 2, 3, 4, 5])
         with ConfigLoad(quorum.bootstrap) as load:
@@ -64,7 +68,9 @@ def changed(said: object, quorum: MixedQuorum) -> None:
 def test_a_controller_joins_by_itself_whatever_its_kind_and_the_leaders(
     tmp_path: Path, run_seed: int, sampled: Callable[[str], None]
 ) -> None:
-    """KIP-1186: ours joins a Java leader, Java's joins ours; and a new disk takes the place of the lost one without any tool."""
+    """KIP-1186: ours joins a Java leader, Java's joins ours; and a new disk takes the place of the lost one without any
+    tool.
+    """
     for kind in chosen(run_seed, (OURS, JAVA), 1):
         with MixedQuorum(tmp_path / kind, "OJO", spares="JO", extra=AUTO_JOIN) as quorum:
             quorum.start()
@@ -100,7 +106,9 @@ def wait_for_directory(quorum: MixedQuorum, node_id: int, directory_id: str) -> 
 def test_a_static_quorum_becomes_dynamic_by_the_features_tool(
     tmp_path: Path, run_seed: int, sampled: Callable[[str], None]
 ) -> None:
-    """kraft.version 0 to 1 while records are written, with a leader of each kind; then voters can be removed and added."""
+    """kraft.version 0 to 1 while records are written, with a leader of each kind; then voters can be
+    removed and added.
+    """
     for kind in chosen(run_seed, (OURS, JAVA), 1):
         with MixedQuorum(tmp_path / kind, "OJO", static=True) as quorum:
             quorum.start()

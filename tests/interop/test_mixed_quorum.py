@@ -1,6 +1,8 @@
-"""Quorums of our voters and Java's in any mix: they elect each other, replicate each other, outlive kill -9, and hold one log.
+"""Quorums of our voters and Java's in any mix: they elect each other, replicate each other, outlive kill -9, and hold
+one log.
 
-A few mixes run each time, chosen by the seed of the run; all of them (or QUORATE_MIXES), and 200 kills (or QUORATE_KILLS), with QUORATE_SOAK.
+A few mixes run each time, chosen by the seed of the run; all of them (or QUORATE_MIXES), and 200 kills (or
+QUORATE_KILLS), with QUORATE_SOAK.
 """
 
 from __future__ import annotations

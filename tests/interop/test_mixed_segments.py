@@ -1,4 +1,6 @@
-"""Small segments on both sides: a Java follower appends what it is given in one answer, and only if it fits into one of its segments."""
+"""Small segments on both sides: a Java follower appends what it is given in one answer, and only if it fits into one of
+its segments.
+"""
 
 from __future__ import annotations
 

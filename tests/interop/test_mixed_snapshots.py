@@ -1,6 +1,8 @@
-"""Voters of both kinds with small snapshots: fresh voters begin at another kind's snapshot, and directories change hands.
+"""Voters of both kinds with small snapshots: fresh voters begin at another kind's snapshot, and directories change
+hands.
 
-`tests/interop/test_snapshots_java.py` looks at single snapshots of observers; here voters live from them, and nothing acknowledged may be missing.
+`tests/interop/test_snapshots_java.py` looks at single snapshots of observers; here voters live from them, and nothing
+acknowledged may be missing.
 """
 
 from __future__ import annotations
@@ -41,7 +43,9 @@ def wait_for_snapshots(quorum: MixedQuorum, node_id: int, count: int = 2) -> Non
 def test_fresh_voters_begin_at_the_other_kinds_snapshot(
     tmp_path: Path, run_seed: int, sampled: Callable[[str], None]
 ) -> None:
-    """SNP: FetchSnapshot from a Java leader by our fresh voter, and from ours by Java's; each snapshot says what the log says."""
+    """SNP: FetchSnapshot from a Java leader by our fresh voter, and from ours by Java's; each snapshot says what the
+    log says.
+    """
     for kind, fresh in chosen(run_seed, ((JAVA, 4), (OURS, 5)), 1):
         with MixedQuorum(tmp_path / kind, "OJO", spares="OJ", extra=OFTEN) as quorum:
             quorum.start()
@@ -87,7 +91,9 @@ def snapshots_tell_the_truth(quorum: MixedQuorum) -> int:
 def test_a_directory_is_taken_over_by_java_and_back_again_and_again(
     tmp_path: Path, sampled: Callable[[str], None]
 ) -> None:
-    """A voter with a whole log, and one whose log begins at a snapshot, change implementation without formatting, under load."""
+    """A voter with a whole log, and one whose log begins at a snapshot, change implementation without formatting, under
+    load.
+    """
     with MixedQuorum(tmp_path, "OJO", spares="O", extra=OFTEN) as quorum:
         quorum.start()
         with ConfigLoad(quorum.bootstrap) as load:
@@ -132,7 +138,9 @@ class WrongSnapshot:
 
 @pytest.mark.timeout(600)
 def test_our_observer_goes_back_to_fetch_when_javas_leader_refuses_a_snapshot(tmp_path: Path) -> None:
-    """A 4.3.1 leader answers every error of FetchSnapshot with a top-level -1 and no topics: the observer asks again from Fetch on."""
+    """A 4.3.1 leader answers every error of FetchSnapshot with a top-level -1 and no topics: the observer asks again
+    from Fetch on.
+    """
     with MixedQuorum(tmp_path, "J", spares="O", extra=OFTEN) as quorum:
         port = quorum.node(1).port
         with FrameProxy(port, WrongSnapshot(times=3)) as proxy:

@@ -1,6 +1,8 @@
-"""What the operator asks of nodes and what it has them do, against Apache Kafka's own: from 4.2 to 4.3.1, and a broker emptied.
+"""What the operator asks of nodes and what it has them do, against Apache Kafka's own: from 4.2 to 4.3.1, and a broker
+emptied.
 
-One controller and two brokers without any Kubernetes: the operator's probe, its changes, and its rules about levels and moves on what was seen.
+One controller and two brokers without any Kubernetes: the operator's probe, its changes, and its rules about levels and
+moves on what was seen.
 """
 
 from __future__ import annotations

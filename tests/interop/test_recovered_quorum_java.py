@@ -1,7 +1,8 @@
-"""A quorum made of one copy of a log that ours wrote is led by Apache Kafka, and by ours: every acknowledged change is there.
+"""A quorum made of one copy of a log that ours wrote is led by Apache Kafka, and by ours: every acknowledged change is
+there.
 
-Three controllers are killed under load; two of their disks are read and judged as the operator does it, which proves that nothing is missing; the
-seed becomes the only voter under a new directory id.
+Three controllers are killed under load; two of their disks are read and judged as the operator does it, which proves
+that nothing is missing; the seed becomes the only voter under a new directory id.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""A Java controller places two replicas on brokers of ours, which copy nothing to each other: nothing is acknowledged, so nothing can be lost."""
+"""A Java controller places two replicas on brokers of ours, which copy nothing to each other: nothing is acknowledged,
+so nothing can be lost.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Snapshots between Apache Kafka 4.3.1 and us: dumped, fetched in both directions, and a disk whose log begins at one taken over and back."""
+"""Snapshots between Apache Kafka 4.3.1 and us: dumped, fetched in both directions, and a disk whose log begins at one
+taken over and back.
+"""
 
 from __future__ import annotations
 

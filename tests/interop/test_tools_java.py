@@ -1,4 +1,6 @@
-"""Apache Kafka's own tools, unmodified, against our controllers and brokers, with each bootstrap flag that they have."""
+"""Apache Kafka's own tools, unmodified, against our controllers and brokers, with each bootstrap flag that
+they have.
+"""
 
 from __future__ import annotations
 

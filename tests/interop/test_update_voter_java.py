@@ -1,7 +1,9 @@
-"""The operator corrects where a voter is found (UpdateRaftVoter) beside Apache Kafka: its followers and ours, whoever of the two leads.
+"""The operator corrects where a voter is found (UpdateRaftVoter) beside Apache Kafka: its followers and ours, whoever
+of the two leads.
 
-A follower corrects its own entry by itself, when its fetch timeout has passed: so these get one of ten minutes, and a wrong entry stays until the operator's
-request comes. Never the leader's own: Apache Kafka's ends when it is asked for that.
+A follower corrects its own entry by itself, when its fetch timeout has passed: so these get one of ten minutes, and a
+wrong entry stays until the operator's request comes. Never the leader's own: Apache Kafka's ends when it is asked for
+that.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
-"""Bits of closed segments turn over while a quorum is at work and its disks, links and processes fail: nobody serves them, and nothing acknowledged is lost.
+"""Bits of closed segments turn over while a quorum is at work and its disks, links and processes fail: nobody serves
+them, and nothing acknowledged is lost.
 
-A node reads what it closed again and again (a scrub), verifies what it reads for others, and refuses to start with what it cannot read; then its disk is replaced.
+A node reads what it closed again and again (a scrub), verifies what it reads for others, and refuses to start with what
+it cannot read; then its disk is replaced.
 """
 
 from __future__ import annotations
@@ -42,7 +44,9 @@ def test_damage_is_noticed_and_never_served() -> None:
 
 
 def test_a_node_that_does_not_verify_what_it_reads_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ganesan et al., Redundancy Does Not Imply Fault Tolerance (FAST 2017): most stores let one copy's damage reach others."""
+    """Ganesan et al., Redundancy Does Not Imply Fault Tolerance (FAST 2017): most stores let one copy's damage reach
+    others.
+    """
     monkeypatch.setattr(segment, "verify", lambda *_: None)
     with pytest.raises((Violation, CorruptBatch), match=r"serves what its disk has changed|CRC is"):
         for number in range(SCHEDULES):

@@ -1,4 +1,6 @@
-"""Schedules in which every topic is made in pieces of one record: leaders die, are deposed and cut off in the middle of decisions."""
+"""Schedules in which every topic is made in pieces of one record: leaders die, are deposed and cut off in the middle of
+decisions.
+"""
 
 from __future__ import annotations
 

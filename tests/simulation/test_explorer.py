@@ -1,6 +1,7 @@
 """Every state that three replicas can reach within small bounds keeps the properties of KRaft.tla (kraft-facts 5.14).
 
-NeverTwoLeadersInSameEpoch, NoLogDivergence, LeaderHasAllAckedValues, CommittedEntriesReachMajority, StatesMatchRoles. `make soak` widens the bounds.
+NeverTwoLeadersInSameEpoch, NoLogDivergence, LeaderHasAllAckedValues, CommittedEntriesReachMajority, StatesMatchRoles.
+`make soak` widens the bounds.
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ LARGE = [
     Bounds(nodes=3, epochs=1, timeouts=1, records=1, crashes=0, max_states=1_500_000),
     Bounds(nodes=3, epochs=2, timeouts=3, records=3, crashes=1, losses=1, slow_disks=True, max_states=1_500_000),
 ]
-"""`make soak` goes further, up to a number of states: some twelve minutes each on a quiet processor (2,000 states a second)."""
+"""`make soak` goes further, up to a number of states: some twelve minutes each on a quiet processor (2,000 states a
+second).
+"""
 
 
 @pytest.mark.slow

@@ -1,4 +1,5 @@
-"""A peer that lies harms nobody: each lie is refused or ignored, the quorum keeps its leader, its voters and its log, and goes on.
+"""A peer that lies harms nobody: each lie is refused or ignored, the quorum keeps its leader, its voters and its log,
+and goes on.
 
 The same over the wire is in `tests/integration`; here every invariant looks at every step.
 """
@@ -60,7 +61,9 @@ def test_a_request_that_lies_changes_nothing(lie: Lie) -> None:
 @pytest.mark.parametrize("tamper", liar.TAMPERS, ids=lambda tamper: tamper.__name__)
 @pytest.mark.parametrize("encoding", [False, True], ids=["values", "wire"])
 def test_records_that_lie_are_not_appended(tamper: Tamper, encoding: bool) -> None:
-    """One follower hears lies for a while; with the others the quorum goes on, and the follower catches up afterwards."""
+    """One follower hears lies for a while; with the others the quorum goes on, and the follower catches up
+    afterwards.
+    """
     stage = settled_stage(9)
     stage.world.network.encoding = encoding
     leader = stage.leader()

@@ -1,6 +1,7 @@
 """The simulator bites: every historic defect of the museum is noticed within its budget of schedules.
 
-`make test` judges a sample, which changes with every commit; `make soak` judges all of them. docs/testing.md has the table.
+`make test` judges a sample, which changes with every commit; `make soak` judges all of them. docs/testing.md has the
+table.
 """
 
 from __future__ import annotations

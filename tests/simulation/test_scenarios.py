@@ -57,7 +57,9 @@ def test_a_killed_leader_is_replaced_before_any_fetch_timeout(seed: int) -> None
 
 @pytest.mark.parametrize("seed", [17, *(pytest.param(n, marks=pytest.mark.slow) for n in (20, 28, 105, 111))])
 def test_followers_that_stand_at_one_moment_do_not_wait_for_the_leader_that_froze(seed: int) -> None:
-    """They split the vote; with the third voter silent neither can be sure to have lost, and one election timeout is 1 to 2 s."""
+    """They split the vote; with the third voter silent neither can be sure to have lost, and one election timeout is 1
+    to 2 s.
+    """
     stage = Stage(seed, 3, timings=Timings(fetch_timeout_ms=700, fetch_max_wait_ms=233))
     stage.wait_for_progress()
     stage.for_a_while(1.0 + seed % 100 * 0.013)

@@ -1,4 +1,6 @@
-"""A disk that takes half a second for every sync costs its own node time, and nobody an election: the loop never waits for a disk."""
+"""A disk that takes half a second for every sync costs its own node time, and nobody an election: the loop never waits
+for a disk.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What a log says is flushed after a recovery must survive a power loss, though the process before was killed between write and sync."""
+"""What a log says is flushed after a recovery must survive a power loss, though the process before was killed between
+write and sync.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""One Spark session for all tests here, and one lake with a whole fleet in it: starting Spark and every job cost more than most tests."""
+"""One Spark session for all tests here, and one lake with a whole fleet in it: starting Spark and every job cost more
+than most tests.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ SMALL = {
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.driver.memory": "1g",
 }
-"""For tables of a few thousand rows: planning is what costs, and Java written and compiled for each query. On Kubernetes (tests/e2e) Spark is as users have it."""
+"""For tables of a few thousand rows: planning is what costs, and Java written and compiled for each query. On
+Kubernetes (tests/e2e) Spark is as users have it.
+"""
 
 SAMPLED = (
     sampling.Sometimes("test_spark_connect.py", "every job over Spark Connect", 2, 0),
@@ -64,7 +68,9 @@ def connect_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 
 @pytest.fixture(scope="session", autouse=True)
 def begun_beside(request: pytest.FixtureRequest) -> None:
-    """The run on Spark Connect is begun before the first test, and looked at after the last: it waits for one processor, they for another."""
+    """The run on Spark Connect is begun before the first test, and looked at after the last: it waits for one
+    processor, they for another.
+    """
     if any("connect_run" in getattr(item, "fixturenames", ()) for item in request.session.items):
         request.getfixturevalue("connect_run")
 

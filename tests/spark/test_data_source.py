@@ -87,7 +87,9 @@ def test_a_query_gives_the_same_rows_with_filters_pushed_and_without(spark: Any)
 
 
 def test_a_frame_used_twice_is_right_with_pushdown_switched_on(spark: Any) -> None:
-    """Spark 4.3 keeps a query's pushed filters for the frame's next query; so nothing is pushed that was not asked for."""
+    """Spark 4.3 keeps a query's pushed filters for the frame's next query; so nothing is pushed that was
+    not asked for.
+    """
     try:
         spark.conf.set(PUSHDOWN, "true")
         frame = load(spark, columns="offset")
@@ -154,7 +156,9 @@ def test_a_path_without_a_log_is_an_error_that_names_it(spark: Any, tmp_path: Pa
 
 
 def test_the_module_registers_itself_in_a_plain_session(spark: Any) -> None:
-    """No `register`, no configuration of ours: Spark finds `pyspark_kraft` because of its name. What one session registers, another does not have."""
+    """No `register`, no configuration of ours: Spark finds `pyspark_kraft` because of its name. What one session
+    registers, another does not have.
+    """
     plain = spark.newSession()
     assert plain.read.format("kraftlog").option("level", "batches").load(CLUSTER).count() == 1900
 

@@ -1,4 +1,6 @@
-"""`spark.readStream.format("kraftlog")`: micro-batches of bounded size, restarts from a checkpoint, truncation as an event."""
+"""`spark.readStream.format("kraftlog")`: micro-batches of bounded size, restarts from a checkpoint, truncation as an
+event.
+"""
 
 from __future__ import annotations
 

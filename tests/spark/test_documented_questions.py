@@ -1,4 +1,6 @@
-"""The questions of docs/pipeline.md are asked again, of the golden logs of a real Apache Kafka; `--rewrite` writes the answers into the page."""
+"""The questions of docs/pipeline.md are asked again, of the golden logs of a real Apache Kafka; `--rewrite` writes the
+answers into the page.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""An executor dies in the middle of an ingest: kill -9 for a real executor's JVM while a task of it holds a half-written file.
+"""An executor dies in the middle of an ingest: kill -9 for a real executor's JVM while a task of it holds a
+half-written file.
 
-Spark's `local-cluster` has a master and a worker that starts executors as processes. The moment is not timed but seen: a Python worker is stopped, and only when it
-then holds a `.tmp` of the lake open, its executor is killed.
+Spark's `local-cluster` has a master and a worker that starts executors as processes. The moment is not timed but seen:
+a Python worker is stopped, and only when it then holds a `.tmp` of the lake open, its executor is killed.
 """
 
 from __future__ import annotations
@@ -37,7 +38,9 @@ BATCHES, IN_A_BATCH = 300, 1000
 
 
 def long_log(cluster: str) -> History:
-    """Long enough that a task is seen at work: one batch of many records again and again, each with its own base offset, which no checksum covers."""
+    """Long enough that a task is seen at work: one batch of many records again and again, each with its own base
+    offset, which no checksum covers.
+    """
     log = History(cluster)
     log.lead(1)
     one = encode_batch(
@@ -115,7 +118,9 @@ def seen(lake: Path) -> list[dict[str, object]]:
 
 
 def kill_an_executor(driver: subprocess.Popen[bytes], lake: Path, said: Path) -> None:
-    """As soon as one of its workers has a file half written. The worker goes with it, as a pod's processes go together."""
+    """As soon as one of its workers has a file half written. The worker goes with it, as a pod's processes
+    go together.
+    """
     deadline = time.monotonic() + 500
     while (found := caught(driver.pid, lake)) is None:
         assert driver.poll() is None, f"no worker was seen at work: {said.read_text()}"
@@ -158,7 +163,9 @@ def interrupted_ingest(folder: Path, root: Path, lake: Path, failures: int) -> t
 def test_an_executor_killed_while_it_writes_costs_a_retry_or_a_clear_error_and_no_row(
     tmp_path: Path, failures: int
 ) -> None:
-    """Spark gives the task to another executor; where it may not, the job says that nothing was committed, and a second run does all of it."""
+    """Spark gives the task to another executor; where it may not, the job says that nothing was committed, and a second
+    run does all of it.
+    """
     try:
         find_java()
     except PipelineError as missing:

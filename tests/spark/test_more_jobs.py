@@ -1,4 +1,6 @@
-"""What the jobs do beside the great fleet: provisional records, copies that disagree, killed workers, the report, differences, the command line."""
+"""What the jobs do beside the great fleet: provisional records, copies that disagree, killed workers, the report,
+differences, the command line.
+"""
 
 from __future__ import annotations
 
@@ -224,7 +226,9 @@ def test_the_command_line_answers_a_question(
 def test_no_secret_is_in_anything_that_jobs_write_or_say(
     everything: Everything, reported: Reported, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Canaries in every field that may hold a secret: in a healthy cluster, whose records come into tables, and in one full of faults."""
+    """Canaries in every field that may hold a secret: in a healthy cluster, whose records come into tables, and in one
+    full of faults.
+    """
     rows = everything.rows[SECRETS]
     assert [it["value"] for it in rows["configs"] if it["name"] == "retention.ms"] == [OPEN]
     assert sum(it["value"].startswith("redacted:") for it in rows["configs"]) == 5

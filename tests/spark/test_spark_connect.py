@@ -1,4 +1,6 @@
-"""Our functions and the command line on Spark Connect, by a client that has no Java beside it; see `support.connect_run`."""
+"""Our functions and the command line on Spark Connect, by a client that has no Java beside it; see
+`support.connect_run`.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ def connected(connect_run: Running) -> ConnectRun:
 
 
 def test_every_job_works_without_a_jvm_beside_it_and_tells_no_secret(connected: ConnectRun, tmp_path: Path) -> None:
-    """Session functions that notebooks use, the stream, all jobs, and at last the command line, whose lines come before those of the notebook."""
+    """Session functions that notebooks use, the stream, all jobs, and at last the command line, whose lines come before
+    those of the notebook.
+    """
     assert connected.status == 0, connected.err[-6000:]
     *lines, last = connected.out.splitlines()
     assert [json.loads(line)["kind"] for line in lines if '"error"' in line], "the command told no finding"

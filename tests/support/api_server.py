@@ -1,6 +1,8 @@
-"""An API server made of values, over HTTP: discovery, lists and watches of what it was given, a Lease, statuses; every request is counted.
+"""An API server made of values, over HTTP: discovery, lists and watches of what it was given, a Lease, statuses; every
+request is counted.
 
-Enough for the operator to lead, to watch and to say what it waits for; what Kubernetes does with objects is no part of it.
+Enough for the operator to lead, to watch and to say what it waits for; what Kubernetes does with objects is no part of
+it.
 """
 
 from __future__ import annotations

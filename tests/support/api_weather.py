@@ -1,8 +1,10 @@
-"""Bad weather between an operator and a real API server: a proxy that refuses, delays, forgets to answer, shows old states and cuts watches.
+"""Bad weather between an operator and a real API server: a proxy that refuses, delays, forgets to answer, shows old
+states and cuts watches.
 
-It runs as a process of its own in the network of the single-machine Kubernetes, with the credentials of a kubeconfig; whoever comes through it needs none.
-The weather is bad while FOLDER/bad exists; what it did is in FOLDER/faults, a line each. Kinds of faults come from a shuffled deck, so that
-every kind has its turn: what a run does differs by its seed, that it does each of them does not.
+It runs as a process of its own in the network of the single-machine Kubernetes, with the credentials of a kubeconfig;
+whoever comes through it needs none. The weather is bad while FOLDER/bad exists; what it did is in FOLDER/faults, a line
+each. Kinds of faults come from a shuffled deck, so that every kind has its turn: what a run does differs by its seed,
+that it does each of them does not.
 """
 
 from __future__ import annotations

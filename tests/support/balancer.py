@@ -1,7 +1,8 @@
-"""What a cloud's controller of load balancers does, where there is no cloud: every Service of type LoadBalancer gets an address in its status,
-and what connects to that address and the Service's port is passed on to the Service's node port.
+"""What a cloud's controller of load balancers does, where there is no cloud: every Service of type LoadBalancer gets an
+address in its status, and what connects to that address and the Service's port is passed on to the Service's node port.
 
-The addresses lie in the network outside (`support.outside`), so only clients there can use them. The program that passes on runs there, too.
+The addresses lie in the network outside (`support.outside`), so only clients there can use them. The program that
+passes on runs there, too.
 """
 
 from __future__ import annotations

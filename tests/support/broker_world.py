@@ -1,5 +1,5 @@
-"""A broker beside a controller, without processes: its calls are answered by the real controller service, its appends and reads are done
-on a disk in memory by the code that does them in production, and time passes when the test says so.
+"""A broker beside a controller, without processes: its calls are answered by the real controller service, its appends
+and reads are done on a disk in memory by the code that does them in production, and time passes when the test says so.
 
 `settle` performs what waits; a test that wants to see the world between decision and write performs it piece by piece.
 """

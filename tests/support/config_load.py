@@ -1,8 +1,9 @@
-"""Clients that write without pause while a quorum is shaken: each sets one configuration after the other, every one under a name of its own.
+"""Clients that write without pause while a quorum is shaken: each sets one configuration after the other, every one
+under a name of its own.
 
-A change counts as acknowledged when the answer came; an outcome that is unknown is asked for again, under the same name, until it is
-acknowledged. So at the end every acknowledged name must be there, whoever leads, and the time between two acknowledgements
-shows how long the quorum could not commit.
+A change counts as acknowledged when the answer came; an outcome that is unknown is asked for again, under the same
+name, until it is acknowledged. So at the end every acknowledged name must be there, whoever leads, and the time between
+two acknowledgements shows how long the quorum could not commit.
 
     with ConfigLoad(quorum.bootstrap) as load:
         load.wait_for(50)
@@ -35,7 +36,9 @@ class ConfigLoad:
         """Name -> when the answer came, on the monotonic clock."""
         self.failures: Counter[str] = Counter()
         self.longest_in_vain: tuple[float, str] = (0.0, "nothing")
-        """Seconds of the attempt that waited longest and failed, and for what: a client's pause is not always the quorum's."""
+        """Seconds of the attempt that waited longest and failed, and for what: a client's pause is not always the
+        quorum's.
+        """
         self._writers = writers
         self._pause_s = pause_s
         self._first = first

@@ -1,7 +1,8 @@
 """What is asked about configurations, of Apache Kafka (once, recorded in `tests/golden/.../configs`) and of ours.
 
-`VALUES`: each of the 340 names of Kafka 4.3.1 with good and bad values, only validated, so that no question depends on another.
-`STORY`: requests of every shape, in an order that matters. Record anew: `PYTHONPATH=.:tests .venv/bin/python -m support.config_questions DIRECTORY`.
+`VALUES`: each of the 340 names of Kafka 4.3.1 with good and bad values, only validated, so that no question depends on
+another. `STORY`: requests of every shape, in an order that matters. Record anew: `PYTHONPATH=.:tests .venv/bin/python
+-m support.config_questions DIRECTORY`.
 """
 
 from __future__ import annotations
@@ -240,7 +241,9 @@ def story() -> Iterator[Question]:
 
 
 def _shapes(listener: str) -> Iterator[Question]:
-    """What is wrong with a request, whatever its names mean. An unknown operation, and nothing appended to a list, make Kafka's controller resign."""
+    """What is wrong with a request, whatever its names mean. An unknown operation, and nothing appended to a list, make
+    Kafka's controller resign.
+    """
     good, bad = one(TOPIC, THERE, "retention.ms", "1000"), one(TOPIC, _OTHER, "retention.ms", "1000")
     group, client = one(GROUP, "g", "consumer.session.timeout.ms", "50000"), one(CLIENT, "s", "interval.ms", "1000")
     yield alter(listener)

@@ -1,4 +1,5 @@
-"""What values of several names say together: asked of Apache Kafka nodes whose files differ (recorded once), and of ours.
+"""What values of several names say together: asked of Apache Kafka nodes whose files differ (recorded once), and of
+ours.
 
 Changes are only validated, those that `_now` makes aside: what they leave is what the next question finds.
 Record anew: `PYTHONPATH=.:tests .venv/bin/python -m support.config_rules DIRECTORY`.
@@ -265,7 +266,9 @@ def _nonsense() -> Iterator[Question]:
 
 
 def _listeners() -> Iterator[Question]:
-    """What may stand after a listener's name, for one broker and for all. (How many threads it has is not compared: ours has none of its own.)"""
+    """What may stand after a listener's name, for one broker and for all. (How many threads it has is not compared:
+    ours has none of its own.)
+    """
     after = "listener.name.plaintext."
     for resource in (MINE, ALL):
         for name, value in (

@@ -69,7 +69,9 @@ class ConfigWorld:
 
 
 def is_deviation(question: Question, java: Any, ours: Any) -> bool:
-    """What Kafka takes and we refuse: of this node and of all brokers, what would be without effect (docs/deviations.md has the table)."""
+    """What Kafka takes and we refuse: of this node and of all brokers, what would be without effect (docs/deviations.md
+    has the table).
+    """
     if not isinstance(question.body, IncrementalAlterConfigsRequest) or len(question.body.resources) != 1:
         return False
     (resource,) = question.body.resources

@@ -1,4 +1,5 @@
-"""What a notebook does with our functions, on a Spark Connect server; the last line that it prints is what it found, as JSON.
+"""What a notebook does with our functions, on a Spark Connect server; the last line that it prints is what it found, as
+JSON.
 
 python connect_notebook.py sc://HOST:PORT LOGS LAKE
 """

@@ -1,4 +1,5 @@
-"""A notebook's session against a Spark Connect server: a server of Spark's own in a process, a client without a JVM in another, and what both said.
+"""A notebook's session against a Spark Connect server: a server of Spark's own in a process, a client without a JVM in
+another, and what both said.
 
 It runs in a thread, so that other tests go on meanwhile: a session plans on one processor.
 """

@@ -1,4 +1,5 @@
-"""Scripts as tests: a text file is a dialogue, `command` lines, `----`, and what came of them; `--rewrite` writes the latter anew.
+"""Scripts as tests: a text file is a dialogue, `command` lines, `----`, and what came of them; `--rewrite` writes the
+latter anew.
 
 # A comment belongs to the command below it.
 register 1

@@ -1,4 +1,6 @@
-"""A single-machine Kubernetes of a test's own, beside the one that the whole run shares, and what a machine may keep of it."""
+"""A single-machine Kubernetes of a test's own, beside the one that the whole run shares, and what a machine may keep of
+it.
+"""
 
 from __future__ import annotations
 

@@ -1,15 +1,16 @@
 """The same requests to an Apache Kafka and to a node of ours, and where the answers differ.
 
     METADATA = Table(ApiKey.METADATA, (Role.BROKER,), (
-        Case("all topics", MetadataRequest(topics=None)),
-        Case("a topic by its id", lambda side: MetadataRequest(topics=(by_id(side.topic_ids["orders"]),)), versions=range(10, 14)),
+        Case("all topics", MetadataRequest(topics=None)), Case("a topic by its id", lambda side:
+        MetadataRequest(topics=(by_id(side.topic_ids["orders"]),)), versions=range(10, 14)),
     ), unlike=(Unlike("*: all topics", "the words in bold of docs/deviations.md", fields=("topics",)),))
 
     def test_metadata(pair: Pair) -> None:
         judge(pair, METADATA)
 
-A case is asked at every version that can say it, on every listener of its table; every table has the malformed frames of `_malformed` besides.
-What must differ (ids, ports, times) is named, not removed: a topic's id reads `<id of orders>` on both sides.
+A case is asked at every version that can say it, on every listener of its table; every table has the malformed frames
+of `_malformed` besides. What must differ (ids, ports, times) is named, not removed: a topic's id reads `<id of orders>`
+on both sides.
 """
 
 from __future__ import annotations
@@ -203,7 +204,9 @@ class Difference:
 
 
 def judge(pair: Pair, table: Table) -> int:
-    """Ask everything of both; fail with what differs and is not named, and with what is named and does not. How many were asked."""
+    """Ask everything of both; fail with what differs and is not named, and with what is named and does not. How many
+    were asked.
+    """
     asked = list(table.asked())
     found: list[Difference] = []
     for one in asked:
@@ -302,7 +305,9 @@ def _without(value: Any, names: tuple[str, ...]) -> Any:
 
 
 def _malformed(base: Case, key: ApiKey, role: Role) -> Iterator[tuple[Case, Role, int]]:
-    """Frames of nobody's encoder, at every version: cut, too long, with tags that nobody knows. And versions that nobody serves."""
+    """Frames of nobody's encoder, at every version: cut, too long, with tags that nobody knows. And versions that
+    nobody serves.
+    """
     known = served(role)[key]
     for version in known:
         if not _can_be_said(base.body, version):

@@ -1,8 +1,9 @@
-"""An exception at the n-th call of a function of ours, while somebody's request is handled: what a bug anywhere would do.
+"""An exception at the n-th call of a function of ours, while somebody's request is handled: what a bug anywhere would
+do.
 
-with Failpoint(n, error) as point: ...handle something...; point.hit says where, if n calls were made. Counting is done by the interpreter's
-profile hook, so nothing of the code under test is replaced, and a function that is added tomorrow is a failpoint too. (CPython 3.11.7 was
-seen to crash under a trace hook that raises.)
+with Failpoint(n, error) as point: ...handle something...; point.hit says where, if n calls were made. Counting is done
+by the interpreter's profile hook, so nothing of the code under test is replaced, and a function that is added tomorrow
+is a failpoint too. (CPython 3.11.7 was seen to crash under a trace hook that raises.)
 """
 
 from __future__ import annotations

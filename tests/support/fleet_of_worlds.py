@@ -1,6 +1,7 @@
 """Many clusters behind one API: every key is a world of its own, and one reconciler looks after all of them.
 
-The worlds are copies of one that is ready, and each takes itself for the only one: their names for themselves are the same, only the keys differ.
+The worlds are copies of one that is ready, and each takes itself for the only one: their names for themselves are the
+same, only the keys differ.
 """
 
 from __future__ import annotations

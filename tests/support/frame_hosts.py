@@ -1,8 +1,11 @@
-"""Nodes in one process that talk in frames: production nodes, production `Requests`, logs on disks in memory, and a test that moves the time.
+"""Nodes in one process that talk in frames: production nodes, production `Requests`, logs on disks in memory, and a
+test that moves the time.
 
-town = Town("controller", "broker"); town.start(); line = Line(town.hosts[0], "CONTROLLER"); line.send(frame); town.run(1.0); line.replies
+town = Town("controller", "broker"); town.start(); line = Line(town.hosts[0], "CONTROLLER"); line.send(frame);
+town.run(1.0); line.replies
 
-Every request and answer, also between the nodes, is encoded and decoded. What a step raises ends the node, as its driver would.
+Every request and answer, also between the nodes, is encoded and decoded. What a step raises ends the node, as its
+driver would.
 """
 
 from __future__ import annotations

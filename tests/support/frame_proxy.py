@@ -1,4 +1,5 @@
-"""A port in front of a node through which every request passes, to be changed on its way; answers pass as they are, and are kept.
+"""A port in front of a node through which every request passes, to be changed on its way; answers pass as they are, and
+are kept.
 
 with FrameProxy(target=9093, change=lambda frame: frame) as proxy:
     ...                                     # clients connect to proxy.port

@@ -1,8 +1,10 @@
-"""A small world for the storage guard: disks, pods, a ledger and an operator, with the real guard and the real formatting in them.
+"""A small world for the storage guard: disks, pods, a ledger and an operator, with the real guard and the real
+formatting in them.
 
-Disks are in memory and know what is durable; any operation may be the last one before a kill or a power cut. The operator is the
-simplest right one: it grants what `inspect` reported, records what `seal` reported, and notes how far a log had come. Whatever else is
-done to the world (wipe, swap, copy, replay) is an adversary's. `Breach` is raised when a promise is broken.
+Disks are in memory and know what is durable; any operation may be the last one before a kill or a power cut. The
+operator is the simplest right one: it grants what `inspect` reported, records what `seal` reported, and notes how far a
+log had come. Whatever else is done to the world (wipe, swap, copy, replay) is an adversary's. `Breach` is raised when a
+promise is broken.
 """
 
 from __future__ import annotations
@@ -116,7 +118,9 @@ class World:
         self.pods[node] = pod
 
     def run(self, node: int, crash_after: int | None = None, policy: Policy = "everything") -> str:
-        """All containers of the pod from the first; killed (or the power cut) after some disk operations of the whole run."""
+        """All containers of the pod from the first; killed (or the power cut) after some disk operations of the whole
+        run.
+        """
         pod, disk = self.pods[node], self.disks[node]
         pod.started, pod.inspected, pod.sealed = False, None, None
         if node in self.ledger:

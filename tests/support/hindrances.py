@@ -1,4 +1,5 @@
-"""What Kubernetes finds in a pod's template that keeps the pod from running, for the model of the tests: no scheduler, no registry, but their answers.
+"""What Kubernetes finds in a pod's template that keeps the pod from running, for the model of the tests: no scheduler,
+no registry, but their answers.
 
 Whatever is called `nowhere`, `absent` or `huge` is not there, does not exist, or does not fit. Everything else is fine.
 """
@@ -24,7 +25,9 @@ def refused_by_kubernetes(template: Mapping[str, Any]) -> bool:
 
 
 def hindrance(template: Mapping[str, Any], node_id: int, private: frozenset[str]) -> Trouble | None:
-    """Why no Kubernetes node takes the pod, or why its image does not come. `private` are images that need the pull secret `registry`."""
+    """Why no Kubernetes node takes the pod, or why its image does not come. `private` are images that need the pull
+    secret `registry`.
+    """
     spec = template["spec"]
     main = spec["containers"][0]
     requests = (main.get("resources") or {}).get("requests") or {}

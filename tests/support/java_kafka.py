@@ -1,7 +1,8 @@
 """A real, unmodified Apache Kafka 4.3.1 beside us: its jars, its tools, its nodes.
 
-The jars come from Maven Central through `apache_kafka/pom.xml` and are cached outside the repository. Tests that need them call
-`require_java()`: where Java or the jars cannot be had the test is skipped with the reason, and fails instead when CI is set.
+The jars come from Maven Central through `apache_kafka/pom.xml` and are cached outside the repository. Tests that need
+them call `require_java()`: where Java or the jars cannot be had the test is skipped with the reason, and fails instead
+when CI is set.
 """
 
 from __future__ import annotations
@@ -130,7 +131,9 @@ def run_tool(
 
 
 def archive() -> Path:
-    """Classes of a node in both roles, ready to map: a node that has them starts in half the time, a tool in two thirds."""
+    """Classes of a node in both roles, ready to map: a node that has them starts in half the time, a tool in two
+    thirds.
+    """
     return cache_directory() / "node.jsa"
 
 

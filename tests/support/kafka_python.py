@@ -1,7 +1,9 @@
-"""kafka-python, imported without its own deprecation warnings (our tests make every warning an error), and mended where it forgets a socket.
+"""kafka-python, imported without its own deprecation warnings (our tests make every warning an error), and mended where
+it forgets a socket.
 
-Its connection attempts leave the socket open when the broker refuses or the client is closed meanwhile (3.0.12, `kafka.net.inet`): the garbage
-collector then complains in whatever test runs. Here an attempt that fails closes what it opened.
+Its connection attempts leave the socket open when the broker refuses or the client is closed meanwhile (3.0.12,
+`kafka.net.inet`): the garbage collector then complains in whatever test runs. Here an attempt that fails closes what it
+opened.
 """
 
 from __future__ import annotations

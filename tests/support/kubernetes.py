@@ -1,7 +1,8 @@
-"""The Kubernetes that end-to-end tests run against: the single-machine one, or the context that QUORATE_E2E_CONTEXT names.
+"""The Kubernetes that end-to-end tests run against: the single-machine one, or the context that QUORATE_E2E_CONTEXT
+names.
 
-One cluster serves a whole run, with a namespace per test module or test. A cluster that was up already is left up; one that the
-run started is ended by it.
+One cluster serves a whole run, with a namespace per test module or test. A cluster that was up already is left up; one
+that the run started is ended by it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""A fleet of metadata logs as files, written batch by batch: whose they are, which epochs they hold, what is broken in them is decided by the test.
+"""A fleet of metadata logs as files, written batch by batch: whose they are, which epochs they hold, what is broken in
+them is decided by the test.
 
 `History` is one cluster's log as bytes of batches; `Disk` writes a part of it where a node would have it.
 """
@@ -156,7 +157,9 @@ class Disk:
         segments: Sequence[int] = (),
         epoch: int | None = None,
     ) -> None:
-        """The whole directory anew: batches from `start` to `end`, a new segment at each of `segments`, quorum-state."""
+        """The whole directory anew: batches from `start` to `end`, a new segment at each of `segments`,
+        quorum-state.
+        """
         for path in self.log_dir.glob("*.log"):
             path.unlink()
         held = [it for it in history.batches if it.base >= start and (end is None or it.end <= end)]

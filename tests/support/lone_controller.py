@@ -1,6 +1,8 @@
-"""A controller that is the only voter, on a disk in memory, driven by hand: production node, production log, time that a test moves.
+"""A controller that is the only voter, on a disk in memory, driven by hand: production node, production log, time that
+a test moves.
 
-Effects are performed at once and remembered in `seen`; only snapshots and scrubs can be held back, as a slow thread would.
+Effects are performed at once and remembered in `seen`; only snapshots and scrubs can be held back, as a slow thread
+would.
 """
 
 from __future__ import annotations
@@ -91,7 +93,9 @@ class LoneController:
         me: NodeId = ME,
         config: NodeConfig | None = None,
     ) -> None:
-        """`me` other than the only voter: a controller that follows it as an observer (see `Pair`). `config`: another node's altogether."""
+        """`me` other than the only voter: a controller that follows it as an observer (see `Pair`). `config`: another
+        node's altogether.
+        """
         self.me = config.raft.node_id if config else me
         self.disk = disk or formatted_disk(dynamic=dynamic, me=me)
         self.log = MetadataLog.open(self.disk, LOG, log_config)
@@ -222,7 +226,9 @@ VERSIONS = {1: 18, 59: 1, 70: 0, 80: 0, 81: 0, 82: 0}
 
 
 class Pair:
-    """The voter and an observer that follows it; their messages pass through `tamper`, which may change or drop an answer."""
+    """The voter and an observer that follows it; their messages pass through `tamper`, which may change or drop an
+    answer.
+    """
 
     def __init__(self, leader: LoneController, follower: LoneController) -> None:
         self.leader = leader

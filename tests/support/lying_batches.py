@@ -1,7 +1,7 @@
 """What a producer may send in place of a batch: each a name and the bytes, made by hand, none by our encoder.
 
-A batch here is made of a header and of records that need not agree. The checksum is right unless the lie is about it, so that whoever
-believes what a checksum covers believes all of them.
+A batch here is made of a header and of records that need not agree. The checksum is right unless the lie is about it,
+so that whoever believes what a checksum covers believes all of them.
 """
 
 from __future__ import annotations

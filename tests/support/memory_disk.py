@@ -1,7 +1,9 @@
-"""A disk in memory that knows what is durable, for storage's own tests: crash it after any operation and look at what is left.
+"""A disk in memory that knows what is durable, for storage's own tests: crash it after any operation and look at what
+is left.
 
-Every operation that changes the disk is counted. `crash_after(n)` lets n of them happen and raises `Crashed` at the next one. What survives is
-the worst that POSIX allows within one policy: unsynced file content and names are lost, or kept in part, as `survivors` is told.
+Every operation that changes the disk is counted. `crash_after(n)` lets n of them happen and raises `Crashed` at the
+next one. What survives is the worst that POSIX allows within one policy: unsynced file content and names are lost, or
+kept in part, as `survivors` is told.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""What a metadata directory says, read from its files alone: snapshots, and images replayed from a snapshot or from the log."""
+"""What a metadata directory says, read from its files alone: snapshots, and images replayed from a snapshot or from the
+log.
+"""
 
 from __future__ import annotations
 

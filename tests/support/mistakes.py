@@ -1,7 +1,9 @@
-"""Mistakes in every field of a KRaftCluster, one table: what was asked for, what the operator says to it, and what it was corrected to.
+"""Mistakes in every field of a KRaftCluster, one table: what was asked for, what the operator says to it, and what it
+was corrected to.
 
-`docs/operations/mistakes.md` names each; `tests/unit/kraft_operator/test_mistakes.py` makes each, from the beginning and on a cluster that runs, corrects
-the resource and nothing else, and waits for Ready. `says` is a reason that the operator gives meanwhile, or the path of the field that it refuses.
+`docs/operations/mistakes.md` names each; `tests/unit/kraft_operator/test_mistakes.py` makes each, from the beginning
+and on a cluster that runs, corrects the resource and nothing else, and waits for Ready. `says` is a reason that the
+operator gives meanwhile, or the path of the field that it refuses.
 """
 
 from __future__ import annotations

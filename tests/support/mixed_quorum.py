@@ -1,11 +1,12 @@
-"""A quorum whose voters are ours and Java's in any mix, driven by the tools alone: format, start, kill, lose a disk, add, remove, take over.
+"""A quorum whose voters are ours and Java's in any mix, driven by the tools alone: format, start, kill, lose a disk,
+add, remove, take over.
 
     with MixedQuorum(tmp_path, "OJO", spares="J") as quorum:       # node 1 ours, 2 Java's, 3 ours; node 4 is Java's and no voter yet
         quorum.start()
         quorum.make_lead(2)
 
-A node's directory and properties file are the same for both implementations, so `boot(node, "J")` starts Java on what ours left. Each
-node is formatted by the tool of its own kind.
+A node's directory and properties file are the same for both implementations, so `boot(node, "J")` starts Java on what
+ours left. Each node is formatted by the tool of its own kind.
 """
 
 from __future__ import annotations
@@ -148,7 +149,9 @@ class MixedQuorum:
     # the tools
 
     def add(self, node_id: int, tool: str = OURS, via: str = "controller") -> ToolResult:
-        """`kafka-metadata-quorum add-controller`, by our tool or Java's. Java opens its port up to a second after it has caught up."""
+        """`kafka-metadata-quorum add-controller`, by our tool or Java's. Java opens its port up to a second after it
+        has caught up.
+        """
         eventually(f"node {node_id} listens", lambda: is_listening(self.node(node_id).port), SECONDS)
         properties = str(self.node(node_id).properties_file)
         return self._tool(tool, ["--command-config", properties, *self.where(via), "add-controller"])

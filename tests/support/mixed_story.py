@@ -23,8 +23,8 @@ def chosen(run_seed: int, things: Sequence[T], few: int) -> list[T]:
 
 
 def change_voters(quorum: MixedQuorum, ask: Callable[[], ToolResult], wanted: set[int]) -> None:
-    """Ask until these are the voters: a leader that has just been elected refuses until it has committed (REQUEST_TIMED_OUT, as Kafka's
-    does), and on a machine that stalls a process an election may come at any time."""
+    """Ask until these are the voters: a leader that has just been elected refuses until it has committed
+    (REQUEST_TIMED_OUT, as Kafka's does), and on a machine that stalls a process an election may come at any time."""
     said: list[ToolResult] = []
 
     def done() -> bool:
@@ -36,8 +36,8 @@ def change_voters(quorum: MixedQuorum, ask: Callable[[], ToolResult], wanted: se
 
 
 def assert_nothing_is_lost(quorum: MixedQuorum, load: ConfigLoad) -> int:
-    """Every acknowledged change is known to the quorum and lies on every voter's disk, all logs are byte for byte one, and no
-    Java node complained. The number of batches that were compared."""
+    """Every acknowledged change is known to the quorum and lies on every voter's disk, all logs are byte for byte one,
+    and no Java node complained. The number of batches that were compared."""
     assert load.names
     agreed = quorum.wait_until_following()
     leader = str(quorum.node(quorum.leader()).endpoint)  # a standby that has just started may still be reading

@@ -1,7 +1,8 @@
-"""Pairs (what is asked and seen) -> plan, for golden files: a sound cluster, what is different about it, and what the operator does about that.
+"""Pairs (what is asked and seen) -> plan, for golden files: a sound cluster, what is different about it, and what the
+operator does about that.
 
-The cluster is the model world's, settled; then the look at it is changed line by line, so that a pair can hold what no history of faults leads to.
-Every pair stands alone. Lines:
+The cluster is the model world's, settled; then the look at it is changed line by line, so that a pair can hold what no
+history of faults leads to. Every pair stands alone. Lines:
 
     spec CHANGE ...                 the resource is edited: controllers=5 brokers=1 image=2 domains=Require planned suspended hibernated ondelete report treat-as-lost
                                     adopt-only clusterID=X no-pools other-ids
@@ -13,8 +14,8 @@ Every pair stands alone. Lines:
     pod N gone|terminating|unready|pending|old|overdue|stuck, pod N trouble REASON,
     pod N disk VERDICT [DIRECTORY|ran|behind|same-pod]      a new pod (or the same one) waits at its gate
     claim N gone|new|terminating|unmarked|foreign|swapped|copied|from-elsewhere, volume N remains, node-of N lost|silent
-    broker N fenced|unregistered|absent, broker N holds TOPIC, broker N risks PARTITION, brokers unknown
-    ledger lost|forgets N|gives-up N|writes-off N DIRECTORY|reached N EPOCH OFFSET|unproven N|asks-for N (a ReplaceVoter runs)
+    broker N fenced|unregistered|absent, broker N holds TOPIC, broker N risks PARTITION, brokers unknown ledger
+    lost|forgets N|gives-up N|writes-off N DIRECTORY|reached N EPOCH OFFSET|unproven N|asks-for N (a ReplaceVoter runs)
     child KIND/NAME gone|edited|stray, set N gone, rack N ZONE, zones OF-0 OF-1 ... (none: no label), owners UID
     for-long                        whatever is suspected has been so for long
     brake LIMIT CLUSTER ...         replacements that were begun within the hour, in other clusters or (this) of this cluster's voter 1
@@ -331,7 +332,9 @@ def moved(seen: Observed, node_id: int, host: str, port: int) -> Quorum:
 
 
 def of_observer(seen: Observed, node_id: int, state: str, ledger: Ledger | None) -> Observed:
-    """The node under the ledger's directory, or (`removed-one`) under one that the leader still lists after its removal."""
+    """The node under the ledger's directory, or (`removed-one`) under one that the leader still lists after its
+    removal.
+    """
     entry = ledger.entry(node_id) if ledger else None
     assert entry is not None
     assert entry.directory_id is not None

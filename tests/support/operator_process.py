@@ -1,7 +1,7 @@
 """The operator as a process in the network of the single-machine Kubernetes, and words for stories about it.
 
-A process can be frozen and killed between two precise steps, which a pod cannot; it finds the nodes by the same DNS names. Everything else is
-real: the API server, kubelets, disks, the images.
+A process can be frozen and killed between two precise steps, which a pod cannot; it finds the nodes by the same DNS
+names. Everything else is real: the API server, kubelets, disks, the images.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ PATIENCE = float(os.environ.get("KRAFT_E2E_PATIENCE", "420"))
 
 
 def eventually(what: str, probe: Callable[[], T | None], seconds: float = PATIENCE) -> T:
-    """Wait until `probe` gives something true. What it asserts in vain, and what a busy Kubernetes does not answer, counts as not yet."""
+    """Wait until `probe` gives something true. What it asserts in vain, and what a busy Kubernetes does not answer,
+    counts as not yet.
+    """
     deadline = time.monotonic() + seconds
     last: object = None
     while time.monotonic() < deadline:
@@ -97,14 +99,18 @@ class OperatorProcess:
         }
 
     def reads(self) -> int:
-        """Requests that read, watches apart, without those of the Lease: every renewal (the only PUTs when all is quiet) reads it first."""
+        """Requests that read, watches apart, without those of the Lease: every renewal (the only PUTs when all is
+        quiet) reads it first.
+        """
         counted = self.metrics()
         gets, puts = (sum(n for name, n in counted.items() if f'requests_total{{code="200",verb="{verb}"' in name)
                       for verb in ("GET", "PUT"))  # fmt: skip
         return int(gets - puts)
 
     def writes(self) -> int:
-        """Requests that may have changed something, without the renewals of the Lease (its only PUTs when all is quiet)."""
+        """Requests that may have changed something, without the renewals of the Lease (its only PUTs when all is
+        quiet).
+        """
         counted = self.metrics().items()
         return int(
             sum(value for name, value in counted if re.search(r'requests_total.*verb="(PATCH|POST|DELETE)"', name))
@@ -116,7 +122,9 @@ def operator(
     namespace: str, folder: Path, images: Images, *, failpoints: str = "", port: int = 19500, lease: str = "15 10 2",
     kubeconfig: Path | None = None,
 ) -> Iterator[OperatorProcess]:  # fmt: skip
-    """Watches this one namespace, and keeps its Lease there. `kubeconfig` is another way to the API server than the cluster's own."""
+    """Watches this one namespace, and keeps its Lease there. `kubeconfig` is another way to the API server than the
+    cluster's own.
+    """
     log = folder / f"operator-{port}.log"
     way = ("env", f"KUBECONFIG={kubeconfig}") if kubeconfig is not None else ()
     command = [

@@ -1,7 +1,8 @@
-"""What the operator says, gathered from situations that the planner was led into: every pair of `testdata/pairs`, and stories of the world.
+"""What the operator says, gathered from situations that the planner was led into: every pair of `testdata/pairs`, and
+stories of the world.
 
-A condition's text is taken from the status that follows from the decision, an Event's from the change of two statuses and what was done. Ids are
-replaced by names. Two texts that differ in numbers only are one: the first one is kept.
+A condition's text is taken from the status that follows from the decision, an Event's from the change of two statuses
+and what was done. Ids are replaced by names. Two texts that differ in numbers only are one: the first one is kept.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
-"""A model of Kubernetes, disks and a quorum around the real planner and the real storage guard, for tests that need thousands of histories.
+"""A model of Kubernetes, disks and a quorum around the real planner and the real storage guard, for tests that need
+thousands of histories.
 
-Everything that decides is production code: `plan` for the operator, `judge`, `decide` and `seal` for the guards. The model only moves values: a
-kubelet that starts pods and runs their init containers one step at a time, disks that keep what was written, voters that elect when a majority of
-those that the first formatting named is up. It is no proof of how Kubernetes behaves; end-to-end tests are.
+Everything that decides is production code: `plan` for the operator, `judge`, `decide` and `seal` for the guards. The
+model only moves values: a kubelet that starts pods and runs their init containers one step at a time, disks that keep
+what was written, voters that elect when a majority of those that the first formatting named is up. It is no proof of
+how Kubernetes behaves; end-to-end tests are.
 """
 
 from __future__ import annotations
@@ -295,7 +297,9 @@ class World:
         self.cluster = replace(self.cluster, approve=self.published.hash if name is None else name)
 
     def plan(self) -> Decision:
-        """A look at the quorum, then a second one for the plan: time passes between passes, far more than a follower's fetch takes."""
+        """A look at the quorum, then a second one for the plan: time passes between passes, far more than a follower's
+        fetch takes.
+        """
         observed = self.observed()
         decision = plan(
             Situation(
@@ -374,7 +378,9 @@ class World:
                 self.broken.append(f"{target(action)}: the pod that kept the claim of node {node_id} was given up")
 
     def keeps_its_claim(self, node_id: int) -> bool:
-        """Whether only this pod stands between a disk that the ledger knows and its end, and nobody has given the disk up."""
+        """Whether only this pod stands between a disk that the ledger knows and its end, and nobody has given the disk
+        up.
+        """
         pod, entry = self.pods[node_id], self.ledger.entry(node_id) if self.ledger else None
         claim = self.claims[pod.claim]
         known = entry is not None and entry.directory_id is not None and entry.pvc_uid == claim.uid
@@ -482,8 +488,8 @@ class World:
         self._commit()
 
     def _update_voter(self, action: UpdateVoter) -> None:
-        """The leader checks epoch and directory, nobody's address. Asked to update itself it ends, as Apache Kafka's does. One that leads since the
-        last look has another epoch."""
+        """The leader checks epoch and directory, nobody's address. Asked to update itself it ends, as Apache Kafka's
+        does. One that leads since the last look has another epoch."""
         if self.leader() != self.seen_leader:
             return
         if action.node_id == self.leader():
@@ -830,7 +836,9 @@ class World:
         return [node_id for node_id, directory in voters.items() if running.get(node_id) == directory]
 
     def leader(self) -> int:
-        """Of a majority that runs, the voter with the longest log: of several the one that was chosen, else the lowest."""
+        """Of a majority that runs, the voter with the longest log: of several the one that was chosen, else
+        the lowest.
+        """
         running = self.running_voters()
         if not self.voters or len(running) <= len(self.voters) // 2:
             return -1
@@ -1006,7 +1014,9 @@ class World:
         self.claims[name] = LiveClaim(self.fresh("pvc"), volume, dict(old.marks))
 
     def restore_from_backup(self, earlier: dict[int, VolumeFacts], *, with_ledger: bool) -> None:
-        """The whole cluster, as a tool for backups puts it back: resource, claims, volumes, and the ledger or not. Some volumes are of an earlier time."""
+        """The whole cluster, as a tool for backups puts it back: resource, claims, volumes, and the ledger or not. Some
+        volumes are of an earlier time.
+        """
         for node_id, facts in earlier.items():
             self._disk(self.pods[node_id]).facts = facts
         for node_id in list(self.pods):
@@ -1016,7 +1026,9 @@ class World:
             self.lose_ledger()
 
     def restore_everything(self, *older: int) -> None:
-        """As `restore_from_backup` with its ledger; these nodes' disks are as they were before the last twenty changes."""
+        """As `restore_from_backup` with its ledger; these nodes' disks are as they were before the last
+        twenty changes.
+        """
         earlier = {node_id: self.copy_of(node_id) for node_id in older}
         for _ in range(20):
             self.write_metadata()

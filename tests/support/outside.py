@@ -1,6 +1,8 @@
-"""A network beside the single-machine Kubernetes: a namespace of its own with one link into the cluster's, and a route to its nodes and to nothing else.
+"""A network beside the single-machine Kubernetes: a namespace of its own with one link into the cluster's, and a route
+to its nodes and to nothing else.
 
-What runs in it is a client outside: it knows no name of the cluster's DNS and reaches no pod, only the nodes' addresses.
+What runs in it is a client outside: it knows no name of the cluster's DNS and reaches no pod, only the nodes'
+addresses.
 """
 
 from __future__ import annotations
@@ -43,7 +45,8 @@ def outside(nodes: Sequence[str]) -> Iterator[Outside]:
     ours, theirs = f"q{secrets.token_hex(3)}", f"p{secrets.token_hex(3)}"
     try:
         found = Outside(_sleeping(sleeper.pid))
-        # Inside, process ids are others: the link is made from here, and its end given to who keeps the cluster's network.
+        # Inside, process ids are others: the link is made from here, and its end given to who keeps the cluster's
+        # network.
         found.run("ip", "link", "add", theirs, "type", "veth", "peer", "name", ours, "netns", str(_keeper()))
         _in("ip", "address", "add", f"{LINK}.1/24", "dev", ours)
         _in("ip", "link", "set", ours, "up")

@@ -1,5 +1,5 @@
-"""One lake with everything in it, made once: the golden logs of a real Apache Kafka, random histories of our own controller, clean fleets, and fleets
-with one fault each, after ingest, tables and audit."""
+"""One lake with everything in it, made once: the golden logs of a real Apache Kafka, random histories of our own
+controller, clean fleets, and fleets with one fault each, after ingest, tables and audit."""
 
 from __future__ import annotations
 
@@ -56,7 +56,9 @@ class Everything:
 def histories(
     root: Path, seed: int, count: int
 ) -> tuple[dict[str, dict[int, MetadataImage]], dict[str, set[int]], dict[str, int]]:
-    """Random histories, every third one beginning with a snapshot in its middle: images, offsets of aborts, and where those begin."""
+    """Random histories, every third one beginning with a snapshot in its middle: images, offsets of aborts, and where
+    those begin.
+    """
     images, aborts, trimmed = {}, {}, {}
     for number in range(count):
         cluster = f"history-{number}"
@@ -77,7 +79,9 @@ def histories(
 
 
 SECRETS: Final = "secrets"
-"""A healthy cluster with a canary in every place of its log where a secret can be; one disk of another one is full of them and broken."""
+"""A healthy cluster with a canary in every place of its log where a secret can be; one disk of another one is full of
+them and broken.
+"""
 
 
 def secrets(root: Path) -> None:

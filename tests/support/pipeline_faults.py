@@ -1,4 +1,5 @@
-"""Fleets of three disks of one log, clean in all the ways that logs of healthy clusters differ, or with one fault at a random place.
+"""Fleets of three disks of one log, clean in all the ways that logs of healthy clusters differ, or with one fault at a
+random place.
 
 Every maker gives what an audit has to say: the node and, where it is one place, file and position of the fault.
 """
@@ -132,7 +133,9 @@ def _flip(low: int, high: int, kinds: set[str]) -> Callable[[Path, str, Random],
 
 
 def _epoch_at_control(root: Path, cluster: str, rng: Random) -> Fault:
-    """The epoch of a batch at, before or behind a leader's record or voters: any number, those of the neighbours too."""
+    """The epoch of a batch at, before or behind a leader's record or voters: any number, those of the
+    neighbours too.
+    """
     log, fleet, cut = _three(root, cluster, rng)
     node = rng.randint(1, 3)
     control = [n for n, it in enumerate(log.batches) if it.data[22] & 0x20]

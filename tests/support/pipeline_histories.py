@@ -1,7 +1,9 @@
-"""Random histories of a cluster, decided by our own controller, and what its image says in the words of the pipeline's tables.
+"""Random histories of a cluster, decided by our own controller, and what its image says in the words of the pipeline's
+tables.
 
-Requests go to the real controller (brokers come, stop, are fenced; topics come and go); records whose requests other tests own (access rules, SCRAM, quotas,
-transactions) are appended as a controller would. `facts_of_image` and `facts_of_rows` bring both sides into one form.
+Requests go to the real controller (brokers come, stop, are fenced; topics come and go); records whose requests other
+tests own (access rules, SCRAM, quotas, transactions) are appended as a controller would. `facts_of_image` and
+`facts_of_rows` bring both sides into one form.
 """
 
 from __future__ import annotations
@@ -203,7 +205,8 @@ def log_of(
 ) -> tuple[History, dict[int, MetadataImage]]:
     """The history as a log in batches of random sizes with leader changes between, and the image after each offset.
 
-    Offsets are the world's own plus those of later leaders' records, so broker epochs are no longer offsets: the tables do not care.
+    Offsets are the world's own plus those of later leaders' records, so broker epochs are no longer offsets: the tables
+    do not care.
     """
     rng = Random(history.seed + 1)
     log = History(cluster, voters)

@@ -1,7 +1,8 @@
-"""What the pipeline's tables should say of a log: one record at a time, by the runtime's own codec, into plain dictionaries.
+"""What the pipeline's tables should say of a log: one record at a time, by the runtime's own codec, into plain
+dictionaries.
 
-Nothing here knows numpy or Arrow. A record's columns come from `decode_record` and the table of fields; only what that codec refuses is left
-to the pipeline's own words.
+Nothing here knows numpy or Arrow. A record's columns come from `decode_record` and the table of fields; only what that
+codec refuses is left to the pipeline's own words.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
-"""Committed histories that break one promise of KRaft each: sound bytes, equal on all disks, which no comparison of copies can find.
+"""Committed histories that break one promise of KRaft each: sound bytes, equal on all disks, which no comparison of
+copies can find.
 
-Every history begins healthy. What it then says, no controller would write; the audit must name the promise and the offset.
+Every history begins healthy. What it then says, no controller would write; the audit must name the promise and the
+offset.
 """
 
 from __future__ import annotations

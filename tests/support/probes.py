@@ -1,8 +1,8 @@
 """The recorded probes: crafted requests to a Java quorum with its answers, put to a quorum of our own nodes.
 
-The quorum is simulated (`support.simulation`): whole production nodes, one virtual network, no ports. It is brought to where the Java
-quorum stood: node 2 leads epoch 2, node 1 follows, epoch 1 lies behind. Ids, addresses and offsets of the recording are
-translated into those of our quorum and back; everything else must be equal.
+The quorum is simulated (`support.simulation`): whole production nodes, one virtual network, no ports. It is brought to
+where the Java quorum stood: node 2 leads epoch 2, node 1 follows, epoch 1 lies behind. Ids, addresses and offsets of
+the recording are translated into those of our quorum and back; everything else must be equal.
 """
 
 from __future__ import annotations

@@ -41,7 +41,9 @@ ENVIRONMENT: Final = {
 }
 """Nodes run from compiled modules, as they do in the image, and the tree stays free of them."""
 _NEVER_GIVEN_OUT: Final = range(*map(int, os.environ.get("QUORATE_PORTS", "20000 30000").split()))
-"""Layers that run at the same time have their own (tools/run_tests.py). Linux gives connections that go out ports above these (32768 by default), so it takes none on which a node is going to listen later, or anew."""
+"""Layers that run at the same time have their own (tools/run_tests.py). Linux gives connections that go out ports above
+these (32768 by default), so it takes none on which a node is going to listen later, or anew.
+"""
 _PORTS: Final = islice(cycle(_NEVER_GIVEN_OUT), os.getpid() * 97 % len(_NEVER_GIVEN_OUT), None)
 """Two runs at the same time begin elsewhere."""
 _ONE_TOOL: Final = threading.Lock()
@@ -50,7 +52,9 @@ T = TypeVar("T")
 
 
 def free_ports(count: int, host: str = "127.0.0.1") -> list[int]:
-    """Ports that were free a moment ago, all different, and none twice: nobody still calls at one for whom listened there before."""
+    """Ports that were free a moment ago, all different, and none twice: nobody still calls at one for whom listened
+    there before.
+    """
     sockets: list[socket.socket] = []
     try:
         for port in islice(_PORTS, len(_NEVER_GIVEN_OUT)):

@@ -1,7 +1,8 @@
-"""A small model of Raft as KRaft does it (a follower's high watermark is cut at its own end), whose survivors' disks are given to the verdict.
+"""A small model of Raft as KRaft does it (a follower's high watermark is cut at its own end), whose survivors' disks
+are given to the verdict.
 
-Every step is one that a correct node may take; who is slow, who leads and what is lost is the history's choice. The model remembers every
-entry that was ever committed and in which epoch, which no survivor can.
+Every step is one that a correct node may take; who is slow, who leads and what is lost is the history's choice. The
+model remembers every entry that was ever committed and in which epoch, which no survivor can.
 """
 
 from __future__ import annotations
@@ -62,7 +63,9 @@ class Raft:
             self._commit(node)
 
     def fetch(self, follower: int, leader: int, most: int) -> None:
-        """A fetch at its own end (after its diverging tail was cut), `most` entries, and the leader's high watermark."""
+        """A fetch at its own end (after its diverging tail was cut), `most` entries, and the leader's high
+        watermark.
+        """
         me, head = self.replicas[follower], self.replicas[leader]
         if self.leaders.get(head.epoch) != leader or head.epoch < me.epoch or follower == leader:
             return
@@ -93,7 +96,9 @@ class Raft:
         return f"d{node}"
 
     def copies(self, survivors: set[int], forgets: set[int]) -> list[LogCopy]:
-        """The disks of the survivors; those that forget have no checkpoint and no process that could tell a high watermark."""
+        """The disks of the survivors; those that forget have no checkpoint and no process that could tell a high
+        watermark.
+        """
         voters: tuple[VoterKey, ...] = tuple((each, self.directory(each)) for each in self.voters)
         found = []
         for node in sorted(survivors):

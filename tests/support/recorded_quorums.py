@@ -1,8 +1,10 @@
-"""A controller of ours in the place of a recorded Java controller: its identity, its log, the epoch it was in, and who led.
+"""A controller of ours in the place of a recorded Java controller: its identity, its log, the epoch it was in, and who
+led.
 
-The recorded quorums left their logs behind, from the first record on (`tests/golden`). A node gets those of Java's records that its Java twin had when
-it answered a frame: what lies before the epoch it leads is on its disk as Java wrote it; it is elected by voters that grant as Java's did, writes its
-own LeaderChange, and appends Java's further records as a leader appends. What else Java knew is read from the frame's answer.
+The recorded quorums left their logs behind, from the first record on (`tests/golden`). A node gets those of Java's
+records that its Java twin had when it answered a frame: what lies before the epoch it leads is on its disk as Java
+wrote it; it is elected by voters that grant as Java's did, writes its own LeaderChange, and appends Java's further
+records as a leader appends. What else Java knew is read from the frame's answer.
 """
 
 from __future__ import annotations
@@ -142,7 +144,9 @@ class Twin(LoneController):
             self._perform(self.node.meta.resign(stand.epoch, self.now, self.wall))
 
     def ask(self, key: int, version: int, body: Message, then: int = -1, seconds: float = 1.0) -> Message | None:
-        """The answer, through the codec both ways; None if there is none. If it waits, the others fetch at `then`, and time passes."""
+        """The answer, through the codec both ways; None if there is none. If it waits, the others fetch at `then`, and
+        time passes.
+        """
         self._requests += 1
         number = RequestId(self._requests)
         arrived = decode(request_class(key), encode(body, version), version)

@@ -1,6 +1,7 @@
 """A pod that mounts a node's volume beside the node and does to it what storage systems and people do.
 
-It runs the operator's image (which has Python and no shell) on the node where the volume is, under the same restricted rules.
+It runs the operator's image (which has Python and no shell) on the node where the volume is, under the same restricted
+rules.
 """
 
 from __future__ import annotations

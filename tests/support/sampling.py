@@ -17,7 +17,9 @@ ACCOUNT = pytest.StashKey[list[str]]()
 
 @dataclass(frozen=True, slots=True)
 class Sometimes:
-    """A test file that costs too much for every run: told by the seeds with this rest of their division, by `make soak`, and when it is asked for."""
+    """A test file that costs too much for every run: told by the seeds with this rest of their division, by `make
+    soak`, and when it is asked for.
+    """
 
     file: str
     what: str

@@ -1,7 +1,8 @@
 """Classes of Spark's JVMs, ready to map (Java's AppCDS): a JVM that has them starts in a third of the time.
 
-The first run on a machine records: a JVM of each kind leaves an archive when it ends. It is named by all that Java compares before it maps one, its
-own build and every jar's place, size and time, so what has changed makes another. Nothing depends on an archive: a JVM without one reads the jars.
+The first run on a machine records: a JVM of each kind leaves an archive when it ends. It is named by all that Java
+compares before it maps one, its own build and every jar's place, size and time, so what has changed makes another.
+Nothing depends on an archive: a JVM without one reads the jars.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ KEPT: Final = 6
 
 
 class SparkClasses:
-    """The archive of one kind of process: used when it is there, else recorded by the process that is started with `options`."""
+    """The archive of one kind of process: used when it is there, else recorded by the process that is started with
+    `options`.
+    """
 
     def __init__(self, kind: str, java_home: Path) -> None:
         folder = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "quorate" / "spark-classes"

@@ -1,4 +1,6 @@
-"""Jobs of the pipeline as Spark applications on a Kubernetes: submitted as a user does, by pyspark's own `spark-submit` and the files of deploy/spark."""
+"""Jobs of the pipeline as Spark applications on a Kubernetes: submitted as a user does, by pyspark's own `spark-submit`
+and the files of deploy/spark.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,9 @@ class Application:
 
 @dataclass(frozen=True, slots=True)
 class SparkNamespace:
-    """A namespace with the account, the volume, and a pod that has the volume: what is on it goes in and out through there."""
+    """A namespace with the account, the volume, and a pod that has the volume: what is on it goes in and out through
+    there.
+    """
 
     kubernetes: Kubernetes
     name: str

@@ -1,6 +1,8 @@
-"""A client that never stops writing to a cluster of Apache Kafka's brokers while the operator works on it, and what it was promised.
+"""A client that never stops writing to a cluster of Apache Kafka's brokers while the operator works on it, and what it
+was promised.
 
-One topic, three replicas of each partition, of which two have to be in sync; the producer waits for all of them (acks=all).
+One topic, three replicas of each partition, of which two have to be in sync; the producer waits for all of them
+(acks=all).
 """
 
 from __future__ import annotations
@@ -17,8 +19,8 @@ from support.operator_process import DEVCLUSTER, Story, eventually
 
 TOPIC = "steady"
 WRITER = ROOT / "tests" / "support" / "steady_writer.py"
-# A broker that hangs is no follower in sync any more after 5 s. The backlog keeps its port open to the kubelet's probes, and a machine of two cores
-# may take longer than a minute for the first registration.
+# A broker that hangs is no follower in sync any more after 5 s. The backlog keeps its port open to the kubelet's
+# probes, and a machine of two cores may take longer than a minute for the first registration.
 CONFIG: dict[str, dict[str, str]] = {
     "broker": {
         "min.insync.replicas": "2", "offsets.topic.replication.factor": "3", "replica.lag.time.max.ms": "5000",
@@ -74,6 +76,8 @@ def topics(story: Story, *arguments: str) -> str:
 
 
 def _bootstrap(story: Story, brokers: tuple[int, ...] = (100, 101)) -> str:
-    """Of the pods themselves: a Service's address is no address on this machine, and may lead to a broker that hangs."""
+    """Of the pods themselves: a Service's address is no address on this machine, and may lead to a broker
+    that hangs.
+    """
     domain = f"{story.name}-nodes.{story.namespace}.svc.cluster.local:9092"
     return ",".join(f"{story.name}-b-{broker}-0.{domain}" for broker in brokers)

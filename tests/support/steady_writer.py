@@ -1,7 +1,7 @@
 """A producer that never pauses, and a reader that wants everything back: run inside the network of a cluster's pods.
 
-`write BOOTSTRAP TOPIC FILE` sends numbers in order with acks=all until its standard input ends, and writes every number that was acknowledged to FILE,
-one a line. `read BOOTSTRAP TOPIC` prints every number that the topic holds.
+`write BOOTSTRAP TOPIC FILE` sends numbers in order with acks=all until its standard input ends, and writes every number
+that was acknowledged to FILE, one a line. `read BOOTSTRAP TOPIC` prints every number that the topic holds.
 """
 
 from __future__ import annotations

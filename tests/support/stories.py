@@ -1,8 +1,9 @@
 """The stories of `tests/e2e`, what each of them takes, and which of them a run tells.
 
-`make test` has ten minutes for this layer and all its stories together take far longer. So the cheap ones and the heart are told always, and of
-the others the run's seed fills the budget; `make soak` tells all, and a story that is asked for by name is told. Every test file has to be listed
-here: a run stops at one that is not, because nobody would know what it costs. Seconds are those of two cores that have nothing else to do.
+`make test` has ten minutes for this layer and all its stories together take far longer. So the cheap ones and the heart
+are told always, and of the others the run's seed fills the budget; `make soak` tells all, and a story that is asked for
+by name is told. Every test file has to be listed here: a run stops at one that is not, because nobody would know what
+it costs. Seconds are those of two cores that have nothing else to do.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ from pathlib import Path
 from typing import Final
 
 BUDGET_S: Final = 470
-"""For the stories of `make test`; the layer's other minutes are for images, the Kubernetes, and a machine that is slower than this one."""
+"""For the stories of `make test`; the layer's other minutes are for images, the Kubernetes, and a machine that is
+slower than this one.
+"""
 SHARE_S: Final = 200
 """What the stories of one cluster may take of it, so that one cluster does not eat what is left."""
 
@@ -54,7 +57,9 @@ CHAPTERS: Final = {
     "scale_up_and_down": 60,
     "rolled_one_pod_at_a_time": 45,
 }
-"""Parts of the operator's long story, told on one cluster: every one of them begins and ends with a cluster that is ready."""
+"""Parts of the operator's long story, told on one cluster: every one of them begins and ends with a cluster that is
+ready.
+"""
 RECOVERY: Final = "test_operator_recovery.py"
 LOSSES: Final = {"two_of_three": 80, "all_controllers": 60, "old_majority": 150, "another_disk": 45}
 
@@ -139,7 +144,9 @@ def advice(files: Iterable[str]) -> str:
 
 
 def chosen(seed: int, stories: tuple[Story, ...] = STORIES, budget_s: int = BUDGET_S) -> tuple[Story, ...]:
-    """Those that are told always, and of the others as many as the budget holds, cluster by cluster in the seed's order."""
+    """Those that are told always, and of the others as many as the budget holds, cluster by cluster in the seed's
+    order.
+    """
     chance = random.Random(seed)
     found = [story for story in stories if story.always]
     left = budget_s - sum(story.seconds for story in found) - sum(FORMING.get(each, 0) for each in _clusters(found))
@@ -160,7 +167,9 @@ def chosen(seed: int, stories: tuple[Story, ...] = STORIES, budget_s: int = BUDG
 
 
 def told_by(file: str, test: str, stories: tuple[Story, ...] = STORIES) -> Story | None:
-    """The story that a test belongs to: of those of its file (and variant), the one with a part of its name, or the rest."""
+    """The story that a test belongs to: of those of its file (and variant), the one with a part of its name, or the
+    rest.
+    """
     own = [story for story in stories if story.file == file and story.variant in test]
     named = [story for story in own if story.part and story.part in test]
     return next(iter(named or [story for story in own if not story.part]), None)

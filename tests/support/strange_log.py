@@ -1,4 +1,5 @@
-"""Batches that no golden log has: transactions, sequences, times of the log, horizons, records without key or value. And how Apache Kafka prints them.
+"""Batches that no golden log has: transactions, sequences, times of the log, horizons, records without key or value.
+And how Apache Kafka prints them.
 
 Record anew: `PYTHONPATH=.:tests .venv/bin/python -m support.strange_log DIRECTORY`.
 """

@@ -1,4 +1,6 @@
-"""Asking a node whatever one likes: one request on a socket of its own, its answer decoded. And its metrics, by name and labels."""
+"""Asking a node whatever one likes: one request on a socket of its own, its answer decoded. And its metrics, by name
+and labels.
+"""
 
 from __future__ import annotations
 

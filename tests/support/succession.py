@@ -1,4 +1,6 @@
-"""Operators one after the other, each taking over from the one that died before it: at a step that the story names, or wherever it is just now."""
+"""Operators one after the other, each taking over from the one that died before it: at a step that the story names, or
+wherever it is just now.
+"""
 
 from __future__ import annotations
 

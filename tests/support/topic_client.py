@@ -1,7 +1,8 @@
 """A client that creates topics one after the other without pause while a quorum is shaken, and what it was promised.
 
-It runs in the network of the cluster's pods and asks brokers by the pods' own names: from there a Service's address leads nowhere. A creation whose
-outcome is unknown is asked for again under the same name; acknowledged is what was answered, or is found to exist then.
+It runs in the network of the cluster's pods and asks brokers by the pods' own names: from there a Service's address
+leads nowhere. A creation whose outcome is unknown is asked for again under the same name; acknowledged is what was
+answered, or is found to exist then.
 """
 
 from __future__ import annotations

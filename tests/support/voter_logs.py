@@ -1,7 +1,7 @@
 """The metadata logs of several voters, read from their files alone and compared byte for byte.
 
-Batches are compared as they lie in the files, whole, from the highest log start to an offset that all hold and that is committed: beyond it a
-voter may have more, or what an election will cut.
+Batches are compared as they lie in the files, whole, from the highest log start to an offset that all hold and that is
+committed: beyond it a voter may have more, or what an election will cut.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""The watches of an operator over `world_api`: what has changed there since the last time is brought to the index as kopf's events would.
+"""The watches of an operator over `world_api`: what has changed there since the last time is brought to the index as
+kopf's events would.
 
 `late` is one step behind: what is brought is what there was a step ago, as on a busy API server.
 """

@@ -1,7 +1,8 @@
-"""Looks at a story's pods and disks all the while, and remembers what no final state tells: who was made anew, and what was formatted when.
+"""Looks at a story's pods and disks all the while, and remembers what no final state tells: who was made anew, and what
+was formatted when.
 
-A disk is looked at itself, beside the node: its meta.properties as a file. It is written once, when the disk is formatted; a second formatting is
-another file or another content.
+A disk is looked at itself, beside the node: its meta.properties as a file. It is written once, when the disk is
+formatted; a second formatting is another file or another content.
 """
 
 from __future__ import annotations

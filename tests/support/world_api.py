@@ -1,8 +1,10 @@
-"""The world of `operator_world` as an API server and a quorum that answers: what the real reconciler and executor run against.
+"""The world of `operator_world` as an API server and a quorum that answers: what the real reconciler and executor run
+against.
 
-Objects are rendered as Kubernetes would show them, writes carry the preconditions that the real server enforces (UID, resourceVersion), and every
-write is counted. `Faults` stand in the way of single calls: an answer that is lost, a refusal, a death right before or right after. What this is not: a
-proof of how Kubernetes behaves; the end-to-end tests are.
+Objects are rendered as Kubernetes would show them, writes carry the preconditions that the real server enforces (UID,
+resourceVersion), and every write is counted. `Faults` stand in the way of single calls: an answer that is lost, a
+refusal, a death right before or right after. What this is not: a proof of how Kubernetes behaves; the end-to-end tests
+are.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
-"""Runs the real reconciler over `world_api`, one or several processes of it, through deaths, refusals and lost answers, until all is quiet.
+"""Runs the real reconciler over `world_api`, one or several processes of it, through deaths, refusals and lost answers,
+until all is quiet.
 
-A process that dies, or that finds its fence or Lease gone, is followed by another one in the next term of the Lease. Time passes by the pass.
+A process that dies, or that finds its fence or Lease gone, is followed by another one in the next term of the Lease.
+Time passes by the pass.
 """
 
 from __future__ import annotations
@@ -169,7 +171,9 @@ CHANGES_OF_THE_QUORUM: Final = ("remove voter", "add voter", "unregister")
 
 @dataclass(slots=True)
 class Weather(Faults):
-    """While it is bad, calls fail as an API server under load and a broken network make them fail, and reads are now and then old."""
+    """While it is bad, calls fail as an API server under load and a broken network make them fail, and reads are now
+    and then old.
+    """
 
     chance: random.Random
     bad: bool = True

@@ -1,4 +1,6 @@
-"""Which end-to-end stories a run tells: every file is listed, every story has tests, and the seed fills the budget without bursting it."""
+"""Which end-to-end stories a run tells: every file is listed, every story has tests, and the seed fills the budget
+without bursting it.
+"""
 
 from __future__ import annotations
 

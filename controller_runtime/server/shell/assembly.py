@@ -1,7 +1,7 @@
 """From configuration and disk to a node: everything that a node is told at start, and nothing that runs.
 
-The directories are locked and checked, the log is recovered and the election state read before a node exists. Whatever cannot be explained on
-a disk raises here, with the file's name, and the process ends before it has spoken to anybody.
+The directories are locked and checked, the log is recovered and the election state read before a node exists. Whatever
+cannot be explained on a disk raises here, with the file's name, and the process ends before it has spoken to anybody.
 """
 
 from __future__ import annotations
@@ -37,13 +37,19 @@ from controller_runtime.values import dataclass
 APPEND_LINGER: Final = "controller.quorum.append.linger.ms"
 FETCH_TIMEOUT: Final = "controller.quorum.fetch.timeout.ms"
 FETCH_TIMEOUT_MS: Final = 700
-"""Unless the file sets it; Kafka's is 2000. How long a frozen leader, or a cut network, keeps the quorum from committing."""
+"""Unless the file sets it; Kafka's is 2000. How long a frozen leader, or a cut network, keeps the quorum from
+committing.
+"""
 FETCH_STAGGER_MS: Final = 40
 """Longer than an election among processes that run."""
 KAFKA_FETCH_MAX_WAIT_MS: Final = 500
-"""How long a leader may hold back a Fetch; at most a third of the fetch timeout, so that one late answer deposes nobody."""
+"""How long a leader may hold back a Fetch; at most a third of the fetch timeout, so that one late answer deposes
+nobody.
+"""
 HIGH_WATERMARK_LINGER_MS: Final = 1
-"""The next request of a client that waits for its answers comes sooner; what standby controllers tell of metadata is older by no more."""
+"""The next request of a client that waits for its answers comes sooner; what standby controllers tell of metadata is
+older by no more.
+"""
 _PLAINTEXT: Final = 0
 
 

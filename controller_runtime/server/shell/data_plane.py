@@ -1,9 +1,10 @@
 """The data plane's shell: performs a broker's effects on topic partitions in one thread, in order, and reports back.
 
-Everything that touches a partition's files runs in that thread, so logs need no locks and the event loop never waits for a disk. A failed
-append or open is reported, never retried: the node decides whether it can go on. Every minute all logs are flushed and
-checkpointed, which bounds what a crash has to recover. What is read for consumers is in memory until they have taken it: so few reads are on their
-way at once, and none begins while consumers have much to take (`attach_room`).
+Everything that touches a partition's files runs in that thread, so logs need no locks and the event loop never waits
+for a disk. A failed append or open is reported, never retried: the node decides whether it can go on. Every minute all
+logs are flushed and checkpointed, which bounds what a crash has to recover. What is read for consumers is in memory
+until they have taken it: so few reads are on their way at once, and none begins while consumers have much to take
+(`attach_room`).
 """
 
 from __future__ import annotations
@@ -39,7 +40,9 @@ log = logging.getLogger(__name__)
 CHECKPOINT_SECONDS: Final = 60.0
 DISK_FAILURES: Final = (OSError, DiskFailed)
 READS_AT_ONCE: Final = 2
-"""Reads that are on their way to the thread, which does one after the other. Each may have 55 MiB (`fetch.max.bytes`)."""
+"""Reads that are on their way to the thread, which does one after the other. Each may have 55 MiB
+(`fetch.max.bytes`).
+"""
 
 
 class BrokerDataPlane:

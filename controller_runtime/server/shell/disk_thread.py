@@ -1,7 +1,8 @@
 """One thread that does blocking disk work for one log, in order, and reports back to the event loop.
 
-The loop never waits for a disk: it submits work and is called back. An error is reported, never retried and never swallowed: what a
-failed sync means is for the caller to decide. Work that was submitted is done even while the process is stopping.
+The loop never waits for a disk: it submits work and is called back. An error is reported, never retried and never
+swallowed: what a failed sync means is for the caller to decide. Work that was submitted is done even while the process
+is stopping.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """The shell around a node: feeds it events one at a time and performs its effects in order. It decides nothing.
 
-The next event is fed only when every effect of the last one was performed. `SaveElection` is the only effect that takes time: what follows it,
-and all later events, wait until the file is on disk. Log writes are queued and done by a thread; the flushed offset is read when `LogFlushed`
-is fed, not when the write ended. Anything that fails here (a disk that refuses, a bug in the node) ends the driver with a fault: no
-further effect is performed, so nothing that was not made durable is ever told to anybody.
+The next event is fed only when every effect of the last one was performed. `SaveElection` is the only effect that takes
+time: what follows it, and all later events, wait until the file is on disk. Log writes are queued and done by a thread;
+the flushed offset is read when `LogFlushed` is fed, not when the write ended. Anything that fails here (a disk that
+refuses, a bug in the node) ends the driver with a fault: no further effect is performed, so nothing that was not made
+durable is ever told to anybody.
 """
 
 from __future__ import annotations
@@ -156,7 +157,9 @@ class Driver:
         self._pump()
 
     def feed(self, event: NodeEvent) -> None:
-        """Give the node an event: now if it is its turn, requests at the end of this turn of the loop, with their like."""
+        """Give the node an event: now if it is its turn, requests at the end of this turn of the loop, with
+        their like.
+        """
         self._events.append(event)
         if self._pumping or self._pump_due:
             return

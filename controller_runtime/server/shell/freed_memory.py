@@ -1,9 +1,10 @@
 """Memory that large requests and replies needed goes back to the system, where the C library would keep it: glibc.
 
-glibc maps a large piece from the kernel and returns it when it is freed; but the first one that is freed teaches it to take pieces of that size (up to 32 MiB)
-from its heap, and to keep twice as much at the heap's end. So one frame of 20 MB made a node larger for good. Some moments after large pieces
-were used, when the requests at hand are likely done, it is asked to give back what is free (malloc_trim: some milliseconds). Nothing is set for good, because a
-producer of large batches wants to find its pages again; and `ctypes` is imported by nodes that need it.
+glibc maps a large piece from the kernel and returns it when it is freed; but the first one that is freed teaches it to
+take pieces of that size (up to 32 MiB) from its heap, and to keep twice as much at the heap's end. So one frame of 20
+MB made a node larger for good. Some moments after large pieces were used, when the requests at hand are likely done, it
+is asked to give back what is free (malloc_trim: some milliseconds). Nothing is set for good, because a producer of
+large batches wants to find its pages again; and `ctypes` is imported by nodes that need it.
 """
 
 from __future__ import annotations

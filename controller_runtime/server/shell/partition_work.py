@@ -1,8 +1,9 @@
 """What the data plane does to logs, effect by effect: opens, appends, reads, looks up. Blocking; one thread calls it.
 
-An error while opening or writing is raised, and `data_plane` says what becomes of it; a log that met one while it was written is given up as
-it is. A read or a look-up always has an answer, because a client waits for it: what cannot be read is logged, and answered with the reason. A damaged
-batch is never "out of range": a consumer would reset its position and skip what is there.
+An error while opening or writing is raised, and `data_plane` says what becomes of it; a log that met one while it was
+written is given up as it is. A read or a look-up always has an answer, because a client waits for it: what cannot be
+read is logged, and answered with the reason. A damaged batch is never "out of range": a consumer would reset its
+position and skip what is there.
 """
 
 from __future__ import annotations

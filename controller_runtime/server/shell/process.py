@@ -1,8 +1,8 @@
 """One process: its disks, its listeners, its node, and the way in and out.
 
-In: lock and recover the disks, bind the Kafka ports, build the node, start it, then the HTTP port. Out: SIGTERM or SIGINT ask the node to shut
-down under control, a second one or an upper bound on waiting ends it at once; a fault ends it with exit code 1 and writes nothing any more.
-A port 0 is replaced by the bound one before anybody is told of it.
+In: lock and recover the disks, bind the Kafka ports, build the node, start it, then the HTTP port. Out: SIGTERM or
+SIGINT ask the node to shut down under control, a second one or an upper bound on waiting ends it at once; a fault ends
+it with exit code 1 and writes nothing any more. A port 0 is replaced by the bound one before anybody is told of it.
 """
 
 from __future__ import annotations
@@ -42,9 +42,13 @@ log = logging.getLogger(__name__)
 SHUTDOWN_SECONDS: Final = 25.0
 """How long a controlled shutdown may take; below the 30 seconds that Kubernetes waits before it kills."""
 _SWITCH_INTERVAL_SECONDS: Final = 0.0005
-"""How long the loop may keep the interpreter when a disk thread has finished a sync: Python's default is ten times a sync."""
+"""How long the loop may keep the interpreter when a disk thread has finished a sync: Python's default is ten times a
+sync.
+"""
 _GC_THRESHOLDS: Final = (10_000, 20, 20)
-"""Messages and events are freed by their counts; cycles are rare, so looking for them after every 700 allocations is a waste."""
+"""Messages and events are freed by their counts; cycles are rare, so looking for them after every 700 allocations is a
+waste.
+"""
 
 
 def run(config: ServerConfig) -> int:
@@ -68,7 +72,9 @@ def allow_short_turns() -> None:
 
 
 def _allow_many_files() -> None:
-    """As many open files as the system allows, as a JVM does: the usual soft limit of 1024 is fewer than a broker's connections."""
+    """As many open files as the system allows, as a JVM does: the usual soft limit of 1024 is fewer than a broker's
+    connections.
+    """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
@@ -260,6 +266,8 @@ def _or_forever(milliseconds: int) -> float:
 
 
 def _stated(config: ServerConfig, name: str) -> int | None:
-    """A socket buffer's size only when the file sets it: otherwise the kernel tunes it better. -1 is the kernel's choice too."""
+    """A socket buffer's size only when the file sets it: otherwise the kernel tunes it better. -1 is the kernel's
+    choice too.
+    """
     value = config.settings.integer(name)
     return value if config.settings.has(name) and value > 0 else None

@@ -1,9 +1,9 @@
 """Frames into request events, and answers into frames.
 
-As in Apache Kafka, a connection that sends what its listener does not serve (an unknown API, a version that does not exist, bytes that do
-not decode) is closed without an answer; only ApiVersions is answered at any version, as v0 with an error. An answer that cannot be
-encoded becomes UNKNOWN_SERVER_ERROR. A request is remembered until it is answered or its connection ends, so at most one per connection is held, and
-of large ones no more than have room together.
+As in Apache Kafka, a connection that sends what its listener does not serve (an unknown API, a version that does not
+exist, bytes that do not decode) is closed without an answer; only ApiVersions is answered at any version, as v0 with an
+error. An answer that cannot be encoded becomes UNKNOWN_SERVER_ERROR. A request is remembered until it is answered or
+its connection ends, so at most one per connection is held, and of large ones no more than have room together.
 """
 
 from __future__ import annotations
@@ -33,9 +33,13 @@ from controller_runtime.protocol.served import served
 log = logging.getLogger(__name__)
 
 MAX_HELD_BYTES: Final = 512 << 20
-"""What requests that are being answered may have together, parked fetches among them: who asks for more is closed, so that those who wait are not."""
+"""What requests that are being answered may have together, parked fetches among them: who asks for more is closed, so
+that those who wait are not.
+"""
 ELEMENT_BYTES: Final = 400
-"""What an element of a request is taken to cost beside its bytes: an object with a name and an id in it has about as many."""
+"""What an element of a request is taken to cost beside its bytes: an object with a name and an id in it has about as
+many.
+"""
 
 
 class _Waiting(NamedTuple):

@@ -1,8 +1,9 @@
 """Snapshots of this node's own, written by a thread while the event loop goes on.
 
-The image is immutable, so the thread reads it while the loop makes the next one. It is polite: after each batch it rests as long as that batch
-took, so the loop has the interpreter at least half of the time, and what the thread holds it gives up within Python's switch interval.
-Nothing is decided here: what the disk refuses, other than room, is a fault of the driver.
+The image is immutable, so the thread reads it while the loop makes the next one. It is polite: after each batch it
+rests as long as that batch took, so the loop has the interpreter at least half of the time, and what the thread holds
+it gives up within Python's switch interval. Nothing is decided here: what the disk refuses, other than room, is a fault
+of the driver.
 """
 
 from __future__ import annotations

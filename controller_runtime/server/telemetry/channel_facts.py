@@ -1,6 +1,8 @@
-"""Kafka's raft-channel-metrics of a process: everything that it asks of others, as counts and as rates of the last minute.
+"""Kafka's raft-channel-metrics of a process: everything that it asks of others, as counts and as rates of the last
+minute.
 
-Kafka has one network client for each kind of traffic; a process of ours has one pool, so what is shown here is all of it together.
+Kafka has one network client for each kind of traffic; a process of ours has one pool, so what is shown here is all of
+it together.
 """
 
 from __future__ import annotations

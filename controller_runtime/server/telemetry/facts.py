@@ -1,6 +1,7 @@
 """What a running node tells its probes and metrics, read from the node when somebody asks.
 
-`NodeFacts` are values of one moment; `metrics` gives them their names. `Observer` is what a process keeps between two looks, to turn counters into rates.
+`NodeFacts` are values of one moment; `metrics` gives them their names. `Observer` is what a process keeps between two
+looks, to turn counters into rates.
 """
 
 from __future__ import annotations
@@ -140,7 +141,9 @@ class NodeFacts:
     resident_bytes: int
     started_at_ms: int
     broker_state: int | None = None
-    """BrokerState's number: 0 not running, 1 starting, 2 recovery, 3 running, 6 pending controlled shutdown, 7 shutting down."""
+    """BrokerState's number: 0 not running, 1 starting, 2 recovery, 3 running, 6 pending controlled shutdown, 7 shutting
+    down.
+    """
     leaders: int = 0
     replicas: int = 0
     not_served: int = 0

@@ -1,8 +1,9 @@
 """What the probes are told.
 
-Liveness is that the event loop turns: an answer at all, whatever became of the quorum. Readiness is the truth about service: a controller leads or
-heard its leader within the fetch timeout (a leader that loses its majority resigns within one and a half of them), and a broker is registered and
-unfenced. A broker serves its clients on while the controllers are away, so it only has to know who led last.
+Liveness is that the event loop turns: an answer at all, whatever became of the quorum. Readiness is the truth about
+service: a controller leads or heard its leader within the fetch timeout (a leader that loses its majority resigns
+within one and a half of them), and a broker is registered and unfenced. A broker serves its clients on while the
+controllers are away, so it only has to know who led last.
 """
 
 from __future__ import annotations

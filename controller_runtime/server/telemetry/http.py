@@ -1,7 +1,8 @@
 """A small HTTP/1.1 responder for probes and metrics: GET and HEAD, one answer per connection.
 
-Not a web server: a request head is at most 8 KiB, must arrive within ten seconds, has no body, and at most 64 connections are open.
-Routes are functions that return at once, so what this port answers is also the event loop's heartbeat; one that has much to count may be a coroutine.
+Not a web server: a request head is at most 8 KiB, must arrive within ten seconds, has no body, and at most 64
+connections are open. Routes are functions that return at once, so what this port answers is also the event loop's
+heartbeat; one that has much to count may be a coroutine.
 """
 
 from __future__ import annotations

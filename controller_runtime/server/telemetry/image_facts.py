@@ -1,7 +1,8 @@
 """What the committed image of the cluster holds, as numbers for metrics.
 
-Counting a hundred thousand partitions takes long enough to be noticed by a quorum, so `ImageCounter` counts a topic once: an image shares what did
-not change with the one before it. The first count of many topics belongs into a thread; images never change, so it may be there.
+Counting a hundred thousand partitions takes long enough to be noticed by a quorum, so `ImageCounter` counts a topic
+once: an image shares what did not change with the one before it. The first count of many topics belongs into a thread;
+images never change, so it may be there.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What is measured only while somebody reads: rates between two looks, the share of idle time, and what an event costs.
 
-A node that nobody scrapes pays nothing: counters are turned into rates by who asks, idle time is the thread's own CPU clock, and `WatchedNode` passes
-every step on untouched until it is told to look, and again a while after the last time.
+A node that nobody scrapes pays nothing: counters are turned into rates by who asks, idle time is the thread's own CPU
+clock, and `WatchedNode` passes every step on untouched until it is told to look, and again a while after the last time.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """What a node shows at /metrics: Kafka's JMX names, as the Prometheus JMX exporter's usual rules write them.
 
-`kafka.controller:type=KafkaController,name=ActiveControllerCount` becomes `kafka_controller_kafkacontroller_activecontrollercount`, and an
-attribute of `kafka.server:type=raft-metrics` becomes `kafka_server_raftmetrics_current_epoch`: lower case, dots and dashes to
-underscores. So dashboards and alerts made for Apache Kafka work. What Kafka has no name for begins with `quorate_`. The facts come in as values;
-nothing is kept here.
+`kafka.controller:type=KafkaController,name=ActiveControllerCount` becomes
+`kafka_controller_kafkacontroller_activecontrollercount`, and an attribute of `kafka.server:type=raft-metrics` becomes
+`kafka_server_raftmetrics_current_epoch`: lower case, dots and dashes to underscores. So dashboards and alerts made for
+Apache Kafka work. What Kafka has no name for begins with `quorate_`. The facts come in as values; nothing is kept here.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Which keys of server.properties belong to the operator, and what to set instead.
 
-The CRD's rules refuse the same keys (a test compares the two lists), so that `kubectl apply` says it first. A key is refused, not
-overridden: a file that says one thing while another happens is worse than an error.
+The CRD's rules refuse the same keys (a test compares the two lists), so that `kubectl apply` says it first. A key is
+refused, not overridden: a file that says one thing while another happens is worse than an error.
 """
 
 from __future__ import annotations

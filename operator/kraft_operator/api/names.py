@@ -1,7 +1,8 @@
 """Names that are for ever: of the resource, of a cluster's objects, of labels and annotations.
 
-Voters' endpoints are baked into the metadata log, so every name here derives from the cluster's name and the node id only and
-never changes. A role is `controller` or the name of a broker pool; pool names hold no hyphen, so `C-R-N` reads back in one way.
+Voters' endpoints are baked into the metadata log, so every name here derives from the cluster's name and the node id
+only and never changes. A role is `controller` or the name of a broker pool; pool names hold no hyphen, so `C-R-N` reads
+back in one way.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ CONTROLLER_ROLE: Final = "controller"
 MAX_CLUSTER_NAME_LENGTH: Final = 36
 MAX_POOL_NAME_LENGTH: Final = 10
 MAX_NODE_ID: Final = 9999
-"""Together these keep a StatefulSet's name at 52 characters: its revision label (name, hyphen, ten digits) may have 63."""
+"""Together these keep a StatefulSet's name at 52 characters: its revision label (name, hyphen, ten digits)
+may have 63.
+"""
 
 LABEL_CLUSTER: Final = f"{GROUP}/cluster"
 LABEL_ROLE: Final = f"{GROUP}/role"
@@ -37,9 +40,13 @@ ANNOTATION_RESTART: Final = f"{GROUP}/restart"
 ANNOTATION_APPROVE: Final = f"{GROUP}/approve"
 """On the resource: the hash of the plan that may be carried out (spec.changePolicy.mode Plan)."""
 ANNOTATION_GIVE_UP: Final = f"{GROUP}/give-up-claims"
-"""On the resource: NAME:UID of claims that are being deleted, separated by commas, whose pods may be restarted although the data goes with them."""
+"""On the resource: NAME:UID of claims that are being deleted, separated by commas, whose pods may be restarted although
+the data goes with them.
+"""
 ANNOTATION_FORMAT: Final = f"{GROUP}/approve-format"
-"""On the resource: NAME:UID of empty claims, separated by commas, that may be formatted although their node may have had another disk before."""
+"""On the resource: NAME:UID of empty claims, separated by commas, that may be formatted although their node may have
+had another disk before.
+"""
 ANNOTATION_REVISION: Final = f"{GROUP}/revision"
 ANNOTATION_TEMPLATE: Final = f"{GROUP}/template"
 """On a pod: what of its template asks for a restart when it changes."""

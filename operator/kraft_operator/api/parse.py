@@ -1,7 +1,7 @@
 """From a resource as the API server gives it to a `KRaftCluster`, or `InvalidSpec` with the path.
 
-Repeats what the CRD's rules say (the rules may be older than this operator, or ratcheted around) except the transition rules,
-which need the old object: those the operator checks against its ledger. `check` is about several fields at once.
+Repeats what the CRD's rules say (the rules may be older than this operator, or ratcheted around) except the transition
+rules, which need the old object: those the operator checks against its ledger. `check` is about several fields at once.
 """
 
 from __future__ import annotations
@@ -53,7 +53,9 @@ CONTROLLER_COUNTS: Final = (1, 3, 5, 7)
 MIN_SIZE: Final = "100Mi"
 MAX_POOLS: Final = 16
 MAX_BROKERS: Final = 500
-"""With texts as long as they may be, and each replaced once, a ledger of so many has 0.8 MB of the 1 MiB that a ConfigMap holds."""
+"""With texts as long as they may be, and each replaced once, a ledger of so many has 0.8 MB of the 1 MiB that a
+ConfigMap holds.
+"""
 MAX_POOL_REPLICAS: Final = 1000
 MAX_EXCLUDED: Final = 100
 MAX_SERVICE_NAME: Final = 63

@@ -1,6 +1,8 @@
-"""What of a resource makes the pods of one group: kept as text while it is known to be good, and put back into the resource as it is now.
+"""What of a resource makes the pods of one group: kept as text while it is known to be good, and put back into the
+resource as it is now.
 
-Sizes, replicas and policies are no part of it: a group that goes back to an earlier revision keeps everything else that was asked for since.
+Sizes, replicas and policies are no part of it: a group that goes back to an earlier revision keeps everything else that
+was asked for since.
 """
 
 from __future__ import annotations
@@ -31,8 +33,8 @@ def inputs_of(cluster: KRaftCluster, group: Group, operator_image: str) -> str:
 
 
 def cluster_with(cluster: KRaftCluster, group: Group, inputs: str) -> tuple[KRaftCluster, str]:
-    """The resource with these inputs for this group, and the operator's image of then. Only this group's pods may be made of it.
-    Raises InvalidSpec when this operator does not understand them any more."""
+    """The resource with these inputs for this group, and the operator's image of then. Only this group's pods may be
+    made of it. Raises InvalidSpec when this operator does not understand them any more."""
     shared, own_of_then, restart, operator_image = _read(inputs)
     source = {key: value for key, value in cluster.source.items() if key not in SHARED} | shared
     own = {key: value for key, value in _group(cluster.source, group.name).items() if key not in OWN} | own_of_then

@@ -1,7 +1,7 @@
 """The desired state of a `KRaftCluster`, as frozen values.
 
-`parse_cluster` (in `parse`) is the only maker: whoever holds one of these may trust it. Values that Kubernetes alone judges
-(resources, affinity, tolerations, spread constraints) stay plain objects.
+`parse_cluster` (in `parse`) is the only maker: whoever holds one of these may trust it. Values that Kubernetes alone
+judges (resources, affinity, tolerations, spread constraints) stay plain objects.
 """
 
 from __future__ import annotations
@@ -95,7 +95,9 @@ class Probes(StrEnum):
 
 
 class Exposure(StrEnum):
-    """Who reaches a listener: pods only, or clients outside by a port of every Kubernetes node or a load balancer per broker."""
+    """Who reaches a listener: pods only, or clients outside by a port of every Kubernetes node or a load balancer per
+    broker.
+    """
 
     CLUSTER_INTERNAL = "ClusterInternal"
     NODE_PORT = "NodePort"
@@ -195,7 +197,9 @@ class Group:
 
     @property
     def node_ids(self) -> tuple[int, ...]:
-        """The ids that the group wants: the first ones of its range that are not excluded. Scaling down takes the highest away."""
+        """The ids that the group wants: the first ones of its range that are not excluded. Scaling down takes the
+        highest away.
+        """
         usable = (each for each in self.node_id_range if each not in self.excluded_node_ids)
         return tuple(islice(usable, self.replicas))
 
@@ -304,7 +308,9 @@ class KRaftCluster:
     given_up_claims: frozenset[str] = frozenset()
     """NAME:UID of claims that are being deleted and that somebody lets go with their data."""
     approved_formats: frozenset[str] = frozenset()
-    """NAME:UID of empty claims that somebody lets be formatted although the ledger does not know what their node had before."""
+    """NAME:UID of empty claims that somebody lets be formatted although the ledger does not know what their node had
+    before.
+    """
     source: Mapping[str, Any] = field(default_factory=dict)
     """The spec as it was read: of it, what makes a group's pods is kept for the way back (`revision`)."""
 

@@ -1,7 +1,8 @@
 """All objects of a cluster, in the order in which they are to be applied.
 
-A node's ConfigMap comes before its StatefulSet, so that a new pod never waits for its file; Services come first, so that names
-resolve when pods look for each other. The ledger is not among them: it outlives the resource and is written by its own rules.
+A node's ConfigMap comes before its StatefulSet, so that a new pod never waits for its file; Services come first, so
+that names resolve when pods look for each other. The ledger is not among them: it outlives the resource and is written
+by its own rules.
 """
 
 from __future__ import annotations
@@ -25,8 +26,9 @@ def cluster_objects(
     rolled_back: Mapping[str, tuple[KRaftCluster, Images]] | None = None,
     closed: Collection[str] = (),
 ) -> list[Manifest]:
-    """`nodes` are those that shall have a StatefulSet; the controllers among them are the bootstrap servers. Groups that are
-    `rolled_back` get pods as the resource described them when they were good; of those that are `closed` nobody may be evicted."""
+    """`nodes` are those that shall have a StatefulSet; the controllers among them are the bootstrap servers. Groups
+    that are `rolled_back` get pods as the resource described them when they were good; of those that are `closed`
+    nobody may be evicted."""
     controllers = tuple(sorted(node.node_id for node in nodes if node.group == cluster.spec.controllers.name))
     context = Context(cluster, cluster_id, controllers, images)
     objects = [

@@ -1,7 +1,7 @@
 """What the manifests are made of besides the resource, and the metadata that all children share.
 
-Selectors use a cluster's name, its group and the node id only: they can never change. Labels of the resource are not copied:
-Argo CD in its label mode would take our children for its own and prune them.
+Selectors use a cluster's name, its group and the node id only: they can never change. Labels of the resource are not
+copied: Argo CD in its label mode would take our children for its own and prune them.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """The four init containers that stand between a volume and a node: inspect, gate, format, seal.
 
-Only `format` is of the user's image, and it is Apache Kafka's own tool: a no-op on a formatted directory. It runs after the gate
-passed, which is only for a directory that the ledger knows or one that a grant on this very pod names. Its mode comes from the
-pod's annotation through an environment variable, because the template is older than the grant: by default a formatted controller is
-none of the initial ones; only the operator, once in a cluster's life, writes the other mode on a pod, together with the grant.
+Only `format` is of the user's image, and it is Apache Kafka's own tool: a no-op on a formatted directory. It runs after
+the gate passed, which is only for a directory that the ledger knows or one that a grant on this very pod names. Its
+mode comes from the pod's annotation through an environment variable, because the template is older than the grant: by
+default a formatted controller is none of the initial ones; only the operator, once in a cluster's life, writes the
+other mode on a pod, together with the grant.
 """
 
 from __future__ import annotations

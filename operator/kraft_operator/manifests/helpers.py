@@ -1,6 +1,7 @@
 """Helper pods of a recovery: one container of the operator's own image, one claim (or two), one task, no restart.
 
-They bear the cluster's label, so that the operator hears of them, but none of those that Services, budgets and policies select by.
+They bear the cluster's label, so that the operator hears of them, but none of those that Services, budgets and policies
+select by.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """One StatefulSet per node, so that every node has its own revision and can be held, rolled or removed alone.
 
-Under OnDelete a re-created pod takes the newest revision of its set: a set of several voters could not be rolled one by one.
-`spec.image` is trusted with nothing but `/opt/kafka/bin/*.sh`; probes are what the resource says the image has.
+Under OnDelete a re-created pod takes the newest revision of its set: a set of several voters could not be rolled one by
+one. `spec.image` is trusted with nothing but `/opt/kafka/bin/*.sh`; probes are what the resource says the image has.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What may be evicted, and who may talk to whom.
 
-A budget is a backstop, not the quorum's guard: it counts Ready pods, the operator counts caught-up voters. It never lets the
-voters fall below a majority; a single controller has none, or a drain would hang for ever.
+A budget is a backstop, not the quorum's guard: it counts Ready pods, the operator counts caught-up voters. It never
+lets the voters fall below a majority; a single controller has none, or a drain would hang for ever.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from kraft_operator.manifests.context import Images, Manifest, group_selector, m
 def disruption_budgets(
     cluster: KRaftCluster, voters_needed: int | None = None, closed: Collection[str] = ()
 ) -> list[Manifest]:
-    """One for the voters, one per pool of several brokers. `voters_needed`: by default a majority of the controllers. Of groups
-    that are `closed` nobody may be evicted."""
+    """One for the voters, one per pool of several brokers. `voters_needed`: by default a majority of the controllers.
+    Of groups that are `closed` nobody may be evicted."""
     spec = cluster.spec
     budgets = [
         _budget(cluster, group, {"maxUnavailable": 0}, "IfHealthyBudget")
@@ -35,8 +35,9 @@ def disruption_budgets(
 
 
 def network_policies(cluster: KRaftCluster, images: Images) -> list[Manifest]:
-    """Controller listeners only from the cluster's own pods and the operator's namespace; brokers' and metrics from anywhere. A broker is
-    reached by its own cluster and the operator at any port: while a listener's port is edited, pods of both revisions run."""
+    """Controller listeners only from the cluster's own pods and the operator's namespace; brokers' and metrics from
+    anywhere. A broker is reached by its own cluster and the operator at any port: while a listener's port is edited,
+    pods of both revisions run."""
     spec = cluster.spec
     own_pods = {"podSelector": {"matchLabels": selector(cluster)}}
     operator = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": images.operator_namespace}}}

@@ -1,7 +1,8 @@
 """A node's server.properties, with Apache Kafka's names only, and the ConfigMap that carries it.
 
-The gate in the pod copies the file (adding broker.rack) when the pod starts, so a changed ConfigMap reaches a node only with a new
-pod. The hash is an annotation of the pod template: a change makes a new revision, and the gate knows which file to wait for.
+The gate in the pod copies the file (adding broker.rack) when the pod starts, so a changed ConfigMap reaches a node only
+with a new pod. The hash is an annotation of the pod template: a change makes a new revision, and the gate knows which
+file to wait for.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ LOG_PATH: Final = f"{DATA_PATH}/log"
 
 
 def server_properties(context: Context, node: NodePlan) -> str:
-    """The operator's keys first, then the user's in order; the user's never repeat the operator's (`api.config_keys`)."""
+    """The operator's keys first, then the user's in order; the user's never repeat the operator's
+    (`api.config_keys`).
+    """
     group = context.group(node)
     own = _render(_own_properties(context, group, node).items())
     user = _render(sorted(_user_properties(context, group).items()))
@@ -67,7 +70,9 @@ def _own_properties(context: Context, group: Group, node: NodePlan) -> dict[str,
 
 
 def _advertised(listener: Listener, host: str, node: NodePlan) -> str:
-    """Pods are told the pod's name; clients outside what the planner has found for this node, which a revision's name does not hold."""
+    """Pods are told the pod's name; clients outside what the planner has found for this node, which a revision's name
+    does not hold.
+    """
     if not listener.exposed:
         return f"{listener.name}://{host}:{listener.port}"
     found = next((each for each in node.addresses if each[0] == listener.name), None)

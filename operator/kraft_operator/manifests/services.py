@@ -1,8 +1,8 @@
 """The Services of a cluster.
 
-`C-nodes` is headless and publishes pods before they are ready: voters must find each other before any of them can be. Its name is
-in every voter's endpoint. `C-bootstrap` is where clients begin: ready brokers only. A listener that is exposed has one more of these, and one per
-broker, because a client must reach the very broker that it was told of.
+`C-nodes` is headless and publishes pods before they are ready: voters must find each other before any of them can be.
+Its name is in every voter's endpoint. `C-bootstrap` is where clients begin: ready brokers only. A listener that is
+exposed has one more of these, and one per broker, because a client must reach the very broker that it was told of.
 """
 
 from __future__ import annotations

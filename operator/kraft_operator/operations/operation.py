@@ -1,6 +1,7 @@
 """A KRaftOperation as a value, from the resource as the API server gives it.
 
-Reading never fails: what a schema older or newer than this operator let through becomes an operation with a `problem`, which is rejected by name.
+Reading never fails: what a schema older or newer than this operator let through becomes an operation with a `problem`,
+which is rejected by name.
 """
 
 from __future__ import annotations

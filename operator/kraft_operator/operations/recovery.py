@@ -1,7 +1,8 @@
 """How far a RecoverQuorum has come, as the ledger remembers it. Values only.
 
-Up to the choice nothing is remembered that cannot be seen again, so a cancelled recovery leaves nothing behind. The choice is written down before the
-helper that carries it out exists: from then on it is carried to its end, by whichever operator.
+Up to the choice nothing is remembered that cannot be seen again, so a cancelled recovery leaves nothing behind. The
+choice is written down before the helper that carries it out exists: from then on it is carried to its end, by whichever
+operator.
 """
 
 from __future__ import annotations
@@ -47,7 +48,9 @@ class Choice:
     last_epoch: int
     aside: tuple[int, ...] = ()
     target_claim: str | None = None
-    """The UID of the claim that carried the target's name when it was judged, empty if there was none; None where an older operator chose."""
+    """The UID of the claim that carried the target's name when it was judged, empty if there was none; None where an
+    older operator chose.
+    """
     seed_claim: str | None = None
 
 

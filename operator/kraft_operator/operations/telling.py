@@ -1,7 +1,7 @@
 """What is said of an operation, and its status made of it.
 
-A status that says what the old one says is equal to it, times included, so it need not be written. kstatus reads the conditions: Ready when it
-succeeded, Stalled when it ended otherwise, Reconciling before.
+A status that says what the old one says is equal to it, times included, so it need not be written. kstatus reads the
+conditions: Ready when it succeeded, Stalled when it ended otherwise, Reconciling before.
 """
 
 from __future__ import annotations

@@ -1,14 +1,17 @@
-"""What the surviving copies of a metadata log prove, and which of them a quorum may be made from again (lemmas L5 and L6).
+"""What the surviving copies of a metadata log prove, and which of them a quorum may be made from again (lemmas L5 and
+L6).
 
-Let the known prefix of a copy be what lies below the highest high watermark it ever learned. Known prefixes are prefixes of each other, or the
-history was no Raft (`FORKED`). Only a copy that holds the longest known prefix may be the seed, and of these the one with the greatest (last epoch,
-end): choosing by epoch and offset alone drops entries that a survivor knows to be committed. The seed also holds every committed entry
-that any survivor merely holds, if it was committed in an epoch that the seed's last record has reached. A survivor that has promised itself to a later
-epoch tells that there may be more: then the verdict is `UNKNOWN` at most.
+Let the known prefix of a copy be what lies below the highest high watermark it ever learned. Known prefixes are
+prefixes of each other, or the history was no Raft (`FORKED`). Only a copy that holds the longest known prefix may be
+the seed, and of these the one with the greatest (last epoch, end): choosing by epoch and offset alone drops entries
+that a survivor knows to be committed. The seed also holds every committed entry that any survivor merely holds, if it
+was committed in an epoch that the seed's last record has reached. A survivor that has promised itself to a later epoch
+tells that there may be more: then the verdict is `UNKNOWN` at most.
 
-`PROVEN_COMPLETE` needs more than L6's n - q + 1 survivors. One change of the voters that no survivor has seen may have been committed by the lost ones
-alone (of four voters, two can remove a third: they are a majority of the three that are left), and after it anything. So the survivors have to
-meet every majority of the voters they know, and of every set one change away from it.
+`PROVEN_COMPLETE` needs more than L6's n - q + 1 survivors. One change of the voters that no survivor has seen may have
+been committed by the lost ones alone (of four voters, two can remove a third: they are a majority of the three that are
+left), and after it anything. So the survivors have to meet every majority of the voters they know, and of every set one
+change away from it.
 """
 
 from __future__ import annotations
@@ -131,7 +134,9 @@ def judge(copies: Sequence[LogCopy], witnesses: Sequence[Witness] = ()) -> Findi
 
 
 def meets_every_majority(copies: Sequence[LogCopy]) -> bool:
-    """Whether nothing can have been committed without one of these voters: by the voters any copy knows, or by a set one change away."""
+    """Whether nothing can have been committed without one of these voters: by the voters any copy knows, or by a set
+    one change away.
+    """
     sets = {each.voters for each in copies}
     return bool(sets) and all(_met(voters, copies) for voters in sets)
 
@@ -142,8 +147,8 @@ def digest(
     witnesses: Iterable[Witness] = (),
     claims: Mapping[int, str] | None = None,
 ) -> str:
-    """Names the verdict and all it rests on, the claims that were read (by UID) and found to be a copy or empty among them: who approves
-    it approves exactly this."""
+    """Names the verdict and all it rests on, the claims that were read (by UID) and found to be a copy or empty among
+    them: who approves it approves exactly this."""
     said: dict[str, Any] = {
         "judged": finding.judged.value,
         "seed": finding.seed.key if finding.seed else None,

@@ -1,8 +1,11 @@
-"""The fleet's brake: how many replacements of lost disks, voters' and brokers', one operator begins within an hour, over all of its clusters.
+"""The fleet's brake: how many replacements of lost disks, voters' and brokers', one operator begins within an hour,
+over all of its clusters.
 
-Disks fail one by one. When many clusters lose theirs at once, something beneath them is the cause (a zone, a storage system, somebody's script), and
-what looks lost may come back: then it is better to wait and to say so. The brake holds back beginnings only: what the account has already, and
-a voter that was removed, or a broker whose directory was written off, is carried to its end. Times are seconds since 1970, because the account outlives the process that wrote it.
+Disks fail one by one. When many clusters lose theirs at once, something beneath them is the cause (a zone, a storage
+system, somebody's script), and what looks lost may come back: then it is better to wait and to say so. The brake holds
+back beginnings only: what the account has already, and a voter that was removed, or a broker whose directory was
+written off, is carried to its end. Times are seconds since 1970, because the account outlives the process that wrote
+it.
 """
 
 from __future__ import annotations
@@ -51,7 +54,9 @@ class Brake:
 
     @property
     def recent(self) -> tuple[Begun, ...]:
-        """What still counts. An entry from a future that never came, because a clock was set back, does not count for ever."""
+        """What still counts. An entry from a future that never came, because a clock was set back, does not count for
+        ever.
+        """
         return tuple(each for each in self.begun if abs(self.now - each.at) < WINDOW_SECONDS)
 
     def knows(self, cluster: str, directory_id: str) -> bool:

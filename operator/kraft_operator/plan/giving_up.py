@@ -1,7 +1,8 @@
 """What is given up when a broker is forced out, said before it happens, and what is missing afterwards.
 
-A partition is lost with a broker when no other replica of it is in sync. Which these are is known only from the brokers' own metadata; a topic of which that
-says nothing counts whole. The ledger remembers who was forced out until every partition has a leader again, so that nobody has to remember it.
+A partition is lost with a broker when no other replica of it is in sync. Which these are is known only from the
+brokers' own metadata; a topic of which that says nothing counts whole. The ledger remembers who was forced out until
+every partition has a leader again, so that nobody has to remember it.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ FORCED: Final = "forced"
 """Marks the journaled end of a broker whose replicas were given up."""
 LOSING: Final = "give-up"
 COPIES: Final = "give-up-copies"
-"""Kinds of step: with data, or only with copies of what others have. Who approved the one has not approved the other."""
+"""Kinds of step: with data, or only with copies of what others have. Who approved the one has not approved
+the other.
+"""
 
 
 def only_copies(now: Situation, node_id: int) -> tuple[str, ...]:
@@ -66,7 +69,9 @@ def given_up(now: Situation, ledger: Ledger, node_id: int) -> Ledger:
 
 
 def tell_leaderless(now: Situation) -> Verdict:
-    """Partitions that have had no leader since their broker was forced out, or lost its disk; once there are none, nothing is left to be said."""
+    """Partitions that have had no leader since their broker was forced out, or lost its disk; once there are none,
+    nothing is left to be said.
+    """
     ledger, brokers = now.ledger, now.observed.brokers
     if ledger is None or not ledger.given_up:
         return NOTHING
@@ -98,7 +103,9 @@ def _was_given_up(placed: Placement, lost: tuple[GivenUp, ...]) -> bool:
 
 
 def _unsettled(now: Situation, ledger: Ledger, gone: set[int], *, lost: bool) -> bool:
-    """Whether what is given up may still have a leader because it is not gone yet, or none because the new disk does not serve yet."""
+    """Whether what is given up may still have a leader because it is not gone yet, or none because the new disk does
+    not serve yet.
+    """
     if not lost:
         return any(now.observed.pod(node_id) is not None or is_forced(ledger, node_id) for node_id in gone)
     brokers = now.observed.brokers

@@ -1,9 +1,10 @@
 """The arithmetic of a quorum: which single change keeps a majority of live voters, and by which lemma.
 
-Headroom h is live voters minus a majority of all voters: how many more may be lost. Each function judges one change of one voter on a proven
-observation and says so in words. The lemmas are those of the design notes: L1 removing a voter that is not live never lowers h;
-L2 adding a caught-up one never lowers it; L3 removing a live one lowers it by one if their number is odd; L4 restarting r is safe if the others
-that are live are still a majority. A quorum that is not proven permits nothing.
+Headroom h is live voters minus a majority of all voters: how many more may be lost. Each function judges one change of
+one voter on a proven observation and says so in words. The lemmas are those of the design notes: L1 removing a voter
+that is not live never lowers h; L2 adding a caught-up one never lowers it; L3 removing a live one lowers it by one if
+their number is odd; L4 restarting r is safe if the others that are live are still a majority. A quorum that is not
+proven permits nothing.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ class Gate:
 
 
 def remove(quorum: Quorum, voter: Voter) -> Gate:
-    """L1 for a voter that is not live, L3 for one that is. The majority that commits the removal is one of the new set."""
+    """L1 for a voter that is not live, L3 for one that is. The majority that commits the removal is one of
+    the new set.
+    """
     if (closed := _unproven(quorum)) is not None:
         return closed
     left = len(quorum.voters) - 1
@@ -51,8 +54,8 @@ def add(quorum: Quorum, *, caught_up: bool) -> Gate:
 
 
 def restart(quorum: Quorum, node_id: int) -> Gate:
-    """L4. A controller that is no voter, or a voter that is known not to be live, can be restarted at any time. One of which nothing
-    certain is known may be live after all, so the others have to be a majority without it."""
+    """L4. A controller that is no voter, or a voter that is known not to be live, can be restarted at any time. One of
+    which nothing certain is known may be live after all, so the others have to be a majority without it."""
     if (closed := _unproven(quorum)) is not None:
         return closed
     voter = quorum.voter(node_id)

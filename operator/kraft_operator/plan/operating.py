@@ -1,8 +1,9 @@
 """One-shot operations: which one runs, what it asks of the other rules, and what is said of each.
 
-One runs at a time in a cluster, written into the ledger before anything is done for it; the others wait, the oldest first. An operation adds no
-power: a rolling restart is a new stamp on the pods and goes through the rule about restarts, a replaced voter is a loss that somebody asked for and
-goes through the rule about losses, a broker is unregistered only if it neither runs nor is wanted. Whether one has succeeded is seen, not remembered.
+One runs at a time in a cluster, written into the ledger before anything is done for it; the others wait, the oldest
+first. An operation adds no power: a rolling restart is a new stamp on the pods and goes through the rule about
+restarts, a replaced voter is a loss that somebody asked for and goes through the rule about losses, a broker is
+unregistered only if it neither runs nor is wanted. Whether one has succeeded is seen, not remembered.
 """
 
 from __future__ import annotations

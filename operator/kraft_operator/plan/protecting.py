@@ -1,9 +1,11 @@
-"""ProtectClaims: the volumes of a cluster outlive their claims, and a claim that is being deleted is made anew on the same disk.
+"""ProtectClaims: the volumes of a cluster outlive their claims, and a claim that is being deleted is made anew on the
+same disk.
 
-First every volume is retained, which restarts nothing. Then one node at a time, in the order and behind the gates of a restart: it is written into the
-ledger, its pod is let go (its set is held), the claim goes, a new one is made that can be bound to this volume only, the ledger learns its UID, and the pod
-starts on its disk. The node stays the operation's until its pod is ready, so the next one waits for it. Before the node is held its volume was read and
-said Retain; where that cannot be read nothing is let go.
+First every volume is retained, which restarts nothing. Then one node at a time, in the order and behind the gates of a
+restart: it is written into the ledger, its pod is let go (its set is held), the claim goes, a new one is made that can
+be bound to this volume only, the ledger learns its UID, and the pod starts on its disk. The node stays the operation's
+until its pod is ready, so the next one waits for it. Before the node is held its volume was read and said Retain; where
+that cannot be read nothing is let go.
 """
 
 from __future__ import annotations

@@ -1,9 +1,11 @@
-"""RecoverQuorum: a quorum that lost its majority made anew from the best copy of its log, one journaled stage after the other.
+"""RecoverQuorum: a quorum that lost its majority made anew from the best copy of its log, one journaled stage after the
+other.
 
-The living are asked before anything is stopped (`attend_operations` writes down what they say). Then the controllers are held, and only when none of
-their pods is left the copies are read by helper pods, compared and judged. Nothing is changed on any disk before the verdict is approved by its
-hash. What is then done is written into the ledger first, with every name it will have, so it is carried to its end by whichever
-operator; the originals are kept beside what is made. The old generation is fenced by its directory ids: all of them are written off.
+The living are asked before anything is stopped (`attend_operations` writes down what they say). Then the controllers
+are held, and only when none of their pods is left the copies are read by helper pods, compared and judged. Nothing is
+changed on any disk before the verdict is approved by its hash. What is then done is written into the ledger first, with
+every name it will have, so it is carried to its end by whichever operator; the originals are kept beside what is made.
+The old generation is fenced by its directory ids: all of them are written off.
 """
 
 from __future__ import annotations
@@ -40,7 +42,9 @@ STEPS: Final = (
 
 
 TYPES: Final = (OperationType.RECOVER_QUORUM.value, OperationType.RESTORE.value)
-"""Operations that compare copies and make a quorum of the best one: of a lost quorum, or of a cluster that came out of a backup."""
+"""Operations that compare copies and make a quorum of the best one: of a lost quorum, or of a cluster that came out of
+a backup.
+"""
 
 RECOVERY_MARK: Final = "recovery"
 """Annotation of a claim that a recovery makes: the operation's UID."""
@@ -115,7 +119,9 @@ def _staged(now: Situation, ledger: Ledger, recovery: Recovery) -> Verdict:
 
 
 def alive(now: Situation) -> list[str]:
-    """Controllers that may still run: any pod of theirs, wherever it is in its life. Of a restored cluster brokers, too."""
+    """Controllers that may still run: any pod of theirs, wherever it is in its life. Of a restored cluster brokers,
+    too.
+    """
     every = now.ledger is not None and _restores(now.ledger)
     return [each.name for each in now.observed.pods if every or each.role == Role.CONTROLLER.value]
 
@@ -159,7 +165,9 @@ def collected(now: Situation) -> Collected:
 
 
 def _moved(copy: LogCopy, told: Sequence[tuple[Claim, Helper]]) -> bool:
-    """A controller's copy that changes is not dead. A broker's may grow (what it had fetched is flushed), but nobody is left to shorten it."""
+    """A controller's copy that changes is not dead. A broker's may grow (what it had fetched is flushed), but nobody is
+    left to shorten it.
+    """
     for claim, helper in told:
         if helper.report is not None and _key(helper) == copy.key:
             end = helper.report.end
@@ -207,8 +215,9 @@ def _key(helper: Helper) -> VoterKey:
 
 
 def _copy(now: Situation, claim: Claim, helper: Helper) -> LogCopy | None:
-    """A copy that counts: of this node, and not written off. One that the ledger knows to have been longer is an old copy: its log may be
-    read, but it is no voter that remembers. What its process said before it was stopped, and what the ledger saw of it, is known of it, too."""
+    """A copy that counts: of this node, and not written off. One that the ledger knows to have been longer is an old
+    copy: its log may be read, but it is no voter that remembers. What its process said before it was stopped, and what
+    the ledger saw of it, is known of it, too."""
     report, ledger = helper.report, now.ledger
     assert ledger is not None
     assert ledger.recovery is not None
@@ -299,7 +308,9 @@ def asked_for(now: Situation) -> Operation | None:
 
 
 def _target(now: Situation, found: Collected, seed: LogCopy) -> int | None:
-    """The controller whose directory is made: the seed's own; of a broker's copy, the first whose volume is empty or gone."""
+    """The controller whose directory is made: the seed's own; of a broker's copy, the first whose volume is empty or
+    gone.
+    """
     wanted = now.cluster.spec.controllers.node_ids
     if seed.node_id in wanted:
         return seed.node_id
@@ -338,8 +349,8 @@ def _force(now: Situation, ledger: Ledger, recovery: Recovery) -> Verdict:
 
 
 def _other_claims(now: Situation, ledger: Ledger, choice: Choice, target: Claim | None) -> bool:
-    """Somebody has put another claim, hence another disk, where one was judged: what was approved does not speak of it. A claim that was
-    empty and is gone is what was asked for; the one that takes its place bears the recovery's mark."""
+    """Somebody has put another claim, hence another disk, where one was judged: what was approved does not speak of it.
+    A claim that was empty and is gone is what was asked for; the one that takes its place bears the recovery's mark."""
     seed = next((each for each in now.observed.claims if each.node_id == choice.seed), None)
     if choice.seed_claim is not None and (seed is None or seed.uid != choice.seed_claim):
         return True

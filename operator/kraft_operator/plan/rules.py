@@ -1,8 +1,9 @@
 """The policy: an ordered tuple of rules, and the one function that runs them.
 
-First who the cluster is, then what its disks are and which of them are lost, then which nodes exist, then the children and permission for
-disks, then the voters, then restarts. At most one step a pass disturbs the voters. Rules edit the ledger
-as a value; whatever they changed is written once, before the first action, so that every step is journaled before it is taken.
+First who the cluster is, then what its disks are and which of them are lost, then which nodes exist, then the children
+and permission for disks, then the voters, then restarts. At most one step a pass disturbs the voters. Rules edit the
+ledger as a value; whatever they changed is written once, before the first action, so that every step is journaled
+before it is taken.
 """
 
 from __future__ import annotations
@@ -163,7 +164,9 @@ def plan(now: Situation) -> Decision:
 
 
 def _plan(now: Situation) -> Decision:
-    """Decide, lay out the whole way, and hold everything but upkeep while somebody has to approve it. A recovery has an approval of its own."""
+    """Decide, lay out the whole way, and hold everything but upkeep while somebody has to approve it. A recovery has an
+    approval of its own.
+    """
     if now.ledger is not None and now.ledger.recovery is not None and now.ledger.recovery.stage in HELD:
         recovering, _, _ = _decided(now, RECOVERY)
         return replace(recovering, outline=stopped(now.published))
@@ -235,7 +238,9 @@ def _owner_changed(now: Situation) -> bool:
 
 
 def _in_order(now: Situation, before: Ledger | None, actions: list[Action], *, stop: bool) -> tuple[Action, ...]:
-    """The journal first, then what has to outlive it; what cannot be taken back last, followed by the note that it is done."""
+    """The journal first, then what has to outlive it; what cannot be taken back last, followed by the note that it is
+    done.
+    """
     ledger = now.ledger
     if ledger is None:
         assert not actions, f"nothing may be done without a ledger, not {actions[0]}"

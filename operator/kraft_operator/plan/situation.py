@@ -95,7 +95,9 @@ class Situation:
     rolled_back: Mapping[str, tuple[KRaftCluster, Images]] = field(default_factory=dict)
     """Groups that do not get their wanted revision, to the resource and images that their last good one was made of."""
     bad: bool = False
-    """Something that the resource asks for is known to break pods: no pod gets a revision that nobody has seen at work."""
+    """Something that the resource asks for is known to break pods: no pod gets a revision that nobody has
+    seen at work.
+    """
     guarded: frozenset[int] = frozenset()
     """Nodes whose pod is all that keeps a claim that somebody deletes: filled in by the rule about claims."""
     stepped: bool = False

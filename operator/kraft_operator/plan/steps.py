@@ -1,8 +1,10 @@
-"""A plan as people see it: every step on the way to the goal, with its reason, its gate and what it risks; and its form in the status.
+"""A plan as people see it: every step on the way to the goal, with its reason, its gate and what it risks; and its form
+in the status.
 
-The hash names the goal and the steps, not the numbers that were seen: it stays while its steps are worked off, so an approval of it stays good.
-It begins with the goal's part (the resource's generation, a restart asked for, the operator's image), the rest names the steps, in any order.
-A plan that was carried out is remembered by its hash and is part of the next one's, so that no approval holds twice.
+The hash names the goal and the steps, not the numbers that were seen: it stays while its steps are worked off, so an
+approval of it stays good. It begins with the goal's part (the resource's generation, a restart asked for, the
+operator's image), the rest names the steps, in any order. A plan that was carried out is remembered by its hash and is
+part of the next one's, so that no approval holds twice.
 """
 
 from __future__ import annotations

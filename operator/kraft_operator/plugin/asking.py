@@ -1,6 +1,8 @@
-"""`kubectl kraft approve|restart|hibernate|wake`: patches of exactly the resource that was read, and what will come of them.
+"""`kubectl kraft approve|restart|hibernate|wake`: patches of exactly the resource that was read, and what will come of
+them.
 
-An approval names the hash of the plan that is shown; one that names another is refused here already, and by the operator in any case.
+An approval names the hash of the plan that is shown; one that names another is refused here already, and by the
+operator in any case.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Whether an operator answers at all: a status that nobody writes any more looks like good news.
 
-An operator that acts renews its Lease every two seconds. The newest Lease of that name tells when one was heard the last time; which clusters it
-watches is not in the Lease, so with several operators the newest one speaks for all. Clocks differ: less than a minute is no silence. Where no Lease has
-that name (`--lease-name`), nothing is known, and nothing is said.
+An operator that acts renews its Lease every two seconds. The newest Lease of that name tells when one was heard the
+last time; which clusters it watches is not in the Lease, so with several operators the newest one speaks for all.
+Clocks differ: less than a minute is no silence. Where no Lease has that name (`--lease-name`), nothing is known, and
+nothing is said.
 """
 
 from __future__ import annotations

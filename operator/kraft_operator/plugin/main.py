@@ -1,7 +1,8 @@
 """`kubectl kraft COMMAND CLUSTER`: put `kubectl-kraft` on the PATH and kubectl finds it.
 
-Reads and edits nothing but the resource, with the rights of the caller; the operator does the rest. (`logs` reads logs, `status` and `plan` the
-operator's Lease, `protect` edits volumes.) A command is a function of its arguments, the API and where to print, which its module registers.
+Reads and edits nothing but the resource, with the rights of the caller; the operator does the rest. (`logs` reads logs,
+`status` and `plan` the operator's Lease, `protect` edits volumes.) A command is a function of its arguments, the API
+and where to print, which its module registers.
 """
 
 from __future__ import annotations

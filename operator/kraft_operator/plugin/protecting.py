@@ -1,7 +1,8 @@
 """`kubectl kraft protect CLUSTER`: the volumes of a cluster outlive their claims, whoever deletes these.
 
-Sets the reclaim policy of every bound PersistentVolume to Retain, with the rights of whoever calls it. Each volume is patched only as the one that was read
-and while it is bound to the claim that was read, so doing it twice, or dying in the middle, does no harm. Nothing is restarted and nothing deleted.
+Sets the reclaim policy of every bound PersistentVolume to Retain, with the rights of whoever calls it. Each volume is
+patched only as the one that was read and while it is bound to the claim that was read, so doing it twice, or dying in
+the middle, does no harm. Nothing is restarted and nothing deleted.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """`kubectl kraft recover`: a lost quorum's copies and their verdict on the screen, and the approval by its hash.
 
-It creates a KRaftOperation and reads its status; the operator does the rest. Nothing on any disk is changed before the hash is given, on the
-command line or by whoever sits before the screen.
+It creates a KRaftOperation and reads its status; the operator does the rest. Nothing on any disk is changed before the
+hash is given, on the command line or by whoever sits before the screen.
 """
 
 from __future__ import annotations
@@ -44,7 +44,9 @@ def recover(
     kube: Gateway, namespace: str, cluster: str, approve: str | None, timeout: float, tell: Callable[[str], None],
     ask: Callable[[str], str] | None = None,
 ) -> int:  # fmt: skip
-    """0 when the quorum is whole again, or when the verdict was shown and nobody was asked; `ask` reads one line from a person."""
+    """0 when the quorum is whole again, or when the verdict was shown and nobody was asked; `ask` reads one line from a
+    person.
+    """
     kube.get(CLUSTER, namespace, cluster)
     operation = _unfinished(kube, namespace, cluster)
     if operation is None:

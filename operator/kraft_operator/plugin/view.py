@@ -1,7 +1,7 @@
 """A KRaftCluster's status as text for one screen: pure.
 
-The first line is the headline: the phase and, when the cluster is not Ready, why. What is not as it should be comes last, where the eye ends: each
-cause once, with the conditions that report it and its message, which says what to do.
+The first line is the headline: the phase and, when the cluster is not Ready, why. What is not as it should be comes
+last, where the eye ends: each cause once, with the conditions that report it and its message, which says what to do.
 """
 
 from __future__ import annotations
@@ -148,7 +148,9 @@ def _causes(status: Object) -> dict[str, list[str]]:
 
 
 def _follows(status: Object) -> set[str]:
-    """Conditions of the quorum that are Unknown because of what is shown anyway: it has not formed yet, sleeps, or was not reached."""
+    """Conditions of the quorum that are Unknown because of what is shown anyway: it has not formed yet, sleeps, or was
+    not reached.
+    """
     available = _condition(status, "QuorumAvailable").get("status")
     expected = available == "Unknown" and status.get("phase") in ("Forming", "Hibernated", "Suspended")
     unformed = _condition(status, "QuorumAvailable").get("reason") == "NotFormed"

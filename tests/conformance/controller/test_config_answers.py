@@ -1,4 +1,6 @@
-"""Every question about configurations that Apache Kafka was asked (`support/config_questions.py`), put to a broker and a controller of ours."""
+"""Every question about configurations that Apache Kafka was asked (`support/config_questions.py`), put to a broker and
+a controller of ours.
+"""
 
 from __future__ import annotations
 

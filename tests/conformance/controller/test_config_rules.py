@@ -1,4 +1,6 @@
-"""What values of several names say together, with each other and with a node's file, is answered as Apache Kafka answered it."""
+"""What values of several names say together, with each other and with a node's file, is answered as Apache Kafka
+answered it.
+"""
 
 from __future__ import annotations
 

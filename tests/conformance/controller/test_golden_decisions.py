@@ -1,7 +1,8 @@
 """Given the image that a Java controller had, our controller writes the records that the Java controller wrote.
 
-Every change of a broker's state in the golden logs is decided again: fencing (by a lost session and by a shutdown), unfencing, controlled
-shutdown, an unclean restart, unregistration, directory assignment, and what eligible leader replicas make of each.
+Every change of a broker's state in the golden logs is decided again: fencing (by a lost session and by a shutdown),
+unfencing, controlled shutdown, an unclean restart, unregistration, directory assignment, and what eligible leader
+replicas make of each.
 """
 
 from __future__ import annotations
@@ -113,7 +114,9 @@ def registration(image: MetadataImage, record: RegisterBrokerRecord) -> BrokerRe
 
 
 def comparable(records: Iterable[VersionedRecord]) -> list[str]:
-    """In any order, since Java walks hash maps, without NoOp records that shared the batch, and with our choice of epoch (docs/deviations.md)."""
+    """In any order, since Java walks hash maps, without NoOp records that shared the batch, and with our choice of
+    epoch (docs/deviations.md).
+    """
     kept = []
     for record, version in records:
         if isinstance(record, NoOpRecord) or (

@@ -1,4 +1,6 @@
-"""The effective configurations that Java told when it created a topic are those that we compute from its log and its file."""
+"""The effective configurations that Java told when it created a topic are those that we compute from its log and its
+file.
+"""
 
 from __future__ import annotations
 

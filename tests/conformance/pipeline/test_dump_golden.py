@@ -1,4 +1,6 @@
-"""`dump` against what Apache Kafka 4.3.1 printed of every golden log and snapshot: the same but for secrets, and the same with them."""
+"""`dump` against what Apache Kafka 4.3.1 printed of every golden log and snapshot: the same but for secrets, and the
+same with them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Batches written by Apache Kafka 4.3.1's own builder (JavaBatches.java), in every codec and in several compressed blocks."""
+"""Batches written by Apache Kafka 4.3.1's own builder (JavaBatches.java), in every codec and in several compressed
+blocks.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Frames that a proxy saw between unmodified Apache Kafka 4.3.1 nodes and clients, and crafted requests with Kafka's answers."""
+"""Frames that a proxy saw between unmodified Apache Kafka 4.3.1 nodes and clients, and crafted requests with Kafka's
+answers.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Every directory that Java's controllers left has promises that are as new as its log: ours may refuse what has not."""
+"""Every directory that Java's controllers left has promises that are as new as its log: ours may refuse
+what has not.
+"""
 
 from __future__ import annotations
 

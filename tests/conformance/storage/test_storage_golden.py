@@ -1,4 +1,6 @@
-"""Every directory that Apache Kafka 4.3.1 left behind is read, and what is deterministic is written back byte for byte."""
+"""Every directory that Apache Kafka 4.3.1 left behind is read, and what is deterministic is written back
+byte for byte.
+"""
 
 from __future__ import annotations
 

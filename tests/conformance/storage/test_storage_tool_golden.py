@@ -1,4 +1,6 @@
-"""`kafka-storage` beside the transcripts of Apache Kafka 4.3.1: the same output, exit codes and files for the same arguments."""
+"""`kafka-storage` beside the transcripts of Apache Kafka 4.3.1: the same output, exit codes and files for the same
+arguments.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ RANDOM_SALT = re.compile(r"(name='alice', mechanism=1, salt=)\[.*?\](, storedKey
 
 
 def configuration(mode: str, row: dict[str, Any], root: Path) -> Path:
-    """The configuration of a golden command, its paths moved below `root`. Refused modes have none left: a plain one stands in."""
+    """The configuration of a golden command, its paths moved below `root`. Refused modes have none left: a plain one
+    stands in.
+    """
     java_path = row["args"][row["args"].index("-c") + 1]
     golden = GOLDEN / "format" / Path(java_path).relative_to(JAVA_ROOT)
     path = root / Path(java_path).relative_to(JAVA_ROOT)
@@ -47,7 +51,9 @@ def plain(mode: str, java_path: str) -> str:
 
 
 def normal(text: str, root: Path) -> str:
-    """Without what chance decides: directory ids and salts, and the order of directories, which hangs on their paths."""
+    """Without what chance decides: directory ids and salts, and the order of directories, which hangs on
+    their paths.
+    """
     text = text.replace(str(root), JAVA_ROOT)
     text = re.sub(r"directory\.id=[\w-]{22}", "directory.id=RANDOM", text)
     text = RANDOM_SALT.sub(r"\1RANDOM\2RANDOM\3RANDOM", text)
@@ -91,7 +97,9 @@ def test_every_directory_has_the_files_and_records_of_kafka(
 
 
 def comparable(content: SnapshotContent) -> tuple[Any, ...]:
-    """Content without times, without the voters' random directory id (standalone) and the SCRAM keys of a random salt."""
+    """Content without times, without the voters' random directory id (standalone) and the SCRAM keys of a
+    random salt.
+    """
     voters = content.voters
     keys = [(v.voter_id, v.endpoints, v.kraft_version_feature) for v in voters.voters] if voters else None
     known = [v.voter_directory_id for v in voters.voters] if voters and len(voters.voters) > 1 else None

@@ -1,4 +1,6 @@
-"""Broker processes: kill -9 loses nothing acknowledged, two log directories, both roles in one process, brokers that come back."""
+"""Broker processes: kill -9 loses nothing acknowledged, two log directories, both roles in one process, brokers that
+come back.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The tools that change a quorum, against our own processes: through controllers, and through a broker that forwards."""
+"""The tools that change a quorum, against our own processes: through controllers, and through a broker that
+forwards.
+"""
 
 from __future__ import annotations
 

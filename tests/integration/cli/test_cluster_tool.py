@@ -1,4 +1,6 @@
-"""`kafka-cluster` against processes of ours: a broker that is gone is shown as fenced, unregistered, and then unknown."""
+"""`kafka-cluster` against processes of ours: a broker that is gone is shown as fenced, unregistered, and
+then unknown.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,10 @@
-"""A voter that the metadata log knows by another endpoint, with real controllers: seen by the operator's probe, corrected by its request.
+"""A voter that the metadata log knows by another endpoint, with real controllers: seen by the operator's probe,
+corrected by its request.
 
-The endpoint that somebody gives the leader of itself reaches it (localhost instead of 127.0.0.1), so nothing fails and nobody corrects it: a leader
-does not look at its own entry. Should another one be elected meanwhile, it is the next leader's turn. Only the bundled runtime bears this request about
-its leader, and the operator never sends it; what it says of a leader instead, that a restart mends it, is the second test.
+The endpoint that somebody gives the leader of itself reaches it (localhost instead of 127.0.0.1), so nothing fails and
+nobody corrects it: a leader does not look at its own entry. Should another one be elected meanwhile, it is the next
+leader's turn. Only the bundled runtime bears this request about its leader, and the operator never sends it; what it
+says of a leader instead, that a restart mends it, is the second test.
 """
 
 from __future__ import annotations

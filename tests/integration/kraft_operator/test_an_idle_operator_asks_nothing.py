@@ -1,4 +1,6 @@
-"""The operator's process as it is started, and a hundred clusters that wait: once it knows them, it asks the API server for nothing but its Lease."""
+"""The operator's process as it is started, and a hundred clusters that wait: once it knows them, it asks the API server
+for nothing but its Lease.
+"""
 
 from __future__ import annotations
 

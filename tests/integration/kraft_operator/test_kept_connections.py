@@ -1,4 +1,6 @@
-"""The operator's probe keeps its connections from look to look, over real nodes: also through a restart, and not beyond its own end."""
+"""The operator's probe keeps its connections from look to look, over real nodes: also through a restart, and not beyond
+its own end.
+"""
 
 from __future__ import annotations
 

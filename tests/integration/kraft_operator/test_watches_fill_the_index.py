@@ -1,4 +1,6 @@
-"""kopf itself, against an API server that counts: what is there and what changes comes into the index, by lists at the start and watches from then on."""
+"""kopf itself, against an API server that counts: what is there and what changes comes into the index, by lists at the
+start and watches from then on.
+"""
 
 from __future__ import annotations
 

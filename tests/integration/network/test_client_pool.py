@@ -151,7 +151,9 @@ async def test_an_unknown_host_refuses_by_name() -> None:
 
 @pytest.mark.parametrize("host", ["y" * 300, "a..b", "a\0b", ".", "\udcff", ""], ids=ascii)
 async def test_a_host_name_that_cannot_be_one_refuses_every_call(pool: ClientPool, host: str) -> None:
-    """A peer may tell any string as a host. Found by the fuzz: the attempt ended with a UnicodeError, and its callers waited for their deadlines."""
+    """A peer may tell any string as a host. Found by the fuzz: the attempt ended with a UnicodeError, and its callers
+    waited for their deadlines.
+    """
     for _ in range(2):
         with pytest.raises(CallError) as refused:
             await pool.call("raft", Endpoint(host, 1), DescribeClusterRequest(), 60)

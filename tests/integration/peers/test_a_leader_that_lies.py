@@ -1,5 +1,6 @@
-"""One real controller, and a leader made by the test that answers its fetches as it likes: nothing that does not fit is taken, each lie is counted by its kind,
-and when the leader tells the truth again, the node goes on from where it was."""
+"""One real controller, and a leader made by the test that answers its fetches as it likes: nothing that does not fit is
+taken, each lie is counted by its kind, and when the leader tells the truth again, the node goes on from where it
+was."""
 
 from __future__ import annotations
 
@@ -63,7 +64,9 @@ def answer(
 
 @dataclass
 class LyingLeader:
-    """Node 2 of three static voters; node 3 is nobody. It says that it leads epoch 5, and what `lie` says after that."""
+    """Node 2 of three static voters; node 3 is nobody. It says that it leads epoch 5, and what `lie` says
+    after that.
+    """
 
     node: NodeProcess = field(init=False)
     peer: Peer = field(init=False)

@@ -1,4 +1,6 @@
-"""One real controller, and a voter made by the test that is as old as Apache Kafka 3.9: it knows votes, but no pre-votes."""
+"""One real controller, and a voter made by the test that is as old as Apache Kafka 3.9: it knows votes, but no
+pre-votes.
+"""
 
 from __future__ import annotations
 

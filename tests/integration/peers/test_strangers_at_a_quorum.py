@@ -1,4 +1,6 @@
-"""Three real controllers, and somebody who asks what nobody should: each question has its typed error and its count, and the quorum goes on as it was."""
+"""Three real controllers, and somebody who asks what nobody should: each question has its typed error and its count,
+and the quorum goes on as it was.
+"""
 
 from __future__ import annotations
 
@@ -193,7 +195,9 @@ def test_a_voter_that_is_not_whole_is_refused(quorum: Quorum, request_of: AddRaf
 
 
 def test_a_voter_that_was_removed_deposes_nobody(tmp_path: Path) -> None:
-    """A Vote of who was a voter, in the next epoch and with a log that is as good: the leader is heard, so there is nothing to vote about."""
+    """A Vote of who was a voter, in the next epoch and with a log that is as good: the leader is heard, so there is
+    nothing to vote about.
+    """
     with Cluster(tmp_path, controllers=3) as cluster:
         cluster.start()
         leader = cluster.wait_for_leader()

@@ -1,7 +1,9 @@
-"""A controller that is left alone is not ready and is never restarted for it: for ten minutes in `make soak`, and with the periods cut to a sixtieth otherwise.
+"""A controller that is left alone is not ready and is never restarted for it: for ten minutes in `make soak`, and with
+the periods cut to a sixtieth otherwise.
 
-The probes are those of the operator's own manifest, asked as a kubelet asks them: so often, with this patience, and a container is restarted after so
-many failures in a row. That such a kubelet does restart a process that hangs is the second test.
+The probes are those of the operator's own manifest, asked as a kubelet asks them: so often, with this patience, and a
+container is restarted after so many failures in a row. That such a kubelet does restart a process that hangs is the
+second test.
 """
 
 from __future__ import annotations

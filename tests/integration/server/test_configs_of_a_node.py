@@ -1,4 +1,6 @@
-"""A running node of ours in both roles is asked, over its sockets, what Apache Kafka was asked: the recorded answers are its answers."""
+"""A running node of ours in both roles is asked, over its sockets, what Apache Kafka was asked: the recorded answers
+are its answers.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What a started controller has loaded, and what it weighs. Prints the figures; bounds are generous, they catch a slide, not a race."""
+"""What a started controller has loaded, and what it weighs. Prints the figures; bounds are generous, they catch a
+slide, not a race.
+"""
 
 from __future__ import annotations
 

@@ -304,7 +304,9 @@ async def test_lines_of_the_node_are_logged_at_their_level(
 
 
 def test_after_the_process_was_held_up_it_hears_what_arrived_before_it_judges_who_was_silent(tmp_path: Path) -> None:
-    """With uvloop, which fires timers before it reads sockets. What is heard the first time says that nobody was silent; then it is held up again."""
+    """With uvloop, which fires timers before it reads sockets. What is heard the first time says that nobody was
+    silent; then it is held up again.
+    """
     script = Script()
 
     async def story() -> None:

@@ -1,6 +1,8 @@
-"""What one stranger costs a running node, on both roles: the refusal, the memory that stays, and that others are served.
+"""What one stranger costs a running node, on both roles: the refusal, the memory that stays, and that others are
+served.
 
-The frames are those of `python -m benchmarks hostile`, which measures what a test must not assert: how long others wait.
+The frames are those of `python -m benchmarks hostile`, which measures what a test must not assert: how long others
+wait.
 """
 
 from __future__ import annotations

@@ -94,7 +94,9 @@ def heartbeat(node: NodeProcess, epoch: int, *, fence: bool) -> None:
 
 
 def test_elections_of_partition_leaders_are_counted_by_who_won(tmp_path: Path) -> None:
-    """A broker that was away is elected from the ELR; one that came back from a crash as the last known leader, which may lack records."""
+    """A broker that was away is elected from the ELR; one that came back from a crash as the last known leader, which
+    may lack records.
+    """
     with Cluster(tmp_path, controllers=1, extra={"broker.session.timeout.ms": "2000"}) as cluster:
         cluster.start()
         node = cluster.wait_for_leader()

@@ -123,7 +123,8 @@ async def test_an_answer_that_cannot_be_written_becomes_an_unknown_error(
 async def test_an_error_that_cannot_be_written_either_costs_the_connection(stand: Stand) -> None:
     stand.ask(CreateTopicsRequest(), 7)
     event = await stand.request()
-    # As if the request had been changed since it came: nothing that was decoded has a name that cannot be encoded again.
+    # As if the request had been changed since it came: nothing that was decoded has a name that cannot be encoded
+    # again.
     object.__setattr__(event.body, "topics", (CreatableTopic(name=None),))  # type: ignore[arg-type]
     stand.requests.respond(event.request_id, DescribeQuorumResponse(error_code=1 << 20))
     with pytest.raises((asyncio.IncompleteReadError, ConnectionResetError)):

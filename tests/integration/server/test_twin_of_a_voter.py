@@ -1,4 +1,6 @@
-"""Two controllers with one node id: who a voter is, its directory says, so the second one never counts for the first."""
+"""Two controllers with one node id: who a voter is, its directory says, so the second one never counts for
+the first.
+"""
 
 from __future__ import annotations
 

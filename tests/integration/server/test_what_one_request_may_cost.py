@@ -1,4 +1,5 @@
-"""Three controllers and a broker, and clients whose requests go wrong inside: each costs its sender an error, and nobody else anything.
+"""Three controllers and a broker, and clients whose requests go wrong inside: each costs its sender an error, and
+nobody else anything.
 
 What Apache Kafka answers to the same requests is in `tests/interop/test_differential_topics.py` ("the longest string").
 """
@@ -59,7 +60,9 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 @pytest.fixture
 def unharmed(cluster: Cluster) -> Iterator[Cluster]:
-    """Afterwards: the same leader of the same epoch, all four processes there, and a topic can be made through the broker."""
+    """Afterwards: the same leader of the same epoch, all four processes there, and a topic can be made through the
+    broker.
+    """
     before = cluster.quorum()
     yield cluster
     after = cluster.quorum()

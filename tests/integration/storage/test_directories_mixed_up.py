@@ -1,4 +1,6 @@
-"""Disks that are good but not the right ones: another node's, another cluster's, an older copy, or put together from two."""
+"""Disks that are good but not the right ones: another node's, another cluster's, an older copy, or put together from
+two.
+"""
 
 from __future__ import annotations
 

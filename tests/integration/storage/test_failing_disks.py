@@ -1,4 +1,6 @@
-"""Whole processes on disks that fail, fill up, or are slow. The faults are in the system calls (see `support/faulty_disk`)."""
+"""Whole processes on disks that fail, fill up, or are slow. The faults are in the system calls (see
+`support/faulty_disk`).
+"""
 
 from __future__ import annotations
 

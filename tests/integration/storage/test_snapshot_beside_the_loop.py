@@ -1,4 +1,6 @@
-"""A large snapshot is written beside the event loop, piece by piece; what it costs in milliseconds is for `benchmarks.snapshot_pause`."""
+"""A large snapshot is written beside the event loop, piece by piece; what it costs in milliseconds is for
+`benchmarks.snapshot_pause`.
+"""
 
 from __future__ import annotations
 

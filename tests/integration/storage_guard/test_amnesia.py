@@ -1,8 +1,10 @@
-"""The amnesia schedule (KAFKA-14077): an entry is committed on the leader and x; y is paused; x loses its disk; the leader dies; y wakes up.
+"""The amnesia schedule (KAFKA-14077): an entry is committed on the leader and x; y is paused; x loses its disk; the
+leader dies; y wakes up.
 
-If x is formatted again under its old directory id, x and y are a majority that has forgotten the entry, and elect a leader without it: what was
-acknowledged is lost. With the guard in front of x's disk nobody formats it, y alone is no majority, and the entry is there when its leader returns. Both
-halves run the same schedule with real nodes, so the second is known to be worth something: switched off, the data is gone.
+If x is formatted again under its old directory id, x and y are a majority that has forgotten the entry, and elect a
+leader without it: what was acknowledged is lost. With the guard in front of x's disk nobody formats it, y alone is no
+majority, and the entry is there when its leader returns. Both halves run the same schedule with real nodes, so the
+second is known to be worth something: switched off, the data is gone.
 """
 
 from __future__ import annotations
@@ -63,7 +65,9 @@ def remembered(*nodes: NodeProcess) -> bool:
 
 
 def entry_on_two_of_three(cluster: Cluster) -> tuple[NodeProcess, NodeProcess, NodeProcess]:
-    """The schedule up to its turn: the entry is on the leader and x, then x and its disk are gone, then the leader. y never saw it."""
+    """The schedule up to its turn: the entry is on the leader and x, then x and its disk are gone, then the leader. y
+    never saw it.
+    """
     leader = cluster.wait_for_leader()
     x, y = (node for node in cluster.controller_nodes if node is not leader)
     eventually("x and y have caught up", lambda: len(set(cluster.log_end_offsets().values())) == 1)

@@ -1,7 +1,9 @@
-"""Whatever a client asks, at any version that we serve, the broker answers it and goes on; the answer can be told at that version.
+"""Whatever a client asks, at any version that we serve, the broker answers it and goes on; the answer can be told at
+that version.
 
-Requests are made from each API's layout with values that mean something to a broker (names that exist, ids that do not, the ends of every
-integer), so they get past the first check. Requests that only a controller decides go through the real controller, in an envelope.
+Requests are made from each API's layout with values that mean something to a broker (names that exist, ids that do not,
+the ends of every integer), so they get past the first check. Requests that only a controller decides go through the
+real controller, in an envelope.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Whatever a request says, the controller answers: no exception, a response that its version can carry, records that replay."""
+"""Whatever a request says, the controller answers: no exception, a response that its version can carry, records that
+replay.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Random histories of good and bad revisions, operator deaths and lost pods around the real planner.
 
-(i) A bad revision reaches at most one pod by the operator's hand. (ii) The voters keep a majority that runs throughout. (iii) Once the resource
-asks for something good, every pod runs it and serves; while it asks for something bad, every pod runs what was good before.
+(i) A bad revision reaches at most one pod by the operator's hand. (ii) The voters keep a majority that runs throughout.
+(iii) Once the resource asks for something good, every pod runs it and serves; while it asks for something bad, every
+pod runs what was good before.
 """
 
 from __future__ import annotations

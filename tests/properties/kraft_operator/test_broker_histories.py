@@ -1,7 +1,9 @@
-"""Random losses of brokers' disks, claims deleted and disks emptied, operators that die, approvals good and stale: what must hold in every history.
+"""Random losses of brokers' disks, claims deleted and disks emptied, operators that die, approvals good and stale: what
+must hold in every history.
 
-(i) No partition begins empty unless a plan that named it was approved. (ii) A directory whose disk was lost is never made again. (iii) When nothing
-happens any more, every broker whose partitions are in sync elsewhere serves again, and whoever does not serve waits for an approval.
+(i) No partition begins empty unless a plan that named it was approved. (ii) A directory whose disk was lost is never
+made again. (iii) When nothing happens any more, every broker whose partitions are in sync elsewhere serves again, and
+whoever does not serve waits for an approval.
 """
 
 from __future__ import annotations

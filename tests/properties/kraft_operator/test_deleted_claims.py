@@ -1,6 +1,8 @@
-"""Histories of claims that are deleted under their pods, beside everything that restarts, holds or deletes pods: the operator never does the rest.
+"""Histories of claims that are deleted under their pods, beside everything that restarts, holds or deletes pods: the
+operator never does the rest.
 
-The world itself tells: whatever the operator does is followed by a look whether a pod that kept such a claim is still the same (`World.perform`).
+The world itself tells: whatever the operator does is followed by a look whether a pod that kept such a claim is still
+the same (`World.perform`).
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Random pools that shrink and grow, images and levels, operator deaths: what must hold in every one of them.
 
-(i) A partition keeps the number of its replicas, on brokers that differ, and a broker that is unregistered holds none. (ii) A level is never made
-final that a registered node does not support, and never lowered. (iii) When nobody edits any more, the pool is as large as was asked for, unless its
-highest broker holds a partition that the brokers asked for cannot take over, and the level is what was asked for unless a ghost stands in the way.
+(i) A partition keeps the number of its replicas, on brokers that differ, and a broker that is unregistered holds none.
+(ii) A level is never made final that a registered node does not support, and never lowered. (iii) When nobody edits any
+more, the pool is as large as was asked for, unless its highest broker holds a partition that the brokers asked for
+cannot take over, and the level is what was asked for unless a ghost stands in the way.
 """
 
 from __future__ import annotations

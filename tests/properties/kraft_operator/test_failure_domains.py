@@ -1,8 +1,8 @@
 """Random zones and sizes: what `Require` promises of failure domains, with operators that die on the way.
 
-Voters of whom no domain can commit alone never become voters of whom one can; where the way asked for leads there, they stay as they are (four of
-them, too) and it is said.
-A condition tells of a majority in one domain exactly while there is one.
+Voters of whom no domain can commit alone never become voters of whom one can; where the way asked for leads there, they
+stay as they are (four of them, too) and it is said. A condition tells of a majority in one domain exactly while there
+is one.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
-"""Many clusters lose disks within one hour: the operator replaces as many voters as it may, tells the others what it waits for, and goes on later.
+"""Many clusters lose disks within one hour: the operator replaces as many voters as it may, tells the others what it
+waits for, and goes on later.
 
-The real reconciler over a fleet of worlds, and the account of replacements on the Lease that all of them share. Operators die on the way.
+The real reconciler over a fleet of worlds, and the account of replacements on the Lease that all of them share.
+Operators die on the way.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""The ledger is deleted within any write of the operator, which dies there: what was granted before is known, and nothing that ran is formatted again."""
+"""The ledger is deleted within any write of the operator, which dies there: what was granted before is known, and
+nothing that ran is formatted again.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
-"""The real reconciler and executor, killed right before and right after every single write of every story: always the same final state.
+"""The real reconciler and executor, killed right before and right after every single write of every story: always the
+same final state.
 
-A write is a ledger entry (the journal), a call to the API server, or a change of the quorum; so every failpoint of `execute` lies between two of
-them. The next process remembers nothing and finishes. "The same" includes what must not happen twice: formattings, restarts, voters written off.
+A write is a ledger entry (the journal), a call to the API server, or a change of the quorum; so every failpoint of
+`execute` lies between two of them. The next process remembers nothing and finishes. "The same" includes what must not
+happen twice: formattings, restarts, voters written off.
 """
 
 from __future__ import annotations
@@ -152,7 +154,9 @@ def test_an_operator_frozen_within_any_write_that_wakes_up_after_all_is_done_cha
 def test_an_api_server_that_refuses_forgets_to_answer_and_shows_old_states_changes_nothing_in_the_end(
     story: str, run_seed: int, sampled: Callable[[str], None]
 ) -> None:
-    """409, 429, 500, connections cut before and after the server acted, reads older than the last write: one call in ten."""
+    """409, 429, 500, connections cut before and after the server acted, reads older than the last write: one call in
+    ten.
+    """
     begun = start(story)
     undisturbed = begun.copied(DeathAt(-1, after=False))
     STORIES[story](undisturbed)

@@ -1,8 +1,9 @@
-"""Random histories of faults, edits and operator deaths around the real planner and guards: what must hold in every one of them.
+"""Random histories of faults, edits and operator deaths around the real planner and guards: what must hold in every one
+of them.
 
-(i) A directory id whose disk was lost is never made again, and none is ever on two disks. (ii) The voters of the first quorum are named once.
-(iii) A cluster keeps its id as long as its ledger or a marked claim exists. (iv) When faults end, the operator comes to rest, and a cluster
-that lost nothing is whole again.
+(i) A directory id whose disk was lost is never made again, and none is ever on two disks. (ii) The voters of the first
+quorum are named once. (iii) A cluster keeps its id as long as its ledger or a marked claim exists. (iv) When faults
+end, the operator comes to rest, and a cluster that lost nothing is whole again.
 """
 
 from __future__ import annotations
@@ -62,7 +63,9 @@ def strike(world: World, fault: str, number: int) -> None:
 
 
 def _known(world: World, node_id: int) -> bool:
-    """The operator has seen this disk in use. A disk wiped whole, marker and all, before that cannot be told from a new one."""
+    """The operator has seen this disk in use. A disk wiped whole, marker and all, before that cannot be told from a new
+    one.
+    """
     ledger = world.ledger
     entry = ledger.entry(node_id) if ledger else None
     return entry is not None and (entry.grant_used or entry.directory_id is not None)
@@ -119,8 +122,8 @@ VOTER_FAULTS = (
 
 
 def strike_voters(world: World, fault: str, number: int, copies: dict[int, VolumeFacts]) -> None:
-    """One fault to the controllers. A disk is lost only while the other voters that hold everything are a majority: what is lost beyond
-    that is lost by the fault, not by the operator."""
+    """One fault to the controllers. A disk is lost only while the other voters that hold everything are a majority:
+    what is lost beyond that is lost by the fault, not by the operator."""
     running = world.running_voters()
     node_id = running[number % len(running)] if running else -1
     whole = [each for each in running if each != node_id and world.end_of(each) >= world.acknowledged]
@@ -158,7 +161,9 @@ def strike_voters(world: World, fault: str, number: int, copies: dict[int, Volum
 
 
 def _same_directory(one: VolumeFacts, other: VolumeFacts | None) -> bool:
-    """An old copy of what is there now; one of a directory that was written off is refused for ever, and somebody has to take it away."""
+    """An old copy of what is there now; one of a directory that was written off is refused for ever, and somebody has
+    to take it away.
+    """
     return other is not None and one.identity == other.identity
 
 

@@ -1,4 +1,6 @@
-"""Nothing changes, so nothing is written and nothing is read: clusters whose logs grow all the while, and one operator that looks at each every few seconds."""
+"""Nothing changes, so nothing is written and nothing is read: clusters whose logs grow all the while, and one operator
+that looks at each every few seconds.
+"""
 
 from __future__ import annotations
 

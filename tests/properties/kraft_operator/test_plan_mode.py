@@ -1,7 +1,9 @@
-"""Mode Plan under random histories of faults and edits: without approval nothing is written but what was learned, and with it all goes as ever.
+"""Mode Plan under random histories of faults and edits: without approval nothing is written but what was learned, and
+with it all goes as ever.
 
-The published way is a promise, too: whoever approves what is published, once, is asked again only when a fault or an edit made something else
-necessary. A way that is laid out while the quorum cannot be asked promises less: what only the quorum tells is not guessed, and is asked for later.
+The published way is a promise, too: whoever approves what is published, once, is asked again only when a fault or an
+edit made something else necessary. A way that is laid out while the quorum cannot be asked promises less: what only the
+quorum tells is not guessed, and is asked for later.
 """
 
 from __future__ import annotations
@@ -168,7 +170,9 @@ def until_the_quorum_answers(world: World) -> None:
 )  # the only voter restarts
 @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
 def test_one_approval_is_enough_for_a_way_on_which_nothing_goes_wrong(history: list[tuple[str, int]]) -> None:
-    """Also for edits in the middle of another's way: each edit needs one approval, no more, and ends where mode Apply ends."""
+    """Also for edits in the middle of another's way: each edit needs one approval, no more, and ends where mode Apply
+    ends.
+    """
     world, other = World(changePolicy=PLANNED), World()
     approved(world)
     other.settle()

@@ -1,7 +1,9 @@
-"""A lost quorum is recovered whatever happens to the operators meanwhile: each may die after any of its writes, and another one goes on.
+"""A lost quorum is recovered whatever happens to the operators meanwhile: each may die after any of its writes, and
+another one goes on.
 
-(i) No helper touches a claim whose controller has a pod; nothing is dropped that is not empty. (ii) Nothing is changed before the approval. (iii) No
-directory id is ever on two disks. (iv) In the end every controller is a live voter of the next generation, and the seed's records are in it.
+(i) No helper touches a claim whose controller has a pod; nothing is dropped that is not empty. (ii) Nothing is changed
+before the approval. (iii) No directory id is ever on two disks. (iv) In the end every controller is a live voter of the
+next generation, and the seed's records are in it.
 """
 
 from __future__ import annotations
@@ -139,8 +141,8 @@ def test_a_copy_that_moves_between_its_two_readings_is_not_judged(node_id: int, 
 
 
 def all_lost_and_approved() -> tuple[World, VolumeFacts]:
-    """Every controller's disk is lost, and a verdict is approved: a broker's copy is to be written to controller 0's empty volume. Also what
-    controller 0's disk held."""
+    """Every controller's disk is lost, and a verdict is approved: a broker's copy is to be written to controller 0's
+    empty volume. Also what controller 0's disk held."""
     world = World()
     world.settle()
     world.write_metadata()

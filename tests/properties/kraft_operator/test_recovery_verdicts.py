@@ -1,8 +1,9 @@
-"""Which copy of the log a lost quorum is made from again: over random histories of a small Raft, with all and any of its voters lost.
+"""Which copy of the log a lost quorum is made from again: over random histories of a small Raft, with all and any of
+its voters lost.
 
-(A) The seed holds whatever any survivor knows to be committed. (B) It holds every committed entry that a survivor merely holds, if it was
-committed in an epoch that the seed has reached; so, unless the verdict warns, in any epoch a survivor has heard of. (C) What is proven complete is
-complete. (D) A history of Raft is never called a fork.
+(A) The seed holds whatever any survivor knows to be committed. (B) It holds every committed entry that a survivor
+merely holds, if it was committed in an epoch that the seed has reached; so, unless the verdict warns, in any epoch a
+survivor has heard of. (C) What is proven complete is complete. (D) A history of Raft is never called a fork.
 """
 
 from __future__ import annotations
@@ -89,7 +90,9 @@ def by_epoch_and_offset(copies: list[LogCopy]) -> Finding:
 
 
 def test_choosing_by_epoch_and_offset_alone_is_caught() -> None:
-    """Somebody learned a high watermark that reaches its own end, and an entry of a later epoch that lost stands elsewhere."""
+    """Somebody learned a high watermark that reaches its own end, and an entry of a later epoch that lost stands
+    elsewhere.
+    """
     raft = corner(copied=False)
     raft.fetch(2, 1, 1)  # it gets e only now, and hears with it that e is committed
     copies = raft.copies({2, 5}, set())
@@ -111,7 +114,9 @@ def test_counting_survivors_without_regard_for_what_they_hold_is_caught() -> Non
 
 
 def corner(*, copied: bool = True) -> Raft:
-    """Of L5: e (epoch 1) is on 1 and 2; 5 leads epoch 2 and writes a record that nobody copies; 1 leads epoch 3 and commits e with 3 and 4."""
+    """Of L5: e (epoch 1) is on 1 and 2; 5 leads epoch 2 and writes a record that nobody copies; 1 leads epoch 3 and
+    commits e with 3 and 4.
+    """
     raft = Raft(5)
     assert raft.elect(1, {2, 3, 4, 5})
     if copied:
@@ -126,7 +131,9 @@ def corner(*, copied: bool = True) -> Raft:
 
 
 def test_a_survivor_with_the_higher_epoch_does_not_win_in_silence() -> None:
-    """Survivors 2 (epoch 1, holds e) and 5 (epoch 2): nothing on 2 says that e is committed but that it heard of epoch 3."""
+    """Survivors 2 (epoch 1, holds e) and 5 (epoch 2): nothing on 2 says that e is committed but that it heard of epoch
+    3.
+    """
     raft = corner()
     copies = raft.copies({2, 5}, {2, 5})
     found = judge(copies)
@@ -150,7 +157,9 @@ def copy(node: int, voters: int, **facts: object) -> LogCopy:
 
 
 def test_a_majority_is_proof_and_half_of_an_even_number_is_not() -> None:
-    """Two of four can be a majority of three: they could have removed one of the survivors, and gone on without anybody."""
+    """Two of four can be a majority of three: they could have removed one of the survivors, and gone on without
+    anybody.
+    """
     assert meets_every_majority([copy(1, 3), copy(2, 3)])
     assert meets_every_majority([copy(1, 1)])
     assert meets_every_majority([copy(each, 4) for each in (1, 2, 3)])
@@ -162,7 +171,9 @@ def test_a_majority_is_proof_and_half_of_an_even_number_is_not() -> None:
 
 
 def test_a_voter_whose_disk_was_put_back_to_an_earlier_day_meets_no_majority() -> None:
-    """1 and 3 committed an entry without 2; then 3 was lost, and what is left of 1 is a copy from before. Nobody is left who could tell."""
+    """1 and 3 committed an entry without 2; then 3 was lost, and what is left of 1 is a copy from before. Nobody is
+    left who could tell.
+    """
     raft = Raft(3)
     assert raft.elect(1, {2, 3})
     for each in (2, 3):

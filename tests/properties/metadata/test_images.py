@@ -216,7 +216,9 @@ def test_freezing_anywhere_changes_nothing(records: list[Message], cuts: list[in
 @settings(max_examples=60, deadline=None)
 @given(histories())
 def test_peeking_shows_what_freezing_would_give(records: list[Message]) -> None:
-    """A builder that is looked into after each record gives the images of one that freezes each time, and keeps no frozen one from staying."""
+    """A builder that is looked into after each record gives the images of one that freezes each time, and keeps no
+    frozen one from staying.
+    """
     peeked = MetadataImage.empty().builder()
     frozen = MetadataImage.empty()
     for record in records:

@@ -1,8 +1,10 @@
-"""An exception anywhere while a request is decoded, decided, encoded, forwarded, answered, or judged by consensus costs that request alone.
+"""An exception anywhere while a request is decoded, decided, encoded, forwarded, answered, or judged by consensus costs
+that request alone.
 
-A failpoint is one call of one function of ours, of all that some requests make: the n-th raises, n and the exception drawn from the seed. The
-nodes are production nodes that talk in frames (`support.frame_hosts`). Afterwards every other request was answered as if nothing had been, the
-next one is served, and the image is what the log says. A node may stop only where consensus had begun to change; then its disk starts another.
+A failpoint is one call of one function of ours, of all that some requests make: the n-th raises, n and the exception
+drawn from the seed. The nodes are production nodes that talk in frames (`support.frame_hosts`). Afterwards every other
+request was answered as if nothing had been, the next one is served, and the image is what the log says. A node may stop
+only where consensus had begun to change; then its disk starts another.
 """
 
 from __future__ import annotations
@@ -280,7 +282,9 @@ class Stage:
         return BROKER_LISTENER, frame(self.dice.choice(choices)())
 
     def ended(self, tally: Tally, before: dict[int, str], lines: list[Line], what: str) -> bool:
-        """Nodes that stopped, which they may only where consensus had begun to change, or that gave up leading; they are started again."""
+        """Nodes that stopped, which they may only where consensus had begun to change, or that gave up leading; they
+        are started again.
+        """
         any_ended = False
         for host in list(self.town.hosts):
             resigned = any("giving up epoch" in said for said in host.said)

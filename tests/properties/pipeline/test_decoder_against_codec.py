@@ -1,4 +1,6 @@
-"""The column decoder and the runtime's own codec say the same of every record; hostile bytes give rows, never an exception."""
+"""The column decoder and the runtime's own codec say the same of every record; hostile bytes give rows, never an
+exception.
+"""
 
 from __future__ import annotations
 
@@ -74,7 +76,9 @@ def test_the_common_records_are_decoded_as_columns() -> None:
 def test_records_laid_out_alike_and_nearly_alike_decode_as_the_runtime_decodes_them(
     key: int, version: int, run_seed: int
 ) -> None:
-    """Hundreds of one shape, so that they are sliced; among them some with another byte anywhere, length and tag bytes too."""
+    """Hundreds of one shape, so that they are sliced; among them some with another byte anywhere, length and tag bytes
+    too.
+    """
     dice = random.Random(f"{run_seed} {key} {version}")
     models = [random_record(dice, key, version) for _ in range(3)]
     records = []
@@ -125,7 +129,9 @@ def test_random_logs_decode_as_the_runtime_decodes_them(seed: int, batches: int,
 @SETTINGS
 @given(seed=st.integers(0, 1 << 32), codec=st.sampled_from(list(Compression)))
 def test_broken_records_inside_of_good_batches_are_faults_of_single_rows(seed: int, codec: Compression) -> None:
-    """The checksum is right, so the bytes were written so: cut, flipped and invented values must not disturb their neighbours."""
+    """The checksum is right, so the bytes were written so: cut, flipped and invented values must not disturb their
+    neighbours.
+    """
     dice = random.Random(seed)
     records = []
     for offset in range(150):
@@ -184,7 +190,9 @@ def wide(number: int, more: int = 0) -> bytes:
 @settings(SETTINGS, max_examples=4)
 @given(seed=st.integers(0, 1 << 32))
 def test_numbers_in_front_of_records_may_be_of_any_length(seed: int) -> None:
-    """Lengths of one to three bytes, numbers longer than need be, offsets with gaps, keys, headers, large times: all in one chunk."""
+    """Lengths of one to three bytes, numbers longer than need be, offsets with gaps, keys, headers, large times: all in
+    one chunk.
+    """
     dice = random.Random(seed)
     parts, offset = [], 0
     for _ in range(70):

@@ -1,4 +1,6 @@
-"""What the rule calls committed is never lost: against a small model of Raft with copies of different times, and against our own controllers."""
+"""What the rule calls committed is never lost: against a small model of Raft with copies of different times, and
+against our own controllers.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,9 @@ class Disk:
 
 
 class Raft:
-    """The paper's rules and nothing else: who may be elected, what a leader appends and replicates, what a follower truncates."""
+    """The paper's rules and nothing else: who may be elected, what a leader appends and replicates, what a follower
+    truncates.
+    """
 
     def __init__(self, voters: int, rng: Random) -> None:
         self.rng = rng
@@ -44,7 +48,9 @@ class Raft:
         self.leader: dict[int, int] = {}
         self.claims: list[tuple[int, int]] = []
         self.stored: dict[tuple[int, int], set[int]] = {}
-        """(offset, epoch) -> who stored that record while being in that epoch: a majority of them is what Raft calls committed."""
+        """(offset, epoch) -> who stored that record while being in that epoch: a majority of them is what Raft calls
+        committed.
+        """
         self.voters = VoterSet(-1, 0, tuple(Voter(node, f"disk-{node}") for node in self.disks))
 
     def elect(self) -> None:
@@ -160,7 +166,9 @@ def machine_copy(machine: Machine) -> tuple[Copy, list[SnapshotMark]]:
 
 @pytest.mark.parametrize("seed", [3, 7, 11, *(pytest.param(n, marks=pytest.mark.slow) for n in range(20, 26))])
 def test_our_controllers_never_lose_what_the_rule_calls_committed(seed: int) -> None:
-    """Three controllers are killed, cut off and healed; disks are copied at different moments; the final log has every claim."""
+    """Three controllers are killed, cut off and healed; disks are copied at different moments; the final log has every
+    claim.
+    """
     stage = Stage(seed, 3)
     rng = Random(seed)
     voters = VoterSet(-1, 0, tuple(Voter(int(node), str(stage.machine(node).directory)) for node in stage.nodes))

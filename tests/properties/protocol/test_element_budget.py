@@ -1,4 +1,6 @@
-"""Of a stranger's message no more is made than the reader allows, whatever its layout: counted, in messages at their highest and lowest version."""
+"""Of a stranger's message no more is made than the reader allows, whatever its layout: counted, in messages at their
+highest and lowest version.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Cut, flipped and made-up bytes: a typed error or a message, never anything else, and the same verdict by every look at them."""
+"""Cut, flipped and made-up bytes: a typed error or a message, never anything else, and the same verdict by every look
+at them.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,9 @@ def verdict(cls: type[Message], data: bytes, version: int) -> Message | Malforme
 
 
 def again(message: Message, version: int) -> Message | None:
-    """Written and read once more. None: an unknown tag came twice, which is read, as by Apache Kafka, and not written."""
+    """Written and read once more. None: an unknown tag came twice, which is read, as by Apache Kafka, and
+    not written.
+    """
     try:
         return decode(type(message), encode(message, version), version)
     except InvalidValue as error:

@@ -1,4 +1,6 @@
-"""A flawed message, however large, costs no more than four times its bytes and 64 KiB (objects of Python take ten times and more)."""
+"""A flawed message, however large, costs no more than four times its bytes and 64 KiB (objects of Python take ten times
+and more).
+"""
 
 from __future__ import annotations
 

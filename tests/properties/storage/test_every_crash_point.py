@@ -1,8 +1,10 @@
-"""Every prefix of every sequence of disk operations is a crash: after each the node starts with all that it acknowledged.
+"""Every prefix of every sequence of disk operations is a crash: after each the node starts with all that it
+acknowledged.
 
-Each story prepares a disk, then does one thing that touches it: append, vote, truncate, take a snapshot, fetch one, forget a prefix, format. The
-thing is cut after every single operation (write, fdatasync, rename, removal, directory sync), and of what was not synced survives all,
-nothing, half, only the names or only the bytes. A start may refuse only by naming a file; none of these gives it a reason to.
+Each story prepares a disk, then does one thing that touches it: append, vote, truncate, take a snapshot, fetch one,
+forget a prefix, format. The thing is cut after every single operation (write, fdatasync, rename, removal, directory
+sync), and of what was not synced survives all, nothing, half, only the names or only the bytes. A start may refuse only
+by naming a file; none of these gives it a reason to.
 """
 
 from __future__ import annotations
@@ -248,7 +250,9 @@ def test_a_format_that_crashed_is_whole_or_can_be_done_again(policy: Policy) -> 
 
 
 def test_a_whole_node_starts_after_a_crash_at_any_operation_of_its_life() -> None:
-    """Election, appends, snapshots of its own and a log that begins later; the node is asked again for what it has committed."""
+    """Election, appends, snapshots of its own and a log that begins later; the node is asked again for what it has
+    committed.
+    """
     config = SnapshotConfig(max_new_bytes=600, max_interval_ms=0, retention_bytes=1)
     seconds = 14.0
 

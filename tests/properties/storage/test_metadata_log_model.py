@@ -1,8 +1,8 @@
-"""The metadata log against a model, over random lives with crashes: what was reported as durable and not cut since is never lost, and what
-recovery finds is always the beginning of a log that existed.
+"""The metadata log against a model, over random lives with crashes: what was reported as durable and not cut since is
+never lost, and what recovery finds is always the beginning of a log that existed.
 
-The model is a list of batches. Since the last completed flush it remembers every content that the log had; a crash may leave a prefix of any
-of them, but never less than what is durable in all.
+The model is a list of batches. Since the last completed flush it remembers every content that the log had; a crash may
+leave a prefix of any of them, but never less than what is durable in all.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Whatever bytes lie on a volume, in the ledger and on the pod: a verdict with a reason, no exception, and nothing is changed by looking."""
+"""Whatever bytes lie on a volume, in the ledger and on the pod: a verdict with a reason, no exception, and nothing is
+changed by looking.
+"""
 
 from __future__ import annotations
 

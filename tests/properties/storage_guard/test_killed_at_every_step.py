@@ -1,4 +1,6 @@
-"""A first start that is killed (or loses power) after each single disk operation goes on, and ends with one sealed directory."""
+"""A first start that is killed (or loses power) after each single disk operation goes on, and ends with one sealed
+directory.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,10 @@
-"""Hundreds of random histories of wiping, swapping, copying, crashing and replaying grants: no promise of the guard breaks.
+"""Hundreds of random histories of wiping, swapping, copying, crashing and replaying grants: no promise of the guard
+breaks.
 
-The promises (checked in support.guarded_world whenever a disk is formatted or a node starts): no disk is formatted twice; no directory
-id is ever used on two different disks; a node starts only on its own directory, the one that the ledger knows, and never on a
-copy that is older than the ledger remembers. A history is named by its seed: `random_history(random.Random(SEED))` replays it.
+The promises (checked in support.guarded_world whenever a disk is formatted or a node starts): no disk is formatted
+twice; no directory id is ever used on two different disks; a node starts only on its own directory, the one that the
+ledger knows, and never on a copy that is older than the ledger remembers. A history is named by its seed:
+`random_history(random.Random(SEED))` replays it.
 """
 
 from __future__ import annotations

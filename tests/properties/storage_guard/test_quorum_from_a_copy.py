@@ -1,4 +1,6 @@
-"""A quorum of one made from a copy of the log: it leads with every record of the copy, the copy is untouched, and a helper may be killed anywhere."""
+"""A quorum of one made from a copy of the log: it leads with every record of the copy, the copy is untouched, and a
+helper may be killed anywhere.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ NEW = NodeId(2)
 
 
 def stopped(seconds: float = 30.0, *, snapshots: bool = False) -> MemoryDisk:
-    """The disk of a controller that wrote for a while (no-op records, snapshots if they are asked for) and was killed."""
+    """The disk of a controller that wrote for a while (no-op records, snapshots if they are asked for) and
+    was killed.
+    """
     often = Snapshots(max_interval_ms=5000) if snapshots else Snapshots()
     node = LoneController(snapshots=often)
     node.run(seconds)

@@ -1,6 +1,7 @@
 """QC-02: what a controller tells a client is committed when it is told.
 
-The record that the answer speaks of lies below the high watermark of the node that answers, though a later one may have undone it already.
+The record that the answer speaks of lies below the high watermark of the node that answers, though a later one may have
+undone it already.
 """
 
 from __future__ import annotations

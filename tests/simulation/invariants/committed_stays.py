@@ -1,6 +1,8 @@
-"""No node ever cuts what is committed (Raft paper 5.3, 5.4: a committed record is in every later leader's log, so nothing can conflict with it; SNP-10).
+"""No node ever cuts what is committed (Raft paper 5.3, 5.4: a committed record is in every later leader's log, so
+nothing can conflict with it; SNP-10).
 
-Two logs that hold a record of one epoch at one offset agree up to there; so the newest committed record's offset and epoch tell whether a log held it.
+Two logs that hold a record of one epoch at one offset agree up to there; so the newest committed record's offset and
+epoch tell whether a log held it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""INV-04: when a leader commits, a majority of the voters has it on disk, not only in memory (thesis 3.6; CommittedEntriesReachMajority)."""
+"""INV-04: when a leader commits, a majority of the voters has it on disk, not only in memory (thesis 3.6;
+CommittedEntriesReachMajority).
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ class DurableMajority:
     def __init__(self) -> None:
         self.checked: dict[NodeId, tuple[int, Offset]] = {}
         self.counted_by: dict[NodeId, VoterSet] = {}
-        """Whose majority counted when the node was last looked at: one step may commit first and change the voters then."""
+        """Whose majority counted when the node was last looked at: one step may commit first and change the voters
+        then.
+        """
 
     def after_step(self, world: World, machine: Machine) -> None:
         assert machine.node is not None

@@ -1,4 +1,6 @@
-"""RFT-25, RFT-26 (thesis 3.4): who leads an epoch has the votes of that epoch of all whom it counts, and each of them is on the voter's disk."""
+"""RFT-25, RFT-26 (thesis 3.4): who leads an epoch has the votes of that epoch of all whom it counts, and each of them
+is on the voter's disk.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""FET-07, FET-08 (KAFKA-10706): the epochs that a node finds in its log ascend, begin inside of it, and are those of the log on its disk."""
+"""FET-07, FET-08 (KAFKA-10706): the epochs that a node finds in its log ascend, begin inside of it, and are those of
+the log on its disk.
+"""
 
 from __future__ import annotations
 

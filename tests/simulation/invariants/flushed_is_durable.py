@@ -1,4 +1,6 @@
-"""FET-15: what a log calls flushed is on its disk: asked of the disk, not of the log (it also looks when nothing crashes)."""
+"""FET-15: what a log calls flushed is on its disk: asked of the disk, not of the log (it also looks when nothing
+crashes).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Leader completeness (thesis 3.6.3; LeaderHasAllAckedValues): a new leader's log contains all that earlier epochs committed."""
+"""Leader completeness (thesis 3.6.3; LeaderHasAllAckedValues): a new leader's log contains all that earlier epochs
+committed.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""RFT-37 (thesis 6.2; KAFKA-15489): a leader that no majority has fetched from for one and a half fetch timeouts leads no more.
+"""RFT-37 (thesis 6.2; KAFKA-15489): a leader that no majority has fetched from for one and a half fetch timeouts leads
+no more.
 
-Told by the leader's own clock, from the requests that it took. It is asked when its timer has fired: whoever was itself kept from running first hears what
-came meanwhile.
+Told by the leader's own clock, from the requests that it took. It is asked when its timer has fired: whoever was itself
+kept from running first hears what came meanwhile.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ class LeadsWithMajority:
         self.heard: dict[NodeId, dict[int, float]] = {}
         """Leader -> node -> when the leader heard of it, in this epoch."""
         self.since: dict[NodeId, dict[ReplicaKey, float]] = {}
-        """Leader -> voter -> since when it is one in this epoch: who is new, or new under this key, has its time from then on."""
+        """Leader -> voter -> since when it is one in this epoch: who is new, or new under this key, has its time from
+        then on.
+        """
         self.voters: dict[NodeId, VoterSet] = {}
         """Whom `since` tells of."""
 

@@ -1,4 +1,6 @@
-"""INV-08 (NoLogDivergence): whatever two nodes hold below their high watermarks is the same, byte for byte, for ever."""
+"""INV-08 (NoLogDivergence): whatever two nodes hold below their high watermarks is the same, byte for byte,
+for ever.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ from support.simulation.world import Violation, World
 class LogAgreement:
     def __init__(self) -> None:
         self.committed: dict[int, tuple[int, int, int]] = {}
-        """Base offset of a committed batch -> its end, epoch and checksum, as the first node that committed it had it."""
+        """Base offset of a committed batch -> its end, epoch and checksum, as the first node that committed
+        it had it.
+        """
         self.position: dict[tuple[NodeId, int], Offset] = {}
 
     def after_step(self, world: World, machine: Machine) -> None:

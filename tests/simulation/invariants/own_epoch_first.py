@@ -1,4 +1,6 @@
-"""FET-09: a leader commits nothing until a record of its own epoch is on a majority (thesis 3.6.2, figure 8 of the Raft paper)."""
+"""FET-09: a leader commits nothing until a record of its own epoch is on a majority (thesis 3.6.2, figure 8 of the Raft
+paper).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""INV-01: a node's persisted epoch never decreases, and is the one it acts in; and it votes once per epoch (RFT-12, RFT-13)."""
+"""INV-01: a node's persisted epoch never decreases, and is the one it acts in; and it votes once per epoch (RFT-12,
+RFT-13).
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """NoIllegalState and StatesMatchRoles (KRaft.tla, KRaftWithReconfig.tla): what a node is fits what it says of itself.
 
-Nobody follows itself (kraft-facts 3.2); who leads or led names itself as the leader of the epoch and nobody else does; who stands is a voter by the newest
-set of its log, or was one by the set before (RFT-08, RFT-09). Kafka 4.x does allow Unattached with a leader's id, which the specification
-forbids.
+Nobody follows itself (kraft-facts 3.2); who leads or led names itself as the leader of the epoch and nobody else does;
+who stands is a voter by the newest set of its log, or was one by the set before (RFT-08, RFT-09). Kafka 4.x does allow
+Unattached with a leader's id, which the specification forbids.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""SNP-17: no node passes on what its disk has made of the log since it was written: each batch in an answer to Fetch has the checksum of its bytes."""
+"""SNP-17: no node passes on what its disk has made of the log since it was written: each batch in an answer to Fetch
+has the checksum of its bytes.
+"""
 
 from __future__ import annotations
 

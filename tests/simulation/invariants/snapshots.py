@@ -1,4 +1,6 @@
-"""INV-05 and INV-06: the earliest snapshot covers the log's start, and a writing leader is never handed a snapshot to load."""
+"""INV-05 and INV-06: the earliest snapshot covers the log's start, and a writing leader is never handed a snapshot to
+load.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
-"""RCF-11, RCF-12 (KIP-853; thesis 4.1): voter sets change by one voter at a time, the next only after the last is committed, and go with their record.
+"""RCF-11, RCF-12 (KIP-853; thesis 4.1): voter sets change by one voter at a time, the next only after the last is
+committed, and go with their record.
 
-Any two sets that may both be acted by share a majority only then; the single-server change bug of 2015 (Ongaro, raft-dev "bug in single-server
-membership changes") is what happens when a leader begins before a record of its own epoch is committed.
+Any two sets that may both be acted by share a majority only then; the single-server change bug of 2015 (Ongaro,
+raft-dev "bug in single-server membership changes") is what happens when a leader begins before a record of its own
+epoch is committed.
 """
 
 from __future__ import annotations

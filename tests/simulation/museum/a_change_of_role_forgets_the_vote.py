@@ -1,5 +1,5 @@
-"""A voter that changes its role within an epoch forgets whom it voted for, and may vote again (RFT-11). CCF's nodes cleared the vote when they became
-followers.
+"""A voter that changes its role within an epoch forgets whom it voted for, and may vote again (RFT-11). CCF's nodes
+cleared the vote when they became followers.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""After a restart a node acts by the voters of its snapshot and forgets those in its log (RCF-11): jraft lost the configuration that it had written
-but not committed.
+"""After a restart a node acts by the voters of its snapshot and forgets those in its log (RCF-11): jraft lost the
+configuration that it had written but not committed.
 """
 
 from __future__ import annotations

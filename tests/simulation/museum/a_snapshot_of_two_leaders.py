@@ -1,5 +1,5 @@
-"""A follower whose leader is lost goes on with the next one's snapshot where the first one's ended: one file of two. Two things stand against it: another role
-drops the part, and the bytes are verified as they come. Both are broken here.
+"""A follower whose leader is lost goes on with the next one's snapshot where the first one's ended: one file of two.
+Two things stand against it: another role drops the part, and the bytes are verified as they come. Both are broken here.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""A node acts by the newest committed voters instead of the newest ones in its log (RCF-11; Raft paper 6): a committed set may be two changes behind."""
+"""A node acts by the newest committed voters instead of the newest ones in its log (RCF-11; Raft paper 6): a committed
+set may be two changes behind.
+"""
 
 from __future__ import annotations
 

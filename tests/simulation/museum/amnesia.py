@@ -1,5 +1,5 @@
-"""A voter whose disk was lost comes back with its old name and an empty disk, and votes again: what a majority held is on a minority now. KRaft has
-directory ids against it (KIP-853).
+"""A voter whose disk was lost comes back with its old name and an empty disk, and votes again: what a majority held is
+on a minority now. KRaft has directory ids against it (KIP-853).
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""A new leader changes the voters before a record of its own epoch is committed: the set that it starts from may be replaced by one that shares no
-majority with the new one.
+"""A new leader changes the voters before a record of its own epoch is committed: the set that it starts from may be
+replaced by one that shares no majority with the new one.
 """
 
 from __future__ import annotations

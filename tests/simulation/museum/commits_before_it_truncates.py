@@ -1,4 +1,6 @@
-"""A follower takes the leader's high watermark before it has cut what parts them, and calls its own uncommitted records committed."""
+"""A follower takes the leader's high watermark before it has cut what parts them, and calls its own uncommitted records
+committed.
+"""
 
 from __future__ import annotations
 

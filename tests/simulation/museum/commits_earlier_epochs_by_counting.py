@@ -1,4 +1,6 @@
-"""What a majority holds is taken for committed though it is of an earlier epoch (FET-09): figure 8 of the Raft paper."""
+"""What a majority holds is taken for committed though it is of an earlier epoch (FET-09): figure 8 of the
+Raft paper.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Nothing of an election is kept on disk: epochs fall back after a restart (INV-01). raft-java raised its term without writing it."""
+"""Nothing of an election is kept on disk: epochs fall back after a restart (INV-01). raft-java raised its term without
+writing it.
+"""
 
 from __future__ import annotations
 

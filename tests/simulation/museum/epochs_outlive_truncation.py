@@ -1,4 +1,6 @@
-"""Cutting the log leaves the epochs that were cut in the table of epochs (FET-08): votes and divergences are told by records that are gone."""
+"""Cutting the log leaves the epochs that were cut in the table of epochs (FET-08): votes and divergences are told by
+records that are gone.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""A sync that failed is tried again and succeeds, because the kernel has marked the lost pages clean: PostgreSQL acknowledged lost writes for twenty
-years.
+"""A sync that failed is tried again and succeeds, because the kernel has marked the lost pages clean: PostgreSQL
+acknowledged lost writes for twenty years.
 """
 
 from __future__ import annotations

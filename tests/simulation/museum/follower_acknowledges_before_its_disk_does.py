@@ -1,4 +1,6 @@
-"""The next Fetch says more than the disk holds (FET-15). Jepsen's lazyfs runs lost committed writes of etcd that had not been synced."""
+"""The next Fetch says more than the disk holds (FET-15). Jepsen's lazyfs runs lost committed writes of etcd that had
+not been synced.
+"""
 
 from __future__ import annotations
 

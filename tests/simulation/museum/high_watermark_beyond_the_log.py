@@ -1,4 +1,6 @@
-"""A follower believes the leader's high watermark though its own log ends before it (FET-15): what it does not hold would be committed."""
+"""A follower believes the leader's high watermark though its own log ends before it (FET-15): what it does not hold
+would be committed.
+"""
 
 from __future__ import annotations
 

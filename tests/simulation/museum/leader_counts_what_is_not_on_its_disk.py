@@ -1,5 +1,5 @@
-"""The leader counts its own records before they are durable (FET-15). etcd applied entries before they were in the write-ahead log; after a crash one
-member knew more than the log.
+"""The leader counts its own records before they are durable (FET-15). etcd applied entries before they were in the
+write-ahead log; after a crash one member knew more than the log.
 """
 
 from __future__ import annotations

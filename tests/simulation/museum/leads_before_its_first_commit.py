@@ -1,4 +1,6 @@
-"""A new leader serves before a record of its own epoch is committed: what earlier epochs left in its log is not in its image yet (FET-21; thesis 6.4)."""
+"""A new leader serves before a record of its own epoch is committed: what earlier epochs left in its log is not in its
+image yet (FET-21; thesis 6.4).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A leader that nobody fetches from leads on (RFT-37): a partitioned KRaft leader kept serving until check-quorum came."""
+"""A leader that nobody fetches from leads on (RFT-37): a partitioned KRaft leader kept serving until
+check-quorum came.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""A follower takes any batch that fits by offset, so logs diverge (NoLogDivergence). Kafka's followers diverged after a fast failover because only
-offsets were compared.
+"""A follower takes any batch that fits by offset, so logs diverge (NoLogDivergence). Kafka's followers diverged after a
+fast failover because only offsets were compared.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""A voter compares lengths before epochs: a long log of an old epoch beats a short one that holds what was committed since (RFT-16)."""
+"""A voter compares lengths before epochs: a long log of an old epoch beats a short one that holds what was committed
+since (RFT-16).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A leader that is elected again counts what its followers had said in its earlier epoch: they may have cut it since."""
+"""A leader that is elected again counts what its followers had said in its earlier epoch: they may have cut
+it since.
+"""
 
 from __future__ import annotations
 

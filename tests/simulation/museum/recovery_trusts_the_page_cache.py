@@ -1,5 +1,5 @@
-"""A recovered log counts as flushed though only the kernel's memory holds its end: a killed process had written and not synced it. Our own first
-version did this; the simulator found it.
+"""A recovered log counts as flushed though only the kernel's memory holds its end: a killed process had written and not
+synced it. Our own first version did this; the simulator found it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""A file is replaced by rename and its directory never synced: the old one is back after a power loss, and with it the old vote."""
+"""A file is replaced by rename and its directory never synced: the old one is back after a power loss, and with it the
+old vote.
+"""
 
 from __future__ import annotations
 

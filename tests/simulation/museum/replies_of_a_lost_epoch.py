@@ -1,4 +1,6 @@
-"""A leader that is deposed tells its waiting clients that their changes are made, though the next leader may cut them (QC-03)."""
+"""A leader that is deposed tells its waiting clients that their changes are made, though the next leader may cut them
+(QC-03).
+"""
 
 from __future__ import annotations
 

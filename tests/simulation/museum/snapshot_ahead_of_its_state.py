@@ -1,4 +1,6 @@
-"""A snapshot is named after the log's end while its image is older: etcd applied and took snapshots at the same time."""
+"""A snapshot is named after the log's end while its image is older: etcd applied and took snapshots at the
+same time.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A snapshot gets its name before its bytes are durable: after a power loss the log begins at a file that is not whole."""
+"""A snapshot gets its name before its bytes are durable: after a power loss the log begins at a file that
+is not whole.
+"""
 
 from __future__ import annotations
 

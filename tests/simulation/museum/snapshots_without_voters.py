@@ -1,4 +1,6 @@
-"""A node that loads a snapshot does not take the voters from it (SNP-15): it goes on with those of its configuration, or none."""
+"""A node that loads a snapshot does not take the voters from it (SNP-15): it goes on with those of its configuration,
+or none.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""A new follower cuts its log to what it knows to be committed, instead of to where it parts from the leader's (KIP-101): the leader may have counted
-what goes.
+"""A new follower cuts its log to what it knows to be committed, instead of to where it parts from the leader's
+(KIP-101): the leader may have counted what goes.
 """
 
 from __future__ import annotations

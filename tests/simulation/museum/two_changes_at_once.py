@@ -1,4 +1,6 @@
-"""The leader begins the next change of the voters before the last is committed: two sets may share no majority (RCF-12)."""
+"""The leader begins the next change of the voters before the last is committed: two sets may share no majority
+(RCF-12).
+"""
 
 from __future__ import annotations
 

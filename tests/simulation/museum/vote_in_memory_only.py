@@ -1,5 +1,5 @@
-"""A vote is kept in memory only, so a restart may vote again in the same epoch (RFT-12). akka-raft forgot whom it had voted for and elected two
-leaders of one term.
+"""A vote is kept in memory only, so a restart may vote again in the same epoch (RFT-12). akka-raft forgot whom it had
+voted for and elected two leaders of one term.
 """
 
 from __future__ import annotations

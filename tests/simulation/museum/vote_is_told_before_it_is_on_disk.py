@@ -1,5 +1,5 @@
-"""The answer leaves before the vote is durable: a crash between them lets the voter vote again. octo-im's Raft answered before it persisted term and
-vote.
+"""The answer leaves before the vote is durable: a crash between them lets the voter vote again. octo-im's Raft answered
+before it persisted term and vote.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""A voter set stays in force though its record was cut from the log (RCF-11). Zeebe's Raft did not roll its configuration back."""
+"""A voter set stays in force though its record was cut from the log (RCF-11). Zeebe's Raft did not roll its
+configuration back.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Two candidates of one epoch get the same voter's vote (RFT-13). Zeebe's Raft accepted two vote requests of term 1195 and elected two leaders."""
+"""Two candidates of one epoch get the same voter's vote (RFT-13). Zeebe's Raft accepted two vote requests of term 1195
+and elected two leaders.
+"""
 
 from __future__ import annotations
 

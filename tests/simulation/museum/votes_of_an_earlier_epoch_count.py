@@ -1,5 +1,6 @@
-"""A candidate counts a vote that it was given in an earlier epoch (RFT-26). Three things stand against it: changing role abandons every question, an answer
-counts only in the epoch of its question, and one of an earlier epoch says nothing. All three are broken here.
+"""A candidate counts a vote that it was given in an earlier epoch (RFT-26). Three things stand against it: changing
+role abandons every question, an answer counts only in the epoch of its question, and one of an earlier epoch says
+nothing. All three are broken here.
 """
 
 from __future__ import annotations

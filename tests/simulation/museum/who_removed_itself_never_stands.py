@@ -1,5 +1,6 @@
-"""A leader that removed itself restarts with the only copy of the new voters and does not stand, because it is not among them. With two voters the other one
-needs its vote and has the shorter log: nobody leads for ever. The thesis says that such a server must stand, without a vote of its own.
+"""A leader that removed itself restarts with the only copy of the new voters and does not stand, because it is not
+among them. With two voters the other one needs its vote and has the shorter log: nobody leads for ever. The thesis says
+that such a server must stand, without a vote of its own.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""Makes a real process meet a bad disk: put this folder on PYTHONPATH, and name a file of faults in QUORATE_TEST_FAULTS.
+"""Makes a real process meet a bad disk: put this folder on PYTHONPATH, and name a file of faults in
+QUORATE_TEST_FAULTS.
 
-Python imports `sitecustomize` before anything else. The system calls themselves are wrapped, nothing of the node. The file is read at every
-call, so a test may break and mend the disk while the node runs. A line is a call, a part of the path, and what happens:
+Python imports `sitecustomize` before anything else. The system calls themselves are wrapped, nothing of the node. The
+file is read at every call, so a test may break and mend the disk while the node runs. A line is a call, a part of the
+path, and what happens:
 
     fdatasync .log sleep 0.5
     fdatasync .log errno 5

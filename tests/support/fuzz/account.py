@@ -1,7 +1,7 @@
 """What was sent and what came of it, by API and version: the coverage that is printed.
 
-"Decoded" are frames that were answered, held or silent: they got past the decoder to a handler. A sample of the answers is read, for the errors that
-they carry; an answer that cannot be read is a finding.
+"Decoded" are frames that were answered, held or silent: they got past the decoder to a handler. A sample of the answers
+is read, for the errors that they carry; an answer that cannot be read is a finding.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Record batches: right ones, ones that lie with a right checksum, compressed ones, and rubbish. Bytes by hand, not by our encoder."""
+"""Record batches: right ones, ones that lie with a right checksum, compressed ones, and rubbish. Bytes by hand, not by
+our encoder.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""A well-behaved client beside the fuzz: what it is told must stay right, and what was acknowledged to it must stay readable.
+"""A well-behaved client beside the fuzz: what it is told must stay right, and what was acknowledged to it must stay
+readable.
 
-It speaks the protocol itself, one request at a time on a connection of its own. A wrong answer is a `Wrong`; a node that is slow is waited for, because the
-machine may be busy.
+It speaks the protocol itself, one request at a time on a connection of its own. A wrong answer is a `Wrong`; a node
+that is slow is waited for, because the machine may be busy.
 """
 
 from __future__ import annotations

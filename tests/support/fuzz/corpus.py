@@ -1,4 +1,6 @@
-"""Every request that the recorded Apache Kafkas were sent, by the API that we serve: what valid frames look like, Envelope's included."""
+"""Every request that the recorded Apache Kafkas were sent, by the API that we serve: what valid frames look like,
+Envelope's included.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
-"""After every volley: is everybody alive, is everybody served, does the quorum agree, is memory bounded, are the logs clean?
+"""After every volley: is everybody alive, is everybody served, does the quorum agree, is memory bounded, are the logs
+clean?
 
-What it finds is a list of sentences; an empty one says that the volley did no harm. Elections are counted: a voter that speaks may cause one within the rules
-(`raft/hearsay.py`), but commits go on, so the canaries' topics are made whatever happens.
+What it finds is a list of sentences; an empty one says that the volley did no harm. Elections are counted: a voter that
+speaks may cause one within the rules (`raft/hearsay.py`), but commits go on, so the canaries' topics are made whatever
+happens.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""Frames out, answers in: many connections to each listener, each with several requests under way, and what became of every frame.
+"""Frames out, answers in: many connections to each listener, each with several requests under way, and what became of
+every frame.
 
-A node takes a connection's requests in order. So an answer settles the frames before it (those want none), and a connection that is closed was closed
-by the first unsettled frame; those behind it go out anew. What nobody answers for `HELD_SECONDS` is given up as held.
+A node takes a connection's requests in order. So an answer settles the frames before it (those want none), and a
+connection that is closed was closed by the first unsettled frame; those behind it go out anew. What nobody answers for
+`HELD_SECONDS` is given up as held.
 """
 
 from __future__ import annotations
@@ -181,7 +183,9 @@ class Lane(asyncio.Protocol):
         self._push()
 
     def _answered(self, answer: bytes) -> None:
-        """By its correlation id, if a frame under way has it: those before it want no answer. Else it is the first one's."""
+        """By its correlation id, if a frame under way has it: those before it want no answer. Else it is the first
+        one's.
+        """
         correlation = int.from_bytes(answer[:4], "big")
         if any(shot.number == correlation for shot in self._out):
             while self._out[0].number != correlation:

@@ -1,7 +1,8 @@
-"""The nodes under test, as real processes: three controllers with a broker, and a node in both roles that is a cluster of its own.
+"""The nodes under test, as real processes: three controllers with a broker, and a node in both roles that is a cluster
+of its own.
 
-Their ids are none of a recorded frame. Elections take long here, so that a processor that is kept busy causes none: what happens to the epoch is then
-the doing of a frame.
+Their ids are none of a recorded frame. Elections take long here, so that a processor that is kept busy causes none:
+what happens to the epoch is then the doing of a frame.
 """
 
 from __future__ import annotations

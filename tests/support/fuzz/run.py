@@ -1,4 +1,5 @@
-"""A run: volleys from a seed, a judgement after each, until the time or the count is up. What it finds names the frames that did it.
+"""A run: volleys from a seed, a judgement after each, until the time or the count is up. What it finds names the frames
+that did it.
 
 After a finding the nodes are started anew on empty disks, so that a long run finds more than one thing.
 """

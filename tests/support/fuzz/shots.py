@@ -2,8 +2,9 @@
 
     shot(seed=7, number=1234)
 
-Half of them are made of the layouts, a third of what a real Apache Kafka was sent, the rest is spoilt byte by byte or is no frame. Every API and every version that a
-listener serves is drawn; what can be forwarded also travels in an Envelope to a controller.
+Half of them are made of the layouts, a third of what a real Apache Kafka was sent, the rest is spoilt byte by byte or
+is no frame. Every API and every version that a listener serves is drawn; what can be forwarded also travels in an
+Envelope to a controller.
 """
 
 from __future__ import annotations
@@ -110,7 +111,9 @@ def shot(seed: int, number: int) -> Shot:
 
 
 def _not_anothers(payload: bytes, number: int) -> bytes:
-    """A bit that turns over in the correlation id may make it that of another frame under way, whose answer this one's would be taken for."""
+    """A bit that turns over in the correlation id may make it that of another frame under way, whose answer this one's
+    would be taken for.
+    """
     told = int.from_bytes(payload[4:8], "big")
     near = told != number and abs(told - number) < NEIGHBOURS
     return payload[:4] + (number ^ FAR).to_bytes(4, "big") + payload[8:] if near else payload

@@ -1,7 +1,7 @@
 """A run that went wrong, made small: which of its frames are needed, tried on fresh nodes each time.
 
-First the suspects one by one and all frames at once, then halves of what is left (delta debugging). A frame is judged by what comes of it alone: dead nodes, a
-canary that is not served, a bad line in a log.
+First the suspects one by one and all frames at once, then halves of what is left (delta debugging). A frame is judged
+by what comes of it alone: dead nodes, a canary that is not served, a bad line in a log.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """A message as a tree that may lie: every length, count, size and null marker can be claimed apart from what is there.
 
-The tree is made of a layout (`protocol.schema`), either of chance or of a message that a real Apache Kafka sent, and written by `render`. Nothing
-of the production encoder is used, so that what it cannot write is sent all the same. What nothing was done to is a valid message.
+The tree is made of a layout (`protocol.schema`), either of chance or of a message that a real Apache Kafka sent, and
+written by `render`. Nothing of the production encoder is used, so that what it cannot write is sent all the same. What
+nothing was done to is a valid message.
 """
 
 from __future__ import annotations
@@ -48,7 +49,9 @@ class Many:
 
 @dataclass(slots=True)
 class Group:
-    """A structure: its fields, and the tagged ones in a flexible version. `marker` stands before one that may be null."""
+    """A structure: its fields, and the tagged ones in a flexible version. `marker` stands before one that
+    may be null.
+    """
 
     name: str
     fields: list[Node]

@@ -1,7 +1,7 @@
 """What fields are filled with, so that requests get past the first check, and what breaks who trusts them.
 
-Ids of a running cluster that are not known beforehand stand in frames as placeholders of the same size; who sends them puts the real ones in, so
-that a frame depends on its seed alone.
+Ids of a running cluster that are not known beforehand stand in frames as placeholders of the same size; who sends them
+puts the real ones in, so that a frame depends on its seed alone.
 """
 
 from __future__ import annotations

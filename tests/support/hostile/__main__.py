@@ -1,4 +1,6 @@
-"""Let all hostile clients loose and print what came of them: `PYTHONPATH=.:tests .venv/bin/python -m support.hostile [java] [part of a case's name]`."""
+"""Let all hostile clients loose and print what came of them: `PYTHONPATH=.:tests .venv/bin/python -m support.hostile
+[java] [part of a case's name]`.
+"""
 
 from __future__ import annotations
 

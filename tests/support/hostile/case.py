@@ -1,7 +1,7 @@
 """A hostile client: its name, the listeners at which it tries, what it sends, and what may come of it.
 
-`wanted` names what is right: `closed`, `silent`, `answered` (any errors), `refused` (closed, or answered with an error), or errors of which one must be in the
-answer. Whatever comes, the process must live and serve others.
+`wanted` names what is right: `closed`, `silent`, `answered` (any errors), `refused` (closed, or answered with an
+error), or errors of which one must be in the answer. Whatever comes, the process must live and serve others.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Where hostile clients are let loose: a node of ours, and an Apache Kafka that is started anew when it ended, with the same ids and settings.
+"""Where hostile clients are let loose: a node of ours, and an Apache Kafka that is started anew when it ended, with the
+same ids and settings.
 
-A case passes when what came is right and the node lives and serves: the canary writes, reads, and makes a topic through the quorum. A node that ended, or that serves
-nobody within the canary's patience, fails the case.
+A case passes when what came is right and the node lives and serves: the canary writes, reads, and makes a topic through
+the quorum. A node that ended, or that serves nobody within the canary's patience, fails the case.
 """
 
 from __future__ import annotations

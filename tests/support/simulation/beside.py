@@ -1,4 +1,6 @@
-"""A campaign in a process of its own, beside the other tests: those need one processor, it takes what is left of all."""
+"""A campaign in a process of its own, beside the other tests: those need one processor, it takes what is
+left of all.
+"""
 
 from __future__ import annotations
 

@@ -116,7 +116,9 @@ def run_campaign(
     seconds: float | None = None,
     say: Callable[[str], None] = lambda _: None,
 ) -> Campaign:
-    """All of these seeds, in order; fewer if that takes longer than `seconds`. Says how far it is, so that it can go on from there."""
+    """All of these seeds, in order; fewer if that takes longer than `seconds`. Says how far it is, so that it can go on
+    from there.
+    """
     campaign = Campaign()
     began = time.monotonic()
     context = multiprocessing.get_context("fork")

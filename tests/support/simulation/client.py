@@ -1,7 +1,9 @@
-"""Clients: a broker that registers and stays unfenced, and administrators that change topics as fast as they are answered.
+"""Clients: a broker that registers and stays unfenced, and administrators that change topics as fast as they are
+answered.
 
-Every operation and its answer goes into the history; an operation without a clear answer may or may not have happened. A name is given up after a
-few operations, so that the question whether one order explains them stays small. A client does not repeat a request: that would be another one.
+Every operation and its answer goes into the history; an operation without a clear answer may or may not have happened.
+A name is given up after a few operations, so that the question whether one order explains them stays small. A client
+does not repeat a request: that would be another one.
 """
 
 from __future__ import annotations
@@ -74,7 +76,9 @@ class Asker:
         return self.world.ask(self.id, endpoint_of(target), body, TIMEOUT_S, lambda _, reply: answer(reply), failed)
 
     def go_on(self, asked: NodeId) -> None:
-        """That one does not lead: try another, unless a later answer changed it already. Often somebody says who leads."""
+        """That one does not lead: try another, unless a later answer changed it already. Often somebody
+        says who leads.
+        """
         if asked != self.target:
             return
         active = [machine.id for machine in self.world.up if machine.node is not None and machine.node.is_active]
@@ -271,7 +275,9 @@ def _told(kind: Kind, code: int) -> Told:
 
 
 class Client:
-    """The broker, its administrators, and what they were told. Each schedule has its own administrators, names and history."""
+    """The broker, its administrators, and what they were told. Each schedule has its own administrators, names and
+    history.
+    """
 
     def __init__(self, world: World, rng: Random, registered: Registered | None = None) -> None:
         self.world = world
@@ -287,7 +293,9 @@ class Client:
         self.acknowledged = 0
         """How many changes were acknowledged."""
         self.newest_acknowledged = -math.inf
-        """When the last begun of them was called: an answer that was long on its way does not show that anybody leads now."""
+        """When the last begun of them was called: an answer that was long on its way does not show that anybody leads
+        now.
+        """
         world.later(0.01, self.broker.start)
 
     def begin(self, think_s: float, administrators: int) -> None:
@@ -304,7 +312,9 @@ class Client:
         self.administrators[0].act()
 
     def stray(self, target: NodeId, count: int) -> None:
-        """Changes that nobody waits for, to this node, of names of their own: whether they happen is all the same to the history."""
+        """Changes that nobody waits for, to this node, of names of their own: whether they happen is all the same to
+        the history.
+        """
         asker = Asker(self.world, self.rng, STRAY)
         for _ in range(count):
             self.strays += 1

@@ -1,8 +1,10 @@
-"""A disk in memory with POSIX's promises and no more: what was not synced may survive a power loss wholly, in part, torn, or not at all.
+"""A disk in memory with POSIX's promises and no more: what was not synced may survive a power loss wholly, in part,
+torn, or not at all.
 
-`kill` is the end of a process: the kernel keeps what was written. `power_loss` is the end of the machine: of each file the synced content
-survives, and of the writes since then an arbitrary part, the last one perhaps torn; of each directory the synced names, and a prefix of the
-changes since. Chance comes from the schedule's generator, so a seed decides what is lost. A disk may also be full, or fail a sync.
+`kill` is the end of a process: the kernel keeps what was written. `power_loss` is the end of the machine: of each file
+the synced content survives, and of the writes since then an arbitrary part, the last one perhaps torn; of each
+directory the synced names, and a prefix of the changes since. Chance comes from the schedule's generator, so a seed
+decides what is lost. A disk may also be full, or fail a sync.
 """
 
 from __future__ import annotations
@@ -122,7 +124,9 @@ class SimDisk:
         self.operations_left: int | None = None
         """After this many more changes the machine stops; None: never."""
         self.failing_sync: int | None = None
-        """The sync after this many fails, once, and loses what was not synced (Linux marks such pages clean: "fsyncgate", 2018)."""
+        """The sync after this many fails, once, and loses what was not synced (Linux marks such pages clean:
+        "fsyncgate", 2018).
+        """
         self.is_full = False
 
     def sync_fails(self) -> bool:

@@ -1,9 +1,11 @@
-"""Visits every state that a few replicas can reach within bounds: each order of deliveries, losses, timeouts, appends, syncs and crashes.
+"""Visits every state that a few replicas can reach within bounds: each order of deliveries, losses, timeouts, appends,
+syncs and crashes.
 
-It runs the production `raft.Replica` (`explorer_node`); the network is a bag of packets. Time stands still, so a timeout is an event like any other: any
-timer may be the next to fire. What a node does depends on its own state and the event only, so each such pair is run once and remembered, and a
-state of the world is a tuple of numbers. Not explored: fetches of nodes that look for a leader (they change nothing), and a crash between two
-effects of one step (the simulator does that).
+It runs the production `raft.Replica` (`explorer_node`); the network is a bag of packets. Time stands still, so a
+timeout is an event like any other: any timer may be the next to fire. What a node does depends on its own state and the
+event only, so each such pair is run once and remembered, and a state of the world is a tuple of numbers. Not explored:
+fetches of nodes that look for a leader (they change nothing), and a crash between two effects of one step (the
+simulator does that).
 """
 
 from __future__ import annotations
@@ -17,7 +19,9 @@ from support.simulation.explorer_node import Answer, Ask, Facts, Library, Packet
 
 @dataclass(frozen=True)
 class Bounds:
-    """How far the exploration goes. A crash loses what was not synced; `slow_disks` makes each sync an event of its own."""
+    """How far the exploration goes. A crash loses what was not synced; `slow_disks` makes each sync an event of its
+    own.
+    """
 
     nodes: int = 3
     epochs: int = 2

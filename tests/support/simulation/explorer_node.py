@@ -1,7 +1,8 @@
-"""One node of the explorer: a production `raft.Replica` with a small model of its log and disk, and a library of all its states.
+"""One node of the explorer: a production `raft.Replica` with a small model of its log and disk, and a library of all
+its states.
 
-A node's state is known by its bytes: equal bytes, one number. The library remembers what each state does at each event, so that the same step is never run
-twice, however many worlds it is part of.
+A node's state is known by its bytes: equal bytes, one number. The library remembers what each state does at each event,
+so that the same step is never run twice, however many worlds it is part of.
 """
 
 from __future__ import annotations

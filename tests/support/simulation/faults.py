@@ -1,7 +1,9 @@
-"""What may go wrong, one function per kind: it gets the running schedule and its own dice, and hits mostly the leader, where damage is greatest.
+"""What may go wrong, one function per kind: it gets the running schedule and its own dice, and hits mostly the leader,
+where damage is greatest.
 
-What would break the protocol's own assumptions is left out, and says why: a voter's disk is replaced only while every voter set that any node knows keeps
-a majority of its disks, and an older copy is restored only to a node that never voted (nothing in Raft survives a voter that forgets).
+What would break the protocol's own assumptions is left out, and says why: a voter's disk is replaced only while every
+voter set that any node knows keeps a majority of its disks, and an older copy is restored only to a node that never
+voted (nothing in Raft survives a voter that forgets).
 """
 
 from __future__ import annotations
@@ -114,9 +116,11 @@ def partition(schedule: Schedule, rng: Random) -> None:
 
 
 def strand_leader(schedule: Schedule, rng: Random) -> None:
-    """The leader is cut off from the nodes, not from clients that do not wait for answers: its log outgrows that of its successor.
+    """The leader is cut off from the nodes, not from clients that do not wait for answers: its log outgrows that of its
+    successor.
 
-    When there is one, and it has committed something, it ends or is cut off in turn: now the one that was deposed may stand again.
+    When there is one, and it has committed something, it ends or is cut off in turn: now the one that was deposed may
+    stand again.
     """
     world = schedule.world
     leader = next((machine for machine in world.up if machine.node is not None and machine.node.is_active), None)
@@ -219,7 +223,9 @@ def lose_disk(schedule: Schedule, rng: Random) -> None:
 
 
 def rot_bits(schedule: Schedule, rng: Random) -> None:
-    """A bit of a closed segment turns over. The node may go on, or find it at its next start and refuse: then its disk is replaced."""
+    """A bit of a closed segment turns over. The node may go on, or find it at its next start and refuse: then its disk
+    is replaced.
+    """
     machine = any_up(schedule, rng)
     if machine is not None and schedule.may_lose(machine) and machine.rot(rng):
         schedule.world.trace(f"n{machine.id}: a bit of a closed segment turns over")
@@ -251,7 +257,9 @@ def change_voters(schedule: Schedule, rng: Random) -> None:
 
 
 ROT: Final = "bit rot"
-"""In schedules of its own only (`plan.rotting_plan`): a disk must have been at work for long before it has closed segments."""
+"""In schedules of its own only (`plan.rotting_plan`): a disk must have been at work for long before it has closed
+segments.
+"""
 
 STRANDED: Final = "stranded leader"
 

@@ -1,7 +1,9 @@
-"""What all machines of a schedule have in common: who votes at first, how they are told, their timers, and how a disk is formatted.
+"""What all machines of a schedule have in common: who votes at first, how they are told, their timers, and how a disk
+is formatted.
 
-A directory id names one disk: node 3's first disk is generation 0, the disk that replaces it generation 1, and so on. Only disks of generation 0
-know the first voters; a later one is formatted with `--no-initial-controllers` and has to be added to the quorum.
+A directory id names one disk: node 3's first disk is generation 0, the disk that replaces it generation 1, and so on.
+Only disks of generation 0 know the first voters; a later one is formatted with `--no-initial-controllers` and has to be
+added to the quorum.
 """
 
 from __future__ import annotations

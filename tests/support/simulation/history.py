@@ -1,8 +1,10 @@
-"""What clients did to the metadata and what they were told, and whether one order of all changes explains it (linearizability).
+"""What clients did to the metadata and what they were told, and whether one order of all changes explains it
+(linearizability).
 
-Topics are independent of each other, so each name has its own history (P-compositionality, Herlihy and Wing 1990); within one, the search is
-Wing and Gong's with memory of what was tried (Lowe 2017). An operation without a clear answer may take effect at any time after it was asked, or
-never. The simulator also reads: the newest image that any node calls committed, at one moment, is a read that takes no time.
+Topics are independent of each other, so each name has its own history (P-compositionality, Herlihy and Wing 1990);
+within one, the search is Wing and Gong's with memory of what was tried (Lowe 2017). An operation without a clear answer
+may take effect at any time after it was asked, or never. The simulator also reads: the newest image that any node calls
+committed, at one moment, is a read that takes no time.
 """
 
 from __future__ import annotations

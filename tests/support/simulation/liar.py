@@ -1,7 +1,9 @@
-"""A peer that lies: what a stranger, a removed voter or a broken leader may say. Each lie is one message that an honest node never sends.
+"""A peer that lies: what a stranger, a removed voter or a broken leader may say. Each lie is one message that an honest
+node never sends.
 
-`requests` are told to a node by somebody who is no voter, or speaks in a voter's name about what cannot be. `tampered` replaces what a leader sends to its
-followers. What a voter alone can know, nobody can check (a vote that it gave to another, records that it holds and lost): Raft believes its voters.
+`requests` are told to a node by somebody who is no voter, or speaks in a voter's name about what cannot be. `tampered`
+replaces what a leader sends to its followers. What a voter alone can know, nobody can check (a vote that it gave to
+another, records that it holds and lost): Raft believes its voters.
 """
 
 from __future__ import annotations

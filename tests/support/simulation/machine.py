@@ -1,8 +1,9 @@
-"""One simulated machine: a production ControllerNode on a production MetadataLog, driven as `server.shell.driver` drives it.
+"""One simulated machine: a production ControllerNode on a production MetadataLog, driven as `server.shell.driver`
+drives it.
 
-Effects are performed in order, `SaveElection` holds back what follows it and every later event, log writes are performed later by a virtual disk and
-complete as `LogFlushed`. A disk that fails ends the process. What the world decides (when a write completes, when the process ends) comes in as
-calls; this class decides nothing.
+Effects are performed in order, `SaveElection` holds back what follows it and every later event, log writes are
+performed later by a virtual disk and complete as `LogFlushed`. A disk that fails ends the process. What the world
+decides (when a write completes, when the process ends) comes in as calls; this class decides nothing.
 """
 
 from __future__ import annotations
@@ -189,7 +190,9 @@ class Machine:
         return self.log.flushed_offset if self.log is not None else self.flushed_at_stop
 
     def facts(self) -> tuple[object, ...]:
-        """All that invariants read after a step: while it stays the same, nothing can have been broken. A role's epoch and leader never change."""
+        """All that invariants read after a step: while it stays the same, nothing can have been broken. A role's epoch
+        and leader never change.
+        """
         assert self.node is not None
         assert self.log is not None
         meta = self.node.meta
@@ -287,7 +290,9 @@ class Machine:
         self._end()
 
     def rot(self, rng: Random) -> bool:
-        """A bit of a closed segment turns over, if there is one: of what is committed, so that no truncation makes it the end of the log."""
+        """A bit of a closed segment turns over, if there is one: of what is committed, so that no truncation makes it
+        the end of the log.
+        """
         if self.log is None or self.node is None:
             return False
         committed = self.node.meta.high_watermark

@@ -1,7 +1,8 @@
-"""Runs the mutants of `tests/simulation/museum`, each in a process of its own, until the simulator notices it or its budget is spent.
+"""Runs the mutants of `tests/simulation/museum`, each in a process of its own, until the simulator notices it or its
+budget is spent.
 
-A mutant is a module with a docstring (what was broken, and where it happened), `SOURCE`, and `break_it(patch)`. The same seeds are tried for every mutant,
-so the number of schedules that one needs is a number to compare.
+A mutant is a module with a docstring (what was broken, and where it happened), `SOURCE`, and `break_it(patch)`. The
+same seeds are tried for every mutant, so the number of schedules that one needs is a number to compare.
 
     PYTHONPATH=.:tests python -m support.simulation.museum            # every mutant, and the table for docs/testing.md
 """

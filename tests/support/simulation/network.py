@@ -1,8 +1,9 @@
-"""What lies between machines: links that lose, delay, duplicate and reorder, in either direction on their own, and remember.
+"""What lies between machines: links that lose, delay, duplicate and reorder, in either direction on their own, and
+remember.
 
-A call is a request on a connection. Lost, it times out; its peer dead but its machine alive, it is refused or disconnected; each message has its
-own delay, so calls overtake each other. What nodes said to each other may be said again, minutes later (`Memory`). With `encoding` every message
-goes through the real codec at the highest version.
+A call is a request on a connection. Lost, it times out; its peer dead but its machine alive, it is refused or
+disconnected; each message has its own delay, so calls overtake each other. What nodes said to each other may be said
+again, minutes later (`Memory`). With `encoding` every message goes through the real codec at the highest version.
 """
 
 from __future__ import annotations

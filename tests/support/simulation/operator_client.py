@@ -1,7 +1,8 @@
-"""Whoever runs the quorum: replaces lost voters, adds observers, removes voters, and upgrades static voters to dynamic ones.
+"""Whoever runs the quorum: replaces lost voters, adds observers, removes voters, and upgrades static voters to dynamic
+ones.
 
-It asks for one change at a time and knows the world from outside (which disk is in which machine), as the Kubernetes operator does. Its requests
-are refused or forgotten like any other; nothing here insists, the next call looks anew.
+It asks for one change at a time and knows the world from outside (which disk is in which machine), as the Kubernetes
+operator does. Its requests are refused or forgotten like any other; nothing here insists, the next call looks anew.
 """
 
 from __future__ import annotations
@@ -68,7 +69,9 @@ class Operator(Asker):
         self._ask(self._change(history.latest, rng))
 
     def _leader(self, rng: Random) -> Machine | None:
-        """Mostly the newest one; sometimes one that has not committed anything yet, or was deposed and does not know it."""
+        """Mostly the newest one; sometimes one that has not committed anything yet, or was deposed and does not know
+        it.
+        """
         leaders = [m for m in self.world.up if m.node is not None and m.node.meta.replica.is_leader]
         if leaders and rng.random() < 0.3:
             return rng.choice(leaders)
@@ -145,7 +148,8 @@ def holds(machine: Machine, key: ReplicaKey) -> bool:
 def may_lose(world: World, victim: Machine) -> bool:
     """Whether the quorum survives the loss of this disk for ever: every set that somebody may act by keeps a majority.
 
-    And whether its node finds the others again: the only bootstrap server, with nothing on its disk, knows nobody to ask.
+    And whether its node finds the others again: the only bootstrap server, with nothing on its disk, knows nobody to
+    ask.
     """
     if world.fleet.voters == (victim.id,):
         return False

@@ -1,7 +1,9 @@
-"""What a seed decides before anything runs: the fleet, its timers, the network's habits, and every fault with its moment and its own dice.
+"""What a seed decides before anything runs: the fleet, its timers, the network's habits, and every fault with its
+moment and its own dice.
 
-Swarm testing (Groce et al. 2012): each seed switches a random subset of the kinds of faults on, because a fault that always happens hides what needs
-its absence. Faults are listed up front, so that a failing plan can be made smaller by leaving some out (`shrink`).
+Swarm testing (Groce et al. 2012): each seed switches a random subset of the kinds of faults on, because a fault that
+always happens hides what needs its absence. Faults are listed up front, so that a failing plan can be made smaller by
+leaving some out (`shrink`).
 """
 
 from __future__ import annotations
@@ -35,7 +37,9 @@ class Size:
     seconds: tuple[float, float]
     pace_s: tuple[float, ...]
     think_s: tuple[float, ...] = (0.01, 0.05, 0.1)
-    """How long administrators wait between two changes: in long schedules longer, or their changes would be most of what it costs."""
+    """How long administrators wait between two changes: in long schedules longer, or their changes would be most of
+    what it costs.
+    """
 
 
 DEPOSED: Final = "deposed"
@@ -51,7 +55,9 @@ SIZES: Final = (
 
 
 PER_STORY: Final = 8
-"""So many schedules follow each other on one fleet: each begins where the one before has healed, with all that happened until then."""
+"""So many schedules follow each other on one fleet: each begins where the one before has healed, with all that happened
+until then.
+"""
 
 
 def is_first(seed: int) -> bool:
@@ -126,7 +132,9 @@ def plan_of(seed: int) -> Plan:
 
 
 def rotting_plan(number: int) -> Plan:
-    """A schedule of its own, in which bits of closed segments turn over: small segments, so that there are some, and voters that can be replaced."""
+    """A schedule of its own, in which bits of closed segments turn over: small segments, so that there are some, and
+    voters that can be replaced.
+    """
     plan = plan_of(number * PER_STORY)
     rng = Random(number ^ 0x207)
     fleet = replace(plan.fleet, segment_bytes=1 << 10, dynamic=True, scrub_ms=rng.choice((100, 300, 10_000)))

@@ -1,7 +1,8 @@
 """A dialogue with a quorum of bare replicas, for scripts under tests/unit/raft/testdata (style R6).
 
-Nothing happens by itself: messages wait until `deliver`, time passes by `elapse`, disks obey `flush` unless they are fast. Every effect is
-printed with the renderer of `raft.render`. Jitter is fixed per node, so that timers are known: node n draws n/10.
+Nothing happens by itself: messages wait until `deliver`, time passes by `elapse`, disks obey `flush` unless they are
+fast. Every effect is printed with the renderer of `raft.render`. Jitter is fixed per node, so that timers are known:
+node n draws n/10.
 """
 
 from __future__ import annotations
@@ -128,7 +129,9 @@ class Script:
     # Commands.
 
     def do_voters(self, *logs: str) -> None:
-        """`voters 5@2 5@2 3@1+9@2`: a log per voter, as ends of epochs; `voters dynamic …` takes them from a bootstrap snapshot."""
+        """`voters 5@2 5@2 3@1+9@2`: a log per voter, as ends of epochs; `voters dynamic …` takes them from a bootstrap
+        snapshot.
+        """
         self.dynamic = logs[0] == "dynamic"
         ends = logs[1:] if self.dynamic else logs
         count = len(ends)
@@ -161,12 +164,16 @@ class Script:
                 made.levels = (int(low), int(high)) if high else None
 
     def do_new_disk(self, node: str, *words: str) -> None:
-        """The machine of a dead node gets an empty disk, formatted anew: with another directory id, and knowing no voters."""
+        """The machine of a dead node gets an empty disk, formatted anew: with another directory id, and knowing no
+        voters.
+        """
         old = self.nodes[int(node)]
         self.nodes[old.id] = Node(old.id, generation=old.generation + 1, auto_join="joins" in words, formatted=False)
 
     def do_add(self, node: str, *words: str) -> None:
-        """`add 4 at 1`: a client asks node 1 to make node 4 a voter; `early`, `listener=X`, `directory=none`, `directory=9` change it."""
+        """`add 4 at 1`: a client asks node 1 to make node 4 a voter; `early`, `listener=X`, `directory=none`,
+        `directory=9` change it.
+        """
         target = int(words[words.index("at") + 1])
         told = dict(word.split("=") for word in words if "=" in word)
         key = self._named(int(node), told.get("directory"))
@@ -249,7 +256,9 @@ class Script:
         self.lines = [line for line in self.lines if "->" not in line or "->client" in line or "Voter" in line]
 
     def do_deliver(self, *links: str) -> None:
-        """What is on the wire now arrives; what that causes waits. `deliver all` goes on until nothing is on its way."""
+        """What is on the wire now arrives; what that causes waits. `deliver all` goes on until nothing is
+        on its way.
+        """
         if links == ("all",):
             for _ in range(30):
                 if not self.wire:

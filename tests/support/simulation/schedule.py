@@ -1,10 +1,12 @@
-"""One run of a plan: first safety (anything that the plan lists may happen), then liveness (all heals, and the quorum must go on).
+"""One run of a plan: first safety (anything that the plan lists may happen), then liveness (all heals, and the quorum
+must go on).
 
-The next schedule of the story begins on the same fleet, which is at work: a start from nothing would be a third of the work, and teaches once what it has
-to teach.
+The next schedule of the story begins on the same fleet, which is at work: a start from nothing would be a third of the
+work, and teaches once what it has to teach.
 
-In the liveness phase every node runs and nothing fails: a leader must emerge, new changes must be acknowledged, whatever is under way must end, all nodes
-must reach the same image, and one order of all changes must explain what every client was told.
+In the liveness phase every node runs and nothing fails: a leader must emerge, new changes must be acknowledged,
+whatever is under way must end, all nodes must reach the same image, and one order of all changes must explain what
+every client was told.
 """
 
 from __future__ import annotations
@@ -186,7 +188,9 @@ class Schedule:
         return all(m.node is not None and (m.node.image_offset >= offset or self._is_ahead(m)) for m in machines)
 
     def _is_ahead(self, machine: Machine) -> bool:
-        """It was removed while it stood, in an epoch that the quorum has not come to: as in Kafka, it follows again when there is a later one."""
+        """It was removed while it stood, in an epoch that the quorum has not come to: as in Kafka, it follows again
+        when there is a later one.
+        """
         active = next((m.node.meta.replica for m in self.world.up if m.node is not None and m.node.is_active), None)
         if active is None or machine.node is None or active.voters.match(machine.key) is not None:
             return False

@@ -1,4 +1,6 @@
-"""Makes a failing plan smaller: leaves out faults as long as it still fails (delta debugging, Zeller 1999), the later halves first."""
+"""Makes a failing plan smaller: leaves out faults as long as it still fails (delta debugging, Zeller 1999), the later
+halves first.
+"""
 
 from __future__ import annotations
 

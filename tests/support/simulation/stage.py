@@ -1,4 +1,6 @@
-"""A simulated quorum for told stories: who is killed, cut off or slow is decided by the test, everything else by the seed."""
+"""A simulated quorum for told stories: who is killed, cut off or slow is decided by the test, everything else by the
+seed.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Disks of a quorum that was at work before: formatted, elected, its broker registered and unfenced, all nodes stopped.
 
-A schedule that begins with them is a restart of the whole fleet. It costs half the steps of a first start, and meets logs that are not empty. They are made
-once in a process for each kind of fleet, always from the same seed, so that a schedule depends on its own seed alone.
+A schedule that begins with them is a restart of the whole fleet. It costs half the steps of a first start, and meets
+logs that are not empty. They are made once in a process for each kind of fleet, always from the same seed, so that a
+schedule depends on its own seed alone.
 """
 
 from __future__ import annotations

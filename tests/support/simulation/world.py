@@ -1,7 +1,9 @@
-"""The simulated world: one clock, one queue of happenings, one source of chance. The same seed gives the same run, step by step.
+"""The simulated world: one clock, one queue of happenings, one source of chance. The same seed gives the same run, step
+by step.
 
-It carries calls between machines, completes disk writes, fires timers, and lets every invariant look after each step of each machine. A violation
-ends the run at once with what was seen; the trace, if wanted, reads like a production log at debug level.
+It carries calls between machines, completes disk writes, fires timers, and lets every invariant look after each step of
+each machine. A violation ends the run at once with what was seen; the trace, if wanted, reads like a production log at
+debug level.
 """
 
 from __future__ import annotations
@@ -362,7 +364,9 @@ class World:
         self.later(self.network.delay(), deliver)
 
     def _release_late(self, machine: Machine, epoch: int) -> None:
-        """What was held back until this machine is in a later epoch; until then its question may well have timed out."""
+        """What was held back until this machine is in a later epoch; until then its question may well have
+        timed out.
+        """
         due = [each for each in self._late if each[0] == machine.id and each[1] < epoch]
         self._late = [each for each in self._late if each not in due]
         for _, _, deliver in due:

@@ -209,7 +209,9 @@ def test_what_was_written_while_a_fetch_was_read_counts_before_it_waits() -> Non
 
 
 def test_one_damaged_batch_behind_a_good_one_is_answered_and_hangs_nobody() -> None:
-    """What is before it is served; at it the client is told, and does not take it for the end or for an offset out of range."""
+    """What is before it is served; at it the client is told, and does not take it for the end or for an offset out of
+    range.
+    """
     world = serving("orders")
     for value in (b"one", b"two"):
         world.ask(produce("orders", value), ProduceResponse, version=9)

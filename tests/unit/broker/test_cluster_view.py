@@ -1,4 +1,6 @@
-"""What clients see of the cluster, from an image alone; `tests/interop/test_differential_views.py` asks Apache Kafka the same."""
+"""What clients see of the cluster, from an image alone; `tests/interop/test_differential_views.py` asks Apache Kafka
+the same.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What is wrong with one partition's log costs that partition, with a typed error that names the place; only a failing disk ends the node."""
+"""What is wrong with one partition's log costs that partition, with a typed error that names the place; only a failing
+disk ends the node.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""An exception while one partition of a produce request is served costs that partition's part: the others' offsets are given, so they are written."""
+"""An exception while one partition of a produce request is served costs that partition's part: the others' offsets are
+given, so they are written.
+"""
 
 from __future__ import annotations
 

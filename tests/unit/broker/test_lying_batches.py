@@ -139,7 +139,9 @@ def test_three_records_without_a_key_are_named_in_the_message_and_all_in_the_ans
 
 
 def test_the_time_of_a_batch_that_claims_the_leaders_is_kept_as_it_is() -> None:
-    """`tests/interop/test_lying_producers.py` compares the logs: Kafka takes it, and makes it a batch with the producer's time."""
+    """`tests/interop/test_lying_producers.py` compares the logs: Kafka takes it, and makes it a batch with the
+    producer's time.
+    """
     outcome = partition().append(LIES["log append time"], AppendRules(), TIME)
     assert isinstance(outcome, Appended)
     header = claimed_header(outcome.data)

@@ -1,4 +1,6 @@
-"""What a broker answers to requests of the data plane that are odd; `tests/interop/test_differential_data_plane.py` asks Apache Kafka the same."""
+"""What a broker answers to requests of the data plane that are odd; `tests/interop/test_differential_data_plane.py`
+asks Apache Kafka the same.
+"""
 
 from __future__ import annotations
 

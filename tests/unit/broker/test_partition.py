@@ -154,7 +154,9 @@ def test_a_topic_may_ask_for_another_compression() -> None:
 
 
 def test_what_java_trims_of_a_value_is_trimmed_where_it_is_acted_on() -> None:
-    """Found by the fuzz: a number with a control character behind it was accepted for all brokers, and each produce failed at reading it."""
+    """Found by the fuzz: a number with a control character behind it was accepted for all brokers, and each produce
+    failed at reading it.
+    """
     padded = AppendRules.of(
         {
             "max.message.bytes": "684109\x02",

@@ -1,4 +1,6 @@
-"""What is read for consumers is in memory until they have taken it: few reads at once, none while they have much to take."""
+"""What is read for consumers is in memory until they have taken it: few reads at once, none while they have much to
+take.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""DescribeTopicPartitions from an image alone; `tests/interop/test_differential_views.py` asks Apache Kafka the same."""
+"""DescribeTopicPartitions from an image alone; `tests/interop/test_differential_views.py` asks Apache Kafka
+the same.
+"""
 
 from __future__ import annotations
 

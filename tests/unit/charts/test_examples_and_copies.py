@@ -1,4 +1,6 @@
-"""The examples are right, the copies of the resource definition are copies, and the operator asks for no right by wildcard."""
+"""The examples are right, the copies of the resource definition are copies, and the operator asks for no right by
+wildcard.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What `kafka-storage` refuses, in the words of Kafka 4.3.1's, recorded in `testdata/storage-refusals-4.3.1.jsonl`; no directory is left behind."""
+"""What `kafka-storage` refuses, in the words of Kafka 4.3.1's, recorded in `testdata/storage-refusals-4.3.1.jsonl`; no
+directory is left behind.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """What Kafka 4.3.1's tools refuse before they talk to anybody, ours refuse with the same words and exit code.
 
-`testdata/tool-calls-4.3.1.jsonl` was recorded from the real tools; stack frames and the prose of help texts are left out.
+`testdata/tool-calls-4.3.1.jsonl` was recorded from the real tools; stack frames and the prose of help texts are left
+out.
 """
 
 from __future__ import annotations

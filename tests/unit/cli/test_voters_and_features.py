@@ -1,7 +1,8 @@
-"""`kafka-metadata-quorum add-controller | remove-controller` and `kafka-features` beside the recorded words of Kafka 4.3.1's.
+"""`kafka-metadata-quorum add-controller | remove-controller` and `kafka-features` beside the recorded words of Kafka
+4.3.1's.
 
-Each row of `testdata/voters-and-features-4.3.1.jsonl` has the files that lay in the working directory, and what the real tool said there; nothing
-of it reaches a cluster (KIP-853, KIP-584).
+Each row of `testdata/voters-and-features-4.3.1.jsonl` has the files that lay in the working directory, and what the
+real tool said there; nothing of it reaches a cluster (KIP-853, KIP-584).
 """
 
 from __future__ import annotations

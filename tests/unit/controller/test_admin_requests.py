@@ -140,7 +140,9 @@ def lower_share_version(allow_downgrade: bool, upgrade_type: int, version: int) 
 
 
 def test_version_0_lowers_a_level_only_where_a_downgrade_is_allowed() -> None:
-    """FEA-05: its `allow_downgrade` is a safe downgrade; the upgrade type, which it does not have, says nothing there."""
+    """FEA-05: its `allow_downgrade` is a safe downgrade; the upgrade type, which it does not have, says
+    nothing there.
+    """
     assert lower_share_version(True, UPGRADE, 0) == (0, 0)
     assert lower_share_version(False, UPGRADE, 0) == (95, 1)
     assert lower_share_version(False, SAFE, 0) == (95, 1)
@@ -180,7 +182,9 @@ def test_one_update_that_fails_fails_all_and_is_named(version: int) -> None:
 
 @pytest.mark.parametrize(("version", "results"), [(0, 2), (1, 2), (2, 0)])
 def test_the_answer_has_results_before_version_2_and_a_validation_has_no_records(version: int, results: int) -> None:
-    """FEA-05: reply shape v0/v1 against v2; validate-only (from version 1 on) judges as the real request does and writes nothing."""
+    """FEA-05: reply shape v0/v1 against v2; validate-only (from version 1 on) judges as the real request does and
+    writes nothing.
+    """
     changes = (("share.version", 1, UPGRADE), ("group.version", 1, UPGRADE))
     for validate_only in (True, False):
         world = World(level=25)

@@ -1,4 +1,6 @@
-"""What registrations and heartbeats change, at the levels where that changes: directories, features, controlled shutdown, fencing."""
+"""What registrations and heartbeats change, at the levels where that changes: directories, features, controlled
+shutdown, fencing.
+"""
 
 from __future__ import annotations
 
@@ -249,7 +251,9 @@ def test_a_process_that_may_end_is_recorded_as_fenced() -> None:
 
 
 def test_a_broker_that_comes_back_changes_only_partitions_that_nobody_leads() -> None:
-    """REP-08: one that broker 0 leads is left alone, even where a record would say more (the ELR was switched off since)."""
+    """REP-08: one that broker 0 leads is left alone, even where a record would say more (the ELR was switched off
+    since).
+    """
     world = World(level=25)
     world.start_broker(0)
     world.register(1)

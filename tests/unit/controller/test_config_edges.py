@@ -1,4 +1,5 @@
-"""CFG-01 to CFG-04 at their edges: lengths, deletions that count, loggers, cordons, and what a broker says before a controller is asked.
+"""CFG-01 to CFG-04 at their edges: lengths, deletions that count, loggers, cordons, and what a broker says before a
+controller is asked.
 
 Unless a test says otherwise, the expected answer is what Apache Kafka 4.3.1 gave to the same request.
 """

@@ -1,4 +1,6 @@
-"""FEA-01 to FEA-05 where levels begin and end, and what comes with eligible leader replicas. The words are those of Apache Kafka 4.3.1."""
+"""FEA-01 to FEA-05 where levels begin and end, and what comes with eligible leader replicas. The words are those of
+Apache Kafka 4.3.1.
+"""
 
 from __future__ import annotations
 
@@ -120,7 +122,8 @@ def test_a_node_that_names_a_feature_at_no_level_that_is_asked_for_does_not_supp
         assert refusal_of(decided(world, (name, 1, UPGRADE))) == f"Invalid update version 1 for feature {name}. {words}"
 
 
-# KIP-966: with eligible leader replicas, min.insync.replicas is a matter of the whole cluster. As Apache Kafka 4.3.1 writes it.
+# KIP-966: with eligible leader replicas, min.insync.replicas is a matter of the whole cluster. As Apache Kafka 4.3.1
+# writes it.
 
 
 def of_brokers(world: World, values: dict[str, str]) -> None:

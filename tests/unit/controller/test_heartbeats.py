@@ -105,7 +105,9 @@ def test_silent_brokers_are_fenced_one_at_a_time_within_a_moment() -> None:
 
 
 def test_a_heartbeat_that_came_too_late_to_be_answered_prevents_fencing_and_changes_nothing_else() -> None:
-    """CLU-10: Kafka's expired heartbeat, ours that is refused for lack of room. What the broker has replayed stays what it said last."""
+    """CLU-10: Kafka's expired heartbeat, ours that is refused for lack of room. What the broker has replayed stays what
+    it said last.
+    """
     world = World()
     world.start_broker(1)
     world.start_broker(2)

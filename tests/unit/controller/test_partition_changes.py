@@ -1,4 +1,6 @@
-"""REP-08, REP-10, REP-14, REP-15: what becomes of a partition when its replicas come and go, rule by rule, with replicas that we do not make yet."""
+"""REP-08, REP-10, REP-14, REP-15: what becomes of a partition when its replicas come and go, rule by rule, with
+replicas that we do not make yet.
+"""
 
 from __future__ import annotations
 
@@ -179,7 +181,9 @@ def test_the_record_says(case: str) -> None:
 
 
 def world_with(configs: Mapping[str, str], level: int = 25, elr: int = 0, first: tuple[int, ...] = (0, 1, 2)) -> World:
-    """Topic `mail` with these configurations: partition 0 on the `first` brokers, partition 1 on 0, 1 and 2, all in sync, led by 0."""
+    """Topic `mail` with these configurations: partition 0 on the `first` brokers, partition 1 on 0, 1 and 2, all in
+    sync, led by 0.
+    """
     world = World(level=level)
     for broker in (0, 1, 2):
         world.start_broker(broker, log_dirs=(directory_of(broker), directory_of(broker, 2)))

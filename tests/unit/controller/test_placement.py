@@ -46,7 +46,9 @@ def periods(placed: Sequence[list[int]], length: int) -> list[list[list[int]]]:
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize(("brokers", "factor"), [(2, 1), (3, 1), (3, 2), (5, 3), (4, 4)])
 def test_each_broker_leads_as_often_and_holds_as_much_as_any_other(brokers: int, factor: int, seed: int) -> None:
-    """In every stretch of as many partitions as there are brokers; there each partition begins one further on the ring."""
+    """In every stretch of as many partitions as there are brokers; there each partition begins one further
+    on the ring.
+    """
     usable = on_racks(("", " ".join(map(str, range(1, brokers + 1)))))
     for period in periods(place(usable, 4 * brokers, factor, dice(seed)), brokers):
         assert sorted(replicas[0] for replicas in period) == [broker.id for broker in usable]
@@ -128,7 +130,9 @@ def test_the_first_broker_of_a_rack_is_drawn_beside_their_order() -> None:
 
 
 def test_a_rack_that_cannot_lead_still_has_its_turn() -> None:
-    """Partition by partition: the next rack that can leads; then all from the first on, but for the leader's first turn."""
+    """Partition by partition: the next rack that can leads; then all from the first on, but for the leader's first
+    turn.
+    """
     usable = on_racks(("a", "1"), ("b", "-2"), ("c", "3"), ("d", "4"))
     assert place(usable, 3, 4, starting_at(1)) == [[3, 2, 4, 1], [3, 4, 1, 2], [4, 1, 2, 3]]
 
@@ -192,6 +196,8 @@ def broker(directories: int, cordoned: tuple[int, ...] | None = None, **others: 
     ],
 )
 def test_new_replicas_go_where_directories_are_open(found: BrokerRegistration, usable: bool, directory: object) -> None:
-    """KIP-1066: not to brokers that leave or have cordoned all they have; into the only open directory, else as the broker decides."""
+    """KIP-1066: not to brokers that leave or have cordoned all they have; into the only open directory, else as the
+    broker decides.
+    """
     assert usable_brokers([found]) == ([UsableBroker(1, None, found.fenced)] if usable else [])
     assert default_directory(found) == directory

@@ -85,7 +85,9 @@ def test_the_epoch_is_the_offset_of_the_registration_record() -> None:
 
 @pytest.mark.parametrize("unclean", ["false", "true"])
 def test_a_crashed_process_leaves_the_isr_even_if_nobody_has_fenced_it_yet(unclean: str) -> None:
-    """CLU-05: its session is over, but the fencing check has not come by. It leads nothing meanwhile, wherever unclean leaders are allowed."""
+    """CLU-05: its session is over, but the fencing check has not come by. It leads nothing meanwhile, wherever unclean
+    leaders are allowed.
+    """
     world = World()
     world.start_broker(1)
     world.start_broker(2)
@@ -100,7 +102,9 @@ def test_a_crashed_process_leaves_the_isr_even_if_nobody_has_fenced_it_yet(uncle
 
 
 def replicas_after_restart(previous: str, *, in_isr: bool) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
-    """ISR, ELR and last known leader of a partition when its broker comes back, saying that its epoch was this one before."""
+    """ISR, ELR and last known leader of a partition when its broker comes back, saying that its epoch was this one
+    before.
+    """
     world = World()
     world.start_broker(1)
     world.start_broker(2)
@@ -121,7 +125,9 @@ def replicas_after_restart(previous: str, *, in_isr: bool) -> tuple[tuple[int, .
 @pytest.mark.parametrize("previous", ["the present one", "an earlier one", "a later one", "none"])
 @pytest.mark.parametrize("in_isr", [True, False], ids=["in the ISR", "eligible"])
 def test_a_clean_shutdown_is_known_by_the_epoch_before_and_by_no_other(previous: str, in_isr: bool) -> None:
-    """CLU-05: who names the epoch that is registered has lost nothing and stays eligible to lead; anybody else may have lost it."""
+    """CLU-05: who names the epoch that is registered has lost nothing and stays eligible to lead; anybody else may have
+    lost it.
+    """
     isr, elr, last = replicas_after_restart(previous, in_isr=in_isr)
     assert isr == ()
     assert elr == ((1,) if previous == "the present one" else ())

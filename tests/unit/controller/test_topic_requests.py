@@ -1,4 +1,6 @@
-"""REP-01, REP-03, REP-05 at their edges: how many, how soon, which names. The answers are those of Apache Kafka 4.3.1 to the same requests."""
+"""REP-01, REP-03, REP-05 at their edges: how many, how soon, which names. The answers are those of Apache Kafka 4.3.1
+to the same requests.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The Dockerfiles for users and the builder without Docker make the same images: paths, user, entrypoint, environment."""
+"""The Dockerfiles for users and the builder without Docker make the same images: paths, user, entrypoint,
+environment.
+"""
 
 import json
 import re

@@ -1,4 +1,6 @@
-"""Each guarantee in docs/operations/guarantees.md names tests that exist; of the twenty, each is either shown or named as missing."""
+"""Each guarantee in docs/operations/guarantees.md names tests that exist; of the twenty, each is either shown or named
+as missing.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What keeps a broker from its restart is told whole: who does not serve, and which partitions would have too few replicas in sync."""
+"""What keeps a broker from its restart is told whole: who does not serve, and which partitions would have too few
+replicas in sync.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""In which failure domain a controller is: the label of the Kubernetes node where its pod is, read only where somebody asks."""
+"""In which failure domain a controller is: the label of the Kubernetes node where its pod is, read only where somebody
+asks.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Right before every action the Lease is asked, and the ledger that the plan was made upon is still the one: whatever the action is."""
+"""Right before every action the Lease is asked, and the ledger that the plan was made upon is still the one: whatever
+the action is.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What is not certain of a voter permits nothing: neither its removal as lost, nor a restart that could cost the majority."""
+"""What is not certain of a voter permits nothing: neither its removal as lost, nor a restart that could cost the
+majority.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What the index shows of events and lists that come in any order, and how long a look at a cluster waits for the next one."""
+"""What the index shows of events and lists that come in any order, and how long a look at a cluster waits for the next
+one.
+"""
 
 from __future__ import annotations
 

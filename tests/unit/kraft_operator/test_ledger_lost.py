@@ -1,4 +1,6 @@
-"""The ledger deleted, or replaced by an older one: what must not be forgotten is written down on the controllers' claims, too."""
+"""The ledger deleted, or replaced by an older one: what must not be forgotten is written down on the controllers'
+claims, too.
+"""
 
 from __future__ import annotations
 

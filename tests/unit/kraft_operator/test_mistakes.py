@@ -1,4 +1,6 @@
-"""Every mistake of the table is made and corrected, and the cluster is Ready without anybody touching anything else; the document names each."""
+"""Every mistake of the table is made and corrected, and the cluster is Ready without anybody touching anything else;
+the document names each.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A Kubernetes node is found by its hostname label and as the one that the pod ran on, never by its name alone: a live node does not count as gone."""
+"""A Kubernetes node is found by its hostname label and as the one that the pod ran on, never by its name alone: a live
+node does not count as gone.
+"""
 
 from __future__ import annotations
 

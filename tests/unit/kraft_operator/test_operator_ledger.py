@@ -70,7 +70,9 @@ def test_a_known_disk_is_published_for_its_pod_and_an_unknown_one_is_not() -> No
 
 
 def test_the_largest_ledger_fits_into_a_configmap_and_its_memory_into_the_annotations_of_a_claim() -> None:
-    """As many brokers as a resource may ask for, each replaced once, every text as long as it may be; then as many again that were removed."""
+    """As many brokers as a resource may ask for, each replaced once, every text as long as it may be; then as many
+    again that were removed.
+    """
     uid, drawn, far = str(UUID(int=1)), "A" * 22, 10**10
     grant = Grant(uid, uid, f"pvc-{uid}", 9999, drawn, GrantMode.BROKER, drawn, Seen(Verdict.EMPTY), drawn)
     claim = f"data-{'c' * 36}-{'p' * 10}-9999-0"

@@ -1,4 +1,6 @@
-"""Alerts, dashboard and runbooks of the operator as files: each alert tested and with its runbook, each condition and Warning Event, too."""
+"""Alerts, dashboard and runbooks of the operator as files: each alert tested and with its runbook, each condition and
+Warning Event, too.
+"""
 
 from __future__ import annotations
 
@@ -116,7 +118,9 @@ def test_every_condition_has_its_runbook() -> None:
 
 
 def test_every_warning_event_has_its_runbook() -> None:
-    """An Event of its own has a section; one that repeats a condition has that condition's, and its reason is in conditions.md."""
+    """An Event of its own has a section; one that repeats a condition has that condition's, and its reason is in
+    conditions.md.
+    """
     tree = ast.parse(Path(kraft_operator.events.__file__).read_text())
     named = {reason for each in tree.body if isinstance(each, ast.FunctionDef) for reason in warned_by(each)}
     assert {"DiskWrittenOff", "BadRevisionRolledBack", "RolloutHalted"} <= named

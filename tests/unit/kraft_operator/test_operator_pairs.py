@@ -1,4 +1,5 @@
-"""At least a hundred pairs (spec, observed) -> plan as files to be read, and proof that they leave out no rule, no gate and no reason.
+"""At least a hundred pairs (spec, observed) -> plan as files to be read, and proof that they leave out no rule, no gate
+and no reason.
 
 The language is that of support/operator_pairs.py; `--rewrite` writes the plans anew, and the diff is to be read.
 """

@@ -1,10 +1,15 @@
-"""The operator's plans as dialogues: what is done, in which order and why; what is refused, in the words of the conditions.
+"""The operator's plans as dialogues: what is done, in which order and why; what is refused, in the words of the
+conditions.
 
-Commands, one a line: `cluster` (a new resource), `edit CHANGE ...` (see `change`; what is not named goes back to the default), `reconcile` (plan and
-perform), `plan` (only show), `kubelet [NODE]` (every pod, or one, takes a step), `settle` (until nothing moves), `watch` (the same, telling every
-step that the voters or a disk feel), `delete-pod | delete-claim | retain-claim | wipe | freeze | thaw NODE`, `swap A B`, `copy NODE`, `restore NODE`, `write` (a
-client's change), `delete-cluster`, `lose-ledger`, `unmark` (claims forget), `holds NODE TOPIC`, `advertised` (listeners of brokers), `services`, `balance`, `rigid` (the class cannot expand), `resize` (the driver has grown what was asked for), `sizes`, `take-over`, `half-a-pass` (dies after its first
-action), `who` (the voters), `way` (the published plan), `approve [PLAN]`, `break-image TAG` (no kubelet can start it), `sicken TAG` (its processes end again and again), `uids` (of pods, numbered as seen). Directory ids and nonces are numbered as drawn.
+Commands, one a line: `cluster` (a new resource), `edit CHANGE ...` (see `change`; what is not named goes back to the
+default), `reconcile` (plan and perform), `plan` (only show), `kubelet [NODE]` (every pod, or one, takes a step),
+`settle` (until nothing moves), `watch` (the same, telling every step that the voters or a disk feel), `delete-pod |
+delete-claim | retain-claim | wipe | freeze | thaw NODE`, `swap A B`, `copy NODE`, `restore NODE`, `write` (a client's
+change), `delete-cluster`, `lose-ledger`, `unmark` (claims forget), `holds NODE TOPIC`, `advertised` (listeners of
+brokers), `services`, `balance`, `rigid` (the class cannot expand), `resize` (the driver has grown what was asked for),
+`sizes`, `take-over`, `half-a-pass` (dies after its first action), `who` (the voters), `way` (the published plan),
+`approve [PLAN]`, `break-image TAG` (no kubelet can start it), `sicken TAG` (its processes end again and again), `uids`
+(of pods, numbered as seen). Directory ids and nonces are numbered as drawn.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""`kubectl kraft plan|approve|logs` over statuses that the real planner writes: what is shown, what is refused, and what is patched."""
+"""`kubectl kraft plan|approve|logs` over statuses that the real planner writes: what is shown, what is refused, and
+what is patched.
+"""
 
 from __future__ import annotations
 

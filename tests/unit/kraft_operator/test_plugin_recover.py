@@ -1,4 +1,6 @@
-"""`kubectl kraft recover`: what it asks the API server for, what it shows, and that nothing is approved but the hash that was shown."""
+"""`kubectl kraft recover`: what it asks the API server for, what it shows, and that nothing is approved but the hash
+that was shown.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ VERDICT = {
 
 
 class Server:
-    """An API server with one cluster, and an operator behind it that judges at once and finishes when the right hash is approved."""
+    """An API server with one cluster, and an operator behind it that judges at once and finishes when the right hash is
+    approved.
+    """
 
     def __init__(self) -> None:
         self.operations: dict[str, dict[str, Any]] = {}

@@ -1,4 +1,6 @@
-"""`kubectl kraft status`: what one screen tells of a cluster, made from statuses that the real planner writes; and what the other commands patch."""
+"""`kubectl kraft status`: what one screen tells of a cluster, made from statuses that the real planner writes; and what
+the other commands patch.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""ProtectClaims: volumes outlive their claims, and a claim that is being deleted is made anew on the same disk, one node at a time."""
+"""ProtectClaims: volumes outlive their claims, and a claim that is being deleted is made anew on the same disk, one
+node at a time.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Reasons are an interface: each one that the operator may give is in docs/operations/conditions.md, and none is there that it never gives."""
+"""Reasons are an interface: each one that the operator may give is in docs/operations/conditions.md, and none is there
+that it never gives.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""One pass of the real reconciler over a gateway and a quorum made of values: what is written, and what is not when the fence is lost."""
+"""One pass of the real reconciler over a gateway and a quorum made of values: what is written, and what is not when the
+fence is lost.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The stages of a RecoverQuorum as Events of its cluster: each told once, and its end only when the quorum is whole again."""
+"""The stages of a RecoverQuorum as Events of its cluster: each told once, and its end only when the quorum is whole
+again.
+"""
 
 from __future__ import annotations
 

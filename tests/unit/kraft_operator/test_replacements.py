@@ -1,4 +1,6 @@
-"""The account of replacements on the operator's Lease: one entry each, whoever dies, however busy the Lease is, and never by a former holder."""
+"""The account of replacements on the operator's Lease: one entry each, whoever dies, however busy the Lease is, and
+never by a former holder.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A cluster that comes out of a backup: nothing starts before its copies were compared, and the newest of them is the seed."""
+"""A cluster that comes out of a backup: nothing starts before its copies were compared, and the newest of them is the
+seed.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ ADOPT: dict[str, object] = {"bootstrap": {"policy": "AdoptOnly"}}
 
 
 def of_two_times(with_ledger: bool = True) -> tuple[World, int]:
-    """Controllers 0 and 1 as they were earlier, controller 2 and the brokers as they were later; the log's end of the later ones."""
+    """Controllers 0 and 1 as they were earlier, controller 2 and the brokers as they were later; the log's end of the
+    later ones.
+    """
     world = World()
     world.settle(80)
     for _ in range(5):

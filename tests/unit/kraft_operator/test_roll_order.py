@@ -1,4 +1,6 @@
-"""Who is restarted next: controllers before brokers, also while nobody can tell yet whether the first of them serves with the new revision."""
+"""Who is restarted next: controllers before brokers, also while nobody can tell yet whether the first of them serves
+with the new revision.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ pytestmark = pytest.mark.unit
 
 
 def first_controller_is_back() -> World:
-    """Both groups have a new revision; one controller runs with it, all voters are live, and only the operator has not looked twice yet."""
+    """Both groups have a new revision; one controller runs with it, all voters are live, and only the operator has not
+    looked twice yet.
+    """
     world = World()
     world.settle()
     world.edit(config={"common": {"num.io.threads": "4"}})

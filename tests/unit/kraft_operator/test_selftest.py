@@ -1,4 +1,6 @@
-"""`kraft-operator selftest` over an API made of values: every missing thing is named, and nothing is when all is there."""
+"""`kraft-operator selftest` over an API made of values: every missing thing is named, and nothing is when
+all is there.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A status that people can act on at three in the morning: it does not flicker, does not contradict itself, and says QuorumLost when it is."""
+"""A status that people can act on at three in the morning: it does not flicker, does not contradict itself, and says
+QuorumLost when it is.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""All that the operator says to people, as one text to be read: a file per condition, one of all Events, and a file per screen.
+"""All that the operator says to people, as one text to be read: a file per condition, one of all Events, and a file per
+screen.
 
-`--rewrite` writes them anew from situations that the planner was led into (support/operator_texts.py); the diff is to be read as English. Every reason
-that the code can give has to be in one of them.
+`--rewrite` writes them anew from situations that the planner was led into (support/operator_texts.py); the diff is to
+be read as English. Every reason that the code can give has to be in one of them.
 """
 
 from __future__ import annotations

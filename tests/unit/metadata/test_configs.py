@@ -1,4 +1,6 @@
-"""Dynamic configurations by resource: what is changed, what is seen of it before the image is frozen, and what changed since."""
+"""Dynamic configurations by resource: what is changed, what is seen of it before the image is frozen, and what changed
+since.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""An image that could not be frozen is frozen whole the next time: a bug in the middle loses no change that was replayed."""
+"""An image that could not be frozen is frozen whole the next time: a bug in the middle loses no change that was
+replayed.
+"""
 
 from __future__ import annotations
 

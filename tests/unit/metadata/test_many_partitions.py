@@ -1,4 +1,6 @@
-"""A topic of more partitions than one page holds, or of more replicas than one byte counts, is a topic like any other."""
+"""A topic of more partitions than one page holds, or of more replicas than one byte counts, is a topic like
+any other.
+"""
 
 from __future__ import annotations
 
@@ -215,7 +217,9 @@ def test_a_row_of_the_same_length_is_exchanged_in_its_place() -> None:
 
 
 def test_a_builder_that_packs_in_between_gives_the_same_topic() -> None:
-    """More pages are touched than a builder keeps unpacked: what was packed is read, changed, counted and removed like the rest."""
+    """More pages are touched than a builder keeps unpacked: what was packed is read, changed, counted and removed like
+    the rest.
+    """
     count = 300
     records = [partition(64 * number, number + 1, 999) for number in range(count)]
     again = [PartitionChangeRecord(topic_id=TOPIC, partition_id=64 * number, isr=()) for number in range(count)]

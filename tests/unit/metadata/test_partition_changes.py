@@ -1,4 +1,6 @@
-"""What a change leaves of a partition, and which changes no partition can follow: as `PartitionRegistration` of Apache Kafka 4.3.1 does it."""
+"""What a change leaves of a partition, and which changes no partition can follow: as `PartitionRegistration` of Apache
+Kafka 4.3.1 does it.
+"""
 
 from __future__ import annotations
 

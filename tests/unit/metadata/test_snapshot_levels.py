@@ -1,4 +1,6 @@
-"""What a snapshot holds at each metadata.version, and what it says that it leaves out: as the image writer of Apache Kafka 4.3.1 answered."""
+"""What a snapshot holds at each metadata.version, and what it says that it leaves out: as the image writer of Apache
+Kafka 4.3.1 answered.
+"""
 
 from __future__ import annotations
 

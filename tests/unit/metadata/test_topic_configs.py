@@ -1,4 +1,6 @@
-"""Values of topic configurations: what is refused, in the words of Java's validators (taken from a run of its classes)."""
+"""Values of topic configurations: what is refused, in the words of Java's validators (taken from a run of
+its classes).
+"""
 
 from __future__ import annotations
 

@@ -14,7 +14,9 @@ pytestmark = pytest.mark.unit
 
 
 def image(*leaders: int) -> MetadataImage:
-    """A topic whose partitions all have the replicas 0, 1, 2 and these leaders, one in three missing in the first page."""
+    """A topic whose partitions all have the replicas 0, 1, 2 and these leaders, one in three missing in the
+    first page.
+    """
     builder = MetadataImage.empty().builder()
     topic_id = Uuid.of(1, 1)
     replay(builder, TopicRecord(name="t", topic_id=topic_id))

@@ -1,4 +1,6 @@
-"""What touches every partition of a broker comes in pieces: votes, fetches and heartbeats are served between them, and the end is the same."""
+"""What touches every partition of a broker comes in pieces: votes, fetches and heartbeats are served between them, and
+the end is the same.
+"""
 
 from __future__ import annotations
 

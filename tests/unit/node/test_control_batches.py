@@ -1,4 +1,6 @@
-"""Control records: what consensus writes is what Kafka reads, and back; the golden first batch of a real quorum is understood."""
+"""Control records: what consensus writes is what Kafka reads, and back; the golden first batch of a real quorum is
+understood.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A disk that gives back other bytes than it was given: nothing of them is served, the node says so and replaces them by a snapshot."""
+"""A disk that gives back other bytes than it was given: nothing of them is served, the node says so and replaces them
+by a snapshot.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A broker forwards what a client sent as it came, rides out a leader that dies, and turns no request into a stream of them."""
+"""A broker forwards what a client sent as it came, rides out a leader that dies, and turns no request into a stream of
+them.
+"""
 
 from __future__ import annotations
 
@@ -108,7 +110,9 @@ def test_a_request_on_which_two_connections_ended_is_answered_and_goes_to_no_thi
 
 
 def test_who_was_on_a_connection_that_somebody_else_ended_is_answered() -> None:
-    """Ten requests and a poisoned one share the connection, which ends. Each is then tried alone, on another channel."""
+    """Ten requests and a poisoned one share the connection, which ends. Each is then tried alone, on
+    another channel.
+    """
     desk = Desk()
     numbers = [desk.ask(f"orders-{n}") for n in range(11)]
     poison = numbers[4]

@@ -114,7 +114,9 @@ def test_a_decision_that_need_not_be_whole_is_split_in_order(monkeypatch: pytest
 
 
 def test_what_may_be_split_fits_into_what_one_fetch_takes() -> None:
-    """`controller.quorum.fetch.max.bytes`, or the segment if it is smaller: the whole batch, header and frames included."""
+    """`controller.quorum.fetch.max.bytes`, or the segment if it is smaller: the whole batch, header and frames
+    included.
+    """
     pen = LogWriter(Epoch(3), MetadataImage.empty(), Offset(10), max_batch_bytes=400)
     pen.write(tuple(record for n in range(40) for record in topic(n)), NOW, WallClock(0), atomic=False)
     for n in range(40, 60):

@@ -1,4 +1,6 @@
-"""A request for thousands of partitions is decided in pieces: consensus is served between them, and nobody can tell otherwise."""
+"""A request for thousands of partitions is decided in pieces: consensus is served between them, and nobody can tell
+otherwise.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Recorded traffic of Apache Kafka's quorum, turned into raft's values and back: nothing that consensus needs is lost."""
+"""Recorded traffic of Apache Kafka's quorum, turned into raft's values and back: nothing that consensus
+needs is lost.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Every version of the quorum's requests that Kafka 4.0 to 4.3 sends, both ways: what a version cannot carry gets Kafka's default, nothing else changes."""
+"""Every version of the quorum's requests that Kafka 4.0 to 4.3 sends, both ways: what a version cannot carry gets
+Kafka's default, nothing else changes.
+"""
 
 from __future__ import annotations
 
@@ -252,7 +254,9 @@ def test_an_answer_without_words_gets_kafkas() -> None:
 
 @pytest.mark.parametrize("version", [3, 4])
 def test_a_new_voter_tells_its_versions_of_kraft_version(version: int) -> None:
-    """RCF-05: version 3 leaves out features whose lowest level is 0 (KAFKA-17011), so it says nothing about kraft.version."""
+    """RCF-05: version 3 leaves out features whose lowest level is 0 (KAFKA-17011), so it says nothing about
+    kraft.version.
+    """
     asked = voter_rpc.request_to_wire(raft.ApiVersionsRequest(), BORDER, 2000)
     assert isinstance(decode(ApiVersionsRequest, encode(asked, version), version), ApiVersionsRequest)
     features = (SupportedFeatureKey(name="kraft.version", min_version=0, max_version=1),) if version > 3 else ()

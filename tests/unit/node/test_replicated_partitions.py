@@ -1,4 +1,6 @@
-"""A broker that does not replicate acknowledges nothing that another replica should have too, and touches nothing of it."""
+"""A broker that does not replicate acknowledges nothing that another replica should have too, and touches nothing of
+it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A follower behind the log's start: it fetches the leader's snapshot by position, checks it, and begins anew with it. Production nodes, both."""
+"""A follower behind the log's start: it fetches the leader's snapshot by position, checks it, and begins anew with it.
+Production nodes, both.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Voters added, removed and moved into the log through the requests that clients send, to whole nodes on a virtual network."""
+"""Voters added, removed and moved into the log through the requests that clients send, to whole nodes on a virtual
+network.
+"""
 
 from __future__ import annotations
 
@@ -78,7 +80,9 @@ def voters(quorum: Quorum, node: NodeId) -> tuple[int, ...]:
 
 
 def test_a_client_adds_a_voter_and_removes_another() -> None:
-    """RCF-04, RCF-07: the leader asks the new node for its versions over the wire; the set is committed when the answer comes."""
+    """RCF-04, RCF-07: the leader asks the new node for its versions over the wire; the set is committed when the answer
+    comes.
+    """
     quorum = started(observers=(NodeId(4),))
     leader = leader_of(quorum)
     added = ask(quorum, leader, ApiKey.ADD_RAFT_VOTER, 1, addition(NodeId(4)), AddRaftVoterResponse)
@@ -139,7 +143,9 @@ def test_a_leader_that_removes_itself_answers_before_it_leaves() -> None:
 
 
 def test_a_broker_hands_on_changes_of_voters_and_looks_for_the_leader_itself() -> None:
-    """An envelope at the wrong controller is answered 41, so that the broker asks the right one; inside it the answer is Kafka's."""
+    """An envelope at the wrong controller is answered 41, so that the broker asks the right one; inside it the answer
+    is Kafka's.
+    """
     quorum = started(observers=(NodeId(4),))
     leader = leader_of(quorum)
     follower = next(node for node in THREE if node != leader)
@@ -199,7 +205,9 @@ def test_kraft_version_is_not_raised_while_a_voter_is_silent() -> None:
 
 
 def test_what_is_decided_in_the_turn_of_a_change_comes_after_it() -> None:
-    """Requests of one turn: the change of voters takes an offset in the log that the next decision must not take too."""
+    """Requests of one turn: the change of voters takes an offset in the log that the next decision must not
+    take too.
+    """
     quorum = started()
     leader = leader_of(quorum)
     other = next(node for node in THREE if node != leader)
@@ -229,7 +237,9 @@ def test_what_is_decided_in_the_turn_of_a_change_comes_after_it() -> None:
 
 
 def test_a_leader_that_notices_in_the_turn_of_an_upgrade_that_nobody_fetches_refuses_it() -> None:
-    """Writing what was decided before may be what ends the leadership (seed 700001203): the process must live, and answer both."""
+    """Writing what was decided before may be what ends the leadership (seed 700001203): the process must live, and
+    answer both.
+    """
     quorum = started(dynamic=False)
     machine = quorum.machines[leader_of(quorum)]
     node = machine.node

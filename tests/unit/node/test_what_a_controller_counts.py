@@ -1,4 +1,6 @@
-"""What metrics are told of operations: decided, refused because too much waits, and snapshots that could not be written."""
+"""What metrics are told of operations: decided, refused because too much waits, and snapshots that could not be
+written.
+"""
 
 from __future__ import annotations
 

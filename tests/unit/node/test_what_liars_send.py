@@ -1,4 +1,6 @@
-"""At the border of consensus: clusters that are not ours, bytes that are no batches, histories that do not fit. Refused, counted, and nothing changes."""
+"""At the border of consensus: clusters that are not ours, bytes that are no batches, histories that do not fit.
+Refused, counted, and nothing changes.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A growing log is read once, whatever happens between two looks: growth, torn tails, truncation, a replaced tail, restarts."""
+"""A growing log is read once, whatever happens between two looks: growth, torn tails, truncation, a replaced tail,
+restarts.
+"""
 
 from __future__ import annotations
 

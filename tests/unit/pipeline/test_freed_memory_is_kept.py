@@ -60,7 +60,9 @@ PAGES = 3 * (16 << 20) // resource.getpagesize()
 
 
 def faults_of_later_rounds(before: str, lake: Path) -> int:
-    """Of taking some large pieces, writing to them and giving them back, again and again, in a process that did something else before."""
+    """Of taking some large pieces, writing to them and giving them back, again and again, in a process that did
+    something else before.
+    """
     named = f"LAKE, GOLDEN = {str(lake)!r}, {str(GOLDEN)!r}"
     done = subprocess.run(
         [sys.executable, "-c", f"{named}\n{before}\n{COUNTED}"],

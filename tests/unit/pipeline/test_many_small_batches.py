@@ -1,4 +1,6 @@
-"""An idle cluster's log, a record in each batch: found and checked in lockstep exactly as one after the other, whatever lies in between."""
+"""An idle cluster's log, a record in each batch: found and checked in lockstep exactly as one after the other, whatever
+lies in between.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,9 @@ OTHERS = (decoy(), empty(), batch(IDLE * 2), batch(IDLE[:40] * 3), batch(IDLE[8:
 
 
 def log(seed: int, *, count: int = COUNT, others: float = 0.1) -> bytearray:
-    """Mostly NoOps; of the others some are larger or smaller, and some hold what looks like the beginning of a batch."""
+    """Mostly NoOps; of the others some are larger or smaller, and some hold what looks like the beginning
+    of a batch.
+    """
     dice = random.Random(seed)
     batches = [dice.choice(OTHERS) if dice.random() < others else IDLE for _ in range(count)]
     data = bytearray(b"".join(batches))

@@ -1,4 +1,6 @@
-"""A cluster newer than this release: record types, versions and tagged fields that nobody here knows are rows that say so, and nothing beside them suffers."""
+"""A cluster newer than this release: record types, versions and tagged fields that nobody here knows are rows that say
+so, and nothing beside them suffers.
+"""
 
 from __future__ import annotations
 

@@ -69,7 +69,9 @@ def test_a_majority_that_holds_a_record_of_an_older_epoch_proves_nothing() -> No
 
 
 def test_figure_eight_is_seen_even_when_the_disks_of_the_later_leaders_are_missing() -> None:
-    """Copies of different times: node 3 got the record of epoch 2 from the leader of epoch 4, which its quorum-state tells."""
+    """Copies of different times: node 3 got the record of epoch 2 from the leader of epoch 4, which its quorum-state
+    tells.
+    """
     early = [copy(1, (0, 1, 1), (1, 2, 2)), copy(2, (0, 1, 1), (1, 2, 2))]
     late = copy(3, (0, 1, 1), (1, 2, 2), epoch=4)
     assert look(*early, late, voters=FIVE).end == 0

@@ -1,4 +1,6 @@
-"""Epochs are covered by no checksum: one damaged number must not make the rest of a log look untrue, nor be believed where the rest contradicts it."""
+"""Epochs are covered by no checksum: one damaged number must not make the rest of a log look untrue, nor be believed
+where the rest contradicts it.
+"""
 
 from __future__ import annotations
 
@@ -76,7 +78,9 @@ def test_a_log_is_the_runs_of_its_epochs_however_it_is_read() -> None:
 
 @pytest.mark.parametrize("voters", [False, True])
 def test_one_damaged_epoch_costs_its_own_batch_alone_wherever_the_log_was_cut(voters: bool) -> None:
-    """Every place, every number, every cut of the log between two ingests, with and without voters beside the leader's record."""
+    """Every place, every number, every cut of the log between two ingests, with and without voters beside the leader's
+    record.
+    """
     for sizes in product((3, 4), (3, 4), (3, 4)):
         story = story_of(sizes, voters)
         true = {offset: epoch for offset, (epoch, _) in enumerate(story)}
@@ -92,7 +96,9 @@ def test_one_damaged_epoch_costs_its_own_batch_alone_wherever_the_log_was_cut(vo
 
 @pytest.mark.parametrize("voters", [False, True])
 def test_where_one_number_stands_against_one_no_other_epoch_suffers(voters: bool) -> None:
-    """Epochs of one or two batches: who is right cannot be told from one disk. Never is a healthy number believed to be another, never one of another epoch doubted."""
+    """Epochs of one or two batches: who is right cannot be told from one disk. Never is a healthy number believed to be
+    another, never one of another epoch doubted.
+    """
     for sizes in product((1, 2, 3), (1, 2), (1, 2, 3)):
         story = story_of(sizes, voters)
         for at, number in product(range(len(story)), NUMBERS):
@@ -107,7 +113,9 @@ def test_where_one_number_stands_against_one_no_other_epoch_suffers(voters: bool
 
 
 def test_the_older_epoch_is_believed_where_one_number_stands_against_one() -> None:
-    """A leader's record says 66, the only batch behind it 4: with 66 believed, nothing of the cluster could be proven."""
+    """A leader's record says 66, the only batch behind it 4: with 66 believed, nothing of the cluster could
+    be proven.
+    """
     assert held(believed_runs(claims_of([*WHOLE[:6], (66, "L"), (4, "V")]))) == {**dict.fromkeys(range(6), 2), 7: 4}
 
 

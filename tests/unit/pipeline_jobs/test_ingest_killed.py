@@ -1,7 +1,9 @@
-"""kill -9 at every step of an ingest that changes the disk, and a disk that is full there: nothing half-written is visible, the next run makes it whole.
+"""kill -9 at every step of an ingest that changes the disk, and a disk that is full there: nothing half-written is
+visible, the next run makes it whole.
 
-The ingest runs in a forked child in which the system calls that change files count down to SIGKILL (or to ENOSPC); another child then reads the lake as
-any reader does, runs the same ingest again, and looks for every record exactly once.
+The ingest runs in a forked child in which the system calls that change files count down to SIGKILL (or to ENOSPC);
+another child then reads the lake as any reader does, runs the same ingest again, and looks for every record exactly
+once.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Ingest reads every byte of a fleet exactly once, whatever the files do between two runs. No Spark: the same tasks in this process."""
+"""Ingest reads every byte of a fleet exactly once, whatever the files do between two runs. No Spark: the same tasks in
+this process.
+"""
 
 from __future__ import annotations
 

@@ -161,7 +161,9 @@ def test_equal_bytes_with_another_epoch_are_damage_where_the_disk_does_not_go_on
 
 
 def test_equal_bytes_at_the_end_of_two_disks_accuse_the_one_whose_number_cannot_be() -> None:
-    """A record that no leader began, as the last batch of one disk: the other one's number is that of the batches before."""
+    """A record that no leader began, as the last batch of one disk: the other one's number is that of the batches
+    before.
+    """
     assert accused(row(1, 3, None), row(2, 67, None, believed=False)) == [("damaged epoch", 2)]
 
 

@@ -1,4 +1,6 @@
-"""Small files are decoded together and share row groups, and still each is told apart: what is wrong with one is said of that one."""
+"""Small files are decoded together and share row groups, and still each is told apart: what is wrong with one is said
+of that one.
+"""
 
 from __future__ import annotations
 

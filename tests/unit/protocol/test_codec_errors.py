@@ -246,7 +246,9 @@ def test_errors_name_deep_places() -> None:
 
 @pytest.mark.parametrize("version", [6, 7])
 def test_a_string_that_no_reader_takes_is_not_written(version: int) -> None:
-    """Apache Kafka's writers throw above 32,767 bytes, in compact form too; an answer that repeats a name of that length would be longer."""
+    """Apache Kafka's writers throw above 32,767 bytes, in compact form too; an answer that repeats a name of that
+    length would be longer.
+    """
     topic = CreatableTopicResult(name="a", error_message="x" * 32767)
     decode(CreateTopicsResponse, encode(CreateTopicsResponse(topics=(topic,)), version), version)
     longer = CreatableTopicResult(name="a", error_message="x" * 32768)

@@ -1,4 +1,6 @@
-"""What one frame of a stranger may cost: the budget of elements in `decode_request`, and what a refusal itself costs."""
+"""What one frame of a stranger may cost: the budget of elements in `decode_request`, and what a refusal
+itself costs.
+"""
 
 from __future__ import annotations
 

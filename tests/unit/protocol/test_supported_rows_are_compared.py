@@ -1,4 +1,6 @@
-"""What is called supported is asked of Apache Kafka too: every such row of `served` has a differential table, at every version."""
+"""What is called supported is asked of Apache Kafka too: every such row of `served` has a differential table, at every
+version.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Answers from which nothing is taken, and what is asked next: at once where it helps, after a pause where it does not."""
+"""Answers from which nothing is taken, and what is asked next: at once where it helps, after a pause where
+it does not.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Whatever a peer sends, in whatever order, a replica neither raises nor breaks a promise that can be seen from outside."""
+"""Whatever a peer sends, in whatever order, a replica neither raises nor breaks a promise that can be seen from
+outside.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Where rules begin and end: the first node id, the last epoch, the very moment, the answer that comes when nobody waits any more.
+"""Where rules begin and end: the first node id, the last epoch, the very moment, the answer that comes when nobody
+waits any more.
 
 Each was found by `tools/mutate.py`: the rule could be off by one, or half of it missing, and nobody noticed.
 """

@@ -237,7 +237,9 @@ def test_only_the_leader_describes_the_quorum_and_it_forgets_silent_observers() 
 
 
 def test_only_a_leader_of_this_epoch_appends() -> None:
-    """FET-18: what the application does not know yet is its caller's to prevent, so it is a broken promise, not an answer."""
+    """FET-18: what the application does not know yet is its caller's to prevent, so it is a broken promise, not an
+    answer.
+    """
     one = leader()
     for epoch in (0, 2):
         with pytest.raises(AssertionError, match="epoch"):

@@ -1,4 +1,6 @@
-"""A follower and what its leader sends: nothing useless keeps it with a leader, nothing keeps it from finding the next one."""
+"""A follower and what its leader sends: nothing useless keeps it with a leader, nothing keeps it from finding the next
+one.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +71,9 @@ def test_who_leads_hears_itself_until_it_resigns_without_its_majority() -> None:
 
 
 def test_a_voter_whose_leader_belongs_to_another_cluster_ends_and_others_only_say_so() -> None:
-    """KIP-595: going on, it would vote in a quorum that is not its own. A wrong address among the bootstrap servers ends nobody."""
+    """KIP-595: going on, it would vote in a quorum that is not its own. A wrong address among the bootstrap servers
+    ends nobody.
+    """
     refused = FetchResponse(RaftError.INCONSISTENT_CLUSTER_ID, Epoch(-1), None)
     voter, observer, asking = following(), following(observer=True), One(voters=(1, 2, 3), log=((4, 5),))
     for one in (voter, observer, asking):
@@ -90,7 +94,9 @@ USELESS = {
 
 @pytest.mark.parametrize("useless", USELESS.values(), ids=USELESS)
 def test_a_leader_that_sends_what_cannot_be_taken_is_asked_after_a_pause_and_given_up(useless: FetchResponse) -> None:
-    """FET-13, FET-14: such answers are no sign of life. Pre-vote decides whether it is the leader or this node that is mad."""
+    """FET-13, FET-14: such answers are no sign of life. Pre-vote decides whether it is the leader or this node that is
+    mad.
+    """
     one = following()
     elsewhere = FetchResponse(RaftError.NOT_LEADER_OR_FOLLOWER, Epoch(5), LEADER)
     asked = 0

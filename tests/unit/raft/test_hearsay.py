@@ -1,4 +1,6 @@
-"""Epochs that others claim: no stranger uses them up, no removed voter disturbs, and who is honestly behind still learns."""
+"""Epochs that others claim: no stranger uses them up, no removed voter disturbs, and who is honestly behind still
+learns.
+"""
 
 from __future__ import annotations
 
@@ -201,7 +203,9 @@ def with_voters(base: int, *nodes: int) -> LogBatch:
 
 
 def test_voters_that_share_no_majority_with_those_before_are_not_taken() -> None:
-    """RCF-12: a lying leader's set is not appended; the first set of the log may differ from the bootstrap snapshot's (RCF-02)."""
+    """RCF-12: a lying leader's set is not appended; the first set of the log may differ from the bootstrap snapshot's
+    (RCF-02).
+    """
     one = following()
     first = with_voters(4, 1, 2, 3, 4, 5)
     for bad in (with_voters(5, 4, 5), with_voters(5)):

@@ -57,7 +57,9 @@ def test_an_application_hears_that_it_leads_only_when_a_record_of_the_epoch_is_c
 
 
 def test_an_application_hears_at_once_that_it_leads_no_more_and_nothing_while_it_resigns() -> None:
-    """FET-21: follower and unattached at once; a leader that was never announced is not taken back, nor one that resigned announced."""
+    """FET-21: follower and unattached at once; a leader that was never announced is not taken back, nor one that
+    resigned announced.
+    """
     for deposed in (True, False):
         one = One()
         one.become_leader()

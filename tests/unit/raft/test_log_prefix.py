@@ -1,4 +1,6 @@
-"""What consensus knows of a log whose beginning is a snapshot: epochs, voters and versions survive forgetting, cutting and beginning anew."""
+"""What consensus knows of a log whose beginning is a snapshot: epochs, voters and versions survive forgetting, cutting
+and beginning anew.
+"""
 
 from __future__ import annotations
 

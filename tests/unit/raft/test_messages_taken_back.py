@@ -1,4 +1,6 @@
-"""A message that raises while it is judged is as if it had never come, or the node is told that it must not go on: at every call of the judging."""
+"""A message that raises while it is judged is as if it had never come, or the node is told that it must not go on: at
+every call of the judging.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Dialogues with bare replicas: each script tells one story, its expected lines are what reviewers read (`--rewrite` renews them)."""
+"""Dialogues with bare replicas: each script tells one story, its expected lines are what reviewers read (`--rewrite`
+renews them).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A snapshot on its way: which chunks are taken, what they say of who sends and who asks, and what the log and the voters are afterwards."""
+"""A snapshot on its way: which chunks are taken, what they say of who sends and who asks, and what the log and the
+voters are afterwards.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""UpdateRaftVoter: at kraft.version 0 static voters tell each leader who they are, which the upgrade writes; at 1 they correct their entries."""
+"""UpdateRaftVoter: at kraft.version 0 static voters tell each leader who they are, which the upgrade writes; at 1 they
+correct their entries.
+"""
 
 from __future__ import annotations
 

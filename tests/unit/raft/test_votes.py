@@ -349,7 +349,9 @@ def test_nobody_votes_in_an_epoch_whose_leader_it_knows_however_good_the_log(mak
 
 
 def test_a_peer_that_knows_no_pre_votes_is_asked_for_its_vote_at_once() -> None:
-    """PV-10: the node stands as nodes of before KIP-996 do, in the next epoch, with the vote for itself on disk first."""
+    """PV-10: the node stands as nodes of before KIP-996 do, in the next epoch, with the vote for itself on
+    disk first.
+    """
     one = One(saved=ElectionState(Epoch(4)))
     one.stand()
     asked = one.asked(m.VoteRequest)

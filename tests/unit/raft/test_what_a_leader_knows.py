@@ -1,4 +1,5 @@
-"""What a leader knows of those who fetch: that they live, how far they are, when they had caught up; and how long it lets them wait.
+"""What a leader knows of those who fetch: that they live, how far they are, when they had caught up; and how long it
+lets them wait.
 
 Found by `tools/mutate.py`, as `test_edges_of_rules.py`.
 """

@@ -1,7 +1,9 @@
-"""A museum of rules: each file of `museum` breaks one rule of tests/checklist.txt, and the test that it names must fail then.
+"""A museum of rules: each file of `museum` breaks one rule of tests/checklist.txt, and the test that it names must fail
+then.
 
-What the simulator can notice is in tests/simulation/museum; here is what one test of one module has to notice, always, in milliseconds. A file says in
-its docstring which rule is broken; SHOWN_BY names the test (`path::name`, of one with parameters one case of them is enough); `break_it(patch)` breaks it.
+What the simulator can notice is in tests/simulation/museum; here is what one test of one module has to notice, always,
+in milliseconds. A file says in its docstring which rule is broken; SHOWN_BY names the test (`path::name`, of one with
+parameters one case of them is enough); `break_it(patch)` breaks it.
 """
 
 from __future__ import annotations

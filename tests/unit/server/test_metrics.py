@@ -99,7 +99,9 @@ def test_every_metric_of_kafka_that_we_show_has_the_name_of_kafka() -> None:
 
 
 def test_no_name_of_the_quorums_kips_is_missing() -> None:
-    """KIP-595 (raft-metrics), KIP-631 and KIP-835 (KafkaController, MetadataLoader, SnapshotEmitter, broker-metadata-metrics), KIP-853."""
+    """KIP-595 (raft-metrics), KIP-631 and KIP-835 (KafkaController, MetadataLoader, SnapshotEmitter,
+    broker-metadata-metrics), KIP-853.
+    """
     beans = [*("raftmetrics", "kafkacontroller", "controllereventmanager"), *("metadataloader", "snapshotemitter")]
     beans += ["brokermetadatametrics", "nodemetrics", "raftchannelmetrics"]
     kafka = {name for name in names_of_kafka() if any(f"_{bean}_" in name for bean in beans)}

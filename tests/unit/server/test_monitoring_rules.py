@@ -1,4 +1,6 @@
-"""The alerts as files: whole, told in words, each with a test; and, where promtool was built, right by its own judgement."""
+"""The alerts as files: whole, told in words, each with a test; and, where promtool was built, right by its own
+judgement.
+"""
 
 from __future__ import annotations
 

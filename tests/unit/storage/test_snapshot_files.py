@@ -1,4 +1,6 @@
-"""Snapshots on the disk: written as one, found by name, refused when they are not whole, removed when the log begins later."""
+"""Snapshots on the disk: written as one, found by name, refused when they are not whole, removed when the log begins
+later.
+"""
 
 from __future__ import annotations
 

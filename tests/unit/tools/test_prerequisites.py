@@ -1,4 +1,6 @@
-"""What `make` says before anything is built: the Debian packages that are missing, installed by root, named to everybody else."""
+"""What `make` says before anything is built: the Debian packages that are missing, installed by root, named to
+everybody else.
+"""
 
 from __future__ import annotations
 

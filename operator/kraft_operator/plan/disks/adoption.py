@@ -1,8 +1,8 @@
 """Which cluster this is: the ledger found, made, or rebuilt; never a second cluster over the data of a first.
 
-A volume that bears this cluster's annotations forbids bootstrapping for ever: the ledger is then rebuilt, as formed, from what the controllers' claims
-remember (`recall`), or where none does from the identities alone. A volume that was there before the ledger and bears nothing is remembered as
-unproven; `formation` waits until it was seen to be empty.
+A volume that bears this cluster's annotations forbids bootstrapping for ever: the ledger is then rebuilt, as formed,
+from what the controllers' claims remember (`recall`), or where none does from the identities alone. A volume that was
+there before the ledger and bears nothing is remembered as unproven; `formation` waits until it was seen to be empty.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Claims that somebody deletes while a pod still uses them.
 
-Kubernetes keeps such a claim only as long as the pod is there, and a deletion cannot be taken back: whoever removes the pod removes the disk. So
-its pod is guarded: it is not restarted, held or deleted, and no eviction takes it, until the volume is safe or the resource names the claim, as it
-is now (name and UID), as given up. Rules that would disturb the pod look at `Situation.guarded`; `keep_guarded` has the last word before the children are applied.
+Kubernetes keeps such a claim only as long as the pod is there, and a deletion cannot be taken back: whoever removes the
+pod removes the disk. So its pod is guarded: it is not restarted, held or deleted, and no eviction takes it, until the
+volume is safe or the resource names the claim, as it is now (name and UID), as given up. Rules that would disturb the
+pod look at `Situation.guarded`; `keep_guarded` has the last word before the children are applied.
 """
 
 from __future__ import annotations
@@ -98,7 +99,9 @@ def _kept(now: Situation, claims: list[Claim]) -> str:
 
 
 def at_risk(now: Situation) -> str:
-    """Volumes that go with their claims, in one sentence; empty when there are none, or when their owner wants it so."""
+    """Volumes that go with their claims, in one sentence; empty when there are none, or when their owner
+    wants it so.
+    """
     if now.ledger is None or now.cluster.spec.volume_policy is VolumePolicy.DELETE:
         return ""
     known = {each.pv_name for each in now.ledger.entries if each.directory_id is not None and each.pv_name is not None}

@@ -1,8 +1,9 @@
 """Claims that came out of a backup: they bear annotations that were made for other claims.
 
-Volumes of one backup may be of several times. Started as they are, the older of them can be a majority without the newest, which then loses what was
-committed. So while no controller runs and most of their claims are copies, every node is held, until a Restore has compared them. A single
-copy in a quorum that has the others is that node's matter: the guard compares its log with what the node had reached.
+Volumes of one backup may be of several times. Started as they are, the older of them can be a majority without the
+newest, which then loses what was committed. So while no controller runs and most of their claims are copies, every node
+is held, until a Restore has compared them. A single copy in a quorum that has the others is that node's matter: the
+guard compares its log with what the node had reached.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """Who may format (or start) which disk.
 
-A grant names one pod, the claim and volume it was seen with, and the state its disk was found in; it is written into the ledger before the
-pod hears of it. The first quorum gets directory ids that the operator chose, all in one string, once: a node of it is granted again only on
-the very volume of its first grant, because the same directory id on a second disk would be a voter that forgot its votes. After that every
-controller is formatted without initial controllers. A disk the ledger knows is never formatted again; it is refused, and said so.
+A grant names one pod, the claim and volume it was seen with, and the state its disk was found in; it is written into
+the ledger before the pod hears of it. The first quorum gets directory ids that the operator chose, all in one string,
+once: a node of it is granted again only on the very volume of its first grant, because the same directory id on a
+second disk would be a voter that forgot its votes. After that every controller is formatted without initial
+controllers. A disk the ledger knows is never formatted again; it is refused, and said so.
 """
 
 from __future__ import annotations
@@ -189,7 +190,9 @@ def _format_mode(entry: Entry, asking: _Asking, ledger: Ledger, cluster: KRaftCl
 
 
 def _doubt(entry: Entry, asking: _Asking, ledger: Ledger, cluster: KRaftCluster) -> Finding | None:
-    """The ledger was rebuilt and cannot know whether this node had another disk. A format that was begun was permitted before."""
+    """The ledger was rebuilt and cannot know whether this node had another disk. A format that was begun was permitted
+    before.
+    """
     if entry.node_id not in ledger.doubted or asking.report.verdict is not Disk.EMPTY:
         return None
     if token(asking.claim) in cluster.approved_formats:
@@ -215,7 +218,9 @@ def _was_written_off(entry: Entry, asking: _Asking, ledger: Ledger) -> bool:
 
 
 def _same_disk(entry: Entry, asking: _Asking) -> bool:
-    """No grant before this one, or one that provably led to no node: an unfinished format, or a gate never seen open."""
+    """No grant before this one, or one that provably led to no node: an unfinished format, or a gate never
+    seen open.
+    """
     before = entry.grant
     if before is None:
         return True

@@ -1,8 +1,8 @@
 """Learning who a disk is, and writing it where it survives: the ledger first, then the claim.
 
-A directory id enters the ledger from `seal`, or from `inspect` when the disk's marker carries the nonce of our own last grant (the operator
-was away between format and seal). From then on the node's disk is this one and no other. A controller's minimum only grows: a log that ends
-below what was once seen is an old copy.
+A directory id enters the ledger from `seal`, or from `inspect` when the disk's marker carries the nonce of our own last
+grant (the operator was away between format and seal). From then on the node's disk is this one and no other. A
+controller's minimum only grows: a log that ends below what was once seen is an old copy.
 """
 
 from __future__ import annotations
@@ -81,8 +81,8 @@ def note_the_formed_quorum(now: Situation) -> Verdict:
 
 
 def settle_the_journal(now: Situation) -> Verdict:
-    """Strike out grants that arrived, or whose pod is gone and took them along; and every step about voters and pods: whether
-    it happened is seen in the quorum and the pods, and a rule that still wants it writes it down again."""
+    """Strike out grants that arrived, or whose pod is gone and took them along; and every step about voters and pods:
+    whether it happened is seen in the quorum and the pods, and a rule that still wants it writes it down again."""
     if now.ledger is None:
         return NOTHING
     alive = {pod.uid: pod for pod in now.observed.pods}
@@ -138,8 +138,8 @@ def _learned(entry: Entry, pod: Pod, ledger: Ledger, observed: Observed) -> Entr
 
 
 def _without_a_place_never_taken(ledger: Ledger, entry: Entry) -> Ledger:
-    """The first quorum has a voter for this node whose directory never came to be: the node was formatted after the quorum was
-    formed without it, under another id. That place is given up like a lost disk."""
+    """The first quorum has a voter for this node whose directory never came to be: the node was formatted after the
+    quorum was formed without it, under another id. That place is given up like a lost disk."""
     chosen = entry.chosen_directory_id
     if chosen is None or entry.directory_id in (None, chosen) or ledger.formation is not Formation.FORMED:
         return ledger
@@ -150,7 +150,9 @@ def _without_a_place_never_taken(ledger: Ledger, entry: Entry) -> Ledger:
 
 
 def _granted_before(entry: Entry, pod: Pod, report: Report, ledger: Ledger) -> bool:
-    """The grant that this pod carries was written into a ledger that is lost. It formatted this disk, and the marker says so."""
+    """The grant that this pod carries was written into a ledger that is lost. It formatted this disk, and the marker
+    says so.
+    """
     if ledger.origin is not Origin.REBUILT or entry.grant is not None or pod.seal is None:
         return False
     sealed = pod.grant_nonce is not None and report.nonce == pod.grant_nonce
@@ -158,7 +160,9 @@ def _granted_before(entry: Entry, pod: Pod, report: Report, ledger: Ledger) -> b
 
 
 def _ours(entry: Entry, report: Report) -> bool:
-    """The disk came out of our last grant: by the marker's nonce, or because the adopted directory is the one we named."""
+    """The disk came out of our last grant: by the marker's nonce, or because the adopted directory is the
+    one we named.
+    """
     if entry.grant is None:
         return False
     return report.nonce == entry.grant.nonce or report.directory_id == entry.grant.directory_id
@@ -175,7 +179,9 @@ def _with_minimum(entry: Entry, report: Report, quorum: Quorum) -> Entry:
 
 
 def _with_progress(entry: Entry, pod: Pod, progress: Progress) -> Entry:
-    """What the leader knew of a controller's log is written down when the pod goes: its next start must not be behind it."""
+    """What the leader knew of a controller's log is written down when the pod goes: its next start must not be behind
+    it.
+    """
     if not pod.terminating and pod.main_started:
         return entry
     reached = progress.get((entry.node_id, entry.directory_id or ""))

@@ -1,7 +1,9 @@
-"""The second place of what must not be forgotten: written on the controllers' claims before it is acted upon, read when the ledger is lost.
+"""The second place of what must not be forgotten: written on the controllers' claims before it is acted upon, read when
+the ledger is lost.
 
-Both writes come before the act, the ledger first. Who dies between them leaves claims that are one write behind, and has done nothing that they do not
-know; the next pass writes them. A ledger with a lower serial number than a claim's memory is older than what it once said: somebody has put it back.
+Both writes come before the act, the ledger first. Who dies between them leaves claims that are one write behind, and
+has done nothing that they do not know; the next pass writes them. A ledger with a lower serial number than a claim's
+memory is older than what it once said: somebody has put it back.
 """
 
 from __future__ import annotations
@@ -68,7 +70,9 @@ def borne(claim: Claim, entry: Entry | None = None) -> Entry:
 
 
 def unproven_nodes(now: Situation, known: Iterable[int]) -> tuple[int, ...]:
-    """Nodes that may have had a disk of which no claim tells: those that the resource asks for, and those that have a set or a claim."""
+    """Nodes that may have had a disk of which no claim tells: those that the resource asks for, and those that have a
+    set or a claim.
+    """
     wanted = {node_id for group in now.cluster.spec.groups for node_id in group.node_ids}
     there = {each.node_id for each in now.observed.sets} | {each.node_id for each in now.observed.claims}
     return tuple(sorted((wanted | there) - set(known)))

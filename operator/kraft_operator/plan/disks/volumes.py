@@ -1,8 +1,9 @@
 """Volumes grow in place, one claim per node; they never shrink.
 
-A StatefulSet's claim template cannot be changed. So the claim is asked for more first; once it asks for what the resource wants, the set is deleted without its
-pod and made anew with the new template, and it adopts the pod, whose revision knows nothing of claim templates. Until then the set is
-rendered with the size it has, so nothing else about it has to wait. A class that cannot expand is never asked: the resource says so.
+A StatefulSet's claim template cannot be changed. So the claim is asked for more first; once it asks for what the
+resource wants, the set is deleted without its pod and made anew with the new template, and it adopts the pod, whose
+revision knows nothing of claim templates. Until then the set is rendered with the size it has, so nothing else about it
+has to wait. A class that cannot expand is never asked: the resource says so.
 """
 
 from __future__ import annotations
@@ -67,7 +68,9 @@ def _pending(claim: Claim, size: str) -> Finding:
 
 
 def _set_may_go(node_set: NodeSet, claim: Claim | None, size: str) -> bool:
-    """The claim that the new set will find has to ask for as much already, or there is none and the set's template is all there is."""
+    """The claim that the new set will find has to ask for as much already, or there is none and the set's template is
+    all there is.
+    """
     if node_set.terminating or not node_set.volume_size:
         return False
     if quantity(node_set.volume_size, "size") > quantity(size, "size"):

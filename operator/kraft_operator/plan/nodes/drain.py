@@ -1,8 +1,9 @@
 """Moving replicas off a broker that has to go: where each of them goes, and what keeps them from going.
 
-Every partition keeps its number of replicas and the order of those that stay; in the place of the leaving broker comes the one of the brokers that stay
-which has the fewest replicas, first of all in a rack that the partition is not in yet. A few partitions are moved at a time. The operator asks for a move and
-looks; it never counts a partition as moved before the cluster's own metadata says so.
+Every partition keeps its number of replicas and the order of those that stay; in the place of the leaving broker comes
+the one of the brokers that stay which has the fewest replicas, first of all in a rack that the partition is not in yet.
+A few partitions are moved at a time. The operator asks for a move and looks; it never counts a partition as moved
+before the cluster's own metadata says so.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ ALTER, LIST = 45, 46
 
 @dataclass(frozen=True, slots=True)
 class Draining:
-    """Where a drain stands: what is to be told, the next move, and whether the broker may go in spite of what it holds."""
+    """Where a drain stands: what is to be told, the next move, and whether the broker may go in spite of
+    what it holds.
+    """
 
     findings: tuple[Finding, ...]
     move: MoveReplicas | None = None

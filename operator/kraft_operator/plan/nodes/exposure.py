@@ -1,8 +1,9 @@
 """What clients outside of Kubernetes are told of each broker.
 
-An address is known only once Kubernetes has given it: the port of a NodePort Service, the ingress of a LoadBalancer. Until then what there is of the broker stays
-as it is, and a broker that is not there yet waits. The host of a NodePort is that of the Kubernetes node on which the pod runs, which only the
-pod knows when it starts; its guard puts it into the configuration.
+An address is known only once Kubernetes has given it: the port of a NodePort Service, the ingress of a LoadBalancer.
+Until then what there is of the broker stays as it is, and a broker that is not there yet waits. The host of a NodePort
+is that of the Kubernetes node on which the pod runs, which only the pod knows when it starts; its guard puts it into
+the configuration.
 """
 
 from __future__ import annotations

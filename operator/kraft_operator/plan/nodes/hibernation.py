@@ -1,7 +1,8 @@
 """Going to sleep and waking up: nodes are held (their StatefulSets keep no pod), disks and ledger stay.
 
-Brokers go first, under their own controlled shutdown, which needs the quorum; then the followers, then the leader. Waking holds nobody, so all voters
-start together and the brokers find them. Nothing is formatted, added or removed meanwhile.
+Brokers go first, under their own controlled shutdown, which needs the quorum; then the followers, then the leader.
+Waking holds nobody, so all voters start together and the brokers find them. Nothing is formatted, added or removed
+meanwhile.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
-"""Which nodes exist, and taking brokers away that the resource does not ask for, or excludes (voters come and go in `voters`).
+"""Which nodes exist, and taking brokers away that the resource does not ask for, or excludes (voters come and go in
+`voters`).
 
-A broker leaves in steps that each can be repeated: its replicas are moved away (`drain`), then, while it holds none, it is held (its pod shuts down
-under control), then it is unregistered, then its StatefulSet goes; its volume stays. The decision is journaled before it is held, and asked again
-before it is unregistered: a replica that arrived in between brings the broker back. Who cannot be asked is no reason to act.
+A broker leaves in steps that each can be repeated: its replicas are moved away (`drain`), then, while it holds none, it
+is held (its pod shuts down under control), then it is unregistered, then its StatefulSet goes; its volume stays. The
+decision is journaled before it is held, and asked again before it is unregistered: a replica that arrived in between
+brings the broker back. Who cannot be asked is no reason to act.
 """
 
 from __future__ import annotations

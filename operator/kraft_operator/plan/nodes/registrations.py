@@ -1,8 +1,10 @@
-"""Who is registered with the controllers and is no node of this cluster: brokers are unregistered, controllers are named.
+"""Who is registered with the controllers and is no node of this cluster: brokers are unregistered, controllers are
+named.
 
-A broker is a ghost when nothing of it is left here (no place in the resource, no StatefulSet, no pod, no unretired entry in the ledger) and it is fenced;
-one that serves is somebody's and is left alone. It has to be one for as long as evidence of a loss has to stand, and to hold no replica.
-Controllers that left cannot be unregistered by Apache Kafka 4.3; they are harmless until a metadata.version is wanted that {'they' if stood[1:] else 'it'} did not support.
+A broker is a ghost when nothing of it is left here (no place in the resource, no StatefulSet, no pod, no unretired
+entry in the ledger) and it is fenced; one that serves is somebody's and is left alone. It has to be one for as long as
+evidence of a loss has to stand, and to hold no replica. Controllers that left cannot be unregistered by Apache Kafka
+4.3; they are harmless until a metadata.version is wanted that {'they' if stood[1:] else 'it'} did not support.
 """
 
 from __future__ import annotations

@@ -1,9 +1,12 @@
-"""Brokers that lost their disk, replaced as voters are: after the same proof (`voters.loss`), which has to stand for the same time.
+"""Brokers that lost their disk, replaced as voters are: after the same proof (`voters.loss`), which has to stand for
+the same time.
 
-A broker that comes back empty under its old id copies everything anew, unless it is elected first. It is never elected for a partition in which another
-replica is in sync and it is not. So its directory is written off only once it is fenced and that is so for every partition it has a replica of:
-nothing is lost then that was not lost with the disk. A partition of which nobody else is in sync would begin empty; that needs the approval of a plan
-that names these partitions, in every mode. A whole disk is replaced on request only: its broker is stopped first, and comes back if others fell out of sync meanwhile.
+A broker that comes back empty under its old id copies everything anew, unless it is elected first. It is never elected
+for a partition in which another replica is in sync and it is not. So its directory is written off only once it is
+fenced and that is so for every partition it has a replica of: nothing is lost then that was not lost with the disk. A
+partition of which nobody else is in sync would begin empty; that needs the approval of a plan that names these
+partitions, in every mode. A whole disk is replaced on request only: its broker is stopped first, and comes back if
+others fell out of sync meanwhile.
 """
 
 from __future__ import annotations
@@ -55,7 +58,9 @@ class Stake:
 
 
 def replace_lost_brokers(now: Situation) -> Verdict:
-    """What is lost is written off when nothing more is lost by that, or when its loss was approved; a new disk is granted afterwards."""
+    """What is lost is written off when nothing more is lost by that, or when its loss was approved; a new disk is
+    granted afterwards.
+    """
     ledger = now.ledger
     if (
         ledger is None
@@ -258,7 +263,9 @@ def _asked_whole(now: Situation, ledger: Ledger) -> Entry | None:
 
 
 def _replace_whole(now: Situation, so_far: Verdict, entry: Entry) -> Verdict:
-    """Stopped while others have all that it has; written off once that is still so and the cluster counts on it no more."""
+    """Stopped while others have all that it has; written off once that is still so and the cluster counts on it no
+    more.
+    """
     assert so_far.ledger is not None
     pod, node_set = now.observed.pod(entry.node_id), now.observed.node_set(entry.node_id)
     stopped = pod is None and node_set is not None and node_set.replicas == 0

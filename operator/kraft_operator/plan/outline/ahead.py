@@ -1,8 +1,9 @@
 """The whole way from what was seen to what the resource asks for, as steps in the order in which they will be taken.
 
-The rules decide the next step only; this says what follows it. It decides nothing: were it wrong, a person would read something wrong and (in mode
-Plan) approve something else than what is asked for next, which then has to be approved, too. What cannot be known while the quorum is not known
-is not guessed. The order of restarts and removals is that of the rules themselves.
+The rules decide the next step only; this says what follows it. It decides nothing: were it wrong, a person would read
+something wrong and (in mode Plan) approve something else than what is asked for next, which then has to be approved,
+too. What cannot be known while the quorum is not known is not guessed. The order of restarts and removals is that of
+the rules themselves.
 """
 
 from __future__ import annotations
@@ -50,8 +51,8 @@ def ahead(now: Situation, actions: Sequence[Action]) -> list[PlanStep]:
 
 
 def child_step(action: Action, now: Situation, replaced: frozenset[str]) -> PlanStep | None:
-    """`replaced` names the StatefulSets that are applied in the same pass: a node's file and set are one step. The disruption budget of the
-    voters follows the headroom and is no step."""
+    """`replaced` names the StatefulSets that are applied in the same pass: a node's file and set are one step. The
+    disruption budget of the voters follows the headroom and is no step."""
     match action:
         case ApplyChild(manifest):
             return _applied(manifest, action.reason, now, replaced)
@@ -246,7 +247,9 @@ def _removed(node_id: int, directory_id: str, *, live: bool, reason: str) -> Pla
 
 
 def _joining(now: Situation, ledger: Ledger, node_id: int, lost: Entry | None = None) -> Iterator[PlanStep]:
-    """From no disk, or one that was written off, to a voter; `lost` is what the ledger says of a disk that is given up only now."""
+    """From no disk, or one that was written off, to a voter; `lost` is what the ledger says of a disk that is given up
+    only now.
+    """
     group, entry = now.cluster.spec.controllers, ledger.entry(node_id)
     if (claim := _in_the_way(now, ledger, node_id, lost)) is not None:
         reason = "it holds, or is bound to, a directory that was given up"
@@ -270,7 +273,9 @@ def _joining(now: Situation, ledger: Ledger, node_id: int, lost: Entry | None = 
 
 
 def _in_the_way(now: Situation, ledger: Ledger, node_id: int, lost: Entry | None) -> str | None:
-    """The claim of a node whose volume is out of reach for good, or holds what was (or, of one that is lost, will be) written off."""
+    """The claim of a node whose volume is out of reach for good, or holds what was (or, of one that is lost, will be)
+    written off.
+    """
     claim = now.observed.claim(names.claim_name(now.cluster.name, now.cluster.spec.controllers.name, node_id))
     if claim is None or claim.terminating:
         return None

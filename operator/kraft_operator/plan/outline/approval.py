@@ -1,7 +1,8 @@
 """Mode Plan: what may be written although nobody has approved the plan, and what is said meanwhile.
 
-Written are facts that were learned (whose disk is which), what a running pod has to be told to start again on the disk it had, and the voters'
-disruption budget, which protects the quorum and follows its headroom. Everything else waits for the annotation that names the plan's hash.
+Written are facts that were learned (whose disk is which), what a running pod has to be told to start again on the disk
+it had, and the voters' disruption budget, which protects the quorum and follows its headroom. Everything else waits for
+the annotation that names the plan's hash.
 """
 
 from __future__ import annotations

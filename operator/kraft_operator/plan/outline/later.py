@@ -1,4 +1,6 @@
-"""Of the way ahead, what is beside voters and pods: volumes that grow, replicas that move, versions that are made final."""
+"""Of the way ahead, what is beside voters and pods: volumes that grow, replicas that move, versions that are made
+final.
+"""
 
 from __future__ import annotations
 

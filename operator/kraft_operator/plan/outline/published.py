@@ -1,8 +1,9 @@
 """What is published of a plan: the steps ahead with their states, those behind us, and the hash that an approval names.
 
-A pass either goes on with the plan that was published, or makes another. It goes on as long as the goal is the same and every step ahead was
-announced; what was announced and is not ahead any more is done. A step with a risk that was done and is needed again was not announced. While the
-quorum is not known, nothing is concluded from a voter's step having vanished; a restart is done when its pod is back, not when it is gone.
+A pass either goes on with the plan that was published, or makes another. It goes on as long as the goal is the same and
+every step ahead was announced; what was announced and is not ahead any more is done. A step with a risk that was done
+and is needed again was not announced. While the quorum is not known, nothing is concluded from a voter's step having
+vanished; a restart is done when its pod is back, not when it is gone.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """What has to be applied or deleted so that the children are what they should be, and nothing else.
 
-An apply that would change nothing is not sent. Each child carries the digest of the intent it was made from; a field that we dropped changes
-the digest, a field that somebody changed makes the live object differ from the intent. The comparison asks whether the intent is contained in
-the live object, because the API server adds defaults; where the server writes a value in another way (which we cannot know beforehand), the
-fingerprint of its answer to our last apply is remembered (`Situation.settled`), so that one needless apply happens at most once per process.
+An apply that would change nothing is not sent. Each child carries the digest of the intent it was made from; a field
+that we dropped changes the digest, a field that somebody changed makes the live object differ from the intent. The
+comparison asks whether the intent is contained in the live object, because the API server adds defaults; where the
+server writes a value in another way (which we cannot know beforehand), the fingerprint of its answer to our last apply
+is remembered (`Situation.settled`), so that one needless apply happens at most once per process.
 """
 
 from __future__ import annotations
@@ -70,9 +71,9 @@ def _new_revisions(actions: Iterable[Action], now: Situation) -> tuple[Finding, 
 
 
 def voters_needed(now: Situation) -> int | None:
-    """How many controller pods an eviction has to leave Ready, so that exactly as many may go as the quorum can lose. What is
-    Ready without being a live voter is kept too: which pod an eviction takes is not ours to choose. As long as the quorum is not
-    known, what was said last stays."""
+    """How many controller pods an eviction has to leave Ready, so that exactly as many may go as the quorum can lose.
+    What is Ready without being a live voter is kept too: which pod an eviction takes is not ours to choose. As long as
+    the quorum is not known, what was said last stays."""
     quorum = now.observed.quorum
     if quorum.state is QuorumState.AVAILABLE and quorum.proven:
         ready = sum(

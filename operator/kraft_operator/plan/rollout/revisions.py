@@ -1,9 +1,12 @@
-"""Whether a new revision of a group's pods is any good: the first pod that gets it tells, and the others wait for its word.
+"""Whether a new revision of a group's pods is any good: the first pod that gets it tells, and the others wait for its
+word.
 
-A revision is good once one node of the group was seen to serve with it; then it is written down with what it was made of. If its first pod does not
-serve for `readyTimeout` the revision is bad, for ever: the group's objects are made again of the last good one, so that pod returns and the others,
-which still run it, are not outdated any more. It is tried again when the resource gives more time than it had. A node that was down before it got the revision is no witness against it, nor is one whose disk
-or machine keeps it away. How long a pod has been waiting is kept in this process only: an operator that takes over begins to count again.
+A revision is good once one node of the group was seen to serve with it; then it is written down with what it was made
+of. If its first pod does not serve for `readyTimeout` the revision is bad, for ever: the group's objects are made again
+of the last good one, so that pod returns and the others, which still run it, are not outdated any more. It is tried
+again when the resource gives more time than it had. A node that was down before it got the revision is no witness
+against it, nor is one whose disk or machine keeps it away. How long a pod has been waiting is kept in this process
+only: an operator that takes over begins to count again.
 """
 
 from __future__ import annotations
@@ -35,7 +38,9 @@ def judge_revisions(now: Situation) -> Verdict:
 
 
 def _with_the_others(now: Situation, verdict: Verdict, wanted: Sequence[tuple[Group, str]]) -> Verdict:
-    """One edit often changes several groups: while one of them is bad, the others keep what they are known to run with."""
+    """One edit often changes several groups: while one of them is bad, the others keep what they are known
+    to run with.
+    """
     ledger = verdict.ledger
     assert ledger is not None
     back = dict(verdict.rolled_back)
@@ -130,8 +135,8 @@ class _Candidate:
 
 
 def waits_for(now: Situation, pod: Pod) -> str | None:
-    """Why this outdated pod may not get its new revision now: nobody has seen it at work, and another pod of the group tries it
-    first, or one that the resource asks for is bad."""
+    """Why this outdated pod may not get its new revision now: nobody has seen it at work, and another pod of the group
+    tries it first, or one that the resource asks for is bad."""
     node_set, ledger = now.observed.node_set(pod.node_id), now.ledger
     group = now.cluster.spec.group(pod.pool)
     if node_set is None or ledger is None or group is None:
@@ -188,7 +193,9 @@ def _candidates(now: Situation, group: Group, revision: str) -> Iterator[_Candid
 
 
 def _speaks_against(now: Situation, ledger: Ledger, group: Group, candidate: _Candidate) -> bool:
-    """Its not serving is the revision's doing. Without a quorum nobody serves: then only what a controller's pod itself says counts."""
+    """Its not serving is the revision's doing. Without a quorum nobody serves: then only what a controller's pod itself
+    says counts.
+    """
     if candidate.serves is not False or _excused(ledger, candidate):
         return False
     if candidate.pod is None:

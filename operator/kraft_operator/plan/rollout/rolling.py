@@ -1,10 +1,11 @@
 """Restarts: one pod at a time, and only while the quorum or the partitions bear it.
 
-A pod of an older revision than its node's set is deleted, and its StatefulSet makes it anew. What is broken anyway goes first, because its
-restart costs nothing: so a roll never waits for what is dead, and a revision that does not run stops at the first node it touches. Controllers come
-before brokers, the leader last. A controller is restarted only if the others that are live are a majority (L4) on a proven observation; a broker only
-while every other broker serves and no partition of it would lose its last replica in sync. Where no majority serves, waiting for one would be
-for ever: who does not serve takes nothing from anybody.
+A pod of an older revision than its node's set is deleted, and its StatefulSet makes it anew. What is broken anyway goes
+first, because its restart costs nothing: so a roll never waits for what is dead, and a revision that does not run stops
+at the first node it touches. Controllers come before brokers, the leader last. A controller is restarted only if the
+others that are live are a majority (L4) on a proven observation; a broker only while every other broker serves and no
+partition of it would lose its last replica in sync. Where no majority serves, waiting for one would be for ever: who
+does not serve takes nothing from anybody.
 """
 
 from __future__ import annotations
@@ -62,7 +63,9 @@ def roll_pods(now: Situation) -> Verdict:
 
 
 def _waiting(now: Situation, outdated: list[Pod]) -> dict[str, str]:
-    """Whose restart waits for another pod's, and why. Brokers wait with the controllers, but one that is not ready costs nothing."""
+    """Whose restart waits for another pod's, and why. Brokers wait with the controllers, but one that is not ready
+    costs nothing.
+    """
     waiting = {pod.name: why for pod in outdated if (why := waits_for(now, pod)) is not None}
     waiting |= {
         pod.name: "only it keeps its claim, which is being deleted" for pod in outdated if pod.node_id in now.guarded
@@ -82,7 +85,9 @@ def _by_reason(waiting: Mapping[str, str]) -> str:
 
 
 def _last_of_it(now: Situation) -> Verdict:
-    """Nothing is left to restart; the rollout is complete when Kubernetes has seen every set and the last older pod has gone."""
+    """Nothing is left to restart; the rollout is complete when Kubernetes has seen every set and the last older pod has
+    gone.
+    """
     unseen = sorted(each.name for each in now.observed.sets if not each.revision and not each.terminating)
     if unseen:
         return _held("RolloutInProgress", f"Kubernetes has not seen the new revision of {', '.join(unseen)} yet")

@@ -1,8 +1,10 @@
-"""Raising what is final: metadata.version and kraft.version, one at a time, only upwards, and only when nothing speaks against it.
+"""Raising what is final: metadata.version and kraft.version, one at a time, only upwards, and only when nothing speaks
+against it.
 
-Every pod runs the newest revision and is ready, every voter is live, every node said itself that it supports the level, nobody is registered who
-cannot be asked, the image has run for its soak time, and the active controller, asked for a trial that changes nothing, would do it. What speaks
-against it is told before anything is tried. How long a level has been waited for is kept in this process only, like every suspicion.
+Every pod runs the newest revision and is ready, every voter is live, every node said itself that it supports the level,
+nobody is registered who cannot be asked, the image has run for its soak time, and the active controller, asked for a
+trial that changes nothing, would do it. What speaks against it is told before anything is tried. How long a level has
+been waited for is kept in this process only, like every suspicion.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """What is lost together: no failure domain may hold a majority of the voters, where the resource names one.
 
-A domain is the set of Kubernetes nodes with the same value of a label, such as a zone. Whoever holds q of n voters can commit alone: when it is lost,
-the quorum stops, and what was acknowledged may have been nowhere else. Pods are placed by the constraints of the pod template; this judges what came of
-it, from the labels of the nodes that the controllers' pods are on. What is asked for with `Require` is not made worse either: see `worsened`. A lost
-voter is replaced wherever its pod runs, because one voter more is safer than one domain less.
+A domain is the set of Kubernetes nodes with the same value of a label, such as a zone. Whoever holds q of n voters can
+commit alone: when it is lost, the quorum stops, and what was acknowledged may have been nowhere else. Pods are placed
+by the constraints of the pod template; this judges what came of it, from the labels of the nodes that the controllers'
+pods are on. What is asked for with `Require` is not made worse either: see `worsened`. A lost voter is replaced
+wherever its pod runs, because one voter more is safer than one domain less.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ class Domain:
 
 
 def domains(voters: Collection[int], zones: Mapping[int, str]) -> tuple[Domain, ...]:
-    """Where these voters are, as far as that is known. Of one voter nothing is said: it is lost with whatever it is on."""
+    """Where these voters are, as far as that is known. Of one voter nothing is said: it is lost with
+    whatever it is on.
+    """
     majority = len(voters) // 2 + 1
     found: dict[str, list[int]] = {}
     for node_id in sorted(voters):
@@ -64,7 +67,9 @@ def judge_domains(now: Situation) -> Verdict:
 
 
 def worsened(now: Situation) -> str | None:
-    """Why the voters must not become what the resource asks for: they would be a majority in one domain, and are not now."""
+    """Why the voters must not become what the resource asks for: they would be a majority in one domain, and are not
+    now.
+    """
     group, zones = now.cluster.spec.controllers, now.observed.zones
     if group.failure_domains is None or group.failure_domains.policy is not DomainPolicy.REQUIRE:
         return None

@@ -1,11 +1,13 @@
 """Voters are found by names that the metadata log holds (KIP-853), and nobody rewrites them by renaming things.
 
-So a controller's claim bears the endpoint that its voter has. Claims that are restored into another namespace, or under another cluster's name, tell by
-it that their quorum could never find itself there: nothing is started on them, before anybody has tried.
+So a controller's claim bears the endpoint that its voter has. Claims that are restored into another namespace, or under
+another cluster's name, tell by it that their quorum could never find itself there: nothing is started on them, before
+anybody has tried.
 
-A follower that the log knows by another endpoint than its own corrects that itself (UpdateRaftVoter), once per leader. What has stood for a while is
-corrected by the operator in its place: the voters stay the same, whoever they are. Never that of the leader: Apache Kafka's (4.2.0) ends when it is asked to
-update itself. The request names the leader's epoch, so it cannot reach one that was elected since. A leader corrects itself once another one leads.
+A follower that the log knows by another endpoint than its own corrects that itself (UpdateRaftVoter), once per leader.
+What has stood for a while is corrected by the operator in its place: the voters stay the same, whoever they are. Never
+that of the leader: Apache Kafka's (4.2.0) ends when it is asked to update itself. The request names the leader's epoch,
+so it cannot reach one that was elected since. A leader corrects itself once another one leads.
 """
 
 from __future__ import annotations
@@ -38,7 +40,9 @@ def refuse_moved_voters(now: Situation) -> Verdict:
 
 
 def correct_endpoints(now: Situation) -> Verdict:
-    """One voter at a time, not the leader, live and served by a pod of the newest revision, on a quorum whose voters are committed."""
+    """One voter at a time, not the leader, live and served by a pod of the newest revision, on a quorum whose voters
+    are committed.
+    """
     quorum, ledger = now.observed.quorum, now.ledger
     if ledger is None or ledger.formation is not Formation.FORMED or not quorum.proven:
         return NOTHING

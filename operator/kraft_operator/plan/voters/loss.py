@@ -1,10 +1,10 @@
 """Whether a node's disk is lost, a voter's or a broker's: evidence, never absence.
 
-A pod that does not run, a node that is silent, a volume that cannot be reached prove nothing. What counts: the claim that the ledger knows
-is gone and its volume too; or the guard in the pod looked into the volume and found it empty, or an old copy of what it was, or one of a
-directory of this very node that was written off before; or the volume was on a
-node that is gone for good, and the resource says that this is a loss. A volume that still exists anywhere may hold the disk, and its owner is asked to
-put it back or to delete it.
+A pod that does not run, a node that is silent, a volume that cannot be reached prove nothing. What counts: the claim
+that the ledger knows is gone and its volume too; or the guard in the pod looked into the volume and found it empty, or
+an old copy of what it was, or one of a directory of this very node that was written off before; or the volume was on a
+node that is gone for good, and the resource says that this is a loss. A volume that still exists anywhere may hold the
+disk, and its owner is asked to put it back or to delete it.
 """
 
 from __future__ import annotations
@@ -61,7 +61,9 @@ def loss_of(
 
 
 def _out_of_reach(entry: Entry, observed: Observed, node_gone: NodeGone) -> Loss | None:
-    """The volume is bound to a Kubernetes node that is lost, or that is silent. Its claim must still be the one the ledger knows."""
+    """The volume is bound to a Kubernetes node that is lost, or that is silent. Its claim must still be the one the
+    ledger knows.
+    """
     volume = entry.pv_name or ""
     claim = next((each for each in observed.claims if each.uid == entry.pvc_uid), None)
     if claim is None or claim.volume != volume:

@@ -1,9 +1,10 @@
 """Who the voters are, changed one at a time: lost ones replaced, new ones added, surplus ones removed.
 
-A lost voter comes back under its node id with a new directory id, and AddRaftVoter refuses an id that is still a voter: so it is removed first,
-then its disk is granted a format, then it is added once it has caught up. Scaling adds before it removes, dead voters leave first, the leader last.
-Every pass looks at the quorum anew; a step that may or may not have happened is decided by what is seen, never by what was sent. A
-removal counts when the voter set without the voter is itself committed (`Quorum.settled`); only then is a directory written off.
+A lost voter comes back under its node id with a new directory id, and AddRaftVoter refuses an id that is still a voter:
+so it is removed first, then its disk is granted a format, then it is added once it has caught up. Scaling adds before
+it removes, dead voters leave first, the leader last. Every pass looks at the quorum anew; a step that may or may not
+have happened is decided by what is seen, never by what was sent. A removal counts when the voter set without the voter
+is itself committed (`Quorum.settled`); only then is a directory written off.
 """
 
 from __future__ import annotations
@@ -49,7 +50,9 @@ def replace_lost_voters(now: Situation) -> Verdict:
 
 
 def discard_old_copies(now: Situation) -> Verdict:
-    """A written-off disk that came back, or whose node is gone, takes the place of the new one: its claim goes, the node gets another."""
+    """A written-off disk that came back, or whose node is gone, takes the place of the new one: its claim goes, the
+    node gets another.
+    """
     if now.ledger is None or now.stepped:
         return NOTHING
     gone = {each.pvc_uid for each in now.ledger.written_off}
@@ -74,7 +77,9 @@ def discard_old_copies(now: Situation) -> Verdict:
 
 
 def _stopped(now: Situation, pod: Pod, directory_id: str | None) -> Verdict:
-    """The disk came back between its removal and its being written off, and runs. It has to go through the gate again, which refuses it."""
+    """The disk came back between its removal and its being written off, and runs. It has to go through the gate again,
+    which refuses it.
+    """
     assert now.ledger is not None
     if not now.ledger.is_written_off(pod.node_id, directory_id):
         return NOTHING

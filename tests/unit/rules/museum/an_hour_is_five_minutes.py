@@ -1,4 +1,6 @@
-"""RCF-05: the session of an observer, five minutes, is taken for the hour within which a new voter must have fetched."""
+"""RCF-05: the session of an observer, five minutes, is taken for the hour within which a new voter must
+have fetched.
+"""
 
 from __future__ import annotations
 
