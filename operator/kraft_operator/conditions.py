@@ -163,7 +163,9 @@ def _unregistered(cluster: KRaftCluster, observed: Observed) -> list[int]:
 
 
 def _unready(cluster: KRaftCluster, observed: Observed) -> list[str]:
-    ready = {pod.node_id for pod in observed.pods if pod.ready and not pod.terminating}
+    """A pod whose StatefulSet is gone is about to be collected as garbage, however well it serves."""
+    sets = {"", *(each.uid for each in observed.sets)}
+    ready = {pod.node_id for pod in observed.pods if pod.ready and not pod.terminating and pod.owner in sets}
     return [
         names.pod_name(cluster.name, group.name, node_id)
         for group in cluster.spec.groups

@@ -90,6 +90,8 @@ class Pod:
     """What its node said before it failed the last time, without secrets. It may differ from one failure to
     the next.
     """
+    owner: str = ""
+    """UID of the StatefulSet that it belongs to; empty when it has lost it and waits to be adopted."""
 
     @property
     def runs(self) -> bool:

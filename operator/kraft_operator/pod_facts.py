@@ -125,6 +125,7 @@ def pod(item: Object, node_id: int) -> Pod:
         trouble=next(_troubles(status), None),
         port=next(_ports(item), 0),
         last_words=_last_words(main.get(MAIN, {})) or _last_words(init.get("format", {})),
+        owner=next((each["uid"] for each in meta.get("ownerReferences") or () if each.get("controller")), ""),
     )
 
 

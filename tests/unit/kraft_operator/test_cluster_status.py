@@ -43,6 +43,17 @@ def test_a_whole_cluster_is_ready_and_kstatus_current() -> None:
     assert found["plan"]["steps"] == []
 
 
+def test_pods_that_outlive_their_sets_for_a_moment_make_no_cluster_ready() -> None:
+    """The resource was deleted and is applied again: its new sets are there before Kubernetes collects the old pods."""
+    world = formed()
+    seen = world.observed()
+    owned = {each.node_id: each.uid for each in seen.sets}
+    for owners, ready in ((owned, "True"), (dict.fromkeys(owned, "uid-of-an-old-set"), "False"), ({}, "True")):
+        pods = tuple(replace(pod, owner=owners.get(pod.node_id, "")) for pod in seen.pods)
+        found = status(world.cluster, replace(seen, pods=pods), world.plan(), {}, "t1")
+        assert condition(found, "Ready")[0] == ready
+
+
 def test_the_same_world_gives_the_same_status_whatever_the_time() -> None:
     world = formed()
     first = written(world, now="t1")
