@@ -24,6 +24,7 @@ from controller_runtime.node.long_decision import LongDecision
 from controller_runtime.node.metadata_replica import MetadataReplica
 from controller_runtime.node.pending import MAX_PENDING, Asker, Call, PendingReplies
 from controller_runtime.node.request_contexts import RequestContexts
+from controller_runtime.protocol.api_keys import ApiKey
 from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.protocol.messages.update_features_request import UpdateFeaturesRequest
 from controller_runtime.raft.upgrading import LATEST_KRAFT_VERSION
@@ -87,9 +88,13 @@ class ActiveController:
 
     def _answered_as_settled(self, call: Call, out: list[NodeEffect], now: Instant) -> bool:
         """A heartbeat that changes nothing waits for the commit only of what it could have seen."""
+        if call.key != ApiKey.BROKER_HEARTBEAT:
+            return False
         waiting = len(self._pending)
         try:
-            decision = self._service.settled(self.writer.frozen_image, call.asker.request, now)
+            # Between two pieces of a decision a heartbeat is answered as if it had come before the decision.
+            image = self.writer.image if self._long is None else self._long.base
+            decision = self._service.settled(image, call.asker.request, now)
             if decision is not None:
                 self._counters.operations += 1
                 answer = envelopes.told(call.asker.envelope, decision.response)

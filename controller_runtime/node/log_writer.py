@@ -165,11 +165,6 @@ class LogWriter:
         self._close_batch()
         return self._image
 
-    @property
-    def frozen_image(self) -> MetadataImage:
-        """At the end of the last closed batch: nearly the newest, and costs nothing."""
-        return self._image
-
     def write_replayed(
         self, values: Sequence[bytes], base: MetadataImage, builder: MetadataBuilder, now: Instant, wall: WallClock
     ) -> None:

@@ -205,6 +205,23 @@ def test_between_pieces_consensus_answers_and_brokers_are_heard() -> None:
     assert [p.replicas for _, p in placed.partitions()] == [(SMALL,)], "it saw the broker gone"
 
 
+def test_a_heartbeat_sees_what_was_decided_before_it_in_the_same_step() -> None:
+    """The record that removes the broker waits for its batch still: its heartbeat is answered as one of a stranger."""
+    quorum = Quorum()
+    node, controller = quorum.controller.node, quorum.controller
+    here = ConnectionInfo(ConnectionId(1), "CONTROLLER")
+    beat = BrokerHeartbeatRequest(broker_id=SMALL, broker_epoch=quorum.epochs[SMALL], current_metadata_offset=1 << 40)
+    removal = UnregisterBrokerRequest(broker_id=SMALL)
+    both = [
+        RequestReceived(RequestId(901), here, ApiKey.UNREGISTER_BROKER, 0, "client", removal),
+        RequestReceived(RequestId(902), here, ApiKey.BROKER_HEARTBEAT, 1, "client", beat),
+    ]
+    controller._perform(node.step_requests(both, controller.now, controller.wall))
+    answer = quorum.wait_for(RequestId(902))
+    assert isinstance(answer, BrokerHeartbeatResponse)
+    assert answer.error_code == ErrorCode.STALE_BROKER_EPOCH
+
+
 def test_who_stops_leading_in_the_middle_leaves_the_pieces_that_are_written_and_its_successor_ends_the_work() -> None:
     quorum = Quorum()
     quorum.controller.holds_flushes = True
