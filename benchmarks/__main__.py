@@ -1,17 +1,19 @@
 """`python -m benchmarks [area ...]`: every measurement beside its peers in the same run, as a table of ratios and as
 JSON.
 
-    python -m benchmarks                         wire, quorum and image
-    python -m benchmarks quorum --pairs 5        the whole table of the quorum: Apache Kafka and etcd beside it (about 40 minutes)
+    python -m benchmarks                         wire, logs, quorum and image
+    python -m benchmarks logs                    a partition's log beside plain files (half a minute)
+    python -m benchmarks quorum --pairs 5        the whole table, beside Apache Kafka and etcd (about 40 minutes)
     python -m benchmarks quorum --pairs 1 --only load kill --kinds quorate etcd
     python -m benchmarks soak --minutes 60       full load, and no election without a fault
     python -m benchmarks hot                     where a leader's time goes under load: its profile
-    python -m benchmarks hostile                 what one stranger's request costs the others, in time and memory (--kinds, --only)
-    python -m benchmarks pipeline                decoding, dump and ingest of metadata logs (python -m benchmarks.pipeline has options)
+    python -m benchmarks hostile                 what one hostile request costs the others (--kinds, --only)
+    python -m benchmarks encrypted               mutual TLS beside plaintext; a thousand connect at once
+    python -m benchmarks pipeline                decoding, dump and ingest of metadata logs (its options: --help)
     python -m benchmarks operator                on the single-machine Kubernetes (root, Go)
 
-Groups of the quorum: load, append, start, kill, freeze, cut, memory. Apache Kafka's part needs Java and Maven; etcd's,
-and the load generator, Go.
+Groups of the quorum: load, topics, append, start, kill, freeze, cut, memory, broker. Apache Kafka's part needs Java
+and Maven; etcd's, and the load generator, Go.
 """
 
 from __future__ import annotations
@@ -20,14 +22,15 @@ import argparse
 import os
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "tests"))  # the peers are started by the code that the tests use
 
-AREAS: Final = ("wire", "quorum", "image", "operator", "soak", "hot", "hostile", "pipeline")
-BY_DEFAULT: Final = ("wire", "quorum", "image")
+AREAS: Final = ("wire", "logs", "quorum", "image", "operator", "soak", "hot", "hostile", "pipeline", "encrypted")
+BY_DEFAULT: Final = ("wire", "logs", "quorum", "image")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -63,6 +66,10 @@ def main(arguments: list[str] | None = None) -> int:
 
         say("wire: codecs and record batches beside kafka-python")
         figures += wire.measure()
+    if "logs" in options.areas:
+        from benchmarks import logs
+
+        figures += logs.measure(say)
     if "quorum" in options.areas:
         from benchmarks import quorum
         from benchmarks.clusters import KINDS
@@ -74,10 +81,8 @@ def main(arguments: list[str] | None = None) -> int:
         from benchmarks import hostile
 
         rows += hostile.run(say, options.kinds or ("quorate",), options.only)
-    if "pipeline" in options.areas:
-        from benchmarks import pipeline
-
-        figures += pipeline.measure(say)
+    for area in {"pipeline", "encrypted"} & set(options.areas):
+        figures += import_module(f"benchmarks.{area}").measure(say)
     if "operator" in options.areas:
         from benchmarks import kubernetes, operator_many, operator_scale, operator_times
 
@@ -86,9 +91,7 @@ def main(arguments: list[str] | None = None) -> int:
         figures += operator_times.run(say)
         figures += operator_many.run(say)
     print(f"load of the machine: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
-    for shown in (table(figures) if figures else "", table_of_rows(rows) if rows else ""):
-        if shown:
-            print(shown)
+    print(table(figures) if figures else "", table_of_rows(rows) if rows else "", sep="\n")
     if figures or rows:
         write_json(figures, options.json, rows, {"command": " ".join(sys.argv[1:])})
         print(f"written to {options.json}")

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks.clusters import BenchmarkError, Kind, Quorum, environment, free_ports
-from support import java_kafka
+from support.apache_kafka import java_kafka
 
 RECORD_BYTES: Final = 256
 WARM_UP_S: Final = 12.0
@@ -96,8 +96,13 @@ def _start_kafka(directory: Path) -> tuple[list[subprocess.Popen[bytes]], list[P
         home = directory / f"raft-{i + 1}"
         (home / "data").mkdir(parents=True)
         (home / "server.properties").write_text(
-            f"process.roles=controller\nnode.id={i + 1}\ncontroller.quorum.voters={voters}\ncontroller.listener.names=CONTROLLER\n"
-            f"listeners=CONTROLLER://127.0.0.1:{port}\nlog.dirs={home / 'data'}\ncontroller.quorum.append.linger.ms=0\n"
+            "process.roles=controller\n"
+            f"node.id={i + 1}\n"
+            f"controller.quorum.voters={voters}\n"
+            "controller.listener.names=CONTROLLER\n"
+            f"listeners=CONTROLLER://127.0.0.1:{port}\n"
+            f"log.dirs={home / 'data'}\n"
+            "controller.quorum.append.linger.ms=0\n"
         )
         command = java_kafka.command("kafka-server-start", [], log_level="ERROR")
         command[-1] = TEST_RAFT_SERVER

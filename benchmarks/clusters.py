@@ -21,7 +21,7 @@ from typing import Final, Literal
 from benchmarks import etcd_gateway, programs
 from benchmarks.network import Network
 from benchmarks.wire_client import Connection, ask_api_versions
-from support import java_kafka
+from support.apache_kafka import java_kafka
 
 Kind = Literal["quorate", "apache-kafka", "etcd"]
 KINDS: Final[tuple[Kind, ...]] = ("quorate", "apache-kafka", "etcd")

@@ -142,7 +142,15 @@ def measure(case: Case, target: Target) -> Cost:
     watching.set()
     watcher.join()
     outcome = ", ".join(f"{count}x {words}" for words, count in stranger.outcomes.most_common(2))
-    return Cost(case.name, target, p99(found), found[-1], max(peaks) - before, target.rss() - before, outcome)
+    return Cost(
+        case.name,
+        target,
+        p99(found),
+        worst=found[-1],
+        peak=max(peaks) - before,
+        stays=target.rss() - before,
+        outcome=outcome,
+    )
 
 
 def run(say: Callable[[str], None], kinds: Sequence[str], only: Sequence[str] = ()) -> list[Row]:
@@ -184,7 +192,7 @@ def _rows(cost: Cost) -> Iterator[Row]:
 @contextmanager
 def targets(kind: str, directory: Path) -> Iterator[list[Target]]:
     """A broker and a controller of one kind."""
-    from support.processes import Cluster
+    from support.nodes.processes import Cluster
 
     with Cluster(directory, controllers=1, brokers=1) as cluster:
         if kind == "quorate":
@@ -194,7 +202,7 @@ def targets(kind: str, directory: Path) -> Iterator[list[Target]]:
             pids = {node.node_id: node.pid for node in cluster.nodes.values()}
             yield [_target(kind, cluster.nodes[11], pids[11]), _target(kind, cluster.nodes[1], pids[1])]
             return
-        from support.java_kafka import JavaNode
+        from support.apache_kafka.java_kafka import JavaNode
 
         cluster.format()
         running = []
@@ -214,7 +222,7 @@ def targets(kind: str, directory: Path) -> Iterator[list[Target]]:
 
 
 def _target(kind: str, node: object, pid: int) -> Target:
-    from support.processes import CLUSTER_ID, NodeProcess
+    from support.nodes.processes import CLUSTER_ID, NodeProcess
 
     assert isinstance(node, NodeProcess)
     role = node.properties["process.roles"]

@@ -1,5 +1,5 @@
-"""What the image costs: seconds to replay, bytes per partition, and what one commit adds, at 100,000 and a million
-partitions.
+"""What the image costs: seconds to replay, to load from a snapshot on disk, bytes per partition, and what one commit
+adds, at 100,000 and a million partitions.
 
     python benchmarks/image.py [--partitions 100000 1000000] [--replicas 3] [--brokers 100] [--json FILE]
 
@@ -22,19 +22,23 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from controller_runtime.identifiers import DirectoryId, Uuid
+from controller_runtime.identifiers import DirectoryId, Epoch, Offset, OffsetAndEpoch, Uuid
 from controller_runtime.metadata.features import VersionedRecord
 from controller_runtime.metadata.image import MetadataImage
 from controller_runtime.metadata.records import decode_record, encode_record
 from controller_runtime.metadata.replay import replay
 from controller_runtime.metadata.snapshot import snapshot_records
+from controller_runtime.node.quorum.image_feed import Loading
 from controller_runtime.protocol.messages.config_record import ConfigRecord
 from controller_runtime.protocol.messages.partition_change_record import PartitionChangeRecord
 from controller_runtime.protocol.messages.partition_record import PartitionRecord
+from controller_runtime.protocol.messages.snapshot_header_record import SnapshotHeaderRecord
 from controller_runtime.protocol.messages.topic_record import TopicRecord
+from controller_runtime.storage.snapshot_batches import stream_batches
 
 PARTITIONS_PER_TOPIC = 100
 COMMITS = 2000
+SNAPSHOT = OffsetAndEpoch(Offset(1), Epoch(1))
 
 
 def resident_kib() -> int:
@@ -94,6 +98,7 @@ def measure(partitions: int, replicas: int, brokers: int) -> dict[str, float]:
     written = sum(1 for _ in snapshot_records(image))
     snapshot = time.process_time() - started
     assert written == partitions + len(image.topics)
+    stored = sum(len(page) for topic in image.topics for page in topic._pages)
     return {
         "partitions": partitions,
         "replicas": replicas,
@@ -101,7 +106,7 @@ def measure(partitions: int, replicas: int, brokers: int) -> dict[str, float]:
         "replay_s": round(total, 2),
         "decode_s": round(decoding, 2),
         "apply_s": round(total - decoding, 2),
-        "stored_bytes_per_partition": round(sum(topic.stored_bytes for topic in image.topics) / partitions, 1),
+        "stored_bytes_per_partition": round(stored / partitions, 1),
         "resident_bytes_per_partition": round(grown / partitions, 1),
         "resident_total_mib": round(resident_kib() / 1024, 1),
         "snapshot_records_s": round(snapshot, 2),
@@ -149,6 +154,47 @@ def measure_plain(partitions: int, replicas: int, brokers: int) -> dict[str, flo
     return {"plain_resident_bytes_per_partition": round((resident_kib() - before) * 1024 / partitions, 1)}
 
 
+class OneSnapshot:
+    """A file as the node reads it."""
+
+    def __init__(self, path: Path) -> None:
+        self._file, self._size = path.open("rb"), path.stat().st_size
+
+    def snapshots(self) -> tuple[OffsetAndEpoch, ...]:
+        return (SNAPSHOT,)
+
+    def snapshot_size(self, snapshot_id: OffsetAndEpoch) -> int:
+        return self._size
+
+    def read_snapshot(self, snapshot_id: OffsetAndEpoch, position: int, max_bytes: int) -> bytes:
+        self._file.seek(position)
+        return self._file.read(max_bytes)
+
+
+def measure_snapshot(partitions: int, replicas: int, brokers: int) -> dict[str, float]:
+    """From a snapshot on disk, in the page cache, to the image."""
+    path = Path(tempfile.mkdtemp(prefix="quorate-image-")) / "snapshot"
+    with path.open("wb") as file:
+        header = SnapshotHeaderRecord(last_contained_log_timestamp=1)
+        file.writelines(stream_batches([header], values(partitions, replicas, brokers), 1, 1))
+    size = path.stat().st_size
+    gc.collect()
+    gc.freeze()
+    before, cpu, wall = resident_kib(), time.process_time(), time.perf_counter()
+    loading = Loading(OneSnapshot(path), SNAPSHOT)
+    loading.advance(None)
+    image = loading.builder.freeze()
+    cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
+    shutil.rmtree(path.parent)
+    assert image.topics.partition_count == partitions, image.topics.partition_count
+    return {
+        "snapshot_mb": round(size / 1e6, 1),
+        "snapshot_load_cpu_s": round(cpu, 2),
+        "snapshot_load_wall_s": round(wall, 2),
+        "snapshot_load_resident_mb": round((resident_kib() - before) * 1024 / 1e6, 1),
+    }
+
+
 def in_process(arguments: list[str]) -> dict[str, float]:
     done = subprocess.run([sys.executable, __file__, *arguments], capture_output=True, text=True, check=True)
     found: dict[str, float] = json.loads(done.stdout)
@@ -161,17 +207,19 @@ def main() -> None:
     parser.add_argument("--replicas", type=int, default=3)
     parser.add_argument("--brokers", type=int, default=100)
     parser.add_argument("--json", type=Path)
-    parser.add_argument("--one", choices=["packed", "plain"], help=argparse.SUPPRESS)
+    parser.add_argument("--one", choices=["packed", "plain", "snapshot"], help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     shape = (arguments.replicas, arguments.brokers)
     if arguments.one:
-        run = measure if arguments.one == "packed" else measure_plain
+        run = {"packed": measure, "plain": measure_plain, "snapshot": measure_snapshot}[arguments.one]
         print(json.dumps(run(arguments.partitions[0], *shape)))
         return
     rows = []
     for partitions in arguments.partitions:
         common = ["--partitions", str(partitions), "--replicas", str(shape[0]), "--brokers", str(shape[1])]
-        row = in_process([*common, "--one", "packed"]) | in_process([*common, "--one", "plain"])
+        row: dict[str, float] = {}
+        for one in ("packed", "snapshot", "plain"):
+            row |= in_process([*common, "--one", one])
         rows.append(row)
         print(json.dumps(row, indent=2))
     if arguments.json:

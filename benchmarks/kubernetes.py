@@ -85,7 +85,8 @@ def run(say: Callable[[str], None], *, rounds: int = 3) -> list[Figure]:
             say(f"operator: round {number + 1} of {rounds}, {kind}: {whole:.1f} s, {beyond:.1f} s beyond pod start")
     demo.forget_earlier_run()
     return [
-        Figure("operator", what, "s", median(m[i] for m in measured["quorate"]), median(m[i] for m in measured["apache-kafka"]),
-               "the same operator with Apache Kafka's image")
+        Figure("operator", what, "s", ours=median(m[i] for m in measured["quorate"]),
+            peer=median(m[i] for m in measured["apache-kafka"]),
+               peer_name="the same operator with Apache Kafka's image")
         for i, what in enumerate(("kubectl apply to Ready, 3 + 3 nodes", "the same beyond pod start"))
     ]  # fmt: skip

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import json
 import subprocess
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Final, Self
@@ -42,9 +44,13 @@ TOPIC: Final = "load"
 BROKER_ID: Final = 101
 CONFIG: Final = "follower.replication.throttled.replicas"
 VALUE_BYTES: Final = 256
-VALUES: Final = tuple(",".join(f"{p}:{b}" for p in range(100))[:VALUE_BYTES].rpartition(",")[0] for b in (1, 2))
-FEATURES: Final = (("metadata.version", 7, 30), ("kraft.version", 0, 1), ("group.version", 0, 1), ("transaction.version", 0, 2),
-                   ("eligible.leader.replicas.version", 0, 1), ("share.version", 0, 1), ("streams.version", 0, 1))  # fmt: skip
+MARKED: Final = "0" * 16
+"""The generator puts a number of its own into each request that has it."""
+VALUE: Final = ",".join((f"{MARKED}:1", *(f"{p}:1" for p in range(100))))[:VALUE_BYTES].rpartition(",")[0]
+FEATURES: Final = (
+    ("metadata.version", 7, 30), ("kraft.version", 0, 1), ("group.version", 0, 1), ("transaction.version", 0, 2),
+    ("eligible.leader.replicas.version", 0, 1), ("share.version", 0, 1), ("streams.version", 0, 1),
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +70,21 @@ class LoadResult:
         return self.commits / self.seconds
 
 
-def change(number: int) -> bytes:
-    config = AlterableConfig(name=CONFIG, config_operation=0, value=VALUES[number % 2])
+def change(number: int = 0) -> bytes:
+    """To a value that differs from all others: what is set again as it is would be answered without a record."""
+    value = VALUE.replace(MARKED, f"{number % 10**16:016d}")
+    config = AlterableConfig(name=CONFIG, config_operation=0, value=value)
     resource = AlterConfigsResource(resource_type=2, resource_name=TOPIC, configs=(config,))
     return frame(44, 1, IncrementalAlterConfigsRequest(resources=(resource,)))
+
+
+TOPIC_ERROR_AT: Final = 4 + 1 + 4 + 1 + 1 + len(MARKED) + 16
+"""In the answer to `new_topic`: correlation id, tags, throttle time, length of the array, name, topic id."""
+
+
+def new_topic() -> bytes:
+    topic = CreatableTopic(name=MARKED, num_partitions=1, replication_factor=1)
+    return frame(19, 7, CreateTopicsRequest(topics=(topic,), timeout_ms=50_000))
 
 
 def error_of(answer: bytes) -> int:
@@ -81,15 +98,21 @@ def _generator(quorum: Quorum, addresses: list[str], *more: str) -> list[str]:
     requests = quorum.directory / f"{quorum.kind}-requests"
     if not requests.exists():
         requests.parent.mkdir(parents=True, exist_ok=True)
-        requests.write_bytes(change(0) + change(1))
+        requests.write_bytes(change())
     target = "etcd" if quorum.kind == "etcd" else "kafka"
     return [str(programs.go_program("load")), "-target", target, "-addresses", ",".join(addresses), "-request",
             str(requests), "-value-bytes", str(VALUE_BYTES), *more]  # fmt: skip
 
 
-def run(quorum: Quorum, member: Member, seconds: float, connections: int = 64) -> LoadResult:
-    """`connections` connections to one member, each asks again when it is answered."""
+def run(quorum: Quorum, member: Member, seconds: float, connections: int = 64, *, topics: bool = False) -> LoadResult:
+    """`connections` connections to one member, each asks again when it is answered; `topics`: each time for one more,
+    of one partition.
+    """
     command = _generator(quorum, [member.address], "-connections", str(connections), "-seconds", str(seconds))
+    if topics:
+        requests = quorum.directory / f"{quorum.kind}-new-topics"
+        requests.write_bytes(new_topic())
+        command += ["-request", str(requests), "-error-at", str(TOPIC_ERROR_AT)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=seconds + 60)
     if done.returncode != 0:
         raise BenchmarkError(f"{quorum.kind}: the load ended: {done.stderr}")
@@ -224,6 +247,26 @@ def unfence(member: Member, broker_id: int) -> str:
             return ""
         time.sleep(0.01)
     return f"broker {broker_id} stays fenced"
+
+
+@contextmanager
+def alive(member: Member) -> Iterator[None]:
+    """The stand-in broker sends heartbeats, so that new topics find it longer than its session lasts."""
+    over = threading.Event()
+
+    def beat() -> None:
+        while not over.wait(1.0):
+            heartbeat(member, BROKER_ID)
+
+    thread = threading.Thread(target=beat, daemon=True)
+    if problem := unfence(member, BROKER_ID):
+        raise BenchmarkError(problem)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
 
 
 def create_topics(member: Member, topics: list[tuple[str, int]], replication: int = 1) -> str:

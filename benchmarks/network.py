@@ -1,4 +1,4 @@
-"""A network with one namespace per node, so that a node's cable can be pulled: packets vanish and nobody is told.
+"""A network with one namespace per node, so that a node's cable can be pulled: packets vanish and nobody notices.
 
 with Network(3) as network:
     network.enter(1), network.address(1), network.pull(1), network.plug(1)

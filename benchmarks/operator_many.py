@@ -32,7 +32,8 @@ GOAL_MIB: Final = 256.0
 SETTLING_S: Final = 15.0
 WRITING: Final = ("POST", "PUT", "PATCH", "APPLY", "DELETE", "DELETECOLLECTION")
 THEIRS: Final = frozenset(
-    {"kraftclusters", "kraftoperations", "statefulsets", "services", "configmaps", "persistentvolumeclaims", "poddisruptionbudgets",
+    {"kraftclusters", "kraftoperations", "statefulsets", "services", "configmaps", "persistentvolumeclaims",
+        "poddisruptionbudgets",
      "networkpolicies", "pods", "events"}
 )  # fmt: skip
 """What the operator may change, its Lease apart."""
@@ -78,15 +79,25 @@ def measure(demo: Demo, say: Callable[[str], None]) -> list[Figure]:
     if restarts:
         raise NotSettled(f"the operator was started anew {restarts} times")
     say(
-        f"operator: {ALL} clusters: {mib:.0f} MiB at most, 99 of 100 of {count:.0f} passes in at most {1000 * found:.0f} ms"
+        f"operator: {ALL} clusters: {mib:.0f} MiB at most, 99 of 100 of {count:.0f} "
+        f"passes in at most {1000 * found:.0f} ms"
     )
     minutes = f"{seconds / 60:.0f} minutes of {IDLE} quiet clusters: "
     name = f"{ALL} clusters on the real Kubernetes: "
     return [
-        Figure("operator", f"{minutes}writes by the operator", "", own, 0, "the goal"),
-        Figure("operator", f"{minutes}writes by anybody to what it could write", "", quiet, 0, "the goal"),
-        Figure("operator", f"{name}memory at most", "MiB", mib, GOAL_MIB, "the goal"),
-        Figure("operator", f"{name}a pass, p99 at most", "ms", 1000 * found, 1000 * found, "itself"),
+        Figure("operator", f"{minutes}writes by the operator", "", ours=own, peer=0, peer_name="the goal"),
+        Figure(
+            "operator",
+            f"{minutes}writes by anybody to what it could write",
+            "",
+            ours=quiet,
+            peer=0,
+            peer_name="the goal",
+        ),
+        Figure("operator", f"{name}memory at most", "MiB", ours=mib, peer=GOAL_MIB, peer_name="the goal"),
+        Figure(
+            "operator", f"{name}a pass, p99 at most", "ms", ours=1000 * found, peer=1000 * found, peer_name="itself"
+        ),
     ]
 
 

@@ -50,8 +50,15 @@ def run(say: Callable[[str], None]) -> list[Figure]:
     say(f"operator: three controllers rolled {roll:.1f} s")
     demo.forget_earlier_run()
     return [
-        Figure("operator", "a lost voter redundant again", "s", lost, 60.0, "the goal"),
-        Figure("operator", "three controllers rolled", "s", roll, 3 * restart + 10, "three restarts and 10 s"),
+        Figure("operator", "a lost voter redundant again", "s", ours=lost, peer=60.0, peer_name="the goal"),
+        Figure(
+            "operator",
+            "three controllers rolled",
+            "s",
+            ours=roll,
+            peer=3 * restart + 10,
+            peer_name="three restarts and 10 s",
+        ),
     ]
 
 

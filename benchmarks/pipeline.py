@@ -3,7 +3,7 @@ run.
 
     python -m benchmarks.pipeline [--records NUMBER] [--only decode dump options memory small ingest scale added]
 
-Every measurement is a process of its own. Decoding is told in records per CPU second (one core); `dump` to Parquet and
+Every measurement is a process of its own. Decoding is given in records per CPU second (one core); `dump` to Parquet and
 Apache Kafka's `kafka-dump-log` to /dev/null in wall seconds, start of Python and of the JVM included, the runs
 interleaved. Peak memory is the resident set of the process that decodes. `added` grows one log and one lake, by a
 million records at a time, to `--records`, and prints what a million more cost.
@@ -107,7 +107,13 @@ def decode(root: Path, records: int, runs: int) -> Iterator[Figure]:
         rate = median(per_second(read(directory)) for _ in range(runs))
         scalar = child("scalar", str(directory))
         yield Figure(
-            AREA, f"decode, {kind} log, one core", "M records/s", rate, per_second(scalar), "record by record", True
+            AREA,
+            f"decode, {kind} log, one core",
+            "M records/s",
+            ours=rate,
+            peer=per_second(scalar),
+            peer_name="record by record",
+            larger_is_better=True,
         )
 
 
@@ -130,7 +136,7 @@ def scalar_job(path: str) -> dict[str, float]:
 
 def dump(root: Path, records: int, runs: int) -> Iterator[Figure]:
     sys.path.insert(0, str(ROOT / "tests"))
-    from support.java_kafka import JavaUnavailable, class_path
+    from support.apache_kafka.java_kafka import JavaUnavailable, class_path
 
     try:
         jars = class_path()
@@ -171,7 +177,12 @@ def dump(root: Path, records: int, runs: int) -> Iterator[Figure]:
                 )
             )
         yield Figure(
-            AREA, f"dump to Parquet, {kind} log", "s", median(ours), median(theirs), "kafka-dump-log to /dev/null"
+            AREA,
+            f"dump to Parquet, {kind} log",
+            "s",
+            ours=median(ours),
+            peer=median(theirs),
+            peer_name="kafka-dump-log to /dev/null",
         )
 
 
@@ -196,7 +207,7 @@ def options(root: Path, records: int, runs: int) -> Iterator[Figure]:
         if name.startswith("kinds"):
             continue
         part = median(read(directory, level, **given)["cpu"] for _ in range(runs))
-        yield Figure(AREA, f"CPU with {name}", "s", part, whole, "everything")
+        yield Figure(AREA, f"CPU with {name}", "s", ours=part, peer=whole, peer_name="everything")
 
 
 def memory(root: Path, records: int, runs: int) -> Iterator[Figure]:
@@ -205,9 +216,21 @@ def memory(root: Path, records: int, runs: int) -> Iterator[Figure]:
     large, _, size = logs(root / "memory", "busy", records, records)
     for name, jobs in (("decode", read), ("ingest, one worker", partial(alone, lake=root / "lake"))):
         peaks = jobs(small)["peak"], jobs(large)["peak"]
-        yield Figure(AREA, f"peak memory, {name}, one file of {size >> 20} MB", "MB", peaks[1], 512, "the bound")
         yield Figure(
-            AREA, f"peak memory, {name}, a file 8 times as large", "MB", peaks[1], peaks[0], "the smaller file"
+            AREA,
+            f"peak memory, {name}, one file of {size >> 20} MB",
+            "MB",
+            ours=peaks[1],
+            peer=512,
+            peer_name="the bound",
+        )
+        yield Figure(
+            AREA,
+            f"peak memory, {name}, a file 8 times as large",
+            "MB",
+            ours=peaks[1],
+            peer=peaks[0],
+            peer_name="the smaller file",
         )
 
 
@@ -225,9 +248,9 @@ def small(root: Path, records: int, runs: int) -> Iterator[Figure]:
     many = median(read(root / "small")["cpu"] for _ in range(runs))
     one = median(read(root / "one")["cpu"] for _ in range(runs))
     name = f"{SMALL_FILES} files of {SMALL_BYTES // 1000} KB"
-    yield Figure(AREA, f"decode {name}", "s CPU", many, one, "one file of the same total")
+    yield Figure(AREA, f"decode {name}", "s CPU", ours=many, peer=one, peer_name="one file of the same total")
     many, one = (alone(root / path, root / "lake")["cpu"] for path in ("small", "one"))
-    yield Figure(AREA, f"ingest {name}", "s CPU", many, one, "one file of the same total")
+    yield Figure(AREA, f"ingest {name}", "s CPU", ours=many, peer=one, peer_name="one file of the same total")
 
 
 def ingest(root: Path, records: int, runs: int) -> Iterator[Figure]:
@@ -241,7 +264,7 @@ def ingest(root: Path, records: int, runs: int) -> Iterator[Figure]:
         for cores, seconds in found.items():
             with tempfile.TemporaryDirectory(dir=root, prefix="lake-") as lake:
                 seconds.append(child("ingest", str(directory), str(few), lake, str(cores))["wall"])
-    yield Figure(AREA, "ingest on two cores", "s", median(found[2]), median(found[1]), "one core")
+    yield Figure(AREA, "ingest on two cores", "s", ours=median(found[2]), peer=median(found[1]), peer_name="one core")
     ratios = [one / two for one, two in zip(found[1], found[2], strict=True)]
     print(f"ingest: one core beside two, pair by pair: {', '.join(f'{it:.2f}' for it in ratios)}", file=sys.stderr)
 
@@ -279,7 +302,9 @@ def scale(root: Path, records: int, runs: int) -> Iterator[Figure]:
     for count in (records // 10, records):
         directory, written, _ = logs(root / "scale", "busy", count)
         costs.append(median(read(directory)["cpu"] for _ in range(runs)) / written * 1e6)
-    yield Figure(AREA, f"CPU per record at {records:,}", "us", costs[1], costs[0], f"at {records // 10:,}")
+    yield Figure(
+        AREA, f"CPU per record at {records:,}", "us", ours=costs[1], peer=costs[0], peer_name=f"at {records // 10:,}"
+    )
 
 
 def added(root: Path, records: int, runs: int) -> Iterator[Figure]:
@@ -303,14 +328,22 @@ def added(root: Path, records: int, runs: int) -> Iterator[Figure]:
     ]
     lines += [f"| {total:,} | {cost:.2f} | {peak:.0f} |" for total, cost, peak in dict.fromkeys(shown)]
     print("\n".join(lines))
-    yield Figure(AREA, f"CPU per record added at {total:,}", "us", costs[-1][1], costs[0][1], f"at {costs[0][0]:,}")
+    yield Figure(
+        AREA,
+        f"CPU per record added at {total:,}",
+        "us",
+        ours=costs[-1][1],
+        peer=costs[0][1],
+        peer_name=f"at {costs[0][0]:,}",
+    )
 
 
 JOBS: Final[dict[str, Callable[..., dict[str, float]]]] = {
     "read": read_job, "scalar": scalar_job, "ingest": ingest_job, "alone": alone_job,
 }  # fmt: skip
 MEASURES: Final[dict[str, Callable[[Path, int, int], Iterator[Figure]]]] = {
-    "decode": decode, "dump": dump, "options": options, "memory": memory, "small": small, "ingest": ingest, "scale": scale,
+    "decode": decode, "dump": dump, "options": options, "memory": memory, "small": small, "ingest": ingest,
+    "scale": scale,
     "added": added,
 }  # fmt: skip
 
@@ -325,7 +358,8 @@ def measure(
         with tempfile.TemporaryDirectory(prefix="pipeline-bench-") as root:
             for figure in MEASURES[group](Path(root), count, runs):
                 say(
-                    f"{figure.name}: {figure.ours:.3g} {figure.unit} beside {figure.peer:.3g} ({figure.peer_name}): {figure.ratio:.2f}"
+                    f"{figure.name}: {figure.ours:.3g} {figure.unit} beside {figure.peer:.3g} "
+                    f"({figure.peer_name}): {figure.ratio:.2f}"
                 )
                 figures.append(figure)
     return figures

@@ -31,8 +31,10 @@ WIDTH, HEIGHT, LEFT, BOTTOM, TOP = 640, 300, 60, 40, 40
 def grow(root: Path, records: int, seconds: float) -> list[dict[str, Any]]:
     """Go on from where the directory is, until there are enough records or the time is over."""
     until = time.monotonic() + seconds
-    told = root / "growth.jsonl"
-    points: list[dict[str, Any]] = [json.loads(line) for line in told.read_text().splitlines()] if told.exists() else []
+    stored = root / "growth.jsonl"
+    points: list[dict[str, Any]] = (
+        [json.loads(line) for line in stored.read_text().splitlines()] if stored.exists() else []
+    )
     partition = root / "log" / "__cluster_metadata-0"
     if not partition.exists():
         write_directory(root / "log")
@@ -46,7 +48,7 @@ def grow(root: Path, records: int, seconds: float) -> list[dict[str, Any]]:
         if (total + count) // ADDED in BESIDE and at_once == 1:
             point["empty"] = _into_an_empty_lake(root, pool)
         points.append(point)
-        with told.open("a") as file:
+        with stored.open("a") as file:
             print(json.dumps(point), file=file)
         print(json.dumps(point), file=sys.stderr, flush=True)
     return points
@@ -71,7 +73,8 @@ def rows(points: list[dict[str, Any]]) -> str:
         if "empty" in point:
             cost = point["cpu"] / point["rows"] * 1e6
             lines.append(
-                f"| {point['total']:,} | {cost:.2f} | {point['empty']:.2f} | {cost / point['empty']:.2f} | {point['peak']:.0f} |"
+                f"| {point['total']:,} | {cost:.2f} | {point['empty']:.2f} | "
+                f"{cost / point['empty']:.2f} | {point['peak']:.0f} |"
             )
     return "\n".join(lines)
 
@@ -86,9 +89,15 @@ def figure(points: list[dict[str, Any]]) -> str:
         return across, HEIGHT - BOTTOM - cost / highest * (HEIGHT - BOTTOM - TOP)
 
     out = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif" font-size="12">',
+        (
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" '
+            'font-family="sans-serif" font-size="12">'
+        ),
         f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>',
-        f'<text x="{LEFT}" y="20">CPU microseconds per added record, by records in the lake (dot: added to it; ring: to an empty one)</text>',
+        (
+            f'<text x="{LEFT}" y="20">CPU microseconds per added record, by records in the lake (dot: added '
+            "to it; ring: to an empty one)</text>"
+        ),
     ]
     for step in range(5):
         cost = highest * step / 4

@@ -112,8 +112,8 @@ def _replicas(dice: random.Random) -> tuple[int, ...]:
 def _partition(dice: random.Random, topic: Uuid, index: int) -> bytes:
     replicas = _replicas(dice)
     record = PartitionRecord(
-        partition_id=index, topic_id=topic, replicas=replicas, isr=replicas, leader=replicas[0], leader_epoch=0, partition_epoch=0,
-        directories=tuple(_directory(broker) for broker in replicas),
+        partition_id=index, topic_id=topic, replicas=replicas, isr=replicas, leader=replicas[0], leader_epoch=0,
+        partition_epoch=0, directories=tuple(_directory(broker) for broker in replicas),
     )  # fmt: skip
     return encode_record(record, 2)
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import median
 from typing import Final
 
-from benchmarks import failover, load, partitions
+from benchmarks import broker_loss, failover, load, partitions
 from benchmarks.appends import measure as measure_appends
 from benchmarks.clusters import KINDS, BenchmarkError, Kind, Quorum, prepare_class_data_archive
 from benchmarks.report import Row, quantity
@@ -83,6 +83,27 @@ def busy(kind: Kind, directory: Path, options: Options) -> Samples:
         quorum.stop()
 
 
+def creating(kind: Kind, directory: Path, options: Options) -> Samples:
+    """Topics of one partition, each by a request of its own."""
+    quorum = Quorum(kind, directory)
+    quorum.format()
+    quorum.start()
+    try:
+        leader = load.prepare(quorum)
+        with load.alive(leader):
+            load.run(quorum, leader, 3.0, topics=True)  # compiled, warm
+            used = leader.cpu_s()
+            many = load.run(quorum, leader, options.seconds, topics=True)
+            used = leader.cpu_s() - used
+    finally:
+        quorum.stop()
+    return {
+        "topics/s, 64 connections": [many.per_second],
+        "p50 latency of a topic, 64 connections": [many.p50],
+        "topics per processor-second of the leader": [many.commits / used],
+    }
+
+
 def starting(kind: Kind, directory: Path, options: Options) -> Samples:
     """From exec to an answer, from exec to a commit, and the memory of who has nothing to do."""
     del options
@@ -135,19 +156,21 @@ def appending(kind: Kind, directory: Path, options: Options) -> Samples:
 
 GROUPS: Final = (
     Group("load", busy),
+    Group("topics", creating, ("quorate", "apache-kafka")),
     Group("append", appending, ("quorate", "apache-kafka")),
     Group("start", starting),
     Group("kill", lambda kind, directory, options: failover.killed(kind, directory, options.faults)),
     Group("freeze", lambda kind, directory, options: failover.frozen(kind, directory, max(1, options.faults // 2))),
     Group("cut", lambda kind, directory, options: failover.cut(kind, directory, max(1, options.faults // 2))),
     Group("memory", large),
+    Group("broker", lambda kind, directory, _: broker_loss.lost(kind, directory, 1), ("quorate", "apache-kafka")),
 )
 
 
 def unit_of(name: str) -> str:
-    if name.startswith(("records/s", "syncs/s")):
+    if name.startswith(("records/s", "syncs/s", "topics/s")):
         return "1/s"
-    if name.startswith("records per"):
+    if name.startswith(("records per", "topics per")):
         return ""
     if name.startswith("RSS"):
         return "MB"
@@ -158,11 +181,11 @@ def larger_is_better(name: str) -> bool | None:
     """None: neither is better."""
     if name.startswith(("processors", "syncs")):
         return None
-    return name.startswith("records")
+    return name.startswith(("records", "topics"))
 
 
 def run(say: Say, options: Options, partly: Callable[[list[Row]], None] = lambda _: None) -> list[Row]:
-    """`partly` gets the rows so far after every group. A run that fails is told and left out."""
+    """`partly` gets the rows so far after every group. A run that fails is reported and left out."""
     work = Path(tempfile.mkdtemp(prefix="quorate-bench-"))
     samples: dict[str, dict[Kind, list[float]]] = {}
     rows: list[Row] = []
@@ -207,7 +230,9 @@ def rows_of(name: str, by_kind: dict[Kind, list[float]]) -> list[Row]:
     def row(label: str, statistic: Callable[[Sequence[float]], float]) -> Row:
         values = {PEER_NAMES[kind]: statistic(found) for kind, found in by_kind.items()}
         counts = {PEER_NAMES[kind]: len(found) for kind, found in by_kind.items()}
-        return Row("quorum", label, unit_of(name), values, counts, larger_is_better(name))
+        return Row(
+            "quorum", label, unit_of(name), values=values, samples=counts, larger_is_better=larger_is_better(name)
+        )
 
     if name.endswith("to the next commit"):
         return [row(f"{name}, p50", median), row(f"{name}, p99", lambda v: percentile(v, 0.99))]

@@ -11,27 +11,30 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
+from controller_runtime.answers.api_versions import api_versions
 from controller_runtime.configuration import config
 from controller_runtime.identifiers import Endpoint, Instant, Offset, WallClock
 from controller_runtime.metadata.image import MetadataImage
 from controller_runtime.network.client_pool import PoolCounts
-from controller_runtime.node.api_versions import api_versions
-from controller_runtime.node.effects import CloseConnection, NodeEffect, Respond, Stop
-from controller_runtime.node.events import (
+from controller_runtime.node.events import NodeEvent
+from controller_runtime.node.quorum.effects import QuorumEffect
+from controller_runtime.node.quorum.events import LogFlushed
+from controller_runtime.node.quorum.metadata_replica import MetadataReplica
+from controller_runtime.node.quorum.wire import RAFT_KEYS
+from controller_runtime.parts.effects import CancelCall, CloseConnection, Respond, Stop
+from controller_runtime.parts.events import (
     CallFailed,
-    LogFlushed,
-    NodeEvent,
+    CallId,
     PeerDisconnected,
     RequestReceived,
     ResponseReceived,
     ShutdownRequested,
     TimePassed,
 )
-from controller_runtime.node.metadata_replica import RAFT_KEYS, MetadataReplica
-from controller_runtime.protocol.api_keys import Role
+from controller_runtime.protocol.api_keys import ListenerType
 from controller_runtime.protocol.messages.api_versions_request import ApiVersionsRequest
 from controller_runtime.protocol.record_batch import Record, encode_batch
 from controller_runtime.raft.messages import LogBatch
@@ -49,22 +52,25 @@ RECORDS_PER_BATCH: Final = 1_000
 
 
 class AppendingNode:
-    """Implements `ports.Node`."""
+    """Implements `ports.DrivenNode`."""
 
     def __init__(self, meta: MetadataReplica, record_bytes: int) -> None:
         self.meta = meta
         self._value = b"r" * record_bytes
         self._image = MetadataImage.empty()
+        self._cancelled: set[CallId] = set()
+        """Calls whose answer may still come, and concerns nobody."""
 
-    def start(self, now: Instant, wall: WallClock) -> list[NodeEffect]:
+    def start(self, now: Instant, wall: WallClock) -> list[QuorumEffect]:
         self.meta.begin_step()
         return self.meta.start(now, wall)
 
-    def step(self, event: NodeEvent, now: Instant, wall: WallClock) -> list[NodeEffect]:
+    def step(self, events: Sequence[NodeEvent], now: Instant, wall: WallClock) -> list[QuorumEffect]:
         self.meta.begin_step()
-        out = self._on_event(event, now, wall)
+        out = [effect for event in events for effect in self._on_event(event, now, wall)]
         if self._may_append:
             out += self._append(now, wall)
+        self._cancelled.update(effect.call_id for effect in out if isinstance(effect, CancelCall))
         if self.meta.ready_to_stop:
             out.append(Stop("shut down"))
         return out
@@ -76,7 +82,7 @@ class AppendingNode:
     def _may_append(self) -> bool:
         return self.meta.leading is not None and self.meta.end_offset - self.meta.high_watermark < MAX_UNCOMMITTED
 
-    def _append(self, now: Instant, wall: WallClock) -> list[NodeEffect]:
+    def _append(self, now: Instant, wall: WallClock) -> list[QuorumEffect]:
         leading = self.meta.leading
         assert leading is not None
         base = self.meta.end_offset
@@ -87,19 +93,28 @@ class AppendingNode:
         batch = LogBatch(base, Offset(base + RECORDS_PER_BATCH), leading.epoch, data)
         return self.meta.append(leading.epoch, [batch], now, wall)
 
-    def _on_event(self, event: NodeEvent, now: Instant, wall: WallClock) -> list[NodeEffect]:
+    def _on_event(self, event: NodeEvent, now: Instant, wall: WallClock) -> list[QuorumEffect]:
         match event:
             case RequestReceived() if event.api_key in RAFT_KEYS:
                 return self.meta.request(event, now, wall)
             case RequestReceived(body=ApiVersionsRequest() as request):
                 level = self.meta.replica.voter_history.kraft_version
-                answer = api_versions(request, event.api_version, Role.CONTROLLER, self._image, level, Offset(0))
+                answer = api_versions(
+                    request,
+                    event.api_version,
+                    ListenerType.CONTROLLER,
+                    image=self._image,
+                    kraft_version=level,
+                    end_offset=Offset(0),
+                )
                 return [Respond(event.request_id, answer)]
             case RequestReceived():
                 return [CloseConnection(event.connection.connection_id)]
-            case ResponseReceived(call_id, _, body) if self.meta.owns(call_id):
+            case ResponseReceived(call_id) | CallFailed(call_id) if call_id in self._cancelled:
+                return []
+            case ResponseReceived(call_id, _, body):
                 return self.meta.response(call_id, body, now, wall)
-            case CallFailed(call_id, why) if self.meta.owns(call_id):
+            case CallFailed(call_id, why):
                 return self.meta.failed(call_id, why, now, wall)
             case PeerDisconnected(endpoint):
                 return self.meta.peer_disconnected(endpoint, now, wall)
@@ -124,10 +139,6 @@ class RunningAppender:
         return self._node
 
     @property
-    def step_requests(self) -> None:
-        """Requests are taken one by one."""
-
-    @property
     def data_plane(self) -> DataPlane | None:
         return None
 
@@ -136,6 +147,9 @@ class RunningAppender:
 
     def readiness(self) -> Readiness:
         return Readiness(self._node.meta.replica.leader_id)
+
+    def known_image(self) -> None:
+        """There is none: records here mean nothing."""
 
     async def facts(self, connections: Mapping[str, int], outgoing: PoolCounts) -> NodeFacts:
         raise NotImplementedError("this process has no HTTP port")
@@ -153,7 +167,8 @@ class _Process(process._Process):
         listeners = tuple((name, advertised[name]) for name in settings.controller_listener_names)
         raft = assembly.raft_config(settings, disk, listeners)
         meta = MetadataReplica(
-            raft, disk.directories.cluster_id, disk.metadata_log, disk.metadata_log, disk.stored, EMPTY, assembly.jitter, now
+            raft, disk.directories.cluster_id, log=disk.metadata_log, snapshots=disk.metadata_log, stored=disk.stored,
+            static_voters=EMPTY, jitter=assembly.jitter, now=now
         )  # fmt: skip
         return RunningAppender(AppendingNode(meta, self.record_bytes))
 

@@ -20,9 +20,9 @@ from pathlib import Path
 from controller_runtime.identifiers import DirectoryId, Epoch, OffsetAndEpoch, Uuid, WallClock
 from controller_runtime.metadata.image import MetadataImage
 from controller_runtime.metadata.replay import replay
-from controller_runtime.node.effects import TakeSnapshot
-from controller_runtime.node.events import NodeEvent
-from controller_runtime.node.image_feed import PIECE_RECORDS, Loading
+from controller_runtime.node.quorum.effects import TakeSnapshot
+from controller_runtime.node.quorum.events import QuorumEvent
+from controller_runtime.node.quorum.image_feed import PIECE_RECORDS, Loading
 from controller_runtime.protocol.messages.feature_level_record import FeatureLevelRecord
 from controller_runtime.protocol.messages.partition_record import PartitionRecord
 from controller_runtime.protocol.messages.topic_record import TopicRecord
@@ -73,12 +73,12 @@ class Bench:
         would show.
         """
         self.commits: list[float] = []
-        self.events: list[NodeEvent] = []
+        self.events: list[QuorumEvent] = []
         self.done = asyncio.Event()
         self._writer = DiskThread("metadata-log", self.loop)
         self._stopping = False
 
-    def fed(self, event: NodeEvent) -> None:
+    def fed(self, event: QuorumEvent) -> None:
         self.events.append(event)
         self.done.set()
 
@@ -135,7 +135,7 @@ async def measure(partitions: int, directory: str) -> dict[str, object]:
     alone, memory = bench.take(), Memory()
     begun = time.perf_counter()
     snapshot_id = OffsetAndEpoch(log.end_offset, Epoch(1))
-    work.take(TakeSnapshot(snapshot_id, image, 0, EMPTY, 0, WallClock(0)))
+    work.take(TakeSnapshot(snapshot_id, image, 0, voters=EMPTY, last_timestamp=0, wall=WallClock(0)))
     await bench.done.wait()
     seconds = time.perf_counter() - begun
     beside, gained = bench.take(), memory.gained()

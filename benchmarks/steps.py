@@ -1,9 +1,11 @@
-"""The longest step of an active controller, whatever is asked of it: `python -m benchmarks.steps --partitions 100000`.
+"""The longest step of an active controller and of a broker, whatever is asked of them:
+`python -m benchmarks.steps --partitions 100000 --of-broker 10000`.
 
 One production controller is the only voter, on a disk in memory, so that a step's time is its decisions' alone. For
 every kind of work that touches many partitions: how many steps it took, the longest of them, and all of them together,
 in milliseconds of processor. Between two steps the node serves votes, fetches and heartbeats; while one lasts it serves
-nothing, so the longest is what decides whether a quorum elects without a fault.
+nothing, so the longest is what decides whether a quorum elects without a fault. On a node with both roles those of the
+broker count as well; its disk answers at once and is empty.
 """
 
 from __future__ import annotations
@@ -18,16 +20,13 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
+from collections.abc import Sequence
+
 from controller_runtime.identifiers import Instant, NodeId, WallClock
-from controller_runtime.node import effects
-from controller_runtime.node.events import (
-    ConnectionId,
-    ConnectionInfo,
-    NodeEvent,
-    RequestId,
-    RequestReceived,
-    TimePassed,
-)
+from controller_runtime.node.effects import NodeEffect
+from controller_runtime.node.events import NodeEvent
+from controller_runtime.node.quorum import effects
+from controller_runtime.parts.events import ConnectionId, ConnectionInfo, RequestId, RequestReceived, TimePassed
 from controller_runtime.protocol.api_keys import ApiKey
 from controller_runtime.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
 from controller_runtime.protocol.messages.broker_registration_response import BrokerRegistrationResponse
@@ -36,9 +35,11 @@ from controller_runtime.protocol.messages.create_topics_response import CreateTo
 from controller_runtime.protocol.messages.delete_topics_request import DeleteTopicsRequest, DeleteTopicState
 from controller_runtime.protocol.messages.unregister_broker_request import UnregisterBrokerRequest
 from controller_runtime.protocol.schema import Message
-from controller_runtime.storage.metadata_log import LogConfig
-from support.controller_world import World
-from support.lone_controller import CLUSTER_ID, LoneController
+from controller_runtime.server.shell.process import _GC_THRESHOLDS
+from controller_runtime.storage.log.config import LogConfig
+from support.nodes.busy_broker import BusyBroker
+from support.nodes.controller_world import World
+from support.nodes.lone_controller import CLUSTER_ID, LoneController
 
 BROKER = 101
 PARTITIONS_PER_TOPIC = 100
@@ -57,10 +58,10 @@ class Steps:
         self.controller.run(1)
         self.epoch = -1
 
-    def _timed(self, event: NodeEvent, now: Instant, wall: WallClock) -> list[effects.NodeEffect]:
+    def _timed(self, events: Sequence[NodeEvent], now: Instant, wall: WallClock) -> list[NodeEffect]:
         began = time.process_time()
         try:
-            return self._step(event, now, wall)
+            return self._step(events, now, wall)
         finally:
             self.times.append((time.process_time() - began) * 1000)
 
@@ -69,7 +70,9 @@ class Steps:
         number = RequestId(self._number)
         connection = ConnectionInfo(ConnectionId(1), "CONTROLLER")
         self.controller.seen.clear()
-        self.controller.feed(RequestReceived(number, connection, key, version, "client", body))
+        self.controller.feed(
+            RequestReceived(number, connection, key, api_version=version, client_id="client", body=body)
+        )
         for _ in range(100_000):
             for effect in self.controller.seen:
                 if isinstance(effect, effects.Respond) and effect.request_id == number:
@@ -148,6 +151,9 @@ class Steps:
 
 
 def measure(partitions: int, report: Callable[[str, int, float, float], None]) -> None:
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*_GC_THRESHOLDS)  # as the process does it
     steps = Steps()
     steps.register(1)
     steps.beat()
@@ -174,9 +180,24 @@ def measure(partitions: int, report: Callable[[str, int, float, float], None]) -
     timed("unregistered", lambda: steps.unregister(partitions - TOPICS_PER_REQUEST * PARTITIONS_PER_TOPIC))
 
 
+def measure_broker(partitions: int, report: Callable[[str, int, float, float], None]) -> None:
+    def measured(work: Callable[[], None]) -> float:
+        began = time.thread_time()
+        work()
+        return (time.thread_time() - began) * 1000
+
+    gc.collect()
+    gc.freeze()
+    for kind in BusyBroker(partitions, measured).run():
+        report(f"broker: {kind.name}", len(kind.costs), max(kind.costs), sum(kind.costs))
+        gc.collect()
+        gc.freeze()  # as a node's process does: no step pays for what was there before it
+
+
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--partitions", type=int, default=100_000)
+    parser.add_argument("--of-broker", type=int, default=10_000, help="partitions that the broker leads")
     options = parser.parse_args(arguments)
     found: dict[str, dict[str, float]] = {}
 
@@ -184,8 +205,11 @@ def main(arguments: list[str] | None = None) -> int:
         found[kind] = {"steps": steps, "longest_ms": round(longest, 2), "total_ms": round(total, 1)}
         print(f"{kind:48} {steps:6} steps, longest {longest:8.1f} ms, all {total:9.1f} ms", file=sys.stderr, flush=True)
 
-    measure(options.partitions, report)
-    print(json.dumps({"partitions": options.partitions, "steps": found}))
+    if options.partitions:
+        measure(options.partitions, report)
+    if options.of_broker:
+        measure_broker(options.of_broker, report)
+    print(json.dumps({"partitions": options.partitions, "of_broker": options.of_broker, "steps": found}))
     return 0
 
 

@@ -195,7 +195,7 @@ def run(race: Race) -> Figure:
         for side, results in seen.items():
             results.append(timed(side, counts[side]) * 1e6)
     ours, peer = (statistics.median(seen[side]) for side in (race.ours, race.peer))
-    return Figure("wire", race.name, "us", ours, peer, PEER)
+    return Figure("wire", race.name, "us", ours=ours, peer=peer, peer_name=PEER)
 
 
 def measure() -> list[Figure]:

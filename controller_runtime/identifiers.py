@@ -8,7 +8,7 @@ from the shell.
 from __future__ import annotations
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from typing import Final, NewType, Self
+from typing import Final, NamedTuple, NewType, Self
 
 from controller_runtime.values import dataclass
 
@@ -48,6 +48,11 @@ class Uuid(bytes):
     def of(cls, most_significant: int, least_significant: int) -> Uuid:
         return cls(most_significant.to_bytes(8, "big") + least_significant.to_bytes(8, "big"))
 
+    @property
+    def begins_with_dash(self) -> bool:
+        """Whether the text does: it is the last but one of 64 characters, and the first six bits choose."""
+        return self[0] >> 2 == 62
+
     def __str__(self) -> str:
         return urlsafe_b64encode(self).rstrip(b"=").decode()
 
@@ -61,6 +66,18 @@ DirectoryId = NewType("DirectoryId", Uuid)
 ZERO_UUID: Final = Uuid(bytes(16))
 METADATA_TOPIC_ID: Final = Uuid.of(0, 1)
 METADATA_TOPIC_NAME: Final = "__cluster_metadata"
+
+
+class PartitionId(NamedTuple):
+    """One partition of one topic, for good: a topic of the same name made later has another id.
+
+    A tuple, because each request looks it up a dozen times.
+    """
+
+    topic_id: Uuid
+    index: int  # type: ignore[assignment]  # it hides the method of tuples, which nobody calls
+
+
 NO_DIRECTORY: Final = DirectoryId(ZERO_UUID)
 NO_NODE: Final = NodeId(-1)
 

@@ -5,6 +5,9 @@ controller declares two hundred. Here a class is made with its slots at once, an
 first instance is made. What is offered is what the runtime uses: slots always, equality, hashing, order, repr, `match`,
 freezing, and `__post_init__`. Type checkers see the standard decorator; `dataclasses.fields`, `replace` and
 `is_dataclass` work on the classes. Fields are not inherited.
+
+Messages (`protocol.schema`) are value classes too: their metaclass declares fields in another way, and takes the rest
+from here: `Field`, `methods_of`, `lazy_init` and `writable_twin`.
 """
 
 from __future__ import annotations
@@ -15,14 +18,14 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["dataclass", "field", "replace"]
+__all__ = ["Field", "dataclass", "field", "lazy_init", "methods_of", "replace", "writable_twin"]
 
 _MISSING: Final = object()
 _FEW_FIELDS: Final = 4
 """Up to this many are faster written one by one through their slots than in a writable twin."""
 
 
-class _Field:
+class Field:
     """What `field()` declares; `name` is set when its class is made."""
 
     __slots__ = ("compare", "default", "default_factory", "init", "name", "repr")
@@ -57,25 +60,18 @@ def _value_class(*, frozen: bool = False, slots: bool, eq: bool = True, order: b
 def _made(declared: type, frozen: bool, eq: bool, order: bool) -> type:
     namespace = dict(declared.__dict__)
     fields = _take_fields(declared, namespace)
-    names = tuple([each.name for each in fields])
-    compared = tuple([each.name for each in fields if each.compare])
     for gone in ("__dict__", "__weakref__"):
         namespace.pop(gone, None)
-    namespace["__slots__"] = names
+    namespace["__slots__"] = tuple([each.name for each in fields])
     namespace.setdefault("__match_args__", tuple([each.name for each in fields if each.init]))
-    namespace["_VALUE_FIELDS"] = fields
-    namespace["__dataclass_fields__"] = _StandardFields()
     namespace.setdefault("__repr__", _repr)
-    if eq:
-        _add_comparison(namespace, attrgetter(*compared) if compared else _nothing, frozen, order)
-    if frozen:
-        namespace |= _FROZEN
+    namespace |= methods_of(fields, namespace, frozen=frozen, eq=eq, order=order)
     made: type = type(declared)(declared.__name__, declared.__bases__, namespace)
-    made.__init__ = _first_init(made, frozen)  # type: ignore[misc]
+    lazy_init(made, frozen=frozen)
     return made
 
 
-def _take_fields(declared: type, namespace: dict[str, Any]) -> tuple[_Field, ...]:
+def _take_fields(declared: type, namespace: dict[str, Any]) -> tuple[Field, ...]:
     """Remove the declarations: a slot and a class attribute of one name exclude each other."""
     assert not any(hasattr(base, "_VALUE_FIELDS") for base in declared.__bases__), "fields are not inherited"
     fields = []
@@ -83,10 +79,28 @@ def _take_fields(declared: type, namespace: dict[str, Any]) -> tuple[_Field, ...
         if str(annotation).startswith(("ClassVar", "typing.ClassVar")):
             continue
         value = namespace.pop(name, _MISSING)
-        each = value if isinstance(value, _Field) else _Field(default=value)
+        each = value if isinstance(value, Field) else Field(default=value)
         each.name = name
         fields.append(each)
     return tuple(fields)
+
+
+def methods_of(
+    fields: tuple[Field, ...], declared: dict[str, Any], *, frozen: bool, eq: bool = True, order: bool = False
+) -> dict[str, Any]:
+    """What a class of these fields gets beside its slots and `__init__`. What it declared itself stays."""
+    made: dict[str, Any] = {"_VALUE_FIELDS": fields, "__dataclass_fields__": _STANDARD_FIELDS}
+    if eq:
+        compared = [each.name for each in fields if each.compare]
+        values = attrgetter(*compared) if compared else _nothing
+        made |= _comparison(values, frozen)
+        if order:
+            made |= _order(values)
+        if "__eq__" in declared:
+            del made["__eq__"]
+        if declared.get("__hash__") is not None:
+            del made["__hash__"]
+    return made | _FROZEN if frozen else made
 
 
 def _nothing(value: object) -> tuple[()]:
@@ -94,27 +108,19 @@ def _nothing(value: object) -> tuple[()]:
     return ()
 
 
-def _add_comparison(namespace: dict[str, Any], values: Callable[[Any], Any], frozen: bool, order: bool) -> None:
+def _comparison(values: Callable[[Any], Any], frozen: bool) -> dict[str, Any]:
     def equal(self: object, other: object) -> Any:
         if self.__class__ is other.__class__:
             return bool(values(self) == values(other))
         return NotImplemented
 
-    namespace.setdefault("__eq__", equal)
-    if frozen:
+    def hashed(self: object) -> int:
+        return hash(values(self))
 
-        def hashed(self: object) -> int:
-            return hash(values(self))
-
-        if namespace.get("__hash__") is None:
-            namespace["__hash__"] = hashed
-    else:
-        namespace.setdefault("__hash__", None)
-    if order:
-        _add_order(namespace, values)
+    return {"__eq__": equal, "__hash__": hashed if frozen else None}
 
 
-def _add_order(namespace: dict[str, Any], values: Callable[[Any], Any]) -> None:
+def _order(values: Callable[[Any], Any]) -> dict[str, Any]:
     def less(self: object, other: object) -> bool:
         return bool(values(self) < values(other)) if self.__class__ is other.__class__ else NotImplemented
 
@@ -127,7 +133,7 @@ def _add_order(namespace: dict[str, Any], values: Callable[[Any], Any]) -> None:
     def at_least(self: object, other: object) -> bool:
         return bool(values(self) >= values(other)) if self.__class__ is other.__class__ else NotImplemented
 
-    namespace |= {"__lt__": less, "__le__": at_most, "__gt__": greater, "__ge__": at_least}
+    return {"__lt__": less, "__le__": at_most, "__gt__": greater, "__ge__": at_least}
 
 
 # What all value classes share.
@@ -142,13 +148,13 @@ def _refuse_set(self: object, name: str, value: object) -> None:
     del value
     from dataclasses import FrozenInstanceError
 
-    raise FrozenInstanceError(f"cannot assign to field {name!r} of {type(self).__name__}")
+    raise FrozenInstanceError(f"{type(self).__name__}.{name} is frozen; use replace")
 
 
 def _refuse_delete(self: object, name: str) -> None:
     from dataclasses import FrozenInstanceError
 
-    raise FrozenInstanceError(f"cannot delete field {name!r} of {type(self).__name__}")
+    raise FrozenInstanceError(f"{type(self).__name__}.{name} is frozen")
 
 
 def _get_state(self: Any) -> list[Any]:
@@ -180,7 +186,10 @@ class _StandardFields:
         return made
 
 
-def _standard(each: _Field) -> Any:
+_STANDARD_FIELDS: Final = _StandardFields()
+
+
+def _standard(each: Field) -> Any:
     import dataclasses
 
     given: dict[str, Any] = {"init": each.init, "compare": each.compare, "repr": each.repr}
@@ -192,7 +201,7 @@ def _standard(each: _Field) -> Any:
 
 
 def _replace(value: Any, /, **changes: Any) -> Any:
-    """A copy with other values; messages are copied the same way."""
+    """A copy with other values."""
     fields = getattr(value, "_VALUE_FIELDS", None)
     if fields is None:
         import dataclasses
@@ -207,21 +216,21 @@ def _replace(value: Any, /, **changes: Any) -> Any:
 # Making instances.
 
 
-def _first_init(cls: type, frozen: bool) -> Callable[..., None]:
-    """Stands in until the first instance: compiles the real `__init__`."""
+def lazy_init(cls: type, *, frozen: bool, keyword_only: bool = False) -> None:
+    """Give `cls` an `__init__` that is compiled when the first instance is made."""
 
     def first(self: object, *positional: Any, **named: Any) -> None:
-        made = _compiled_init(cls, frozen)
+        made = _compiled_init(cls, frozen, keyword_only)
         type.__setattr__(cls, "__init__", made)
         made(self, *positional, **named)
 
-    return first
+    cls.__init__ = first  # type: ignore[misc]
 
 
-def _compiled_init(cls: type, frozen: bool) -> Callable[..., None]:
-    fields: tuple[_Field, ...] = cls._VALUE_FIELDS  # type: ignore[attr-defined]
+def _compiled_init(cls: type, frozen: bool, keyword_only: bool) -> Callable[..., None]:
+    fields: tuple[Field, ...] = cls._VALUE_FIELDS  # type: ignore[attr-defined]
     scope: dict[str, Any] = {"missing": _MISSING}
-    parameters, values = ["self"], {}
+    parameters, values = ["self", "*"] if keyword_only else ["self"], {}
     for each in fields:
         if each.init:
             parameters.append(_parameter(each, scope))
@@ -237,7 +246,7 @@ def _compiled_init(cls: type, frozen: bool) -> Callable[..., None]:
     return made
 
 
-def _parameter(each: _Field, scope: dict[str, Any]) -> str:
+def _parameter(each: Field, scope: dict[str, Any]) -> str:
     if each.default_factory is not _MISSING:
         scope[f"make_{each.name}"] = each.default_factory
         return f"{each.name}=missing"
@@ -251,28 +260,38 @@ def _assignments(cls: type, values: dict[str, str], scope: dict[str, Any], froze
     if not frozen:
         return [f" self.{name} = {value}" for name, value in values.items()]
     if len(values) <= _FEW_FIELDS:
-        scope |= {f"set_{name}": cls.__dict__[name].__set__ for name in values}
+        scope |= {f"set_{name}": getattr(cls, name).__set__ for name in values}
         return [f" set_{name}(self, {value})" for name, value in values.items()]
-    # An object of a class that may be written becomes frozen by assigning `__class__`, before anyone has seen it.
-    scope |= {"Frozen": cls, "Twin": _writable_twin(cls), "set_attribute": object.__setattr__}
+    scope |= {"Frozen": cls, "Twin": writable_twin(cls), "set_attribute": object.__setattr__}
     lines = [f" self.{name} = {value}" for name, value in values.items()]
     return [" set_attribute(self, '__class__', Twin)", *lines, " self.__class__ = Frozen"]
 
 
-def _writable_twin(cls: type) -> type:
-    own = {
-        "__slots__": cls.__dict__["__slots__"],
-        "__setattr__": object.__setattr__,
-        "__delattr__": object.__delattr__,
-    }
-    if "__orig_bases__" in cls.__dict__:
-        own["__orig_bases__"] = cls.__dict__["__orig_bases__"]
-    return type(cls)(cls.__name__, cls.__bases__, own)
+def writable_twin(cls: type) -> type:
+    """A class with the same slots whose instances may be written, and become frozen by assigning `__class__`.
+
+    Filling a frozen object through `object.__setattr__` costs ten times as much. Nobody sees an instance before it is
+    whole.
+    """
+    twin: type | None = cls.__dict__.get("_TWIN")
+    if twin is None:
+        # All must be object's own, or CPython would look them up by name on every assignment.
+        own = {
+            "__slots__": cls.__dict__["__slots__"],
+            "__setattr__": object.__setattr__,
+            "__delattr__": object.__delattr__,
+            "__init__": object.__init__,
+        }
+        if "__orig_bases__" in cls.__dict__:
+            own["__orig_bases__"] = cls.__dict__["__orig_bases__"]
+        twin = type.__new__(type(cls), cls.__name__, cls.__bases__, own)
+        type.__setattr__(cls, "_TWIN", twin)
+    return twin
 
 
 if TYPE_CHECKING:
     from dataclasses import dataclass, field, replace
 else:
     dataclass = _value_class
-    field = _Field
+    field = Field
     replace = _replace

@@ -87,9 +87,9 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _job(
-    jobs: Any, name: str, run: Callable[[argparse.Namespace], int], told: str, *, spark: bool = True
+    jobs: Any, name: str, run: Callable[[argparse.Namespace], int], purpose: str, *, spark: bool = True
 ) -> argparse.ArgumentParser:
-    made: argparse.ArgumentParser = jobs.add_parser(name, help=told, description=told)
+    made: argparse.ArgumentParser = jobs.add_parser(name, help=purpose, description=purpose)
     made.add_argument("--output", default=DEFAULT_LAKE, metavar="LAKE", help=f"the lake's directory ({DEFAULT_LAKE})")
     if spark:
         also = f"; {NO_SPARK}: in this process" if name == "ingest" else ""
@@ -136,8 +136,8 @@ def _ingest(options: argparse.Namespace) -> int:
         print(f"nothing new in {', '.join(options.paths)}")
     else:
         print(
-            f"commit {done.commit} of {options.output}: {done.rows['records']} records in {done.rows['batches']} batches"
-            f" from {done.files_read} files, {done.bytes_read / 1e6:.1f} MB, {done.seconds:.1f} s"
+            f"commit {done.commit} of {options.output}: {done.rows['records']} records in {done.rows['batches']} "
+            f"batches from {done.files_read} files, {done.bytes_read / 1e6:.1f} MB, {done.seconds:.1f} s"
         )
     return 0
 

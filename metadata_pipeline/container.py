@@ -29,18 +29,19 @@ def command(words: Sequence[str], environment: Mapping[str, str]) -> list[str]:
             address = environment["SPARK_DRIVER_BIND_ADDRESS"]
             submit = f"{environment['SPARK_HOME']}/bin/spark-submit"
             return [
-                submit, "--conf", f"spark.driver.bindAddress={address}", "--conf", f"spark.executorEnv.SPARK_DRIVER_POD_IP={address}",
-                "--deploy-mode", "client", *rest,
+                submit, "--conf", f"spark.driver.bindAddress={address}", "--conf",
+                f"spark.executorEnv.SPARK_DRIVER_POD_IP={address}", "--deploy-mode", "client", *rest,
             ]  # fmt: skip
         case ["executor"]:
             memory = environment["SPARK_EXECUTOR_MEMORY"]
             classes = f"{environment.get('SPARK_CLASSPATH', '')}:{environment['SPARK_HOME']}/jars/*"
             return [
-                f"{environment['JAVA_HOME']}/bin/java", *java_options(environment), f"-Xms{memory}", f"-Xmx{memory}", "-cp", classes.lstrip(":"), BACKEND,
+                f"{environment['JAVA_HOME']}/bin/java", *java_options(environment), f"-Xms{memory}", f"-Xmx{memory}",
+                "-cp", classes.lstrip(":"), BACKEND,
                 "--driver-url", environment["SPARK_DRIVER_URL"], "--executor-id", environment["SPARK_EXECUTOR_ID"],
                 "--cores", environment["SPARK_EXECUTOR_CORES"], "--app-id", environment["SPARK_APPLICATION_ID"],
-                "--hostname", environment["SPARK_EXECUTOR_POD_IP"], "--resourceProfileId", environment["SPARK_RESOURCE_PROFILE_ID"],
-                "--podName", environment["SPARK_EXECUTOR_POD_NAME"],
+                "--hostname", environment["SPARK_EXECUTOR_POD_IP"], "--resourceProfileId",
+                environment["SPARK_RESOURCE_PROFILE_ID"], "--podName", environment["SPARK_EXECUTOR_POD_NAME"],
             ]  # fmt: skip
         case [_, *_] as other:
             return other
@@ -57,17 +58,18 @@ def java_options(environment: Mapping[str, str]) -> list[str]:
 def launcher(words: Sequence[str], environment: Mapping[str, str]) -> list[str]:
     """The program that says which command line a submission becomes."""
     return [
-        f"{environment['JAVA_HOME']}/bin/java", "-Xmx128m", "-cp", f"{environment['SPARK_HOME']}/jars/*", LAUNCHER, SUBMIT, *words,
+        f"{environment['JAVA_HOME']}/bin/java", "-Xmx128m", "-cp", f"{environment['SPARK_HOME']}/jars/*", LAUNCHER,
+        SUBMIT, *words,
     ]  # fmt: skip
 
 
-def launched(told: bytes) -> list[str]:
+def launched(reported: bytes) -> list[str]:
     """The command in what the launcher printed: words that end in NUL, after a NUL and a newline; what precedes these
     is for people.
     """
-    _, mark, words = told.partition(b"\0\n")
+    _, mark, words = reported.partition(b"\0\n")
     if not mark or not words.endswith(b"\0"):
-        raise ValueError(told.decode(errors="replace").strip() or "Spark's launcher said nothing")
+        raise ValueError(reported.decode(errors="replace").strip() or "Spark's launcher said nothing")
     return [word.decode() for word in words.removesuffix(b"\0").split(b"\0")]
 
 
@@ -91,6 +93,6 @@ def submit() -> NoReturn:
 
 
 def scala_version(spark_home: Path) -> str:
-    """Told by the names of Spark's jars."""
+    """Recognised by the names of Spark's jars."""
     (core,) = (spark_home / "jars").glob("spark-core_*.jar")
     return core.name.removeprefix("spark-core_").partition("-")[0]

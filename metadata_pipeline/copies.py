@@ -40,7 +40,7 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class Voter:
+class ReplicaKey:
     node: int
     directory: str | None = None
     """None while the quorum knows its voters by id only (kraft.version 0)."""
@@ -52,7 +52,7 @@ class VoterSet:
 
     offset: int
     epoch: int
-    voters: tuple[Voter, ...]
+    voters: tuple[ReplicaKey, ...]
     from_record: bool = True
     """A VotersRecord names directories; a LeaderChangeMessage (False) tells the ids alone and gives way to
     any record.

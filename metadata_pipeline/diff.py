@@ -30,7 +30,8 @@ _BOUNDS: Final = frozenset(
     ("cluster_id", "valid_from", "valid_to", "valid_from_time", "valid_to_time", "epoch", "stretch")
 )
 _OF_ONE_CLUSTER: Final = frozenset(
-    ("topic_id", "id", "directories", "leader_epoch", "partition_epoch", "broker_epoch", "incarnation_id", "log_dirs", "cordoned_log_dirs", "endpoints", "fingerprint")
+    ("topic_id", "id", "directories", "leader_epoch", "partition_epoch", "broker_epoch", "incarnation_id", "log_dirs",
+        "cordoned_log_dirs", "endpoints", "fingerprint")
 )  # fmt: skip
 
 
@@ -58,8 +59,8 @@ class Difference:
 
     def __str__(self) -> str:
         named = " ".join(map(str, self.key))
-        told = "; ".join(f"{name} {before!r} -> {after!r}" for name, before, after in self.values)
-        return f"{self.table:<10} {self.change:<8} {named}" + (f": {told}" if told else "")
+        shown = "; ".join(f"{name} {before!r} -> {after!r}" for name, before, after in self.values)
+        return f"{self.table:<10} {self.change:<8} {named}" + (f": {shown}" if shown else "")
 
 
 def diff(lake: str | os.PathLike[str], spark: Any, before: Point, after: Point) -> list[Difference]:

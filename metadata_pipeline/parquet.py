@@ -24,14 +24,16 @@ _VALUES_AT_ONCE: Final = 1 << 16
 _FEW_VALUES: Final = frozenset(
     (
         "cluster_id", "directory_id", "partition", "file", "kind", "type", "codec", "topic_id", "name", "rack", "fault",
-        "resource_type", "resource_name", "value", "leader", "partition_id", "directories", "log_dirs", "cordoned_log_dirs", "isr",
-        "replicas", "elr",
+        "resource_type", "resource_name", "value", "leader", "partition_id", "directories", "log_dirs",
+        "cordoned_log_dirs", "isr", "replicas", "elr",
     )
 )  # fmt: skip
 _CHOSEN_BY: Final = frozenset(
     (
-        "cluster_id", "node_id", "position", "base_offset", "last_offset", "offset", "epoch", "timestamp", "timestamp_ms",
-        "base_timestamp", "max_timestamp", "base_timestamp_ms", "max_timestamp_ms", "type", "valid", "fault", "topic_id", "broker_id",
+        "cluster_id", "node_id", "position", "base_offset", "last_offset", "offset", "epoch", "timestamp",
+        "timestamp_ms",
+        "base_timestamp", "max_timestamp", "base_timestamp_ms", "max_timestamp_ms", "type", "valid", "fault",
+        "topic_id", "broker_id",
     )
 )  # fmt: skip
 
@@ -42,7 +44,8 @@ class TableWriter:
     def __init__(self, where: Path, schema: pa.Schema) -> None:
         few = [_leaf(field) for field in schema if field.name in _FEW_VALUES]
         self._file = pq.ParquetWriter(
-            where, schema, compression="zstd", compression_level=1, use_dictionary=few, write_batch_size=_VALUES_AT_ONCE,
+            where, schema, compression="zstd", compression_level=1, use_dictionary=few,
+            write_batch_size=_VALUES_AT_ONCE,
             write_statistics=[field.name for field in schema if field.name in _CHOSEN_BY],
         )  # fmt: skip
         self._waiting: list[pa.RecordBatch] = []

@@ -135,11 +135,6 @@ class Redactor:
             return REDACTED
         return f"{REDACTED}:{hmac.digest(self.key, secret, 'sha256').hex()[:_FINGERPRINT_HEX]}"
 
-    def config_value(self, resource_type: int, name: str, value: str | None) -> str | None:
-        if value is None or self.include_secrets or not is_secret_config(resource_type, name):
-            return value
-        return self.fingerprint(value.encode())
-
     def changes(self, record: Message) -> dict[str, str]:
         """The fields of a record that must not be seen, with what is shown instead. Empty for most."""
         if self.include_secrets:
@@ -160,7 +155,7 @@ class Redactor:
         return cast(M, replace(cast(Any, record), **empty)), changes
 
     def unknown(self, data: bytes) -> dict[str, Any]:
-        """What may be told of bytes that nobody understands."""
+        """What may be shown of bytes that nobody understands."""
         return {"length": len(data), "fingerprint": self.fingerprint(data)}
 
 

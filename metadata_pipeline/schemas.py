@@ -63,7 +63,7 @@ directory_id     string   directory.id of the same (22 characters), null before 
 partition        string   name of the partition's directory, such as __cluster_metadata-0
 file             string   path or URI of the file, as it was listed
 kind             string   log, snapshot or bootstrap
-snapshot_offset  bigint   snapshots: the end offset (exclusive) in the file's name; offsets inside of a snapshot count from 0
+snapshot_offset  bigint   snapshots: the end offset (exclusive) in the file's name; offsets in a snapshot count from 0
 snapshot_epoch   int      snapshots: the epoch in the file's name
 position         bigint   byte of the file at which the batch begins
 """
@@ -72,7 +72,7 @@ _BATCHES_TABLE: Final = """
 size             bigint     bytes of the batch with its header; for a fault without a batch: the bytes concerned
 base_offset      bigint     offset of the first record; no checksum covers it
 last_offset      bigint     offset of the last record
-expected_offset  bigint     where the previous batch of the file ended (for the first: the offset in the file's name); null when unknown
+expected_offset  bigint     end of the previous batch of the file (of the first: the offset in its name); null: unknown
 epoch            int        leader epoch; no checksum covers it
 magic            tinyint    version of the batch format: 2
 crc              bigint     CRC-32C as written in the header (unsigned)
@@ -105,7 +105,7 @@ type             string     such as PartitionChangeRecord or LeaderChangeMessage
 type_id          int        record key, or type of the control record
 version          int        version of the record
 topic_id         string     22 characters
-name             string     of the topic (TopicRecord, ClearElrRecord), feature, configuration, SCRAM user or transaction
+name             string     of the topic (TopicRecord, ClearElrRecord), feature, config, SCRAM user or transaction
 partition_id     int        of PartitionRecord and PartitionChangeRecord
 replicas         ints       assigned brokers; null in a change that does not change them, as all that follow
 isr              ints       in-sync replicas
@@ -127,7 +127,7 @@ fenced           boolean    fencing after the record; null when it does not chan
 in_controlled_shutdown boolean controlled shutdown after the record; null when it does not change it
 log_dirs         strings    online log directories of a broker; empty in a change that does not change them
 cordoned_log_dirs strings   log directories closed to new replicas; null is unknown or no change
-resource_type    tinyint    of ConfigRecord: 2 topic, 4 broker, 16 client metrics, 32 group; of an ACL: Kafka's resource type
+resource_type    tinyint    of ConfigRecord: 2 topic, 4 broker, 16 client metrics, 32 group; of an ACL: Kafka's type
 resource_name    string     of ConfigRecord and ACL
 value            string     of ConfigRecord; null deletes; `redacted:...` when sensitive or of unknown type
 feature_level    smallint   of FeatureLevelRecord
@@ -160,11 +160,14 @@ FIELD_COLUMNS: Final[dict[str, dict[str, str]]] = {
         "partition_epoch": "partition_epoch", "directories": "directories", "eligible_leader_replicas": "elr",
         "last_known_elr": "last_known_elr",
     },
-    "ConfigRecord": {"resource_type": "resource_type", "resource_name": "resource_name", "name": "name", "value": "value"},
+    "ConfigRecord": {"resource_type": "resource_type", "resource_name": "resource_name", "name": "name",
+        "value": "value"},
     "PartitionChangeRecord": {
-        "partition_id": "partition_id", "topic_id": "topic_id", "isr": "isr", "leader": "leader", "replicas": "replicas",
+        "partition_id": "partition_id", "topic_id": "topic_id", "isr": "isr", "leader": "leader",
+        "replicas": "replicas",
         "removing_replicas": "removing_replicas", "adding_replicas": "adding_replicas",
-        "leader_recovery_state": "leader_recovery_state", "directories": "directories", "eligible_leader_replicas": "elr",
+        "leader_recovery_state": "leader_recovery_state", "directories": "directories",
+        "eligible_leader_replicas": "elr",
         "last_known_elr": "last_known_elr",
     },
     "FenceBrokerRecord": {"id": "broker_id", "epoch": "broker_epoch"},
@@ -173,10 +176,12 @@ FIELD_COLUMNS: Final[dict[str, dict[str, str]]] = {
     "UserScramCredentialRecord": {"name": "name"},
     "RemoveUserScramCredentialRecord": {"name": "name"},
     "FeatureLevelRecord": {"name": "name", "feature_level": "feature_level"},
-    "ProducerIdsRecord": {"broker_id": "broker_id", "broker_epoch": "broker_epoch", "next_producer_id": "next_producer_id"},
+    "ProducerIdsRecord": {"broker_id": "broker_id", "broker_epoch": "broker_epoch",
+        "next_producer_id": "next_producer_id"},
     "BrokerRegistrationChangeRecord": {
         "broker_id": "broker_id", "broker_epoch": "broker_epoch", "fenced": "fenced",
-        "in_controlled_shutdown": "in_controlled_shutdown", "log_dirs": "log_dirs", "cordoned_log_dirs": "cordoned_log_dirs",
+        "in_controlled_shutdown": "in_controlled_shutdown", "log_dirs": "log_dirs",
+        "cordoned_log_dirs": "cordoned_log_dirs",
     },
     "AccessControlEntryRecord": {"resource_type": "resource_type", "resource_name": "resource_name"},
     "BeginTransactionRecord": {"name": "name"},

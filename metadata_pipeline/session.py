@@ -42,8 +42,10 @@ def find_java(environment: Mapping[str, str] | None = None) -> tuple[Path, int]:
         seen.append(f"{program} is Java {version}" if version else f"{program} does not run")
     found = f" ({'; '.join(seen)})" if seen else ""
     raise PipelineError(
-        f"Spark needs Java {OLDEST_JAVA} or newer, and there is none in JAVA_HOME, on PATH or in {_USUAL_PLACES[0]}{found}",
-        "install one (Debian: apt-get install openjdk-17-jre-headless) or set JAVA_HOME; `kraft-pipeline dump` needs no Java",
+        f"Spark needs Java {OLDEST_JAVA} or newer, and there is none in JAVA_HOME, on "
+        f"PATH or in {_USUAL_PLACES[0]}{found}",
+        "install one (Debian: apt-get install openjdk-17-jre-headless) or set "
+        "JAVA_HOME; `kraft-pipeline dump` needs no Java",
     )
 
 
@@ -59,10 +61,10 @@ def _javas(environment: Mapping[str, str]) -> Iterator[Path]:
 def _java_version(program: Path) -> int:
     """The feature release, or 0 when the program does not tell it."""
     try:
-        told = subprocess.run([program, "-version"], capture_output=True, text=True, timeout=60, check=False)
+        printed = subprocess.run([program, "-version"], capture_output=True, text=True, timeout=60, check=False)
     except OSError:
         return 0
-    match = re.search(r'version "(?:1\.)?(\d+)', told.stderr + told.stdout)
+    match = re.search(r'version "(?:1\.)?(\d+)', printed.stderr + printed.stdout)
     return int(match[1]) if match else 0
 
 

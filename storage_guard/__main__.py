@@ -21,7 +21,7 @@ from typing import Final
 
 from controller_runtime.storage.filesystem import OsFileSystem
 from storage_guard.copies import Helper
-from storage_guard.formats import Report, Step
+from storage_guard.formats import GuardStep, Report
 from storage_guard.helping import help_out
 from storage_guard.passage import Hold
 from storage_guard.pod import BadEnvironment, Environment
@@ -40,15 +40,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, _end)
     if len(arguments) == 1 and arguments[0] in list(Helper):
         return _help(Helper(arguments[0]))
-    if len(arguments) != 1 or arguments[0] not in list(Step):
-        print(f"usage: storage-guard {' | '.join((*Step, *Helper))}", file=sys.stderr)
+    if len(arguments) != 1 or arguments[0] not in list(GuardStep):
+        print(f"usage: storage-guard {' | '.join((*GuardStep, *Helper))}", file=sys.stderr)
         return 2
     try:
         guard = Guard.of(OsFileSystem(), Environment.read(os.environ))
     except BadEnvironment as error:
         print(f"storage-guard: {error}", file=sys.stderr)
         return 2
-    report = run(guard, Step(arguments[0]))
+    report = run(guard, GuardStep(arguments[0]))
     _tell(report.to_json(), os.environ.get("TERMINATION_LOG", _TERMINATION_LOG))
     return 0
 
@@ -60,18 +60,18 @@ def _help(what: Helper) -> int:
     return 0 if succeeded else 1
 
 
-def run(guard: Guard, step: Step) -> Report:
+def run(guard: Guard, step: GuardStep) -> Report:
     match step:
-        case Step.INSPECT:
+        case GuardStep.INSPECT:
             return guard.inspect()
-        case Step.GATE:
+        case GuardStep.GATE:
             begun = time.monotonic()
 
             def look() -> Report | Hold:
                 return guard.look_through_gate(patient=time.monotonic() - begun < _CONFIG_PATIENCE_SECONDS)
 
             return _wait(guard, look)
-        case Step.SEAL:
+        case GuardStep.SEAL:
             return _wait(guard, guard.look_for_seal)
 
 

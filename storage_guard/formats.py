@@ -44,7 +44,7 @@ class BadFormat(ValueError):
     """Bytes that are not what they should be. The message names the field."""
 
 
-class Verdict(StrEnum):
+class DiskVerdict(StrEnum):
     """What a volume is, in the light of the ledger."""
 
     EMPTY = "Empty"
@@ -76,7 +76,7 @@ class MarkerState(StrEnum):
     SEALED = "Sealed"
 
 
-class Step(StrEnum):
+class GuardStep(StrEnum):
     INSPECT = "inspect"
     GATE = "gate"
     SEAL = "seal"
@@ -86,7 +86,7 @@ class Step(StrEnum):
 class Seen:
     """The state of the volume that a grant was given for; it is void for any other."""
 
-    verdict: Verdict
+    verdict: DiskVerdict
     directory_id: str | None = None
     nonce: str | None = None
 
@@ -142,7 +142,9 @@ class Grant:
             cluster_id=reader.text("clusterID"),
             mode=reader.choice("mode", GrantMode),
             nonce=reader.text("nonce"),
-            seen=Seen(seen.choice("verdict", Verdict), seen.optional_text("directoryID"), seen.optional_text("nonce")),
+            seen=Seen(
+                seen.choice("verdict", DiskVerdict), seen.optional_text("directoryID"), seen.optional_text("nonce")
+            ),
             directory_id=reader.optional_text("directoryID"),
             replaces=reader.optional_text("replaces"),
         )
@@ -230,8 +232,8 @@ class Marker:
 class Report:
     """A guard's termination message. `reason` is CamelCase and stable, `message` is for people."""
 
-    step: Step
-    verdict: Verdict
+    step: GuardStep
+    verdict: DiskVerdict
     reason: str
     message: str
     pod_uid: str
@@ -270,8 +272,8 @@ class Report:
     def from_json(cls, text: str) -> Self:
         reader = _Reader.of(text, "report")
         return cls(
-            step=reader.choice("step", Step),
-            verdict=reader.choice("verdict", Verdict),
+            step=reader.choice("step", GuardStep),
+            verdict=reader.choice("verdict", DiskVerdict),
             reason=reader.text("reason"),
             message=reader.text("message"),
             pod_uid=reader.text("podUID"),

@@ -46,6 +46,8 @@ def _done(filesystem: FileSystem, what: Helper, values: Mapping[str, str], now: 
                 host=values["HOST"],
                 port=int(values["PORT"]),
             )
-            return recover(filesystem, values["SOURCE"], directory, order, values["POD_UID"], now, date)
+            return recover(
+                filesystem, values["SOURCE"], directory, order=order, pod_uid=values["POD_UID"], now=now, date=date
+            )
         case Helper.SET_ASIDE:
             return set_aside(filesystem, directory, int(values["GENERATION"]))

@@ -10,12 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from storage_guard.facts import DirectoryIdentity, LedgerFacts, LogEnd, PodFacts, VolumeFacts
-from storage_guard.formats import Identity, Marker, MarkerState, Report, Seen, Step, Verdict
+from storage_guard.formats import DiskVerdict, GuardStep, Identity, Marker, MarkerState, Report, Seen
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    verdict: Verdict
+    verdict: DiskVerdict
     reason: str
     """CamelCase, stable: it reaches conditions and Events."""
     message: str
@@ -31,7 +31,7 @@ class Judgement:
     def seen(self) -> Seen:
         return Seen(self.verdict, self.directory_id, self.nonce)
 
-    def report(self, step: Step, pod: PodFacts, way: str | None = None, config_hash: str | None = None) -> Report:
+    def report(self, step: GuardStep, pod: PodFacts, way: str | None = None, config_hash: str | None = None) -> Report:
         identity, end = self.identity, self.log_end
         return Report(
             step=step,
@@ -53,82 +53,86 @@ class Judgement:
 def judge(volume: VolumeFacts, ledger: LedgerFacts, pod: PodFacts) -> Judgement:
     verdict, reason, message = _verdict(volume, ledger, pod)
     nonce = volume.marker.nonce if volume.marker else None
-    return Judgement(verdict, reason, message, volume.identity, nonce, volume.log_end)
+    return Judgement(verdict, reason, message, identity=volume.identity, nonce=nonce, log_end=volume.log_end)
 
 
-def _verdict(volume: VolumeFacts, ledger: LedgerFacts, pod: PodFacts) -> tuple[Verdict, str, str]:
+def _verdict(volume: VolumeFacts, ledger: LedgerFacts, pod: PodFacts) -> tuple[DiskVerdict, str, str]:
     if volume.problem is not None:
-        return Verdict.UNREADABLE, "CannotRead", volume.problem
+        return DiskVerdict.UNREADABLE, "CannotRead", volume.problem
     if ledger.problem is not None:
-        return Verdict.UNREADABLE, "LedgerUnreadable", ledger.problem
+        return DiskVerdict.UNREADABLE, "LedgerUnreadable", ledger.problem
     if ledger.identity is not None and (stale := _not_for_us("the ledger", ledger.identity, pod)):
-        return Verdict.UNREADABLE, "LedgerForAnother", stale
+        return DiskVerdict.UNREADABLE, "LedgerForAnother", stale
     if volume.identity is None:
         return _without_identity(volume, ledger.identity, pod)
     return _with_identity(volume, volume.identity, ledger.identity, pod)
 
 
-def _without_identity(volume: VolumeFacts, known: Identity | None, pod: PodFacts) -> tuple[Verdict, str, str]:
+def _without_identity(volume: VolumeFacts, known: Identity | None, pod: PodFacts) -> tuple[DiskVerdict, str, str]:
     marker = volume.marker
     if volume.log_end is not None:
-        return Verdict.UNREADABLE, "IdentityLost", f"meta.properties is gone, the log ends at {volume.log_end}"
+        return DiskVerdict.UNREADABLE, "IdentityLost", f"meta.properties is gone, the log ends at {volume.log_end}"
     if marker is not None and (stale := _not_for_us("the marker", marker, pod)):
-        return Verdict.FOREIGN, "MarkerOfAnother", stale
+        return DiskVerdict.FOREIGN, "MarkerOfAnother", stale
     if marker is not None and marker.state is MarkerState.GRANTED:
-        return Verdict.UNFINISHED, "FormatInterrupted", f"formatting by grant {marker.nonce} was not finished"
+        return DiskVerdict.UNFINISHED, "FormatInterrupted", f"formatting by grant {marker.nonce} was not finished"
     if volume.leftovers:
-        return Verdict.FOREIGN, "UnknownData", f"no meta.properties, but {_some(volume.leftovers)}"
+        return DiskVerdict.FOREIGN, "UnknownData", f"no meta.properties, but {_some(volume.leftovers)}"
     if volume.strangers:
-        return Verdict.FOREIGN, "UnknownData", f"the volume holds {_some(volume.strangers)}"
+        return DiskVerdict.FOREIGN, "UnknownData", f"the volume holds {_some(volume.strangers)}"
     if known is not None:
-        return Verdict.EMPTY, "DiskLost", f"the ledger knows directory {known.directory_id} here, the volume is empty"
+        return (
+            DiskVerdict.EMPTY,
+            "DiskLost",
+            f"the ledger knows directory {known.directory_id} here, the volume is empty",
+        )
     if marker is not None:
-        return Verdict.EMPTY, "DiskEmptied", f"directory {marker.directory_id} was here and is gone"
-    return Verdict.EMPTY, "NeverFormatted", "the volume is empty"
+        return DiskVerdict.EMPTY, "DiskEmptied", f"directory {marker.directory_id} was here and is gone"
+    return DiskVerdict.EMPTY, "NeverFormatted", "the volume is empty"
 
 
 def _with_identity(
     volume: VolumeFacts, disk: DirectoryIdentity, known: Identity | None, pod: PodFacts
-) -> tuple[Verdict, str, str]:
+) -> tuple[DiskVerdict, str, str]:
     marker = volume.marker
     if stale := _not_for_us("the directory", disk, pod):
-        return Verdict.FOREIGN, "DirectoryOfAnother", stale
+        return DiskVerdict.FOREIGN, "DirectoryOfAnother", stale
     if disk.directory_id is None:
-        return Verdict.FOREIGN, "NoDirectoryID", "meta.properties has no directory.id: made before Kafka 3.7"
+        return DiskVerdict.FOREIGN, "NoDirectoryID", "meta.properties has no directory.id: made before Kafka 3.7"
     if marker is not None and (stale := _not_for_us("the marker", marker, pod)):
-        return Verdict.FOREIGN, "MarkerOfAnother", stale
+        return DiskVerdict.FOREIGN, "MarkerOfAnother", stale
     if marker is not None and marker.state is MarkerState.SEALED and marker.directory_id != disk.directory_id:
         problem = f"the volume was sealed with directory {marker.directory_id}, now holds {disk.directory_id}"
-        return Verdict.FOREIGN, "OtherDirectory", problem
+        return DiskVerdict.FOREIGN, "OtherDirectory", problem
     unsealed = marker is not None and marker.state is MarkerState.GRANTED
     if known is not None and not (unsealed and known.directory_id != disk.directory_id):
         return _as_known(disk, known, volume)
     if marker is None or marker.state is MarkerState.SEALED:
-        return Verdict.FORMATTED, "NotInLedger", f"directory {disk.directory_id}, unknown to the ledger"
+        return DiskVerdict.FORMATTED, "NotInLedger", f"directory {disk.directory_id}, unknown to the ledger"
     if volume.log_end is not None:
         problem = f"grant {marker.nonce} was never sealed, yet a node wrote: the log ends at {volume.log_end}"
-        return Verdict.UNREADABLE, "RanUnsealed", problem
+        return DiskVerdict.UNREADABLE, "RanUnsealed", problem
     return (
-        Verdict.UNFINISHED,
+        DiskVerdict.UNFINISHED,
         "FormatNotSealed",
         f"directory {disk.directory_id} by grant {marker.nonce} was not sealed",
     )
 
 
-def _as_known(disk: DirectoryIdentity, known: Identity, volume: VolumeFacts) -> tuple[Verdict, str, str]:
+def _as_known(disk: DirectoryIdentity, known: Identity, volume: VolumeFacts) -> tuple[DiskVerdict, str, str]:
     end, marker = volume.log_end, volume.marker
     if disk.directory_id != known.directory_id:
         problem = f"directory {disk.directory_id} is here, the ledger knows {known.directory_id}"
-        return Verdict.FOREIGN, "OtherDirectory", problem
+        return DiskVerdict.FOREIGN, "OtherDirectory", problem
     # The ledger learns an identity from a seal, so a copy that is not sealed, or by another grant, is not the one it
     # knows.
     if marker is not None and (marker.state is MarkerState.GRANTED or known.nonce not in (None, marker.nonce)):
         problem = f"directory {disk.directory_id} was sealed by grant {known.nonce}; this copy is of {marker.nonce}"
-        return Verdict.REGRESSED, "OldCopy", problem
+        return DiskVerdict.REGRESSED, "OldCopy", problem
     minimum = LogEnd(known.min_epoch, known.min_offset)
     if minimum.key > (end.key if end else (0, 0)):
-        return Verdict.REGRESSED, "OldCopy", f"the log ends at {end or 'nothing'}, it had reached {minimum} before"
-    return Verdict.FORMATTED, "Known", f"directory {disk.directory_id}, as the ledger knows it"
+        return DiskVerdict.REGRESSED, "OldCopy", f"the log ends at {end or 'nothing'}, it had reached {minimum} before"
+    return DiskVerdict.FORMATTED, "Known", f"directory {disk.directory_id}, as the ledger knows it"
 
 
 def _not_for_us(what: str, found: DirectoryIdentity | Identity | Marker, pod: PodFacts) -> str | None:

@@ -14,12 +14,12 @@ from storage_guard.facts import Journal, LedgerFacts, Passage, PodFacts, VolumeF
 from storage_guard.formats import (
     INITIAL_CONTROLLERS_PREFIX,
     NO_INITIAL_CONTROLLERS,
+    DiskVerdict,
     Grant,
     GrantMode,
     Marker,
     MarkerState,
     Seen,
-    Verdict,
 )
 from storage_guard.judge import Judgement
 
@@ -43,11 +43,11 @@ def decide(
     found: Judgement, ledger: LedgerFacts, pod: PodFacts, journal: Journal, volume: VolumeFacts
 ) -> Passage | Hold:
     match found.verdict:
-        case Verdict.FOREIGN | Verdict.REGRESSED | Verdict.UNREADABLE:
+        case DiskVerdict.FOREIGN | DiskVerdict.REGRESSED | DiskVerdict.UNREADABLE:
             return Hold(found.reason, found.message)
-        case Verdict.FORMATTED:
+        case DiskVerdict.FORMATTED:
             return _start(found, ledger, pod, volume.marker)
-        case Verdict.EMPTY | Verdict.UNFINISHED:
+        case DiskVerdict.EMPTY | DiskVerdict.UNFINISHED:
             return _format(found, ledger, pod, journal)
 
 
@@ -66,7 +66,9 @@ def seal(volume: VolumeFacts, pod: PodFacts, journal: Journal) -> Sealed | Hold:
     if disk.directory_id == passage.not_directory_id:
         return Hold("OldDirectory", f"directory {disk.directory_id} was to be replaced")
     nonce = passage.nonce or (volume.marker.nonce if volume.marker else None)
-    marker = Marker(MarkerState.SEALED, pod.cluster_id, pod.node_id, nonce, pod.uid, disk.directory_id)
+    marker = Marker(
+        MarkerState.SEALED, pod.cluster_id, pod.node_id, nonce=nonce, pod_uid=pod.uid, directory_id=disk.directory_id
+    )
     return Sealed(marker)
 
 
@@ -88,7 +90,7 @@ def _start(found: Judgement, ledger: LedgerFacts, pod: PodFacts, marker: Marker 
     if (problem := _void(grant, pod)) is not None:
         return Hold("GrantVoid", problem)
     if grant.mode is GrantMode.ADOPT:
-        if grant.directory_id != found.directory_id or grant.seen.verdict is not Verdict.FORMATTED:
+        if grant.directory_id != found.directory_id or grant.seen.verdict is not DiskVerdict.FORMATTED:
             return Hold("GrantVoid", f"the grant adopts directory {grant.directory_id}, {found.directory_id} is here")
         return Passage(Way.ADOPT, found.nonce, found.directory_id)
     if marker is not None and marker.nonce == grant.nonce and marker.pod_uid == pod.uid:
@@ -153,7 +155,7 @@ def _wrong_state(grant: Grant, found: Judgement, ledger: LedgerFacts) -> str | N
         return f"directory {found.directory_id} is here, the grant is for {grant.directory_id}"
     if grant.replaces is not None and grant.directory_id == grant.replaces:
         return f"directory id {grant.replaces} would be used for a second disk"
-    resumed = found.verdict is Verdict.UNFINISHED and found.nonce == grant.nonce
+    resumed = found.verdict is DiskVerdict.UNFINISHED and found.nonce == grant.nonce
     if not resumed and grant.seen != found.seen:
         return f"the grant is for a volume that was {_words(grant.seen)}; now it is {_words(found.seen)}"
     return None

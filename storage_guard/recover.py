@@ -4,7 +4,7 @@ Everything is made in a directory beside the node's own, under a new directory i
 then one batch whose voter sets lead from the copy's to the only voter, in an epoch above every epoch that was seen, and
 a quorum-state of that epoch without a vote. `meta.properties` is written last. Then the node's old directory is renamed
 to `log.generation-N`, the new one takes its place, and the marker says so. A helper that is killed anywhere is followed
-by one that goes on: what was made under the same nonce is told by its directory id.
+by one that goes on: what was made under the same nonce is recognised by its directory id.
 """
 
 from __future__ import annotations
@@ -73,11 +73,18 @@ def recover(
     if _directory_id(filesystem, log_directory) != order.directory_id:
         if _directory_id(filesystem, work) != order.directory_id:
             _remove(filesystem, work)
-            _make(filesystem, source, work, order, now, date)
+            _make(filesystem, source, work, order=order, now=now, date=date)
         _put_aside(filesystem, log_directory, order.old_generation)
         filesystem.rename(work, log_directory)
         filesystem.sync_directory(volume.root)
-    marker = Marker(MarkerState.SEALED, order.cluster_id, order.node_id, order.nonce, pod_uid, order.directory_id)
+    marker = Marker(
+        MarkerState.SEALED,
+        order.cluster_id,
+        order.node_id,
+        nonce=order.nonce,
+        pod_uid=pod_uid,
+        directory_id=order.directory_id,
+    )
     volume.write_marker(marker)
     return CopyReport(
         State.DONE, order.node_id, order.cluster_id, order.directory_id, nonce=order.nonce, last_epoch=order.epoch
@@ -121,7 +128,8 @@ def _append_the_only_voter(filesystem: FileSystem, directory: str, order: Order,
     last = max(epochs, default=0)
     if (int(log.end_offset), last) != (order.end, order.last_epoch):
         raise RecoveryRefused(
-            f"the copy ends at offset {log.end_offset} of epoch {last}, the verdict was about {order.end} of {order.last_epoch}"
+            f"the copy ends at offset {log.end_offset} of epoch {last}, the verdict was "
+            f"about {order.end} of {order.last_epoch}"
         )
     voter = InitialVoter(NodeId(order.node_id), _parsed(order.directory_id), Endpoint(order.host, order.port))
     before = last_voters(filesystem, directory)

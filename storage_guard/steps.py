@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from controller_runtime.storage.errors import StorageError
 from controller_runtime.storage.filesystem import FileSystem
 from storage_guard.facts import LedgerFacts, Passage, PodFacts, Way
-from storage_guard.formats import BadFormat, Report, Step, Verdict, config_hash
+from storage_guard.formats import BadFormat, DiskVerdict, GuardStep, Report, config_hash
 from storage_guard.judge import Judgement, judge
 from storage_guard.passage import Hold, Sealed, decide, granted_marker, seal
 from storage_guard.pod import Environment, Pod
@@ -33,8 +33,10 @@ class Guard:
             facts = self.pod.read()
         except (OSError, BadFormat) as error:
             facts = self.pod.unknown()
-            return Judgement(Verdict.UNREADABLE, "CannotRead", str(error) or repr(error)).report(Step.INSPECT, facts)
-        return judge(self.volume.read(), self.pod.read_ledger(), facts).report(Step.INSPECT, facts)
+            return Judgement(DiskVerdict.UNREADABLE, "CannotRead", str(error) or repr(error)).report(
+                GuardStep.INSPECT, facts
+            )
+        return judge(self.volume.read(), self.pod.read_ledger(), facts).report(GuardStep.INSPECT, facts)
 
     def look_through_gate(self, *, patient: bool = True) -> Report | Hold:
         """`patient`: wait for the very configuration that the pod's template names; else take the one that
@@ -75,7 +77,7 @@ class Guard:
         if passage.way is Way.FORMAT and found.nonce != passage.nonce:
             self.volume.write_marker(granted_marker(passage, facts))
             found = replace(found, nonce=passage.nonce)
-        return found.report(Step.GATE, facts, way=passage.way.value, config_hash=placed)
+        return found.report(GuardStep.GATE, facts, way=passage.way.value, config_hash=placed)
 
     def _config(self, ledger: LedgerFacts, *, patient: bool) -> tuple[str, str] | Hold:
         text, wanted = self.pod.read_config(), self.pod.environment.config_hash
@@ -85,7 +87,7 @@ class Guard:
             return Hold("AwaitingConfig", f"configuration {config_hash(text)} is mounted, the pod is of {wanted}")
         rack = self.pod.read_rack(ledger)
         if rack is None:
-            return Hold("AwaitingRack", "the operator has not told the rack of this pod's node yet")
+            return Hold("AwaitingRack", "the operator has not yet published the rack of this pod's node")
         return text, rack
 
     def _look_for_seal(self) -> Report | Hold:
@@ -103,8 +105,8 @@ class Guard:
 def _sealed_report(sealed: Sealed, facts: PodFacts, passage: Passage | None) -> Report:
     marker = sealed.marker
     return Report(
-        step=Step.SEAL,
-        verdict=Verdict.FORMATTED,
+        step=GuardStep.SEAL,
+        verdict=DiskVerdict.FORMATTED,
         reason="Sealed",
         message=f"directory {marker.directory_id} passed the gate by {passage.way if passage else None}",
         pod_uid=facts.uid,

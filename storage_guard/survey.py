@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 
 from controller_runtime.protocol.control_records import decode_control
 from controller_runtime.protocol.messages.voters_record import VotersRecord
-from controller_runtime.protocol.record_batch import decode_batches
+from controller_runtime.protocol.record_batch import BatchHeader, decode_batches
 from controller_runtime.storage import file_names
-from controller_runtime.storage.batch_scan import BatchPlace, scan
 from controller_runtime.storage.filesystem import FileSystem, join, read_whole
+from controller_runtime.storage.log.batches import scan
 from controller_runtime.storage.meta_properties import META_PROPERTIES, decode_meta_properties
 from controller_runtime.storage.quorum_state import load_quorum_state
 from controller_runtime.storage.snapshot_batches import parse_snapshot
@@ -56,15 +56,15 @@ def survey(filesystem: FileSystem, log_directory: str, start: int = 0, points: C
     return CopyReport(
         State.COPY if found.end else State.EMPTY,
         int(who.node_id),
-        who.cluster_id,
-        str(who.directory_id),
-        found.start,
-        found.end,
-        found.last_epoch,
-        max((offset for offset, _ in snapshots), default=0),
-        int(promised.epoch) if promised is not None else 0,
-        tuple((int(each.voter_id), str(each.voter_directory_id)) for each in voters.voters) if voters else (),
-        found.digests,
+        cluster_id=who.cluster_id,
+        directory_id=str(who.directory_id),
+        start=found.start,
+        end=found.end,
+        last_epoch=found.last_epoch,
+        known=max((offset for offset, _ in snapshots), default=0),
+        promised=int(promised.epoch) if promised is not None else 0,
+        voters=tuple((int(each.voter_id), str(each.voter_directory_id)) for each in voters.voters) if voters else (),
+        digests=found.digests,
     )
 
 
@@ -79,7 +79,7 @@ def _read_log(filesystem: FileSystem, directory: str, start: int, points: Collec
     for at, (place, data) in enumerate(_batches(filesystem, directory)):
         if at == 0:
             found.start = place.base_offset
-        found.end, found.last_epoch = place.last_offset + 1, place.epoch
+        found.end, found.last_epoch = place.last_offset + 1, place.partition_leader_epoch
         if place.is_control:
             found.voters = _voters_in(data) or found.voters
         if place.base_offset >= start:
@@ -89,7 +89,7 @@ def _read_log(filesystem: FileSystem, directory: str, start: int, points: Collec
     return found
 
 
-def _batches(filesystem: FileSystem, directory: str) -> Iterator[tuple[BatchPlace, bytes]]:
+def _batches(filesystem: FileSystem, directory: str) -> Iterator[tuple[BatchHeader, bytes]]:
     names = filesystem.list_directory(directory)
     segments = sorted(
         offset for offset, suffix in filter(None, map(file_names.parse_segment_file, names)) if suffix == file_names.LOG
@@ -99,10 +99,10 @@ def _batches(filesystem: FileSystem, directory: str) -> Iterator[tuple[BatchPlac
         file = filesystem.open(join(directory, file_names.segment_file(base, file_names.LOG)), write=False)
         try:
             for place in scan(file):
-                if not isinstance(place, BatchPlace) or (expected is not None and place.base_offset != expected):
+                if not isinstance(place, BatchHeader) or (expected is not None and place.base_offset != expected):
                     return  # torn, or a gap: nothing behind it counts
                 expected = place.last_offset + 1
-                yield place, file.read_at(place.position, place.size)
+                yield place, file.read_at(place.position, place.size_in_bytes)
         finally:
             file.close()
 

@@ -11,10 +11,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from controller_runtime.protocol.record_batch import BatchHeader
 from controller_runtime.storage import file_names
-from controller_runtime.storage.batch_scan import BatchPlace, scan
 from controller_runtime.storage.errors import StorageError
 from controller_runtime.storage.filesystem import FileSystem, join, parent, read_whole
+from controller_runtime.storage.log.batches import scan
 from controller_runtime.storage.meta_properties import META_PROPERTIES, decode_meta_properties
 from controller_runtime.storage.small_files import TEMPORARY, write_atomically
 from storage_guard.facts import DirectoryIdentity, LogEnd, VolumeFacts
@@ -100,13 +101,13 @@ class Volume:
             try:
                 last = None
                 for place in scan(file):
-                    if not isinstance(place, BatchPlace):
+                    if not isinstance(place, BatchHeader):
                         break
                     last = place
             finally:
                 file.close()
             if last is not None:
-                return LogEnd(last.epoch, last.last_offset + 1)
+                return LogEnd(last.partition_leader_epoch, last.last_offset + 1)
         return None
 
 

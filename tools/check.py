@@ -26,7 +26,7 @@ CHECKS: dict[str, list[str]] = {
 GENERATED: dict[str, list[str]] = {
     "message modules": [PYTHON, "tools/generate_messages.py"],
     "docs/compatibility.md": [PYTHON, "tools/compatibility.py"],
-    "docs/design/raft-roles.md": [PYTHON, "tools/raft_roles.py"],
+    "docs/design: state tables": [PYTHON, "tools/state_tables.py"],
 }
 FIXES: dict[str, list[str]] = {
     "lint": [str(BIN / "ruff"), "check", "-q", "--fix", "."],

@@ -189,7 +189,10 @@ def module_of(message: Message) -> str:
 
 
 INIT: Final = '''# Generated from tools/kafka_messages.txt by tools/generate_messages.py. Do not edit.
-"""One module per message, named after it. Import from the module, or by name with `message_class`; nothing is loaded before."""
+"""One module per message, named after it. Import from the module, or by name with `message_class`.
+
+Nothing is loaded before.
+"""
 
 from __future__ import annotations
 

@@ -33,7 +33,8 @@ LOCKS: dict[str, list[str]] = {
 def main() -> int:
     for name, selection in LOCKS.items():
         subprocess.run(
-            [sys.executable, "-m", "uv", "pip", "compile", "-q", "pyproject.toml", *selection, "--generate-hashes", "--universal",
+            [sys.executable, "-m", "uv", "pip", "compile", "-q", "pyproject.toml", *selection, "--generate-hashes",
+                "--universal",
              "--python-version", "3.11", "--no-emit-index-url", "--no-emit-find-links", "--no-header", "-o", name],
             cwd=ROOT, check=True)  # fmt: skip
         print(f"wrote {name}")

@@ -46,10 +46,12 @@ TESTS: Final[dict[str, tuple[str, ...]]] = {
     "raft": ("tests/unit/raft", "tests/conformance/test_frames_of_java_voters.py"),
     "controller": ("tests/unit/controller", "tests/properties/controller", "tests/conformance/controller"),
     "metadata": (
-        "tests/unit/metadata", "tests/unit/controller", "tests/unit/cli", "tests/properties/metadata", "tests/properties/controller",
-        "tests/conformance/metadata", "tests/conformance/controller", "tests/conformance/storage/test_dump_log_golden.py",
+        "tests/unit/metadata", "tests/unit/controller", "tests/unit/cli", "tests/properties/metadata",
+        "tests/properties/controller", "tests/conformance/metadata", "tests/conformance/controller",
+        "tests/conformance/storage/test_dump_log_golden.py",
     ),
-    "broker": ("tests/unit/broker", "tests/unit/server", "tests/properties/broker", "tests/conformance/test_probes_wire.py"),
+    "broker": ("tests/unit/broker", "tests/unit/server", "tests/properties/broker",
+        "tests/conformance/test_probes_wire.py"),
 }  # fmt: skip
 """Who judges the mutants of a folder. The simulator is left out: it would notice more, but takes seconds for what these
 do in milliseconds.
@@ -118,7 +120,7 @@ def hush() -> None:
 
 def measure(items: Sequence[pytest.Item], listener: Listener, files: set[str]) -> Measured:
     """In a child of its own, so that no test leaves anything behind."""
-    with tempfile.TemporaryFile() as told:
+    with tempfile.TemporaryFile() as results:
         child = os.fork()
         if child == 0:
             hush()
@@ -134,12 +136,14 @@ def measure(items: Sequence[pytest.Item], listener: Listener, files: set[str]) -
                     found.seconds[item.nodeid] = seconds
                     for place in watch.seen:
                         found.lines[place].append(item.nodeid)
-            told.write(json.dumps([found.seconds, [[*place, tests] for place, tests in found.lines.items()]]).encode())
-            told.flush()
+            results.write(
+                json.dumps([found.seconds, [[*place, tests] for place, tests in found.lines.items()]]).encode()
+            )
+            results.flush()
             os._exit(0)
         os.waitpid(child, 0)
-        told.seek(0)
-        seconds, lines = json.loads(told.read())
+        results.seek(0)
+        seconds, lines = json.loads(results.read())
     return Measured(seconds, {(file, line): tests for file, line, tests in lines})
 
 

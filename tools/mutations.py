@@ -212,7 +212,7 @@ def _of_expression(parent: ast.AST, field: str, index: int | None, node: ast.AST
         yield _change(parent, field, index, node, ast.UnaryOp(ast.Not(), node))
     shown = parent if isinstance(node, ast.Constant) and isinstance(parent, ast.expr | ast.keyword) else None
     for new in _instead(node):
-        yield _change(parent, field, index, node, new, shown)
+        yield _change(parent, field, index, old=node, new=new, shown=shown)
     yield from _in_node(node)
 
 

@@ -78,7 +78,7 @@ BESIDE = {"properties": "unit", "integration": "interop"}
 """Layers that run at the same time as another one. Unit tests and properties take one processor each; integration tests
 wait for most of their time, and interop for Java. The simulator takes all there are."""
 PORTS = range(20_000, 30_000)
-"""On which tests' nodes listen; layers that run at the same time share them out (tests/support/processes.py)."""
+"""On which tests' nodes listen; layers that run at the same time share them out (tests/support/nodes/processes.py)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,12 +104,12 @@ def groups(layers: list[Layer]) -> Iterator[list[Layer]]:
 
 def run_beside(layers: list[Layer], extra: list[str]) -> list[Outcome]:
     """The first one is seen while it runs."""
-    told: list[TextIO] = [sys.stdout, *(io.StringIO() for _ in layers[1:])]
+    outputs: list[TextIO] = [sys.stdout, *(io.StringIO() for _ in layers[1:])]
     outcomes = []
     with ThreadPoolExecutor(len(layers)) as pool:
         for future, output in [
             (pool.submit(run_layer, layer, extra, to, PORTS[at :: len(layers)]), to)
-            for at, (layer, to) in enumerate(zip(layers, told, strict=True))
+            for at, (layer, to) in enumerate(zip(layers, outputs, strict=True))
         ]:
             outcomes.append(future.result())
             if isinstance(output, io.StringIO):

@@ -1,8 +1,8 @@
 """An admin client for a cluster's brokers or its controllers.
 
     async with AdminClient(bootstrap_controllers="c-0:9093,c-1:9093") as admin:
-        quorum = await admin.describe_quorum()                       # leader, epoch, voters and observers with their lag
-        seen = await admin.raft_fetch_as_non_replica(Endpoint("c-2", 9093))      # whom that one node takes for the leader
+        quorum = await admin.describe_quorum()                # leader, epoch, voters and observers with their lag
+        seen = await admin.raft_fetch_as_non_replica(Endpoint("c-2", 9093))         # the leader as that node knows it
     async with AdminClient(bootstrap_servers=["b-0:9092"]) as admin:
         await admin.create_topics([NewTopic("t", 3, 1)])
 
@@ -20,11 +20,11 @@ A client belongs to the event loop it was made in, and may be used by several ta
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
 
-from controller_runtime.admin import configs, features, quorum, reassignments, topics, voters
+from controller_runtime.admin import configs, features, metadata_log, partitions, quorum, reassignments, topics, voters
 from controller_runtime.admin.connections import (
     AdminError,
     Connections,
@@ -43,19 +43,23 @@ from controller_runtime.admin.results import (
     FeaturesDescription,
     FeatureUpdate,
     LeaderSeen,
+    LogDirDescription,
     NewTopic,
     QuorumDescription,
     Reassignment,
     TopicDescription,
 )
-from controller_runtime.identifiers import DirectoryId, Endpoint, Epoch, NodeId, ReplicaKey, Uuid
+from controller_runtime.identifiers import DirectoryId, Endpoint, Epoch, NodeId, OffsetAndEpoch, ReplicaKey, Uuid
 from controller_runtime.network.resolve import Resolver, system_resolver
 from controller_runtime.protocol.api_errors import ApiError
 from controller_runtime.protocol.messages.unregister_broker_request import UnregisterBrokerRequest
 from controller_runtime.protocol.messages.unregister_broker_response import UnregisterBrokerResponse
+from controller_runtime.protocol.schema import Message
+from controller_runtime.security.listener_security import PLAINTEXT, ListenerSecurity
 
 __all__ = ["AdminClient", "AdminError", "ApiError", "NotSupported", "Unreachable"]
 
+M = TypeVar("M", bound=Message)
 Bootstrap = str | Iterable[str | Endpoint]
 
 
@@ -68,13 +72,15 @@ class AdminClient:
         client_id: str = "quorate-admin",
         timeout_seconds: float = 30.0,
         resolver: Resolver = system_resolver,
+        security: ListenerSecurity = PLAINTEXT,
     ) -> None:
+        """Raises ValueError for addresses, SecurityError for what secures the connections."""
         if (bootstrap_servers is None) == (bootstrap_controllers is None):
             raise ValueError("exactly one of bootstrap_servers and bootstrap_controllers is needed")
         kind = EndpointKind.BROKER if bootstrap_controllers is None else EndpointKind.CONTROLLER
         addresses = bootstrap_servers if bootstrap_controllers is None else bootstrap_controllers
         assert addresses is not None
-        self._connections = Connections(parse_bootstrap(addresses), kind, client_id, resolver)
+        self._connections = Connections(parse_bootstrap(addresses), kind, client_id, resolver, security)
         self._timeout_seconds = timeout_seconds
 
     async def __aenter__(self) -> Self:
@@ -85,6 +91,11 @@ class AdminClient:
     ) -> None:
         await self.close()
 
+    @property
+    def kind(self) -> EndpointKind:
+        """Of the nodes that this client asks."""
+        return self._connections.kind
+
     async def close(self) -> None:
         await self._connections.close()
 
@@ -93,6 +104,25 @@ class AdminClient:
         found = copy.copy(self)
         found._timeout_seconds = seconds
         return found
+
+    async def ask(
+        self,
+        request: Message,
+        answer: type[M],
+        *,
+        node: NodeId | None = None,
+        code_of: Callable[[M], int] | None = None,
+        timeout_seconds: float | None = None,
+    ) -> M:
+        """One question in Kafka's own words: asked of this node; or, with `code_of` (which tells NOT_CONTROLLER), of
+        whoever decides; or of any node. Codes in the answer are the caller's to read.
+        """
+        deadline = self._deadline(timeout_seconds)
+        if node is not None:
+            return await self._connections.ask_node(node, request, answer, deadline)
+        if code_of is not None:
+            return await self._connections.ask_controller(request, answer, code_of, deadline)
+        return await self._connections.ask_any(request, answer, deadline)
 
     async def describe_cluster(
         self, *, include_fenced: bool = False, timeout_seconds: float | None = None
@@ -158,7 +188,15 @@ class AdminClient:
         FencedLeaderEpoch.
         """
         voter, deadline = ReplicaKey(node_id, directory_id), self._deadline(timeout_seconds)
-        await voters.update(self._connections, voter, listeners, kraft_versions, epoch, deadline, cluster_id=cluster_id)
+        await voters.update(
+            self._connections,
+            voter,
+            listeners,
+            kraft_versions=kraft_versions,
+            epoch=epoch,
+            deadline=deadline,
+            cluster_id=cluster_id,
+        )
 
     async def describe_quorum(self, timeout_seconds: float | None = None) -> QuorumDescription:
         """As the leader sees it; waits for a leader until the deadline."""
@@ -167,6 +205,21 @@ class AdminClient:
     async def raft_fetch_as_non_replica(self, node: Endpoint, timeout_seconds: float | None = None) -> LeaderSeen:
         """Ask one controller whom it takes for the leader, by a fetch that reads nothing and counts for nothing."""
         return await quorum.leader_seen_by(self._connections, node, self._deadline(timeout_seconds))
+
+    async def fetch_metadata_log(
+        self, after: OffsetAndEpoch, leader_epoch: Epoch, timeout_seconds: float | None = None
+    ) -> metadata_log.LogPart:
+        """What follows this offset in the metadata log, as the leader of this epoch has it; asked of controllers only.
+        Raises FencedLeaderEpoch when there is a newer leader.
+        """
+        return await metadata_log.fetch(self._connections, after, leader_epoch, self._deadline(timeout_seconds))
+
+    def fetch_metadata_snapshot(
+        self, snapshot: OffsetAndEpoch, leader_epoch: Epoch, timeout_seconds: float | None = None
+    ) -> AsyncIterator[tuple[bytes, int]]:
+        """Slices of a snapshot that `fetch_metadata_log` named, each with the size of the whole."""
+        deadline = self._deadline(timeout_seconds)
+        return metadata_log.fetch_snapshot(self._connections, snapshot, leader_epoch, deadline)
 
     async def unregister_broker(self, node_id: NodeId, timeout_seconds: float | None = None) -> None:
         """Forget a broker. Raises BrokerIdNotRegistered when there is none with this id."""
@@ -197,27 +250,90 @@ class AdminClient:
         found = await topics.listing(self._connections, self._deadline(timeout_seconds))
         return tuple(sorted(one.name for one in found if include_internal or not one.is_internal))
 
+    async def listed_topics(self, *, include_internal: bool = True) -> tuple[TopicDescription, ...]:
+        """All, without what only their description says (eligible leader replicas)."""
+        found = await topics.listing(self._connections, self._deadline(None))
+        return tuple(one for one in found if include_internal or not one.is_internal)
+
     async def describe_topics(
-        self, names: Sequence[str] | None = None, timeout_seconds: float | None = None
+        self,
+        names: Sequence[str] | None = None,
+        timeout_seconds: float | None = None,
+        *,
+        partitions_at_once: int = 2000,
     ) -> Mapping[str, TopicDescription | ApiError]:
         """All topics when `names` is None. Brokers only."""
-        return await topics.describe(self._connections, names, self._deadline(timeout_seconds))
+        return await topics.describe(self._connections, names, self._deadline(timeout_seconds), partitions_at_once)
+
+    async def create_partitions(
+        self,
+        wanted: Mapping[str, tuple[int, Sequence[Sequence[int]] | None]],
+        *,
+        validate_only: bool = False,
+        timeout_seconds: float | None = None,
+    ) -> Mapping[str, ApiError | None]:
+        """Topic to (how many partitions it shall have, the replicas of each new one or None)."""
+        deadline = self._deadline(timeout_seconds)
+        return await partitions.create(self._connections, wanted, deadline, validate_only=validate_only)
+
+    async def elect_leaders(
+        self,
+        election_type: int,
+        wanted: Iterable[tuple[str, int]] | None = None,
+        timeout_seconds: float | None = None,
+    ) -> Mapping[tuple[str, int], ApiError | None]:
+        """0: the preferred replica leads; 1: any, even one that lost records. None: of all partitions."""
+        return await partitions.elect(self._connections, election_type, wanted, self._deadline(timeout_seconds))
+
+    async def list_offsets(
+        self, wanted: Mapping[tuple[str, int], int], timeout_seconds: float | None = None
+    ) -> Mapping[tuple[str, int], int | ApiError]:
+        """By timestamp, or -1 latest, -2 earliest, -3 the greatest timestamp's; -1 where there is none."""
+        return await partitions.list_offsets(self._connections, wanted, self._deadline(timeout_seconds))
+
+    async def delete_records(
+        self, wanted: Mapping[tuple[str, int], int], timeout_seconds: float | None = None
+    ) -> Mapping[tuple[str, int], int | ApiError]:
+        """Delete what lies before these offsets; gives where the logs begin now. Brokers only."""
+        return await partitions.delete_records(self._connections, wanted, self._deadline(timeout_seconds))
+
+    async def describe_log_dirs(
+        self, broker: NodeId, timeout_seconds: float | None = None
+    ) -> tuple[LogDirDescription, ...]:
+        return await partitions.describe_log_dirs(self._connections, broker, self._deadline(timeout_seconds))
+
+    async def alter_replica_log_dirs(
+        self, broker: NodeId, wanted: Mapping[tuple[str, int], str], timeout_seconds: float | None = None
+    ) -> Mapping[tuple[str, int], ApiError | None]:
+        """Which directory of this broker each replica shall lie in."""
+        return await partitions.alter_replica_log_dirs(
+            self._connections, broker, wanted, self._deadline(timeout_seconds)
+        )
 
     async def alter_partition_reassignments(
-        self, wanted: Mapping[tuple[str, int], tuple[int, ...] | None], timeout_seconds: float | None = None
+        self,
+        wanted: Mapping[tuple[str, int], tuple[int, ...] | None],
+        *,
+        allow_factor_change: bool = True,
+        timeout_seconds: float | None = None,
     ) -> Mapping[tuple[str, int], ApiError | None]:
         """(Topic, partition) to the replicas it shall have, None to call a move off. The answer: None where the move
         began.
         """
-        return await reassignments.alter(self._connections, wanted, self._deadline(timeout_seconds))
+        deadline = self._deadline(timeout_seconds)
+        return await reassignments.alter(self._connections, wanted, deadline, allow_factor_change=allow_factor_change)
 
     async def list_partition_reassignments(self, timeout_seconds: float | None = None) -> tuple[Reassignment, ...]:
         return await reassignments.listing(self._connections, self._deadline(timeout_seconds))
 
     async def describe_configs(
-        self, resources: Sequence[ConfigResource], timeout_seconds: float | None = None
+        self,
+        resources: Sequence[ConfigResource],
+        keys: Sequence[str] | None = None,
+        timeout_seconds: float | None = None,
     ) -> Mapping[ConfigResource, tuple[ConfigEntry, ...] | ApiError]:
-        return await configs.describe(self._connections, resources, self._deadline(timeout_seconds))
+        """All of their configurations, or those with these names, as far as there are such."""
+        return await configs.describe(self._connections, resources, keys, self._deadline(timeout_seconds))
 
     async def incremental_alter_configs(
         self,

@@ -22,11 +22,15 @@ from controller_runtime.protocol.messages.incremental_alter_configs_response imp
 
 
 async def describe(
-    connections: Connections, resources: Sequence[ConfigResource], deadline: Deadline
+    connections: Connections, resources: Sequence[ConfigResource], keys: Sequence[str] | None, deadline: Deadline
 ) -> Mapping[ConfigResource, tuple[ConfigEntry, ...] | ApiError]:
     request = DescribeConfigsRequest(
         resources=tuple(
-            DescribeConfigsResource(resource_type=one.kind, resource_name=one.name, configuration_keys=None)
+            DescribeConfigsResource(
+                resource_type=one.kind,
+                resource_name=one.name,
+                configuration_keys=None if keys is None else tuple(keys),
+            )
             for one in resources
         )
     )

@@ -18,6 +18,7 @@ from controller_runtime.admin.results import ClusterDescription, NodeDescription
 from controller_runtime.identifiers import Endpoint, NodeId
 from controller_runtime.network.client_connection import CallError, Failure
 from controller_runtime.network.client_pool import ClientOptions, ClientPool
+from controller_runtime.network.client_security import ClientSecurity
 from controller_runtime.network.resolve import Resolver, system_resolver
 from controller_runtime.protocol.api_errors import ApiError, UnsupportedVersion, error_for
 from controller_runtime.protocol.errors import ErrorCode
@@ -26,6 +27,7 @@ from controller_runtime.protocol.messages.describe_cluster_response import Descr
 from controller_runtime.protocol.messages.metadata_request import MetadataRequest
 from controller_runtime.protocol.messages.metadata_response import MetadataResponse
 from controller_runtime.protocol.schema import Message
+from controller_runtime.security.listener_security import PLAINTEXT, ListenerSecurity
 
 M = TypeVar("M", bound=Message)
 
@@ -106,12 +108,14 @@ class Connections:
         kind: EndpointKind,
         client_id: str,
         resolver: Resolver = system_resolver,
+        security: ListenerSecurity = PLAINTEXT,
     ) -> None:
+        """Raises SecurityError."""
         if not bootstrap:
             raise ValueError("No resolvable bootstrap urls given in bootstrap.servers")
         self.kind = kind
         self.bootstrap = tuple(bootstrap)
-        self.pool = ClientPool(ClientOptions(client_id), random.random, resolver)
+        self.pool = ClientPool(ClientOptions(client_id), random.random, resolver, security=ClientSecurity(security))
         self._nodes: dict[NodeId, Endpoint] = {}
         self._controller: NodeId | None = None
         self._checked = False
@@ -122,7 +126,7 @@ class Connections:
         await self.pool.close()
 
     async def ask_at(self, endpoint: Endpoint, request: Message, answer: type[M], seconds: float) -> M:
-        """Ask exactly this node, once. Raises Unreachable or NotSupported."""
+        """Ask exactly this node, once. Raises Unreachable or NotSupported, or ApiError for a login."""
         try:
             _, body = await self.pool.call(CHANNEL, endpoint, request, seconds)
         except CallError as error:
@@ -137,8 +141,23 @@ class Connections:
         await self._check_kind(deadline)
         return await self._ask_in_turn(request, answer, deadline, attempt_seconds)
 
+    async def ask_node(self, node: NodeId, request: Message, answer: type[M], deadline: Deadline) -> M:
+        """Ask exactly this node of the cluster; one that cannot be reached is asked again until time is up."""
+        while True:
+            if node not in self._nodes:
+                await self.describe_cluster(deadline)
+            endpoint = self._nodes.get(node)
+            try:
+                if endpoint is None:
+                    raise Unreachable(type(request).__name__, [f"node {node} is not there"])
+                return await self.ask_at(endpoint, request, answer, min(deadline.left, ATTEMPT_SECONDS))
+            except Unreachable:
+                self._nodes = {}
+                if not await deadline.pause():
+                    raise
+
     async def _check_kind(self, deadline: Deadline) -> None:
-        """Before the first request: are these nodes of the kind we were told? Raises what Kafka's own client does."""
+        """Before the first request: are these nodes of the kind that was asked for? Raises what Kafka's client does."""
         if self._checked:
             return
         if self.kind is EndpointKind.BROKER:
@@ -268,7 +287,11 @@ def raise_if(code: int, message: str | None = None) -> None:
         raise error
 
 
-def _as_admin_error(error: CallError, endpoint: Endpoint) -> AdminError:
+def _as_admin_error(error: CallError, endpoint: Endpoint) -> AdminError | ApiError:
+    if error.failure is Failure.UNAUTHENTICATED:
+        refused = error_for(ErrorCode.SASL_AUTHENTICATION_FAILED, error.detail)
+        assert refused is not None, "the code is no success"
+        return refused
     if error.failure is Failure.UNSUPPORTED_VERSION:
         return NotSupported(error.detail)
     return Unreachable(f"{endpoint}", [error.detail])

@@ -24,13 +24,18 @@ from controller_runtime.protocol.messages.list_partition_reassignments_response 
 
 
 async def alter(
-    connections: Connections, wanted: Mapping[tuple[str, int], tuple[int, ...] | None], deadline: Deadline
+    connections: Connections,
+    wanted: Mapping[tuple[str, int], tuple[int, ...] | None],
+    deadline: Deadline,
+    *,
+    allow_factor_change: bool = True,
 ) -> Mapping[tuple[str, int], ApiError | None]:
     topics: dict[str, list[ReassignablePartition]] = {}
     for (topic, index), replicas in wanted.items():
         topics.setdefault(topic, []).append(ReassignablePartition(partition_index=index, replicas=replicas))
     request = AlterPartitionReassignmentsRequest(
         timeout_ms=int(deadline.left * 1000),
+        allow_replication_factor_change=allow_factor_change,
         topics=tuple(ReassignableTopic(name=name, partitions=tuple(each)) for name, each in topics.items()),
     )
     found = await connections.ask_controller(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from controller_runtime.identifiers import DirectoryId, Endpoint, Epoch, NodeId, Offset, Uuid
+from controller_runtime.protocol.api_errors import ApiError
 from controller_runtime.values import dataclass, field
 
 
@@ -151,3 +152,18 @@ class LeaderSeen:
     endpoint: Endpoint | None
     high_watermark: Offset
     """-1: unknown to it (a follower does not tell)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaOnDisk:
+    size_bytes: int
+    offset_lag: int
+    is_future: bool
+    """It is being moved here from another directory of its broker."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogDirDescription:
+    path: str
+    error: ApiError | None
+    replicas: Mapping[tuple[str, int], ReplicaOnDisk]

@@ -72,11 +72,11 @@ async def listing(connections: Connections, deadline: Deadline) -> tuple[TopicDe
 
 
 async def describe(
-    connections: Connections, names: Sequence[str] | None, deadline: Deadline
+    connections: Connections, names: Sequence[str] | None, deadline: Deadline, partitions_at_once: int = 2000
 ) -> Mapping[str, TopicDescription | ApiError]:
     """By DescribeTopicPartitions, which knows eligible leader replicas; by Metadata where that is not served."""
     try:
-        return await _describe_partitions(connections, names, deadline)
+        return await _describe_partitions(connections, names, deadline, partitions_at_once)
     except NotSupported:
         asked = None if names is None else tuple(MetadataRequestTopic(name=name) for name in names)
         request = MetadataRequest(topics=asked, allow_auto_topic_creation=False)
@@ -86,13 +86,15 @@ async def describe(
 
 
 async def _describe_partitions(
-    connections: Connections, names: Sequence[str] | None, deadline: Deadline
+    connections: Connections, names: Sequence[str] | None, deadline: Deadline, partitions_at_once: int
 ) -> Mapping[str, TopicDescription | ApiError]:
     described: dict[str, TopicDescription | ApiError] = {}
     cursor: Cursor | None = None
     asked = tuple(TopicRequest(name=name) for name in sorted(names or ()))
     while True:
-        request = DescribeTopicPartitionsRequest(topics=asked, cursor=cursor)
+        request = DescribeTopicPartitionsRequest(
+            topics=asked, response_partition_limit=partitions_at_once, cursor=cursor
+        )
         found = await connections.ask_any(request, DescribeTopicPartitionsResponse, deadline)
         for topic in found.topics:
             name = topic.name or ""

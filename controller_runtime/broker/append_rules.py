@@ -24,6 +24,8 @@ class AppendRules:
     timestamp_after_max_ms: int = 3600000
     needs_keys: bool = False
     """The topic is compacted."""
+    deletes: bool = True
+    """Records of the topic may be deleted, by age or on request."""
     segment_bytes: int = 1 << 30
     min_insync_replicas: int = 1
 
@@ -40,6 +42,7 @@ class AppendRules:
             compression=named.get(codec),
             timestamp_before_max_ms=_number(configs, "message.timestamp.before.max.ms", _LONG_MAX),
             timestamp_after_max_ms=_number(configs, "message.timestamp.after.max.ms", 3600000),
+            deletes="delete" in configs.get("cleanup.policy", "delete"),
             needs_keys="compact" in configs.get("cleanup.policy", "delete"),
             segment_bytes=_number(configs, "segment.bytes", 1 << 30),
             min_insync_replicas=_number(configs, "min.insync.replicas", 1),
@@ -52,7 +55,7 @@ def _number(configs: Mapping[str, str], name: str, default: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class BatchRefusal:
     """Why a batch is not taken. `records`: what is wrong with each of these, by its place in the batch."""
 
     error: ErrorCode

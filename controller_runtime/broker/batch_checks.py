@@ -1,16 +1,16 @@
 """What a leader believes of the bytes that a producer calls a batch: nothing that it has not looked at.
 
 The checks are Apache Kafka 4.3.1's, in its order, with its error codes, those that it gives for want of a better one
-(UNKNOWN_SERVER_ERROR) included: first frames, then the header, then every record. `tests/support/lying_batches.py` has
-the lies, with the codes of a real broker beside them. Two bounds are ours, because Kafka unpacks without one: what a
-codec may give, and how many records; beyond them a batch is too large.
+(UNKNOWN_SERVER_ERROR) included: first frames, then the header, then every record.
+`tests/support/clients/lying_batches.py` has the lies, with the codes of a real broker beside them. Two bounds are ours,
+because Kafka unpacks without one: what a codec may give, and how many records; beyond them a batch is too large.
 """
 
 from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from controller_runtime.broker.append_rules import AppendRules, Refused
+from controller_runtime.broker.append_rules import AppendRules, BatchRefusal
 from controller_runtime.protocol.compression import Compression, Fault, unpack
 from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.protocol.primitives import Invalid
@@ -68,7 +68,7 @@ class Checked:
     """The largest timestamp of its records, -1 if it is less."""
 
 
-def frame_size(data: bytes, position: int = 0) -> int | Refused | None:
+def frame_size(data: bytes, position: int = 0) -> int | BatchRefusal | None:
     """The size of the batch that begins here by its own words; None when the bytes end before it does."""
     left = len(data) - position
     if left < LENGTH_END:
@@ -92,10 +92,10 @@ def is_transactional(data: bytes) -> bool:
     return data[_UP_TO_MAGIC - 1] == MAGIC and bool(data[CRC_START + 1] & TRANSACTIONAL_BIT)
 
 
-def check_frames(data: bytes, version: int = NEWEST_VERSION) -> int | Refused:
+def check_frames(data: bytes, version: int = NEWEST_VERSION) -> int | BatchRefusal:
     """The size of the one batch of a partition. Bytes behind it that are no whole batch are ignored, as by Kafka."""
     size = frame_size(data)
-    if isinstance(size, Refused):
+    if isinstance(size, BatchRefusal):
         return size
     if size is None:
         return _no_frame(ErrorCode.INVALID_RECORD, "a produce request carries one batch for each partition")
@@ -105,19 +105,19 @@ def check_frames(data: bytes, version: int = NEWEST_VERSION) -> int | Refused:
         why = f"Produce requests with version {version} are not allowed to use ZStandard compression"
         return _no_frame(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, why)
     second = frame_size(data, size)
-    if isinstance(second, Refused):
+    if isinstance(second, BatchRefusal):
         return second
     return size if second is None else _no_frame(ErrorCode.INVALID_RECORD, "more than one batch, one is allowed")
 
 
-def _no_frame(error: ErrorCode, why: str) -> Refused:
-    return Refused(error, why, before_log=True)
+def _no_frame(error: ErrorCode, why: str) -> BatchRefusal:
+    return BatchRefusal(error, why, before_log=True)
 
 
-def check_batch(data: bytes, rules: AppendRules, wall: int, version: int = NEWEST_VERSION) -> Checked | Refused:
+def check_batch(data: bytes, rules: AppendRules, wall: int, version: int = NEWEST_VERSION) -> Checked | BatchRefusal:
     """One partition's part of a produce request."""
     size = check_frames(data, version)
-    if isinstance(size, Refused):
+    if isinstance(size, BatchRefusal):
         return size
     data = data[:size]
     header = claimed_header(data) if size >= HEADER_BYTES else None
@@ -128,16 +128,16 @@ def check_batch(data: bytes, rules: AppendRules, wall: int, version: int = NEWES
     return _check_records(header, data, rules, wall)
 
 
-def _check_header(data: bytes, header: BatchHeader | None, rules: AppendRules) -> Refused | None:
+def _check_header(data: bytes, header: BatchHeader | None, rules: AppendRules) -> BatchRefusal | None:
     if int.from_bytes(data[:8], "big") != 0:
         return _invalid(f"The baseOffset of the record batch should be 0, but it is {data[:8].hex()}")
     if len(data) > rules.max_message_bytes:
         limit = f"the limit is {rules.max_message_bytes}"
-        return Refused(ErrorCode.MESSAGE_TOO_LARGE, f"The record batch has {len(data)} bytes, {limit}.")
+        return BatchRefusal(ErrorCode.MESSAGE_TOO_LARGE, f"The record batch has {len(data)} bytes, {limit}.")
     if header is None or crc_of(data, header) != header.crc:
-        return Refused(ErrorCode.CORRUPT_MESSAGE, "the checksum of the batch does not hold")
+        return BatchRefusal(ErrorCode.CORRUPT_MESSAGE, "the checksum of the batch does not hold")
     if header.attributes & COMPRESSION_MASK > Compression.ZSTD:
-        return Refused(ErrorCode.UNKNOWN_SERVER_ERROR, f"Unknown compression type id: {_codec(data)}")
+        return BatchRefusal(ErrorCode.UNKNOWN_SERVER_ERROR, f"Unknown compression type id: {_codec(data)}")
     if header.record_count <= 0 or header.last_offset_delta != header.record_count - 1:
         counts = f"{header.record_count} records, last offset delta {header.last_offset_delta}"
         return _invalid(f"the batch contradicts itself: {counts}")
@@ -146,42 +146,42 @@ def _check_header(data: bytes, header: BatchHeader | None, rules: AppendRules) -
     if header.producer_id >= 0 and header.base_sequence < 0:
         return _invalid(f"Invalid sequence number {header.base_sequence} of producer {header.producer_id}")
     if header.is_transactional:
-        return Refused(ErrorCode.INVALID_TXN_STATE, "transactions are not supported yet")
+        return BatchRefusal(ErrorCode.INVALID_TXN_STATE, "transactions are not supported yet")
     return None
 
 
-def _check_records(header: BatchHeader, data: bytes, rules: AppendRules, wall: int) -> Checked | Refused:
+def _check_records(header: BatchHeader, data: bytes, rules: AppendRules, wall: int) -> Checked | BatchRefusal:
     codec = header.compression
     as_sent = rules.compression is None or rules.compression is codec
     looked = _survey_plain(header, data) if codec is Compression.NONE else _survey_packed(header, data, as_sent)
-    if isinstance(looked, Refused):
+    if isinstance(looked, BatchRefusal):
         return looked
     found, plain = looked
     records, start = plain or data, 0 if plain else HEADER_BYTES
     times = _times(header, found, records, start)
-    refusal = _check_each(header, found, times, records, start, rules, wall)
+    refusal = _check_each(header, found, times, records=records, start=start, rules=rules, wall=wall)
     if refusal is not None:
         return refusal
     if not found.in_sequence and as_sent:
         # Kafka goes to write the batch anew from records of which it kept no values.
-        return Refused(ErrorCode.UNKNOWN_SERVER_ERROR, "the records' offsets do not count from zero")
+        return BatchRefusal(ErrorCode.UNKNOWN_SERVER_ERROR, "the records' offsets do not count from zero")
     if not as_sent and (refusal := _check_writable(header, times)) is not None:
         return refusal
     return Checked(header, data, plain, _latest(header, times))
 
 
-def _survey_plain(header: BatchHeader, data: bytes) -> tuple[Survey, bytes] | Refused:
+def _survey_plain(header: BatchHeader, data: bytes) -> tuple[Survey, bytes] | BatchRefusal:
     count = header.record_count
     try:
         found = survey(data, HEADER_BYTES, min(count, MAX_RECORDS))
     except OverlongLength as error:
-        return Refused(ErrorCode.UNKNOWN_SERVER_ERROR, str(error))
+        return BatchRefusal(ErrorCode.UNKNOWN_SERVER_ERROR, str(error))
     except Invalid as error:
         return _invalid(str(error))
     return _complete(found, b"", len(data), count)
 
 
-def _survey_packed(header: BatchHeader, data: bytes, as_sent: bool) -> tuple[Survey, bytes] | Refused:
+def _survey_packed(header: BatchHeader, data: bytes, as_sent: bool) -> tuple[Survey, bytes] | BatchRefusal:
     """Kafka reads from a stream: what comes before its fault counts first, then the fault."""
     count = header.record_count
     plain, fault, reason = unpack(header.compression, data[HEADER_BYTES:], MAX_UNPACKED_BYTES)
@@ -193,32 +193,32 @@ def _survey_packed(header: BatchHeader, data: bytes, as_sent: bool) -> tuple[Sur
     except Invalid as error:
         return _invalid(str(error))
     complete = _complete(found, plain, len(plain), count)
-    if fault is Fault.NONE or isinstance(complete, Refused):
+    if fault is Fault.NONE or isinstance(complete, BatchRefusal):
         return complete
     return _faulty(fault, reason)
 
 
-def _complete(found: Survey, plain: bytes, end: int, count: int) -> tuple[Survey, bytes] | Refused:
+def _complete(found: Survey, plain: bytes, end: int, count: int) -> tuple[Survey, bytes] | BatchRefusal:
     if count > MAX_RECORDS:
-        return Refused(ErrorCode.MESSAGE_TOO_LARGE, f"a batch of {count} records, {MAX_RECORDS} are allowed")
+        return BatchRefusal(ErrorCode.MESSAGE_TOO_LARGE, f"a batch of {count} records, {MAX_RECORDS} are allowed")
     if found.end != end:
         return _invalid(f"{end - found.end} bytes are left over after {count} records")
     return found, plain
 
 
-def _faulty(fault: Fault, reason: str) -> Refused:
+def _faulty(fault: Fault, reason: str) -> BatchRefusal:
     if fault is Fault.TOO_LARGE:
         why = f"the batch unpacks to more than {MAX_UNPACKED_BYTES} bytes"
-        return Refused(ErrorCode.MESSAGE_TOO_LARGE, why)
-    return Refused(ErrorCode.UNKNOWN_SERVER_ERROR, f"the records cannot be unpacked: {reason}")
+        return BatchRefusal(ErrorCode.MESSAGE_TOO_LARGE, why)
+    return BatchRefusal(ErrorCode.UNKNOWN_SERVER_ERROR, f"the records cannot be unpacked: {reason}")
 
 
-def _check_writable(header: BatchHeader, times: Times) -> Refused | None:
+def _check_writable(header: BatchHeader, times: Times) -> BatchRefusal | None:
     """What Kafka's writer of batches cannot write, although its reader read it."""
     if times.earliest < _NO_TIMESTAMP and not header.is_log_append_time:
-        return Refused(ErrorCode.UNKNOWN_SERVER_ERROR, "a negative timestamp")
+        return BatchRefusal(ErrorCode.UNKNOWN_SERVER_ERROR, "a negative timestamp")
     if header.producer_id != NO_PRODUCER_ID and header.producer_epoch == NO_PRODUCER_EPOCH:
-        return Refused(ErrorCode.UNKNOWN_SERVER_ERROR, f"producer {header.producer_id} has no epoch")
+        return BatchRefusal(ErrorCode.UNKNOWN_SERVER_ERROR, f"producer {header.producer_id} has no epoch")
     return None
 
 
@@ -248,7 +248,7 @@ def _latest(header: BatchHeader, times: Times) -> int:
 
 def _check_each(
     header: BatchHeader, found: Survey, times: Times, records: bytes, start: int, rules: AppendRules, wall: int
-) -> Refused | None:
+) -> BatchRefusal | None:
     """Whether each record has a key where it needs one, and a time that the topic accepts; each by itself only if one
     may be wrong.
     """
@@ -267,14 +267,17 @@ def _check_each(
     return _refused_records(tuple(wrong), is_time=is_time) if wrong else None
 
 
-def _refused_records(wrong: tuple[tuple[int, str], ...], *, is_time: bool) -> Refused:
+def _refused_records(wrong: tuple[tuple[int, str], ...], *, is_time: bool) -> BatchRefusal:
     shown = wrong[:MAX_RECORD_ERRORS]
     if is_time:
         why = "One or more records have been rejected due to invalid timestamp"
-        return Refused(ErrorCode.INVALID_TIMESTAMP, why, shown)
+        return BatchRefusal(ErrorCode.INVALID_TIMESTAMP, why, shown)
     first = ", ".join(f"RecordError(batchIndex={number}, message='{said}')" for number, said in wrong[:3])
-    why = f"One or more records have been rejected due to {len(wrong)} record errors in total, and only showing the first three errors at most: [{first}]"
-    return Refused(ErrorCode.INVALID_RECORD, why, shown)
+    why = (
+        f"One or more records have been rejected due to {len(wrong)} record errors in total, and only showing the "
+        f"first three errors at most: [{first}]"
+    )
+    return BatchRefusal(ErrorCode.INVALID_RECORD, why, shown)
 
 
 def _null_key(record: RecordDetail, rules: AppendRules) -> str | None:
@@ -304,5 +307,5 @@ def _codec(data: bytes) -> int:
     return data[CRC_START + 1] & COMPRESSION_MASK
 
 
-def _invalid(why: str) -> Refused:
-    return Refused(ErrorCode.INVALID_RECORD, why)
+def _invalid(why: str) -> BatchRefusal:
+    return BatchRefusal(ErrorCode.INVALID_RECORD, why)

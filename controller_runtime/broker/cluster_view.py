@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from string import ascii_letters, digits
 
+from controller_runtime.broker.effects import BrokerEffect
 from controller_runtime.identifiers import ZERO_UUID, Endpoint, NodeId, Uuid
 from controller_runtime.metadata.image import MetadataImage
 from controller_runtime.metadata.partitions import Partition
 from controller_runtime.metadata.topics import TopicImage
+from controller_runtime.parts.pieces import InPieces
 from controller_runtime.protocol.authorized_operations import ALL_OF_CLUSTER, ALL_OF_TOPIC, NOT_ASKED
 from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.protocol.messages.describe_cluster_request import DescribeClusterRequest
@@ -36,6 +38,10 @@ INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__sha
 _LEGAL = frozenset(ascii_letters + digits + "._-")
 _FIRST_VERSION_WITH_LISTENER_ERRORS = 6
 _FIRST_VERSION_WITH_NULL_NAMES = 12
+_WRONG_ENDPOINT = "The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type CONTROLLER"
+
+
+_Topic = InPieces[BrokerEffect, MetadataResponseTopic]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,20 +73,25 @@ class View:
         return alive[0] if alive else -1
 
 
-def metadata(view: View, request: MetadataRequest, version: int) -> tuple[MetadataResponse, tuple[str, ...]]:
+def metadata(
+    view: View, request: MetadataRequest, version: int
+) -> InPieces[BrokerEffect, tuple[MetadataResponse, tuple[str, ...]]]:
     """The answer, and the names of topics that are missing and may be created if the broker does such things."""
     missing: list[str] = []
+    topics: list[MetadataResponseTopic] = []
     if request.topics is None or (version == 0 and not request.topics):
-        topics = [_topic(view, topic, version) for topic in view.image.topics]
+        for found in view.image.topics:
+            topics.append((yield from _topic(view, found, version)))
     else:
         asked, ids = request.topics, dict.fromkeys(one.topic_id for one in request.topics if one.topic_id != ZERO_UUID)
-        if fault := _fault(asked, version):
+        if fault := fault_of(asked, version):
             return _refused(asked, fault), ()
         if ids:
-            topics = [_by_id(view, topic_id, version) for topic_id in ids]
+            for topic_id in ids:
+                topics.append((yield from _by_id(view, topic_id, version)))
         else:
-            names = dict.fromkeys(one.name for one in asked if one.name is not None)
-            topics = [_by_name(view, name, version, missing) for name in names]
+            for name in dict.fromkeys(one.name for one in asked if one.name is not None):
+                topics.append((yield from _by_name(view, name, version, missing)))
     if request.include_topic_authorized_operations:
         topics = [
             topic
@@ -103,7 +114,7 @@ def metadata(view: View, request: MetadataRequest, version: int) -> tuple[Metada
     return response, tuple(missing) if request.allow_auto_topic_creation else ()
 
 
-def _fault(asked: Iterable[MetadataRequestTopic], version: int) -> ErrorCode | None:
+def fault_of(asked: Iterable[MetadataRequestTopic], version: int) -> ErrorCode | None:
     """Why the whole request is refused. Names may be null, and ids used, from version 12 on, though the layout has both
     from 10 on.
     """
@@ -119,17 +130,19 @@ def _refused(asked: Iterable[MetadataRequestTopic], error: ErrorCode) -> Metadat
     return MetadataResponse(topics=topics, error_code=error)
 
 
-def _by_id(view: View, topic_id: Uuid, version: int) -> MetadataResponseTopic:
+def _by_id(view: View, topic_id: Uuid, version: int) -> _Topic:
     topic = view.image.topics.get(topic_id)
     if topic is None:
+        yield None
         return MetadataResponseTopic(error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=None, topic_id=topic_id)
-    return _topic(view, topic, version)
+    return (yield from _topic(view, topic, version))
 
 
-def _by_name(view: View, name: str, version: int, missing: list[str]) -> MetadataResponseTopic:
+def _by_name(view: View, name: str, version: int, missing: list[str]) -> _Topic:
     found = view.image.topics.named(name)
     if found is not None:
-        return _topic(view, found, version)
+        return (yield from _topic(view, found, version))
+    yield None
     if fault := name_fault(name):
         return MetadataResponseTopic(error_code=fault, name=name)
     if name not in INTERNAL_TOPICS:
@@ -145,12 +158,16 @@ def name_fault(name: str) -> ErrorCode | None:
     return None if legal else ErrorCode.INVALID_TOPIC_EXCEPTION
 
 
-def _topic(view: View, topic: TopicImage, version: int) -> MetadataResponseTopic:
+def _topic(view: View, topic: TopicImage, version: int) -> _Topic:
+    partitions: list[MetadataResponsePartition] = []
+    for index, partition in topic.partitions():
+        partitions.append(_partition(view, index, partition, version))
+        yield None
     return MetadataResponseTopic(
         name=topic.name,
         topic_id=topic.id,
         is_internal=topic.name in INTERNAL_TOPICS,
-        partitions=tuple(_partition(view, index, partition, version) for index, partition in topic.partitions()),
+        partitions=tuple(partitions),
     )
 
 
@@ -194,9 +211,7 @@ def describe_cluster(view: View, request: DescribeClusterRequest) -> DescribeClu
         known = request.endpoint_type == CONTROLLERS
         return DescribeClusterResponse(
             error_code=ErrorCode.MISMATCHED_ENDPOINT_TYPE if known else ErrorCode.UNSUPPORTED_ENDPOINT_TYPE,
-            error_message="The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type CONTROLLER"
-            if known
-            else f"Unsupported endpoint type {request.endpoint_type}",
+            error_message=_WRONG_ENDPOINT if known else f"Unsupported endpoint type {request.endpoint_type}",
             endpoint_type=BROKERS,
         )
     brokers = []

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 from controller_runtime.broker.cluster_view import INTERNAL_TOPICS, View, name_fault, offline_replicas, shown_leader
+from controller_runtime.broker.effects import BrokerEffect
 from controller_runtime.metadata.partitions import Partition
 from controller_runtime.metadata.topics import TopicImage
+from controller_runtime.parts.pieces import InPieces
 from controller_runtime.protocol.authorized_operations import ALL_OF_TOPIC
 from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.protocol.messages.describe_topic_partitions_request import DescribeTopicPartitionsRequest
@@ -21,33 +23,33 @@ MAX_PARTITIONS: Final = 2000
 """In one answer: Kafka's `max.request.partition.size.limit`."""
 
 
-def describe_topic_partitions(view: View, request: DescribeTopicPartitionsRequest) -> DescribeTopicPartitionsResponse:
+def describe_topic_partitions(
+    view: View, request: DescribeTopicPartitionsRequest
+) -> InPieces[BrokerEffect, DescribeTopicPartitionsResponse]:
     """The answer from the cursor on, until the limit; `next_cursor` says where the next page begins."""
-    if fault := _fault(request):
+    if fault := fault_of(request):
         return _refused(request, fault)
     begin = Cursor() if request.cursor is None else request.cursor
     left = max(1, min(request.response_partition_limit, MAX_PARTITIONS))
-    names = sorted({topic.name for topic in request.topics} or {topic.name for topic in view.image.topics})
     topics: list[DescribeTopicPartitionsResponseTopic] = []
-    for name in names:
-        if name < begin.topic_name:
-            continue
+    for name in (yield from _names(view, request, begin.topic_name)):
         if left == 0:
             return _page(topics, Cursor(topic_name=name))
         topic = view.image.topics.named(name)
         if topic is None:
             topics.append(_missing(name))
+            yield None
             continue
         first = begin.partition_index if name == begin.topic_name else 0
-        shown = [(index, partition) for index, partition in topic.partitions() if index >= first]
-        topics.append(_topic(view, topic, shown[:left]))
-        if len(shown) > left:
-            return _page(topics, Cursor(topic_name=name, partition_index=shown[left][0]))
+        shown, following = yield from _shown(view, topic, first, left)
+        topics.append(_topic(topic, shown))
+        if following is not None:
+            return _page(topics, Cursor(topic_name=name, partition_index=following))
         left -= len(shown)
     return _page(topics, None)
 
 
-def _fault(request: DescribeTopicPartitionsRequest) -> ErrorCode | None:
+def fault_of(request: DescribeTopicPartitionsRequest) -> ErrorCode | None:
     """Why the whole request is refused: a cursor that no answer of ours gave, or a topic without a name."""
     names, cursor = [topic.name for topic in request.topics], request.cursor
     if cursor is None:
@@ -75,22 +77,45 @@ def _missing(name: str) -> DescribeTopicPartitionsResponseTopic:
     )
 
 
+def _names(view: View, request: DescribeTopicPartitionsRequest, begin: str) -> InPieces[BrokerEffect, list[str]]:
+    """In order, from the cursor's on."""
+    found: set[str] = set()
+    for name in {topic.name for topic in request.topics} or view.image.topics.ids:
+        if name >= begin:
+            found.add(name)
+        yield None
+    return sorted(found)
+
+
+def _shown(
+    view: View, topic: TopicImage, first: int, at_most: int
+) -> InPieces[BrokerEffect, tuple[list[DescribeTopicPartitionsResponsePartition], int | None]]:
+    """Partitions from `first` on, and the index of the one that follows them."""
+    shown: list[DescribeTopicPartitionsResponsePartition] = []
+    for index, partition in topic.partitions():
+        if index >= first:
+            if len(shown) == at_most:
+                return shown, index
+            shown.append(_partition(view, index, partition))
+        yield None
+    return shown, None
+
+
 def _topic(
-    view: View, topic: TopicImage, partitions: list[tuple[int, Partition]]
+    topic: TopicImage, partitions: list[DescribeTopicPartitionsResponsePartition]
 ) -> DescribeTopicPartitionsResponseTopic:
     return DescribeTopicPartitionsResponseTopic(
         name=topic.name,
         topic_id=topic.id,
         is_internal=topic.name in INTERNAL_TOPICS,
-        partitions=tuple(_partition(view, index, partition) for index, partition in partitions),
+        partitions=tuple(partitions),
         topic_authorized_operations=ALL_OF_TOPIC,
     )
 
 
 def _partition(view: View, index: int, partition: Partition) -> DescribeTopicPartitionsResponsePartition:
-    leader, error = shown_leader(view, partition)
+    leader, _ = shown_leader(view, partition)  # Kafka says no error here, other than in Metadata.
     return DescribeTopicPartitionsResponsePartition(
-        error_code=error,
         partition_index=index,
         leader_id=leader,
         leader_epoch=partition.leader_epoch,

@@ -70,23 +70,23 @@ def in_java_words(message: str) -> str:
     return message
 
 
-def justify(text: str) -> str:
-    """Wrapped at 75 columns, every line but the last stretched to the full width, wider gaps in the middle."""
+def justify(text: str, width: int = WIDTH) -> str:
+    """Wrapped at `width` columns, every line but the last stretched to the full width, wider gaps in the middle."""
     lines, line = [], ""
     for piece in re.findall(r"-+|[^\s-]+-*|\s+", text):
-        if len(line) + len(piece.rstrip()) >= WIDTH and line:
-            lines.append(_stretch(line.rstrip()))
+        if len(line) + len(piece.rstrip()) >= width and line:
+            lines.append(_stretch(line.rstrip(), width))
             line = ""
         line += piece if line else piece.lstrip()
     return "\n".join([*lines, line])
 
 
-def _stretch(line: str) -> str:
+def _stretch(line: str, width: int) -> str:
     words = line.split(" ")
     gaps = len(words) - 1
     if gaps == 0:
         return line
-    every, rest = divmod(WIDTH - len(line), gaps)
+    every, rest = divmod(width - len(line), gaps)
     first = (gaps - rest + 1) // 2
     widened = [" " * (1 + every + (first <= gap < first + rest)) for gap in range(gaps)]
     return "".join(word + gap for word, gap in zip(words, [*widened, ""], strict=True))

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from controller_runtime.security.listener_security import PLAINTEXT, ListenerSecurity, SecurityError
 from controller_runtime.values import dataclass, field
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ class Bootstrap:
     servers: str | None
     controllers: str | None
     settings: Mapping[str, str] = field(default_factory=dict)
+    security: ListenerSecurity = PLAINTEXT
 
     def admin(self) -> AdminClient:
         from controller_runtime.admin.client import AdminClient
@@ -46,34 +48,44 @@ class Bootstrap:
                 bootstrap_controllers=self.controllers,
                 client_id=self.settings.get("client.id", "adminclient-1"),
                 timeout_seconds=int(milliseconds) / 1000,
+                security=self.security,
             )
-        except ValueError as error:
+        except (ValueError, SecurityError) as error:
             raise BadCommand(str(error)) from error
 
 
 def choose(servers: str | None, controllers: str | None, command_config: str | None) -> Bootstrap:
     """Raises BadCommand when not exactly one kind of bootstrap address is left."""
-    settings = read_command_config(command_config) if command_config is not None else {}
+    settings = read_properties(command_config) if command_config is not None else {}
     if servers is not None and controllers is not None:
         raise BadCommand("You cannot specify both --bootstrap-server and --bootstrap-controller.")
     if servers is None and controllers is None:
         raise BadCommand("You must specify either --bootstrap-controller or --bootstrap-server.")
-    return Bootstrap(servers, controllers, settings)
+    return Bootstrap(servers, controllers, settings, _security(settings, command_config or ""))
 
 
-def read_command_config(path: str) -> dict[str, str]:
+def _security(settings: Mapping[str, str], source: str) -> ListenerSecurity:
+    """Raises BadCommand."""
+    if settings.get("security.protocol", "PLAINTEXT") == "PLAINTEXT":
+        return PLAINTEXT
+    from controller_runtime.configuration.client_security import BadClientSecurity, client_security
+
+    try:
+        return client_security(settings, source)
+    except BadClientSecurity as error:
+        raise BadCommand(str(error)) from error
+
+
+def read_properties(path: str) -> dict[str, str]:
+    """Raises BadCommand."""
     from controller_runtime.configuration.properties import BadProperties, parse_properties
 
     try:
         with open(path, encoding="utf-8", errors="surrogateescape") as file:
-            settings = {one.name: one.value.strip() for one in parse_properties(file.read(), path).values()}
+            return {one.name: one.value.strip() for one in parse_properties(file.read(), path).values()}
     except FileNotFoundError as error:
         raise NoSuchConfig(path) from error
     except OSError as error:
         raise BadCommand(f"{path} ({error.strerror})") from error
     except BadProperties as error:
         raise BadCommand(str(error)) from error
-    protocol = settings.get("security.protocol", "PLAINTEXT")
-    if protocol != "PLAINTEXT":
-        raise BadCommand(f"{path}: security.protocol={protocol} is not supported yet: only PLAINTEXT is")
-    return settings

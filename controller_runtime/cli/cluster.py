@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import sys
 from collections.abc import Iterator, Sequence
 from typing import Final
 
 from controller_runtime.admin.client import AdminError, ApiError
 from controller_runtime.admin.results import NodeDescription
+from controller_runtime.cli import progress
 from controller_runtime.cli.arguments import Parser
 from controller_runtime.cli.bootstrap import BadCommand, Bootstrap, choose
 from controller_runtime.cli.java_errors import java_text, timeout_text
@@ -46,7 +46,7 @@ def main(argv: Sequence[str]) -> int:
         bootstrap = choose(arguments.bootstrap_server, arguments.bootstrap_controller, _command_config(arguments))
         if arguments.command == "list-endpoints" and arguments.include_fenced_brokers and bootstrap.servers is None:
             raise BadCommand("The option --include-fenced-brokers is only supported with --bootstrap-server option")
-        asyncio.run(_RUN[arguments.command](bootstrap, arguments))
+        progress.run(_RUN[arguments.command](bootstrap, arguments))
     except BadCommand as error:
         print(error, file=sys.stderr)
         return 1
@@ -101,11 +101,13 @@ def endpoints(nodes: Sequence[NodeDescription], *, brokers: bool) -> Iterator[st
         middle = f"{state:10} " if brokers else ""
         return f"{node_id:<10} {where:{host}} {port:<10} {place:{rack}} {middle}{kind:15}"
 
-    yield line("ID", "HOST", "PORT", "RACK", "STATE", "ENDPOINT_TYPE")
+    yield line("ID", "HOST", "PORT", place="RACK", state="STATE", kind="ENDPOINT_TYPE")
     for node in sorted(nodes, key=lambda one: one.node_id):
         state = "fenced" if node.is_fenced else "unfenced"
         kind = "broker" if brokers else "controller"
-        yield line(node.node_id, node.endpoint.host, node.endpoint.port, node.rack or "null", state, kind)
+        yield line(
+            node.node_id, node.endpoint.host, node.endpoint.port, place=node.rack or "null", state=state, kind=kind
+        )
 
 
 _RUN: Final = {"cluster-id": _cluster_id, "unregister": _unregister, "list-endpoints": _list_endpoints}

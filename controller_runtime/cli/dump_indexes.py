@@ -1,7 +1,7 @@
 """Index files as `kafka-dump-log` prints, verifies and checks them, beside the segment that they index.
 
 Entries are read as they lie in the file, whole ones, until one that is all zeros (Java preallocates open indexes). A
-mismatch is no error: it is told at the end, as Kafka does. An index that fails the sanity check is one that a broker
+mismatch is no error: it is reported at the end, as by Kafka. An index that fails the sanity check is one that a broker
 rebuilds at its start.
 """
 
@@ -13,8 +13,9 @@ import sys
 from collections.abc import Iterator
 from typing import Final
 
-from controller_runtime.storage.batch_scan import HEADER_SIZE, BatchPlace, parse_batch
+from controller_runtime.protocol.record_batch import HEADER_BYTES, BatchHeader
 from controller_runtime.storage.filesystem import OsFileSystem, read_whole
+from controller_runtime.storage.log.batches import parse_batch
 from controller_runtime.values import dataclass, field
 
 OFFSET_ENTRY: Final = struct.Struct(">ii")
@@ -156,13 +157,13 @@ def _log(path: str) -> bytes:
     return read_whole(OsFileSystem(), os.path.join(folder, name.partition(".")[0] + ".log"))
 
 
-def _batch_at(log: bytes, position: int) -> BatchPlace | None:
-    place = parse_batch(log, position, position) if 0 <= position <= len(log) - HEADER_SIZE else ""
+def _batch_at(log: bytes, position: int) -> BatchHeader | None:
+    place = parse_batch(log, position, position) if 0 <= position <= len(log) - HEADER_BYTES else ""
     return None if isinstance(place, str) else place
 
 
-def _batches(log: bytes) -> Iterator[BatchPlace]:
+def _batches(log: bytes) -> Iterator[BatchHeader]:
     at = 0
-    while (place := _batch_at(log, at)) is not None and place.end <= len(log):
+    while (place := _batch_at(log, at)) is not None and place.end_position <= len(log):
         yield place
-        at = place.end
+        at = place.end_position

@@ -7,19 +7,56 @@ Files are read batch by batch, never changed. A batch that is not whole or does 
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
 
+from controller_runtime.cli import dump_decoders
+from controller_runtime.cli.dump_decoders import STRING_DECODER, Decoder, Undecodable
 from controller_runtime.cli.dump_indexes import CorruptIndex, Faults, How, dump_offset_index, dump_time_index
-from controller_runtime.metadata.dump_lines import batch_line, control_text, metadata_payload, record_line
+from controller_runtime.cli.dump_producers import producer_snapshot_lines, transaction_index_lines
+from controller_runtime.cli.options import BadOption, Given, Option, Table
+from controller_runtime.metadata.dump_lines import batch_line, control_text, record_line
 from controller_runtime.protocol.errors import ProtocolError
-from controller_runtime.protocol.record_batch import Record, RecordBatch, read_header, verify_crc
+from controller_runtime.protocol.record_batch import BatchHeader, Record, RecordBatch, read_header, verify_crc
 from controller_runtime.storage import file_names
-from controller_runtime.storage.batch_scan import BatchPlace, scan
 from controller_runtime.storage.filesystem import OsFileSystem
+from controller_runtime.storage.formatting import BOOTSTRAP_CHECKPOINT
+from controller_runtime.storage.log.batches import scan
 from controller_runtime.values import dataclass, field
+
+_EVERYTHING: Final = (1 << 31) - 1
+_DECODERS: Final[dict[str, Callable[[], Decoder]]] = {
+    "offsets-decoder": dump_decoders.offsets_decoder,
+    "transaction-log-decoder": dump_decoders.transaction_decoder,
+    "cluster-metadata-decoder": dump_decoders.metadata_decoder,
+    "remote-log-metadata-decoder": dump_decoders.remote_decoder,
+    "share-group-state-decoder": dump_decoders.share_decoder,
+}
+"""In the order in which they win over each other."""
+
+OPTIONS: Final = Table(
+    "This tool helps to parse a log file and dump its contents to the console, useful for debugging a seemingly "
+    "corrupt log segment.",
+    [
+        Option("files", "REQUIRED: the data and index files to print, with commas between them.", "file1, file2, ..."),
+        Option("print-data-log", "Print keys and values; any decoder does that, too."),
+        Option("deep-iteration", "Print each record, not only batches; printing data does that, too."),
+        Option("skip-record-metadata", "Print only keys and values of records; control records are empty lines."),
+        Option("cluster-metadata-decoder", "Values are records of the metadata log."),
+        Option("offsets-decoder", "Records are those of __consumer_offsets."),
+        Option("transaction-log-decoder", "Records are those of __transaction_state."),
+        Option("share-group-state-decoder", "Records are those of __share_group_state."),
+        Option("remote-log-metadata-decoder", "Values are records of the remote log metadata topic."),
+        Option("key-decoder-class", "StringDecoder, LongDecoder or IntegerDecoder of Kafka.", "String", optional=True),
+        Option("value-decoder-class", "The same for values.", "String", optional=True),
+        Option("max-bytes", "Read no more of a log than this.", "Integer: size"),
+        Option("max-message-size", "Accepted: batches of any size are read.", "Integer: size"),
+        Option("index-sanity-check", "Only check whether a start would build an index anew."),
+        Option("verify-index-only", "Verify indexes without printing them."),
+    ],
+)
 
 
 @dataclass(slots=True)
@@ -27,35 +64,49 @@ class Dump:
     """One file being printed, and what is remembered for the end."""
 
     path: str
-    metadata: bool
     skip_record_metadata: bool
     deep: bool
-    print_data: bool
+    decoder: Decoder | None
+    max_bytes: int = _EVERYTHING
     last_offset: int = -1
     gaps: list[tuple[int, int]] = field(default_factory=list)
 
 
 def main(argv: Sequence[str]) -> int:
     """Run the tool; returns the exit code."""
-    options = _parser().parse_args(argv)
+    try:
+        given = OPTIONS.parse(argv)
+        OPTIONS.require(given, "files")
+        return _run(given)
+    except BadOption as error:
+        return _ended(f"{error.java}: {error}")
+    except Undecodable as error:
+        return _ended(str(error))
+
+
+def _ended(why: str) -> int:
+    sys.stdout.flush()
+    print(f'Exception in thread "main" {why}', file=sys.stderr)
+    return 1
+
+
+def _run(given: Given) -> int:
     failed: list[Dump] = []
-    how, faults = How(sanity=options.index_sanity_check, silent=options.verify_index_only), Faults()
-    for path in options.files.split(","):
+    how = How(sanity=given.has("index-sanity-check"), silent=given.has("verify-index-only"))
+    faults = Faults()
+    for path in (given.value("files") or "").split(","):
         print(f"Dumping {path}")
         try:
-            dump = Dump(
-                path, options.cluster_metadata_decoder, options.skip_record_metadata, _deep(options), _data(options)
-            )
+            dump = _dump_of(path, given)
             _dump_file(dump, how, faults)
             if dump.gaps:
                 failed.append(dump)
         except FileNotFoundError:
-            print(f'Exception in thread "main" java.nio.file.NoSuchFileException: {path}', file=sys.stderr)
-            return 1
+            return _ended(f"java.nio.file.NoSuchFileException: {path}")
         except CorruptIndex as error:
             print(error, file=sys.stderr)
             return 1
-        except ValueError as error:
+        except (ValueError, OSError) as error:
             print(f"{path}: {error}", file=sys.stderr)
             return 1
     faults.tell()
@@ -66,12 +117,20 @@ def main(argv: Sequence[str]) -> int:
     return 0
 
 
-def _deep(options: argparse.Namespace) -> bool:
-    return bool(options.deep_iteration or options.print_data_log or options.cluster_metadata_decoder)
-
-
-def _data(options: argparse.Namespace) -> bool:
-    return bool(options.print_data_log or options.cluster_metadata_decoder)
+def _dump_of(path: str, given: Given) -> Dump:
+    """Raises Undecodable when a decoder's class is not known."""
+    decoder = next((made() for name, made in _DECODERS.items() if given.has(name)), None)
+    classes = ("key-decoder-class", "value-decoder-class")
+    if decoder is None and (given.has("print-data-log") or any(map(given.has, classes))):
+        key, value = (given.value(name) or STRING_DECODER for name in classes)
+        decoder = dump_decoders.plain_decoder(key, value)
+    return Dump(
+        path,
+        given.has("skip-record-metadata"),
+        decoder is not None or given.has("deep-iteration"),
+        decoder,
+        given.number("max-bytes", _EVERYTHING),
+    )
 
 
 def _dump_file(dump: Dump, how: How, faults: Faults) -> None:
@@ -83,8 +142,17 @@ def _dump_file(dump: Dump, how: How, faults: Faults) -> None:
             dump_offset_index(dump.path, how, faults)
         case file_names.TIME_INDEX:
             dump_time_index(dump.path, how, faults)
+        case file_names.PRODUCER_SNAPSHOT:
+            _print_lines(producer_snapshot_lines(dump.path))
+        case file_names.TRANSACTION_INDEX:
+            _print_lines(transaction_index_lines(dump.path))
         case _:
             print(f"Ignoring unknown file {dump.path}", file=sys.stderr)
+
+
+def _print_lines(lines: Iterable[str]) -> None:
+    for line in lines:
+        print(line)
 
 
 def _dump_batches(dump: Dump) -> None:
@@ -93,16 +161,26 @@ def _dump_batches(dump: Dump) -> None:
         print(f"Snapshot end offset: {snapshot.offset}, epoch: {snapshot.epoch}")
     elif (segment := file_names.parse_segment_file(name)) is not None:
         print(f"Log starting offset: {segment[0]}")
+    elif name == BOOTSTRAP_CHECKPOINT:
+        print("KRaft bootstrap snapshot")
+    elif name.endswith(file_names.LOG) and not name.partition(".")[0].isdigit():
+        raise Undecodable(f'java.lang.NumberFormatException: For input string: "{name.partition(".")[0]}"')
+    if dump.max_bytes < 0:
+        raise Undecodable(
+            f"java.lang.IllegalArgumentException: Invalid size: {dump.max_bytes} in read from {dump.path}"
+        )
     file = OsFileSystem().open(dump.path, write=False)
     valid = 0
     try:
         for item in scan(file, verify=False):
-            if not isinstance(item, BatchPlace):
+            if not isinstance(item, BatchHeader):
                 continue
-            data = file.read_at(item.position, item.size)
+            if item.end_position > dump.max_bytes:
+                break
+            data = file.read_at(item.position, item.size_in_bytes)
             _print_batch(dump, RecordBatch(read_header(data), data), item.position)
-            valid = item.end
-        if valid < file.size():
+            valid = item.end_position
+        if valid < file.size() and dump.max_bytes == _EVERYTHING:
             print(f"Found {file.size() - valid} invalid bytes at the end of {name}")
     finally:
         file.close()
@@ -121,42 +199,23 @@ def _print_batch(dump: Dump, batch: RecordBatch, position: int) -> None:
             if record.offset != dump.last_offset + 1:
                 dump.gaps.append((dump.last_offset, record.offset))
             dump.last_offset = record.offset
-            print(_record_line(dump, batch, record))
+            _print_record(dump, batch, record)
 
 
-def _record_line(dump: Dump, batch: RecordBatch, record: Record) -> str:
+def _print_record(dump: Dump, batch: RecordBatch, record: Record) -> None:
     is_control = batch.header.is_control
     parts: list[str] = []
     if not dump.skip_record_metadata:
         parts.append(record_line(batch.header, record))
         if is_control:
             parts.append(control_text(record))
-    if dump.print_data and not is_control:
-        prefix = "| " if dump.skip_record_metadata else ""
-        parts.append(prefix + (metadata_payload(record) if dump.metadata else _plain_payload(record)))
-    return " ".join(parts)
-
-
-def _plain_payload(record: Record) -> str:
-    parts = (("key", record.key), ("payload", record.value))
-    return " ".join(f"{name}: {text.decode(errors='replace')}" for name, text in parts if text is not None)
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="kafka-dump-log",
-        description="This tool helps to parse a log file and dump its contents to the console, useful for debugging a "
-        "seemingly corrupt log segment.",
-    )
-    parser.add_argument(
-        "--files", required=True, help="REQUIRED: The comma separated list of data and index log files."
-    )
-    parser.add_argument("--print-data-log", action="store_true", help="Print the messages' content.")
-    parser.add_argument("--deep-iteration", action="store_true", help="Iterate over the records of each batch.")
-    parser.add_argument("--cluster-metadata-decoder", action="store_true", help="Decode records of the metadata log.")
-    parser.add_argument(
-        "--index-sanity-check", action="store_true", help="Only check whether an index would be rebuilt."
-    )
-    parser.add_argument("--verify-index-only", action="store_true", help="Verify indexes without printing them.")
-    parser.add_argument("--skip-record-metadata", action="store_true", help="Skip metadata when printing records.")
-    return parser
+    if dump.decoder is not None and not is_control:
+        try:
+            content = dump.decoder(record)
+        except Undecodable:
+            print(" ".join(parts), end="")
+            raise
+        if content and dump.skip_record_metadata:
+            parts.append("|")
+        parts += content
+    print(" ".join(parts))

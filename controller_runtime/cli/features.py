@@ -7,13 +7,13 @@ makes a quorum of static voters dynamic.
 from __future__ import annotations
 
 import argparse
-import asyncio
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NoReturn
 
 from controller_runtime.admin.client import AdminError, ApiError
 from controller_runtime.admin.results import FeaturesDescription, FeatureUpdate
+from controller_runtime.cli import progress
 from controller_runtime.cli.arguments import Parser, in_java_words
 from controller_runtime.cli.bootstrap import BadCommand, Bootstrap, NoSuchConfig, choose
 from controller_runtime.cli.java_errors import java_text, timeout_text
@@ -43,13 +43,18 @@ _HELP: Final = """
 """
 _USAGES: Final = {
     "describe": "usage: kafka-features describe [-h] [--node-id NODE_ID]\n",
-    "upgrade": "usage: kafka-features upgrade [-h] [--metadata METADATA]\n"
-    "                      [--release-version RELEASE_VERSION]\n                      [--feature FEATURE] [--dry-run]\n",
+    "upgrade": (
+        "usage: kafka-features upgrade [-h] [--metadata METADATA]\n"
+        "                      [--release-version RELEASE_VERSION]\n"
+        "                      [--feature FEATURE] [--dry-run]\n"
+    ),
     "downgrade": "usage: kafka-features downgrade [-h] [--metadata METADATA]\n"
     "                      [--release-version RELEASE_VERSION]\n"
     "                      [--feature FEATURE] [--unsafe] [--dry-run]\n",
     "disable": "usage: kafka-features disable [-h] [--feature FEATURE] [--unsafe]\n                      [--dry-run]\n",
-    "version-mapping": "usage: kafka-features version-mapping [-h]\n                      [--release-version RELEASE_VERSION]\n",
+    "version-mapping": (
+        "usage: kafka-features version-mapping [-h]\n                      [--release-version RELEASE_VERSION]\n"
+    ),
     "feature-dependencies": "usage: kafka-features feature-dependencies [-h] --feature FEATURE\n",
 }
 _OPTIONS_HELP: Final = """
@@ -92,10 +97,10 @@ def _talk(arguments: argparse.Namespace) -> None:
     except BadCommand as error:
         _command_line_error(str(error))
     if arguments.command == "describe":
-        print("\n".join(description(asyncio.run(_describe(bootstrap, arguments.node_id)))))
+        print("\n".join(description(progress.run(_describe(bootstrap, arguments.node_id)))))
         return
     updates = wanted(arguments)
-    refusal = asyncio.run(_update(bootstrap, updates, dry_run=arguments.dry_run))
+    refusal = progress.run(_update(bootstrap, updates, dry_run=arguments.dry_run))
     print("\n".join(outcome(arguments.command, updates, refusal, dry_run=arguments.dry_run)))
     if refusal is not None:
         raise BadCommand(f"{len(updates)} out of {len(updates)} operation(s) failed.")
@@ -179,6 +184,13 @@ def wanted(arguments: argparse.Namespace) -> dict[str, FeatureUpdate]:
 def _updates(command: str, levels: Sequence[tuple[str, int]], kind: int) -> dict[str, FeatureUpdate]:
     updates: dict[str, FeatureUpdate] = {}
     for name, level in levels:
+        if level < 0:
+            raise BadCommand("Cannot specify a negative version level.")
+        if level == 0 and kind == UPGRADE:
+            raise BadCommand(
+                "The upgradeType flag should be set to SAFE_DOWNGRADE or UNSAFE_DOWNGRADE when the provided "
+                f"maxVersionLevel:{level} is < 1."
+            )
         if name in updates:
             raise BadCommand(f"Feature {name} was specified more than once.")
         updates[name] = FeatureUpdate(name, level, kind)
@@ -207,12 +219,13 @@ def _print_mapping(release: str | None) -> None:
 
 
 def _print_dependencies(asked: Sequence[str]) -> None:
-    from controller_runtime.cli.storage import Refused, feature_dependencies
+    from controller_runtime.cli.initial_controllers import StorageToolError
+    from controller_runtime.cli.storage import feature_dependencies
 
     try:
         for name, level in map(_name_and_level, asked):
-            print("\n".join(feature_dependencies(name, level)))
-    except Refused as error:
+            print("\n".join(feature_dependencies(name, level, "No feature:{name} with feature level {level}")))
+    except StorageToolError as error:
         raise BadCommand(str(error)) from error
 
 

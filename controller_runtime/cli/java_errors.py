@@ -25,6 +25,22 @@ _IRREGULAR: Final = {
     ErrorCode.INVALID_CONFIG: "InvalidConfigurationException",
     ErrorCode.KAFKA_STORAGE_ERROR: "KafkaStorageException",
     ErrorCode.UNSUPPORTED_VERSION: "UnsupportedVersionException",
+    ErrorCode.STALE_CONTROLLER_EPOCH: "ControllerMovedException",
+    ErrorCode.OFFSET_METADATA_TOO_LARGE: "OffsetMetadataTooLarge",
+    ErrorCode.GROUP_AUTHORIZATION_FAILED: "GroupAuthorizationException",
+    ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER: "OutOfOrderSequenceException",
+    ErrorCode.DUPLICATE_SEQUENCE_NUMBER: "DuplicateSequenceException",
+    ErrorCode.INVALID_PRODUCER_ID_MAPPING: "InvalidPidMappingException",
+    ErrorCode.INVALID_TRANSACTION_TIMEOUT: "InvalidTxnTimeoutException",
+    ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: "TransactionalIdAuthorizationException",
+    ErrorCode.SASL_AUTHENTICATION_FAILED: "SaslAuthenticationException",
+    ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED: "DelegationTokenDisabledException",
+    ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED: "UnsupportedByAuthenticationException",
+    ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED: "DelegationTokenAuthorizationException",
+    ErrorCode.NON_EMPTY_GROUP: "GroupNotEmptyException",
+    ErrorCode.PRINCIPAL_DESERIALIZATION_FAILURE: "PrincipalDeserializationException",
+    ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR: "FetchSessionTopicIdException",
+    ErrorCode.INVALID_REGULAR_EXPRESSION: "InvalidRegularExpression",
 }
 
 
@@ -32,6 +48,11 @@ def java_name(code: ErrorCode) -> str:
     """The simple class name."""
     regular = "".join(word.capitalize() for word in code.name.split("_")) + "Exception"
     return _IRREGULAR.get(code, regular)
+
+
+def java_class(code: ErrorCode) -> str:
+    """The class name with its package."""
+    return _PACKAGE + java_name(code)
 
 
 def java_text(error: ApiError) -> str:

@@ -11,6 +11,7 @@ import signal
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from io import TextIOWrapper
 from typing import Final
 
 TOOLS: Final = {
@@ -20,7 +21,18 @@ TOOLS: Final = {
     "metadata-quorum": "describe the quorum of controllers; add and remove voters",
     "features": "describe, raise and lower feature levels",
     "cluster": "cluster id, endpoints, unregister a broker",
-    "topics": "create, delete, list and describe topics",
+    "topics": "create, delete, alter, list and describe topics",
+    "configs": "describe and change configurations, quotas and SCRAM credentials",
+    "acls": "add, remove and list access control lists",
+    "delegation-tokens": "create, renew, expire and describe delegation tokens",
+    "client-metrics": "which metrics clients push",
+    "reassign-partitions": "move replicas between brokers and directories",
+    "leader-election": "have preferred replicas lead, or unclean ones where nothing else is left",
+    "log-dirs": "what lies in the log directories of brokers",
+    "get-offsets": "offsets of partitions: latest, earliest, or by timestamp",
+    "delete-records": "delete the beginning of partitions",
+    "broker-api-versions": "versions of each API that brokers serve",
+    "metadata-shell": "walk through the metadata of a snapshot, a directory or a living quorum",
     "dump-log": "print log segments and snapshots",
 }
 
@@ -47,6 +59,9 @@ def usage() -> str:
 
 
 def run(tool: str, arguments: Sequence[str]) -> int:
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # a name in another encoding is shown, not raised
+            stream.reconfigure(errors="backslashreplace")
     module = import_module(f"controller_runtime.cli.{tool.replace('-', '_')}")
     try:
         code: int = module.main(arguments)

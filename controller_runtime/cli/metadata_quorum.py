@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -11,6 +10,7 @@ from typing import Final
 
 from controller_runtime.admin.client import AdminClient, AdminError, ApiError
 from controller_runtime.admin.results import QuorumDescription, ReplicaDescription
+from controller_runtime.cli import progress
 from controller_runtime.cli.arguments import Parser
 from controller_runtime.cli.bootstrap import BadCommand, Bootstrap, choose
 from controller_runtime.cli.java_errors import java_text, timeout_text
@@ -99,7 +99,7 @@ def _describe(bootstrap: Bootstrap, arguments: argparse.Namespace) -> Iterator[s
         raise BadCommand(f"{many if arguments.status else few} be specified with describe sub-command")
     if arguments.human_readable and arguments.status:
         raise BadCommand("The option --human-readable is only supported along with --replication")
-    cluster_id, quorum = asyncio.run(_ask(bootstrap))
+    cluster_id, quorum = progress.run(_ask(bootstrap))
     if arguments.status:
         return status(cluster_id, quorum)
     return replication(quorum, time.time_ns() // 1_000_000 if arguments.human_readable else None)
@@ -112,14 +112,14 @@ def _add(bootstrap: Bootstrap, arguments: argparse.Namespace) -> str:
         )
     from controller_runtime.cli import voter_changes
 
-    return asyncio.run(voter_changes.add(bootstrap, dry_run=arguments.dry_run))
+    return progress.run(voter_changes.add(bootstrap, dry_run=arguments.dry_run))
 
 
 def _remove(bootstrap: Bootstrap, arguments: argparse.Namespace) -> str:
     from controller_runtime.cli import voter_changes
 
     node_id, directory_id = arguments.controller_id, arguments.controller_directory_id
-    return asyncio.run(voter_changes.remove(bootstrap, node_id, directory_id, dry_run=arguments.dry_run))
+    return progress.run(voter_changes.remove(bootstrap, node_id, directory_id, dry_run=arguments.dry_run))
 
 
 async def _ask(bootstrap: Bootstrap) -> tuple[str, QuorumDescription]:

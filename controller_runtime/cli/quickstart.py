@@ -103,8 +103,9 @@ def load_or_make_plan(directory: str, controllers: int, brokers: int) -> Plan:
             plan = _parse_plan(file.read(), path)
         if (len(plan.controllers), len(plan.brokers)) != (controllers, brokers):
             raise QuickstartError(
-                f"{directory} holds a cluster of {len(plan.controllers)} controllers and {len(plan.brokers)} brokers: "
-                f"start it with --controllers {len(plan.controllers)} --brokers {len(plan.brokers)}, or choose another --directory"
+                f"{directory} holds a cluster of {len(plan.controllers)} controllers and {len(plan.brokers)} "
+                f"brokers: start it with --controllers {len(plan.controllers)} --brokers "
+                f"{len(plan.brokers)}, or choose another --directory"
             )
         return plan
     if os.listdir(directory):

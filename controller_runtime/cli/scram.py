@@ -5,17 +5,20 @@ Only the stored and the server key are kept, never the password. Chance comes in
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 from base64 import b64decode
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from controller_runtime.metadata.scram import (
+    BY_NAME,
+    MAX_ITERATIONS,
+    MIN_ITERATIONS,
+    Mechanism,
+    credential,
+    salted_password,
+)
 from controller_runtime.protocol.messages.user_scram_credential_record import UserScramCredentialRecord
 
-MIN_ITERATIONS: Final = 4096
-MAX_ITERATIONS: Final = 16384
-_MECHANISMS: Final = {"SCRAM-SHA-256": (1, "sha256"), "SCRAM-SHA-512": (2, "sha512")}
 _KEYS: Final = ("name", "password", "saltedpassword", "salt", "iterations")
 
 
@@ -27,33 +30,19 @@ def scram_records(arguments: Sequence[str], new_salt: Callable[[], bytes]) -> li
     return [_record(argument, new_salt) for argument in arguments]
 
 
-def salted_password(algorithm: str, password: str, salt: bytes, iterations: int) -> bytes:
-    """Hi() of RFC 5802."""
-    return hashlib.pbkdf2_hmac(algorithm, password.encode(), salt, iterations)
-
-
 def _record(argument: str, new_salt: Callable[[], bytes]) -> UserScramCredentialRecord:
-    mechanism, equals, rest = argument.partition("=")
+    name, equals, rest = argument.partition("=")
     if not equals:
         raise BadScram(f"Failed to find equals sign in SCRAM argument '{argument}'")
-    if mechanism not in _MECHANISMS:
-        raise BadScram(f"The add-scram mechanism {mechanism} is not supported.")
-    number, algorithm = _MECHANISMS[mechanism]
+    if name not in BY_NAME:
+        raise BadScram(f"The add-scram mechanism {name} is not supported.")
+    mechanism = BY_NAME[name]
     values = _values(rest)
     if "name" not in values:
         raise BadScram("You must supply 'name' to add-scram")
-    iterations = _iterations(values, mechanism)
+    iterations = _iterations(values, name)
     salt = b64decode(values["salt"]) if "salt" in values else new_salt()
-    salted = _salted(values, algorithm, salt, iterations)
-    client_key = hmac.digest(salted, b"Client Key", algorithm)
-    return UserScramCredentialRecord(
-        name=values["name"],
-        mechanism=number,
-        salt=salt,
-        stored_key=hashlib.new(algorithm, client_key).digest(),
-        server_key=hmac.digest(salted, b"Server Key", algorithm),
-        iterations=iterations,
-    )
+    return credential(values["name"], mechanism, salt, _salted(values, mechanism, salt, iterations), iterations)
 
 
 def _values(text: str) -> dict[str, str]:
@@ -81,11 +70,11 @@ def _iterations(values: dict[str, str], mechanism: str) -> int:
     return iterations
 
 
-def _salted(values: dict[str, str], algorithm: str, salt: bytes, iterations: int) -> bytes:
+def _salted(values: dict[str, str], mechanism: Mechanism, salt: bytes, iterations: int) -> bytes:
     if ("password" in values) == ("saltedpassword" in values):
         raise BadScram("You must supply one of 'password' or 'saltedpassword' to add-scram")
     if "password" in values:
-        return salted_password(algorithm, values["password"], salt, iterations)
+        return salted_password(mechanism, values["password"], salt, iterations)
     if "salt" not in values:
         raise BadScram("You must supply 'salt' with 'saltedpassword' to add-scram")
     return b64decode(values["saltedpassword"])

@@ -15,9 +15,10 @@ from typing import Any, Final
 from uuid import uuid4
 
 from controller_runtime.cli.arguments import Parser
+from controller_runtime.cli.initial_controllers import StorageToolError, Uncaught, illegal, parse_initial_controllers
 from controller_runtime.cli.scram import BadScram, scram_records
 from controller_runtime.configuration.config import ConfigError, ServerConfig, load
-from controller_runtime.identifiers import DirectoryId, Endpoint, NodeId, Uuid
+from controller_runtime.identifiers import DirectoryId, Endpoint, Uuid
 from controller_runtime.metadata import features
 from controller_runtime.metadata.features import VersionedRecord
 from controller_runtime.metadata.records import encode_record
@@ -59,7 +60,9 @@ usage: kafka-storage format [-h] --config CONFIG --cluster-id CLUSTER_ID
                      --no-initial-controllers |
                      --initial-controllers INITIAL_CONTROLLERS]
 """,
-    "version-mapping": "usage: kafka-storage version-mapping [-h]\n                     [--release-version RELEASE_VERSION]\n",
+    "version-mapping": (
+        "usage: kafka-storage version-mapping [-h]\n                     [--release-version RELEASE_VERSION]\n"
+    ),
     "feature-dependencies": "usage: kafka-storage feature-dependencies [-h] --feature FEATURE\n",
     "random-uuid": "usage: kafka-storage random-uuid [-h]\n",
 }
@@ -75,17 +78,6 @@ _OPTIONS_HELP: Final = """
   -f, --feature                  name=level; may be repeated
 """
 _SALT_LETTERS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
-
-
-class Refused(Exception):
-    """What was asked for cannot be done; one line for stderr, exit code 1."""
-
-
-class Uncaught(Refused):
-    """Where Kafka's own tool ends in an uncaught exception: the same line."""
-
-    def __init__(self, exception: str, message: str) -> None:
-        super().__init__(f'Exception in thread "main" {exception}: {message}')
 
 
 def main(argv: Sequence[str]) -> int:
@@ -104,7 +96,7 @@ def main(argv: Sequence[str]) -> int:
                     print("\n".join(feature_dependencies(name, level)))
             case _:
                 print(random_uuid())
-    except (Refused, BadScram, StorageError, ConfigError, features.FeatureError, OSError) as error:
+    except (StorageToolError, BadScram, StorageError, ConfigError, features.FeatureError, OSError) as error:
         print(error, file=sys.stderr)
         return 1
     return 0
@@ -128,7 +120,7 @@ def java_date(seconds: float) -> str:
 def _format(arguments: argparse.Namespace, config: ServerConfig) -> None:
     levels = _feature_levels(arguments.feature or [])
     if arguments.release_version is not None and features.METADATA_VERSION in levels:
-        raise Refused("Use --release-version instead of --feature metadata.version=X to avoid ambiguity.")
+        raise StorageToolError("Use --release-version instead of --feature metadata.version=X to avoid ambiguity.")
     unstable = config.settings.has(UNSTABLE) and config.settings.boolean(UNSTABLE)
     if arguments.release_version is not None:
         features.parse_release(arguments.release_version, unstable=unstable)
@@ -181,19 +173,19 @@ def _feature_levels(arguments: Sequence[str]) -> dict[str, int]:
 
 def _initial_voters(arguments: argparse.Namespace, config: ServerConfig) -> list[InitialVoter]:
     if config.quorum_voters and (arguments.initial_controllers is not None or arguments.standalone):
-        raise Refused(
-            "You cannot specify controller.quorum.voters and format the node with --initial-controllers or --standalone. "
-            "If you want to use dynamic quorum, please remove controller.quorum.voters and specify "
+        raise StorageToolError(
+            "You cannot specify controller.quorum.voters and format the node with --initial-controllers or "
+            "--standalone. If you want to use dynamic quorum, please remove controller.quorum.voters and specify "
             "controller.quorum.bootstrap.servers instead."
         )
     if arguments.initial_controllers is not None:
         return parse_initial_controllers(arguments.initial_controllers)
     if arguments.standalone:
         if not config.is_controller:
-            raise Refused("You can only use --standalone on a controller.")
+            raise StorageToolError("You can only use --standalone on a controller.")
         return [InitialVoter(config.node_id, _new_directory_id(), _own_endpoint(config))]
     if not arguments.no_initial_controllers and config.is_controller and not config.quorum_voters:
-        raise Refused(
+        raise StorageToolError(
             "Because controller.quorum.voters is not set on this controller, you must specify one of the following: "
             "--standalone, --initial-controllers, or --no-initial-controllers."
         )
@@ -207,75 +199,19 @@ def _own_endpoint(config: ServerConfig) -> Endpoint:
     return config.advertised[listener.name]
 
 
-def parse_initial_controllers(text: str) -> list[InitialVoter]:
-    """Read `id@host:port:directory,…`; complaints are those of Kafka's DynamicVoters."""
-    voters: dict[NodeId, InitialVoter] = {}
-    if not text.strip():
-        raise _illegal("No voters given.")
-    for part in text.split(","):
-        voter = _parse_voter(part.strip())
-        if voter.node_id in voters:
-            raise _illegal(f"Node id {voter.node_id} was specified more than once.")
-        voters[voter.node_id] = voter
-    return list(voters.values())
-
-
-def _parse_voter(text: str) -> InitialVoter:
-    node, at, rest = text.partition("@")
-    if not at:
-        raise _illegal("No @ found in dynamic voter string.")
-    if not node:
-        raise _illegal("Invalid @ at beginning of dynamic voter string.")
-    if not node.isdecimal():
-        raise _illegal("Failed to parse node id in dynamic voter string.")
-    if not rest:
-        raise _illegal("No hostname found after node id.")
-    host, rest = _split_host(rest)
-    if not rest.startswith(":"):
-        raise _illegal("Port section must start with a colon.")
-    port, colon, directory = rest[1:].partition(":")
-    if not colon:
-        raise _illegal("No colon following port could be found.")
-    if not port.isdecimal():
-        raise _illegal("Failed to parse port in dynamic voter string.")
-    if int(port) > 65535:
-        raise _illegal(f"Invalid port {port} in dynamic voter string.")
-    try:
-        directory_id = DirectoryId(Uuid.parse(directory))
-    except ValueError as error:
-        raise _illegal("Failed to parse directory ID in dynamic voter string.") from error
-    return InitialVoter(NodeId(int(node)), directory_id, Endpoint(host, int(port)))
-
-
-def _split_host(text: str) -> tuple[str, str]:
-    if text.startswith("["):
-        host, bracket, rest = text[1:].partition("]")
-        if not bracket:
-            raise _illegal("Hostname began with left bracket, but no right bracket was found.")
-        return host, rest
-    host, colon, rest = text.partition(":")
-    if not colon:
-        raise _illegal("No colon following hostname could be found.")
-    return host, colon + rest
-
-
-def _illegal(message: str) -> Uncaught:
-    return Uncaught("java.lang.IllegalArgumentException", message)
-
-
 def _check_kraft_version(levels: Mapping[str, int], config: ServerConfig) -> None:
     """kraft.version follows from how the voters are known; saying otherwise is refused."""
     wanted = levels.get(features.KRAFT_VERSION)
     if wanted is not None and not 0 <= wanted <= features.FEATURES[features.KRAFT_VERSION].latest_production_level:
-        raise _illegal(f"No feature:{features.KRAFT_VERSION} with feature level {wanted}")
+        raise illegal(f"No feature:{features.KRAFT_VERSION} with feature level {wanted}")
     flags = "one of the flags --standalone, --initial-controllers, or --no-initial-controllers"
     if wanted == 0 and not config.quorum_voters:
-        raise Refused(
+        raise StorageToolError(
             f"Cannot set kraft.version to 0 if controller.quorum.voters is empty and {flags} is used. "
             "For dynamic controllers support, try removing the --feature flag for kraft.version."
         )
     if wanted == 1 and config.quorum_voters:
-        raise Refused(
+        raise StorageToolError(
             f"Cannot set kraft.version to 1 unless controller.quorum.voters is empty and {flags} is used. "
             "For dynamic controllers support, try using one of --standalone, --initial-controllers, or "
             "--no-initial-controllers and removing controller.quorum.voters."
@@ -288,10 +224,10 @@ def _bootstrap_records(
     try:
         records = list(features.bootstrap_records(arguments.release_version, levels, unstable=unstable))
     except features.UnmetDependency as error:
-        raise _illegal(str(error)) from error
+        raise illegal(str(error)) from error
     scram = scram_records(arguments.add_scram or [], _new_salt)
     if scram and _metadata_level(records) < features.SCRAM:
-        raise Refused("SCRAM is only supported in metadata.version 3.5-IV2 or later.")
+        raise StorageToolError("SCRAM is only supported in metadata.version 3.5-IV2 or later.")
     return [*records, *((record, 0) for record in scram)]
 
 
@@ -377,13 +313,20 @@ def version_mapping(release: str | None, *, unstable: bool = False) -> Iterator[
         yield f"{name}={features.FEATURES[name].default_level(version.level)}"
 
 
-def feature_dependencies(name: str, level: int) -> Iterator[str]:
-    """What a level of a feature needs. Raises Refused."""
+def feature_dependencies(
+    name: str, level: int, unsupported: str = "Feature level {level} is not supported for feature {name}"
+) -> Iterator[str]:
+    """What a level of a feature needs. Raises Refused, in these words for a level that is none."""
+    if name == features.METADATA_VERSION:
+        if not features.MINIMUM_LEVEL <= level <= len(features.METADATA_VERSIONS):
+            raise StorageToolError(f"Unknown metadata.version {level}")
+        yield f"{name}={level} ({features.metadata_version(level).name}) has no dependencies."
+        return
     if name not in features.FEATURES:
-        raise Refused(f"Unknown feature: {name}")
+        raise StorageToolError(f"Unknown feature: {name}")
     feature = features.FEATURES[name]
     if not 0 <= level <= feature.latest_production_level:
-        raise Refused(f"No feature:{name} with feature level {level}")
+        raise StorageToolError(unsupported.format(name=name, level=level))
     needs = feature.needs.get(level, {})
     yield f"{name}={level} requires:" if needs else f"{name}={level} has no dependencies."
     for other, least in needs.items():

@@ -6,7 +6,6 @@ Kafka's tool does.
 
 from __future__ import annotations
 
-import asyncio
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,21 +17,30 @@ from controller_runtime.admin.results import (
     ConfigResource,
     NewTopic,
     PartitionDescription,
+    Reassignment,
     TopicDescription,
 )
-from controller_runtime.cli.bootstrap import BadCommand, choose
-from controller_runtime.cli.topics_options import Options, parse
-from controller_runtime.metadata.topic_configs import TOPIC_CONFIGS
+from controller_runtime.cli import progress
+from controller_runtime.cli.bootstrap import BadCommand, Bootstrap, choose
+from controller_runtime.cli.java_errors import parse_uuid
+from controller_runtime.cli.options import BadOption
+from controller_runtime.cli.topics_options import OVERRIDES, Options, parse
+from controller_runtime.identifiers import ZERO_UUID, Uuid
+from controller_runtime.metadata.config_values import InvalidConfig
+from controller_runtime.metadata.topic_configs import TOPIC_CONFIGS, check_value, check_values
 from controller_runtime.protocol.errors import ErrorCode
 
 _TOPIC: Final = 2
 _KAFKAS_DEFAULT: Final = 5
+_REMOTE: Final = "remote.storage.enable"
 _COLLISION: Final = (
     "WARNING: Due to limitations in metric names, topics with a period ('.') or underscore ('_') could collide. "
     "To avoid issues it is best to use either, but not both."
 )
 
 Configs = Mapping[str, tuple[ConfigEntry, ...]]
+Moves = Mapping[tuple[str, int], Reassignment]
+NO_MOVES: Final[Moves] = {}
 
 
 class Failed(Exception):
@@ -42,13 +50,18 @@ class Failed(Exception):
 def main(argv: Sequence[str]) -> int:
     options = parse(argv)
     try:
-        asyncio.run(_run(options))
+        bootstrap = choose(options.value("bootstrap-server"), None, options.value("command-config"))
+    except (BadCommand, BadOption) as error:
+        print(error, file=sys.stderr)
+        return 1
+    try:
+        progress.run(_run(bootstrap, options))
     except BadCommand as error:
         print(error, file=sys.stderr)
         return 1
     except ApiError as error:
         return _failed(error.message)
-    except (Failed, AdminError) as error:
+    except (Failed, AdminError, BadOption) as error:
         return _failed(str(error))
     return 0
 
@@ -58,8 +71,7 @@ def _failed(why: str) -> int:
     return 1
 
 
-async def _run(options: Options) -> None:
-    bootstrap = choose(options.value("bootstrap-server"), None, options.value("command-config"))
+async def _run(bootstrap: Bootstrap, options: Options) -> None:
     async with bootstrap.admin() as admin:
         match options.action:
             case "create":
@@ -70,8 +82,8 @@ async def _run(options: Options) -> None:
                 print("\n".join(await _matching(admin, options)))
             case "describe":
                 await _describe(admin, options)
-            case action:
-                raise Failed(f"--{action} is not supported yet")
+            case _:
+                await _alter(admin, options)
 
 
 # create, delete
@@ -89,18 +101,18 @@ async def _create(admin: AdminClient, options: Options) -> None:
 
 
 def new_topic(options: Options) -> NewTopic:
-    partitions, factor = options.value("partitions"), options.value("replication-factor")
-    if partitions is not None and int(partitions) < 1:
+    partitions, factor = options.given.number("partitions", -1), options.given.number("replication-factor", -1)
+    if options.has("partitions") and partitions < 1:
         raise Failed("The partitions must be greater than 0")
-    if factor is not None and not 1 <= int(factor) <= 32767:
+    if options.has("replication-factor") and not 1 <= factor <= 32767:
         raise Failed("The replication factor must be between 1 and 32767 inclusive")
     assignment = options.value("replica-assignment")
     return NewTopic(
         name=options.value("topic") or "",
-        num_partitions=int(partitions or -1),
-        replication_factor=int(factor or -1),
+        num_partitions=partitions,
+        replication_factor=factor,
         replicas=_assignment(assignment) if assignment is not None else {},
-        configs=_configs(options.values.get("config", ())),
+        configs=_configs(options.given.all("config")),
     )
 
 
@@ -115,7 +127,7 @@ def _assignment(text: str) -> Mapping[int, tuple[int, ...]]:
             repeated = sorted({one for one in replicas if replicas.count(one) > 1})
             raise Failed(f"Partition replica lists may not contain duplicate entries: {','.join(map(str, repeated))}")
         if partitions and len(replicas) != len(partitions[0]):
-            raise Failed(f"Partition {index} has different replication factor: {brokers}")
+            raise Failed(f"Partition {index} has different replication factor: [{', '.join(map(str, replicas))}]")
         partitions[index] = replicas
     return partitions
 
@@ -123,15 +135,42 @@ def _assignment(text: str) -> Mapping[int, tuple[int, ...]]:
 def _configs(pairs: Sequence[str]) -> Mapping[str, str]:
     configs: dict[str, str] = {}
     for pair in pairs:
-        name, separator, value = pair.partition("=")
-        if not separator:
+        name, _, value = pair.partition("=")
+        if not value or "=" in value:
             raise Failed(
                 'requirement failed: Invalid topic config: all configs to be added must be in the format "key=val".'
             )
-        if name.strip() not in TOPIC_CONFIGS:
-            raise Failed(f"Unknown topic config name: {name.strip()}")
         configs[name.strip()] = value.strip()
+    if unknown := next((name for name in configs if name not in TOPIC_CONFIGS), None):
+        raise Failed(f"Unknown topic config name: {unknown}")
+    try:
+        check_value(_REMOTE, configs.get(_REMOTE, "false"))
+        check_values({name: value for name, value in configs.items() if name != _REMOTE})  # the broker knows its own
+    except InvalidConfig as error:
+        raise Failed(str(error)) from error
     return configs
+
+
+async def _alter(admin: AdminClient, options: Options) -> None:
+    """More partitions for every topic that the name matches, placed by hand or not."""
+    names = await _matching(admin, options)
+    _require_match(names, options)
+    if names:
+        assignment, count = options.value("replica-assignment"), options.given.number("partitions", 0)
+        described = await admin.describe_topics(names)
+        wanted: dict[str, tuple[int, list[tuple[int, ...]] | None]] = {}
+        for name, topic in described.items():
+            if isinstance(topic, ApiError):
+                raise topic
+            wanted[name] = (count, None if assignment is None else _new_replicas(assignment, len(topic.partitions)))
+        for error in (await admin.create_partitions(wanted)).values():
+            if error is not None:
+                raise error
+
+
+def _new_replicas(assignment: str, existing: int) -> list[tuple[int, ...]]:
+    """The lists are those of all partitions: the first ones are there already."""
+    return list(_assignment(assignment).values())[existing:]
 
 
 async def _delete(admin: AdminClient, options: Options) -> None:
@@ -165,20 +204,48 @@ def _require_match(names: Sequence[str], options: Options) -> None:
 
 
 async def _describe(admin: AdminClient, options: Options) -> None:
+    topics = await _described(admin, options)
+    configs = await _configs_of(admin, [topic.name for topic in topics])
+    moves = await _moves(admin) if topics else {}
+    for topic in topics:
+        for line in describe(topic, configs.get(topic.name, ()), options.reports, moves):
+            print(line)
+
+
+async def _described(admin: AdminClient, options: Options) -> list[TopicDescription]:
+    """By the id, whatever the name is, unless it is none; else by the names."""
+    wanted = options.value("topic-id")
+    topic_id = ZERO_UUID if wanted is None else _uuid(wanted)
+    if topic_id != ZERO_UUID:
+        known = await admin.listed_topics(include_internal=not options.has("exclude-internal"))
+        found = [topic for topic in known if topic.topic_id == topic_id]
+        if not found and not options.has("if-exists"):
+            raise Failed(f"TopicId '{topic_id}' does not exist as expected")
+        return found
     names = await _matching(admin, options)
     if options.has("topic"):
         _require_match(names, options)
-    if not names:
-        return
-    topics = await admin.describe_topics(names)
-    described = [topic for topic in topics.values() if isinstance(topic, TopicDescription)]
-    if options.has("topic-id") and (wanted := options.value("topic-id")) != "AAAAAAAAAAAAAAAAAAAAAA":
-        described = [topic for topic in described if str(topic.topic_id) == wanted]
-        if not described and not options.has("if-exists"):
-            raise Failed(f"TopicId '{wanted}' does not exist as expected")
-    configs = await _configs_of(admin, [topic.name for topic in described])
-    for line in (line for topic in described for line in describe(topic, configs.get(topic.name, ()), options.reports)):
-        print(line)
+    limit = options.given.number("partition-size-limit-per-response", 2000)
+    topics = await admin.describe_topics(names, partitions_at_once=limit) if names else {}
+    return [topic for topic in topics.values() if isinstance(topic, TopicDescription)]
+
+
+def _uuid(text: str) -> Uuid:
+    try:
+        return parse_uuid(text)
+    except ValueError as error:
+        raise Failed(str(error)) from error
+
+
+async def _moves(admin: AdminClient) -> Moves:
+    try:
+        return {(one.topic, one.partition): one for one in await admin.list_partition_reassignments()}
+    except NotSupported:
+        return {}
+    except ApiError as error:
+        if error.code is not ErrorCode.CLUSTER_AUTHORIZATION_FAILED:
+            raise
+        return {}
 
 
 async def _configs_of(admin: AdminClient, names: Sequence[str]) -> Configs:
@@ -190,35 +257,45 @@ async def _configs_of(admin: AdminClient, names: Sequence[str]) -> Configs:
     return {resource.name: entries for resource, entries in found.items() if not isinstance(entries, ApiError)}
 
 
-def describe(topic: TopicDescription, configs: Sequence[ConfigEntry], reports: Sequence[str] = ()) -> Iterator[str]:
-    """The topic's line and its partitions' lines; with a report only the lines it asks for."""
+def describe(
+    topic: TopicDescription, configs: Sequence[ConfigEntry], reports: Sequence[str] = (), moves: Moves = NO_MOVES
+) -> Iterator[str]:
+    """The topic's line and its partitions' lines; with reports only the lines that one of them asks for."""
     overridden = [f"{one.name}={one.value}" for one in configs if one.source != _KAFKAS_DEFAULT]
-    if not reports or (reports == ("topics-with-overrides",) and overridden):
-        factor = len(topic.partitions[0].replicas) if topic.partitions else 0
+    if not reports or (reports == (OVERRIDES,) and overridden):
+        first = topic.partitions[0] if topic.partitions else None
+        factor = 0 if first is None else _factor(first, moves.get((topic.name, first.index)))
         yield (
             f"Topic: {topic.name}\tTopicId: {topic.topic_id}\tPartitionCount: {len(topic.partitions)}"
             f"\tReplicationFactor: {factor}\tConfigs: {','.join(overridden)}"
         )
-    if "topics-with-overrides" not in reports:
+    if OVERRIDES not in reports:
         least = next((int(one.value or 1) for one in configs if one.name == "min.insync.replicas"), 1)
         for partition in topic.partitions:
-            if all(_REPORTED[report](partition, least) for report in reports):
-                yield _partition_line(topic.name, partition)
+            move = moves.get((topic.name, partition.index))
+            if not reports or any(_REPORTED[report](partition, move, least) for report in reports):
+                yield _partition_line(topic.name, partition, move)
 
 
-_REPORTED: Final[Mapping[str, Callable[[PartitionDescription, int], bool]]] = {
-    "under-replicated-partitions": lambda one, _: len(one.isr) < len(one.replicas),
-    "unavailable-partitions": lambda one, _: one.leader < 0,
-    "under-min-isr-partitions": lambda one, least: len(one.isr) < least,
-    "at-min-isr-partitions": lambda one, least: len(one.isr) == least,
+def _factor(one: PartitionDescription, move: Reassignment | None) -> int:
+    """Without those that a move adds, while the partition is on it."""
+    return len(one.replicas) if move is None else len(move.replicas) - len(move.adding)
+
+
+_REPORTED: Final[Mapping[str, Callable[[PartitionDescription, Reassignment | None, int], bool]]] = {
+    "under-replicated-partitions": lambda one, move, _: len(one.isr) < _factor(one, move),
+    "unavailable-partitions": lambda one, _move, _: one.leader < 0,
+    "under-min-isr-partitions": lambda one, _, least: len(one.isr) < least,
+    "at-min-isr-partitions": lambda one, _, least: len(one.isr) == least,
 }
 
 
-def _partition_line(name: str, one: PartitionDescription) -> str:
+def _partition_line(name: str, one: PartitionDescription, move: Reassignment | None) -> str:
     leader = "none" if one.leader < 0 else str(one.leader)
+    moving = "" if move is None else f"\tAdding Replicas: {_ids(move.adding)}\tRemoving Replicas: {_ids(move.removing)}"
     return (
-        f"\tTopic: {name}\tPartition: {one.index}\tLeader: {leader}\tReplicas: {_ids(one.replicas)}\tIsr: {_ids(one.isr)}"
-        f"\tElr: {_ids(one.elr)}\tLastKnownElr: {_ids(one.last_known_elr)}"
+        f"\tTopic: {name}\tPartition: {one.index}\tLeader: {leader}\tReplicas: {_ids(one.replicas)}\tIsr: "
+        f"{_ids(one.isr)}{moving}\tElr: {_ids(one.elr)}\tLastKnownElr: {_ids(one.last_known_elr)}"
     )
 
 

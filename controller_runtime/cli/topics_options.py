@@ -1,152 +1,124 @@
-"""The command line of `kafka-topics`, as its option parser reads and refuses it.
+"""The command line of `kafka-topics`: which action, and what does not go together.
 
-Options are written `--name value` or `--name=value`. What does not go together is refused with Kafka's words and the
-list of options, exit code 1.
+What is wrong is refused with Kafka's words and the list of options, exit code 1, before anybody is asked.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
-from typing import Final, NoReturn
+from collections.abc import Sequence
+from typing import Final
 
+from controller_runtime.cli.options import BadOption, Given, Option, Table
 from controller_runtime.values import dataclass
 
 ACTIONS: Final = ("list", "describe", "create", "alter", "delete")
-
-_WITH_VALUE: Final = {
-    "bootstrap-server": "host:port,... of brokers",
-    "command-config": "a properties file for the client",
-    "config": "name=value for a new topic; may be repeated",
-    "partition-size-limit-per-response": "how many partitions one answer may describe",
-    "partitions": "how many partitions a new topic has",
-    "replica-assignment": "brokers of each partition: 1:2,2:3",
-    "replication-factor": "how many replicas each partition has",
-    "topic": "the topic, or a regular expression (not with --create)",
-    "topic-id": "the topic's id (with --describe)",
-}
-_FLAGS: Final = {
-    "alter": "add partitions to a topic (not supported yet)",
-    "at-min-isr-partitions": "describe only partitions with no in-sync replica to spare",
-    "create": "make a topic",
-    "delete": "delete topics",
-    "describe": "show topics and their partitions",
-    "exclude-internal": "leave out internal topics",
-    "help": "this text",
-    "if-exists": "no error when the topic does not exist",
-    "if-not-exists": "no error when the topic exists",
-    "list": "the names of all topics",
-    "topics-with-overrides": "describe only topics with configs of their own",
-    "unavailable-partitions": "describe only partitions without a leader",
-    "under-min-isr-partitions": "describe only partitions with too few in-sync replicas",
-    "under-replicated-partitions": "describe only partitions with a replica out of sync",
-    "version": "the version of Kafka",
-}
-_REPORTS: Final = (
+OVERRIDES: Final = "topics-with-overrides"
+REPORTS: Final = (
     "under-replicated-partitions", "under-min-isr-partitions", "at-min-isr-partitions", "unavailable-partitions",
-    "topics-with-overrides",
 )  # fmt: skip
+
+OPTIONS: Final = Table(
+    "This tool helps to create, delete, describe, or change a topic.",
+    [
+        Option("bootstrap-server", "host:port,... of brokers", "server to connect to"),
+        Option("command-config", "a properties file for the client", "file"),
+        Option("config", "a setting of a new topic; may be repeated", "name=value"),
+        Option("delete-config", "no longer supported, ignored", "name"),
+        Option("partition-size-limit-per-response", "how many partitions one answer may describe", "number"),
+        Option("partitions", "how many partitions a topic has", "number"),
+        Option("replica-assignment", "brokers of each partition: 1:2,2:3", "brokers"),
+        Option("replication-factor", "how many replicas each partition has", "number"),
+        Option("topic", "the topic, or a regular expression (not with --create)", "topic"),
+        Option("topic-id", "the topic's id (with --describe)", "id"),
+        Option("alter", "add partitions to topics"),
+        Option("create", "make a topic"),
+        Option("delete", "delete topics"),
+        Option("describe", "show topics and their partitions"),
+        Option("list", "the names of all topics"),
+        Option("if-exists", "no error when the topic does not exist"),
+        Option("if-not-exists", "no error when the topic exists"),
+        Option("exclude-internal", "leave out internal topics"),
+        Option("at-min-isr-partitions", "describe only partitions with no in-sync replica to spare"),
+        Option("under-min-isr-partitions", "describe only partitions with too few in-sync replicas"),
+        Option("under-replicated-partitions", "describe only partitions with a replica out of sync"),
+        Option("unavailable-partitions", "describe only partitions without a leader"),
+        Option(OVERRIDES, "describe only topics with configs of their own"),
+    ],
+)
 _ONLY_WITH: Final = {
     "config": ("create", "alter"),
     "partitions": ("create", "alter"),
     "replication-factor": ("create",),
     "replica-assignment": ("create", "alter"),
-    "if-not-exists": ("create",),
+    **dict.fromkeys((*REPORTS, OVERRIDES), ("describe",)),
     "if-exists": ("alter", "delete", "describe"),
+    "if-not-exists": ("create",),
     "exclude-internal": ("list", "describe"),
-    **dict.fromkeys(_REPORTS, ("describe",)),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
     action: str
-    values: Mapping[str, tuple[str, ...]]
+    given: Given
 
     def has(self, name: str) -> bool:
-        return name in self.values
+        return self.given.has(name)
 
     def value(self, name: str) -> str | None:
-        """The last one given."""
-        return self.values[name][-1] if name in self.values else None
+        """Raises BadOption when there are several."""
+        return self.given.value(name)
 
     @property
     def reports(self) -> tuple[str, ...]:
         """What describe is limited to."""
-        return tuple(name for name in _REPORTS if name in self.values)
+        return tuple(name for name in (*REPORTS, OVERRIDES) if self.given.has(name))
 
 
 def parse(argv: Sequence[str]) -> Options:
-    values = _read(argv)
     if not argv:
-        refuse("Create, delete, describe, or change a topic.")
-    if "help" in values:
-        refuse("This tool helps to create, delete, describe, or change a topic.")
-    if "version" in values:
-        print("4.3.1")
-        raise SystemExit(0)
-    actions = [name for name in ACTIONS if name in values]
-    if len(actions) != 1:
-        refuse("Command must include exactly one action: --list, --describe, --create, --alter or --delete")
-    action = actions[0]
-    if "bootstrap-server" not in values:
+        OPTIONS.refuse("Create, delete, describe, or change a topic.")
+    try:
+        given = OPTIONS.parse(argv)
+    except BadOption as bad:
+        OPTIONS.refuse(str(bad))
+    if given.has("delete-config"):
+        print(
+            "delete-config option is no longer supported and deprecated since version 4.0. "
+            "The config will be fully removed in future releases.",
+            file=sys.stderr,
+        )
+    why = "Command must include exactly one action: --list, --describe, --create, --alter or --delete"
+    action = OPTIONS.exactly_one(given, ACTIONS, why)
+    if not given.has("bootstrap-server"):
         print("--bootstrap-server must be specified", file=sys.stderr)
         raise SystemExit(1)
-    _check(action, values)
-    return Options(action, values)
+    _check(action, given)
+    return Options(action, given)
 
 
-def _read(argv: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    values: dict[str, tuple[str, ...]] = {}
-    words = list(argv)
-    while words:
-        word = words.pop(0)
-        if not word.startswith("-"):
-            continue
-        name, separator, value = word.lstrip("-").partition("=")
-        if name in _FLAGS:
-            values[name] = ()
-            continue
-        if name not in _WITH_VALUE:
-            refuse(f"{name} is not a recognized option")
-        if not separator:
-            if not words or words[0].startswith("--"):
-                refuse(f"Option {name} requires an argument")
-            value = words.pop(0)
-        if (
-            name in {"partitions", "replication-factor", "partition-size-limit-per-response"}
-            and not value.lstrip("-").isdigit()
-        ):
-            print(f"Error while executing topic command : Cannot parse argument '{value}' of option {name}")
-            raise SystemExit(1)
-        values[name] = (*values.get(name, ()), value)
-    return values
-
-
-def _check(action: str, values: Mapping[str, object]) -> None:
-    if action in {"create", "alter", "delete"} and "topic" not in values:
-        refuse('Missing required argument "[topic]"')
-    if action == "describe" and "if-exists" in values and not {"topic", "topic-id"} & set(values):
-        refuse("--topic or --topic-id is required to describe a topic")
+def _check(action: str, given: Given) -> None:
+    if action == "describe" and given.has("if-exists"):
+        if not given.has("topic") and not given.has("topic-id"):
+            OPTIONS.refuse("--topic or --topic-id is required to describe a topic")
+        if given.has("topic") and given.has("topic-id"):
+            print(
+                "Only topic id will be used when both --topic and --topic-id are specified and topicId is not "
+                "Uuid.ZERO_UUID"
+            )
+    if action not in {"list", "describe"}:
+        OPTIONS.require(given, "topic")
+    if action == "alter":
+        if given.has("config"):
+            OPTIONS.refuse(
+                'Option combination "[[bootstrap-server], [config]]" can\'t be used with option "[alter]" '
+                "(To alter topic configurations, the kafka-configs tool can be used.)"
+            )
+        OPTIONS.require(given, "partitions")
     for name, allowed in _ONLY_WITH.items():
-        if name in values and action not in allowed:
-            refuse(_clash(name, action))
-    if action == "create" and "replica-assignment" in values:
-        for name in ("partitions", "replication-factor"):
-            if name in values:
-                refuse(_clash("replica-assignment", name))
-    reports = [name for name in _REPORTS if name in values]
-    if len(reports) > 1:
-        refuse(_clash(reports[0], reports[1]))
-
-
-def _clash(one: str, other: str) -> str:
-    return f'Option "[{one}]" can\'t be used with option "[{other}]"'
-
-
-def refuse(why: str) -> NoReturn:
-    rows = sorted([*((f"{name} <value>", text) for name, text in _WITH_VALUE.items()), *_FLAGS.items()])
-    width = max(len(name) for name, _ in rows) + 4
-    lines = [why, f"{'Option':{width}}Description", f"{'------':{width}}-----------"]
-    print("\n".join([*lines, *(f"{'--' + name:{width}}{text}" for name, text in rows)]), file=sys.stderr)
-    raise SystemExit(1)
+        OPTIONS.exclude(given, name, *(() if action in allowed else (action,)))
+        if name == "replica-assignment" and action == "create":
+            OPTIONS.exclude(given, name, "partitions", "replication-factor")
+        if name in REPORTS:
+            OPTIONS.exclude(given, name, OVERRIDES)

@@ -1,1 +1,1 @@
-"""What a node is told at start: names of configurations, the properties file, what is made of it."""
+"""What a node is configured with: names of configurations, the properties file, what is made of it."""

@@ -12,9 +12,11 @@ import socket
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, TypeVar
 
+from controller_runtime.answers.security_rules import SecurityRules
+from controller_runtime.configuration import connection_bounds
 from controller_runtime.configuration.listeners import (
     BadValue,
-    Listener,
+    ListenerAddress,
     parse_endpoint,
     parse_host_port,
     parse_listeners,
@@ -23,13 +25,19 @@ from controller_runtime.configuration.listeners import (
 )
 from controller_runtime.configuration.names import BY_NAME, OWN_NAMES
 from controller_runtime.configuration.properties import BadProperties, Property, parse_properties
-from controller_runtime.configuration.settings import Settings, check, notices
+from controller_runtime.configuration.security import check_among_brokers, read_security
+from controller_runtime.configuration.security import notices as security_notices
+from controller_runtime.configuration.settings import Settings, check, is_secret, notices
 from controller_runtime.identifiers import Endpoint, NodeId
+from controller_runtime.metadata.authorizer import CLASS_NAME, AuthorizerRules
+from controller_runtime.security.listener_security import ListenerSecurity
+from controller_runtime.security.protocols import SecurityProtocol
 from controller_runtime.values import dataclass
 
 T = TypeVar("T")
 
 _ENVIRONMENT: Final = {
+    "quorate.acls": "QUORATE_ACLS",
     "quorate.http.listener": "QUORATE_HTTP_LISTENER",
     "quorate.log.format": "QUORATE_LOG_FORMAT",
     "quorate.log.level": "QUORATE_LOG_LEVEL",
@@ -50,11 +58,13 @@ class ServerConfig:
     node_id: NodeId
     is_controller: bool
     is_broker: bool
-    listeners: tuple[Listener, ...]
+    listeners: tuple[ListenerAddress, ...]
     advertised: Mapping[str, Endpoint]
     """Of every listener, controller listeners too. A port 0 is replaced by the bound one at start."""
     controller_listener_names: tuple[str, ...]
-    inter_broker_listener_name: str
+    inter_broker_listener: str
+    listener_security: Mapping[str, ListenerSecurity]
+    """Of every listener of this node, and of the controllers' listeners that it connects to."""
     quorum_voters: Mapping[NodeId, Endpoint]
     """Static voters; empty when voters come from the log."""
     bootstrap_servers: tuple[Endpoint, ...]
@@ -65,16 +75,17 @@ class ServerConfig:
     log_format: str
     log_level: str
     scrub_interval_ms: int
+    security: SecurityRules
     settings: Settings
     """Everything else, by Kafka's name."""
     notices: tuple[str, ...]
 
     @property
-    def controller_listeners(self) -> tuple[Listener, ...]:
+    def controller_listeners(self) -> tuple[ListenerAddress, ...]:
         return tuple(listener for listener in self.listeners if listener.name in self.controller_listener_names)
 
     @property
-    def broker_listeners(self) -> tuple[Listener, ...]:
+    def broker_listeners(self) -> tuple[ListenerAddress, ...]:
         return tuple(listener for listener in self.listeners if listener.name not in self.controller_listener_names)
 
     @property
@@ -133,12 +144,12 @@ class _Reading:
         roles = self._roles()
         names = tuple(name.upper() for name in settings.items("controller.listener.names"))
         listeners = self._listeners(roles, names)
-        protocols = self._protocols(listeners, names)
-        self._require_plaintext(listeners, names, protocols)
+        listener_security = self._listener_security(listeners, names, self._protocols(listeners, names))
         advertised = self._advertised(listeners)
-        inter_broker = (settings.text("inter.broker.listener.name") or "PLAINTEXT").upper()
+        inter_broker = self._inter_broker()
         if "broker" in roles:
             self._check_broker_listeners(advertised, names, inter_broker)
+            check_among_brokers(settings, listener_security.get(inter_broker), inter_broker, self._problem)
         voters = self._parse("controller.quorum.voters", parse_voters)
         bootstrap = self._parse("controller.quorum.bootstrap.servers", _parse_endpoints)
         self._check_quorum(roles, voters, bootstrap)
@@ -149,7 +160,9 @@ class _Reading:
             self._problem(
                 "broker.id", f"You must set `node.id` to the same value as `broker.id` ({settings.raw('node.id')})"
             )
-        http = self._http_listener()
+        for name, why in connection_bounds.problems(settings.values()):
+            self._problem(name, why)
+        http, security = self._http_listener(), self._security()
         if self.problems:
             raise ConfigError(self.problems)
         return ServerConfig(
@@ -159,7 +172,8 @@ class _Reading:
             listeners=listeners,
             advertised=advertised,
             controller_listener_names=names,
-            inter_broker_listener_name=inter_broker,
+            inter_broker_listener=inter_broker,
+            listener_security=listener_security,
             quorum_voters=voters,
             bootstrap_servers=bootstrap,
             log_dirs=log_dirs,
@@ -169,8 +183,12 @@ class _Reading:
             log_format=self._own("quorate.log.format", "text", ("text", "json")),
             log_level=self._own("quorate.log.level", "info", ("debug", "info", "warning", "error")),
             scrub_interval_ms=self._scrub_interval_ms(),
+            security=security,
             settings=settings,
-            notices=tuple(notices(settings.properties)),
+            notices=(
+                *notices(settings.properties),
+                *dict.fromkeys(one for each in listener_security.values() for one in security_notices(each)),
+            ),
         )
 
     def _roles(self) -> frozenset[str]:
@@ -186,7 +204,7 @@ class _Reading:
             self._problem("process.roles", "Duplicate role names found")
         return frozenset(roles)
 
-    def _listeners(self, roles: frozenset[str], names: tuple[str, ...]) -> tuple[Listener, ...]:
+    def _listeners(self, roles: frozenset[str], names: tuple[str, ...]) -> tuple[ListenerAddress, ...]:
         listeners = self._parse("listeners", parse_listeners)
         if not names:
             self._problem("controller.listener.names", "must contain at least one value when running KRaft")
@@ -204,7 +222,7 @@ class _Reading:
             self._problem("listeners", "There must be at least one broker listener")
         return listeners
 
-    def _protocols(self, listeners: tuple[Listener, ...], names: tuple[str, ...]) -> dict[str, str]:
+    def _protocols(self, listeners: tuple[ListenerAddress, ...], names: tuple[str, ...]) -> dict[str, str]:
         """As in Kafka: controller listeners default to PLAINTEXT when the map is not set and nothing secure is in
         sight.
         """
@@ -215,24 +233,39 @@ class _Reading:
                 protocols = {**protocols, **{name: "PLAINTEXT" for name in names if name not in protocols}}
         return protocols
 
-    def _require_plaintext(
-        self, listeners: tuple[Listener, ...], names: tuple[str, ...], protocols: Mapping[str, str]
-    ) -> None:
+    def _listener_security(
+        self, listeners: tuple[ListenerAddress, ...], names: tuple[str, ...], protocols: Mapping[str, str]
+    ) -> dict[str, ListenerSecurity]:
+        found: dict[str, ListenerSecurity] = {}
         for name in dict.fromkeys((*(listener.name for listener in listeners), *names)):
-            where = "listeners" if any(listener.name == name for listener in listeners) else "controller.listener.names"
+            serves = any(listener.name == name for listener in listeners)
+            where = "listeners" if serves else "controller.listener.names"
             protocol = protocols.get(name)
             if protocol is None:
                 self._problem(
                     where, f"No security protocol defined for listener {name} in listener.security.protocol.map"
                 )
-            elif protocol != "PLAINTEXT":
-                self._problem(
-                    where,
-                    f"listener {name} asks for {protocol}, which is not supported yet: only PLAINTEXT is. "
-                    "The node does not start rather than serve it in the clear.",
-                )
+                continue
+            spoken = SecurityProtocol[protocol]
+            found[name] = read_security(self.settings, name, spoken, self._problem, serves=serves)
+            if spoken.is_sasl:
+                from controller_runtime.configuration.sasl import SaslReading
 
-    def _advertised(self, listeners: tuple[Listener, ...]) -> dict[str, Endpoint]:
+                reading = SaslReading(self.settings, self._problem)
+                found[name] = reading.complete(found[name], name, serves=serves, connects=name == names[0])
+        return found
+
+    def _inter_broker(self) -> str:
+        """Kafka's two ways to say it, of which only one may be taken."""
+        named, protocol = "inter.broker.listener.name", "security.inter.broker.protocol"
+        text = (self.settings.text(protocol) or "PLAINTEXT").upper()
+        if text not in SecurityProtocol.__members__:
+            self._problem(protocol, f"one of {', '.join(SecurityProtocol.__members__)} is needed")
+        if self.settings.has(named) and self.settings.has(protocol):
+            self._problem(protocol, f"Only one of {named} and {protocol} should be set.")
+        return (self.settings.text(named) or text).upper()
+
+    def _advertised(self, listeners: tuple[ListenerAddress, ...]) -> dict[str, Endpoint]:
         stated = {listener.name: listener for listener in self._parse("advertised.listeners", parse_listeners)}
         if unknown := sorted(set(stated) - {listener.name for listener in listeners}):
             self._problem("advertised.listeners", f"{', '.join(unknown)} is not among the listeners")
@@ -283,6 +316,35 @@ class _Reading:
             return None
         return host, port
 
+    def _security(self) -> SecurityRules:
+        settings = self.settings
+        secret = settings.text("delegation.token.secret.key")
+        return SecurityRules(
+            keeps_acls=self._own("quorate.acls", "off", ("off", "kept")) == "kept",
+            authorizer=self._authorizer(),
+            token_secret=None if secret is None else secret.encode(),
+            token_max_lifetime_ms=settings.integer("delegation.token.max.lifetime.ms"),
+            token_expiry_ms=settings.integer("delegation.token.expiry.time.ms"),
+            token_check_interval_s=settings.integer("delegation.token.expiry.check.interval.ms") / 1000,
+        )
+
+    def _authorizer(self) -> AuthorizerRules | None:
+        name = self.settings.text("authorizer.class.name")
+        if not name:
+            return None
+        if name != CLASS_NAME:
+            self._problem("authorizer.class.name", f"the only authorizer of this node is {CLASS_NAME}")
+        everyone = self.settings.plain("allow.everyone.if.no.acl.found", "false")
+        return AuthorizerRules(self._super_users(), everyone.strip().lower() == "true")
+
+    def _super_users(self) -> frozenset[str]:
+        names = [name.strip() for name in self.settings.plain("super.users", "").split(";")]
+        for name in names:
+            if name and not all(name.partition(":")[::2]):
+                why = f"expected a string in format principalType:principalName but got {name}"
+                self._problem("super.users", why)
+        return frozenset(filter(None, names))
+
     def _scrub_interval_ms(self) -> int:
         text = self._own("quorate.scrub.interval.ms", "10000", None)
         if not text.isascii() or not text.isdigit():
@@ -312,10 +374,12 @@ class _Reading:
         written = self.settings.properties.get(name)
         origin = written.origin if written else self.source
         value = written.value if written else BY_NAME[name].default if name in BY_NAME else ""
+        if is_secret(name):
+            value = "[hidden]"
         self.problems.append(f"{origin}: Invalid value {value} for configuration {name}: {why}")
 
 
-def _reachable(listener: Listener) -> Endpoint:
+def _reachable(listener: ListenerAddress) -> Endpoint:
     """A listener on every address is advertised under this machine's name, as Kafka does."""
     if listener.host in {"", "0.0.0.0", "::"}:
         return Endpoint(socket.getfqdn(), listener.port)

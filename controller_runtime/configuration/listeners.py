@@ -15,7 +15,7 @@ class BadValue(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Listener:
+class ListenerAddress:
     name: str
     host: str
     """Empty: every address of this machine."""
@@ -26,7 +26,7 @@ class Listener:
         return f"{self.name}://{Endpoint(self.host, self.port)}"
 
 
-def parse_listeners(values: tuple[str, ...]) -> tuple[Listener, ...]:
+def parse_listeners(values: tuple[str, ...]) -> tuple[ListenerAddress, ...]:
     listeners = tuple(_parse_listener(value) for value in values)
     names = [listener.name for listener in listeners]
     if repeated := {name for name in names if names.count(name) > 1}:
@@ -40,12 +40,12 @@ def parse_listeners(values: tuple[str, ...]) -> tuple[Listener, ...]:
     return listeners
 
 
-def _parse_listener(value: str) -> Listener:
+def _parse_listener(value: str) -> ListenerAddress:
     name, separator, address = value.partition("://")
     if not separator or not name or not all(letter.isalnum() or letter in "_-" for letter in name):
         raise BadValue(f"unable to parse {value!r} to a broker endpoint: NAME://host:port is needed")
     host, port = parse_host_port(address, value)
-    return Listener(name.upper(), host, port)
+    return ListenerAddress(name.upper(), host, port)
 
 
 def parse_host_port(address: str, whole: str) -> tuple[str, int]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from controller_runtime.values import dataclass
+from controller_runtime.values import dataclass, field
 
 _ESCAPES: Final = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 _BLANKS: Final = " \t\f"
@@ -18,7 +18,8 @@ _BLANKS: Final = " \t\f"
 @dataclass(frozen=True, slots=True)
 class Property:
     name: str
-    value: str
+    value: str = field(repr=False)
+    """It may be a secret."""
     origin: str
     """Where it was written, for error messages: `server.properties:12` or `--override`."""
 

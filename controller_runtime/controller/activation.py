@@ -4,7 +4,7 @@ transaction.
 
 from __future__ import annotations
 
-from controller_runtime.controller.errors import Refused
+from controller_runtime.answers.refused import Refused
 from controller_runtime.metadata.configs import ALL_BROKERS, BROKER
 from controller_runtime.metadata.features import (
     ELIGIBLE_LEADER_REPLICAS_VERSION,

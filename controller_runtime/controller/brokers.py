@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Final
 
+from controller_runtime.answers.refused import Refused
 from controller_runtime.controller.decision import PIECE_RECORDS, Decision, Pieces, RequestContext, written
-from controller_runtime.controller.errors import Refused
 from controller_runtime.controller.heartbeats import BrokerState, Heartbeats, Wish, current_state, next_state
 from controller_runtime.controller.partition_changes import elr_enabled, leader_and_isr_changes
 from controller_runtime.identifiers import DirectoryId, Instant, NodeId, Offset, Uuid
@@ -28,7 +28,7 @@ from controller_runtime.metadata.features import (
     record_version,
 )
 from controller_runtime.metadata.image import MetadataImage
-from controller_runtime.metadata.partitions import Partition
+from controller_runtime.metadata.partitions import NO_LEADER, Partition
 from controller_runtime.metadata.topics import TopicImage
 from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
@@ -64,7 +64,7 @@ def register_broker(
     now: Instant,
 ) -> Decision | Pieces:
     """A new incarnation leaves its replicas' sets in pieces before it is registered."""
-    _check_registration(image, request, context, cluster_id, heartbeats, now)
+    _check_registration(image, request, context, cluster_id=cluster_id, heartbeats=heartbeats, now=now)
     existing = image.cluster.brokers.get(NodeId(request.broker_id))
     if existing is not None and existing.incarnation_id == request.incarnation_id:
         return Decision(
@@ -258,10 +258,11 @@ def heartbeat(
     """Raises Refused at once."""
     broker = check_broker_epoch(image, request.broker_id, request.broker_epoch)
     current = current_state(broker)
-    leads = request.want_shut_down and image.topics.leads_any(broker.id)
+    leaves = request.want_shut_down or current is BrokerState.CONTROLLED_SHUTDOWN
+    leads = leaves and image.topics.leads_any(broker.id)
     others = heartbeats.others_caught_up(image, broker.id)
     following = next_state(current, _wish(request, broker), leads=leads, others_caught_up=others)
-    return _move_on(image, request, context, heartbeats, now, broker, following)
+    return _move_on(image, request, context, heartbeats=heartbeats, now=now, broker=broker, following=following)
 
 
 def _move_on(
@@ -276,7 +277,7 @@ def _move_on(
     current = current_state(broker)
     changes = chain(_transition(image, broker, current, following), _directory_changes(image, broker, request))
     records, offset = yield from written(changes, context.next_offset)
-    if following is BrokerState.CONTROLLED_SHUTDOWN and current is not following:
+    if following is BrokerState.CONTROLLED_SHUTDOWN and (records or current is not following):
         heartbeats.begin_shutdown(broker.id, Offset(offset + len(records) - 1))
     if following is BrokerState.SHUTDOWN_NOW:
         heartbeats.forget(broker.id)  # its session is over: a new process may register at once
@@ -298,6 +299,8 @@ def _answer(
 def _transition(
     image: MetadataImage, broker: BrokerRegistration, current: BrokerState, following: BrokerState
 ) -> Changes:
+    if following is current is BrokerState.CONTROLLED_SHUTDOWN:
+        return _move_leaders(image, broker)
     if following is current or (following.is_fenced and current.is_fenced):
         return ()
     match following:
@@ -316,9 +319,11 @@ def fence(image: MetadataImage, broker: BrokerRegistration) -> Changes:
 
 
 def _unfence(image: MetadataImage, broker: BrokerRegistration) -> Changes:
-    """The broker first, then whatever nobody leads and it may."""
+    """The broker first, then whatever nobody leads; another may be the one that leads it, if its topic allows that
+    since.
+    """
     yield BrokerRegistrationChangeRecord(broker_id=broker.id, broker_epoch=broker.epoch, fenced=-1), _FENCING
-    leaderless = (found for found in _naming(image, broker.id) if found is None or found[2].leader < 0)
+    leaderless = (found for found in _naming(image, NO_LEADER) if found is None or found[2].leader < 0)
     yield from leader_and_isr_changes(image, leaderless, add=broker.id)
 
 
@@ -326,6 +331,13 @@ def _begin_controlled_shutdown(image: MetadataImage, broker: BrokerRegistration)
     change = BrokerRegistrationChangeRecord(broker_id=broker.id, broker_epoch=broker.epoch, in_controlled_shutdown=1)
     yield change, _SHUTDOWN
     yield from leader_and_isr_changes(image, _in_isr(image, broker.id), remove=broker.id)
+
+
+def _move_leaders(image: MetadataImage, broker: BrokerRegistration) -> Changes:
+    """Of a broker that shuts down already: a controller that was replaced in the middle may have left some."""
+    if not image.topics.leads_any(broker.id):
+        return ()
+    return leader_and_isr_changes(image, _in_isr(image, broker.id), remove=broker.id)
 
 
 def _directory_changes(image: MetadataImage, broker: BrokerRegistration, request: BrokerHeartbeatRequest) -> Changes:

@@ -1,5 +1,5 @@
-"""Changing dynamic configurations one by one (IncrementalAlterConfigs): of topics, nodes, groups and client metrics
-subscriptions.
+"""Changing dynamic configurations one by one (IncrementalAlterConfigs) or all of a resource (AlterConfigs): of topics,
+nodes, groups and client metrics subscriptions.
 
 Each resource is checked and answered on its own; all changes of one request are one atomic batch. A broker's values are
 recorded again even when they did not change, because the broker reads files again then. As Kafka's controller, this one
@@ -12,16 +12,29 @@ and changing it forgets the ELR (KIP-966).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
+from controller_runtime.answers.config_changes import (
+    DELETE,
+    MAX_NAME_LENGTH,
+    Request,
+    Resource,
+    ResourceResponse,
+    answer_to,
+    changes_of,
+    new_value,
+    response_to,
+)
+from controller_runtime.answers.loggers import changed_levels
+from controller_runtime.answers.refused import Refused
+from controller_runtime.answers.topic_names import fault_of
 from controller_runtime.controller.decision import Decision
-from controller_runtime.controller.errors import Refused
 from controller_runtime.controller.partition_changes import elr_enabled
-from controller_runtime.controller.topic_names import fault_of
 from controller_runtime.identifiers import NodeId
-from controller_runtime.metadata.broker_configs import OwnConfigs, node_id_of, refuse_names, specs
-from controller_runtime.metadata.config_values import ConfigSpec, ConfigType, InvalidConfig, items_of, shown
+from controller_runtime.metadata.broker_config_specs import specs
+from controller_runtime.metadata.broker_configs import OwnConfigs, node_id_of, refuse_names
+from controller_runtime.metadata.config_values import ConfigSpec, InvalidConfig, items_of
 from controller_runtime.metadata.configs import ALL_BROKERS, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, TOPIC
 from controller_runtime.metadata.features import VersionedRecord
 from controller_runtime.metadata.group_configs import (
@@ -30,46 +43,32 @@ from controller_runtime.metadata.group_configs import (
     check_subscription,
 )
 from controller_runtime.metadata.image import MetadataImage
-from controller_runtime.metadata.topic_configs import MAX_VALUE_LENGTH, TOPIC_CONFIGS, check_values
+from controller_runtime.metadata.topic_configs import TOPIC_CONFIGS, check_values
 from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.protocol.messages.clear_elr_record import ClearElrRecord
 from controller_runtime.protocol.messages.config_record import ConfigRecord
-from controller_runtime.protocol.messages.incremental_alter_configs_request import (
-    AlterableConfig,
-    AlterConfigsResource,
-    IncrementalAlterConfigsRequest,
-)
-from controller_runtime.protocol.messages.incremental_alter_configs_response import (
-    AlterConfigsResourceResponse,
-    IncrementalAlterConfigsResponse,
-)
+from controller_runtime.protocol.messages.incremental_alter_configs_request import AlterableConfig, AlterConfigsResource
 
-SET: Final = 0
-DELETE: Final = 1
-APPEND: Final = 2
-SUBTRACT: Final = 3
 MIN_INSYNC_REPLICAS: Final = "min.insync.replicas"
 _CORDONED: Final = "cordoned.log.dirs"
-MAX_NAME_LENGTH: Final = 32_767
-"""Of a configuration or a resource: what Kafka can read."""
 MAX_RECORDS: Final = 10_000
 """Kafka's bound for the records of one request."""
 _NO_SPECS: Final[Mapping[str, ConfigSpec]] = {}
 
 
-def alter_configs(
-    image: MetadataImage, request: IncrementalAlterConfigsRequest, own: OwnConfigs, *, forwarded: bool = False
-) -> Decision:
+def alter_configs(image: MetadataImage, request: Request, own: OwnConfigs, *, forwarded: bool = False) -> Decision:
     """`forwarded`: a broker passes it on, and has judged what concerns itself."""
-    count = Counter((resource.resource_type, resource.resource_name) for resource in request.resources)
-    responses: list[AlterConfigsResourceResponse] = []
+    resources: Sequence[Resource] = request.resources
+    repeated = _repeated(resources) if len(resources) > 1 else set()
+    refused: set[tuple[int, str]] = set()
+    responses: list[ResourceResponse] = []
     records: list[VersionedRecord] = []
-    for resource in request.resources:
-        times = count.pop((resource.resource_type, resource.resource_name), 0)
-        if times == 0:
-            continue  # named twice, and answered
+    for resource in resources:
         try:
-            if times > 1:
+            if repeated and (key := _key(resource)) in repeated:
+                if key in refused:
+                    continue  # it is answered once
+                refused.add(key)
                 raise Refused(ErrorCode.INVALID_REQUEST, "Duplicate resource.")
             records += _altered(image, resource, own, forwarded=forwarded)
         except Refused as error:
@@ -78,31 +77,31 @@ def alter_configs(
             responses.append(answer_to(resource))
     if len(records) > MAX_RECORDS:
         too_many = Refused(ErrorCode.POLICY_VIOLATION, "Unable to perform excessively large batch operation.")
-        responses, records = [answer_to(resource, too_many) for resource in request.resources], []
-    response = IncrementalAlterConfigsResponse(responses=tuple(responses))
-    return Decision(response, () if request.validate_only else tuple(records))
+        responses, records = [answer_to(resource, too_many) for resource in resources], []
+    return Decision(response_to(request, responses), () if request.validate_only else tuple(records))
 
 
-def answer_to(resource: AlterConfigsResource, error: Refused | None = None) -> AlterConfigsResourceResponse:
-    return AlterConfigsResourceResponse(
-        error_code=ErrorCode.NONE if error is None else error.code,
-        error_message=None if error is None else error.message,
-        resource_type=resource.resource_type,
-        resource_name=resource.resource_name,
-    )
+def _repeated(resources: Iterable[Resource]) -> set[tuple[int, str]]:
+    """What is named more than once. A logger's node may be."""
+    counts = Counter(_key(resource) for resource in resources if resource.resource_type != BROKER_LOGGER)
+    return {key for key, times in counts.items() if times > 1}
 
 
-def _altered(
-    image: MetadataImage, resource: AlterConfigsResource, own: OwnConfigs, *, forwarded: bool
-) -> list[VersionedRecord]:
+def _key(resource: Resource) -> tuple[int, str]:
+    return resource.resource_type, resource.resource_name
+
+
+def _altered(image: MetadataImage, resource: Resource, own: OwnConfigs, *, forwarded: bool) -> list[VersionedRecord]:
     kind, name = resource.resource_type, resource.resource_name
     if kind == BROKER_LOGGER:
-        check_loggers(resource, own.node_id)
+        if not isinstance(resource, AlterConfigsResource):
+            raise Refused(ErrorCode.INVALID_REQUEST, "Unexpected resource type BROKER_LOGGER.")
+        changed_levels(resource, own)
         return []
     _check_resource(kind, name)
     values = dict(image.configs.of(kind, name))
     records: list[VersionedRecord] = []
-    for config in {config.name: config for config in resource.configs}.values():
+    for config in changes_of(resource, values):
         _check_min_insync_replicas(image, kind, name, config)
         before = values.get(config.name)
         after = new_value(config, before, _specs(kind).get(config.name))
@@ -122,42 +121,6 @@ def _altered(
     return records
 
 
-def new_value(config: AlterableConfig, before: str | None, spec: ConfigSpec | None) -> str | None:
-    """What a configuration is after a change; nothing when it is removed. Lists begin with their default."""
-    if len(config.name) > MAX_NAME_LENGTH:
-        raise Refused(
-            ErrorCode.INVALID_CONFIG, f"The configuration's name is longer than {MAX_NAME_LENGTH} characters."
-        )
-    if config.config_operation == DELETE:
-        return None
-    if config.config_operation not in (SET, APPEND, SUBTRACT):
-        raise Refused(ErrorCode.INVALID_REQUEST, f"Unknown operations type {config.config_operation}")
-    after = config.value if config.config_operation == SET else _new_list(config, before, spec)
-    if after is not None and len(after) > MAX_VALUE_LENGTH:
-        why = (
-            "The configuration value cannot be added because it exceeds the maximum value size of "
-            f"{MAX_VALUE_LENGTH} bytes."
-        )
-        raise Refused(ErrorCode.INVALID_CONFIG, why)
-    return after
-
-
-def _new_list(config: AlterableConfig, before: str | None, spec: ConfigSpec | None) -> str:
-    if spec is None or spec.type is not ConfigType.LIST:
-        verb = "APPEND" if config.config_operation == APPEND else "SUBTRACT"
-        why = f"Can't {verb} to key {shown(config.name)} because its type is not LIST."
-        raise Refused(ErrorCode.INVALID_CONFIG, why)
-    if config.value is None:
-        raise Refused(ErrorCode.INVALID_REQUEST, f"Null value not supported for : {shown(config.name)}")
-    items = dict.fromkeys(item for item in (spec.default if before is None else before).split(",") if item)
-    for item in config.value.split(","):
-        if config.config_operation == APPEND:
-            items[item] = None
-        else:
-            items.pop(item, None)
-    return ",".join(items)
-
-
 def _specs(kind: int) -> Mapping[str, ConfigSpec]:
     """Kafka's controller adds to lists of topics and brokers only."""
     match kind:
@@ -167,21 +130,6 @@ def _specs(kind: int) -> Mapping[str, ConfigSpec]:
             return specs()
         case _:
             return _NO_SPECS
-
-
-def check_loggers(resource: AlterConfigsResource, node_id: int) -> None:
-    """There are no loggers whose levels could be changed."""
-    check_is_this_node(resource.resource_name, node_id, "Unexpected node id. Expected")
-    for config in resource.configs:
-        raise Refused(ErrorCode.INVALID_CONFIG, f"Logger {shown(config.name)} does not exist!")
-
-
-def check_is_this_node(name: str, node_id: int, unexpected: str) -> None:
-    number = node_id_of(name)
-    if number is None:
-        raise Refused(ErrorCode.INVALID_REQUEST, f"Node id must be an integer, but it is: {shown(name)}")
-    if number != node_id:
-        raise Refused(ErrorCode.INVALID_REQUEST, f"{unexpected} {node_id}, but received {name}")
 
 
 def _check_asked_directly(name: str, config: str, before: str | None, after: str | None, own: OwnConfigs) -> None:
@@ -258,6 +206,6 @@ def _check_min_insync_replicas(image: MetadataImage, kind: int, name: str, confi
     if name != ALL_BROKERS:
         why = "Broker-level min.insync.replicas cannot be altered while ELR is enabled."
         raise Refused(ErrorCode.INVALID_CONFIG, why)
-    if config.config_operation == DELETE:
+    if config.config_operation == DELETE or config.value is None:
         why = "Cluster-level min.insync.replicas cannot be removed while ELR is enabled."
         raise Refused(ErrorCode.INVALID_CONFIG, why)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from controller_runtime.answers.refused import Refused
 from controller_runtime.controller.decision import Decision, RequestContext
-from controller_runtime.controller.errors import Refused
 from controller_runtime.metadata.features import CONTROLLER_REGISTRATION
 from controller_runtime.metadata.image import MetadataImage
 from controller_runtime.protocol.authorized_operations import ALL_OF_CLUSTER, NOT_ASKED

@@ -1,4 +1,4 @@
-"""What the controller answers to a request, and what it is told beside the request.
+"""What the controller answers to a request, and what it gets beside the request.
 
 A request becomes records or an error; nothing else changes the cluster. The caller replays the records, appends them,
 and lets the response leave only when they are committed (or, without records, when everything that the decision could
@@ -35,6 +35,12 @@ class RequestContext:
     """Why consensus cannot raise kraft.version now, in Kafka's words; None if it can."""
     forwarded: bool = False
     """A broker passes it on in an envelope."""
+    client_id: str | None = None
+    """Of the client, also when a broker passes it on."""
+    authenticated: bool = False
+    """Who sent it has shown who he is."""
+    token_authenticated: bool = False
+    """The principal came with a delegation token."""
 
 
 @dataclass(frozen=True, slots=True)

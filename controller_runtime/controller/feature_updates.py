@@ -1,20 +1,21 @@
 """Raising and lowering finalized feature levels (UpdateFeatures): all of a request or nothing.
 
-A level is granted when this controller knows it, every registered broker and controller supports it, what it depends on
-is there, and, for metadata.version going down, no level in between changed a record. kraft.version is raft's: the
-decision names the level, consensus says beforehand whether it can, and a NoOp record after its own gives the reply an
-offset to wait for. Eligible leader replicas come with min.insync.replicas as a matter of the whole cluster: the value
-of all brokers is recorded, those of single ones go (KIP-966).
+A level is granted when this controller knows it, every registered broker and controller supports it, every voter that
+the configuration names has registered, what it depends on is there, and, for metadata.version going down, no level in
+between changed a record. kraft.version is raft's: the decision names the level, consensus says beforehand whether it
+can, and a NoOp record after its own gives the reply an offset to wait for. Eligible leader replicas come with
+min.insync.replicas as a matter of the whole cluster: the value of all brokers is recorded, those of single ones go
+(KIP-966).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
+from controller_runtime.answers.refused import Refused
 from controller_runtime.controller.configs import MIN_INSYNC_REPLICAS
 from controller_runtime.controller.decision import Decision, RequestContext
-from controller_runtime.controller.errors import Refused
 from controller_runtime.identifiers import NodeId
 from controller_runtime.metadata.cluster import VersionRange
 from controller_runtime.metadata.configs import ALL_BROKERS, BROKER
@@ -58,8 +59,10 @@ def update_features(
     context: RequestContext,
     node_id: NodeId,
     min_insync_replicas: str,
+    static_voters: Iterable[NodeId] = (),
 ) -> Decision:
-    """`min_insync_replicas`: what this node's file says, else the default."""
+    """`min_insync_replicas`: what this node's file says, else the default. `static_voters`: who it says votes."""
+    voters = sorted(static_voters)
     api_version, kraft_version = context.api_version, context.kraft_version
     raised: int | None = None
     proposed = {**image.features.levels}
@@ -67,7 +70,7 @@ def update_features(
     for update in {one.feature: one for one in request.feature_updates}.values():  # of a feature's two updates the last
         upgrade_type = _upgrade_type(update, api_version)
         try:
-            _check(image, update, upgrade_type, node_id, kraft_version)
+            _check(image, update, upgrade_type, node_id=node_id, kraft_version=kraft_version, voters=voters)
         except Refused as error:
             all_fail = "The update failed for all features since the following feature had an error: "
             raise Refused(error.code, f"{all_fail}{error.message}") from error
@@ -118,7 +121,12 @@ def _upgrade_type(update: FeatureUpdateKey, api_version: int) -> int:
 
 
 def _check(
-    image: MetadataImage, update: FeatureUpdateKey, upgrade_type: int, node_id: NodeId, kraft_version: int
+    image: MetadataImage,
+    update: FeatureUpdateKey,
+    upgrade_type: int,
+    node_id: NodeId,
+    kraft_version: int,
+    voters: Iterable[NodeId],
 ) -> None:
     """Raise Refused with Kafka's words unless this one update may be made."""
     name, level = update.feature, update.max_version_level
@@ -126,6 +134,7 @@ def _check(
     fault = (
         _fault_of_form(level, upgrade_type)
         or _unsupported(image, name, level, node_id)
+        or _unknown(image, node_id, voters)
         or _fault_of_direction(current, level, upgrade_type)
     )
     if fault is None and name == METADATA_VERSION:
@@ -170,6 +179,15 @@ def _unsupported(image: MetadataImage, name: str, level: int, node_id: NodeId) -
                 f"{who} does not support this feature." if levels is None else f"{who} only supports versions {levels}"
             )
     return None
+
+
+def _unknown(image: MetadataImage, node_id: NodeId, voters: Iterable[NodeId]) -> str | None:
+    """A voter of a static quorum that has not said what it supports, where it could have: an older node may return."""
+    if image.features.metadata_version < CONTROLLER_REGISTRATION:
+        return None
+    silent = (voter for voter in voters if voter != node_id and voter not in image.cluster.controllers)
+    found = next(silent, None)
+    return None if found is None else f"controller {found} has not registered, and may not support this feature"
 
 
 def _nodes(image: MetadataImage) -> Iterator[tuple[str, Mapping[str, VersionRange]]]:

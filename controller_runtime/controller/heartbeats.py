@@ -7,6 +7,7 @@ session (`Heartbeats.begin`). Whether a broker is fenced or shutting down is nev
 from __future__ import annotations
 
 from enum import Enum
+from math import inf
 from typing import Final
 
 from controller_runtime.identifiers import BrokerEpoch, Instant, NodeId, Offset
@@ -87,6 +88,16 @@ class Heartbeats:
         """The unfenced broker that has been silent longest, if its session is over."""
         silent = [b for b in image.cluster.brokers.values() if not b.fenced and not self.has_valid_session(b, now)]
         return min(silent, key=self._last_contact, default=None)
+
+    def first_end(self, image: MetadataImage) -> float:
+        """When the session of an unfenced broker may end first; infinite when nobody has one."""
+        unfenced = (contact for contact in map(self._contact, image.cluster.brokers.values()) if contact is not None)
+        return min((contact.at for contact in unfenced), default=inf) + self.session_timeout_s
+
+    def _contact(self, broker: BrokerRegistration) -> Contact | None:
+        """Of an unfenced broker, as this very registration."""
+        contact = None if broker.fenced else self._contacts.get(broker.id)
+        return contact if contact is not None and contact.epoch == broker.epoch else None
 
     def _last_contact(self, broker: BrokerRegistration) -> float:
         contact = self._contacts.get(broker.id)

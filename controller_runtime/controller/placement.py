@@ -9,11 +9,13 @@ meet on the same brokers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-from controller_runtime.controller.errors import Refused
-from controller_runtime.identifiers import DirectoryId
+from controller_runtime.answers.refused import Refused
+from controller_runtime.identifiers import DirectoryId, NodeId
 from controller_runtime.metadata.cluster import MIGRATING, UNASSIGNED, BrokerRegistration
+from controller_runtime.metadata.features import SINGLE_REPLICA
+from controller_runtime.metadata.image import MetadataImage
 from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.values import dataclass
 
@@ -28,13 +30,40 @@ class UsableBroker:
     fenced: bool
 
 
-def usable_brokers(brokers: Iterable[BrokerRegistration]) -> list[UsableBroker]:
-    """Those that may take new replicas: not shutting down, and with a log directory that is not cordoned."""
+def usable_brokers(brokers: Iterable[BrokerRegistration], factor: int = 1) -> list[UsableBroker]:
+    """Those that may take new replicas: not shutting down, with a log directory that is not cordoned, and able to
+    replicate where there is more than one.
+    """
     return [
         UsableBroker(broker.id, broker.rack, broker.fenced)
         for broker in brokers
-        if not broker.in_controlled_shutdown and not _all_cordoned(broker)
+        if not broker.in_controlled_shutdown and not _all_cordoned(broker) and (factor == 1 or replicates(broker))
     ]
+
+
+def replicates(broker: BrokerRegistration) -> bool:
+    """Whether it can share a partition with others."""
+    return SINGLE_REPLICA not in broker.features
+
+
+def check_replication(image: MetadataImage, replicas: Collection[int]) -> None:
+    """Raises Refused with INVALID_REPLICATION_FACTOR if one of several replicas would lie on a broker that does not
+    replicate. One that is to leave may be unregistered.
+    """
+    if len(replicas) <= 1:
+        return
+    registered = image.cluster.brokers
+    unable = [it for it in sorted(replicas) if NodeId(it) in registered and not replicates(registered[NodeId(it)])]
+    if unable:
+        raise Refused(ErrorCode.INVALID_REPLICATION_FACTOR, _unable(len(replicas), unable))
+
+
+def _unable(factor: int, brokers: Sequence[int]) -> str:
+    names = ", ".join(map(str, brokers))
+    return (
+        f"Unable to replicate the partition {factor} time(s): the brokers {names} run a version that does not "
+        "replicate yet. Choose others, or a replication factor of 1."
+    )
 
 
 def _all_cordoned(broker: BrokerRegistration) -> bool:
@@ -42,11 +71,35 @@ def _all_cordoned(broker: BrokerRegistration) -> bool:
 
 
 def default_directory(broker: BrokerRegistration) -> DirectoryId:
-    """Where a new replica goes: the only directory, else the broker will choose and tell."""
+    """Where a new replica goes: the only directory, cordoned or not, else the broker will choose and tell."""
     if not broker.directories:
         return MIGRATING
-    open_ = [directory for directory in broker.directories if directory not in (broker.cordoned_directories or ())]
-    return open_[0] if len(open_) == 1 else UNASSIGNED
+    return broker.directories[0] if len(broker.directories) == 1 else UNASSIGNED
+
+
+def check_replicas(image: MetadataImage, replicas: Sequence[int], factor: int | None = None) -> None:
+    """Of one partition, as somebody wants them. Raises Refused with INVALID_REPLICA_ASSIGNMENT, in Kafka's order and
+    words; `factor`: of the partitions before it.
+    """
+    fault = None
+    if not replicas:
+        fault = "an empty replica list."
+    before = None
+    for broker in sorted(replicas):
+        if NodeId(broker) not in image.cluster.brokers:
+            fault = f"broker {broker}, but no such broker is registered."
+        elif broker == before:
+            fault = f"the broker {broker} more than once."
+        if fault is not None:
+            break
+        before = broker
+    if fault is None and factor is not None and len(replicas) != factor:
+        fault = (
+            f"a partition with {len(replicas)} replica(s), but this is not consistent with previous partitions, which "
+            f"have {factor} replica(s)."
+        )
+    if fault is not None:
+        raise Refused(ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"The manual partition assignment includes {fault}")
 
 
 @dataclass(slots=True)
@@ -90,19 +143,26 @@ class _Rack:
 
 
 class _Racks:
-    """All racks in the order of their names (none first)."""
+    """All racks in the order of their names (none first), for one topic after the other."""
 
-    def __init__(self, brokers: list[UsableBroker], below: Below) -> None:
+    def __init__(self, brokers: Collection[UsableBroker], below: Below) -> None:
         names = sorted({broker.rack for broker in brokers}, key=lambda rack: (rack is not None, rack or ""))
+        self.count = len(brokers)
+        self.unfenced = sum(not broker.fenced for broker in brokers)
+        self.racks = [_Rack(_Ring([]), _Ring([])) for _ in names]
         self._below = below
-        self.racks = [
-            _Rack(
-                _Ring(sorted(b.id for b in brokers if b.rack == name and not b.fenced)),
-                _Ring(sorted(b.id for b in brokers if b.rack == name and b.fenced)),
+        self._sorted = [
+            (
+                sorted(b.id for b in brokers if b.rack == name and not b.fenced),
+                sorted(b.id for b in brokers if b.rack == name and b.fenced),
             )
             for name in names
         ]
-        self._unfenced = sum(not broker.fenced for broker in brokers)
+
+    def begin(self) -> None:
+        """With another topic."""
+        for rack, (unfenced, fenced) in zip(self.racks, self._sorted, strict=True):
+            rack.unfenced.brokers, rack.fenced.brokers = unfenced.copy(), fenced.copy()
         self._shuffle()
 
     def _shuffle(self) -> None:
@@ -114,7 +174,7 @@ class _Racks:
 
     def place(self, factor: int) -> list[int]:
         """The replicas of one partition, the leader first. The caller has checked that there are enough brokers."""
-        if self._epoch == self._unfenced and self._unfenced > 1:
+        if self._epoch == self.unfenced and self.unfenced > 1:
             self._shuffle()
         leading, leader = self._leader()
         placed = [leader]
@@ -143,20 +203,53 @@ class _Racks:
         raise AssertionError("no unfenced broker to lead a partition")
 
 
-def place(brokers: list[UsableBroker], partitions: int, factor: int, below: Below) -> list[list[int]]:
+class Placer:
+    """`place_replicas`, for one topic after the other: what the registrations say is kept until they change."""
+
+    def __init__(self, below: Below) -> None:
+        self._below = below
+        self._of: Mapping[NodeId, BrokerRegistration] | None = None
+        self._usable = self._able = _Racks((), below)
+
+    def place(self, registered: Mapping[NodeId, BrokerRegistration], partitions: int, factor: int) -> list[list[int]]:
+        """Replicas of each partition. `registered` never changes. Raises Refused with INVALID_REPLICATION_FACTOR."""
+        if registered is not self._of:
+            self._usable = _Racks(usable_brokers(registered.values()), self._below)
+            self._able = _Racks(usable_brokers(registered.values(), factor=2), self._below)
+            self._of = registered
+        usable = self._usable
+        able = usable if factor == 1 else self._able
+        if able.count < factor <= usable.count:
+            single = sorted(broker.id for broker in registered.values() if not replicates(broker))
+            raise Refused(ErrorCode.INVALID_REPLICATION_FACTOR, _unable(factor, single))
+        return _placed(able if factor <= able.count else usable, partitions, factor)
+
+
+def place_replicas(
+    registered: Mapping[NodeId, BrokerRegistration], partitions: int, factor: int, below: Below
+) -> list[list[int]]:
     """Replicas of each partition. Raises Refused with INVALID_REPLICATION_FACTOR."""
+    return Placer(below).place(registered, partitions, factor)
+
+
+def place(brokers: Collection[UsableBroker], partitions: int, factor: int, below: Below) -> list[list[int]]:
+    """`place_replicas`, of usable brokers."""
+    return _placed(_Racks(brokers, below), partitions, factor)
+
+
+def _placed(brokers: _Racks, partitions: int, factor: int) -> list[list[int]]:
     unable = f"Unable to replicate the partition {factor} time(s): "
-    if not any(not broker.fenced for broker in brokers):
+    if not brokers.unfenced:
         why = "All brokers are currently fenced, or have all their log directories cordoned."
         raise Refused(ErrorCode.INVALID_REPLICATION_FACTOR, unable + why)
-    if factor > len(brokers):
+    if factor > brokers.count:
         why = (
-            f"The target replication factor of {factor} cannot be reached because only {len(brokers)} broker(s) are "
+            f"The target replication factor of {factor} cannot be reached because only {brokers.count} broker(s) are "
             "registered or some brokers have all their log directories cordoned."
         )
         raise Refused(ErrorCode.INVALID_REPLICATION_FACTOR, unable + why)
-    racks = _Racks(brokers, below)
-    return [racks.place(factor) for _ in range(partitions)]
+    brokers.begin()
+    return [brokers.place(factor) for _ in range(partitions)]
 
 
 def shuffle(items: list[int], below: Below) -> None:

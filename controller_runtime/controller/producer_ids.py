@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from controller_runtime.answers.refused import Refused
 from controller_runtime.controller.brokers import check_broker_epoch
 from controller_runtime.controller.decision import Decision
-from controller_runtime.controller.errors import Refused
 from controller_runtime.metadata.image import MetadataImage
 from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.protocol.messages.allocate_producer_ids_request import AllocateProducerIdsRequest

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
+from controller_runtime.answers.refused import Refused
 from controller_runtime.controller.decision import Decision
-from controller_runtime.controller.errors import Refused
+from controller_runtime.controller.mutation_quota import UNLIMITED, MutationQuota
+from controller_runtime.controller.patience import check_time
 from controller_runtime.identifiers import ZERO_UUID, Uuid
 from controller_runtime.metadata.image import MetadataImage
 from controller_runtime.protocol.errors import ErrorCode
@@ -18,15 +20,22 @@ FIRST_VERSION_WITH_DISABLED = 3
 """Older clients do not know TOPIC_DELETION_DISABLED."""
 
 
-def delete_topics(image: MetadataImage, request: DeleteTopicsRequest, api_version: int, *, enabled: bool) -> Decision:
+def delete_topics(
+    image: MetadataImage,
+    request: DeleteTopicsRequest,
+    api_version: int,
+    *,
+    enabled: bool,
+    quota: MutationQuota = UNLIMITED,
+) -> Decision:
     if not enabled:
         if api_version < FIRST_VERSION_WITH_DISABLED:
             raise Refused(ErrorCode.INVALID_REQUEST, "This version does not support topic deletion.")
         raise Refused(ErrorCode.TOPIC_DELETION_DISABLED)
     states = request.topics or tuple(DeleteTopicState(name=name) for name in request.topic_names)
     results, names, ids = _split_refused(states)
-    if (names or ids) and request.timeout_ms <= 0:
-        raise Refused(ErrorCode.REQUEST_TIMED_OUT)
+    if names or ids:
+        check_time(request.timeout_ms)
     said = {state.topic_id for state in states}
     found: dict[Uuid, str] = {}
     for topic_id in ids:
@@ -45,13 +54,27 @@ def delete_topics(image: MetadataImage, request: DeleteTopicsRequest, api_versio
             results.append(_refused(name, topic.id, why))
         else:
             found[topic.id] = name
-    results += [DeletableTopicResult(name=name, topic_id=topic_id) for topic_id, name in found.items()]
+    deleted: list[Uuid] = []
+    for topic_id, name in found.items():
+        try:
+            _take(image, topic_id, quota)
+        except Refused as error:
+            results.append(_refused(name, topic_id, error))
+        else:
+            results.append(DeletableTopicResult(name=name, topic_id=topic_id))
+            deleted.append(topic_id)
     places: dict[str | Uuid, int] = {}
     for place, state in enumerate(states):
         places.setdefault(state.topic_id if state.name is None else state.name, place)
     results.sort(key=lambda result: places.get(result.name or "", places.get(result.topic_id, len(states))))
-    records = tuple((RemoveTopicRecord(topic_id=topic_id), 0) for topic_id in found)
+    records = tuple((RemoveTopicRecord(topic_id=topic_id), 0) for topic_id in deleted)
     return Decision(DeleteTopicsResponse(responses=tuple(results)), records)
+
+
+def _take(image: MetadataImage, topic_id: Uuid, quota: MutationQuota) -> None:
+    topic = image.topics.get(topic_id)
+    assert topic is not None, "it was found"
+    quota.take(topic.partition_count)
 
 
 def _split_refused(states: Iterable[DeleteTopicState]) -> tuple[list[DeletableTopicResult], list[str], list[Uuid]]:

@@ -8,24 +8,31 @@ checks, until replication is built.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from itertools import accumulate, chain, product
 from typing import TypeVar
 
-from controller_runtime.controller.decision import Decision, Pieces, at_once
-from controller_runtime.controller.errors import Refused
+from controller_runtime.answers.refused import Refused
+from controller_runtime.answers.topic_names import MAX_PARTITIONS_PER_REQUEST, fault_of, may_collide, unified
+from controller_runtime.controller.decision import Decision, Pieces
+from controller_runtime.controller.mutation_quota import UNLIMITED, MutationQuota
 from controller_runtime.controller.partition_changes import is_active
-from controller_runtime.controller.placement import Below, default_directory, place, usable_brokers
-from controller_runtime.controller.topic_names import fault_of, may_collide, unified
+from controller_runtime.controller.patience import check_time
+from controller_runtime.controller.placement import (
+    Placer,
+    check_replicas,
+    check_replication,
+    default_directory,
+)
 from controller_runtime.identifiers import METADATA_TOPIC_NAME, ZERO_UUID, NodeId, Offset, Uuid
 from controller_runtime.metadata.cluster import is_reserved
 from controller_runtime.metadata.config_values import InvalidConfig
-from controller_runtime.metadata.configs import TOPIC
+from controller_runtime.metadata.configs import ALL_BROKERS, BROKER, TOPIC, ConfigsImage, Values
 from controller_runtime.metadata.features import VersionedRecord, record_version
 from controller_runtime.metadata.image import MetadataImage
 from controller_runtime.metadata.partitions import Partition
 from controller_runtime.metadata.snapshot import partition_record
-from controller_runtime.metadata.topic_configs import check_values, effective_configs
+from controller_runtime.metadata.topic_configs import ConfigSource, check_values, effective_configs
 from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.protocol.messages.config_record import ConfigRecord
 from controller_runtime.protocol.messages.create_topics_request import (
@@ -41,34 +48,79 @@ from controller_runtime.protocol.messages.create_topics_response import (
 )
 from controller_runtime.protocol.messages.partition_record import PartitionRecord
 from controller_runtime.protocol.messages.topic_record import TopicRecord
+from controller_runtime.protocol.schema import Shared
 from controller_runtime.values import dataclass
 
 _Made = TypeVar("_Made")
 Pausing = Generator[tuple[VersionedRecord, ...], Offset, _Made]
 """A part of a decision that lets others go first now and then."""
 
-MAX_PARTITIONS_PER_REQUEST = 10_000
 MAX_RECORDS_PER_REQUEST = 10_000
 PIECE = 250
 """So many partitions are planned at once, by a request that has more: a few milliseconds."""
 TOPIC_WEIGHT = 8
 """What a topic costs beside its partitions, in partitions."""
 MAX_DRAWS = 100
+MAX_SHOWN = 64
+"""So many sets of configurations that topics had lately are kept with their answers: some 3 KB each."""
+MAX_SHOWN_BYTES = 1024
+"""Beside values larger than this no others are kept."""
 MAX_SEPARATORS_TRIED = 10
 """Up to so many parts all spellings are looked up; beyond, every name is compared."""
 
 
+Shown = Shared[CreatableTopicConfigs]
+
+
+class ShownConfigs:
+    """The effective configurations in the answer of a new topic. They are the same, with their bytes, for all topics
+    that set the same, until this node's values change: an answer would otherwise cost more than its topic.
+    """
+
+    def __init__(self, node_id: NodeId, node_configs: Mapping[str, str]) -> None:
+        self._node_id = node_id
+        self._node_configs = node_configs
+        self._made_of: tuple[Values, Values] | None = None
+        """The values that the others were made of; kept, so that no others can be taken for them."""
+        self._without: Shown = Shared(())
+        """Of a topic that sets nothing itself."""
+        self._with: dict[tuple[tuple[str, str], ...], Shown] = {}
+
+    def of(self, configs: ConfigsImage, own: Mapping[str, str]) -> Shown:
+        """Of a topic that sets these itself."""
+        of_node, of_all = configs.of(BROKER, str(self._node_id)), configs.of(BROKER, ALL_BROKERS)
+        if self._made_of is None or self._made_of[0] is not of_node or self._made_of[1] is not of_all:
+            found = effective_configs(configs, {}, self._node_id, self._node_configs)
+            self._without = Shared(
+                CreatableTopicConfigs(name=one.config.name, value=one.value, config_source=one.source) for one in found
+            )
+            self._with.clear()
+            self._made_of = of_node, of_all
+        return self._of_topic(own) if own else self._without
+
+    def _of_topic(self, own: Mapping[str, str]) -> Shown:
+        key = tuple(own.items())
+        known = self._with.get(key)
+        if known is None:
+            if len(self._with) >= MAX_SHOWN or sum(map(len, own.values())) > MAX_SHOWN_BYTES:
+                self._with.clear()
+            known = self._with[key] = Shared(
+                CreatableTopicConfigs(name=one.name, value=own[one.name], config_source=ConfigSource.TOPIC)
+                if one.name in own
+                else one
+                for one in self._without
+            )
+        return known
+
+
 @dataclass(frozen=True, slots=True)
 class TopicDefaults:
-    """What a request leaves open, and the dice."""
+    """What a request leaves open, what its answer shows, and the dice."""
 
-    node_id: NodeId
     num_partitions: int
     replication_factor: int
-    node_configs: Mapping[str, str]
-    below: Below
-    max_replication_factor: int = 1
-    """What brokers of this version can replicate."""
+    shown: ShownConfigs
+    placer: Placer
 
 
 class TopicIds:
@@ -84,7 +136,7 @@ class TopicIds:
     def next(self) -> Uuid:
         for _ in range(MAX_DRAWS):
             candidate = self._new_uuid()
-            fit = not is_reserved(candidate) and not str(candidate).startswith("-")
+            fit = not is_reserved(candidate) and not candidate.begins_with_dash
             if fit and candidate not in self._given and candidate not in self._image.topics.by_id:
                 self._given.add(candidate)
                 return candidate
@@ -96,19 +148,19 @@ def takes_long(request: CreateTopicsRequest, num_partitions: int) -> bool:
     return sum(_weight(topic, num_partitions) for topic in request.topics) > 2 * PIECE
 
 
-def create_topics(
-    image: MetadataImage, request: CreateTopicsRequest, defaults: TopicDefaults, ids: TopicIds
-) -> Decision:
-    return at_once(plan_topics(image, request, defaults, ids), Offset(0))
-
-
-def plan_topics(image: MetadataImage, request: CreateTopicsRequest, defaults: TopicDefaults, ids: TopicIds) -> Pieces:
-    """`create_topics` in pieces, all of them empty: it is atomic. `image` has to stay the newest until the end."""
+def plan_topics(
+    image: MetadataImage,
+    request: CreateTopicsRequest,
+    defaults: TopicDefaults,
+    ids: TopicIds,
+    quota: MutationQuota = UNLIMITED,
+) -> Pieces:
+    """In pieces, all of them empty: it is atomic. `image` has to stay the newest until the end."""
     wanted, refused = _split_refused(request.topics)
     default = defaults.num_partitions
-    if wanted and request.timeout_ms <= 0:
-        raise Refused(ErrorCode.REQUEST_TIMED_OUT)
-    if any(total > MAX_PARTITIONS_PER_REQUEST for total in accumulate(_partition_count(t, default) for t in wanted)):
+    if wanted:
+        check_time(request.timeout_ms)
+    if max(accumulate([_partition_count(topic, default) for topic in wanted]), default=0) > MAX_PARTITIONS_PER_REQUEST:
         raise Refused(ErrorCode.POLICY_VIOLATION, "Excessively large number of partitions per request.")
     results: list[CreatableTopicResult] = []
     records: list[VersionedRecord] = []
@@ -120,7 +172,7 @@ def plan_topics(image: MetadataImage, request: CreateTopicsRequest, defaults: To
             weight = 0
         try:
             _check_name(image, topic.name)
-            result, made = yield from _create_topic(image, topic, defaults, ids)
+            result, made = yield from _create_topic(image, topic, defaults, ids, quota)
         except Refused as error:
             results.append(_refused(topic.name, error))
         else:
@@ -145,7 +197,10 @@ def _split_refused(
     topics: Iterable[CreatableTopic],
 ) -> tuple[list[CreatableTopic], list[CreatableTopicResult]]:
     """The topics to create, and those refused by name alone."""
-    topics = tuple(topics)
+    topics = list(topics)
+    names = {topic.name for topic in topics}
+    if len(names) == len(topics) and METADATA_TOPIC_NAME not in names:
+        return topics, []
     count = Counter(topic.name for topic in topics)
     refused = []
     for name, times in count.items():
@@ -154,8 +209,8 @@ def _split_refused(
             refused.append(_refused(name, why))
         elif times > 1:
             refused.append(_refused(name, Refused(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")))
-    names = {result.name for result in refused}
-    return [topic for topic in topics if topic.name not in names], refused
+    names -= {result.name for result in refused}
+    return [topic for topic in topics if topic.name in names], refused
 
 
 def _refused(name: str, error: Refused) -> CreatableTopicResult:
@@ -189,14 +244,16 @@ def _colliding(image: MetadataImage, name: str) -> str | None:
 
 
 def _create_topic(
-    image: MetadataImage, topic: CreatableTopic, defaults: TopicDefaults, ids: TopicIds
+    image: MetadataImage, topic: CreatableTopic, defaults: TopicDefaults, ids: TopicIds, quota: MutationQuota
 ) -> Pausing[tuple[CreatableTopicResult, list[VersionedRecord]]]:
-    configs = _check_configs(topic.configs)
+    configs = _check_configs(topic.configs) if topic.configs else {}
     if topic.assignments:
         assignments = yield from _manual_assignments(image, topic)
     else:
         assignments = _placed_assignments(image, topic, defaults)
-    _check_supported(assignments, defaults.max_replication_factor)
+    for replicas in assignments if topic.assignments else ():
+        check_replication(image, replicas)
+    quota.take(len(assignments))
     topic_id = ids.next()
     level = image.features.metadata_version
     version = record_version(PartitionRecord, level)
@@ -207,9 +264,9 @@ def _create_topic(
     for index, replicas in enumerate(assignments):
         if (index + 1) % PIECE == 0:
             yield ()
-        partition = _new_partition(image, replicas)
+        partition = new_partition(image, replicas)
         records.append((partition_record(topic_id, index, partition, level), version))
-    return _success(image, topic.name, topic_id, assignments, configs, defaults), records
+    return _success(image, topic.name, topic_id, assignments=assignments, configs=configs, defaults=defaults), records
 
 
 def _check_configs(configs: Iterable[CreatableTopicConfig]) -> dict[str, str]:
@@ -235,7 +292,7 @@ def _placed_assignments(image: MetadataImage, topic: CreatableTopic, defaults: T
         raise Refused(ErrorCode.INVALID_PARTITIONS, why)
     factor = defaults.replication_factor if factor == -1 else factor
     partitions = defaults.num_partitions if partitions == -1 else partitions
-    return place(usable_brokers(image.cluster.brokers.values()), partitions, factor, defaults.below)
+    return defaults.placer.place(image.cluster.brokers, partitions, factor)
 
 
 def _manual_assignments(image: MetadataImage, topic: CreatableTopic) -> Pausing[list[list[int]]]:
@@ -261,50 +318,30 @@ def _check_manual(
     image: MetadataImage, assignment: CreatableReplicaAssignment, earlier: Mapping[int, list[int]]
 ) -> None:
     index, replicas = assignment.partition_index, assignment.broker_ids
-    fault = None
     if index in earlier:
-        fault = f"Found multiple manual partition assignments for partition {index}"
-    elif not replicas:
-        fault = "The manual partition assignment includes an empty replica list."
-    else:
-        unknown = [broker for broker in sorted(replicas) if NodeId(broker) not in image.cluster.brokers]
-        repeated = [broker for broker, times in sorted(Counter(replicas).items()) if times > 1]
-        others = len(next(iter(earlier.values()), replicas))
-        if unknown:
-            fault = f"The manual partition assignment includes broker {unknown[0]}, but no such broker is registered."
-        elif repeated:
-            fault = f"The manual partition assignment includes the broker {repeated[0]} more than once."
-        elif len(replicas) != others:
-            fault = (
-                f"The manual partition assignment includes a partition with {len(replicas)} replica(s), but this is not "
-                f"consistent with previous partitions, which have {others} replica(s)."
-            )
-        elif not any(is_active(image, broker) for broker in replicas):
-            fault = (
-                f"All brokers specified in the manual partition assignment for partition {index} are fenced or in "
-                "controlled shutdown."
-            )
-    if fault is not None:
-        raise Refused(ErrorCode.INVALID_REPLICA_ASSIGNMENT, fault)
+        why = f"Found multiple manual partition assignments for partition {index}"
+        raise Refused(ErrorCode.INVALID_REPLICA_ASSIGNMENT, why)
+    check_replicas(image, replicas, len(next(iter(earlier.values()), replicas)))
+    check_somebody_leads(image, index, replicas)
 
 
-def _check_supported(assignments: list[list[int]], highest: int) -> None:
-    factor = len(assignments[0])
-    if factor > highest:
+def check_somebody_leads(image: MetadataImage, index: int, replicas: Sequence[int]) -> None:
+    """Raises Refused with INVALID_REPLICA_ASSIGNMENT."""
+    if not any(is_active(image, broker) for broker in replicas):
         why = (
-            f"Unable to replicate the partition {factor} time(s): a replication factor above {highest} is not supported "
-            "yet by this runtime."
+            f"All brokers specified in the manual partition assignment for partition {index} are fenced or in "
+            "controlled shutdown."
         )
-        raise Refused(ErrorCode.INVALID_REPLICATION_FACTOR, why)
+        raise Refused(ErrorCode.INVALID_REPLICA_ASSIGNMENT, why)
 
 
-def _new_partition(image: MetadataImage, replicas: list[int]) -> Partition:
+def new_partition(image: MetadataImage, replicas: list[int]) -> Partition:
     brokers = image.cluster.brokers
-    isr = tuple(broker for broker in replicas if is_active(image, broker))
+    isr = tuple([broker for broker in replicas if is_active(image, broker)])
     assert isr, f"nobody could lead a partition on {replicas}"
     return Partition(
         replicas=tuple(replicas),
-        directories=tuple(default_directory(brokers[NodeId(broker)]) for broker in replicas),
+        directories=tuple([default_directory(brokers[NodeId(broker)]) for broker in replicas]),
         isr=isr,
         leader=isr[0],
     )
@@ -318,7 +355,6 @@ def _success(
     configs: Mapping[str, str],
     defaults: TopicDefaults,
 ) -> CreatableTopicResult:
-    effective = effective_configs(image.configs, configs, defaults.node_id, defaults.node_configs)
     return CreatableTopicResult(
         name=name,
         topic_id=topic_id,
@@ -326,8 +362,5 @@ def _success(
         error_message=None,
         num_partitions=len(assignments),
         replication_factor=len(assignments[0]),
-        configs=tuple(
-            CreatableTopicConfigs(name=found.config.name, value=found.value, config_source=found.source)
-            for found in effective
-        ),
+        configs=defaults.shown.of(image.configs, configs),
     )

@@ -22,8 +22,7 @@ RESERVED_DIRECTORIES: Final = 100
 
 def is_reserved(directory: Uuid) -> bool:
     """Kafka compares the halves as signed numbers, so half of the ids that begin with eight zero bytes are reserved."""
-    high, low = directory_order(directory)
-    return high == 0 and low < RESERVED_DIRECTORIES
+    return directory[:8] == bytes(8) and directory_order(directory)[1] < RESERVED_DIRECTORIES
 
 
 def directory_order(directory: Uuid) -> tuple[int, int]:

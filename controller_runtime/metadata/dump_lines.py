@@ -50,7 +50,7 @@ def batch_line(header: BatchHeader, position: int, *, valid: bool) -> str:
 
 
 def record_line(header: BatchHeader, record: Record) -> str:
-    """What is told of a record before its content."""
+    """What is shown of a record before its content."""
     after_first = record.offset - header.base_offset
     sequence = -1 if header.base_sequence < 0 else (header.base_sequence + after_first) & 0x7FFFFFFF
     keys = ",".join(name for name, _ in record.headers)
@@ -67,11 +67,11 @@ def control_text(record: Record, shown: Shown = to_json) -> str:
         marker: Any = control.message
         assert isinstance(marker, EndTxnMarker), "markers are EndTxnMarkers"
         return f"endTxnMarker: {control.type.name} coordinatorEpoch: {marker.coordinator_epoch}"
-    return _CONTROL_LABELS[control.type] + _json(shown(control.message, 0))
+    return _CONTROL_LABELS[control.type] + json_text(shown(control.message, 0))
 
 
 def metadata_payload(record: Record, shown: Shown = to_json, explained: Callable[[Exception], str] = str) -> str:
-    """A metadata record's content, or why it cannot be told."""
+    """A metadata record's content, or why it cannot be shown."""
     try:
         if record.value is None:
             raise MalformedRecord("the record has no value")
@@ -79,7 +79,7 @@ def metadata_payload(record: Record, shown: Shown = to_json, explained: Callable
     except ProtocolError as error:
         return f"payload: Error at {record.offset}, skipping. {explained(error)}"
     name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type(message).__name__).upper()
-    return "payload: " + _json({"type": name, "version": version, "data": shown(message, version)})
+    return "payload: " + json_text({"type": name, "version": version, "data": shown(message, version)})
 
 
 def _time_label(header: BatchHeader) -> str:
@@ -94,7 +94,8 @@ def _java(value: bool) -> str:
     return "true" if value else "false"
 
 
-def _json(value: object) -> str:
+def json_text(value: object) -> str:
+    """As Jackson writes it: no blanks, numbers as Java prints them."""
     text = json.dumps(_marked(value), separators=(",", ":"), ensure_ascii=False)
     return _NUMBER.sub(r"\1", text)
 

@@ -46,9 +46,10 @@ class MetadataVersion:
 
 
 _NAMES_AND_CHANGES: Final = (
-    "3.0-IV1 y, 3.1-IV0 n, 3.2-IV0 y, 3.3-IV0 n, 3.3-IV1 y, 3.3-IV2 y, 3.3-IV3 y, 3.4-IV0 y, 3.5-IV0 n, 3.5-IV1 n, 3.5-IV2 y, "
-    "3.6-IV0 n, 3.6-IV1 y, 3.6-IV2 y, 3.7-IV0 y, 3.7-IV1 n, 3.7-IV2 y, 3.7-IV3 n, 3.7-IV4 n, 3.8-IV0 n, 3.9-IV0 n, 4.0-IV0 n, "
-    "4.0-IV1 y, 4.0-IV2 n, 4.0-IV3 n, 4.1-IV0 n, 4.1-IV1 n, 4.2-IV0 n, 4.2-IV1 n, 4.3-IV0 y, 4.4-IV0 n"
+    "3.0-IV1 y, 3.1-IV0 n, 3.2-IV0 y, 3.3-IV0 n, 3.3-IV1 y, 3.3-IV2 y, 3.3-IV3 y, 3.4-IV0 y, 3.5-IV0 n, "
+    "3.5-IV1 n, 3.5-IV2 y, 3.6-IV0 n, 3.6-IV1 y, 3.6-IV2 y, 3.7-IV0 y, 3.7-IV1 n, 3.7-IV2 y, 3.7-IV3 n, "
+    "3.7-IV4 n, 3.8-IV0 n, 3.9-IV0 n, 4.0-IV0 n, 4.0-IV1 y, 4.0-IV2 n, 4.0-IV3 n, 4.1-IV0 n, 4.1-IV1 n, "
+    "4.2-IV0 n, 4.2-IV1 n, 4.3-IV0 y, 4.4-IV0 n"
 )
 METADATA_VERSIONS: Final = tuple(
     MetadataVersion(level, entry.split()[0], entry.endswith("y"))
@@ -65,6 +66,10 @@ SCRAM: Final = 11
 METADATA_TRANSACTIONS: Final = 13
 DELEGATION_TOKENS: Final = 14
 CONTROLLER_REGISTRATION: Final = 15
+SINGLE_REPLICA: Final = "quorate.single.replica"
+"""What a broker registers that keeps partitions of one replica only: it neither fetches from leaders nor serves
+followers. Whoever does not name it replicates.
+"""
 DIRECTORY_ASSIGNMENT: Final = 17
 ELR: Final = 23
 CORDONED_LOG_DIRS: Final = 30
@@ -104,7 +109,8 @@ def metadata_version(level: int) -> MetadataVersion:
     """The version of a level. Raises FeatureError for a level that 4.3.1 does not know."""
     if not 1 <= level <= len(METADATA_VERSIONS):
         raise FeatureError(
-            f"No MetadataVersion with feature level {level}. Valid feature levels are from 1 to {len(METADATA_VERSIONS)}."
+            f"No MetadataVersion with feature level {level}. Valid feature levels are "
+            f"from 1 to {len(METADATA_VERSIONS)}."
         )
     return METADATA_VERSIONS[level - 1]
 

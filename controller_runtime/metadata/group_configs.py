@@ -25,21 +25,26 @@ from controller_runtime.values import dataclass
 
 _I: Final = ConfigType.INT
 _GROUP: Final = (
-    ConfigSpec("consumer.assignment.interval.ms", _I, "1000", 0, broker_names=("group.consumer.assignment.interval.ms",)),
+    ConfigSpec("consumer.assignment.interval.ms", _I, "1000", 0,
+        broker_names=("group.consumer.assignment.interval.ms",)),
     ConfigSpec("consumer.heartbeat.interval.ms", _I, "5000", 1, broker_names=("group.consumer.heartbeat.interval.ms",)),
     ConfigSpec("consumer.session.timeout.ms", _I, "45000", 1, broker_names=("group.consumer.session.timeout.ms",)),
     ConfigSpec("share.assignment.interval.ms", _I, "1000", 0, broker_names=("group.share.assignment.interval.ms",)),
     ConfigSpec("share.auto.offset.reset", ConfigType.STRING, "latest"),
     ConfigSpec("share.delivery.count.limit", _I, "5", 2, broker_names=("group.share.delivery.count.limit",)),
     ConfigSpec("share.heartbeat.interval.ms", _I, "5000", 1, broker_names=("group.share.heartbeat.interval.ms",)),
-    ConfigSpec("share.isolation.level", ConfigType.STRING, "read_uncommitted", one_of=("read_committed", "read_uncommitted")),
-    ConfigSpec("share.partition.max.record.locks", _I, "2000", 100, broker_names=("group.share.partition.max.record.locks",)),
-    ConfigSpec("share.record.lock.duration.ms", _I, "30000", 1000, broker_names=("group.share.record.lock.duration.ms",)),
+    ConfigSpec("share.isolation.level", ConfigType.STRING, "read_uncommitted",
+        one_of=("read_committed", "read_uncommitted")),
+    ConfigSpec("share.partition.max.record.locks", _I, "2000", 100,
+        broker_names=("group.share.partition.max.record.locks",)),
+    ConfigSpec("share.record.lock.duration.ms", _I, "30000", 1000,
+        broker_names=("group.share.record.lock.duration.ms",)),
     ConfigSpec("share.renew.acknowledge.enable", ConfigType.BOOLEAN, "true"),
     ConfigSpec("share.session.timeout.ms", _I, "45000", 1, broker_names=("group.share.session.timeout.ms",)),
     ConfigSpec("streams.assignment.interval.ms", _I, "1000", 0, broker_names=("group.streams.assignment.interval.ms",)),
     ConfigSpec("streams.heartbeat.interval.ms", _I, "5000", 1, broker_names=("group.streams.heartbeat.interval.ms",)),
-    ConfigSpec("streams.initial.rebalance.delay.ms", _I, "3000", 0, broker_names=("group.streams.initial.rebalance.delay.ms",)),
+    ConfigSpec("streams.initial.rebalance.delay.ms", _I, "3000", 0,
+        broker_names=("group.streams.initial.rebalance.delay.ms",)),
     ConfigSpec("streams.num.standby.replicas", _I, "0", 0, broker_names=("group.streams.num.standby.replicas",)),
     ConfigSpec("streams.session.timeout.ms", _I, "45000", 1, broker_names=("group.streams.session.timeout.ms",)),
 )  # fmt: skip
@@ -93,7 +98,8 @@ _DURATION: Final = re.compile(
 )
 _LONGEST_S: Final = 2**63 - 1
 _MATCHED: Final = (
-    "client_instance_id", "client_id", "client_software_name", "client_software_version", "client_source_address", "client_source_port",
+    "client_instance_id", "client_id", "client_software_name", "client_software_version", "client_source_address",
+    "client_source_port",
 )  # fmt: skip
 _LEAST_INTERVAL_MS, _MOST_INTERVAL_MS = 100, 3_600_000
 
@@ -112,8 +118,8 @@ def check_group(values: Mapping[str, str], node_values: Mapping[str, str]) -> No
     reset = values.get("share.auto.offset.reset", "latest")
     if reset not in _RESETS and not _is_duration(reset):
         why = (
-            f"Invalid value `{shown(reset)}` for configuration share.auto.offset.reset. The value must be either 'earliest', "
-            "'latest' or of the format 'by_duration:<PnDTnHnMn.nS>'."
+            f"Invalid value `{shown(reset)}` for configuration share.auto.offset.reset. The value must be either "
+            "'earliest', 'latest' or of the format 'by_duration:<PnDTnHnMn.nS>'."
         )
         raise invalid("share.auto.offset.reset", reset, why)
     for why in _beyond_limits(values, node_values):
@@ -161,7 +167,8 @@ def check_subscription(values: Mapping[str, str]) -> None:
     interval = integer(values.get("interval.ms"))
     if interval is not None and not _LEAST_INTERVAL_MS <= interval <= _MOST_INTERVAL_MS:
         raise InvalidSubscription(
-            f"Invalid value {interval} for interval.ms, interval must be between {_LEAST_INTERVAL_MS} and {_MOST_INTERVAL_MS} (1 hour)"
+            f"Invalid value {interval} for interval.ms, interval must be between "
+            f"{_LEAST_INTERVAL_MS} and {_MOST_INTERVAL_MS} (1 hour)"
         )
     for pattern in items_of(values.get("match", "")):
         what, equals, wanted = pattern.partition("=")

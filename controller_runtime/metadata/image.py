@@ -14,11 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from controller_runtime.identifiers import NodeId, Uuid
+from controller_runtime.identifiers import NodeId
+from controller_runtime.metadata.acls import AclsBuilder, AclsImage
 from controller_runtime.metadata.cluster import BrokerRegistration, ClusterImage, ControllerRegistration
 from controller_runtime.metadata.configs import ConfigsBuilder, ConfigsImage
 from controller_runtime.metadata.features import METADATA_VERSION
-from controller_runtime.metadata.security import AccessControlEntry, DelegationToken, QuotaEntity, ScramCredential
+from controller_runtime.metadata.security import DelegationToken, QuotaEntity, ScramCredential
 from controller_runtime.metadata.topics import TopicsBuilder, TopicsImage
 from controller_runtime.values import dataclass, field, replace
 
@@ -55,7 +56,7 @@ class MetadataImage:
     client_quotas: Mapping[QuotaEntity, Mapping[str, float]] = field(default_factory=dict)
     next_producer_id: int = -1
     """The first id of the next block; -1 while none was allocated."""
-    acls: Mapping[Uuid, AccessControlEntry] = field(default_factory=dict)
+    acls: AclsImage = field(default_factory=AclsImage)
     scram: Mapping[tuple[int, str], ScramCredential] = field(default_factory=dict)
     """By (mechanism, user name); mechanism 1 is SCRAM-SHA-256, 2 is SCRAM-SHA-512."""
     delegation_tokens: Mapping[str, DelegationToken] = field(default_factory=dict)
@@ -83,6 +84,7 @@ class MetadataBuilder:
     """
 
     __slots__ = (
+        "_acls",
         "_base",
         "_brokers",
         "_configs",
@@ -105,6 +107,7 @@ class MetadataBuilder:
         self._controllers: dict[NodeId, ControllerRegistration] | None = None
         self._topics: TopicsBuilder | None = None
         self._configs: ConfigsBuilder | None = None
+        self._acls: AclsBuilder | None = None
         self._maps: _OwnedMaps | None = None
         self._peeked: MetadataImage | None = None
         self.next_producer_id = base.next_producer_id
@@ -154,11 +157,10 @@ class MetadataBuilder:
         return own.client_quotas
 
     @property
-    def acls(self) -> dict[Uuid, AccessControlEntry]:
-        own = self._own
-        if own.acls is None:
-            own.acls = dict(self._base.acls)
-        return own.acls
+    def acls(self) -> AclsBuilder:
+        if self._acls is None:
+            self._acls = self._base.acls.builder()
+        return self._acls
 
     @property
     def scram(self) -> dict[tuple[int, str], ScramCredential]:
@@ -186,20 +188,24 @@ class MetadataBuilder:
         self._reset(self.transaction.before)
 
     def peek(self) -> MetadataImage:
-        """What `freeze` would give, to decide on and let go: it may change with the next record. Changes of values cost
-        no copy.
+        """What `freeze` would give, to decide on and let go: it may change with the next record. New topics and changes
+        of values cost no copy.
         """
-        if self._configs is None or not self._only_configs_changed():
+        if not self._only_views_changed():
             return self.freeze()
-        configs, base = self._configs.view(), self._base
-        if self._peeked is None or self._peeked.configs is not configs:
-            self._peeked = replace(base, configs=configs)
-        return self._peeked
+        base = self._base
+        configs = base.configs if self._configs is None else self._configs.view()
+        topics = base.topics if self._topics is None else self._topics.view()
+        peeked = self._peeked
+        if peeked is None or peeked.configs is not configs or peeked.topics is not topics:
+            peeked = self._peeked = replace(base, configs=configs, topics=topics)
+        return peeked
 
-    def _only_configs_changed(self) -> bool:
+    def _only_views_changed(self) -> bool:
+        """Nothing but what can be looked at while it changes."""
         base = self._base
         return (
-            self._topics is None
+            self._acls is None
             and self._maps is None
             and self._features is None
             and self._brokers is None
@@ -218,7 +224,7 @@ class MetadataBuilder:
             configs=base.configs if self._configs is None else self._configs.freeze(),
             client_quotas=base.client_quotas if maps.client_quotas is None else maps.client_quotas,
             next_producer_id=self.next_producer_id,
-            acls=base.acls if maps.acls is None else maps.acls,
+            acls=base.acls if self._acls is None else self._acls.freeze(),
             scram=base.scram if maps.scram is None else maps.scram,
             delegation_tokens=base.delegation_tokens if maps.delegation_tokens is None else maps.delegation_tokens,
             transaction=self.transaction,
@@ -240,6 +246,5 @@ class _OwnedMaps:
     """Copies of the rarely changed maps, None while untouched."""
 
     client_quotas: dict[QuotaEntity, Mapping[str, float]] | None = None
-    acls: dict[Uuid, AccessControlEntry] | None = None
     scram: dict[tuple[int, str], ScramCredential] | None = None
     delegation_tokens: dict[str, DelegationToken] | None = None

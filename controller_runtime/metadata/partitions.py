@@ -1,16 +1,20 @@
 """One partition, and how thousands of them are kept in few bytes.
 
-`Partition` is what everybody reads: a frozen value made on demand. What is kept is a row of packed integers; 64 rows
-make a page, which is one `bytes` object: 65 offsets of four bytes, then the rows. A partition with three replicas takes
-61 bytes, offset included, where the dataclass with its tuples takes 364 (ADR 0001). Directory ids are kept as numbers
-of a table that all images of one lineage share and that only grows. Nobody outside this package may know the layout.
+`Partition` is what everybody reads: a frozen value made on demand. What is kept is a row of packed integers; up to 64
+rows make a page, which is one `bytes` object: where each row begins and where the last one ends, four bytes each, then
+the rows. The first of these numbers also says how many rows there are; those behind them are absent. A partition with
+three replicas takes 61 bytes, where the dataclass with its tuples takes 364 (ADR 0001). Directory ids are kept as
+numbers of a table that all images of one lineage share and that only grows. Nobody outside this package may know the
+layout.
 """
 
 from __future__ import annotations
 
+import sys
+from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
-from itertools import chain
+from functools import cache, lru_cache
+from itertools import accumulate, chain, pairwise
 from struct import Struct
 from typing import Final
 
@@ -22,10 +26,12 @@ NO_LEADER: Final = -1
 RECOVERED: Final = 0
 RECOVERING: Final = 1
 
-_OFFSETS: Final = Struct(f"<{PAGE_SIZE + 1}I")
+_OFFSETS: Final = tuple(Struct(f"<{count}I") for count in range(PAGE_SIZE + 2))
+_IDS: Final = Struct("16s" * 64)
 _TWO_OFFSETS: Final = Struct("<II")
-_HEAD_BYTES: Final = 20
+HEAD_BYTES: Final = 20
 _WIDE_HEAD_BYTES: Final = 27
+_WIDE_COUNTS: Final = Struct("<7H")
 _STATE: Final = 12
 MAX_NARROW: Final = 0xFF
 _WIDE: Final = 0x80
@@ -80,8 +86,22 @@ class DirectoryTable:
     def numbers(self, directories: Iterable[Uuid]) -> list[int]:
         return [self.number(directory) for directory in directories]
 
-    def __getitem__(self, number: int) -> DirectoryId:
-        return self._ids[number]
+    def packed_numbers(self, directories: bytes) -> bytes:
+        """Those of ids that lie one behind the other, as rows have them."""
+        whole = len(directories) // _IDS.size * _IDS.size
+        ids = [*chain.from_iterable(_IDS.iter_unpack(directories[:whole]))]
+        ids += [directories[begin : begin + 16] for begin in range(whole, len(directories), 16)]
+        try:
+            numbers = array("i", map(self._numbers.__getitem__, ids))
+        except KeyError:
+            numbers = array("i", self.numbers(map(Uuid, ids)))
+        if sys.byteorder == "big":
+            numbers.byteswap()
+        return numbers.tobytes()
+
+    def ids(self, numbers: Iterable[int]) -> tuple[DirectoryId, ...]:
+        known = self._ids
+        return tuple([known[number] for number in numbers])
 
 
 @cache
@@ -125,27 +145,34 @@ def pack_row(partition: Partition, table: DirectoryTable) -> Row:
     )
 
 
+@lru_cache(maxsize=1024)
+def _places(counts: bytes) -> tuple[Struct, tuple[int, ...]]:
+    """How the numbers of a row with these counts are read, and where among them each list begins and the last ends."""
+    begins = tuple(accumulate(counts, initial=3))
+    return Struct(f"<iii{1 + len(counts)}x{begins[-1] - 3}i"), begins
+
+
 def unpack_row(row: Row, table: DirectoryTable) -> Partition:
-    wide = row[_STATE] & _WIDE
-    size = len(row) - (_WIDE_HEAD_BYTES if wide else _HEAD_BYTES)
-    leader, leader_epoch, partition_epoch, state, *rest = _layout(wide, size // 4).unpack(row)
-    lists, position = [], 7
-    for count in rest[:7]:
-        lists.append(tuple(rest[position : position + count]))
-        position += count
-    replicas, directories, isr, removing, adding, elr, last_known_elr = lists
+    if row[_STATE] & _WIDE:
+        counts = row[_STATE + 1 : _WIDE_HEAD_BYTES]
+        begins = tuple(accumulate(_WIDE_COUNTS.unpack(counts), initial=3))
+        layout = Struct(f"<iii{1 + len(counts)}x{begins[-1] - 3}i")
+    else:
+        layout, begins = _places(row[_STATE + 1 : HEAD_BYTES])
+    numbers = layout.unpack(row)
+    replicas, directories, isr, removing, adding, elr, last_known_elr, end = begins
     return Partition(
-        replicas=replicas,
-        directories=tuple([table[number] for number in directories]),
-        isr=isr,
-        leader=leader,
-        leader_epoch=leader_epoch,
-        partition_epoch=partition_epoch,
-        leader_recovery_state=state & ~_WIDE,
-        removing_replicas=removing,
-        adding_replicas=adding,
-        elr=elr,
-        last_known_elr=last_known_elr,
+        replicas=numbers[replicas:directories],
+        directories=table.ids(numbers[directories:isr]),
+        isr=numbers[isr:removing],
+        leader=numbers[0],
+        leader_epoch=numbers[1],
+        partition_epoch=numbers[2],
+        leader_recovery_state=row[_STATE] & ~_WIDE,
+        removing_replicas=numbers[removing:adding],
+        adding_replicas=numbers[adding:elr],
+        elr=numbers[elr:last_known_elr],
+        last_known_elr=numbers[last_known_elr:end],
     )
 
 
@@ -164,41 +191,53 @@ def row_is_reassigning(row: Row) -> bool:
 Page = bytes
 
 
+@lru_cache(maxsize=1024)
+def page_head(count: int, size: int) -> bytes:
+    """Of a page whose rows, none absent, have all the same size."""
+    begin = 4 * (count + 1)
+    return _OFFSETS[count + 1].pack(*range(begin, begin + count * size + 1, size))
+
+
 def pack_page(rows: Sequence[Row]) -> Page:
     """One page of up to PAGE_SIZE rows; rows that follow are absent."""
-    offsets, position = [], 0
-    for row in rows:
-        offsets.append(position)
-        position += len(row)
-    offsets.extend([position] * (PAGE_SIZE + 1 - len(rows)))
-    return _OFFSETS.pack(*offsets) + b"".join(rows)
+    count = len(rows)
+    while count and not rows[count - 1]:
+        count -= 1
+    if not count:
+        return b""
+    sizes = list(map(len, rows[:count]))
+    if min(sizes) == max(sizes):
+        return b"".join((page_head(count, sizes[0]), *rows))
+    return b"".join((_OFFSETS[count + 1].pack(*accumulate(sizes, initial=4 * (count + 1))), *rows))
+
+
+def _offsets(page: Page) -> tuple[int, ...]:
+    """Where its rows begin, and where the last one ends."""
+    return _OFFSETS[int.from_bytes(page[:4], "little") // 4].unpack_from(page)
 
 
 def page_rows(page: Page) -> list[Row]:
-    """The rows of a page, absent ones as b""."""
-    if not page:
-        return [b""] * PAGE_SIZE
-    offsets = _OFFSETS.unpack_from(page)
-    start = _OFFSETS.size
-    return [page[start + offsets[i] : start + offsets[i + 1]] for i in range(PAGE_SIZE)]
+    """The rows of a page up to the last one that is there, absent ones as b""."""
+    return [page[begin:end] for begin, end in pairwise(_offsets(page))] if page else []
+
+
+def _place(page: Page, index: int) -> tuple[int, int]:
+    """Where a row begins and ends, at the same byte if it is absent."""
+    if not page or 4 * (index + 1) >= int.from_bytes(page[:4], "little"):
+        return 0, 0
+    begin, end = _TWO_OFFSETS.unpack_from(page, 4 * index)
+    return begin, end
 
 
 def with_row(page: Page, index: int, row: Row) -> Page | None:
     """The page with another row of the same length in this place; None when the place has another length."""
-    if not page:
-        return None
-    begin, end = _TWO_OFFSETS.unpack_from(page, 4 * index)
-    if end - begin != len(row):
-        return None
-    start = _OFFSETS.size
-    return b"".join((page[: start + begin], row, page[start + end :]))
+    begin, end = _place(page, index)
+    return b"".join((page[:begin], row, page[end:])) if page and end - begin == len(row) else None
 
 
 def page_row(page: Page, index: int) -> Row:
-    if not page:
-        return b""
-    begin, end = _TWO_OFFSETS.unpack_from(page, 4 * index)
-    return page[_OFFSETS.size + begin : _OFFSETS.size + end]
+    begin, end = _place(page, index)
+    return page[begin:end]
 
 
 def page_mentions(page: Page, broker_id: int) -> bool:
@@ -208,8 +247,8 @@ def page_mentions(page: Page, broker_id: int) -> bool:
 
 def page_led_by(page: Page, broker_id: int) -> bool:
     """Whether this broker leads a partition of the page: rows begin with their leader."""
-    leader, rows = broker_id.to_bytes(4, "little", signed=True), page[_OFFSETS.size :]
-    return leader in [rows[begin : begin + 4] for begin in _OFFSETS.unpack_from(page)]
+    leader = broker_id.to_bytes(4, "little", signed=True)
+    return leader in [page[begin : begin + 4] for begin in _offsets(page)[:-1]] if page else False
 
 
 def rows_with_ids(page: Page, first_id: int) -> Iterator[tuple[int, Row]]:

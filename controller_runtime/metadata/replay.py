@@ -23,6 +23,7 @@ from controller_runtime.metadata.cluster import (
 from controller_runtime.metadata.configs import TOPIC
 from controller_runtime.metadata.features import KRAFT_VERSION
 from controller_runtime.metadata.image import MetadataBuilder
+from controller_runtime.metadata.partition_runs import PartitionRun
 from controller_runtime.metadata.partitions import RECOVERED, RECOVERING, Partition, pack
 from controller_runtime.metadata.security import AccessControlEntry, DelegationToken, ScramCredential
 from controller_runtime.protocol.messages.abort_transaction_record import AbortTransactionRecord
@@ -98,7 +99,8 @@ def _broker(builder: MetadataBuilder, broker_id: int, epoch: int, record: Messag
         raise ReplayError(f"{type(record).__name__} for broker {broker_id}, which is not registered")
     if registration.epoch != epoch:
         raise ReplayError(
-            f"{type(record).__name__} for broker {broker_id} epoch {epoch}, but it is registered with epoch {registration.epoch}"
+            f"{type(record).__name__} for broker {broker_id} epoch {epoch}, but it is "
+            f"registered with epoch {registration.epoch}"
         )
     return registration
 
@@ -146,6 +148,14 @@ def _register_controller(builder: MetadataBuilder, record: RegisterControllerRec
 # Topics and partitions.
 
 
+def replay_run(builder: MetadataBuilder, run: PartitionRun) -> None:
+    """What replaying a PartitionRecord for each of these partitions would do."""
+    topics = builder.topics
+    if run.topic_id not in topics:
+        raise ReplayError(f"PartitionRecord {run.first} of topic {run.topic_id}, which does not exist")
+    topics.put_rows(run.topic_id, run.first, run.count, run.rows)
+
+
 def _create_topic(builder: MetadataBuilder, record: TopicRecord) -> None:
     topics = builder.topics
     if record.topic_id in topics or topics.id_of(record.name) is not None:
@@ -167,7 +177,8 @@ def _put_partition(builder: MetadataBuilder, record: PartitionRecord) -> None:
     directories = record.directories or (MIGRATING,) * len(replicas)
     if len(directories) != len(replicas):
         raise ReplayError(
-            f"partition {record.partition_id} of {topic_id} has {len(replicas)} replicas but {len(directories)} directories"
+            f"partition {record.partition_id} of {topic_id} has {len(replicas)} "
+            f"replicas but {len(directories)} directories"
         )
     _check_recovery(record.leader_recovery_state, record)
     lists = (
@@ -187,7 +198,8 @@ def _change_partition(builder: MetadataBuilder, record: PartitionChangeRecord) -
     old = builder.topics.partition(record.topic_id, record.partition_id)
     if old is None:
         raise ReplayError(
-            f"PartitionChangeRecord for partition {record.partition_id} of topic {record.topic_id}, which does not exist"
+            f"PartitionChangeRecord for partition {record.partition_id} of topic "
+            f"{record.topic_id}, which does not exist"
         )
     builder.topics.put(record.topic_id, record.partition_id, merge(old, record))
 
@@ -299,7 +311,7 @@ def _add_acl(builder: MetadataBuilder, record: AccessControlEntryRecord) -> None
 
 
 def _remove_acl(builder: MetadataBuilder, record: RemoveAccessControlEntryRecord) -> None:
-    if builder.acls.pop(record.id, None) is None:
+    if builder.acls.pop(record.id) is None:
         raise ReplayError(f"RemoveAccessControlEntryRecord for ACL {record.id}, which does not exist")
 
 

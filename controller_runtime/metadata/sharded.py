@@ -86,9 +86,10 @@ class ShardedMapBuilder(Generic[Key, Value]):
 
     def __setitem__(self, key: Key, value: Value) -> None:
         shard = self._writable(key)
-        if key not in shard:
-            self._grow(1)
+        before = len(shard)
         shard[key] = value
+        if len(shard) != before:
+            self._grow(1)
 
     def __delitem__(self, key: Key) -> None:
         del self._writable(key)[key]

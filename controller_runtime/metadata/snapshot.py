@@ -3,7 +3,7 @@
 Features first, metadata.version before the others, because every record after it is written at the version that it
 allows; then brokers and controllers, topics each followed by its partitions, configs, client quotas, the producer id
 block, ACLs, SCRAM credentials and delegation tokens. No transaction and no NoOpRecord is ever in a snapshot (QC-10).
-What the finalized metadata.version cannot express is left out and told to `on_loss` (IMG-03).
+What the finalized metadata.version cannot express is left out and reported to `on_loss` (IMG-03).
 """
 
 from __future__ import annotations

@@ -33,6 +33,7 @@ class ConfigSource(IntEnum):
     DYNAMIC_DEFAULT_BROKER = 3
     STATIC_BROKER = 4
     DEFAULT = 5
+    DYNAMIC_BROKER_LOGGER = 6
     CLIENT_METRICS = 7
     GROUP = 8
 
@@ -67,9 +68,12 @@ _DECLARED: Final = (
     ConfigSpec("local.retention.ms", _L, "-2", -2, broker_names=("log.local.retention.ms",)),
     ConfigSpec("max.compaction.lag.ms", _L, _LONG_MAX, 1, broker_names=("log.cleaner.max.compaction.lag.ms",)),
     ConfigSpec("max.message.bytes", _I, "1048588", 0, broker_names=("message.max.bytes",)),
-    ConfigSpec("message.timestamp.after.max.ms", _L, "3600000", 0, broker_names=("log.message.timestamp.after.max.ms",)),
-    ConfigSpec("message.timestamp.before.max.ms", _L, _LONG_MAX, 0, broker_names=("log.message.timestamp.before.max.ms",)),
-    ConfigSpec("message.timestamp.type", _S, "CreateTime", one_of=("CreateTime", "LogAppendTime"), broker_names=("log.message.timestamp.type",)),
+    ConfigSpec("message.timestamp.after.max.ms", _L, "3600000", 0,
+        broker_names=("log.message.timestamp.after.max.ms",)),
+    ConfigSpec("message.timestamp.before.max.ms", _L, _LONG_MAX, 0,
+        broker_names=("log.message.timestamp.before.max.ms",)),
+    ConfigSpec("message.timestamp.type", _S, "CreateTime", one_of=("CreateTime", "LogAppendTime"),
+        broker_names=("log.message.timestamp.type",)),
     ConfigSpec("min.cleanable.dirty.ratio", _D, "0.5", 0, 1, broker_names=("log.cleaner.min.cleanable.ratio",)),
     ConfigSpec("min.compaction.lag.ms", _L, "0", 0, broker_names=("log.cleaner.min.compaction.lag.ms",)),
     ConfigSpec("min.insync.replicas", _I, "1", 1, broker_names=("min.insync.replicas",)),
@@ -78,7 +82,8 @@ _DECLARED: Final = (
     ConfigSpec("remote.log.delete.on.disable", _B, "false"),
     ConfigSpec("remote.storage.enable", _B, "false"),
     ConfigSpec("retention.bytes", _L, "-1", broker_names=("log.retention.bytes",)),
-    ConfigSpec("retention.ms", _L, "604800000", -1, broker_names=("log.retention.ms", "log.retention.minutes", "log.retention.hours")),
+    ConfigSpec("retention.ms", _L, "604800000", -1,
+        broker_names=("log.retention.ms", "log.retention.minutes", "log.retention.hours")),
     ConfigSpec("segment.bytes", _I, "1073741824", 1048576, broker_names=("log.segment.bytes",)),
     ConfigSpec("segment.index.bytes", _I, "10485760", 4, broker_names=("log.index.size.max.bytes",)),
     ConfigSpec("segment.jitter.ms", _L, "0", 0, broker_names=("log.roll.jitter.ms", "log.roll.jitter.hours")),
@@ -131,11 +136,13 @@ def check_values(values: Mapping[str, str]) -> None:
     shortest, longest = values.get("min.compaction.lag.ms", "0"), values.get("max.compaction.lag.ms", _LONG_MAX)
     if int(shortest) > int(longest):
         raise InvalidConfig(
-            f"conflict topic config setting min.compaction.lag.ms ({int(shortest)}) > max.compaction.lag.ms ({int(longest)})"
+            f"conflict topic config setting min.compaction.lag.ms ({int(shortest)}) > "
+            f"max.compaction.lag.ms ({int(longest)})"
         )
     if is_true(values.get("remote.storage.enable", "false")):
         raise InvalidConfig(
-            "Tiered Storage functionality is disabled in the broker. Topic cannot be configured with remote log storage."
+            "Tiered Storage functionality is disabled in the broker. Topic cannot "
+            "be configured with remote log storage."
         )
 
 

@@ -19,6 +19,7 @@ from controller_runtime.metadata.partitions import (
     Row,
     pack_page,
     pack_row,
+    page_head,
     page_led_by,
     page_mentions,
     page_row,
@@ -67,7 +68,7 @@ class TopicImage:
 
     def partitions_naming(self, broker_id: int) -> Iterator[tuple[int, Partition]]:
         """The partitions that have this broker among replicas, ISR, ELR, or as leader. -1 finds those
-        without a leader.
+        without a leader. An ELR may name one that is a replica no more: a reassignment does not clear it.
         """
         for number, page in enumerate(self._pages):
             if not page_mentions(page, broker_id):
@@ -77,6 +78,7 @@ class TopicImage:
                 if (
                     broker_id == partition.leader
                     or broker_id in partition.replicas
+                    or broker_id in partition.elr
                     or broker_id in partition.last_known_elr
                 ):
                     yield index, partition
@@ -105,11 +107,6 @@ class TopicImage:
             for index, row in rows_with_ids(page, number * PAGE_SIZE):
                 if row != page_row(old, index % PAGE_SIZE):
                     yield index, unpack_row(row, self._table)
-
-    @property
-    def stored_bytes(self) -> int:
-        """What the partitions take, for measurements."""
-        return sum(map(len, self._pages))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, TopicImage):
@@ -149,12 +146,6 @@ class TopicsImage:
     def __iter__(self) -> Iterator[TopicImage]:
         return iter(self.by_id.values())
 
-    def naming(self, broker_id: int) -> Iterator[tuple[TopicImage, int, Partition]]:
-        """Every partition that names this broker (see `TopicImage.partitions_naming`)."""
-        for topic in self:
-            for index, partition in topic.partitions_naming(broker_id):
-                yield topic, index, partition
-
     def leads_any(self, broker_id: int) -> bool:
         """By the leaders alone: nothing is unpacked."""
         return any(topic.is_led_by(broker_id) for topic in self)
@@ -174,13 +165,39 @@ class _OpenTopic:
         self.name, self.id, self.pages, self.count = name, topic_id, list(pages), count
         self.open: dict[int, list[Row]] = {}
 
-    def rows(self, page: int) -> list[Row]:
+    def row(self, page: int, slot: int) -> Row:
+        rows = self.open.get(page)
+        if rows is not None:
+            return rows[slot] if slot < len(rows) else b""
+        return page_row(self.pages[page], slot) if 0 <= page < len(self.pages) else b""
+
+    def rows(self, page: int, least: int) -> list[Row]:
+        """So many rows at least."""
         found = self.open.get(page)
         if found is None:
             while len(self.pages) <= page:
                 self.pages.append(b"")
             found = self.open[page] = page_rows(self.pages[page])
+        if len(found) < least:
+            found += [b""] * (least - len(found))
         return found
+
+    def append(self, page: int, slot: int, rows: bytes, size: int) -> bool:
+        """Put rows of one size behind all others. False: they are not the next ones, or the others are not like them;
+        nothing is done.
+        """
+        count = slot + len(rows) // size
+        if page in self.open or page != len(self.pages) - bool(slot):
+            return False
+        if not slot:
+            self.pages.append(page_head(count, size) + rows)
+        else:
+            head, before = page_head(slot, size), self.pages[page]
+            if len(before) != len(head) + slot * size or not before.startswith(head):
+                return False
+            self.pages[page] = b"".join((page_head(count, size), before[len(head) :], rows))
+        self.count += count - slot
+        return True
 
     def pack(self) -> None:
         for number, rows in self.open.items():
@@ -190,7 +207,7 @@ class _OpenTopic:
 class TopicsBuilder:
     """Collects changes to topics; `freeze` gives the next image, which shares every topic that was not touched."""
 
-    __slots__ = ("_base", "_by_id", "_ids", "_open", "_open_pages", "_partitions", "table")
+    __slots__ = ("_base", "_by_id", "_ids", "_open", "_open_pages", "_partitions", "_view", "table")
 
     def __init__(self, base: TopicsImage) -> None:
         self._base = base
@@ -201,6 +218,7 @@ class TopicsBuilder:
         self._open: dict[Uuid, _OpenTopic] = {}
         self._open_pages = 0
         """At most so many, since they were packed the last time."""
+        self._view: TopicsImage | None = None
 
     def __contains__(self, topic_id: Uuid) -> bool:
         return topic_id in self._open or topic_id in self._by_id
@@ -232,11 +250,7 @@ class TopicsBuilder:
         if opened is None:
             topic = self._by_id.get(topic_id)
             return None if topic is None else topic.partition(index)
-        page = index // PAGE_SIZE
-        if page in opened.open:
-            row = opened.open[page][index % PAGE_SIZE]
-        else:
-            row = page_row(opened.pages[page], index % PAGE_SIZE) if 0 <= page < len(opened.pages) else b""
+        row = opened.row(*divmod(index, PAGE_SIZE))
         return unpack_row(row, self.table) if row else None
 
     def put(self, topic_id: Uuid, index: int, partition: Partition) -> None:
@@ -253,7 +267,7 @@ class TopicsBuilder:
                 opened.pages[page] = spliced
                 return
         before = len(opened.open)
-        rows = opened.rows(page)
+        rows = opened.rows(page, slot + 1)
         self._open_pages += len(opened.open) - before
         if not rows[slot]:
             opened.count += 1
@@ -261,6 +275,35 @@ class TopicsBuilder:
         rows[slot] = row
         if self._open_pages > _OPEN_PAGES:
             self._pack()
+
+    def put_rows(self, topic_id: Uuid, first: int, count: int, rows: bytes) -> None:
+        """Set consecutive partitions whose rows, packed with `table`, have all the same size."""
+        opened = self._open.get(topic_id) or self._reopen(topic_id)
+        size = len(rows) // count
+        done = 0
+        while done < count:
+            page, slot = divmod(first + done, PAGE_SIZE)
+            more = min(PAGE_SIZE - slot, count - done)
+            piece = rows[done * size : (done + more) * size]
+            if not opened.append(page, slot, piece, size):
+                for index in range(more):
+                    self.put_row(topic_id, first + done + index, piece[index * size : (index + 1) * size])
+                opened = self._open.get(topic_id) or self._reopen(topic_id)
+            else:
+                self._partitions += more
+            done += more
+        self._open_pages += 1
+        if self._open_pages > _OPEN_PAGES:
+            self._pack()
+
+    def view(self) -> TopicsImage:
+        """What `freeze` would give; it changes with the next write, and nobody may hold it beyond the next `freeze`."""
+        self._pack()
+        if self._view is None:
+            self._view = TopicsImage(self._by_id.view(), self._ids.view(), self._partitions, self.table)
+        elif self._view.partition_count != self._partitions:
+            object.__setattr__(self._view, "partition_count", self._partitions)
+        return self._view
 
     def freeze(self) -> TopicsImage:
         self._pack()
@@ -276,8 +319,11 @@ class TopicsBuilder:
         return opened
 
     def _pack(self) -> None:
+        if not self._open:
+            return
         for topic in self._open.values():
-            topic.pack()
+            if topic.open:
+                topic.pack()
             self._by_id[topic.id] = TopicImage(topic.name, topic.id, topic.count, tuple(topic.pages), self.table)
         self._open.clear()
         self._open_pages = 0

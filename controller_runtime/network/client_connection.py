@@ -12,7 +12,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 from enum import Enum
-from typing import Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from controller_runtime.network.frames import BadFrame, FrameBuffer, whole_frame
 from controller_runtime.network.traffic import Traffic
@@ -21,6 +21,10 @@ from controller_runtime.protocol.framing import correlation_id_of, decode_respon
 from controller_runtime.protocol.messages.api_versions_request import ApiVersionsRequest
 from controller_runtime.protocol.messages.api_versions_response import ApiVersionsResponse
 from controller_runtime.protocol.schema import Message
+
+if TYPE_CHECKING:
+    from controller_runtime.network.client_login import Login
+    from controller_runtime.security.sasl_settings import ClientLogin
 
 MAX_UNANSWERED: Final = 1000
 """Calls on one connection that wait for an answer, and calls on one channel that wait for a connection."""
@@ -36,6 +40,7 @@ class Failure(Enum):
     TIMED_OUT = "timed out"
     UNSUPPORTED_VERSION = "unsupported version"
     MALFORMED = "malformed"
+    UNAUTHENTICATED = "unauthenticated"
 
 
 class CallError(Exception):
@@ -47,7 +52,7 @@ class CallError(Exception):
         super().__init__(f"{failure.value}: {detail}")
 
 
-class Call:
+class InFlightRequest:
     """A request on its way. `done` is called once, with the negotiated version and the answer, or with the error."""
 
     __slots__ = ("body", "correlation_id", "done", "expires", "timer", "version")
@@ -89,6 +94,7 @@ class ClientConnection(asyncio.Protocol):
         ready: Callable[[], None],
         lost: Callable[[CallError, bool], None],
         traffic: Traffic,
+        login: ClientLogin | None = None,
     ) -> None:
         self.versions: dict[int, tuple[int, int]] = {}
         self.is_ready = False
@@ -100,18 +106,37 @@ class ClientConnection(asyncio.Protocol):
         self._traffic = traffic
         self._max_frame_bytes = max_frame_bytes
         self._frames = FrameBuffer(max_frame_bytes)
-        self._unanswered: deque[Call] = deque()
+        self._unanswered: deque[InFlightRequest] = deque()
         self._next_correlation_id = 0
         self._transport: asyncio.Transport | None = None
         self._cause: CallError | None = None
+        self._held: deque[InFlightRequest] = deque()
+        """What waits until we have shown anew who we are."""
+        self._login: Login | None = None
+        if login is not None:
+            from controller_runtime.network.client_login import Login
+
+            self._login = Login(login, self._ask, self._logged_in, self._login_failed)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
         self._traffic.connections += 1
         self._ask_versions(ApiVersionsRequest.VERSIONS.highest)
 
-    def send(self, call: Call) -> None:
+    def send(self, call: InFlightRequest) -> None:
         """Send at the highest common version; a call that cannot be sent ends at once."""
+        if self._login is not None and self._login.is_in_progress:
+            self._hold(call)
+            return
+        self._send(call)
+
+    def _hold(self, call: InFlightRequest) -> None:
+        if len(self._held) >= MAX_UNANSWERED:
+            call.finish(CallError(Failure.REFUSED, f"{MAX_UNANSWERED} calls wait for a login at {self._peer}"))
+        else:
+            self._held.append(call)
+
+    def _send(self, call: InFlightRequest) -> None:
         ours = type(call.body).VERSIONS
         key = cast(int, type(call.body).KEY)
         lowest, highest = self.versions.get(key, (0, -1))
@@ -125,7 +150,7 @@ class ClientConnection(asyncio.Protocol):
         else:
             self._write(call, version)
 
-    def expire(self, call: Call) -> None:
+    def expire(self, call: InFlightRequest) -> None:
         """The call's time is up; what waits behind it on this connection ends with it."""
         call.finish(CallError(Failure.TIMED_OUT, f"no answer from {self._peer} in time"))
         self.close(
@@ -139,7 +164,7 @@ class ClientConnection(asyncio.Protocol):
 
     @property
     def is_quiet(self) -> bool:
-        return not self._unanswered
+        return not self._unanswered and not self._held
 
     def data_received(self, data: bytes) -> None:
         self._traffic.received(len(data))
@@ -163,13 +188,17 @@ class ClientConnection(asyncio.Protocol):
         cause = self._cause or CallError(
             Failure.DISCONNECTED, f"{self._peer} ended the connection{f' ({exc})' if exc else ''}"
         )
+        if self._login is not None:
+            self._login.close()
         self._lost(cause, quiet)
         while self._unanswered:
             self._unanswered.popleft().finish(cause)
+        while self._held:
+            self._held.popleft().finish(cause)
 
     def _ask_versions(self, version: int) -> None:
         question = ApiVersionsRequest(client_software_name="quorate", client_software_version=self._software_version)
-        self._write(Call(question, self._negotiated), version)
+        self._write(InFlightRequest(question, self._negotiated), version)
 
     def _negotiated(self, version: int, answer: Message | CallError) -> None:
         del version
@@ -183,11 +212,39 @@ class ClientConnection(asyncio.Protocol):
                         Failure.UNSUPPORTED_VERSION, f"{self._peer} refuses ApiVersions: error {answer.error_code}"
                     )
                 )
+            elif self._login is not None:
+                self._login.begin()
             else:
-                self.is_ready = True
-                self._ready()
+                self._open()
 
-    def _write(self, call: Call, version: int) -> None:
+    def _open(self) -> None:
+        self.is_ready = True
+        self._ready()
+
+    # Showing who we are.
+
+    def _ask(self, body: Message, answered: Callable[[Message], None]) -> None:
+        def done(_: int, answer: Message | CallError) -> None:
+            if not isinstance(answer, CallError):
+                answered(answer)
+            elif self._cause is None:  # it was not sent
+                self._login_failed(answer.detail)
+
+        if self._transport is not None:
+            self._send(InFlightRequest(body, done))
+
+    def _logged_in(self) -> None:
+        if not self.is_ready:
+            self._open()
+        while self._held and self._transport is not None:
+            call = self._held.popleft()
+            if call.done is not None:  # not cancelled meanwhile
+                self._send(call)
+
+    def _login_failed(self, why: str) -> None:
+        self.close(CallError(Failure.UNAUTHENTICATED, why))
+
+    def _write(self, call: InFlightRequest, version: int) -> None:
         assert self._transport is not None, "send() after the connection was lost"
         self._next_correlation_id = (self._next_correlation_id + 1) & 0x7FFFFFFF
         try:

@@ -1,4 +1,4 @@
-"""Outgoing connections by (channel, endpoint): made on first use, remade after a pause when they end.
+"""Outgoing connections by (channel, endpoint, security): made on first use, remade after a pause when they end.
 
 A channel keeps one kind of traffic from blocking another; within it calls share one connection. Names are resolved anew
 on every attempt, so a peer that returned under another address is found by the next one, at most one back-off later. A
@@ -13,15 +13,26 @@ import contextlib
 import logging
 from collections import deque
 from collections.abc import Callable
+from typing import Final
 
 from controller_runtime.identifiers import Endpoint
-from controller_runtime.network.client_connection import MAX_UNANSWERED, Call, CallError, ClientConnection, Failure
+from controller_runtime.network.client_connection import (
+    MAX_UNANSWERED,
+    CallError,
+    ClientConnection,
+    Failure,
+    InFlightRequest,
+)
+from controller_runtime.network.client_security import IN_THE_CLEAR, ClientSecurity
 from controller_runtime.network.resolve import Resolver, system_resolver
 from controller_runtime.network.traffic import Traffic
 from controller_runtime.protocol.schema import Message
 from controller_runtime.values import dataclass
 
 log = logging.getLogger(__name__)
+
+_TOLD_AS_THEY_ARE: Final = frozenset({Failure.MALFORMED, Failure.UNSUPPORTED_VERSION, Failure.UNAUTHENTICATED})
+"""Nobody is served better by another attempt: whoever waits learns why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +72,16 @@ class ClientPool:
         jitter: Callable[[], float],
         resolver: Resolver = system_resolver,
         peer_disconnected: Callable[[Endpoint], None] | None = None,
+        security: ClientSecurity = IN_THE_CLEAR,
     ) -> None:
+        """`security`: of calls that name no other."""
         self.options = options
+        self.security = security
         self.jitter = jitter
         self.resolver = resolver
         self.peer_disconnected = peer_disconnected
         self.traffic = Traffic()
-        self._channels: dict[tuple[str, Endpoint], Channel] = {}
+        self._channels: dict[tuple[str, Endpoint, ClientSecurity], Channel] = {}
 
     def take_counts(self) -> PoolCounts:
         is_open = sum(channel.is_open for channel in self._channels.values())
@@ -75,13 +89,13 @@ class ClientPool:
         return PoolCounts(
             is_open,
             seen.connections,
-            seen.requests,
-            seen.closed,
-            seen.responses,
-            seen.bytes_out,
-            seen.bytes_in,
-            seen.reads + seen.requests,
-            seen.take_largest(),
+            requests=seen.requests,
+            closed=seen.closed,
+            responses=seen.responses,
+            bytes_out=seen.bytes_out,
+            bytes_in=seen.bytes_in,
+            operations=seen.reads + seen.requests,
+            largest_request=seen.take_largest(),
         )
 
     def start_call(
@@ -91,13 +105,14 @@ class ClientPool:
         body: Message,
         timeout_seconds: float,
         done: Callable[[int, Message | CallError], None],
-    ) -> Call:
+        security: ClientSecurity | None = None,
+    ) -> InFlightRequest:
         """Send `body`; `done` follows exactly once (perhaps before this returns), unless the call is cancelled."""
-        key = (channel, endpoint)
+        key = (channel, endpoint, security or self.security)
         line = self._channels.get(key)
         if line is None:
-            line = self._channels[key] = Channel(self, endpoint)
-        call = Call(body, done)
+            line = self._channels[key] = Channel(self, endpoint, key[2])
+        call = InFlightRequest(body, done)
         line.start(call, timeout_seconds)
         return call
 
@@ -132,12 +147,13 @@ class ClientPool:
 class Channel:
     """The one connection of a channel to an endpoint, and the calls that wait for it."""
 
-    def __init__(self, pool: ClientPool, endpoint: Endpoint) -> None:
+    def __init__(self, pool: ClientPool, endpoint: Endpoint, security: ClientSecurity) -> None:
         self._pool = pool
         self._endpoint = endpoint
+        self._security = security
         self._loop = asyncio.get_running_loop()
         self._connection: ClientConnection | None = None
-        self._waiting: deque[Call] = deque()
+        self._waiting: deque[InFlightRequest] = deque()
         self._attempt: asyncio.Task[None] | None = None
         self._failures = 0
         self._not_before = 0.0
@@ -147,7 +163,7 @@ class Channel:
     def is_open(self) -> bool:
         return self._connection is not None
 
-    def start(self, call: Call, timeout_seconds: float) -> None:
+    def start(self, call: InFlightRequest, timeout_seconds: float) -> None:
         call.timer = self._loop.call_later(timeout_seconds, self._expire, call)
         if self._connection is not None and self._connection.is_ready and not self._waiting:
             self._connection.send(call)
@@ -169,7 +185,7 @@ class Channel:
             self._attempt.cancel()
         return self._attempt
 
-    def _expire(self, call: Call) -> None:
+    def _expire(self, call: InFlightRequest) -> None:
         call.timer = None
         if call.correlation_id and self._connection is not None:
             self._connection.expire(call)
@@ -205,12 +221,13 @@ class Channel:
     async def _open(self, established: asyncio.Future[None]) -> None:
         """Try each address of the name in turn. Raises OSError."""
         last: OSError | None = None
+        secured = self._security.connecting_to(self._endpoint.host)
         for host, port in await self._pool.resolver(self._endpoint.host, self._endpoint.port):
             try:
-                await self._loop.create_connection(lambda: self._new_connection(established), host, port)
+                await self._loop.create_connection(lambda: self._new_connection(established), host, port, **secured)
                 return
             except OSError as error:
-                last = error
+                last = self._security.fault(error)
         raise last or OSError(f"{self._endpoint.host} has no address")
 
     def _new_connection(self, established: asyncio.Future[None]) -> ClientConnection:
@@ -235,6 +252,7 @@ class Channel:
             ready=ready,
             lost=lost,
             traffic=self._pool.traffic,
+            login=self._security.security.login,
         )
         self._connection = connection
         return connection
@@ -263,7 +281,7 @@ class Channel:
         pause = min(options.reconnect_backoff_seconds * 2**self._failures, options.reconnect_backoff_max_seconds)
         self._failures = min(self._failures + 1, 16)
         self._not_before = self._loop.time() + pause * (0.8 + 0.4 * self._pool.jitter())
-        if isinstance(error, CallError) and error.failure in {Failure.MALFORMED, Failure.UNSUPPORTED_VERSION}:
+        if isinstance(error, CallError) and error.failure in _TOLD_AS_THEY_ARE:
             cause = error
         else:
             cause = CallError(

@@ -27,11 +27,11 @@ def whole_frame(data: bytes, max_frame_bytes: int) -> bytes | None:
 class FrameBuffer:
     """Collects what arrives and gives out whole frames, in order."""
 
-    __slots__ = ("_bytes", "_max_frame_bytes")
+    __slots__ = ("_bytes", "max_frame_bytes")
 
     def __init__(self, max_frame_bytes: int) -> None:
         self._bytes = bytearray()
-        self._max_frame_bytes = max_frame_bytes
+        self.max_frame_bytes = max_frame_bytes
 
     def feed(self, data: bytes) -> None:
         self._bytes += data
@@ -50,8 +50,8 @@ class FrameBuffer:
         if len(held) < 4:
             return None
         size = int.from_bytes(held[:4], "big", signed=True)
-        if size < 0 or size > self._max_frame_bytes:
-            raise BadFrame(_describe(bytes(held[:4]), size, self._max_frame_bytes))
+        if size < 0 or size > self.max_frame_bytes:
+            raise BadFrame(_describe(bytes(held[:4]), size, self.max_frame_bytes))
         end = 4 + size
         if len(held) < end:
             return None

@@ -4,36 +4,38 @@ As in Apache Kafka a connection has one request in progress; the next is taken u
 sends ahead stays in the kernel beyond a small bound, and while a peer does not read its replies nothing more is read
 from it: so memory per connection is bounded by one request, one reply and two small buffers, whatever the peer does.
 All connections together are bounded too: beyond the totals of `ListenerLimits` the one that holds most is closed, and a
-peer that takes nothing of its reply is not waited for for ever. Callers may not assume that a connection they hold is
-still open; replying to a closed one does nothing.
+peer that takes nothing of its reply is not waited for for ever. How many there may be is `connection_quotas`' to say.
+Callers may not assume that a connection they hold is still open; replying to a closed one does nothing.
 """
 
 from __future__ import annotations
 
 import asyncio
-import errno
-import fcntl
 import logging
-import socket
-import sys
-import termios
 from collections.abc import Callable
-from typing import Final, Protocol, cast
+from typing import TYPE_CHECKING, Final, Protocol, cast
 
+from controller_runtime.network.binding import bind, packed_address
+from controller_runtime.network.connection_quotas import Admission, ConnectionQuotas
 from controller_runtime.network.frames import BadFrame, FrameBuffer, whole_frame
-from controller_runtime.values import dataclass
+from controller_runtime.network.idle import IdleSweep
+from controller_runtime.network.listener_limits import ListenerLimits
+from controller_runtime.network.unconfirmed import unconfirmed_bytes
+from controller_runtime.security.protocols import ANONYMOUS
+
+if TYPE_CHECKING:
+    from controller_runtime.network.handshakes import Handshake
 
 log = logging.getLogger(__name__)
 
 READ_AHEAD_BYTES: Final = 64 * 1024
-"""How much of later requests is held while one is in progress, before the peer is told to wait."""
+"""How much of later requests is held while one is in progress, before the peer has to wait."""
 UNSENT_REPLY_BYTES: Final = 64 * 1024
 """How much of a reply may still wait for the peer before its next request is taken up."""
 LARGE_BYTES: Final = 256 * 1024
 """Of requests and replies whose memory is worth giving back."""
 WATCH_SECONDS: Final = 1.0
 """How often it is looked whether peers take their replies, while some have more than UNSENT_REPLY_BYTES to take."""
-_NO_CONNECTION: Final = 2**31 - 1
 
 
 class FrameHandler(Protocol):
@@ -46,30 +48,6 @@ class FrameHandler(Protocol):
     def connection_closed(self, connection: ServerConnection) -> None: ...
 
 
-@dataclass(frozen=True, slots=True)
-class ListenerLimits:
-    max_frame_bytes: int = 104857600
-    max_idle_seconds: float = 600.0
-    max_connections: int = _NO_CONNECTION
-    max_connections_per_address: int = _NO_CONNECTION
-    backlog: int = 50
-    receive_buffer_bytes: int | None = None
-    send_buffer_bytes: int | None = None
-    max_collected_bytes: int = 256 << 20
-    """Of requests that have not come whole yet or wait behind another, of all connections together (Kafka:
-    queued.max.request.bytes).
-    """
-    max_unsent_bytes: int = 128 << 20
-    """Of replies that peers have not taken yet, all together. Beyond it nothing is read from disks for them, and
-    patience is short; at twice as much the connection with most is closed at once."""
-    stalled_seconds: float = 60.0
-    """A peer that takes nothing of its reply for so long is given up: longer than a network's hiccup. One that takes
-    little by little is not.
-    """
-    stalled_seconds_when_full: float = 3.0
-    """The same while `max_unsent_bytes` are reached, because others wait."""
-
-
 class ServerConnection(asyncio.Protocol):
     """One accepted connection."""
 
@@ -77,6 +55,7 @@ class ServerConnection(asyncio.Protocol):
         "_advance_scheduled",
         "_frames",
         "_listener",
+        "_lost",
         "_reading_paused",
         "_taken_at",
         "_transport",
@@ -87,15 +66,17 @@ class ServerConnection(asyncio.Protocol):
         "last_activity",
         "peer",
         "peer_address",
+        "principal",
     )
 
-    def __init__(self, listener: Listener) -> None:
+    def __init__(self, listener: SocketServer) -> None:
         self._listener = listener
         self._frames = FrameBuffer(listener.limits.max_frame_bytes)
         self._transport: asyncio.Transport | None = None
         self._reading_paused = False
         self._writing_paused = False
         self._advance_scheduled = False
+        self._lost = False
         self._unsent_seen = 0
         self._taken_at = 0.0
         self.busy = False
@@ -103,27 +84,31 @@ class ServerConnection(asyncio.Protocol):
         self.last_activity = 0.0
         self.peer = "?"
         self.peer_address = b"\x7f\x00\x00\x01"
+        self.principal = ANONYMOUS
 
     @property
     def listener_name(self) -> str:
         return self._listener.name
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        if self._lost:
+            return  # an encrypted one may end in the turn that secures it
         self._transport = cast(asyncio.Transport, transport)
         self._transport.set_write_buffer_limits(high=UNSENT_REPLY_BYTES, low=0)
         self.last_activity = self._listener.now()
         name = transport.get_extra_info("peername")
         if name:
             self.peer = f"{name[0]}:{name[1]}"
-            self.peer_address = _packed(name[0])
+            self.peer_address = packed_address(name[0])
         if not self._listener.admit(self):
             self._transport.abort()
+        self._schedule_advance()
 
     def data_received(self, data: bytes) -> None:
         listener = self._listener
         self.last_activity = listener.now()
         if not (self.busy or self._writing_paused or self._advance_scheduled or len(self._frames)):
-            frame = whole_frame(data, listener.limits.max_frame_bytes)
+            frame = whole_frame(data, self._frames.max_frame_bytes)
             if frame is not None and self._transport is not None and not self._transport.is_closing():
                 self.busy = True
                 listener.handler.frame_received(self, frame)
@@ -137,7 +122,7 @@ class ServerConnection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         del exc
-        self._transport = None
+        self._transport, self._lost = None, True
         self._drop_collected()
         self._listener.forget(self)
 
@@ -166,12 +151,34 @@ class ServerConnection(asyncio.Protocol):
         self.last_activity = self._listener.now()
         self._schedule_advance()
 
+    def limit_frames(self, most: int | None) -> None:
+        """No frame may be larger; None: what the listener allows everybody."""
+        allowed = self._listener.limits.max_frame_bytes
+        self._frames.max_frame_bytes = allowed if most is None else min(most, allowed)
+
     def close(self, reason: str) -> None:
         """End the connection; what it sent was wrong in a way that has no reply."""
         if self._transport is not None:
             log.info("closing the connection from %s on %s: %s", self.peer, self._listener.name, reason)
             self._drop_collected()
             self._transport.abort()
+
+    def hold(self) -> None:
+        """Take up nothing of what it sends until `let_in`, or `release`."""
+        self._advance_scheduled = True
+
+    def let_in(self) -> None:
+        """It may take part. One whose handshake goes on does so when that is done."""
+        if self._transport is not None:
+            self.last_activity = self._listener.now()
+            self._listener.enter(self)
+            self._listener.loop.call_soon(self.release)
+
+    def turn_away(self, why: str) -> None:
+        self._listener.refused_connections += 1
+        for handshake in [one for one in self._listener.handshakes if one.connection is self]:
+            handshake.end(why)
+        self.close(why)
 
     def close_after_sending(self) -> None:
         """An orderly end: what was replied is still sent."""
@@ -193,19 +200,12 @@ class ServerConnection(asyncio.Protocol):
 
     def stalled_for(self, now: float) -> float:
         """How long the peer has taken nothing of what is unsent."""
-        untaken = self.unsent_bytes + self._in_kernel()
+        assert self._transport is not None, "asked of those that are open"
+        untaken = self.unsent_bytes + unconfirmed_bytes(self._transport)
         if untaken != self._unsent_seen:
             self._taken_at = self.last_activity = now
         self._unsent_seen = untaken
         return now - self._taken_at
-
-    def _in_kernel(self) -> int:
-        """What the peer has not confirmed of what the kernel took: it takes a megabyte at a time, which a slow peer
-        needs minutes for.
-        """
-        assert self._transport is not None, "asked of those that are open"
-        own = self._transport.get_extra_info("socket")
-        return int.from_bytes(fcntl.ioctl(own.fileno(), termios.TIOCOUTQ, bytes(4)), sys.byteorder)
 
     def _drop_collected(self) -> None:
         self._listener.collected(self, -len(self._frames))
@@ -216,9 +216,9 @@ class ServerConnection(asyncio.Protocol):
         if self._advance_scheduled or self._transport is None or not (len(self._frames) or self._reading_paused):
             return
         self._advance_scheduled = True
-        self._listener.loop.call_soon(self._advance_later)
+        self._listener.loop.call_soon(self.release)
 
-    def _advance_later(self) -> None:
+    def release(self) -> None:
         self._advance_scheduled = False
         self._advance()
 
@@ -248,17 +248,27 @@ class ServerConnection(asyncio.Protocol):
             self._transport.resume_reading()
 
 
-class Listener:
+class SocketServer:
     """A named listening socket."""
 
-    def __init__(self, name: str, handler: FrameHandler, limits: ListenerLimits) -> None:
+    def __init__(
+        self, name: str, handler: FrameHandler, limits: ListenerLimits, quotas: ConnectionQuotas | None = None
+    ) -> None:
+        """`quotas` are shared by the listeners of a role."""
         self.name = name
+        self.accept: Callable[[], asyncio.Protocol] = lambda: ServerConnection(self)
+        """What takes a connection first; see `secure_listener`."""
         self.handler = handler
         self.limits = limits
+        self.quotas = quotas or ConnectionQuotas()
+        self.quotas.add_listener(name, limits.backlog)
         self.loop = asyncio.get_running_loop()
         self.connections: set[ServerConnection] = set()
-        self.expired_connections = 0
         self.refused_connections = 0
+        self.handshakes: dict[Handshake, None] = {}
+        """Connections that are not encrypted yet."""
+        self.failed_handshakes = 0
+        self.secured_connections = 0
         self.shed_connections = 0
         """Closed because all together held too much, or because their peers did not take their replies."""
         self.collected_bytes = 0
@@ -274,52 +284,62 @@ class Listener:
         """Those whose peers had more than UNSENT_REPLY_BYTES to take and have not taken all; the others have little."""
         self._watch: asyncio.TimerHandle | None = None
         self._server: asyncio.Server | None = None
-        self._sweep: asyncio.TimerHandle | None = None
+        self._sweep = IdleSweep(self.loop, self.connections, limits.max_idle_seconds)
 
     def now(self) -> float:
         return self.loop.time()
 
     async def open(self, host: str, port: int) -> int:
         """Bind and accept; returns the bound port. Raises OSError with the address in its text."""
-        listening = _bind(host, port, self.limits)
-        self._server = await self.loop.create_server(
-            lambda: ServerConnection(self), sock=listening, backlog=self.limits.backlog
-        )
-        self._schedule_sweep()
+        listening = bind(host, port, self.limits)
+        self._server = await self.loop.create_server(self.accept, sock=listening, backlog=self.limits.backlog)
+        self._sweep.start()
         return cast(int, listening.getsockname()[1])
 
     def stop_accepting(self) -> None:
         if self._server is not None:
             self._server.close()
             self._server = None
-        for timer in (self._sweep, self._watch):
-            if timer is not None:
-                timer.cancel()
+        self._sweep.stop()
+        if self._watch is not None:
+            self._watch.cancel()
 
     def close(self) -> None:
         self.stop_accepting()
+        for handshake in tuple(self.handshakes):
+            handshake.end("the listener closes")
         for connection in tuple(self.connections):
             connection.close_after_sending()
+        for guest in self.quotas.waiting(self.name):
+            guest.turn_away("the listener closes")
 
     def admit(self, connection: ServerConnection) -> bool:
-        same = (
-            sum(1 for other in self.connections if other.peer_address == connection.peer_address)
-            if self._bounded
-            else 0
-        )
-        if len(self.connections) >= self.limits.max_connections or same >= self.limits.max_connections_per_address:
-            self.refused_connections += 1
-            log.warning("refusing the connection from %s on %s: too many connections", connection.peer, self.name)
-            return False
-        self.connections.add(connection)
-        self.handler.connection_opened(connection)
+        """Count it; from the first byte of its handshake on, if it is to be encrypted."""
+        match self.quotas.enter(connection):
+            case Admission.REFUSED:
+                self.refused_connections += 1
+                log.warning("refusing the connection from %s on %s: too many connections", connection.peer, self.name)
+                return False
+            case Admission.WAITS:
+                connection.hold()
+            case Admission.IN:
+                connection.let_in()
         return True
 
+    def enter(self, connection: ServerConnection) -> None:
+        self.connections.add(connection)
+        self.handler.connection_opened(connection)
+
     def forget(self, connection: ServerConnection) -> None:
+        self.quotas.leave(connection)
         if connection in self.connections:
             self.connections.discard(connection)
             self.caught_up(connection)
             self.handler.connection_closed(connection)
+
+    @property
+    def expired_connections(self) -> int:
+        return self._sweep.expired
 
     # What all connections hold together.
 
@@ -377,60 +397,3 @@ class Listener:
         self.shed_connections += 1
         self.caught_up(connection)
         connection.close(why)
-
-    @property
-    def _bounded(self) -> bool:
-        return self.limits.max_connections_per_address < _NO_CONNECTION
-
-    def _schedule_sweep(self) -> None:
-        self._sweep = self.loop.call_later(max(self.limits.max_idle_seconds / 4, 0.05), self._close_idle)
-
-    def _close_idle(self) -> None:
-        oldest = self.now() - self.limits.max_idle_seconds
-        for connection in tuple(self.connections):
-            if connection.is_idle and connection.last_activity < oldest:
-                self.expired_connections += 1
-                connection.close(f"idle for more than {self.limits.max_idle_seconds:g} s")
-        self._schedule_sweep()
-
-
-def _bind(host: str, port: int, limits: ListenerLimits) -> socket.socket:
-    """A bound socket; without a host on every address, IPv6 and IPv4 in one where the machine has both."""
-    if host in {"", "::"}:
-        try:
-            return _bind_one(socket.AF_INET6, "::", port, limits)
-        except OSError as error:
-            if error.errno == errno.EADDRINUSE:
-                raise OSError(error.errno, f"cannot listen on port {port}: {error.strerror}") from error
-            host = "0.0.0.0"
-    try:
-        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
-        return _bind_one(family, str(address[0]), port, limits)
-    except OSError as error:
-        raise OSError(error.errno, f"cannot listen on {host}:{port}: {error.strerror}") from error
-
-
-def _bind_one(family: int, host: str, port: int, limits: ListenerLimits) -> socket.socket:
-    listening = socket.socket(family, socket.SOCK_STREAM)
-    try:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        if family == socket.AF_INET6 and host == "::":
-            listening.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
-        if limits.receive_buffer_bytes:
-            listening.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, limits.receive_buffer_bytes)
-        if limits.send_buffer_bytes:
-            listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, limits.send_buffer_bytes)
-        listening.setblocking(False)
-        listening.bind((host, port))
-    except BaseException:
-        listening.close()
-        raise
-    return listening
-
-
-def _packed(host: str) -> bytes:
-    """4 or 16 bytes; an IPv4 peer of an IPv6 socket counts as IPv4."""
-    if ":" not in host:
-        return socket.inet_aton(host)
-    packed = socket.inet_pton(socket.AF_INET6, host.partition("%")[0])
-    return packed[12:] if packed.startswith(bytes(10) + b"\xff\xff") else packed

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from typing import Final
 
+from controller_runtime.answers.api_versions import SUPPORTED_LEVELS
 from controller_runtime.identifiers import Endpoint, Instant, NodeId, Uuid
 from controller_runtime.metadata.features import CONTROLLER_REGISTRATION
 from controller_runtime.metadata.image import MetadataImage
-from controller_runtime.node.api_versions import SUPPORTED_LEVELS
-from controller_runtime.node.effects import Call, NodeEffect
-from controller_runtime.node.events import CallId
-from controller_runtime.node.metadata_replica import CallIds
+from controller_runtime.node.quorum.effects import QuorumEffect
+from controller_runtime.parts.call_ids import CallIds
+from controller_runtime.parts.effects import Call
+from controller_runtime.parts.events import CallId
 from controller_runtime.protocol.messages.controller_registration_request import (
     ControllerRegistrationRequest,
     Feature,
@@ -71,7 +72,7 @@ class ControllerRegistrar:
         self._back_off(now)
         return self._request()
 
-    def poll(self, image: MetadataImage, leader: Endpoint, now: Instant) -> list[NodeEffect]:
+    def poll(self, image: MetadataImage, leader: Endpoint, now: Instant) -> list[QuorumEffect]:
         if not self._is_due(image, now):
             return []
         self._in_flight = self._calls.next()

@@ -1,77 +1,26 @@
-"""What the shell must provide to a node: reading, synchronously and from memory or page cache.
-
-Reads are the only thing a node does besides returning effects. They see every effect of earlier steps, flushed or not,
-but not those of the running step. Nobody writes through a port.
-"""
+"""What the shell and the simulator drive."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
-from controller_runtime.identifiers import Epoch, Instant, Offset, OffsetAndEpoch, WallClock
+from controller_runtime.identifiers import Instant, WallClock
 from controller_runtime.node.effects import NodeEffect
 from controller_runtime.node.events import NodeEvent
 
 
-class MetadataLogReader(Protocol):
-    """The metadata log as the node reads it. Offsets are exclusive at ends; batches are never cut."""
+class DrivenNode(Protocol):
+    """A `node.Node`, of whatever parts."""
 
-    @property
-    def start_offset(self) -> Offset: ...
-
-    @property
-    def end_offset(self) -> Offset:
-        """Of all that was appended, flushed or not."""
-        ...
-
-    @property
-    def flushed_offset(self) -> Offset:
-        """Everything below is on disk."""
-        ...
-
-    @property
-    def size_bytes(self) -> int:
-        """Of all segments."""
-        ...
-
-    @property
-    def segment_bytes(self) -> int:
-        """No reader is given more at once, but for a batch that is larger."""
-        ...
-
-    def read(self, offset: Offset, max_bytes: int) -> bytes:
-        """Whole batches, from the one that contains `offset`, up to `max_bytes` in all but at least one; b"" at the
-        log's end.
-        """
-        ...
-
-    def epoch_starts(self) -> tuple[tuple[Epoch, Offset], ...]:
-        """(epoch, first offset) ascending, as in `leader-epoch-checkpoint`. Asked once, at start."""
-        ...
-
-
-class SnapshotReader(Protocol):
-    """Frozen snapshots. The bootstrap snapshot (0, 0) is one of them, if the directory has it."""
-
-    def snapshots(self) -> tuple[OffsetAndEpoch, ...]:
-        """Ids of the frozen snapshots, ascending."""
-        ...
-
-    def snapshot_size(self, snapshot_id: OffsetAndEpoch) -> int | None: ...
-
-    def read_snapshot(self, snapshot_id: OffsetAndEpoch, position: int, max_bytes: int) -> bytes:
-        """A slice of the file; it may cut a batch. Raises KeyError if there is no such snapshot."""
-        ...
-
-
-class Node(Protocol):
-    """What the shell drives: controller, broker or both in one process."""
-
-    def start(self, now: Instant, wall: WallClock) -> list[NodeEffect]:
+    def start(self, now: Instant, wall: WallClock) -> Sequence[NodeEffect]:
         """Called once, before any event."""
         ...
 
-    def step(self, event: NodeEvent, now: Instant, wall: WallClock) -> list[NodeEffect]: ...
+    def step(self, events: Sequence[NodeEvent], now: Instant, wall: WallClock) -> Sequence[NodeEffect]:
+        """Take these events, in order, in one step. A `LogFlushed` comes first: it was read from the log as the steps
+        before left it."""
+        ...
 
     def next_deadline(self) -> Instant | None:
         """When `TimePassed` is wanted at the latest; None when only an event can change anything."""

@@ -4,8 +4,8 @@
     request_header_version(ApiKey.FETCH, 17)
     api(ApiKey.FETCH).versions             # Versions(4, 18)
 
-What our own roles serve and advertise is in `served`: that table follows what is built, this one only states Kafka's
-facts.
+What our own roles serve and advertise is in `parts.api_table`: that table follows what is built, this one only states
+Kafka's facts.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from controller_runtime.values import dataclass
 NEVER: Final = 32767
 
 
-class Role(StrEnum):
+class ListenerType(StrEnum):
     """The kind of listener a request arrives on."""
 
     BROKER = "broker"
@@ -128,7 +128,7 @@ class ApiKey(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """One row of Kafka's table. `roles`: b(roker), c(ontroller). `flags`: f(orwardable), a (needs ClusterAction)."""
+    """One row of Kafka's table. `roles`: b(roker), c(ontroller). `flags`: f(orwardable)."""
 
     key: ApiKey
     name: str
@@ -149,11 +149,7 @@ class Api:
         """May travel to the controller inside an Envelope."""
         return "f" in self.flags
 
-    @property
-    def needs_cluster_action(self) -> bool:
-        return "a" in self.flags
-
-    def served_by(self, role: Role) -> bool:
+    def served_by(self, role: ListenerType) -> bool:
         return role[0] in self.roles
 
 
@@ -181,7 +177,7 @@ APIS: Final = (
     Api(ApiKey.ADD_PARTITIONS_TO_TXN, "AddPartitionsToTxn", 0, 5, 5, 3, "b", ""),
     Api(ApiKey.ADD_OFFSETS_TO_TXN, "AddOffsetsToTxn", 0, 4, 4, 3, "b", ""),
     Api(ApiKey.END_TXN, "EndTxn", 0, 5, 5, 3, "b", ""),
-    Api(ApiKey.WRITE_TXN_MARKERS, "WriteTxnMarkers", 1, 2, 2, 1, "b", "a"),
+    Api(ApiKey.WRITE_TXN_MARKERS, "WriteTxnMarkers", 1, 2, 2, 1, "b", ""),
     Api(ApiKey.TXN_OFFSET_COMMIT, "TxnOffsetCommit", 0, 5, 5, 3, "b", ""),
     Api(ApiKey.DESCRIBE_ACLS, "DescribeAcls", 1, 3, 3, 2, "bc", ""),
     Api(ApiKey.CREATE_ACLS, "CreateAcls", 1, 3, 3, 2, "bc", "f"),
@@ -206,22 +202,22 @@ APIS: Final = (
     Api(ApiKey.ALTER_CLIENT_QUOTAS, "AlterClientQuotas", 0, 1, 1, 1, "bc", "f"),
     Api(ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, "DescribeUserScramCredentials", 0, 0, 0, 0, "bc", ""),
     Api(ApiKey.ALTER_USER_SCRAM_CREDENTIALS, "AlterUserScramCredentials", 0, 0, 0, 0, "bc", "f"),
-    Api(ApiKey.VOTE, "Vote", 0, 2, 2, 0, "c", "a"),
-    Api(ApiKey.BEGIN_QUORUM_EPOCH, "BeginQuorumEpoch", 0, 1, 1, 1, "c", "a"),
-    Api(ApiKey.END_QUORUM_EPOCH, "EndQuorumEpoch", 0, 1, 1, 1, "c", "a"),
-    Api(ApiKey.DESCRIBE_QUORUM, "DescribeQuorum", 0, 2, 2, 0, "bc", "fa"),
-    Api(ApiKey.ALTER_PARTITION, "AlterPartition", 2, 3, 3, 2, "c", "a"),
-    Api(ApiKey.UPDATE_FEATURES, "UpdateFeatures", 0, 2, 2, 0, "bc", "fa"),
-    Api(ApiKey.ENVELOPE, "Envelope", 0, 0, 0, 0, "c", "a"),
+    Api(ApiKey.VOTE, "Vote", 0, 2, 2, 0, "c", ""),
+    Api(ApiKey.BEGIN_QUORUM_EPOCH, "BeginQuorumEpoch", 0, 1, 1, 1, "c", ""),
+    Api(ApiKey.END_QUORUM_EPOCH, "EndQuorumEpoch", 0, 1, 1, 1, "c", ""),
+    Api(ApiKey.DESCRIBE_QUORUM, "DescribeQuorum", 0, 2, 2, 0, "bc", "f"),
+    Api(ApiKey.ALTER_PARTITION, "AlterPartition", 2, 3, 3, 2, "c", ""),
+    Api(ApiKey.UPDATE_FEATURES, "UpdateFeatures", 0, 2, 2, 0, "bc", "f"),
+    Api(ApiKey.ENVELOPE, "Envelope", 0, 0, 0, 0, "c", ""),
     Api(ApiKey.FETCH_SNAPSHOT, "FetchSnapshot", 0, 1, 1, 0, "c", ""),
     Api(ApiKey.DESCRIBE_CLUSTER, "DescribeCluster", 0, 2, 2, 0, "bc", ""),
     Api(ApiKey.DESCRIBE_PRODUCERS, "DescribeProducers", 0, 0, 0, 0, "b", ""),
-    Api(ApiKey.BROKER_REGISTRATION, "BrokerRegistration", 0, 4, 4, 0, "c", "a"),
-    Api(ApiKey.BROKER_HEARTBEAT, "BrokerHeartbeat", 0, 2, 2, 0, "c", "a"),
+    Api(ApiKey.BROKER_REGISTRATION, "BrokerRegistration", 0, 4, 4, 0, "c", ""),
+    Api(ApiKey.BROKER_HEARTBEAT, "BrokerHeartbeat", 0, 2, 2, 0, "c", ""),
     Api(ApiKey.UNREGISTER_BROKER, "UnregisterBroker", 0, 0, 0, 0, "bc", "f"),
     Api(ApiKey.DESCRIBE_TRANSACTIONS, "DescribeTransactions", 0, 0, 0, 0, "b", ""),
     Api(ApiKey.LIST_TRANSACTIONS, "ListTransactions", 0, 2, 2, 0, "b", ""),
-    Api(ApiKey.ALLOCATE_PRODUCER_IDS, "AllocateProducerIds", 0, 0, 0, 0, "c", "fa"),
+    Api(ApiKey.ALLOCATE_PRODUCER_IDS, "AllocateProducerIds", 0, 0, 0, 0, "c", "f"),
     Api(ApiKey.CONSUMER_GROUP_HEARTBEAT, "ConsumerGroupHeartbeat", 0, 1, 1, 0, "b", ""),
     Api(ApiKey.CONSUMER_GROUP_DESCRIBE, "ConsumerGroupDescribe", 0, 1, 1, 0, "b", ""),
     Api(ApiKey.CONTROLLER_REGISTRATION, "ControllerRegistration", 0, 0, 0, 0, "c", ""),
@@ -237,11 +233,11 @@ APIS: Final = (
     Api(ApiKey.ADD_RAFT_VOTER, "AddRaftVoter", 0, 1, 1, 0, "bc", "f"),
     Api(ApiKey.REMOVE_RAFT_VOTER, "RemoveRaftVoter", 0, 0, 0, 0, "bc", "f"),
     Api(ApiKey.UPDATE_RAFT_VOTER, "UpdateRaftVoter", 0, 0, 0, 0, "c", ""),
-    Api(ApiKey.INITIALIZE_SHARE_GROUP_STATE, "InitializeShareGroupState", 0, 0, 0, 0, "b", "a"),
-    Api(ApiKey.READ_SHARE_GROUP_STATE, "ReadShareGroupState", 0, 0, 0, 0, "b", "a"),
-    Api(ApiKey.WRITE_SHARE_GROUP_STATE, "WriteShareGroupState", 0, 1, 1, 0, "b", "a"),
-    Api(ApiKey.DELETE_SHARE_GROUP_STATE, "DeleteShareGroupState", 0, 0, 0, 0, "b", "a"),
-    Api(ApiKey.READ_SHARE_GROUP_STATE_SUMMARY, "ReadShareGroupStateSummary", 0, 1, 1, 0, "b", "a"),
+    Api(ApiKey.INITIALIZE_SHARE_GROUP_STATE, "InitializeShareGroupState", 0, 0, 0, 0, "b", ""),
+    Api(ApiKey.READ_SHARE_GROUP_STATE, "ReadShareGroupState", 0, 0, 0, 0, "b", ""),
+    Api(ApiKey.WRITE_SHARE_GROUP_STATE, "WriteShareGroupState", 0, 1, 1, 0, "b", ""),
+    Api(ApiKey.DELETE_SHARE_GROUP_STATE, "DeleteShareGroupState", 0, 0, 0, 0, "b", ""),
+    Api(ApiKey.READ_SHARE_GROUP_STATE_SUMMARY, "ReadShareGroupStateSummary", 0, 1, 1, 0, "b", ""),
     Api(ApiKey.STREAMS_GROUP_HEARTBEAT, "StreamsGroupHeartbeat", 0, 0, 0, 0, "b", ""),
     Api(ApiKey.STREAMS_GROUP_DESCRIBE, "StreamsGroupDescribe", 0, 0, 0, 0, "b", ""),
     Api(ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS, "DescribeShareGroupOffsets", 0, 1, 1, 0, "b", ""),
@@ -255,6 +251,11 @@ _by_key: Final = {int(each.key): each for each in APIS}
 def find_api(key: int) -> Api | None:
     """The row of a key, None if Kafka 4.3.1 does not know it."""
     return _by_key.get(key)
+
+
+def known_apis() -> tuple[Api, ...]:
+    """All that Apache Kafka 4.3.1 has, by key."""
+    return tuple(_by_key[key] for key in sorted(_by_key))
 
 
 def api(key: int) -> Api:

@@ -86,17 +86,7 @@ def decode_within(cls: type[M], data: bytes, version: int, offset: int, budget: 
     `budget` elements and tagged fields would be. Returns how many there are, too; of a message so small that nobody
     counted, 0."""
     end = len(data)
-    made = 0
-    if end > SURVEYED_BYTES:
-        try:
-            position, left = _survey(cls, data, version, offset, budget)
-        except OverBudget as over:
-            raise TooManyElements(cls.__name__, version, over.field, over.count, budget) from None
-        except (IndexError, struct.error, ValueError) as error:
-            raise _explained(cls, data, version, offset, whole=False) from error
-        if position > end:
-            raise _explained(cls, data, version, offset, whole=False)
-        made = budget - left
+    made = walk_within(cls, data, version, offset, budget) if end > SURVEYED_BYTES else 0
     read = cls.DECODERS.get(version) or _compile_decoder(cls, version)
     try:
         message, position = read(data, offset, end)
@@ -105,6 +95,23 @@ def decode_within(cls: type[M], data: bytes, version: int, offset: int, budget: 
     if position > end:
         raise _explained(cls, data, version, offset, whole=False)
     return message, position, made
+
+
+def walk_within(cls: type[Message], data: bytes, version: int, offset: int, budget: int) -> int:
+    """What `decode_within` does before it makes anything: a large message is walked over. Returns how many elements and
+    tagged fields it has; 0 of a small one."""
+    end = len(data)
+    if end <= SURVEYED_BYTES:
+        return 0
+    try:
+        position, left = _survey(cls, data, version, offset, budget)
+    except OverBudget as over:
+        raise TooManyElements(cls.__name__, version, over.field, over.count, budget) from None
+    except (IndexError, struct.error, ValueError) as error:
+        raise _explained(cls, data, version, offset, whole=False) from error
+    if position > end:
+        raise _explained(cls, data, version, offset, whole=False)
+    return budget - left
 
 
 def source(cls: type[Message], version: int) -> tuple[str, str]:

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from controller_runtime.identifiers import Uuid
 from controller_runtime.protocol import primitives
-from controller_runtime.protocol.schema import FIXED_FORMATS, FIXED_SIZES, FieldSpec, Message, Struct, writable_twin
+from controller_runtime.protocol.schema import FIXED_FORMATS, FIXED_SIZES, FieldSpec, Message, Struct
+from controller_runtime.values import writable_twin
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

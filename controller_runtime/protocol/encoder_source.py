@@ -4,7 +4,8 @@ The function is `encode(m, w)`: the message and the `append` of a list of byte s
 size, with the length byte of what follows, are written by one precompiled `struct.Struct`; nested structures are
 inlined as loops. A field that the version lacks is skipped if it is ignorable and checked against its default if not,
 as Kafka does. Values are not checked: `struct` refuses numbers out of range and None, and `codec` turns that into
-`InvalidValue` with the field's name.
+`InvalidValue` with the field's name. Arrays that many messages have alike (`SHARED_ARRAYS`) are written once, if their
+maker says that they are `Shared`.
 """
 
 from __future__ import annotations
@@ -13,13 +14,15 @@ from struct import Struct as Packer
 from typing import TYPE_CHECKING, Any
 
 from controller_runtime.protocol import primitives
-from controller_runtime.protocol.schema import FIXED_FORMATS, FieldSpec, Message, Struct
+from controller_runtime.protocol.schema import FIXED_FORMATS, FieldSpec, Message, Shared, Struct
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 SMALL_ARRAYS = 9
 NO_BOUND = 2**32
+SHARED_ARRAYS = frozenset({("CreatableTopicResult", "configs")})
+"""Structures and their arrays that may be `Shared`: the others do not pay for being asked."""
 
 
 class Unsupported(ValueError):
@@ -40,6 +43,7 @@ class EncoderSource:
             "Unsupported": Unsupported,
             "join": b"".join,
             "Packer": Packer,
+            "Shared": Shared,
         }
         self.depth = 1
         self.write = "w"
@@ -106,6 +110,8 @@ class EncoderSource:
                 self.absent(cls, spec, value)
             elif spec.is_tagged(self.version):
                 tagged.append(spec)
+            elif (cls.__name__, spec.name) in SHARED_ARRAYS:
+                self.shared_array(spec, value)
             else:
                 self.value(spec, value, self.flexible and not spec.never_flexible)
         if self.flexible:
@@ -213,6 +219,24 @@ class EncoderSource:
             self.flush()
         else:
             self.blob(spec.kind, item, compact, nullable=False)
+        self.depth -= 1
+
+    def shared_array(self, spec: FieldSpec, value: str) -> None:
+        """An array of structures whose bytes may be known from the last time."""
+        self.flush()
+        items, known, parts, outer = self.name("shared"), self.name("known"), self.name("parts"), self.write
+        self.line(f"{items} = {value}")
+        self.line(f"{known} = {items}.written if {items}.__class__ is Shared else None")
+        self.line(f"if {known} is not None and {self.version} in {known}: {outer}({known}[{self.version}])")
+        self.line("else:")
+        self.depth += 1
+        self.write = self.name("w")
+        self.line(f"{parts} = []")
+        self.line(f"{self.write} = {outer} if {known} is None else {parts}.append")
+        self.array(spec, items, self.flexible and not spec.never_flexible, self.version in spec.nullable)
+        self.flush()
+        self.line(f"if {known} is not None: {known}[{self.version}] = join({parts}); {outer}({known}[{self.version}])")
+        self.write = outer
         self.depth -= 1
 
     def numbers(self, fmt: str, items: str, count: str, compact: bool) -> None:

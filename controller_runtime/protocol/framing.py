@@ -22,7 +22,7 @@ from controller_runtime.protocol.api_keys import (
     response_class,
     response_header_version,
 )
-from controller_runtime.protocol.codec import decode, decode_prefix, decode_within, encode
+from controller_runtime.protocol.codec import decode, decode_prefix, decode_within, encode, walk_within
 from controller_runtime.protocol.errors import MalformedMessage, ProtocolError
 from controller_runtime.protocol.messages.request_header import RequestHeader
 from controller_runtime.protocol.messages.response_header import ResponseHeader
@@ -114,10 +114,30 @@ def decode_request(frame: bytes, max_elements: int = MAX_REQUEST_ELEMENTS) -> Re
     """Read a frame without its length. Raises UnknownApiKey, UnsupportedApiVersion, MalformedMessage or
     TooManyElements.
     """
-    header, start = decode_request_header(frame)
+    return decode_request_body(frame, *decode_request_header(frame), max_elements)
+
+
+def decode_request_body(
+    frame: bytes, header: RequestHeader, start: int, max_elements: int = MAX_REQUEST_ELEMENTS
+) -> Request[Message]:
+    """Read on where `decode_request_header` ended."""
+    body, elements = read_request_body(frame, header, start, max_elements)
+    return Request(header, body, len(frame), elements)
+
+
+def read_request_body(
+    frame: bytes, header: RequestHeader, start: int, max_elements: int = MAX_REQUEST_ELEMENTS
+) -> tuple[Message, int]:
+    """The same as a body and its elements."""
     cls, version = request_class(header.request_api_key), header.request_api_version
     body, _, elements = decode_within(cls, frame, version, start, max_elements)
-    return Request(header, body, len(frame), elements)
+    return body, elements
+
+
+def walk_request_body(frame: bytes, header: RequestHeader, start: int) -> None:
+    """Raise what decoding a large body would raise before it makes anything: MalformedMessage or TooManyElements."""
+    cls, version = request_class(header.request_api_key), header.request_api_version
+    walk_within(cls, frame, version, start, MAX_REQUEST_ELEMENTS)
 
 
 def encode_request(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final, Protocol
 
-from controller_runtime.values import dataclass, field
+from controller_runtime.values import dataclass, field, replace
 
 REMEMBERED_BATCHES: Final = 5
 """As in Kafka: a producer has at most five requests in flight, so no older batch can come again."""
@@ -17,7 +17,7 @@ _SEQUENCES: Final = 1 << 31
 
 
 class ProducedBatch(Protocol):
-    """What is asked of a batch: `BatchHeader` and storage's `BatchPlace` both answer."""
+    """What is asked of a batch: a `BatchHeader` answers."""
 
     @property
     def base_offset(self) -> int: ...
@@ -33,6 +33,8 @@ class ProducedBatch(Protocol):
     def base_sequence(self) -> int: ...
     @property
     def is_control(self) -> bool: ...
+    @property
+    def is_transactional(self) -> bool: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,15 @@ class ProducerEntry:
     producer_id: int
     epoch: int
     batches: list[ProducerBatch] = field(default_factory=list)
+    timestamp: int = -1
+    """Of the last batch, data or marker."""
+    coordinator_epoch: int = -1
+    transaction_first_offset: int = -1
+    """Where its open transaction begins; -1: it has none."""
+
+    def copy(self) -> ProducerEntry:
+        """One that is changed on its own."""
+        return replace(self, batches=list(self.batches))
 
     @property
     def last_sequence(self) -> int:
@@ -78,14 +89,24 @@ def next_sequence(sequence: int, count: int = 1) -> int:
     return (sequence + count) % _SEQUENCES
 
 
+def previous_sequence(sequence: int, count: int) -> int:
+    return (sequence - count) % _SEQUENCES
+
+
 def note_batch(producers: dict[int, ProducerEntry], batch: ProducedBatch) -> None:
     """Take one appended batch into the account; batches without a producer leave no trace."""
     if batch.producer_id == NO_PRODUCER:
         return
     entry = producers.setdefault(batch.producer_id, ProducerEntry(batch.producer_id, batch.producer_epoch))
+    entry.timestamp = batch.max_timestamp
     if batch.base_sequence < 0 or batch.is_control:
-        entry.epoch = max(entry.epoch, batch.producer_epoch)
+        if batch.producer_epoch > entry.epoch:
+            entry.epoch, entry.batches = batch.producer_epoch, []
+        if batch.is_control:
+            entry.transaction_first_offset = -1
         return
+    if batch.is_transactional and entry.transaction_first_offset < 0:
+        entry.transaction_first_offset = batch.base_offset
     last = next_sequence(batch.base_sequence, batch.last_offset - batch.base_offset)
     noted = ProducerBatch(batch.base_sequence, last, batch.base_offset, batch.last_offset, batch.max_timestamp)
     entry.note(batch.producer_epoch, noted)

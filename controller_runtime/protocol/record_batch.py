@@ -15,6 +15,7 @@ Control records are in `control_records`.
 from __future__ import annotations
 
 import struct
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from controller_runtime.protocol.checksum import crc32c
@@ -66,7 +67,7 @@ class CorruptBatch(ProtocolError):
 
 
 class BatchHeader(NamedTuple):
-    """The 61 bytes before the records, and where the batch begins in the buffer it was read from."""
+    """The 61 bytes before the records, and where the batch begins in the bytes or the file it was read from."""
 
     base_offset: int
     batch_length: int
@@ -82,6 +83,10 @@ class BatchHeader(NamedTuple):
     base_sequence: int
     record_count: int
     position: int
+
+    def at(self, position: int) -> BatchHeader:
+        """The same batch in another place."""
+        return BatchHeader._make((*self[:-1], position))
 
     @property
     def size_in_bytes(self) -> int:
@@ -126,9 +131,11 @@ class BatchHeader(NamedTuple):
         return bool(self.attributes & DELETE_HORIZON_BIT)
 
 
-def claimed_header(data: bytes | bytearray | memoryview, position: int = 0) -> BatchHeader:
-    """What stands in the 61 bytes of a header, believed or not."""
-    return BatchHeader._make((*_header.unpack_from(data, position), position))
+def claimed_header(data: bytes | bytearray | memoryview, at: int = 0, file_position: int | None = None) -> BatchHeader:
+    """What stands in the 61 bytes of a header, believed or not: the one parser of headers. `file_position`: where the
+    batch lies when `data` is a piece of a file.
+    """
+    return BatchHeader._make((*_header.unpack_from(data, at), at if file_position is None else file_position))
 
 
 def read_header(data: bytes | bytearray | memoryview, position: int = 0) -> BatchHeader:
@@ -204,22 +211,37 @@ class RecordBatch:
             self._decoded.append(self._decode())
         return self._decoded[0]
 
+    def plain(self) -> tuple[bytes, int]:
+        """The records without compression, and where they begin in these bytes. Raises CorruptBatch."""
+        if not self.header.attributes & COMPRESSION_MASK:
+            return self.data, HEADER_BYTES
+        with self.reading():
+            return decompress(self.header.compression, self.data[HEADER_BYTES:], self.limit), 0
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """What reading the records may raise becomes CorruptBatch."""
+        try:
+            yield
+        except (ProtocolError, IndexError, ValueError) as error:
+            reason = "the records end too early" if isinstance(error, IndexError) else str(error)
+            raise CorruptBatch(self.header.position, reason, self.header.base_offset) from error
+
     def _decode(self) -> tuple[Record, ...]:
         header = self.header
-        try:
-            if header.attributes & COMPRESSION_MASK:
-                payload, start = decompress(header.compression, self.data[HEADER_BYTES:], self.limit), 0
-            else:
-                payload, start = self.data, HEADER_BYTES
+        payload, start = self.plain()
+        with self.reading():
             append_time = header.max_timestamp if header.is_log_append_time else None
             return tuple(
                 read_records(
-                    payload, start, header.record_count, header.base_offset, header.base_timestamp, append_time
+                    payload,
+                    start,
+                    header.record_count,
+                    base_offset=header.base_offset,
+                    base_timestamp=header.base_timestamp,
+                    log_append_time=append_time,
                 )
             )
-        except (ProtocolError, IndexError, ValueError) as error:
-            reason = "the records end too early" if isinstance(error, IndexError) else str(error)
-            raise CorruptBatch(header.position, reason, header.base_offset) from error
 
 
 def decode_batches(
@@ -288,12 +310,20 @@ def encode_values(values: Sequence[bytes], base_offset: int, partition_leader_ep
     """The batch that `encode_batch` would make of records of one moment that have only values: the form of the metadata
     log.
     """
-    if not values:
+    return encode_written(write_values(values), len(values), base_offset, partition_leader_epoch, timestamp)
+
+
+def encode_written(records: bytes, count: int, base_offset: int, partition_leader_epoch: int, timestamp: int) -> bytes:
+    """`encode_values` of `count` values that `write_values` has written already."""
+    if count <= 0:
         raise ValueError("a batch has at least one record")
-    count = len(values)
-    tail = _after_crc.pack(
-        0, count - 1, timestamp, timestamp, NO_PRODUCER_ID, NO_PRODUCER_EPOCH, NO_SEQUENCE, count
-    ) + write_values(values)
+    attributes = 0
+    tail = (
+        _after_crc.pack(
+            attributes, count - 1, timestamp, timestamp, NO_PRODUCER_ID, NO_PRODUCER_EPOCH, NO_SEQUENCE, count
+        )
+        + records
+    )
     length = CRC_START - LENGTH_END + len(tail)
     return _before_crc.pack(base_offset, length, partition_leader_epoch, MAGIC, crc32c(tail)) + tail
 

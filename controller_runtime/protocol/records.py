@@ -129,6 +129,12 @@ def read_records(
     return tuple(map(_as_record, found))
 
 
+def read_value(data: bytes, position: int) -> tuple[bytes | None, int]:
+    """The value of the record that begins here, and where the next one begins."""
+    found, after = _read(data, position, len(data), 1, 0, 0)
+    return found[0][3], after
+
+
 class _Varints(dict[int, bytes]):
     """Zigzag varints already made; the small ones are kept, so the table has a bound."""
 
@@ -164,11 +170,13 @@ def write_records(records: Sequence[Record], base_offset: int, base_timestamp: i
     return join(parts)
 
 
-def write_values(values: Sequence[bytes]) -> bytes:
-    """The uncompressed bytes of records that have nothing but a value, at consecutive offsets and one time."""
+def write_values(values: Sequence[bytes], first_delta: int = 0) -> bytes:
+    """The uncompressed bytes of records that have nothing but a value, at consecutive offsets and one time; the first
+    one lies `first_delta` behind the batch's base offset.
+    """
     parts: list[bytes] = []
     varints = _varints
-    for delta, value in enumerate(values):
+    for delta, value in enumerate(values, first_delta):
         offset, size = varints[delta], varints[len(value)]
         # Beside them: attributes, timestamp delta 0, no key, no headers; a byte each.
         parts += (varints[4 + len(offset) + len(size) + len(value)], b"\0\0", offset, b"\1", size, value, b"\0")

@@ -6,12 +6,10 @@ A message module declares its layout once, in the class body:
         partition: int = field("int32", "0+", default=0)
         replica_directory_id: Uuid = field("uuid", "17+", tag=0, tagged="17+", default=ZERO_UUID, ignorable=True)
 
-`Struct` turns that into a frozen, slotted, keyword-only dataclass (`dataclasses.fields`, `replace` and `is_dataclass`
-work on it) and keeps the layout in `cls.FIELDS`, which the codec compiles. Every struct has `unknown_tagged_fields`,
-the tagged fields of a newer peer, so that they survive a round trip. The metaclass is ours, not `@dataclass`, because
-hundreds of classes are declared and the standard decorator compiles five functions for each: here `__init__` is
-compiled on first use. Callers may not assume that values are checked: types are the type checker's work, ranges are
-checked by `codec.encode`.
+`Struct` turns that into a frozen, keyword-only value class (`controller_runtime.values`) and keeps the layout in
+`cls.FIELDS`, which the codec compiles. Every struct has `unknown_tagged_fields`, the tagged fields of a newer peer, so
+that they survive a round trip. Callers may not assume that values are checked: types are the type checker's work,
+ranges are checked by `codec.encode`.
 
     request = FetchRequest(max_wait_ms=500, topics=(FetchTopic(topic_id=METADATA_TOPIC_ID),))
     request.topics[0].topic_id
@@ -19,18 +17,16 @@ checked by `codec.encode`.
 
 from __future__ import annotations
 
-from functools import lru_cache, partial
-from operator import attrgetter
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, cast, dataclass_transform
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeVar, dataclass_transform
 
-from controller_runtime.values import dataclass
+from controller_runtime.values import Field, dataclass, lazy_init, methods_of
 
 if TYPE_CHECKING:
-    import dataclasses
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
-type_setattr: Final = type.__setattr__
-object_setattr: Final = object.__setattr__
+Item = TypeVar("Item")
+
 NO_HIGHEST: Final = 32767
 
 FIXED_FORMATS: Final[Mapping[str, str]] = {
@@ -89,17 +85,15 @@ def versions(text: str) -> Versions:
     return Versions(int(lowest), int(highest or lowest))
 
 
-class FieldSpec:
+class FieldSpec(Field):
     """One field of a layout. `kind` is a primitive's name, or "struct" with `struct` set; `array` says whether it
     repeats.
     """
 
     __slots__ = (
-        "array", "default", "ignorable", "json_name", "kind", "name", "never_flexible", "nullable", "struct", "tag", "tagged",
-        "versions",
+        "array", "ignorable", "json_name", "kind", "never_flexible", "nullable", "struct", "tag", "tagged", "versions",
     )  # fmt: skip
 
-    name: str
     json_name: str
     kind: str
     struct: type[Struct] | None
@@ -108,7 +102,6 @@ class FieldSpec:
     nullable: Versions
     tag: int
     tagged: Versions
-    default: Any
     ignorable: bool
     never_flexible: bool
 
@@ -133,13 +126,12 @@ def field(
     json_name: str = "",
 ) -> Any:
     """Declare a field. A list of one element (`["int32"]`, `[FetchTopic]`) is an array of it."""
-    spec = FieldSpec()
+    spec = FieldSpec(default=default)
     spec.array = isinstance(kind, list)
     element = kind[0] if isinstance(kind, list) else kind
     spec.kind, spec.struct = (element, None) if isinstance(element, str) else ("struct", element)
     spec.versions, spec.nullable, spec.tagged = versions(present), versions(nullable), versions(tagged)
     spec.tag = tag
-    spec.default = default
     spec.ignorable = ignorable
     spec.never_flexible = never_flexible
     spec.json_name = json_name
@@ -151,26 +143,8 @@ def _camel(name: str) -> str:
     return first + "".join(word[:1].upper() + word[1:] for word in rest)
 
 
-def _same(value: object) -> object:
-    return value
-
-
-class _DataclassFields:
-    """`__dataclass_fields__`, made when someone asks: `dataclasses.replace` and `fields` then work as on
-    any dataclass.
-    """
-
-    def __get__(self, instance: object, owner: type[Struct]) -> dict[str, dataclasses.Field[Any]]:
-        import dataclasses
-
-        members: list[tuple[str, Any, Any]] = [
-            (spec.name, Any, dataclasses.field(default_factory=partial(_same, spec.default))) for spec in owner.FIELDS
-        ]
-        members.append(("unknown_tagged_fields", Any, dataclasses.field(default=())))
-        twin = dataclasses.make_dataclass(owner.__name__, members, kw_only=True)
-        made: dict[str, dataclasses.Field[Any]] = vars(twin)["__dataclass_fields__"]
-        type_setattr(owner, "__dataclass_fields__", made)
-        return made
+UNKNOWN_TAGGED_FIELDS: Final = Field(default=())
+UNKNOWN_TAGGED_FIELDS.name = "unknown_tagged_fields"
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(field,))
@@ -186,12 +160,12 @@ class StructType(type):
                 value.json_name = value.json_name or _camel(attribute)
                 specs.append(value)
         namespace["FIELDS"] = tuple(specs)
-        namespace.setdefault("__slots__", tuple(spec.name for spec in specs))
+        namespace.setdefault("__slots__", tuple([spec.name for spec in specs]))
         if info:
             namespace |= _message_facts(**info)
+        namespace |= methods_of((*specs, UNKNOWN_TAGGED_FIELDS), namespace, frozen=True)
         cls = super().__new__(mcs, name, bases, namespace)
-        if bases:
-            cls.__init__ = _first_init  # type: ignore[misc]
+        lazy_init(cls, frozen=True, keyword_only=True)
         return cls
 
 
@@ -213,54 +187,11 @@ def _message_facts(
     }
 
 
-def writable_twin(cls: type[Struct]) -> type[Struct]:
-    """A class with the same slots whose instances may be written, then turned into `cls` by assigning `__class__`.
-
-    Filling a frozen object through `object.__setattr__` costs ten times as much; nobody sees an instance before it is
-    whole.
-    """
-    twin: type[Struct] | None = cls.__dict__.get("_TWIN")
-    if twin is None:
-        # Both must be object's own, or CPython would look them up by name on every assignment.
-        namespace = {
-            "__slots__": cls.__dict__["__slots__"],
-            "__setattr__": object_setattr,
-            "__delattr__": object.__delattr__,
-            "__init__": object.__init__,
-        }
-        twin = cast("type[Struct]", type.__new__(StructType, cls.__name__, cls.__bases__, namespace))
-        type_setattr(cls, "_TWIN", twin)
-    return twin
-
-
-def _compile_init(cls: type[Struct]) -> Callable[..., None]:
-    names = [spec.name for spec in cls.FIELDS]
-    scope: dict[str, Any] = {"Frozen": cls, "Twin": writable_twin(cls), "set_class": object_setattr}
-    scope |= {f"default_{spec.name}": spec.default for spec in cls.FIELDS}
-    parameters = "".join(f", {name}=default_{name}" for name in names)
-    lines = [f"def __init__(self, *{parameters}, unknown_tagged_fields=()):", " set_class(self, '__class__', Twin)"]
-    lines += [f" self.{name} = {name}" for name in [*names, "unknown_tagged_fields"]]
-    lines.append(" self.__class__ = Frozen")
-    exec("\n".join(lines), scope)  # noqa: S102 - the source is made of our own field names
-    made: Callable[..., None] = scope["__init__"]
-    made.__qualname__ = f"{cls.__name__}.__init__"
-    return made
-
-
-def _first_init(self: Struct, **values: Any) -> None:
-    """Stands in until the first instance: compiles the real `__init__` and calls it."""
-    cls = type(self)
-    made = _compile_init(cls)
-    type_setattr(cls, "__init__", made)
-    made(self, **values)
-
-
 def default_of(cls: type[Struct]) -> Any:
     """The instance with all defaults, made without compiling anything: the default of a field that is a struct."""
     made = object.__new__(cls)
-    for spec in cls.FIELDS:
-        object_setattr(made, spec.name, spec.default)
-    object_setattr(made, "unknown_tagged_fields", ())
+    for each in (*cls.FIELDS, UNKNOWN_TAGGED_FIELDS):
+        object.__setattr__(made, each.name, each.default)
     return made
 
 
@@ -268,30 +199,13 @@ class Struct(metaclass=StructType):
     """Base of every structure on the wire or in the log."""
 
     __slots__ = ("unknown_tagged_fields",)
-    __dataclass_fields__: ClassVar[Any] = _DataclassFields()
     FIELDS: ClassVar[tuple[FieldSpec, ...]]
 
     if TYPE_CHECKING:
         unknown_tagged_fields: tuple[tuple[int, bytes], ...] = ()
 
-    def __setattr__(self, name: str, value: object) -> None:
-        from dataclasses import FrozenInstanceError
-
-        raise FrozenInstanceError(f"{type(self).__name__}.{name} is frozen; use replace")
-
-    def __delattr__(self, name: str) -> None:
-        from dataclasses import FrozenInstanceError
-
-        raise FrozenInstanceError(f"{type(self).__name__}.{name} is frozen")
-
-    def __eq__(self, other: object) -> bool:
-        if self.__class__ is not other.__class__:
-            return NotImplemented
-        values = values_of(type(self))
-        return bool(values(self) == values(other))
-
-    def __hash__(self) -> int:
-        return hash((self.__class__, values_of(type(self))(self)))
+        def __eq__(self, other: object) -> bool: ...
+        def __hash__(self) -> int: ...
 
     def __repr__(self) -> str:
         """Only what differs from the defaults: messages have dozens of fields."""
@@ -302,10 +216,6 @@ class Struct(metaclass=StructType):
             shown.append(("unknown_tagged_fields", self.unknown_tagged_fields))
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in shown)})"
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        names = [*(spec.name for spec in self.FIELDS), "unknown_tagged_fields"]
-        return _restore, (type(self), {name: getattr(self, name) for name in names})
-
     def __copy__(self) -> Self:
         return self
 
@@ -313,17 +223,16 @@ class Struct(metaclass=StructType):
         return self
 
 
-def values_of(cls: type[Struct]) -> Callable[[object], Any]:
-    """A function that reads all fields of an instance of `cls` at once."""
-    getter: Callable[[object], Any] | None = cls.__dict__.get("_VALUES")
-    if getter is None:
-        getter = attrgetter(*(spec.name for spec in cls.FIELDS), "unknown_tagged_fields")
-        type_setattr(cls, "_VALUES", getter)
-    return getter
+class Shared(tuple[Item, ...]):  # noqa: SLOT001 - tuples cannot have slots
+    """An array of structures that many messages have alike: its bytes are made once for each version of the message.
+    It belongs to one field of one message (`encoder_source.SHARED_ARRAYS`), and is equal to any tuple of its items.
+    """
 
+    written: dict[int, bytes]
 
-def _restore(cls: type[Struct], values: dict[str, Any]) -> Struct:
-    return cls(**values)
+    def __init__(self, items: Iterable[Item]) -> None:
+        del items  # `tuple` has taken them
+        self.written = {}
 
 
 class Message(Struct):

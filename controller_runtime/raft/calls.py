@@ -13,7 +13,7 @@ from controller_runtime.values import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class SentRequest:
     """What was asked, of whom, and in which epoch."""
 
     lane: Lane
@@ -26,17 +26,17 @@ class Call:
 @dataclass(slots=True)
 class Calls:
     next_id: int = 1
-    in_flight: dict[int, Call] = field(default_factory=dict)
+    in_flight: dict[int, SentRequest] = field(default_factory=dict)
     _busy: dict[tuple[Endpoint, Lane], int] = field(default_factory=dict)
     _ready_at: dict[tuple[Endpoint, Lane], Instant] = field(default_factory=dict)
 
-    def begin(self, call: Call) -> int:
+    def begin(self, call: SentRequest) -> int:
         number, self.next_id = self.next_id, self.next_id + 1
         self.in_flight[number] = call
         self._busy[call.endpoint, call.lane] = number
         return number
 
-    def end(self, number: int, ready_at: Instant | None = None) -> Call | None:
+    def end(self, number: int, ready_at: Instant | None = None) -> SentRequest | None:
         """Forget a call that was answered or failed; None if nobody waits for it. `ready_at` backs its
         destination off.
         """
@@ -51,7 +51,7 @@ class Calls:
             self._ready_at[slot] = ready_at
         return call
 
-    def reopen(self, number: int, call: Call) -> None:
+    def reopen(self, number: int, call: SentRequest) -> None:
         """Take back `end`: the answer could not be judged."""
         self.in_flight[number] = call
         self._busy[call.endpoint, call.lane] = number

@@ -1,4 +1,4 @@
-"""What a replica is told about itself; the names are Kafka's `controller.quorum.*`.
+"""What a replica is configured with; the names are Kafka's `controller.quorum.*`.
 
 Two timers are ours, safe because pre-vote lets nobody disturb a leader that a majority still hears:
 `first_election_timeout_ms` makes a cold start short, and `suspicion_ms` lets a follower whose leader's connection just

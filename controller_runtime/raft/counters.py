@@ -1,4 +1,4 @@
-"""What a replica counts of claims that it does not believe, and the allowances that decide it (`hearsay`)."""
+"""What a replica counts of claims that it does not believe, and the allowances that decide it (`raft.epoch_claims`)."""
 
 from __future__ import annotations
 

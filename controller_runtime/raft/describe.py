@@ -1,4 +1,4 @@
-"""What a leader tells about its quorum: DescribeQuorum, metrics, readiness."""
+"""What a leader knows of its quorum: DescribeQuorum, metrics, readiness."""
 
 from __future__ import annotations
 
@@ -58,16 +58,16 @@ def status(q: Quorum, now: Instant) -> ReplicaStatus:
     return ReplicaStatus(
         _state(q),
         q.epoch,
-        q.leader_id,
-        q.vote_in(q.epoch),
-        q.high_watermark,
-        q.log.end_offset,
-        q.log.last_epoch,
-        len(q.voters),
-        None if leader is None else len(live_observers(q, leader, now)),
-        None if leader is None else _has_uncommitted_change(q, leader),
-        bool(q.history.static) and q.history.kraft_version > 0,
-        q.counters,
+        leader_id=q.leader_id,
+        voted=q.vote_in(q.epoch),
+        high_watermark=q.high_watermark,
+        log_end_offset=q.log.end_offset,
+        log_end_epoch=q.log.last_epoch,
+        voters=len(q.voters),
+        observers=None if leader is None else len(live_observers(q, leader, now)),
+        uncommitted_voter_change=None if leader is None else _has_uncommitted_change(q, leader),
+        ignores_static_voters=bool(q.history.static) and q.history.kraft_version > 0,
+        counters=q.counters,
     )
 
 

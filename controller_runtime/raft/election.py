@@ -11,7 +11,7 @@ from typing import Final, assert_never
 
 from controller_runtime.identifiers import NO_DIRECTORY, Epoch, Instant, NodeId, ReplicaKey
 from controller_runtime.raft.effects import Fault, Lane, Reply
-from controller_runtime.raft.hearsay import LAST_EPOCH, Verdict, hears_leader, judge, note_impostor
+from controller_runtime.raft.epoch_claims import LAST_EPOCH, EpochClaim, hears_leader, judge, note_impostor
 from controller_runtime.raft.messages import RaftError, VoteRequest, VoteResponse
 from controller_runtime.raft.quorum import Quorum
 from controller_runtime.raft.roles import Ballot, Candidate, Follower, Leader, Prospective, Resigned, Unattached
@@ -28,14 +28,14 @@ def on_vote_request(q: Quorum, token: int, request: VoteRequest, now: Instant) -
         note_impostor(q, request.candidate)
     if request.epoch > q.epoch:
         match judge(q, request.epoch, request.candidate, now):
-            case Verdict.BELIEVED:
+            case EpochClaim.BELIEVED:
                 q.become_unattached(request.epoch, now)
-            case Verdict.DISTURBS:
+            case EpochClaim.DISTURBS:
                 # A plain no, in the epoch that was asked about: Kafka's candidates repeat what is answered from below
                 # their epoch at once.
                 q.out.append(Reply(token, VoteResponse(RaftError.NONE, request.epoch, None, granted=False)))
                 return None
-            case Verdict.TOO_FAR:
+            case EpochClaim.TOO_FAR:
                 return _answer(q, token, RaftError.UNKNOWN_LEADER_EPOCH)
     if not is_addressed_to(q, request.receiver):
         return _answer(q, token, RaftError.INVALID_VOTER_KEY)
@@ -107,7 +107,17 @@ def become_prospective(q: Quorum, now: Instant) -> None:
     silent = role.ballot.unreachable if isinstance(role, Candidate) else set() if leader is None else {leader}
     ballot = Ballot(granted={q.config.node_id}, unreachable=set(silent))
     deadline = q.random_election_deadline(now)
-    q.enter(Prospective(q.epoch, deadline, ballot, leader, listeners, q.vote_in(q.epoch), losses))
+    q.enter(
+        Prospective(
+            q.epoch,
+            deadline,
+            ballot,
+            leader_id=leader,
+            leader_listeners=listeners,
+            voted=q.vote_in(q.epoch),
+            losses=losses,
+        )
+    )
 
 
 def become_candidate(q: Quorum, now: Instant) -> None:
@@ -205,7 +215,14 @@ def _request_votes(q: Quorum, ballot: Ballot, now: Instant, *, pre_vote: bool) -
         if voter.key.node_id in answered or endpoint is None:
             continue
         request = VoteRequest(q.config.key, q.epoch, q.log.last, pre_vote, voter.key)
-        q.try_send(now, Lane.CONTROL, voter.key.node_id, endpoint, request, q.config.request_timeout_ms)
+        q.try_send(
+            now,
+            Lane.CONTROL,
+            voter.key.node_id,
+            endpoint=endpoint,
+            request=request,
+            timeout_ms=q.config.request_timeout_ms,
+        )
 
 
 def on_vote_response(q: Quorum, voter: NodeId | None, asked: VoteRequest, response: VoteResponse, now: Instant) -> None:

@@ -49,7 +49,9 @@ def poll_follower(q: Quorum, role: Follower, now: Instant) -> None:
     if q.calls.is_busy(endpoint, Lane.FETCH):
         return
     request = _next_fetch(q, q.config.fetch_max_wait_ms) if role.snapshot is None else next_chunk(q, role.snapshot)
-    if not q.try_send(now, Lane.FETCH, role.leader_id, endpoint, request, q.config.request_timeout_ms):
+    if not q.try_send(
+        now, Lane.FETCH, role.leader_id, endpoint=endpoint, request=request, timeout_ms=q.config.request_timeout_ms
+    ):
         ask_anybody(q, now, but=endpoint)
 
 
@@ -68,7 +70,14 @@ def ask_anybody(q: Quorum, now: Instant, but: Endpoint | None = None) -> None:
     for _ in targets:
         q.rotation += 1
         node_id, endpoint = targets[q.rotation % len(targets)]
-        if q.try_send(now, Lane.FETCH, node_id, endpoint, _next_fetch(q, 0), q.config.request_timeout_ms):
+        if q.try_send(
+            now,
+            Lane.FETCH,
+            node_id,
+            endpoint=endpoint,
+            request=_next_fetch(q, 0),
+            timeout_ms=q.config.request_timeout_ms,
+        ):
             return
 
 
@@ -77,10 +86,10 @@ def _next_fetch(q: Quorum, max_wait_ms: int) -> FetchRequest:
         q.config.key,
         q.epoch,
         q.log.end_offset,
-        q.log.last_epoch,
-        HIGH_WATERMARK_UNKNOWN if q.high_watermark is None else q.high_watermark,
-        max_wait_ms,
-        q.config.fetch_max_bytes,
+        last_epoch=q.log.last_epoch,
+        high_watermark=HIGH_WATERMARK_UNKNOWN if q.high_watermark is None else q.high_watermark,
+        max_wait_ms=max_wait_ms,
+        max_bytes=q.config.fetch_max_bytes,
     )
 
 

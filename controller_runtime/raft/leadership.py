@@ -10,7 +10,7 @@ from __future__ import annotations
 from controller_runtime.identifiers import NO_DIRECTORY, Epoch, Instant, NodeId, Offset, ReplicaKey
 from controller_runtime.raft.effects import AppendControl, Lane, Reply
 from controller_runtime.raft.election import is_addressed_to
-from controller_runtime.raft.hearsay import Verdict, judge, note_impostor
+from controller_runtime.raft.epoch_claims import EpochClaim, judge, note_impostor
 from controller_runtime.raft.messages import (
     BeginQuorumEpochRequest,
     BeginQuorumEpochResponse,
@@ -108,7 +108,14 @@ def _begin_epoch(q: Quorum, progress: Progress, now: Instant) -> None:
         q.wake(progress.next_begin)
         return
     request = BeginQuorumEpochRequest(q.config.node_id, q.epoch, q.config.listeners, progress.key)
-    if q.try_send(now, Lane.CONTROL, progress.key.node_id, endpoint, request, q.config.request_timeout_ms):
+    if q.try_send(
+        now,
+        Lane.CONTROL,
+        progress.key.node_id,
+        endpoint=endpoint,
+        request=request,
+        timeout_ms=q.config.request_timeout_ms,
+    ):
         progress.next_begin = q.after(now, q.config.fetch_timeout_ms / 2)
 
 
@@ -125,7 +132,10 @@ def _take_leader(q: Quorum, request: BeginQuorumEpochRequest, now: Instant) -> R
     if request.leader_id == q.config.node_id:
         note_impostor(q, ReplicaKey(request.leader_id))
         return RaftError.FENCED_LEADER_EPOCH
-    if request.epoch > q.epoch and judge(q, request.epoch, ReplicaKey(request.leader_id), now) is not Verdict.BELIEVED:
+    if (
+        request.epoch > q.epoch
+        and judge(q, request.epoch, ReplicaKey(request.leader_id), now) is not EpochClaim.BELIEVED
+    ):
         return RaftError.UNKNOWN_LEADER_EPOCH
     role = q.role
     if request.epoch == q.epoch and isinstance(role, Leader | Resigned):
@@ -167,7 +177,14 @@ def poll_resigned(q: Quorum, role: Resigned, now: Instant) -> None:
         endpoint = voter.endpoint(q.config.listener)
         if voter.key.node_id in role.unacknowledged and endpoint is not None:
             request = EndQuorumEpochRequest(q.config.node_id, q.epoch, role.preferred)
-            q.try_send(now, Lane.CONTROL, voter.key.node_id, endpoint, request, q.config.request_timeout_ms)
+            q.try_send(
+                now,
+                Lane.CONTROL,
+                voter.key.node_id,
+                endpoint=endpoint,
+                request=request,
+                timeout_ms=q.config.request_timeout_ms,
+            )
 
 
 def on_end_response(q: Quorum, voter: NodeId | None) -> None:
@@ -186,7 +203,7 @@ def _release_leader(q: Quorum, request: EndQuorumEpochRequest, now: Instant) -> 
     if request.leader_id < 0 or request.epoch < 0:
         return RaftError.INVALID_REQUEST
     if request.epoch > q.epoch:
-        if judge(q, request.epoch, ReplicaKey(request.leader_id), now) is not Verdict.BELIEVED:
+        if judge(q, request.epoch, ReplicaKey(request.leader_id), now) is not EpochClaim.BELIEVED:
             return RaftError.UNKNOWN_LEADER_EPOCH
         q.learn(request.epoch, request.leader_id, None, now)
     role = q.role

@@ -1,9 +1,9 @@
 """What replicas say to each other, as plain values.
 
-Versions, topics, cluster ids and error numbers end at `node/raft_rpc.py`; a name here is Kafka's. A `QuorumResponse`
-says which epoch and leader its sender knows: a stale replica learns from any of them. `leader_endpoint` is filled in at
-the border, because it depends on the listener a request came through. Answers about adding and removing voters carry
-words for people instead; None stands for Kafka's usual words of the error.
+Versions, topics, cluster ids and error numbers end at `node/quorum/raft_rpc.py`; a name here is Kafka's. A
+`QuorumResponse` says which epoch and leader its sender knows: a stale replica learns from any of them.
+`leader_endpoint` is filled in at the border, because it depends on the listener a request came through. Answers about
+adding and removing voters carry a message for people instead; None means Kafka's usual message for the error.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Final
 
 from controller_runtime.identifiers import Endpoint, Epoch, Instant, NodeId, Offset, ReplicaKey
-from controller_runtime.raft.calls import Call, Calls
+from controller_runtime.raft.calls import Calls, SentRequest
 from controller_runtime.raft.config import RaftConfig
 from controller_runtime.raft.counters import Allowance, Counters
 from controller_runtime.raft.effects import (
@@ -46,17 +46,17 @@ from controller_runtime.raft.roles import (
     Follower,
     Leader,
     Prospective,
+    RaftRole,
     Resigned,
-    Role,
     Unattached,
     known_endpoint,
 )
 from controller_runtime.raft.transitions import check_transition
 from controller_runtime.raft.voter_set import Listeners, Voter, VoterHistory, VoterSet
 
-TOLD_EPOCHS: Final = 1000
-TOLD_EPOCHS_PER_SECOND: Final = 10.0
-"""How far requests may raise the epoch (`hearsay`): using up 2^31 epochs would take seven years."""
+CLAIMED_EPOCHS: Final = 1000
+CLAIMED_EPOCHS_PER_SECOND: Final = 10.0
+"""How far requests may raise the epoch (`raft.epoch_claims`): using up 2^31 epochs would take seven years."""
 ANSWERED_EPOCHS: Final = 1 << 20
 ANSWERED_EPOCHS_PER_SECOND: Final = 100.0
 """How far answers may: from a fresh disk into any quorum that had less than a million elections, at once."""
@@ -70,12 +70,15 @@ class Quorum:
         "_votes",
         "answered_epochs",
         "calls",
+        "claimed_epochs",
         "config",
         "counters",
         "high_watermark",
         "history",
         "jitter",
+        "leaderless_epoch",
         "log",
+        "noted",
         "out",
         "role",
         "rotation",
@@ -83,18 +86,16 @@ class Quorum:
         "silence_counts",
         "stop_deadline",
         "stopped",
-        "told",
-        "told_epochs",
         "wake_at",
     )
 
     def __init__(
-        self, config: RaftConfig, log: LogView, history: VoterHistory, role: Role, jitter: Callable[[], float]
+        self, config: RaftConfig, log: LogView, history: VoterHistory, role: RaftRole, jitter: Callable[[], float]
     ) -> None:
         self.config = config
         self.log = log
         self.history = history
-        self.role: Role = role
+        self.role: RaftRole = role
         self.jitter = jitter
         self.calls = Calls()
         self.high_watermark: Offset | None = None
@@ -108,10 +109,12 @@ class Quorum:
         """
         self.stop_deadline: Instant | None = None
         self.stopped = False
-        self.told: set[str] = set()
+        self.noted: set[str] = set()
         self.counters = Counters()
-        self.told_epochs = Allowance(most=TOLD_EPOCHS, per_second=TOLD_EPOCHS_PER_SECOND, left=TOLD_EPOCHS)
+        self.claimed_epochs = Allowance(most=CLAIMED_EPOCHS, per_second=CLAIMED_EPOCHS_PER_SECOND, left=CLAIMED_EPOCHS)
         self.answered_epochs = Allowance(ANSWERED_EPOCHS, ANSWERED_EPOCHS_PER_SECOND, ANSWERED_EPOCHS)
+        self.leaderless_epoch = Epoch(-1)
+        """The newest that an observer has heard of and not entered, because nobody leads it."""
         self.wake_at: Instant | None = None
         self._judged: VoterSet | None = None
         self._votes = False
@@ -160,7 +163,7 @@ class Quorum:
 
     @property
     def leader_id(self) -> NodeId | None:
-        """Who won this epoch, as far as is known: as Kafka's, a leader that resigned still tells its own name."""
+        """Who won this epoch, as far as is known: as Kafka's, a leader that resigned still gives its own name."""
         match self.role:
             case Leader() | Resigned():
                 return self.config.node_id
@@ -176,22 +179,22 @@ class Quorum:
             return ()
         if leader == self.config.node_id:
             return self.config.listeners
-        told = self.role.leader_listeners if isinstance(self.role, Follower | Prospective) else ()
+        reported = self.role.leader_listeners if isinstance(self.role, Follower | Prospective) else ()
         voter = self.voters.by_id(leader)
-        names = {name for name, _ in told}
-        return told + tuple(entry for entry in (voter.listeners if voter else ()) if entry[0] not in names)
+        names = {name for name, _ in reported}
+        return reported + tuple(entry for entry in (voter.listeners if voter else ()) if entry[0] not in names)
 
     def leader_endpoint(self, listener: str) -> Endpoint | None:
-        """How the leader is reached: what it told us itself counts more than the voter set."""
+        """How the leader is reached: what it says itself counts more than the voter set."""
         leader = self.leader_id
         if leader is None:
             return None
         if leader == self.config.node_id:
             return known_endpoint(self.config.listeners, listener)
         if isinstance(self.role, Follower | Prospective):
-            told = known_endpoint(self.role.leader_listeners, listener)
-            if told is not None:
-                return told
+            reported = known_endpoint(self.role.leader_listeners, listener)
+            if reported is not None:
+                return reported
         voter = self.voters.by_id(leader)
         return known_endpoint(voter.listeners, listener) if voter else None
 
@@ -219,7 +222,7 @@ class Quorum:
 
     # Changing role.
 
-    def enter(self, role: Role) -> None:
+    def enter(self, role: RaftRole) -> None:
         check_transition(self.role, role, self.vote_in(role.epoch), is_voter=self.may_stand)
         left = self.role
         self.role = role
@@ -323,37 +326,6 @@ class Quorum:
         known = known_endpoint(listeners, self.config.listener)
         return known is not None or (voter is not None and voter.endpoint(self.config.listener) is not None)
 
-    def mark(self) -> tuple[object, ...]:
-        """Equal as long as nothing changed that anybody relies on: roles, votes, the log, the voters, what is
-        committed, who was asked.
-
-        What a role remembers of others (who granted, how far they fetched, when they were heard) is not in it: each is
-        one assignment of something that was really received, and to have noted it without answering is to have lost the
-        answer on its way.
-        """
-        role, log = self.role, self.log
-        of_role: tuple[object, ...] = ()
-        if isinstance(role, Leader):
-            of_role = (role.change, role.high_watermark, role.announced)
-        elif isinstance(role, Follower) and role.snapshot is not None:
-            of_role = (role.snapshot.snapshot_id, role.snapshot.position, role.snapshot.written)
-        return (
-            role,
-            self.saved,
-            self.high_watermark,
-            log.start_offset,
-            log.end_offset,
-            log.flushed_offset,
-            len(log.epoch_starts),
-            len(self.history.sets),
-            self.history.latest,
-            self.history.kraft_version,
-            self.calls.next_id,
-            self.stop_deadline,
-            self.stopped,
-            of_role,
-        )
-
     # The log.
 
     def note_batch(self, batch: LogBatch) -> None:
@@ -402,8 +374,8 @@ class Quorum:
         if ready_at is not None and ready_at > now:
             self.wake(ready_at)
             return 0
-        number = self.calls.begin(Call(lane, to, endpoint, request, self.epoch))
-        self.out.append(Send(number, lane, to, endpoint, request, timeout_ms))
+        number = self.calls.begin(SentRequest(lane, to, endpoint, request, self.epoch))
+        self.out.append(Send(number, lane, to, endpoint=endpoint, request=request, timeout_ms=timeout_ms))
         return number
 
     def note(self, text: str) -> None:
@@ -411,6 +383,6 @@ class Quorum:
 
     def note_once(self, text: str, *, alarming: bool = False) -> None:
         """What would be said again and again, or as often as somebody else likes: a bound of 100 different ones."""
-        if text not in self.told and len(self.told) < 100:
-            self.told.add(text)
+        if text not in self.noted and len(self.noted) < 100:
+            self.noted.add(text)
             self.out.append(Note(text, alarming))

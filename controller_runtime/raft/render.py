@@ -34,7 +34,10 @@ def render_request(request: Request) -> str:
             preferred = ",".join(str(key.node_id) for key in request.preferred)
             return f"EndQuorumEpoch epoch={request.epoch} leader={request.leader_id} preferred={preferred}"
         case messages.FetchRequest():
-            return f"Fetch epoch={request.epoch} offset={request.offset}@{request.last_epoch} hw={_hw(request.high_watermark)}"
+            return (
+                f"Fetch epoch={request.epoch} offset={request.offset}@{request.last_epoch} "
+                f"hw={_hw(request.high_watermark)}"
+            )
         case messages.FetchSnapshotRequest():
             return f"FetchSnapshot epoch={request.epoch} id={request.snapshot_id} position={request.position}"
         case messages.UpdateVoterRequest():

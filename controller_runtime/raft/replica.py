@@ -12,39 +12,28 @@ from typing import assert_never
 
 from controller_runtime.identifiers import Endpoint, Epoch, Instant, NodeId, Offset
 from controller_runtime.raft import (
-    adding,
     election,
     following,
-    hearsay,
-    joining,
     leadership,
-    reconfiguration,
-    removing,
     replication,
+    responses,
     snapshot_transfer,
-    updating,
-    upgrading,
+    taking_back,
 )
-from controller_runtime.raft.calls import Call
 from controller_runtime.raft.config import RaftConfig
 from controller_runtime.raft.counters import Counters
 from controller_runtime.raft.describe import QuorumDescription, ReplicaStatus, describe, status
 from controller_runtime.raft.effects import (
     Fault,
-    Lane,
-    Note,
     RaftEffect,
     ReadyToStop,
-    Reply,
-    ReplyRecords,
-    ReplySnapshot,
     SaveElection,
 )
 from controller_runtime.raft.election_state import ElectionState
+from controller_runtime.raft.epoch_claims import hears_leader
 from controller_runtime.raft.events import (
     CallEnded,
     ConnectionLost,
-    Failure,
     Flushed,
     LeaderAppend,
     LogShortened,
@@ -58,53 +47,29 @@ from controller_runtime.raft.events import (
     Tick,
     UpgradeKRaftVersion,
 )
-from controller_runtime.raft.hearsay import hears_leader
 from controller_runtime.raft.log_view import LogView
+from controller_runtime.raft.membership import adding, joining, reconfiguration, removing, updating, upgrading
 from controller_runtime.raft.messages import (
     AddVoterRequest,
-    AddVoterResponse,
     ApiVersionsRequest,
-    ApiVersionsResponse,
     BeginQuorumEpochRequest,
-    BeginQuorumEpochResponse,
     EndQuorumEpochRequest,
-    EndQuorumEpochResponse,
     FetchRequest,
-    FetchResponse,
     FetchSnapshotRequest,
-    FetchSnapshotResponse,
-    QuorumResponse,
-    RaftError,
     RemoveVoterRequest,
-    RemoveVoterResponse,
     Request,
-    Response,
     UpdateVoterRequest,
-    UpdateVoterResponse,
     VoteRequest,
-    VoteResponse,
 )
 from controller_runtime.raft.quorum import Quorum
 from controller_runtime.raft.restart import restore
-from controller_runtime.raft.roles import Candidate, Follower, Leader, Prospective, Resigned, Role, Unattached
+from controller_runtime.raft.roles import Candidate, Follower, Leader, Prospective, RaftRole, Resigned, Unattached
+from controller_runtime.raft.taking_back import Untouched
 from controller_runtime.raft.transitions import IllegalTransition
 from controller_runtime.raft.voter_set import Listeners, VoterHistory, VoterSet
-from controller_runtime.values import dataclass
 
-_WORDS = (Note, Reply, ReplyRecords, ReplySnapshot)
-"""Effects that only tell something: without them nobody knows more than before."""
 MAX_TURNS = 8
 """A role may lead to the next within one step (a sole voter passes through three); more than this many is a bug."""
-
-
-@dataclass(frozen=True, slots=True)
-class Untouched:
-    """What a replica was before a step; see `take_back`."""
-
-    mark: tuple[object, ...]
-    wake_at: Instant | None
-    call: Call | None
-    """What an answer is about: it ends with the answer."""
 
 
 class Replica:
@@ -119,7 +84,7 @@ class Replica:
         now: Instant,
         jitter: Callable[[], float],
     ) -> None:
-        self._q: Quorum = restore(config, stored, log, history, now, jitter)
+        self._q: Quorum = restore(config, stored, log, history=history, now=now, jitter=jitter)
 
     # Driving it.
 
@@ -139,25 +104,13 @@ class Replica:
 
     def look(self, event: RequestArrived | ResponseArrived) -> Untouched:
         """Before a step with what another node says, in case it raises."""
-        call = self._q.calls.in_flight.get(event.call) if isinstance(event, ResponseArrived) else None
-        return Untouched(self._q.mark(), self._q.wake_at, call)
+        return taking_back.look(self._q, event)
 
     def take_back(
         self, before: Untouched, event: RequestArrived | ResponseArrived, effects: Iterable[RaftEffect]
     ) -> bool:
-        """The step raised, or doing these effects of it. True: nothing had changed, and it is as if the message had
-        never come.
-
-        False: the node must not go on.
-        """
-        q = self._q
-        if q.mark() != before.mark or not all(isinstance(effect, _WORDS) for effect in (*q.out, *effects)):
-            return False
-        q.out.clear()
-        q.wake_at = before.wake_at
-        if before.call is not None and isinstance(event, ResponseArrived):
-            q.calls.reopen(event.call, before.call)
-        return True
+        """The step raised, or performing these effects of it. False: the node must not go on."""
+        return taking_back.take_back(self._q, before, event, effects)
 
     def next_deadline(self) -> Instant | None:
         return self._q.wake_at
@@ -169,7 +122,7 @@ class Replica:
         return self._q.epoch
 
     @property
-    def role(self) -> Role:
+    def role(self) -> RaftRole:
         """To look at, not to change."""
         return self._q.role
 
@@ -242,9 +195,9 @@ class Replica:
             case ResponseArrived(number, response):
                 call = q.calls.end(number)
                 if call is not None:
-                    self._on_response(number, call, response, now)
+                    responses.on_response(q, number, call, response, now)
             case CallEnded(number, why):
-                self._on_call_ended(number, why, now)
+                responses.on_call_ended(q, number, why, now)
             case ConnectionLost(endpoint):
                 following.on_connection_lost(q, endpoint, now)
             case Flushed(end_offset):
@@ -293,116 +246,6 @@ class Replica:
                 raise AssertionError("every node answers ApiVersions, without its consensus")
             case _ as unknown:
                 assert_never(unknown)
-
-    def _on_response(self, number: int, call: Call, response: Response, now: Instant) -> None:
-        q = self._q
-        if response.error is RaftError.CLUSTER_AUTHORIZATION_FAILED:
-            q.out.append(Fault(f"{call.endpoint} refuses this node: cluster authorisation failed"))
-            return
-        if response.error is RaftError.INCONSISTENT_CLUSTER_ID:
-            words = f"{call.endpoint} belongs to another cluster than this node (cluster.id in meta.properties)"
-            if self._is_own_leader(call):
-                q.out.append(
-                    Fault(f"put the disk of this cluster back, or correct controller.quorum.*: the leader {words}")
-                )
-                return
-            q.note_once(words)
-        match response:
-            case ApiVersionsResponse():
-                adding.on_versions_response(q, number, response, now)
-            case AddVoterResponse() | RemoveVoterResponse():
-                joining.on_join_response(q, response)
-            case _:
-                self._on_quorum_response(call, response, now)
-
-    def _is_own_leader(self, call: Call) -> bool:
-        """A voter whose leader says so must not go on voting (KIP-595); others may have asked a wrong address."""
-        q = self._q
-        return q.is_voter and isinstance(q.role, Follower) and call.to == q.role.leader_id
-
-    def _on_quorum_response(self, call: Call, response: QuorumResponse, now: Instant) -> None:
-        q = self._q
-        role = q.role
-        if self._learn_from(response, now) or call.epoch != q.epoch:
-            if q.role is role:
-                self._back_off(call, response, now)
-            return
-        asked = call.request
-        match response:
-            case VoteResponse() if isinstance(asked, VoteRequest) and response.error is RaftError.NONE:
-                election.on_vote_response(q, call.to, asked, response, now)
-            case FetchResponse() if isinstance(asked, FetchRequest) and response.error is RaftError.NONE:
-                if not following.on_fetch_response(q, asked, call.to, response, now):
-                    self._back_off(call, response, now)
-            case FetchSnapshotResponse():
-                if not snapshot_transfer.on_snapshot_response(q, response, now):
-                    self._back_off(call, response, now)
-            case UpdateVoterResponse():
-                updating.on_update_response(q, response)
-            case EndQuorumEpochResponse() if response.error is RaftError.NONE:
-                leadership.on_end_response(q, call.to)
-            case BeginQuorumEpochResponse() if response.error is RaftError.NONE:
-                pass
-            case _:
-                self._back_off(call, response, now)
-
-    def _learn_from(self, response: QuorumResponse, now: Instant) -> bool:
-        """Follow a newer epoch or a leader we did not know. True if the answer has nothing more to say."""
-        q = self._q
-        if response.epoch > q.epoch:
-            if hearsay.is_answer_believed(q, response.epoch, now):
-                q.learn(response.epoch, response.leader_id, response.leader_endpoint, now)
-            return True
-        if response.epoch < q.epoch:
-            return not isinstance(response, FetchSnapshotResponse) or response.error is RaftError.NONE
-        leader = response.leader_id
-        if leader is None or leader in (q.leader_id, q.config.node_id):
-            return self._learn_endpoint(response, now)
-        if isinstance(q.role, Leader | Resigned) or q.leader_id is not None:
-            q.note_once(
-                f"two leaders of epoch {q.epoch} are reported: {q.leader_id} and {leader}; the later is ignored"
-            )
-            return True
-        q.learn(response.epoch, leader, response.leader_endpoint, now)
-        return True
-
-    def _learn_endpoint(self, response: QuorumResponse, now: Instant) -> bool:
-        """Unattached with a leader's name only: now its address may be known."""
-        q = self._q
-        role, endpoint = q.role, response.leader_endpoint
-        if (
-            isinstance(role, Unattached)
-            and role.leader_id is not None
-            and endpoint
-            and response.leader_id == role.leader_id
-        ):
-            if role.leader_id != q.config.node_id:
-                q.become_follower(role.epoch, role.leader_id, ((q.config.listener, endpoint),), now)
-                return True
-        return False
-
-    def _back_off(self, call: Call, response: QuorumResponse, now: Instant) -> None:
-        """An answer that brought nothing: ask the same node again only after a pause."""
-        if response.error is not RaftError.NONE or call.lane is Lane.FETCH:
-            self._q.calls.pause(call.endpoint, call.lane, self._q.after(now, self._q.config.retry_backoff_ms))
-
-    def _on_call_ended(self, number: int, why: Failure, now: Instant) -> None:
-        q = self._q
-        retry_ms = 0 if why is Failure.DISCONNECTED else q.config.retry_backoff_ms
-        call = q.calls.end(number, q.after(now, retry_ms))
-        if call is None:
-            return
-        match call.request:
-            case FetchRequest() | FetchSnapshotRequest():
-                following.on_fetch_failed(q, call.to, why, now)
-            case VoteRequest(pre_vote=True) if why is Failure.UNSUPPORTED:
-                election.on_pre_vote_unsupported(q, now)
-            case VoteRequest() as asked if call.epoch == q.epoch:
-                election.on_vote_failed(q, call.to, asked, now)
-            case ApiVersionsRequest():
-                adding.on_versions_failed(q, number, why)
-            case _:
-                pass
 
     def _on_flushed(self, end_offset: Offset) -> None:
         q = self._q

@@ -11,7 +11,7 @@ from typing import Final, assert_never
 
 from controller_runtime.identifiers import Epoch, Instant, NodeId, Offset, OffsetAndEpoch
 from controller_runtime.raft.effects import Reply, ReplyRecords, StartLeading
-from controller_runtime.raft.hearsay import note_impostor
+from controller_runtime.raft.epoch_claims import note_impostor
 from controller_runtime.raft.log_view import Diverging, NeedsSnapshot, Valid
 from controller_runtime.raft.messages import (
     HIGH_WATERMARK_UNKNOWN,
@@ -77,10 +77,10 @@ def _reply(
         RaftError.NONE,
         q.epoch,
         q.config.node_id,
-        HIGH_WATERMARK_UNKNOWN if leader.high_watermark is None else leader.high_watermark,
-        q.log.start_offset,
-        diverging,
-        snapshot_id,
+        high_watermark=HIGH_WATERMARK_UNKNOWN if leader.high_watermark is None else leader.high_watermark,
+        log_start_offset=q.log.start_offset,
+        diverging=diverging,
+        snapshot_id=snapshot_id,
     )
     q.out.append(Reply(token, response))
 
@@ -92,7 +92,14 @@ def _serve(q: Quorum, leader: Leader, token: int, request: FetchRequest, now: In
         if progress.key.node_id in leader.voters:
             advance_leader(q, leader)
     deadline = q.after(now, request.max_wait_ms)
-    waiting = Parked(token, request.replica, request.offset, request.high_watermark, request.max_bytes, deadline)
+    waiting = Parked(
+        token,
+        request.replica,
+        request.offset,
+        high_watermark=request.high_watermark,
+        max_bytes=request.max_bytes,
+        deadline=deadline,
+    )
     if request.max_wait_ms == 0 or len(leader.parked) >= MAX_PARKED or _is_answered_now(q, leader, waiting):
         _answer(q, leader, waiting)
         return
@@ -157,9 +164,9 @@ def _notice_older_copy(q: Quorum, progress: Progress, offset: Offset) -> None:
     """
     had = progress.end_offset or Offset(0)
     if offset < had:
-        told = f"voter {progress.key.node_id} had the log up to {had} on its disk and now asks for {offset}"
+        reported = f"voter {progress.key.node_id} had the log up to {had} on its disk and now asks for {offset}"
         advice = "its disk is another one or an older copy; remove it from the quorum, format it anew, add it again"
-        q.note_once(f"{told}: {advice}", alarming=True)
+        q.note_once(f"{reported}: {advice}", alarming=True)
         progress.end_offset = offset
 
 
@@ -230,7 +237,7 @@ def _answer_news(q: Quorum, leader: Leader) -> None:
 
 
 def _tell_high_watermark(q: Quorum, leader: Leader, now: Instant) -> None:
-    """Under load the next records carry it; only when none come it is told alone, which saves half of all fetches."""
+    """Under load the next records carry it; only when none come it is sent alone, which saves half of all fetches."""
     if leader.tell_at is None:
         leader.tell_at = q.after(now, q.config.high_watermark_linger_ms)
     leader.has_untold = False

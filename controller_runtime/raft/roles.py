@@ -134,13 +134,13 @@ class Leader:
     has_untold: bool = False
     """The high watermark moved, or somebody asked who does not know it, and `tell_at` is not set yet."""
     tell_at: Instant | None = None
-    """When those who wait are told the high watermark, if no records carry it to them before."""
+    """When those who wait are sent the high watermark, if no records carry it to them before."""
     announced: bool = False
-    """The application was told to lead."""
+    """The application knows that it leads."""
     change: VoterChange | None = None
     """One at a time: the next begins when this one is committed or given up."""
     reported: dict[NodeId, Voter] = field(default_factory=dict)
-    """At kraft.version 0: what the voters told of themselves in this epoch. The upgrade writes it."""
+    """At kraft.version 0: what the voters reported of themselves in this epoch. The upgrade writes it."""
 
 
 @dataclass(slots=True)
@@ -179,7 +179,7 @@ class Resigned:
     voted: ReplicaKey | None = None
 
 
-Role = Unattached | Prospective | Candidate | Leader | Follower | Resigned
+RaftRole = Unattached | Prospective | Candidate | Leader | Follower | Resigned
 
 
 def known_endpoint(listeners: Listeners, listener: str) -> Endpoint | None:

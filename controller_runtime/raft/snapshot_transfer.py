@@ -38,7 +38,11 @@ def on_snapshot_request(q: Quorum, token: int, request: FetchSnapshotRequest, no
         voter.last_contact = now
         voter.next_begin = q.after(now, q.config.fetch_timeout_ms / 2)
     me = q.config.node_id
-    q.out.append(ReplySnapshot(token, q.epoch, me, request.snapshot_id, request.position, request.max_bytes))
+    q.out.append(
+        ReplySnapshot(
+            token, q.epoch, me, snapshot_id=request.snapshot_id, position=request.position, max_bytes=request.max_bytes
+        )
+    )
 
 
 def on_snapshot_response(q: Quorum, response: FetchSnapshotResponse, now: Instant) -> bool:

@@ -12,7 +12,7 @@ from enum import Enum
 from typing import Final
 
 from controller_runtime.identifiers import ReplicaKey
-from controller_runtime.raft.roles import Candidate, Follower, Leader, Prospective, Resigned, Role, Unattached
+from controller_runtime.raft.roles import Candidate, Follower, Leader, Prospective, RaftRole, Resigned, Unattached
 from controller_runtime.values import dataclass
 
 
@@ -27,8 +27,8 @@ class Epochs(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    source: type[Role]
-    target: type[Role]
+    source: type[RaftRole]
+    target: type[RaftRole]
     epochs: Epochs
     cause: str
 
@@ -58,7 +58,7 @@ TRANSITIONS: Final = (
     Transition(Resigned, Follower, Epochs.HIGHER, "somebody leads a higher epoch"),
 )
 
-INITIAL: Final[dict[type[Role], str]] = {
+INITIAL: Final[dict[type[RaftRole], str]] = {
     Unattached: "nothing is stored, or a leader that cannot be reached, or the log is of a later epoch",
     Candidate: "it voted for itself",
     Follower: "the stored leader can be reached",
@@ -66,7 +66,7 @@ INITIAL: Final[dict[type[Role], str]] = {
 }
 """Where a restart may begin (kraft-facts 3.2): never as Leader, and never as Prospective."""
 
-FOR_VOTERS: Final[frozenset[type[Role]]] = frozenset({Prospective, Candidate, Leader})
+FOR_VOTERS: Final[frozenset[type[RaftRole]]] = frozenset({Prospective, Candidate, Leader})
 """An observer never enters these. A leader that removed itself does resign, though it is no voter then."""
 
 
@@ -76,7 +76,7 @@ class IllegalTransition(Exception):
     """
 
 
-def check_transition(left: Role, entered: Role, voted: ReplicaKey | None, *, is_voter: bool) -> None:
+def check_transition(left: RaftRole, entered: RaftRole, voted: ReplicaKey | None, *, is_voter: bool) -> None:
     """Raise IllegalTransition unless the table has this change. `voted`: this node's vote so far in the epoch that is
     entered.
     """
@@ -86,7 +86,7 @@ def check_transition(left: Role, entered: Role, voted: ReplicaKey | None, *, is_
         raise IllegalTransition(f"illegal transition {change}: {fault}")
 
 
-def _fault(left: Role, entered: Role, voted: ReplicaKey | None, *, is_voter: bool) -> str | None:
+def _fault(left: RaftRole, entered: RaftRole, voted: ReplicaKey | None, *, is_voter: bool) -> str | None:
     row = _ROWS.get((type(left), type(entered)))
     if row is None:
         return "there is no such transition"

@@ -3,7 +3,7 @@
 A voter saves an epoch before it appends a record of it, on every path and through every crash, and so does Apache
 Kafka. So a log with a later epoch than `quorum-state`, or a log beside no `quorum-state`, was put together from copies
 of different times: votes that this node gave may be forgotten, and it could give one twice. An older copy of the whole
-directory agrees with itself and cannot be told here: the leader sees it (`raft.replication`), and so does who keeps a
+directory agrees with itself and is not noticed here: the leader sees it (`raft.replication`), and so does who keeps a
 record of each disk (the operator's ledger).
 """
 

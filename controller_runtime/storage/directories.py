@@ -1,7 +1,9 @@
 """A node's log directories at start: locked, checked, and known by their ids.
 
-Fail closed: a directory that is not formatted, belongs to another node or cluster, or is locked by another process
-stops the start with an error that names it. Nothing here ever formats a directory that has no `meta.properties`.
+Fail closed: a directory that is missing or not formatted, belongs to another node or cluster, or is locked by another
+process stops the start with an error that names it. Nothing here ever formats a directory that has no
+`meta.properties`. As in Kafka one that a disk refuses to read is offline, and the others go on; that of the metadata
+log cannot be.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from controller_runtime.storage.errors import StorageError
 from controller_runtime.storage.filesystem import FileSystem, Lock, join
 from controller_runtime.storage.meta_properties import load_ensemble, save_meta_properties
 from controller_runtime.storage.metadata_log import METADATA_DIRECTORY
-from controller_runtime.values import dataclass, replace
+from controller_runtime.values import dataclass, field, replace
 
 LOCK: Final = ".lock"
 
@@ -33,6 +35,8 @@ class NodeDirectories:
     log_dirs: tuple[str, ...]
     ids: Mapping[str, DirectoryId]
     locks: tuple[Lock, ...]
+    offline: Mapping[str, str] = field(default_factory=dict)
+    """Log directories that a disk refused to read, and what it said; their ids are not known."""
 
     @property
     def metadata_log(self) -> str:
@@ -60,17 +64,24 @@ def open_directories(
     """Lock all directories, then check that they are formatted and this node's. Directories without an id are given
     one.
     """
-    every = sorted({*log_dirs, metadata_dir})
-    for directory in every:
-        if not filesystem.is_directory(directory):
-            raise NotFormatted(f"log directory {directory} does not exist: run kafka-storage format first")
+    offline: dict[str, str] = {}
     locks: list[Lock] = []
     try:
-        for directory in every:
-            locks.append(filesystem.lock(join(directory, LOCK)))
-        ensemble = load_ensemble(filesystem, log_dirs, metadata_dir)
-        for error in ensemble.errors.values():
-            raise StorageError(error)
+        for directory in sorted({*log_dirs, metadata_dir}):
+            try:
+                if not filesystem.exists(directory):
+                    raise NotFormatted(f"log directory {directory} does not exist: run kafka-storage format first")
+                if filesystem.is_directory(directory):
+                    locks.append(filesystem.lock(join(directory, LOCK)))
+            except OSError as error:
+                offline[directory] = f"{directory} cannot be locked: {error.strerror}"
+        ensemble = load_ensemble(filesystem, [path for path in log_dirs if path not in offline], metadata_dir)
+        offline.update(ensemble.unreadable)
+        if metadata_dir in offline:
+            raise StorageError(f"replace the disk of the metadata log: {offline[metadata_dir]}")
+        for directory, error_text in ensemble.errors.items():
+            if directory not in offline:
+                raise StorageError(error_text)
         if ensemble.empty:
             raise NotFormatted(f"no meta.properties in {', '.join(ensemble.empty)}: run kafka-storage format first")
         ensemble.check(node_id=node_id)
@@ -85,4 +96,12 @@ def open_directories(
         raise
     identity = ensemble.identity
     assert identity is not None, "every directory is formatted"
-    return NodeDirectories(identity.cluster_id, node_id, metadata_dir, tuple(log_dirs), ids, tuple(locks))
+    return NodeDirectories(
+        identity.cluster_id,
+        node_id,
+        metadata_dir,
+        log_dirs=tuple(log_dirs),
+        ids=ids,
+        locks=tuple(locks),
+        offline={path: offline[path] for path in log_dirs if path in offline},
+    )

@@ -24,6 +24,10 @@ class CorruptFile(StorageError):
         self.reason = reason
 
 
+class UnreadableFile(CorruptFile):
+    """The kernel refused to read it: nothing is known of its bytes."""
+
+
 class DiskFailed(StorageError):
     """The kernel refused a write or a sync. Nothing written since the last successful sync may be trusted."""
 

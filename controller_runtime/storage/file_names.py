@@ -13,6 +13,7 @@ TIME_INDEX: Final = ".timeindex"
 SNAPSHOT: Final = ".checkpoint"
 PART: Final = ".part"
 DELETED: Final = ".deleted"
+TRANSACTION_INDEX: Final = ".txnindex"
 PRODUCER_SNAPSHOT: Final = ".snapshot"
 
 _SEGMENT: Final = re.compile(r"(\d{20})(\.log|\.index|\.timeindex|\.snapshot|\.txnindex)\Z")

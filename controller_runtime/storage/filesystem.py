@@ -19,7 +19,7 @@ import os
 import stat
 from typing import Final, Protocol
 
-from controller_runtime.storage.errors import CorruptFile, DirectoryLocked, DiskFailed, DiskFull
+from controller_runtime.storage.errors import DirectoryLocked, DiskFailed, DiskFull, UnreadableFile
 
 _READ_ONLY_MODE: Final = 0o400
 
@@ -128,7 +128,7 @@ class OsFile:
         try:
             return self._read_at(position, size)
         except OSError as error:
-            raise CorruptFile(self._path, f"cannot be read: {error.strerror}", position) from error
+            raise UnreadableFile(self._path, f"cannot be read: {error.strerror}", position) from error
 
     def _read_at(self, position: int, size: int) -> bytes:
         data = os.pread(self._descriptor, size, position)

@@ -141,7 +141,7 @@ def load_bootstrap_values(filesystem: FileSystem, directory: str) -> tuple[bytes
 
 def usable_directory_id(candidate: Uuid) -> bool:
     """Kafka's rule for random ids: none of the reserved first hundred, none whose text begins with a dash."""
-    return int.from_bytes(candidate, "big") >= _RESERVED_IDS and not str(candidate).startswith("-")
+    return int.from_bytes(candidate, "big") >= _RESERVED_IDS and not candidate.begins_with_dash
 
 
 def _write_voters(filesystem: FileSystem, directory: str, request: FormatRequest, now: int) -> None:

@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from controller_runtime.identifiers import DirectoryId, NodeId, Uuid
-from controller_runtime.storage.errors import CorruptFile, StorageError
+from controller_runtime.storage.errors import CorruptFile, StorageError, UnreadableFile
 from controller_runtime.storage.filesystem import FileSystem, join, read_whole
 from controller_runtime.storage.small_files import write_atomically
-from controller_runtime.values import dataclass
+from controller_runtime.values import dataclass, field
 
 META_PROPERTIES: Final = "meta.properties"
 _JAVA_ORDER: Final = ("node.id", "directory.id", "version", "cluster.id")
@@ -47,6 +47,8 @@ class Ensemble:
     formatted: Mapping[str, MetaProperties]
     empty: tuple[str, ...]
     errors: Mapping[str, str]
+    unreadable: Mapping[str, str] = field(default_factory=dict)
+    """Those of `errors` that say nothing about whose it is, because a disk refused to be read."""
 
     @property
     def identity(self) -> MetaProperties | None:
@@ -110,21 +112,26 @@ def load_ensemble(filesystem: FileSystem, directories: Sequence[str], metadata_d
     formatted: dict[str, MetaProperties] = {}
     empty: list[str] = []
     errors: dict[str, str] = {}
+    unreadable: dict[str, str] = {}
     for directory in sorted({*directories, metadata_dir}):
         path = join(directory, META_PROPERTIES)
         try:
             if not filesystem.is_directory(directory):
-                what = "is not a directory" if filesystem.exists(directory) else "does not exist"
-                errors[directory] = f"{directory} {what}"
+                is_there = filesystem.exists(directory)
+                errors[directory] = f"{directory} {'is not a directory' if is_there else 'does not exist'}"
+                if is_there:
+                    unreadable[directory] = errors[directory]
             elif not filesystem.exists(path):
                 empty.append(directory)
             else:
                 formatted[directory] = decode_meta_properties(read_whole(filesystem, path), path)
+        except UnreadableFile as error:
+            errors[directory] = unreadable[directory] = str(error)
         except CorruptFile as error:
             errors[directory] = str(error)
         except OSError as error:
-            errors[directory] = f"{directory} cannot be read: {error.strerror}"
-    return Ensemble(metadata_dir, formatted, tuple(empty), errors)
+            errors[directory] = unreadable[directory] = f"{directory} cannot be read: {error.strerror}"
+    return Ensemble(metadata_dir, formatted, tuple(empty), errors, unreadable)
 
 
 def save_meta_properties(filesystem: FileSystem, directory: str, properties: MetaProperties, date: str) -> None:

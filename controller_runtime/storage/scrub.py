@@ -2,16 +2,16 @@
 
 A cursor goes round the closed segments and the snapshots; the active segment is read by followers all the time. A slice
 is performed by a thread; it verifies whole batches and says how far it came. What a finding means is decided elsewhere
-(`node.damage`).
+(`node.quorum.scrubbing`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from controller_runtime.storage.batch_scan import ScanEnd, scan
 from controller_runtime.storage.errors import CorruptFile
 from controller_runtime.storage.filesystem import FileSystem
+from controller_runtime.storage.log.batches import ScanEnd, scan
 from controller_runtime.values import dataclass
 
 
@@ -35,7 +35,7 @@ class ScrubSlice:
             for item in scan(file, self.position):
                 if isinstance(item, ScanEnd):
                     raise CorruptFile(self.path, item.reason, item.position)
-                position = item.end
+                position = item.end_position
                 if position - self.position >= self.max_bytes:
                     break
             return position

@@ -12,9 +12,9 @@ from typing import Final
 
 from controller_runtime.identifiers import OffsetAndEpoch
 from controller_runtime.storage import file_names
-from controller_runtime.storage.disk_work import remove_files
 from controller_runtime.storage.errors import DiskFailed, DiskFull
 from controller_runtime.storage.filesystem import FileSystem, join
+from controller_runtime.storage.log.disk_work import remove_files
 from controller_runtime.values import dataclass
 
 _SYNC_BYTES: Final = 1 << 20

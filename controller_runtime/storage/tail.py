@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 
-from controller_runtime.storage.batch_scan import BatchPlace
-from controller_runtime.storage.segment import Segment
+from controller_runtime.protocol.record_batch import BatchHeader
+from controller_runtime.storage.log.segment import Segment
 from controller_runtime.values import dataclass, field
 
 
@@ -17,11 +17,11 @@ class Tail:
     """A contiguous run of batches that ends at the log's end; empty only if everything is flushed."""
 
     bases: list[int] = field(default_factory=list)
-    places: list[tuple[Segment, BatchPlace]] = field(default_factory=list)
+    places: list[tuple[Segment, BatchHeader]] = field(default_factory=list)
     data: list[bytes] = field(default_factory=list)
     size: int = 0
 
-    def add(self, segment: Segment, place: BatchPlace, data: bytes) -> None:
+    def add(self, segment: Segment, place: BatchHeader, data: bytes) -> None:
         self.bases.append(place.base_offset)
         self.places.append((segment, place))
         self.data.append(data)

@@ -26,8 +26,8 @@ from metadata_pipeline.jobs.ingest import ingest  # noqa: E402
 from metadata_pipeline.report.job import report  # noqa: E402
 from metadata_pipeline.session import open_session  # noqa: E402
 from metadata_pipeline.tables.build import build_tables  # noqa: E402
-from support import java_kafka  # noqa: E402
-from support.processes import Cluster, eventually, free_ports, kraft  # noqa: E402
+from support.apache_kafka import java_kafka  # noqa: E402
+from support.nodes.processes import Cluster, eventually, free_ports, kraft  # noqa: E402
 
 APACHE_CLUSTER: Final = "MkU3OEVBNTcwNTJENDM2Qk"
 
@@ -131,7 +131,8 @@ def damage(home: Path, tell: Narrator) -> None:
     data[position + 15] ^= 0x40
     path.write_bytes(bytes(data))
     tell.say(
-        f"one bit is flipped on the disk of controller 2, at byte {position + 15} of {path.name}: part of an epoch, which no checksum covers"
+        f"one bit is flipped on the disk of controller 2, at byte {position + 15} of {path.name}: "
+        "part of an epoch, which no checksum covers"
     )
 
 
@@ -157,7 +158,8 @@ def tell_the_story(fleet: Path, lake: Path, master: str, tell: Narrator) -> None
         for it in audited.findings:
             if it.severity != "note":
                 tell.detail(
-                    f"{it.severity}: {it.kind} on node {it.node}, byte {it.position} of {Path(it.file or '').name}: {it.detail}"
+                    f"{it.severity}: {it.kind} on node {it.node}, byte {it.position} of "
+                    f"{Path(it.file or '').name}: {it.detail}"
                 )
         with tell.chapter("kraft-pipeline report", "the report is written"):
             report(lake, spark, title="Two clusters and a damaged disk")

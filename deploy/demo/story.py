@@ -36,7 +36,7 @@ CLIENT_PATIENCE_SECONDS = 240
 
 
 class DemoError(Exception):
-    """The story did not go as told; the message says where it stopped."""
+    """The story did not go as written; the message says where it stopped."""
 
 
 class Demo:
@@ -79,7 +79,8 @@ class Demo:
             self.target.helm(
                 "upgrade", "--install", "kraft-operator", str(CHART), "--namespace", OPERATOR_NAMESPACE,
                 "--create-namespace", "--set", f"image.repository={repository}", "--set", f"image.tag={tag}",
-                "--set-string", f"podAnnotations.kraft\\.quorate\\.dev/image={self.operator_build}", "--take-ownership", "--wait", "--timeout", "3m", *self.target.helm_arguments,
+                "--set-string", f"podAnnotations.kraft\\.quorate\\.dev/image={self.operator_build}", "--take-ownership",
+                "--wait", "--timeout", "3m", *self.target.helm_arguments,
             )  # fmt: skip
 
     def apply_cluster(self) -> None:

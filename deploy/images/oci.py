@@ -119,7 +119,8 @@ def write_image(path: Path, reference: str, layers: tuple[Layer, ...], config: C
         for layer in layers
     ]
     manifest = add("manifest", {
-        "schemaVersion": 2, "mediaType": f"{MEDIA}.manifest.v1+json", "config": configuration, "layers": layer_documents,
+        "schemaVersion": 2, "mediaType": f"{MEDIA}.manifest.v1+json", "config": configuration,
+        "layers": layer_documents,
     })  # fmt: skip
     named = {
         **manifest,

@@ -17,7 +17,8 @@ JAVA_MODULES = (
     "java.base", "java.compiler", "java.desktop", "java.instrument", "java.logging", "java.management",
     "java.management.rmi", "java.naming", "java.net.http", "java.prefs", "java.rmi", "java.scripting",
     "java.security.jgss", "java.security.sasl", "java.sql", "java.transaction.xa", "java.xml", "java.xml.crypto",
-    "jdk.attach", "jdk.charsets", "jdk.crypto.ec", "jdk.httpserver", "jdk.incubator.vector", "jdk.jfr", "jdk.management",
+    "jdk.attach", "jdk.charsets", "jdk.crypto.ec", "jdk.httpserver", "jdk.incubator.vector", "jdk.jfr",
+    "jdk.management",
     "jdk.naming.dns", "jdk.net", "jdk.security.auth", "jdk.security.jgss", "jdk.unsupported", "jdk.zipfs",
 )  # fmt: skip
 

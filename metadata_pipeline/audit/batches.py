@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from metadata_pipeline.audit.findings import Finding, first_of_each_cluster
+from metadata_pipeline.audit.findings import AuditFinding, first_of_each_cluster
 from metadata_pipeline.canon.model import Copy
 
 BELIEVED: Final = "cluster_id string, node_id int, directory_id string, start bigint, end bigint"
@@ -18,18 +18,22 @@ BELIEVED: Final = "cluster_id string, node_id int, directory_id string, start bi
 _DAMAGED: Final = """
 SELECT cluster_id, CASE WHEN kind = 'snapshot' THEN 'damaged snapshot'
                         WHEN fault = 'offset' AND position = 0 AND following = last_offset + 1 THEN 'wrong file'
-                        WHEN fault = 'offset' AND base_offset > expected_offset AND coalesce(following = last_offset + 1, true)
+                        WHEN fault = 'offset' AND base_offset > expected_offset
+                             AND coalesce(following = last_offset + 1, true)
                              AND NOT coalesce(elsewhere = expected_offset, false) THEN 'gap'
                         WHEN fault = 'offset' THEN 'damaged offset' ELSE 'bit rot' END AS found,
        node_id, directory_id, file, position, base_offset AS offset, concat(fault, ': ', coalesce(detail, '')) AS detail
-FROM (SELECT *, lead(base_offset) OVER (PARTITION BY cluster_id, node_id, directory_id, file ORDER BY position) AS following,
-             min(base_offset) OVER (PARTITION BY cluster_id, kind, crc) AS elsewhere FROM audit_batches)
+FROM (SELECT *,
+        lead(base_offset) OVER (PARTITION BY cluster_id, node_id, directory_id, file ORDER BY position) AS following,
+        min(base_offset) OVER (PARTITION BY cluster_id, kind, crc) AS elsewhere
+      FROM audit_batches)
 WHERE fault IS NOT NULL
 """
 
 _BELIEVED: Final = """EXISTS (
-  SELECT 1 FROM believed r WHERE r.cluster_id = b.cluster_id AND r.node_id = b.node_id AND r.directory_id = coalesce(b.directory_id, '')
-                             AND r.start <= b.base_offset AND r.end > b.base_offset)"""
+  SELECT 1 FROM believed r
+  WHERE r.cluster_id = b.cluster_id AND r.node_id = b.node_id AND r.directory_id = coalesce(b.directory_id, '')
+    AND r.start <= b.base_offset AND r.end > b.base_offset)"""
 
 _EPOCHS: Final = f"""
 SELECT cluster_id, 'damaged epoch' AS found, node_id, directory_id, file, position, base_offset AS offset,
@@ -45,18 +49,20 @@ WHERE fault IS NULL AND (NOT epoch <=> before OR NOT epoch <=> after) AND NOT {_
 _UNEQUAL: Final = """
 SELECT b.cluster_id, b.node_id, b.directory_id, b.file, b.position, b.base_offset AS offset, b.epoch, b.crc, b.after,
        r.start IS NOT NULL AS believed
-FROM (SELECT *, lead(epoch) OVER (PARTITION BY cluster_id, node_id, directory_id, file ORDER BY position) AS after FROM audit_batches) b
+FROM (SELECT *, lead(epoch) OVER (PARTITION BY cluster_id, node_id, directory_id, file ORDER BY position) AS after
+  FROM audit_batches) b
 JOIN (SELECT cluster_id, base_offset, collect_set(crc) AS crcs, collect_set(epoch) AS epochs
       FROM audit_batches WHERE kind = 'log' AND crc_ok AND crc IS NOT NULL
       GROUP BY cluster_id, base_offset HAVING size(crcs) > 1 OR size(epochs) > 1) g
   ON b.cluster_id = g.cluster_id AND b.base_offset = g.base_offset
-LEFT JOIN believed r ON r.cluster_id = b.cluster_id AND r.node_id = b.node_id AND r.directory_id = coalesce(b.directory_id, '')
+LEFT JOIN believed r ON r.cluster_id = b.cluster_id AND r.node_id = b.node_id
+  AND r.directory_id = coalesce(b.directory_id, '')
                     AND r.start <= b.base_offset AND r.end > b.base_offset
 WHERE b.kind = 'log' AND b.crc_ok
 """
 
 
-def compare(spark: Any, batches: Any, copies: Iterable[Copy]) -> list[Finding]:
+def compare(spark: Any, batches: Any, copies: Iterable[Copy]) -> list[AuditFinding]:
     """`batches` is the lake's table, `copies` what is believed of it; of one kind at most findings.MOST in
     a cluster.
     """
@@ -65,15 +71,15 @@ def compare(spark: Any, batches: Any, copies: Iterable[Copy]) -> list[Finding]:
     place = "node_id, directory_id, file, position"
     rows = spark.sql(first_of_each_cluster(f"{_DAMAGED} UNION ALL {_EPOCHS}", kind="found", order=place)).collect()
     findings = [
-        Finding(
+        AuditFinding(
             row["cluster_id"],
             row["found"],
-            row["node_id"],
-            row["directory_id"],
-            row["file"],
-            row["position"],
-            row["offset"],
-            row["detail"],
+            node=row["node_id"],
+            directory=row["directory_id"],
+            file=row["file"],
+            position=row["position"],
+            offset=row["offset"],
+            detail=row["detail"],
         )
         for row in rows
     ]
@@ -89,7 +95,7 @@ def believed_rows(copies: Iterable[Copy]) -> list[tuple[Any, ...]]:
     ]
 
 
-def unequal(rows: Sequence[Any]) -> list[Finding]:
+def unequal(rows: Sequence[Any]) -> list[AuditFinding]:
     """Batches of one offset that are not the same on all disks, judged by what most of them say. Pure: rows of
     `_UNEQUAL`.
     """
@@ -106,15 +112,15 @@ def unequal(rows: Sequence[Any]) -> list[Finding]:
             if found is not None:
                 kind, detail = found
                 findings.append(
-                    Finding(
+                    AuditFinding(
                         row["cluster_id"],
                         kind,
-                        row["node_id"],
-                        row["directory_id"],
-                        row["file"],
-                        row["position"],
-                        row["offset"],
-                        detail,
+                        node=row["node_id"],
+                        directory=row["directory_id"],
+                        file=row["file"],
+                        position=row["position"],
+                        offset=row["offset"],
+                        detail=detail,
                     )
                 )
     return findings
@@ -147,7 +153,7 @@ def _outvoted(row: Any, group: list[Any], same_bytes: list[Any]) -> bool:
     return not row["believed"] and bool([other for other in same_bytes if other["believed"]])
 
 
-def _two_epochs(group: list[Any]) -> Finding | None:
+def _two_epochs(group: list[Any]) -> AuditFinding | None:
     """Equal bytes under two epochs on as many disks each, and neither the disks nor their logs tell which number is
     damaged: then nobody is accused.
     """
@@ -157,10 +163,17 @@ def _two_epochs(group: list[Any]) -> Finding | None:
         sides = [*mine, *same_bytes]
         settled = any(side["after"] == side["epoch"] for side in sides) or len({side["believed"] for side in sides}) > 1
         if len(mine) == len(same_bytes) and not settled:
-            told = "; ".join(
+            shown = "; ".join(
                 f"node {side['node_id']} has {side['epoch']} ({side['file']} at {side['position']})" for side in sides
             )
-            return Finding(
-                row["cluster_id"], "two epochs", None, None, None, None, row["offset"], f"equal bytes: {told}"
+            return AuditFinding(
+                row["cluster_id"],
+                "two epochs",
+                node=None,
+                directory=None,
+                file=None,
+                position=None,
+                offset=row["offset"],
+                detail=f"equal bytes: {shown}",
             )
     return None

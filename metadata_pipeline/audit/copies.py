@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
-from metadata_pipeline.audit.findings import Finding
+from metadata_pipeline.audit.findings import AuditFinding
 from metadata_pipeline.canon.model import Canon, Suffix
 from metadata_pipeline.copies import CopyKey
 from metadata_pipeline.lake.entries import SourceRange, Trouble
@@ -21,7 +21,7 @@ _TROUBLES = {
 }  # fmt: skip
 
 
-def judge(state: LakeState, clusters: Iterable[Cluster]) -> list[Finding]:
+def judge(state: LakeState, clusters: Iterable[Cluster]) -> list[AuditFinding]:
     findings = [_trouble(it) for it in state.troubles if it.fault != "empty"]
     for cluster in clusters:
         ranges = _ranges(state, cluster.cluster)
@@ -33,12 +33,12 @@ def judge(state: LakeState, clusters: Iterable[Cluster]) -> list[Finding]:
     return findings
 
 
-def _trouble(it: Trouble) -> Finding:
+def _trouble(it: Trouble) -> AuditFinding:
     kind = _TROUBLES.get(it.fault, "unreadable")
     key = it.copy
-    return Finding(
-        key.cluster if key else "", kind, key.node if key else None, key.directory if key else None,
-        it.path, it.position, None, f"{it.fault}: {it.detail}",
+    return AuditFinding(
+        key.cluster if key else "", kind, node=key.node if key else None, directory=key.directory if key else None,
+        file=it.path, position=it.position, offset=None, detail=f"{it.fault}: {it.detail}",
     )  # fmt: skip
 
 
@@ -53,11 +53,20 @@ def _ranges(state: LakeState, cluster: str) -> dict[CopyKey, list[SourceRange]]:
     return {copy: sorted(some, key=lambda it: (it.file, it.start_position)) for copy, some in sorted(found.items())}
 
 
-def _at(copy: CopyKey, kind: str, one: SourceRange, offset: int | None, detail: str) -> Finding:
-    return Finding(copy.cluster, kind, copy.node, copy.directory, one.file, one.start_position, offset, detail)
+def _at(copy: CopyKey, kind: str, one: SourceRange, offset: int | None, detail: str) -> AuditFinding:
+    return AuditFinding(
+        copy.cluster,
+        kind,
+        node=copy.node,
+        directory=copy.directory,
+        file=one.file,
+        position=one.start_position,
+        offset=offset,
+        detail=detail,
+    )
 
 
-def _wrong_files(copy: CopyKey, ranges: list[SourceRange]) -> Iterator[Finding]:
+def _wrong_files(copy: CopyKey, ranges: list[SourceRange]) -> Iterator[AuditFinding]:
     for one in ranges:
         named = int(one.file[:20])
         if one.start_position == 0 and one.runs and one.runs[0].start != named and not one.damaged:
@@ -70,7 +79,7 @@ def _wrong_files(copy: CopyKey, ranges: list[SourceRange]) -> Iterator[Finding]:
             )
 
 
-def _gaps(copy: CopyKey, ranges: list[SourceRange], cluster: Cluster) -> Iterator[Finding]:
+def _gaps(copy: CopyKey, ranges: list[SourceRange], cluster: Cluster) -> Iterator[AuditFinding]:
     """Between two files of a disk. A file that begins with a snapshot's end is a restart: the snapshot replaced what is
     missing.
     """
@@ -94,18 +103,18 @@ def _gaps(copy: CopyKey, ranges: list[SourceRange], cluster: Cluster) -> Iterato
         before = one
 
 
-def _against_canon(cluster: Cluster, ranges: dict[CopyKey, list[SourceRange]]) -> Iterator[Finding]:
+def _against_canon(cluster: Cluster, ranges: dict[CopyKey, list[SourceRange]]) -> Iterator[AuditFinding]:
     canon = cluster.canon
     for start, end in canon.holes:
-        yield Finding(
+        yield AuditFinding(
             cluster.cluster,
             "lost records",
-            None,
-            None,
-            None,
-            None,
-            start,
-            f"no disk has offsets {start} to {end - 1} whole",
+            node=None,
+            directory=None,
+            file=None,
+            position=None,
+            offset=start,
+            detail=f"no disk has offsets {start} to {end - 1} whole",
         )
     voters = _voters(cluster)
     for copy in cluster.evidence.copies:
@@ -124,7 +133,7 @@ def _voters(cluster: Cluster) -> set[int]:
     return set() if known is None else {voter.node for voter in known.voters}
 
 
-def _suffix(copy: CopyKey, own: list[SourceRange], suffix: Suffix, canon: Canon, end: int) -> Finding:
+def _suffix(copy: CopyKey, own: list[SourceRange], suffix: Suffix, canon: Canon, end: int) -> AuditFinding:
     where = next((one for one in own if one.start_offset <= suffix.start < one.end_offset), own[-1])
     span = f"offsets {suffix.start} to {suffix.end - 1} of epoch {suffix.epoch}"
     if suffix.start < canon.end and end > suffix.end and canon.epoch_at(suffix.start) is not None:
@@ -138,7 +147,7 @@ def _suffix(copy: CopyKey, own: list[SourceRange], suffix: Suffix, canon: Canon,
     return _at(copy, "uncommitted", where, suffix.start, f"{span} are not known to be committed")
 
 
-def _lost_suffixes(state: LakeState, cluster: Cluster) -> Iterator[Finding]:
+def _lost_suffixes(state: LakeState, cluster: Cluster) -> Iterator[AuditFinding]:
     """A node may truncate what was never committed. What was proven before it was cut, and had the committed epoch, is
     a loss.
     """
@@ -148,9 +157,19 @@ def _lost_suffixes(state: LakeState, cluster: Cluster) -> Iterator[Finding]:
             continue
         held = next((it for it in cluster.evidence.copies if it.key == cut.copy), None)
         if held is not None and all(piece.epoch_at(cut.offset) is None for piece in held.pieces):
-            detail = f"it was cut at {cut.offset} (seen by commit {commit}), committed is {canon.end}, and the records did not come back"
+            detail = (
+                f"it was cut at {cut.offset} (seen by commit {commit}), committed is "
+                f"{canon.end}, and the records did not come back"
+            )
             name = cut.kept.file if cut.kept is not None else None
             position = cut.kept.end_position if cut.kept is not None else None
-            yield Finding(
-                cluster.cluster, "lost suffix", cut.copy.node, cut.copy.directory, name, position, cut.offset, detail
+            yield AuditFinding(
+                cluster.cluster,
+                "lost suffix",
+                node=cut.copy.node,
+                directory=cut.copy.directory,
+                file=name,
+                position=position,
+                offset=cut.offset,
+                detail=detail,
             )

@@ -58,7 +58,7 @@ def first_of_each_cluster(sql: str, *, kind: str = "cluster_id", order: str = "o
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Finding:
+class AuditFinding:
     cluster: str
     kind: str
     node: int | None
@@ -73,9 +73,9 @@ class Finding:
         return KINDS[self.kind][0]
 
 
-def merged(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+def merged(findings: Iterable[AuditFinding]) -> tuple[AuditFinding, ...]:
     """Errors first, then by place. What several rules say of one batch of one disk is one finding."""
-    found: dict[tuple[object, ...], Finding] = {}
+    found: dict[tuple[object, ...], AuditFinding] = {}
     for each in sorted(set(findings), key=lambda it: (*sort_key(it), it.detail)):
         place = (each.cluster, each.kind, each.node, each.directory, each.file, each.position, each.offset)
         key = place if each.kind in OF_ONE_BATCH else (*place, each.detail)
@@ -84,17 +84,20 @@ def merged(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     return tuple(found.values())
 
 
-FINDINGS_DDL: Final = "cluster_id string, severity string, kind string, node_id int, directory_id string, file string, position bigint, offset bigint, detail string"
+FINDINGS_DDL: Final = (
+    "cluster_id string, severity string, kind string, node_id int, directory_id string, file string, "
+    "position bigint, offset bigint, detail string"
+)
 
 
-def row_of(finding: Finding) -> tuple[object, ...]:
+def row_of(finding: AuditFinding) -> tuple[object, ...]:
     return (
-        finding.cluster, finding.severity, finding.kind, finding.node, finding.directory, finding.file, finding.position, finding.offset,
-        finding.detail,
+        finding.cluster, finding.severity, finding.kind, finding.node, finding.directory, finding.file,
+        finding.position, finding.offset, finding.detail,
     )  # fmt: skip
 
 
-def sort_key(finding: Finding) -> tuple[object, ...]:
+def sort_key(finding: AuditFinding) -> tuple[object, ...]:
     """Errors first, then by place."""
     order = ("error", "warning", "note").index(finding.severity)
     return order, finding.cluster, finding.kind, finding.node or -1, finding.offset or -1, finding.file or ""

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from metadata_pipeline.audit import batches, copies, history, snapshots
-from metadata_pipeline.audit.findings import FINDINGS_DDL, Finding, merged, row_of
+from metadata_pipeline.audit.findings import FINDINGS_DDL, AuditFinding, merged, row_of
 from metadata_pipeline.lake.commits import CommitConflict, write_commit
 from metadata_pipeline.lake.entries import Commit
 from metadata_pipeline.lake.state import LakeState
@@ -25,7 +25,7 @@ from metadata_pipeline.tables.committed import clusters
 @dataclass(frozen=True, slots=True)
 class Audited:
     commit: int
-    findings: tuple[Finding, ...]
+    findings: tuple[AuditFinding, ...]
     seconds: float
 
     @property
@@ -69,7 +69,7 @@ def audit(lake: str | os.PathLike[str], spark: Any) -> Audited:
     return done
 
 
-def _explained_by_nothing_else(of_snapshots: list[Finding], unequal: list[Finding]) -> Iterator[Finding]:
+def _explained_by_nothing_else(of_snapshots: list[AuditFinding], unequal: list[AuditFinding]) -> Iterator[AuditFinding]:
     """Behind a place where disks hold different bytes under one offset and epoch, the history is that of one of them:
     it accuses no snapshot.
     """

@@ -36,7 +36,7 @@ def decide(
     )
     left = _suffixes(copies, runs)
     return Canon(
-        canon.end, canon.epoch, canon.proofs, parts, runs, canon.holes,
+        canon.end, canon.epoch, canon.proofs, parts=parts, runs=runs, holes=canon.holes,
         open=tuple(it for it in left if it.start >= top.end or not _contradicted(it, runs)),
         refuted=tuple(it for it in left if it.start < top.end and _contradicted(it, runs)),
     )  # fmt: skip

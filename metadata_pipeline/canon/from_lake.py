@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from metadata_pipeline.canon.choice import decide
 from metadata_pipeline.canon.credible import believed_runs
 from metadata_pipeline.canon.model import Canon, Copy, Piece, Proof, SnapshotMark
-from metadata_pipeline.copies import Claim, CopyKey, Run, Voter, VoterSet
+from metadata_pipeline.copies import Claim, CopyKey, ReplicaKey, Run, VoterSet
 from metadata_pipeline.lake.entries import SourceRange
 from metadata_pipeline.lake.state import LakeState
 
@@ -59,7 +59,7 @@ def evidence(state: LakeState, cluster: str) -> Evidence:
     keys = {key for key in state.copies if key.cluster == cluster}
     copies = tuple(Copy(key, tuple(_pieces(logs.get(key, []))), state.copies[key].epoch) for key in sorted(keys))
     static = [
-        VoterSet(-1, 0, tuple(Voter(node) for node in facts.voters), from_record=False)
+        VoterSet(-1, 0, tuple(ReplicaKey(node) for node in facts.voters), from_record=False)
         for facts in state.copies.values()
         if facts.copy.cluster == cluster and facts.voters
     ]

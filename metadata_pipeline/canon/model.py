@@ -1,7 +1,7 @@
 """A copy of a log as runs of epochs: all that the rule needs to know of millions of batches.
 
 By Raft's log matching, two copies that hold a record of the same (offset, epoch) hold the same records below it; so a
-copy is told by where its epochs begin and end. A `Piece` is a part of a copy without a restart: damaged batches may
+copy is known by where its epochs begin and end. A `Piece` is a part of a copy without a restart: damaged batches may
 leave holes in it, but what stands before a hole and what stands behind it were written as one log. Offsets end
 exclusively.
 """

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from metadata_pipeline.canon.model import Copy, Proof, SnapshotMark
-from metadata_pipeline.copies import CopyKey, Voter, VoterSet
+from metadata_pipeline.copies import CopyKey, ReplicaKey, VoterSet
 
 
 def prove(copies: Sequence[Copy], snapshots: Iterable[SnapshotMark], voter_sets: Sequence[VoterSet]) -> list[Proof]:
@@ -54,7 +54,7 @@ def _reach(copy: Copy, newest: int) -> int | None:
     return max((run.end for piece in copy.pieces for run in piece.runs if run.epoch == newest), default=None)
 
 
-def _holds(voter: Voter, end: int, copies: Sequence[Copy], reached: Mapping[CopyKey, int]) -> bool:
+def _holds(voter: ReplicaKey, end: int, copies: Sequence[Copy], reached: Mapping[CopyKey, int]) -> bool:
     """Whether the voter's disk holds the record before `end`; with several disks of one id and no directory known,
     every one must.
     """

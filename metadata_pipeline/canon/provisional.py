@@ -45,11 +45,15 @@ def settle(before: Iterable[Standing], canon: Canon, commit: int) -> list[Standi
         since = min(
             (old.since for old in known if old.epoch == epoch and old.start < end and start < old.end), default=commit
         )
-        now.append(Standing(start, end, epoch, nodes, "provisional", since))
+        now.append(Standing(start, end, epoch, nodes=nodes, status="provisional", since=since))
     for suffix in canon.refuted:
         if not _told(now, suffix.start, suffix.end, suffix.epoch):
             nodes = tuple(sorted({key.node for key in suffix.holders}))
-            now.append(Standing(suffix.start, suffix.end, suffix.epoch, nodes, "retracted", commit, commit))
+            now.append(
+                Standing(
+                    suffix.start, suffix.end, suffix.epoch, nodes=nodes, status="retracted", since=commit, until=commit
+                )
+            )
     return sorted(now, key=lambda it: (it.start, it.end, it.epoch, it.since))
 
 
@@ -60,7 +64,7 @@ def _told(standings: list[Standing], start: int, end: int, epoch: int) -> bool:
 
 
 def _judged(old: Standing, canon: Canon, commit: int) -> list[Standing]:
-    """The parts of it that are decided now. What is still open is told by the canon itself."""
+    """The parts of it that are decided now. What is still open, the canon itself says."""
     confirmed = _common(old, [run for run in canon.runs if run.epoch == old.epoch])
     open_now = _common(old, [Run(it.start, it.end, it.epoch) for it in canon.open if it.epoch == old.epoch])
     gone = _without(old, confirmed + open_now)

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from metadata_pipeline.copies import Claim, Voter, VoterSet
+from metadata_pipeline.copies import Claim, ReplicaKey, VoterSet
 from metadata_pipeline.sources.columns import held
 from metadata_pipeline.sources.segments import Segment
 
@@ -58,17 +58,17 @@ def voters_in(row: dict[str, Any], segment: Segment) -> VoterSet | None:
     """
     if row["type"] not in ("VotersRecord", "LeaderChangeMessage") or row["extra"] is None:
         return None
-    told = json.loads(row["extra"])
-    if told.get("voters") is None:
+    stored = json.loads(row["extra"])
+    if stored.get("voters") is None:
         return None
     offset, epoch = row["offset"], row["epoch"]
     if segment.kind == "snapshot":
         offset, epoch = (segment.snapshot_offset or 0) - 1, segment.snapshot_epoch or 0
     if row["type"] == "VotersRecord":
-        return VoterSet(offset, epoch, tuple(_voter(one) for one in told["voters"]))
-    return VoterSet(offset, epoch, tuple(Voter(one["voterId"]) for one in told["voters"]), from_record=False)
+        return VoterSet(offset, epoch, tuple(_voter(one) for one in stored["voters"]))
+    return VoterSet(offset, epoch, tuple(ReplicaKey(one["voterId"]) for one in stored["voters"]), from_record=False)
 
 
-def _voter(told: dict[str, Any]) -> Voter:
-    directory = told["voterDirectoryId"]
-    return Voter(told["voterId"], None if directory == _NO_DIRECTORY else directory)
+def _voter(stored: dict[str, Any]) -> ReplicaKey:
+    directory = stored["voterDirectoryId"]
+    return ReplicaKey(stored["voterId"], None if directory == _NO_DIRECTORY else directory)

@@ -103,24 +103,24 @@ def _attempt(paths: list[str], lake: Path, spark: Any, pack_bytes: int, started:
     facts = _epochs_read_after(paths, sources)
     done = Ingested(
         None, len(parts), sum(part.size for part in parts),
-        {level: sum(file.rows for file in files if file.table == level) for level in LEVELS},
-        tuple(cuts), troubles, time.monotonic() - started,
+        rows={level: sum(file.rows for file in files if file.table == level) for level in LEVELS},
+        truncations=tuple(cuts), troubles=troubles, seconds=time.monotonic() - started,
     )  # fmt: skip
     if not (files or cuts or set(facts) != set(state.copies.values()) & set(facts) or troubles != state.troubles):
         return done
     commit = Commit(
-        state.version + 1, "ingest", round(time.time() * 1000), files, (), tuple(cuts), facts, troubles,
-        {"paths": paths, "rows": done.rows, "bytes": done.bytes_read},
+        state.version + 1, "ingest", time_ms=round(time.time() * 1000), add=files, remove=(), truncate=tuple(cuts),
+        copies=facts, troubles=troubles, summary={"paths": paths, "rows": done.rows, "bytes": done.bytes_read},
     )  # fmt: skip
     write_commit(lake, commit)
     return Ingested(
         commit.number,
         done.files_read,
         done.bytes_read,
-        done.rows,
-        done.truncations,
-        troubles,
-        time.monotonic() - started,
+        rows=done.rows,
+        truncations=done.truncations,
+        troubles=troubles,
+        seconds=time.monotonic() - started,
     )
 
 
@@ -179,8 +179,8 @@ def _run(lake: Path, parts: Sequence[Part], key_file: str, spark: Any, pack_byte
 def _explained(error: Exception) -> PipelineError:
     """A failed Spark job in one sentence: the last line of the worker's traceback, or Spark's own first line."""
     text = str(error)
-    told = [line.strip() for line in text.splitlines() if "PipelineError:" in line or "Error: " in line]
-    why = told[-1] if told else reason(error)
+    causes = [line.strip() for line in text.splitlines() if "PipelineError:" in line or "Error: " in line]
+    why = causes[-1] if causes else reason(error)
     return PipelineError(
         f"a task failed, nothing was committed: {why.rpartition('PipelineError: ')[2]}",
         "mend the cause, then run the same command again",

@@ -52,25 +52,25 @@ class TaskResult:
 
     @classmethod
     def from_json(cls, text: str) -> TaskResult:
-        told = json.loads(text)
+        stored = json.loads(text)
         files = tuple(
             LakeFile(it["path"], it["table"], it["rows"], it["size"], tuple(map(range_from, it["ranges"])))
-            for it in told["files"]
+            for it in stored["files"]
         )
-        return cls(files, tuple(trouble_from(it) for it in told["troubles"]))
+        return cls(files, tuple(trouble_from(it) for it in stored["troubles"]))
 
 
-def trouble_from(told: Mapping[str, Any]) -> Trouble:
-    copy = told["copy"]
-    return Trouble(**{**told, "copy": None if copy is None else CopyKey(**copy)})
+def trouble_from(stored: Mapping[str, Any]) -> Trouble:
+    copy = stored["copy"]
+    return Trouble(**{**stored, "copy": None if copy is None else CopyKey(**copy)})
 
 
 def part_to_json(part: Part) -> dict[str, Any]:
     return asdict(part)
 
 
-def part_from_json(told: Mapping[str, Any]) -> Part:
-    return Part(CopyKey(**told["copy"]), Segment(**told["segment"]), told["start"], told["end"])
+def part_from_json(stored: Mapping[str, Any]) -> Part:
+    return Part(CopyKey(**stored["copy"]), Segment(**stored["segment"]), stored["start"], stored["end"])
 
 
 @dataclass(slots=True)

@@ -70,7 +70,7 @@ def sources_of(listing: Listing) -> Sources:
             if other is not None:
                 shorter, segment = sorted((other, segment), key=lambda it: it.size)
                 why = f"{segment.file} is the same file of the same disk"
-                troubles.append(Trouble(shorter.file, "twice", why, 0, 0, key))
+                troubles.append(Trouble(shorter.file, "twice", why, position=0, size=0, copy=key))
             files[key, segment.name] = segment
     return Sources(files, tuple(copies.values()), tuple(troubles))
 

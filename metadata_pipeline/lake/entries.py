@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
-from metadata_pipeline.copies import Claim, CopyKey, Run, Voter, VoterSet
+from metadata_pipeline.copies import Claim, CopyKey, ReplicaKey, Run, VoterSet
 from metadata_pipeline.problems import PipelineError
 
 VERSION: Final = 1
@@ -117,62 +117,65 @@ def to_json(commit: Commit) -> str:
 
 
 def from_json(text: str) -> Commit:
-    told = json.loads(text)
-    if told["version"] > VERSION:
+    stored = json.loads(text)
+    if stored["version"] > VERSION:
         raise PipelineError(
-            f"commit {told.get('number')} was written by a newer kraft-pipeline (version {told['version']}, this one reads {VERSION})",
+            f"commit {stored.get('number')} was written by a newer kraft-pipeline (version "
+            f"{stored['version']}, this one reads {VERSION})",
             "upgrade quorate",
         )
     return Commit(
-        number=told["number"],
-        job=told["job"],
-        time_ms=told["time_ms"],
-        add=tuple(_file(it) for it in told["add"]),
-        remove=tuple(told["remove"]),
-        truncate=tuple(map(_truncation, told["truncate"])),
+        number=stored["number"],
+        job=stored["job"],
+        time_ms=stored["time_ms"],
+        add=tuple(_file(it) for it in stored["add"]),
+        remove=tuple(stored["remove"]),
+        truncate=tuple(map(_truncation, stored["truncate"])),
         copies=tuple(
-            CopyFacts(_copy(it["copy"]), it["location"], it["epoch"], tuple(it["voters"])) for it in told["copies"]
+            CopyFacts(_copy(it["copy"]), it["location"], it["epoch"], tuple(it["voters"])) for it in stored["copies"]
         ),
-        troubles=None if told["troubles"] is None else tuple(map(_trouble, told["troubles"])),
-        summary=told["summary"],
+        troubles=None if stored["troubles"] is None else tuple(map(_trouble, stored["troubles"])),
+        summary=stored["summary"],
     )
 
 
-def _copy(told: Mapping[str, Any]) -> CopyKey:
-    return CopyKey(told["cluster"], told["node"], told["directory"])
+def _copy(stored: Mapping[str, Any]) -> CopyKey:
+    return CopyKey(stored["cluster"], stored["node"], stored["directory"])
 
 
-def range_from(told: Mapping[str, Any]) -> SourceRange:
-    tail = told["tail"]
+def range_from(stored: Mapping[str, Any]) -> SourceRange:
+    tail = stored["tail"]
     return SourceRange(
-        copy=_copy(told["copy"]),
-        file=told["file"],
-        start_position=told["start_position"],
-        end_position=told["end_position"],
-        start_offset=told["start_offset"],
-        end_offset=told["end_offset"],
+        copy=_copy(stored["copy"]),
+        file=stored["file"],
+        start_position=stored["start_position"],
+        end_position=stored["end_position"],
+        start_offset=stored["start_offset"],
+        end_offset=stored["end_offset"],
         tail=None if tail is None else (tail[0], tail[1], tail[2], tail[3]),
-        runs=tuple(Run(**it) for it in told["runs"]),
+        runs=tuple(Run(**it) for it in stored["runs"]),
         voters=tuple(
-            VoterSet(it["offset"], it["epoch"], tuple(Voter(**one) for one in it["voters"]), it["from_record"])
-            for it in told["voters"]
+            VoterSet(it["offset"], it["epoch"], tuple(ReplicaKey(**one) for one in it["voters"]), it["from_record"])
+            for it in stored["voters"]
         ),
-        damaged=told["damaged"],
-        claims=tuple(Claim(**it) for it in told.get("claims", ())),
+        damaged=stored["damaged"],
+        claims=tuple(Claim(**it) for it in stored.get("claims", ())),
     )
 
 
-def _truncation(told: Mapping[str, Any]) -> Truncation:
-    kept = told["kept"]
-    return Truncation(_copy(told["copy"]), told["offset"], None if kept is None else range_from(kept))
+def _truncation(stored: Mapping[str, Any]) -> Truncation:
+    kept = stored["kept"]
+    return Truncation(_copy(stored["copy"]), stored["offset"], None if kept is None else range_from(kept))
 
 
-def _trouble(told: Mapping[str, Any]) -> Trouble:
-    copy = told["copy"]
+def _trouble(stored: Mapping[str, Any]) -> Trouble:
+    copy = stored["copy"]
     key = None if copy is None else _copy(copy)
-    return Trouble(told["path"], told["fault"], told["detail"], told["position"], told["size"], key)
+    return Trouble(
+        stored["path"], stored["fault"], stored["detail"], position=stored["position"], size=stored["size"], copy=key
+    )
 
 
-def _file(told: Mapping[str, Any]) -> LakeFile:
-    ranges = tuple(map(range_from, told["ranges"]))
-    return LakeFile(told["path"], told["table"], told["rows"], told["size"], ranges)
+def _file(stored: Mapping[str, Any]) -> LakeFile:
+    ranges = tuple(map(range_from, stored["ranges"]))
+    return LakeFile(stored["path"], stored["table"], stored["rows"], stored["size"], ranges)

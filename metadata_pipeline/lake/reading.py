@@ -38,8 +38,8 @@ def _without(frame: Any, dead: tuple[tuple[CopyKey, int], ...], level: Level) ->
         return frame
     offset = "batch_offset" if level == "records" else "base_offset"
     of_dead = " OR ".join(
-        f"(cluster_id = {quoted(key.cluster)} AND node_id = {key.node} AND coalesce(directory_id, '') = {quoted(key.directory)}"
-        f" AND {offset} >= {cut})"
+        f"(cluster_id = {quoted(key.cluster)} AND node_id = {key.node} AND coalesce(directory_id, '') = "
+        f"{quoted(key.directory)} AND {offset} >= {cut})"
         for key, cut in dead
     )
     return frame.where(f"kind <> 'log' OR NOT coalesce({of_dead}, false)")

@@ -74,7 +74,9 @@ def replay(commits: Iterable[Commit], base: LakeState | None = None) -> LakeStat
         copies.update((facts.copy, facts) for facts in commit.copies)
         troubles = troubles if commit.troubles is None else commit.troubles
         summaries[commit.job] = commit.summary
-    return LakeState(version, files, copies, read, tuple(truncations), troubles, summaries)
+    return LakeState(
+        version, files, copies, read=read, truncations=tuple(truncations), troubles=troubles, summaries=summaries
+    )
 
 
 def _truncate(files: dict[str, LiveFile], read: dict[tuple[CopyKey, str], SourceRange], truncation: Truncation) -> None:

@@ -21,7 +21,8 @@ SILENCE_MS: Final = 2000
 _MS: Final = "CAST(unix_millis({}) AS bigint)"
 
 _SPANS: Final = f"""
-SELECT cluster_id, min(offset) AS first, max(offset) AS last, count(*) AS records, {_MS.format("min(timestamp)")} AS begin, {_MS.format("max(timestamp)")} AS end
+SELECT cluster_id, min(offset) AS first, max(offset) AS last, count(*) AS records,
+  {_MS.format("min(timestamp)")} AS begin, {_MS.format("max(timestamp)")} AS end
 FROM committed GROUP BY cluster_id"""
 
 _TYPES: Final = (
@@ -29,17 +30,22 @@ _TYPES: Final = (
 )
 
 _LEADERS: Final = f"""
-SELECT cluster_id, epoch, leader, {_MS.format("valid_from_time")} AS begin, {_MS.format("valid_to_time")} AS end, valid_from AS offset
+SELECT cluster_id, epoch, leader, {_MS.format("valid_from_time")} AS begin, {_MS.format("valid_to_time")} AS end,
+  valid_from AS offset
 FROM leadership ORDER BY cluster_id, valid_from"""
 
 _FENCED: Final = f"""
-SELECT cluster_id, broker_id, fenced, in_controlled_shutdown AS stopping, {_MS.format("valid_from_time")} AS begin, {_MS.format("valid_to_time")} AS end
+SELECT cluster_id, broker_id, fenced, in_controlled_shutdown AS stopping, {_MS.format("valid_from_time")} AS begin,
+  {_MS.format("valid_to_time")} AS end
 FROM brokers ORDER BY cluster_id, broker_id, valid_from"""
 
 _CHURN: Final = f"""
-SELECT c.cluster_id, CAST(floor(({_MS.format("c.timestamp")} - s.begin) * {BUCKETS} / (s.end - s.begin + 1)) AS int) AS bucket,
-       count_if(type = 'PartitionChangeRecord' AND isr IS NOT NULL) AS isr, count_if(type = 'PartitionChangeRecord' AND leader IS NOT NULL) AS leaders,
-       count_if(type = 'TopicRecord') AS created, count_if(type = 'RemoveTopicRecord') AS removed, count_if(type = 'ConfigRecord') AS configs,
+SELECT c.cluster_id,
+       CAST(floor(({_MS.format("c.timestamp")} - s.begin) * {BUCKETS} / (s.end - s.begin + 1)) AS int) AS bucket,
+       count_if(type = 'PartitionChangeRecord' AND isr IS NOT NULL) AS isr,
+       count_if(type = 'PartitionChangeRecord' AND leader IS NOT NULL) AS leaders,
+       count_if(type = 'TopicRecord') AS created, count_if(type = 'RemoveTopicRecord') AS removed,
+       count_if(type = 'ConfigRecord') AS configs,
        count(*) AS records
 FROM committed c JOIN ({_SPANS}) s ON c.cluster_id = s.cluster_id GROUP BY 1, 2 ORDER BY 1, 2"""
 
@@ -47,24 +53,28 @@ _GROWTH: Final = f"""
 SELECT cluster_id, {_MS.format("at")} AS at, sum(topics) AS topics, sum(partitions) AS partitions FROM (
   SELECT cluster_id, valid_from_time AS at, 1 AS topics, 0 AS partitions FROM topics
   UNION ALL SELECT cluster_id, valid_to_time, -1, 0 FROM topics WHERE valid_to_time IS NOT NULL
-  UNION ALL SELECT cluster_id, min(valid_from_time), 0, 1 FROM partitions GROUP BY cluster_id, stretch, topic_id, partition_id
+  UNION ALL SELECT cluster_id, min(valid_from_time), 0, 1 FROM partitions
+    GROUP BY cluster_id, stretch, topic_id, partition_id
   UNION ALL SELECT cluster_id, max(valid_to_time), 0, -1 FROM partitions
             GROUP BY cluster_id, stretch, topic_id, partition_id HAVING count(*) = count(valid_to_time))
 GROUP BY cluster_id, at ORDER BY cluster_id, at"""
 
 _TOPICS: Final = """
-SELECT cluster_id, topic, count(*) AS partitions, sum(size(replicas)) AS replicas, count_if(size(isr) < size(replicas)) AS short_of_isr,
-       count_if(leader < 0) AS leaderless
+SELECT cluster_id, topic, count(*) AS partitions, sum(size(replicas)) AS replicas,
+       count_if(size(isr) < size(replicas)) AS short_of_isr, count_if(leader < 0) AS leaderless
 FROM partitions WHERE valid_to IS NULL GROUP BY cluster_id, topic ORDER BY cluster_id, partitions DESC, topic"""
 
+_BEFORE: Final = "lag(timestamp) OVER (PARTITION BY cluster_id, stretch ORDER BY offset)"
 _SILENCES: Final = f"""
 SELECT cluster_id, offset, {_MS.format("timestamp")} - gap AS begin, gap FROM (
-  SELECT cluster_id, offset, timestamp, {_MS.format("timestamp")} - {_MS.format("lag(timestamp) OVER (PARTITION BY cluster_id, stretch ORDER BY offset)")} AS gap
+  SELECT cluster_id, offset, timestamp,
+    {_MS.format("timestamp")} - {_MS.format(_BEFORE)} AS gap
   FROM committed)
 WHERE gap > {SILENCE_MS} ORDER BY cluster_id, gap DESC"""
 
 _DELETED: Final = f"""
-SELECT cluster_id, name, {_MS.format("valid_to_time")} AS at, valid_to AS offset FROM topics WHERE valid_to IS NOT NULL ORDER BY cluster_id, valid_to DESC"""
+SELECT cluster_id, name, {_MS.format("valid_to_time")} AS at, valid_to AS offset FROM topics WHERE valid_to IS NOT NULL
+  ORDER BY cluster_id, valid_to DESC"""
 
 _FINDINGS: Final = (
     "SELECT cluster_id, severity, kind, node_id, file, position, offset, detail FROM findings"
@@ -84,18 +94,20 @@ def collect(spark: Any, *, audited: bool) -> dict[str, Any]:
     for row in spark.sql(_SPANS).collect():
         found[row["cluster_id"]] = {"span": _plain(row)}
     lists = {
-        "types": (_TYPES, 60), "leaders": (_LEADERS, MOST_LEADERS), "brokers": (_FENCED, MOST_FENCED), "churn": (_CHURN, BUCKETS),
-        "growth": (_GROWTH, 100_000), "topics": (_TOPICS, MOST_TOPICS), "silences": (_SILENCES, MOST_GAPS), "deleted": (_DELETED, 50),
+        "types": (_TYPES, 60), "leaders": (_LEADERS, MOST_LEADERS), "brokers": (_FENCED, MOST_FENCED),
+        "churn": (_CHURN, BUCKETS),
+        "growth": (_GROWTH, 100_000), "topics": (_TOPICS, MOST_TOPICS), "silences": (_SILENCES, MOST_GAPS),
+        "deleted": (_DELETED, 50),
         "provisional": (_PROVISIONAL, 50),
     }  # fmt: skip
     for name, (sql, most) in lists.items():
         grouped: dict[str, list[dict[str, Any]]] = defaultdict(list)
         for row in spark.sql(sql).collect():
             grouped[row["cluster_id"]].append(_plain(row))
-        for cluster, told in found.items():
+        for cluster, shown in found.items():
             rows = grouped.get(cluster, [])
-            told[name] = _running(rows) if name == "growth" else rows[:most]
-            told[f"{name}_in_all"] = len(rows)
+            shown[name] = _running(rows) if name == "growth" else rows[:most]
+            shown[f"{name}_in_all"] = len(rows)
     findings = [row.asDict() for row in spark.sql(_FINDINGS).collect()] if audited else []
     return {
         "clusters": {cluster: found[cluster] for cluster in sorted(found)},

@@ -15,13 +15,16 @@ from metadata_pipeline.report.data import BUCKETS
 
 _STYLE: Final = """
 body{font:15px/1.45 system-ui,sans-serif;color:#222;margin:0 auto;max-width:60rem;padding:1rem}
-h1{font-size:1.5rem}h2{font-size:1.2rem;margin-top:2.2rem;border-bottom:1px solid #ccc;overflow-wrap:anywhere}h3{font-size:1rem;margin-bottom:.3rem}
+h1{font-size:1.5rem}h2{font-size:1.2rem;margin-top:2.2rem;border-bottom:1px solid #ccc;overflow-wrap:anywhere}
+h3{font-size:1rem;margin-bottom:.3rem}
 svg{width:100%;height:auto}.scroll{overflow-x:auto}table{border-collapse:collapse;font-size:.85rem;width:100%}
 th,td{text-align:left;padding:.2rem .5rem;border-bottom:1px solid #e4e4e4;vertical-align:top;overflow-wrap:anywhere}
-.error{color:#a8323e;font-weight:600}.warning{color:#8a5a00;font-weight:600}.note{color:#555}.facts span{display:inline-block;margin-right:1.2rem}
+.error{color:#a8323e;font-weight:600}.warning{color:#8a5a00;font-weight:600}.note{color:#555}
+.facts span{display:inline-block;margin-right:1.2rem}
 .key{display:inline-block;width:.8em;height:.8em;margin:0 .3em 0 .8em}small{color:#555}
 @media screen and (max-width:44rem){.scroll>svg,.scroll>table.wide{min-width:42rem}}
-@media print{body{max-width:none;padding:0}h2,h3{break-after:avoid}svg,tr{break-inside:avoid}thead{display:table-header-group}.scroll{overflow:visible}
+@media print{body{max-width:none;padding:0}h2,h3{break-after:avoid}svg,tr{break-inside:avoid}
+thead{display:table-header-group}.scroll{overflow:visible}
 *{print-color-adjust:exact;-webkit-print-color-adjust:exact}}
 """
 
@@ -29,9 +32,10 @@ th,td{text-align:left;padding:.2rem .5rem;border-bottom:1px solid #e4e4e4;vertic
 def render(data: Mapping[str, Any], title: str, made_ms: int) -> str:
     """The whole page."""
     made = datetime.fromtimestamp(made_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-    sections = [_section(name, told) for name, told in data["clusters"].items()]
+    sections = [_section(name, shown) for name, shown in data["clusters"].items()]
     return (
-        '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">'
+        '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width,initial-scale=1">'
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
         f"<title>{escape(title)}</title><style>{_STYLE}</style></head><body><h1>{escape(title)}</h1>"
         f"<p><small>made {made}; times are UTC; only committed records are counted</small></p>"
@@ -43,36 +47,38 @@ def _findings(data: Mapping[str, Any]) -> str:
     if not data["audited"]:
         return "<h2>Findings</h2><p>No audit was made (<code>kraft-pipeline audit</code>).</p>"
     counts = data["severities"]
-    told = ", ".join(
+    shown = ", ".join(
         f'<span class="{kind}">{counts[kind]} {kind}{"" if counts[kind] == 1 else "s"}</span>'
         for kind in ("error", "warning", "note")
     )
     if not data["findings"]:
-        return f"<h2>Findings</h2><p>{told}: the copies agree, and the history keeps its promises.</p>"
+        return f"<h2>Findings</h2><p>{shown}: the copies agree, and the history keeps its promises.</p>"
     rows = [
         [
-            f'<span class="{escape(it["severity"])}">{escape(it["severity"])}</span>', escape(it["kind"]), escape(it["cluster_id"] or ""),
-            _cell(it["node_id"]), escape((it["file"] or "").rpartition("/")[2]), _cell(it["position"]), _cell(it["offset"]), escape(it["detail"] or ""),
+            f'<span class="{escape(it["severity"])}">{escape(it["severity"])}</span>', escape(it["kind"]),
+            escape(it["cluster_id"] or ""), _cell(it["node_id"]), escape((it["file"] or "").rpartition("/")[2]),
+            _cell(it["position"]), _cell(it["offset"]), escape(it["detail"] or ""),
         ]
         for it in data["findings"]
     ]  # fmt: skip
     left = data["findings_in_all"] - len(data["findings"])
     more = f"<p><small>{left} more are in the table <code>findings</code>.</small></p>" if left > 0 else ""
     return (
-        f"<h2>Findings</h2><p>{told}</p>"
+        f"<h2>Findings</h2><p>{shown}</p>"
         + table(("", "what", "cluster", "node", "file", "position", "offset", "detail"), rows)
         + more
     )
 
 
-def _section(name: str, told: Mapping[str, Any]) -> str:
-    span = told["span"]
+def _section(name: str, shown: Mapping[str, Any]) -> str:
+    span = shown["span"]
     begin, end = span["begin"], max(span["end"], span["begin"] + 1)
-    growth = told["growth"]
+    growth = shown["growth"]
     now = growth[-1] if growth else {"topics": 0, "partitions": 0}
     facts = (
-        ("records", span["records"]), ("offsets", f"{span['first']} to {span['last']}"), ("topics", now["topics"]), ("partitions", now["partitions"]),
-        ("leaders elected", told["leaders_in_all"]), ("silences over 2 s", told["silences_in_all"]),
+        ("records", span["records"]), ("offsets", f"{span['first']} to {span['last']}"), ("topics", now["topics"]),
+        ("partitions", now["partitions"]), ("leaders elected", shown["leaders_in_all"]),
+        ("silences over 2 s", shown["silences_in_all"]),
     )  # fmt: skip
     return "".join(
         (
@@ -80,14 +86,14 @@ def _section(name: str, told: Mapping[str, Any]) -> str:
             '<p class="facts">'
             + "".join(f"<span><b>{escape(str(value))}</b> {escape(label)}</span>" for label, value in facts)
             + "</p>",
-            _leadership(told["leaders"], begin, end),
-            _fencing(told["brokers"], begin, end),
-            _churn(told["churn"], begin, end),
+            _leadership(shown["leaders"], begin, end),
+            _fencing(shown["brokers"], begin, end),
+            _churn(shown["churn"], begin, end),
             _growth(growth, begin, end),
-            _largest(told["topics"]),
-            _silences(told["silences"], end - begin),
-            _deleted(told["deleted"]),
-            _provisional(told["provisional"]),
+            _largest(shown["topics"]),
+            _silences(shown["silences"], end - begin),
+            _deleted(shown["deleted"]),
+            _provisional(shown["provisional"]),
         )
     )
 
@@ -146,20 +152,22 @@ def _growth(rows: Sequence[Mapping[str, Any]], begin: int, end: int) -> str:
     if not rows:
         return ""
     return (
-        "<h3>Topics</h3>" + svg.line("topics over time", [(row["at"], row["topics"]) for row in rows], begin, end)
-        + "<h3>Partitions</h3>" + svg.line("partitions over time", [(row["at"], row["partitions"]) for row in rows], begin, end, 1)
-    )  # fmt: skip
+        "<h3>Topics</h3>"
+        + svg.line("topics over time", [(row["at"], row["topics"]) for row in rows], begin, end)
+        + "<h3>Partitions</h3>"
+        + svg.line("partitions over time", [(row["at"], row["partitions"]) for row in rows], begin, end, 1)
+    )
 
 
 def _largest(rows: Sequence[Mapping[str, Any]]) -> str:
     if not rows:
         return ""
-    told = []
+    shown = []
     for row in rows:
         trouble = [f"{row['short_of_isr']} without full ISR"] if row["short_of_isr"] else []
         trouble += [f"{row['leaderless']} without leader"] if row["leaderless"] else []
-        told.append((row["topic"] or "?", row["partitions"], ", ".join([f"{row['partitions']} partitions", *trouble])))
-    return "<h3>Largest topics</h3>" + svg.bars("largest topics", told)
+        shown.append((row["topic"] or "?", row["partitions"], ", ".join([f"{row['partitions']} partitions", *trouble])))
+    return "<h3>Largest topics</h3>" + svg.bars("largest topics", shown)
 
 
 def _silences(rows: Sequence[Mapping[str, Any]], span_ms: int) -> str:

@@ -1,7 +1,7 @@
 """Pictures as SVG text: timelines, bars and lines. Pure; every text that comes from data is escaped here.
 
 All are 720 units wide and scale with the page, on a phone no further than its letters can be read: then the picture
-scrolls. Colours have enough contrast in print; what is told by colour is also told by a text or a title.
+scrolls. Colours have enough contrast in print; what a colour says, a text or a title says too.
 """
 
 from __future__ import annotations
@@ -43,9 +43,8 @@ def clock(ms: int, span_ms: int) -> str:
 
 def _svg(height: int, label: str, body: Sequence[str]) -> str:
     return (
-        f'<div class="scroll"><svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{escape(label)}" font-family="sans-serif" font-size="11">'
-        + "".join(body)
-        + "</svg></div>"
+        f'<div class="scroll"><svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{escape(label)}" '
+        'font-family="sans-serif" font-size="11">' + "".join(body) + "</svg></div>"
     )
 
 
@@ -78,7 +77,8 @@ def lanes(label: str, rows: Sequence[tuple[str, Sequence[Bar]]], begin: int, end
             width = max(_x(bar.end, begin, end) - x, 1.5)
             fill = colour(bar.kind, kinds)
             body.append(
-                f'<rect x="{x}" y="{top + 3}" width="{width:.1f}" height="16" fill="{fill}"><title>{escape(bar.title)}</title></rect>'
+                f'<rect x="{x}" y="{top + 3}" width="{width:.1f}" height="16" '
+                f'fill="{fill}"><title>{escape(bar.title)}</title></rect>'
             )
     return _svg(height, label, body)
 
@@ -96,8 +96,9 @@ def columns(label: str, buckets: int, series: Sequence[tuple[str, Sequence[int]]
                 height = (bottom - top) * values[at] / max(highest, 1)
                 y -= height
                 body.append(
-                    f'<rect x="{LEFT + at * width:.1f}" y="{y:.1f}" width="{max(width - 0.5, 0.5):.1f}" height="{height:.1f}"'
-                    f' fill="{COLOURS[number % len(COLOURS)]}"><title>{escape(name)}: {values[at]}</title></rect>'
+                    f'<rect x="{LEFT + at * width:.1f}" y="{y:.1f}" width="{max(width - 0.5, 0.5):.1f}" '
+                    f'height="{height:.1f}" fill="{COLOURS[number % len(COLOURS)]}"><title>{escape(name)}: '
+                    f"{values[at]}</title></rect>"
                 )
     return _svg(172, label, body)
 
@@ -123,14 +124,15 @@ def bars(label: str, rows: Sequence[tuple[str, int, str]]) -> str:
     """Horizontal bars: name, value, what is written behind it."""
     highest = max((value for _, value, _ in rows), default=1)
     body = []
-    for number, (name, value, told) in enumerate(rows):
+    for number, (name, value, caption) in enumerate(rows):
         y = 20 * number
         width = max((WIDTH - 330) * value / max(highest, 1), 1)
         body.append(
-            f'<text x="170" y="{y + 14}" fill="{_INK}" text-anchor="end">{escape(_short(name, 28))}<title>{escape(name)}</title></text>'
+            f'<text x="170" y="{y + 14}" fill="{_INK}" '
+            f'text-anchor="end">{escape(_short(name, 28))}<title>{escape(name)}</title></text>'
         )
         body.append(f'<rect x="176" y="{y + 3}" width="{width:.1f}" height="14" fill="{COLOURS[0]}"/>')
-        body.append(f'<text x="{182 + width:.1f}" y="{y + 14}" fill="{_INK}">{escape(told)}</text>')
+        body.append(f'<text x="{182 + width:.1f}" y="{y + 14}" fill="{_INK}">{escape(caption)}</text>')
     return _svg(20 * len(rows) + 4, label, body)
 
 

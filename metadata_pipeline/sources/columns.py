@@ -175,11 +175,11 @@ def _places(starts: Ints, sizes: Ints, valid: Bools | None) -> _Places:
         starts, sizes = starts[rows], sizes[rows]
         before[rows + 1] = sizes
         np.cumsum(before, out=before)
-        return _Places(before, rows, starts, sizes, before[rows], int(before[-1]))
+        return _Places(before, rows, starts, sizes=sizes, before=before[rows], total=int(before[-1]))
     if valid is not None:
         sizes = sizes * valid
     np.cumsum(sizes, out=before[1:])
-    return _Places(before, None, starts, sizes, before[:-1], int(before[-1]))
+    return _Places(before, None, starts, sizes=sizes, before=before[:-1], total=int(before[-1]))
 
 
 def spread(array: pa.Array, rows: Ints, count: int) -> pa.Array:

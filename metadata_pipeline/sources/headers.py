@@ -24,7 +24,8 @@ from metadata_pipeline.sources.short_checksums import LONGEST, SHORTEST, short_c
 
 HEADER: Final = np.dtype(
     [
-        ("base_offset", ">i8"), ("length", ">i4"), ("epoch", ">i4"), ("magic", "i1"), ("crc", ">u4"), ("attributes", ">i2"),
+        ("base_offset", ">i8"), ("length", ">i4"), ("epoch", ">i4"), ("magic", "i1"), ("crc", ">u4"),
+        ("attributes", ">i2"),
         ("last_offset_delta", ">i4"), ("base_timestamp", ">i8"), ("max_timestamp", ">i8"), ("producer_id", ">i8"),
         ("producer_epoch", ">i2"), ("base_sequence", ">i4"), ("record_count", ">i4"),
     ]

@@ -1,6 +1,6 @@
 """Positions of very many small batches, found in several places of a chunk at once.
 
-Where a batch begins is told by the one before it, so the walk is one step for each. But what a batch's beginning looks
+Where a batch begins, the one before it says, so the walk is one step for each. But what a batch's beginning looks
 like is known: so many places are guessed from where to walk, all walks go on together, and a guess is proven when the
 walk before it arrives exactly there. From the first guess that is not proven on nothing is believed, so bytes that only
 look like a batch, and damage, cost time and nothing else.

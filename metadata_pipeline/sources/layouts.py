@@ -5,8 +5,8 @@ the field as a column and the positions behind it. Tagged fields are read in rou
 together. A record whose bytes are not plainly what the layout says (a null where none may be, a tag unknown or out of
 order, bytes left over, text that is no UTF-8) is marked bad and left to `describe`; so a program only has to be right
 about good records, and a test compares the two for all of them. Lists of structures are stepped over level by level,
-the j-th element of every record together. What has no column is told by its place: JSON is made once for each different
-stretch of bytes (see `aside`). There is no program for records with a secret in every one of them.
+the j-th element of every record together. What has no column is known by its place: JSON is made once for each
+different stretch of bytes (see `aside`). There is no program for records with a secret in every one of them.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Values:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class FieldStep:
     """One field: how it is read, and where it goes."""
 
     name: str
@@ -124,7 +124,7 @@ class Step:
 class Nested:
     """A list of structures, which has no column: only where it ends is found."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[FieldStep, ...]
     nullable: bool
     column: None = None
 
@@ -193,8 +193,8 @@ class Program:
 
     name: str
     version: int
-    steps: tuple[Step | Nested, ...]
-    tagged: dict[int, Step]
+    steps: tuple[FieldStep | Nested, ...]
+    tagged: dict[int, FieldStep]
 
     @property
     def columns(self) -> frozenset[str]:
@@ -227,7 +227,7 @@ class Program:
                 parts.append(Part(str(step.column), None, values))
         if opened is not None:
             aside.append(Values(opened, at - opened))
-        at = self._tags(data, at, end, wanted, parts, bad)
+        at = self._tags(data, at, end, wanted=wanted, parts=parts, bad=bad)
         bad |= at != end
         return parts, aside, bad
 
@@ -255,7 +255,7 @@ class Program:
             wrong |= (tags <= before) | (stops > limit)
             before = tags
             at[rows] = np.minimum(stops, limit)
-            self._tag(data, rows, (tags, here, stops), wrong, wanted, parts)
+            self._tag(data, rows, (tags, here, stops), wrong=wrong, wanted=wanted, parts=parts)
             if wrong.any():
                 bad[rows[wrong]] = True
         return at
@@ -332,17 +332,17 @@ def _has_step(spec: FieldSpec, version: int, columns: Mapping[str, str]) -> bool
     return spec.array and plain and all(_has_step(each, version, columns) for each in inner)
 
 
-def _step(cls: type[Message], spec: FieldSpec, version: int) -> Step | Nested:
+def _step(cls: type[Message], spec: FieldSpec, version: int) -> FieldStep | Nested:
     if spec.struct is None:
         return _field(cls, spec, version)
     inner = (each for each in spec.struct.FIELDS if version in each.versions)
     return Nested(tuple(_field(cls, each, version, inside=True) for each in inner), version in spec.nullable)
 
 
-def _field(cls: type[Message], spec: FieldSpec, version: int, *, inside: bool = False) -> Step:
+def _field(cls: type[Message], spec: FieldSpec, version: int, *, inside: bool = False) -> FieldStep:
     name = cls.__name__
     column = None if inside else FIELD_COLUMNS.get(name, {}).get(spec.name)
-    return Step(
-        spec.name, spec.kind, spec.array, version in spec.nullable, column, spec.default,
-        NO_CHANGE.get((name, spec.name)), name == FLAG_CHANGES[0] and spec.name in FLAG_CHANGES[1],
+    return FieldStep(
+        spec.name, spec.kind, array=spec.array, nullable=version in spec.nullable, column=column, default=spec.default,
+        unchanged=NO_CHANGE.get((name, spec.name)), flag=name == FLAG_CHANGES[0] and spec.name in FLAG_CHANGES[1],
     )  # fmt: skip

@@ -87,7 +87,7 @@ def uvarints(data: Bytes, at: Ints, longest: int = _LONGEST_VARINT) -> tuple[Int
     after = at + lengths
     if lengths.min(initial=1) > 0:
         return values, after, None
-    return _long_uvarints(data, at, longest, values, after, np.flatnonzero(lengths == 0))
+    return _long_uvarints(data, at, longest, values=values, after=after, more=np.flatnonzero(lengths == 0))
 
 
 def _long_uvarints(

@@ -112,8 +112,9 @@ def _payload(batches: Batches, raw: bytes, starts: Ints, ends: Ints) -> Payload:
     if appended.any():
         stamp = np.where(appended[frames.batch], headers["max_timestamp"].astype(np.int64)[frames.batch], stamp)
     found = Payload(
-        batches, raw, data, frames.batch, base + frames.offset_delta, stamp,
-        frames.key_start, frames.key_size, frames.value_start, frames.value_size, frames.head,
+        batches, raw, data=data, batch=frames.batch, offset=base + frames.offset_delta, timestamp=stamp,
+        key_start=frames.key_start, key_size=frames.key_size, value_start=frames.value_start,
+        value_size=frames.value_size, head=frames.head,
     )  # fmt: skip
     return _with_odd(found, frames, starts, ends) if frames.odd.any() else found
 
@@ -132,7 +133,8 @@ def _with_odd(found: Payload, frames: Frames, starts: Ints, ends: Ints) -> Paylo
         try:
             records = read_records(
                 found.raw[: int(ends[index])], int(starts[index]), int(header["record_count"]),
-                int(header["base_offset"]), int(header["base_timestamp"]), appended,
+                base_offset=int(header["base_offset"]), base_timestamp=int(header["base_timestamp"]),
+                log_append_time=appended,
             )  # fmt: skip
         except (ProtocolError, Invalid, IndexError, ValueError):
             faults[index] = (Fault.RECORDS, f"the bytes are not {int(header['record_count'])} records")

@@ -60,8 +60,9 @@ class Batches:
 
     def _some(self, rows: Any, faults: list[tuple[Fault, str] | None]) -> Batches:
         return Batches(
-            self.segments, self.raw, self.headers[rows], self.owner[rows], self.starts[rows], self.places[rows],
-            self.sizes[rows], self.crcs[rows], self.expected[rows], faults,
+            self.segments, self.raw, headers=self.headers[rows], owner=self.owner[rows], starts=self.starts[rows],
+            places=self.places[rows],
+            sizes=self.sizes[rows], crcs=self.crcs[rows], expected=self.expected[rows], faults=faults,
         )  # fmt: skip
 
 
@@ -75,12 +76,12 @@ def together(several: Sequence[Batches]) -> Batches:
     return Batches(
         segments,
         b"".join(each.raw for each in several),
-        np.concatenate([each.headers for each in several]),
-        np.concatenate([each.owner + owner for each, owner in zip(several, owners, strict=True)]),
-        np.concatenate([each.starts + shift for each, shift in zip(several, shifts, strict=True)]),
-        np.concatenate([each.places for each in several]),
-        np.concatenate([each.sizes for each in several]),
-        np.concatenate([each.crcs for each in several]),
-        np.concatenate([each.expected for each in several]),
-        [fault for each in several for fault in each.faults],
+        headers=np.concatenate([each.headers for each in several]),
+        owner=np.concatenate([each.owner + owner for each, owner in zip(several, owners, strict=True)]),
+        starts=np.concatenate([each.starts + shift for each, shift in zip(several, shifts, strict=True)]),
+        places=np.concatenate([each.places for each in several]),
+        sizes=np.concatenate([each.sizes for each in several]),
+        crcs=np.concatenate([each.crcs for each in several]),
+        expected=np.concatenate([each.expected for each in several]),
+        faults=[fault for each in several for fault in each.faults],
     )

@@ -10,7 +10,7 @@ under which there is nothing raises.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -31,8 +31,6 @@ from metadata_pipeline.sources.piece import Batches, together
 from metadata_pipeline.sources.record_rows import record_tables
 from metadata_pipeline.sources.segments import Listing, Problem, Segment, list_segments
 from metadata_pipeline.sources.store import BEHIND
-
-Opener = Callable[[str], OpenFile]
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +186,18 @@ def _judge(segment: Segment, piece: Piece, check: OffsetCheck) -> Batches:
         base = int(headers[index]["base_offset"])
         faults[index] = (Fault.OFFSET, f"base offset {base}, {int(expected[index])} is where the batch before it ended")
     owner = np.zeros(len(starts), np.int64)
-    return Batches((segment,), raw, headers, owner, starts, starts + piece.position, sizes, crcs, expected, faults)
+    return Batches(
+        (segment,),
+        raw,
+        headers=headers,
+        owner=owner,
+        starts=starts,
+        places=starts + piece.position,
+        sizes=sizes,
+        crcs=crcs,
+        expected=expected,
+        faults=faults,
+    )
 
 
 def _wanted(batches: Batches, lowest: int | None, below: int | None, from_time_ms: int | None) -> Any:
@@ -210,5 +219,6 @@ def _without(faults: list[tuple[Fault, str] | None]) -> npt.NDArray[np.bool_]:
 
 
 __all__ = [
-    "FileRange", "ListingError", "chosen", "problem_rows", "read", "read_batches", "read_range", "read_ranges", "read_records",
+    "FileRange", "ListingError", "chosen", "problem_rows", "read", "read_batches", "read_range", "read_ranges",
+    "read_records",
 ]  # fmt: skip

@@ -39,7 +39,6 @@ class Segment:
     base_offset: int = 0
     snapshot_offset: int | None = None
     snapshot_epoch: int | None = None
-    modified_ms: int | None = None
     cluster_id: str | None = None
     node_id: int | None = None
     directory_id: str | None = None
@@ -196,16 +195,15 @@ def _walk(place: Place, inner: str) -> Iterator[Any]:
 
 def _segment(place: Place, info: Any) -> Segment | None:
     name = info.base_name
-    modified = None if info.mtime_ns is None else info.mtime_ns // 1_000_000
     if (log := parse_segment_file(name)) is not None and log[1] == LOG:
-        return Segment(place.name_of(info.path), "log", info.size, base_offset=log[0], modified_ms=modified)
+        return Segment(place.name_of(info.path), "log", info.size, base_offset=log[0])
     if (snapshot := parse_snapshot_file(name)) is not None:
         return Segment(
             place.name_of(info.path), "snapshot", info.size,
-            snapshot_offset=snapshot.offset, snapshot_epoch=snapshot.epoch, modified_ms=modified,
+            snapshot_offset=snapshot.offset, snapshot_epoch=snapshot.epoch,
         )  # fmt: skip
     if name == BOOTSTRAP:
-        return Segment(place.name_of(info.path), "bootstrap", info.size, modified_ms=modified)
+        return Segment(place.name_of(info.path), "bootstrap", info.size)
     return None
 
 
@@ -247,7 +245,15 @@ def _directory(
         for each in segments
     ]
     owned.sort(key=lambda it: (it.kind, it.base_offset, it.snapshot_offset or 0, it.snapshot_epoch or 0))
-    yield LogDirectory(place.name_of(path), partition, cluster, node, directory, state, tuple(owned))
+    yield LogDirectory(
+        place.name_of(path),
+        partition,
+        cluster,
+        node_id=node,
+        directory_id=directory,
+        quorum_state=state,
+        segments=tuple(owned),
+    )
 
 
 def _is_metadata(path: str) -> bool:

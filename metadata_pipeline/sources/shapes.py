@@ -19,7 +19,7 @@ import numpy as np
 from controller_runtime.protocol.primitives import Invalid, read_uvarint
 from controller_runtime.protocol.schema import FIXED_SIZES
 from metadata_pipeline.sources.arrays import Bytes, Ints
-from metadata_pipeline.sources.layouts import ELEMENTS, FORMATS, Nested, Part, Program, Step, Values
+from metadata_pipeline.sources.layouts import ELEMENTS, FORMATS, FieldStep, Nested, Part, Program, Values
 
 WORTH: Final = 64
 """Fewer records of a size or of a shape are left to the general way."""
@@ -42,8 +42,8 @@ class Shape:
     """
 
     words: tuple[tuple[int, np.uint64, np.uint64], ...]
-    fields: tuple[tuple[Step, int, int], ...]
-    absent: tuple[Step, ...]
+    fields: tuple[tuple[FieldStep, int, int], ...]
+    absent: tuple[FieldStep, ...]
 
 
 def shape_of(program: Program, value: bytes) -> Shape | None:
@@ -90,7 +90,7 @@ class _Walk:
         self.value = value
         self.at = _HEAD
         self.structure: list[int] = []
-        self.fields: list[tuple[Step, int, int]] = []
+        self.fields: list[tuple[FieldStep, int, int]] = []
 
     def structural(self) -> int:
         number, after = read_uvarint(self.value, self.at)
@@ -98,7 +98,7 @@ class _Walk:
         self.at = after
         return number
 
-    def field(self, step: Step) -> bool:
+    def field(self, step: FieldStep) -> bool:
         """Step over a field; whether it is one that the layout allows."""
         size = 0
         if step.sized:
@@ -194,7 +194,7 @@ def _columns(
     parts = []
     for step, at, size in shape.fields:
         if step.column in wanted or step.flag:
-            parts.append(Part(str(step.column), None, _values(step, rows, begin, at, size, bad)))
+            parts.append(Part(str(step.column), None, _values(step, rows, begin, at=at, size=size, bad=bad)))
     for step in shape.absent:
         if step.column in wanted and (values := step.absent(len(taken))) is not None:
             parts.append(Part(str(step.column), None, values))
@@ -208,7 +208,7 @@ def _ascii(rows: Any, at: int, size: int) -> Any:
     return letters.max(axis=1) < 128
 
 
-def _values(step: Step, rows: Any, begin: Ints, at: int, size: int, bad: Any) -> Values:
+def _values(step: FieldStep, rows: Any, begin: Ints, at: int, size: int, bad: Any) -> Values:
     if step.sized and not (step.array and size > 0):
         return Values(begin + at, size)
     if step.array:

@@ -48,8 +48,14 @@ HISTORIES: Final[dict[str, str]] = {
 TABLES: Final = ("partitions", *HISTORIES)
 KEPT_ROWS: Final = 1_000_000
 """Up to so many records are held by Spark (in memory, else on disk) while tables are made of them."""
-PROVISIONAL: Final = "cluster_id string, from_offset bigint, to_offset bigint, epoch int, nodes array<int>, status string, since bigint, until bigint"
-STRETCHES: Final = "cluster_id string, stretch int, from_offset bigint, to_offset bigint, base_snapshot string, proven_by string, open boolean"
+PROVISIONAL: Final = (
+    "cluster_id string, from_offset bigint, to_offset bigint, epoch int, nodes array<int>, "
+    "status string, since bigint, until bigint"
+)
+STRETCHES: Final = (
+    "cluster_id string, stretch int, from_offset bigint, to_offset bigint, "
+    "base_snapshot string, proven_by string, open boolean"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +100,8 @@ def build_tables(lake: str | os.PathLike[str], spark: Any, only: Sequence[str] |
     statuses = [it.status for some in standings.values() for it in some]
     return Built(
         number, {name: sum(file.rows for file in files if file.table == name) for name in made},
-        {it.cluster: it.canon.end for it in known}, statuses.count("provisional"), statuses.count("retracted"),
-        time.monotonic() - started,
+        {it.cluster: it.canon.end for it in known}, provisional=statuses.count("provisional"),
+        retracted=statuses.count("retracted"), seconds=time.monotonic() - started,
     )  # fmt: skip
 
 
@@ -125,8 +131,8 @@ def _kept(spark: Any, records: Any, state: LakeState) -> Any:
 
 
 def remembered(state: LakeState, cluster: str) -> list[Standing]:
-    told = state.summaries.get("tables", {}).get("standings", {}).get(cluster, [])
-    return [Standing(**{**it, "nodes": tuple(it["nodes"])}) for it in told]
+    stored = state.summaries.get("tables", {}).get("standings", {}).get(cluster, [])
+    return [Standing(**{**it, "nodes": tuple(it["nodes"])}) for it in stored]
 
 
 def write_frame(lake: Path, table: str, run: str, frame: Any) -> list[LakeFile]:

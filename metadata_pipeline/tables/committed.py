@@ -46,14 +46,15 @@ def _cluster(state: LakeState, name: str) -> Cluster:
 
 
 def earlier_proofs(state: LakeState, cluster: str) -> list[Proof]:
-    told = state.summaries.get("tables", {}).get("proven", {}).get(cluster)
-    return [] if told is None else [Proof(told["end"], told["epoch"], "proven before")]
+    stored = state.summaries.get("tables", {}).get("proven", {}).get(cluster)
+    return [] if stored is None else [Proof(stored["end"], stored["epoch"], "proven before")]
 
 
 def parts_of(cluster: Cluster) -> list[tuple[Any, ...]]:
     """Who provides which offsets of which stretch."""
     return [
-        (part.copy.cluster, part.copy.node, part.copy.directory, stretch.number, max(part.start, stretch.start), min(part.end, stretch.end))
+        (part.copy.cluster, part.copy.node, part.copy.directory, stretch.number, max(part.start, stretch.start),
+            min(part.end, stretch.end))
         for stretch in cluster.stretches
         for part in cluster.canon.parts
         if max(part.start, stretch.start) < min(part.end, stretch.end)
@@ -91,8 +92,8 @@ def register(spark: Any, records: Any, known: Sequence[Cluster]) -> None:
 def _dropped(spark: Any) -> list[tuple[str, int, int, int]]:
     """The offsets that no table shows: those of transactions that were aborted or have not ended. Few rows."""
     rows = spark.sql(
-        "SELECT cluster_id, stretch, offset, type FROM log_records WHERE type IN "
-        "('BeginTransactionRecord', 'EndTransactionRecord', 'AbortTransactionRecord') ORDER BY cluster_id, stretch, offset"
+        "SELECT cluster_id, stretch, offset, type FROM log_records WHERE type IN ('BeginTransactionRecord', "
+        "'EndTransactionRecord', 'AbortTransactionRecord') ORDER BY cluster_id, stretch, offset"
     ).collect()
     return dropped_ranges((row["cluster_id"], row["stretch"], row["offset"], row["type"]) for row in rows)
 
@@ -127,7 +128,8 @@ WHERE r.kind = 'log' AND r.type IS NOT NULL AND r.fault IS NULL
 
 _COMMITTED: Final = """
 SELECT /*+ BROADCAST(d) */ r.* FROM log_records r LEFT ANTI JOIN dropped d
-  ON r.cluster_id = d.cluster_id AND r.stretch = d.stretch AND r.offset >= d.start AND r.offset < d.end AND NOT r.is_control
+  ON r.cluster_id = d.cluster_id AND r.stretch = d.stretch AND r.offset >= d.start AND r.offset < d.end
+    AND NOT r.is_control
 """
 
 _BASE_RECORDS: Final = """

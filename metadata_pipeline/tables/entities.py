@@ -39,7 +39,8 @@ CONFIGS: Final = history(
     ("resource_type", "resource_name", "name"),
     ("value", "redacted"),
     owner=("resource_type", "resource_name"),
-    endings=f"""SELECT cluster_id, stretch, offset, timestamp, CAST(2 AS tinyint) AS resource_type, topic_name AS resource_name
+    endings=f"""SELECT cluster_id, stretch, offset, timestamp, CAST(2 AS tinyint) AS resource_type,
+      topic_name AS resource_name
                 FROM ({TOPIC_ENDINGS})""",
 )
 
@@ -65,8 +66,9 @@ QUOTAS: Final = history(
 )
 
 ACLS: Final = history(
-    f"""SELECT {_POINT_COLUMNS}, type = 'RemoveAccessControlEntryRecord' AS gone, {_json("id")} AS id, resource_type, resource_name,
-               {_json("patternType", "int")} AS pattern_type, {_json("principal")} AS principal, {_json("host")} AS host,
+    f"""SELECT {_POINT_COLUMNS}, type = 'RemoveAccessControlEntryRecord' AS gone, {_json("id")} AS id,
+               resource_type, resource_name, {_json("patternType", "int")} AS pattern_type,
+               {_json("principal")} AS principal, {_json("host")} AS host,
                {_json("operation", "int")} AS operation, {_json("permissionType", "int")} AS permission_type
         FROM events WHERE type IN ('AccessControlEntryRecord', 'RemoveAccessControlEntryRecord')""",
     ("id",),
@@ -83,8 +85,8 @@ SCRAM: Final = history(
 )
 
 TOKENS: Final = history(
-    f"""SELECT {_POINT_COLUMNS}, type = 'RemoveDelegationTokenRecord' AS gone, {_json("tokenId")} AS token, {_json("owner")} AS owner,
-               {_json("requester")} AS requester, {_json("renewers")} AS renewers,
+    f"""SELECT {_POINT_COLUMNS}, type = 'RemoveDelegationTokenRecord' AS gone, {_json("tokenId")} AS token,
+               {_json("owner")} AS owner, {_json("requester")} AS requester, {_json("renewers")} AS renewers,
                timestamp_millis({_json("issueTimestamp", "bigint")}) AS issued,
                timestamp_millis({_json("expirationTimestamp", "bigint")}) AS expires
         FROM events WHERE type IN ('DelegationTokenRecord', 'RemoveDelegationTokenRecord')""",
@@ -125,7 +127,8 @@ VOTERS: Final = history(
 _BROKER: Final = "PARTITION BY cluster_id, stretch, broker_id"
 _SO_FAR: Final = f"({_BROKER}, life ORDER BY offset, sub ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)"
 _BROKER_VALUES: Final = (
-    "broker_epoch", "incarnation_id", "rack", "fenced", "in_controlled_shutdown", "log_dirs", "cordoned_log_dirs", "endpoints",
+    "broker_epoch", "incarnation_id", "rack", "fenced", "in_controlled_shutdown", "log_dirs", "cordoned_log_dirs",
+    "endpoints",
 )  # fmt: skip
 
 BROKERS: Final = bounded(
@@ -134,7 +137,8 @@ SELECT * FROM (
   SELECT {_POINT_COLUMNS}, broker_id, type = 'UnregisterBrokerRecord' AS gone,
          last(broker_epoch, true) OVER so_far AS broker_epoch, last(incarnation_id, true) OVER so_far AS incarnation_id,
          last(rack, true) OVER so_far AS rack, last(fenced, true) OVER so_far AS fenced,
-         last(in_controlled_shutdown, true) OVER so_far AS in_controlled_shutdown, last(dirs, true) OVER so_far AS log_dirs,
+         last(in_controlled_shutdown, true) OVER so_far AS in_controlled_shutdown,
+           last(dirs, true) OVER so_far AS log_dirs,
          last(cordoned_log_dirs, true) OVER so_far AS cordoned_log_dirs, last(endpoints, true) OVER so_far AS endpoints,
          lead(struct(offset, timestamp)) OVER ({_BROKER} ORDER BY offset, sub) AS next, life
   FROM (
@@ -143,7 +147,8 @@ SELECT * FROM (
                      WHEN 'RegisterBrokerRecord' THEN coalesce(fenced, true) ELSE fenced END AS fenced,
            CASE type WHEN 'RegisterBrokerRecord' THEN coalesce(in_controlled_shutdown, false)
                      ELSE CASE WHEN in_controlled_shutdown THEN true END END AS in_controlled_shutdown,
-           CASE WHEN type = 'RegisterBrokerRecord' THEN coalesce(log_dirs, array()) WHEN size(log_dirs) > 0 THEN log_dirs END AS dirs,
+           CASE WHEN type = 'RegisterBrokerRecord' THEN coalesce(log_dirs, array()) WHEN size(log_dirs) > 0
+             THEN log_dirs END AS dirs,
            cordoned_log_dirs, CASE WHEN type = 'RegisterBrokerRecord' THEN {_json("endPoints")} END AS endpoints,
            count_if(type = 'RegisterBrokerRecord') OVER ({_BROKER} ORDER BY offset, sub
              ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS life

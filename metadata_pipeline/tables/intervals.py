@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-BOUNDS: Final = ("valid_from", "valid_to", "valid_from_time", "valid_to_time", "epoch", "stretch")
 """The last columns of every history table."""
 _COLUMNS: Final = ("cluster_id", "stretch", "offset", "sub", "timestamp", "epoch", "gone")
 _POINT: Final = "struct(offset, timestamp)"
@@ -46,10 +45,10 @@ def history(
 
 
 def _ending_rows(endings: str, owner: Sequence[str], columns: Sequence[str]) -> str:
-    told = ", ".join(name if name in owner else f"NULL AS {name}" for name in columns)
+    shown = ", ".join(name if name in owner else f"NULL AS {name}" for name in columns)
     return (
-        f"SELECT cluster_id, stretch, offset, 0L AS sub, timestamp, CAST(NULL AS int) AS epoch, true AS gone, {told}, true AS ends"
-        f" FROM ({endings})"
+        "SELECT cluster_id, stretch, offset, 0L AS sub, timestamp, CAST(NULL AS int) AS epoch, true AS gone, "
+        f"{shown}, true AS ends FROM ({endings})"
     )
 
 

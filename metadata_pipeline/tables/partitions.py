@@ -14,7 +14,8 @@ from metadata_pipeline.tables.intervals import bounded
 
 MIGRATING: Final = "AAAAAAAAAAAAAAAAAAAAAA"
 _MERGED: Final = (
-    "replicas", "isr", "leader", "leader_recovery_state", "removing_replicas", "adding_replicas", "elr", "last_known_elr",
+    "replicas", "isr", "leader", "leader_recovery_state", "removing_replicas", "adding_replicas", "elr",
+    "last_known_elr",
 )  # fmt: skip
 _LISTS: Final = ("isr", "removing_replicas", "adding_replicas", "elr", "last_known_elr")
 _OF: Final = "PARTITION BY cluster_id, stretch, topic_id, partition_id"
@@ -31,18 +32,21 @@ def _whole(name: str) -> str:
 
 
 _CHANGES: Final = f"""
-SELECT cluster_id, stretch, offset, sub, timestamp, epoch, topic_id, partition_id, type = 'PartitionRecord' AS created, false AS clears,
+SELECT cluster_id, stretch, offset, sub, timestamp, epoch, topic_id, partition_id, type = 'PartitionRecord' AS created,
+  false AS clears,
        {", ".join(_whole(name) if name in _LISTS else name for name in _COLUMNS)}
 FROM events WHERE type IN ('PartitionRecord', 'PartitionChangeRecord')
 """
 
 _CLEARS: Final = f"""
-SELECT c.cluster_id, c.stretch, c.offset, c.sub, c.timestamp, c.epoch, p.topic_id, p.partition_id, false AS created, true AS clears,
+SELECT c.cluster_id, c.stretch, c.offset, c.sub, c.timestamp, c.epoch, p.topic_id, p.partition_id, false AS created,
+  true AS clears,
        {", ".join("array()" if name in ("elr", "last_known_elr") else "NULL" for name in _COLUMNS)}
 FROM events c
 JOIN (SELECT DISTINCT cluster_id, stretch, topic_id, partition_id FROM events WHERE type = 'PartitionRecord') p
   ON c.cluster_id = p.cluster_id AND c.stretch = p.stretch
-JOIN (SELECT cluster_id, stretch, topic_id, first(name) AS name FROM events WHERE type = 'TopicRecord' GROUP BY cluster_id, stretch, topic_id) t
+JOIN (SELECT cluster_id, stretch, topic_id, first(name) AS name FROM events WHERE type = 'TopicRecord'
+  GROUP BY cluster_id, stretch, topic_id) t
   ON t.cluster_id = p.cluster_id AND t.stretch = p.stretch AND t.topic_id = p.topic_id AND c.name IN ('', t.name)
 WHERE c.type = 'ClearElrRecord'
 """
@@ -52,7 +56,8 @@ def partitions_sql(*, with_clears: bool) -> str:
     """`with_clears`: whether there is a ClearElrRecord at all, since it is joined with every partition."""
     rows = f"{_CHANGES} UNION ALL {_CLEARS}" if with_clears else _CHANGES
     lives = f"""
-SELECT *, count_if(created) OVER ({_OF} ORDER BY offset, sub ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS life FROM ({rows})
+SELECT *, count_if(created) OVER ({_OF} ORDER BY offset, sub ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS life
+  FROM ({rows})
 """
     before = f"({_OF}, life ORDER BY offset, sub ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)"
     effective = f"""
@@ -72,12 +77,14 @@ FROM ({effective})
 WINDOW so_far AS ({_OF}, life ORDER BY offset, sub ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
 """
     ended = f"""
-SELECT s.*, t.name AS topic, CASE WHEN size(s.assigned) > 0 THEN s.assigned ELSE array_repeat('{MIGRATING}', size(s.replicas)) END AS directories,
+SELECT s.*, t.name AS topic, CASE WHEN size(s.assigned) > 0 THEN s.assigned
+  ELSE array_repeat('{MIGRATING}', size(s.replicas)) END AS directories,
        least(s.later, r.point) AS next
 FROM ({states}) s
 LEFT JOIN (SELECT cluster_id, stretch, topic_id, {_POINT} AS point FROM ({TOPIC_ENDINGS})) r
   ON s.cluster_id = r.cluster_id AND s.stretch = r.stretch AND s.topic_id = r.topic_id
-LEFT JOIN (SELECT cluster_id, stretch, topic_id, first(name) AS name FROM events WHERE type = 'TopicRecord' GROUP BY cluster_id, stretch, topic_id) t
+LEFT JOIN (SELECT cluster_id, stretch, topic_id, first(name) AS name FROM events WHERE type = 'TopicRecord'
+  GROUP BY cluster_id, stretch, topic_id) t
   ON s.cluster_id = t.cluster_id AND s.stretch = t.stretch AND s.topic_id = t.topic_id
 """
     columns = ("topic_id", "topic", "partition_id", *_MERGED, "directories", "leader_epoch", "partition_epoch")

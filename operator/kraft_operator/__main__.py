@@ -141,7 +141,9 @@ def run(settings: Settings) -> int:
     recorder = Recorder(kube, settings.identity)
     account = LeaseAccount(kube, settings.lease_namespace, settings.lease_name, settings.replacements_per_hour)
     probe = KafkaProbe()
-    reconciler = Reconciler(kube, probe, keeper, account, settings, metrics, _draw, recorder)
+    reconciler = Reconciler(
+        kube, probe, holder=keeper, account=account, settings=settings, metrics=metrics, draw=_draw, recorder=recorder
+    )
     queue = WorkQueue(time.monotonic, random.random, metrics)
     workers = Workers(reconciler, queue, heartbeats, abandon)
     workers.start()

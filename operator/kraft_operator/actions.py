@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from kraft_operator.ledger import Ledger, Step
+from kraft_operator.ledger import JournaledStep, Ledger
 from storage_guard.formats import Grant
 
 
@@ -46,7 +46,7 @@ class DeliverGrant:
     claim: str
     grant: Grant
     format_argument: str | None
-    step: Step
+    step: JournaledStep
     reason: str
 
 
@@ -139,7 +139,7 @@ class UnregisterBroker:
     """Fenced by `step`. A broker that is not registered (any more) is success."""
 
     node_id: int
-    step: Step
+    step: JournaledStep
     reason: str
 
 
@@ -151,7 +151,27 @@ class MoveReplicas:
 
     node_id: int
     replicas: Mapping[tuple[str, int], tuple[int, ...]]
-    step: Step
+    step: JournaledStep
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class CordonBroker:
+    """Let a broker that has to go take no new replicas. It is asked itself, at its first listener. Fenced by `step`."""
+
+    node_id: int
+    host: str
+    port: int
+    step: JournaledStep
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class UncordonBroker:
+    """Let a broker that the operator has cordoned take replicas again; it need not run. Fenced by `step`."""
+
+    node_id: int
+    step: JournaledStep
     reason: str
 
 
@@ -162,7 +182,7 @@ class FinalizeFeature:
     feature: str
     level: int
     name: str
-    step: Step
+    step: JournaledStep
     reason: str
 
 
@@ -172,12 +192,14 @@ class RemoveVoter:
 
     node_id: int
     directory_id: str
-    step: Step
+    step: JournaledStep
     reason: str
     begins: bool = False
     """The replacement of a lost voter begins with it: the operator enters it into its account first, or
     does not do it.
     """
+    why: str = ""
+    """The reason without the numbers that prove it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +236,7 @@ class AddVoter:
     listener: str
     host: str
     port: int
-    step: Step
+    step: JournaledStep
     reason: str
 
 
@@ -228,7 +250,7 @@ class UpdateVoter:
     directory_id: str
     endpoints: tuple[tuple[str, str, int], ...]
     epoch: int
-    step: Step
+    step: JournaledStep
     reason: str
 
 
@@ -246,7 +268,7 @@ class DiscardClaim:
     """Nobody is left on the pod's node who could end it: it is deleted without grace, the one case in which that is
     allowed.
     """
-    step: Step
+    step: JournaledStep
     reason: str
 
 
@@ -256,8 +278,10 @@ class RestartPod:
 
     pod: str
     uid: str
-    step: Step
+    step: JournaledStep
     reason: str
+    why: str = ""
+    """The reason without the numbers that prove it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,6 +336,8 @@ Action = (
     | TellRack
     | NudgePod
     | UnregisterBroker
+    | CordonBroker
+    | UncordonBroker
     | MoveReplicas
     | FinalizeFeature
     | RemoveVoter
@@ -328,7 +354,7 @@ Action = (
 )
 VOTERS_FEEL: Final = (RemoveVoter, AddVoter, UpdateVoter, DiscardClaim, RestartPod)
 """A plan has at most one of these."""
-DISRUPTIVE: Final = (UnregisterBroker, MoveReplicas, FinalizeFeature, *VOTERS_FEEL)
+DISRUPTIVE: Final = (CordonBroker, UncordonBroker, UnregisterBroker, MoveReplicas, FinalizeFeature, *VOTERS_FEEL)
 """They come last in a plan."""
 
 
@@ -355,7 +381,9 @@ def target(action: Action) -> str:
             return f"Pod/{action.pod}"
         case DropClaim():
             return f"PersistentVolumeClaim/{action.claim}"
-        case UnregisterBroker() | MoveReplicas() | BeginReplacement() | GiveUpDisk():
+        case (
+            UnregisterBroker() | MoveReplicas() | CordonBroker() | UncordonBroker() | BeginReplacement() | GiveUpDisk()
+        ):
             return f"broker {action.node_id}"
         case DeleteOperation():
             return f"KRaftOperation/{action.name}"

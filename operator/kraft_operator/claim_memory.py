@@ -13,9 +13,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any, Final
 
-from kraft_operator.ledger import CorruptLedger, Entry, Formation, GivenUp, Ledger, Origin, RunningOperation, WrittenOff
+from kraft_operator.ledger import Entry, Formation, GivenUp, Ledger, Origin, RunningOperation, WrittenOff
+from kraft_operator.ledger_format import CorruptLedger, parse_ranges, ranges_of_removed
 from kraft_operator.operations.recovery import parse as parse_recovery
 from kraft_operator.operations.recovery import render as render_recovery
 from storage_guard.formats import BadFormat
@@ -44,6 +46,7 @@ def kept(ledger: Ledger) -> Ledger:
         restart=ledger.restart,
         given_up=ledger.given_up,
         doubted=ledger.doubted,
+        cordoned=ledger.cordoned,
     )
 
 
@@ -58,10 +61,12 @@ def render(ledger: Ledger) -> str:
         "initial": list(known.initial_controllers),
         "controllers": list(known.controllers),
         "doubted": list(known.doubted),
-        "nodes": [_entry(entry) for entry in known.entries],
+        "nodes": [_entry(entry) for entry in known.kept_whole],
         "writtenOff": [[each.node_id, each.directory_id, each.pvc_uid, each.nonce] for each in known.written_off],
     }
     values |= {"restart": known.restart} if known.restart else {}
+    values |= {"removed": ranges} if (ranges := ranges_of_removed(known)) else {}
+    values |= {"cordoned": list(known.cordoned)} if known.cordoned else {}
     values |= (
         {"givenUp": [[each.node_id, list(each.only), each.more, each.lost] for each in known.given_up]}
         if known.given_up
@@ -74,8 +79,9 @@ def render(ledger: Ledger) -> str:
     return json.dumps(values, separators=(",", ":"), ensure_ascii=False)
 
 
+@lru_cache(16)
 def parse(text: str) -> Ledger | None:
-    """The ledger that it tells of; None for what is no memory of ours."""
+    """The ledger that it tells of; None for what is no memory of ours. The claims of a cluster bear the same one."""
     try:
         values = json.loads(text)
         if values["version"] != 1:
@@ -95,8 +101,10 @@ def _kept(entry: Entry) -> Entry:
     """An id that was chosen for the first quorum is of interest only as long as the node has another one."""
     chosen = entry.chosen_directory_id if entry.chosen_directory_id != entry.directory_id else None
     return Entry(
-        entry.node_id, entry.role, entry.pool, chosen, entry.directory_id, None, entry.pvc_uid, entry.pv_name, entry.nonce,
-        entry.min_epoch, entry.min_offset, retired=entry.retired, replaces=entry.replaces,
+        entry.node_id, entry.role, pool=entry.pool, chosen_directory_id=chosen, directory_id=entry.directory_id,
+        pvc_name=None, pvc_uid=entry.pvc_uid, pv_name=entry.pv_name,
+        nonce=entry.nonce, min_epoch=entry.min_epoch, min_offset=entry.min_offset, retired=entry.retired,
+        replaces=entry.replaces,
     )  # fmt: skip
 
 
@@ -119,18 +127,19 @@ def _entry(entry: Entry) -> dict[str, Any]:
 
 def _parsed(values: Mapping[str, Any]) -> Ledger:
     recovery = parse_recovery(values["recovery"]) if values.get("recovery") else None
+    written_off = tuple(
+        WrittenOff(int(node), str(directory), claim, nonce) for node, directory, claim, nonce in values["writtenOff"]
+    )
+    entries = (*map(_parsed_entry, values["nodes"]), *parse_ranges(values.get("removed", ()), written_off))
     return Ledger(
         str(values["clusterID"]),
         Origin.REBUILT,
         Formation.FORMED,
         int(values["generation"]),
         tuple(int(each) for each in values["initial"]),
-        entries=tuple(_parsed_entry(each) for each in values["nodes"]),
+        entries=tuple(sorted(entries, key=lambda entry: entry.node_id)),
         controllers=tuple(int(each) for each in values["controllers"]),
-        written_off=tuple(
-            WrittenOff(int(node), str(directory), claim, nonce)
-            for node, directory, claim, nonce in values["writtenOff"]
-        ),
+        written_off=written_off,
         operation=RunningOperation(*values["operation"]) if values.get("operation") else None,
         recovery=recovery,
         restart=str(values.get("restart", "")),
@@ -139,6 +148,7 @@ def _parsed(values: Mapping[str, Any]) -> Ledger:
             for node, only, more, *lost in values.get("givenUp", ())
         ),
         doubted=tuple(int(each) for each in values["doubted"]),
+        cordoned=tuple(int(each) for each in values.get("cordoned", ())),
         serial=int(values["serial"]),
     )
 

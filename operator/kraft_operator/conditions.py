@@ -48,7 +48,7 @@ def conditions(cluster: KRaftCluster, observed: Observed, decision: Decision) ->
     lost = _lost(decision)
     quorum = _available(observed, decision.ledger, lost)
     stalled = [each for each in findings if each.stalled]
-    ready = _ready(cluster, observed, decision, quorum, topics, lost)
+    ready = _ready(cluster, observed, decision, quorum=quorum, topics=topics, lost=lost)
     return [
         ready,
         _reconciling(ready, stalled),

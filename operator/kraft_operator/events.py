@@ -1,6 +1,6 @@
 """Events in `events.k8s.io/v1`: one per transition, the same one again only counted.
 
-Which events a pass calls for is pure (`notes`); the recorder posts them. They are told for people and lost after an
+Which events a pass calls for is pure (`notes`); the recorder posts them. They are for people, and lost after an
 hour: conditions are the record. A failure to post is counted by the gateway and otherwise ignored.
 """
 
@@ -15,12 +15,14 @@ from typing import Any, Final
 from kraft_operator.actions import (
     Action,
     AddVoter,
+    CordonBroker,
     DeliverGrant,
     DiscardClaim,
     FinalizeFeature,
     MoveReplicas,
     RemoveVoter,
     RestartPod,
+    UncordonBroker,
     UnregisterBroker,
     UpdateVoter,
 )
@@ -160,9 +162,18 @@ def _acted(done: Sequence[Action]) -> list[Note]:
             case FinalizeFeature():
                 reason = "MetadataVersionFinalized" if action.feature == FEATURE else "FeatureFinalized"
                 found.append(Note("Normal", reason, "Finalize", f"{action.name} is final: {action.reason}"))
+            case CordonBroker():
+                text = f"broker {action.node_id} takes no new replicas: {action.reason}"
+                found.append(Note("Normal", "BrokerCordoned", "Cordon", text))
+            case UncordonBroker():
+                text = f"broker {action.node_id} may take replicas again: {action.reason}"
+                found.append(Note("Normal", "BrokerUncordoned", "Uncordon", text))
             case MoveReplicas():
                 count = len(action.replicas)
-                text = f"{count} partition{' leaves' if count == 1 else 's leave'} broker {action.node_id}, which has to go"
+                text = (
+                    f"{count} partition{' leaves' if count == 1 else 's leave'} broker "
+                    f"{action.node_id}, which has to go"
+                )
                 found.append(Note("Normal", "ReplicasMoved", "Move", text))
             case RemoveVoter():
                 text = f"voter {action.node_id} with directory {action.directory_id} was removed: {action.reason}"

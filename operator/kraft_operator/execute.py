@@ -22,6 +22,7 @@ from kraft_operator.actions import (
     AnnotateClaim,
     ApplyChild,
     BeginReplacement,
+    CordonBroker,
     DeleteChild,
     DeleteOperation,
     DeliverGrant,
@@ -41,6 +42,7 @@ from kraft_operator.actions import (
     RetainVolume,
     RunHelper,
     TellRack,
+    UncordonBroker,
     UnregisterBroker,
     UpdateVoter,
     WriteLedger,
@@ -48,7 +50,8 @@ from kraft_operator.actions import (
 )
 from kraft_operator.api import names
 from kraft_operator.api.spec import KRaftCluster, VolumePolicy
-from kraft_operator.claim_memory import KEY
+from kraft_operator.disk_writes import DiskWrites
+from kraft_operator.fence import FenceLost, Holder, Stale, still_holds
 from kraft_operator.kube import (
     BY_KIND,
     CLAIM,
@@ -56,42 +59,25 @@ from kraft_operator.kube import (
     OPERATION,
     POD,
     STATEFUL_SET,
-    VOLUME,
     Conflict,
     Forbidden,
     Gateway,
     Invalid,
     Kind,
-    NotFound,
     Object,
 )
-from kraft_operator.lease import LeaseLost, Term
-from kraft_operator.ledger import Ledger, Step, render
+from kraft_operator.lease import Term
+from kraft_operator.ledger import JournaledStep, Ledger
+from kraft_operator.ledger_format import render
 from kraft_operator.manifests.context import labels, owner_reference
 from kraft_operator.plan.brake import Begun, Brake
 from kraft_operator.plan.rollout.children import fingerprint
 from kraft_operator.pod_facts import NUDGE_ANNOTATION
 from kraft_operator.quorum import QuorumChanges
 from kraft_operator.settings import Failpoints
-from storage_guard.formats import FORMAT_MODE_ANNOTATION, GRANT_ANNOTATION, RACK_ANNOTATION
+from storage_guard.formats import RACK_ANNOTATION
 
 logger: Final = logging.getLogger("kraft_operator")
-
-
-class FenceLost(Exception):
-    """Another operator wrote the ledger: this process may not act any more."""
-
-
-class Stale(Exception):
-    """What a step was planned for is not there any more; the next pass plans anew."""
-
-
-class Holder(Protocol):
-    def require(self, seconds: float) -> Term: ...
-
-    def still_holds(self) -> bool:
-        """Whether the Lease, read now, names this very term."""
-        ...
 
 
 class Account(Protocol):
@@ -166,26 +152,24 @@ class Execution:
             case DeleteChild():
                 self._delete(BY_KIND[action.api, action.kind], action.name, action.uid)
             case DeliverGrant():
-                self._fenced("grant", action.step, lambda: self._deliver(action))
+                self._fenced("grant", action.step, lambda: self.disks.deliver(action))
             case AnnotateClaim():
                 marks = {f"{names.GROUP}/{key}": value for key, value in action.annotations.items()}
                 self._annotate(CLAIM, action.claim, marks, action.uid)
             case Remember():
-                self._remember(action)
+                self.disks.remember(action)
             case GrowClaim():
-                self._grow(action)
+                self.disks.grow(action)
             case RetainVolume():
-                self._retain(action)
+                self.disks.retain(action)
             case MakeClaim():
-                self._make_claim(action)
+                self.disks.make_claim(action)
             case OrphanSet():
                 self._delete(STATEFUL_SET, action.name, action.uid, orphan=True)
             case TellRack():
-                mark = {RACK_ANNOTATION: action.rack}
-                self._annotate(POD, action.pod, mark, action.uid)
+                self._annotate(POD, action.pod, {RACK_ANNOTATION: action.rack}, action.uid)
             case NudgePod():
-                mark = {NUDGE_ANNOTATION: str(action.count)}
-                self._annotate(POD, action.pod, mark, action.uid)
+                self._annotate(POD, action.pod, {NUDGE_ANNOTATION: str(action.count)}, action.uid)
             case BeginReplacement():
                 self._begin(action)
             case GiveUpDisk():
@@ -194,6 +178,8 @@ class Execution:
                 self._fenced("unregister", action.step, lambda: self._unregister(action))
             case MoveReplicas():
                 self._fenced("move_replicas", action.step, lambda: self._move(action))
+            case CordonBroker() | UncordonBroker():
+                self._fenced("cordon", action.step, lambda: self._cordon(action))
             case FinalizeFeature():
                 self._fenced("finalize", action.step, lambda: self._finalize(action))
             case RemoveVoter():
@@ -203,7 +189,7 @@ class Execution:
             case UpdateVoter():
                 self._fenced("update_voter", action.step, lambda: self._update(action))
             case DiscardClaim():
-                self._fenced("discard", action.step, lambda: self._discard(action))
+                self._fenced("discard", action.step, lambda: self.disks.discard(action))
             case RestartPod():
                 self._fenced("restart", action.step, lambda: self._restart(action))
             case RunHelper():
@@ -218,41 +204,18 @@ class Execution:
             case _ as unknown:
                 assert_never(unknown)
 
-    def _fenced(self, what: str, step: Step, call: Callable[[], None]) -> None:
+    def _fenced(self, what: str, step: JournaledStep, call: Callable[[], None]) -> None:
         self.failpoints.hit(f"after_journal.{what}")
         self._still_holds(step)
         call()
         self.failpoints.hit(f"after_call.{what}")
 
-    def _still_holds(self, step: Step) -> None:
-        term = self.holder.require(self.call_timeout)
-        if (term.holder, term.transitions) != (step.holder, step.transitions):
-            raise LeaseLost(f"the step was journaled by {step.holder} in term {step.transitions}, this is {term}")
+    def _still_holds(self, step: JournaledStep) -> None:
+        still_holds(self.holder, step, self.call_timeout)
 
-    def _deliver(self, action: DeliverGrant) -> None:
-        """Read pod, claim and volume once more: the grant is for these three and no others."""
-        grant, namespace = action.grant, self.cluster.namespace
-        pod = self.kube.get(POD, namespace, action.pod)
-        claim = self.kube.get(CLAIM, namespace, action.claim)
-        volume = self.kube.get(VOLUME, None, grant.pv_name)
-        facts = {
-            "pod": (pod["metadata"]["uid"], grant.pod_uid),
-            "claim": (claim["metadata"]["uid"], grant.pvc_uid),
-            "volume": (claim["spec"].get("volumeName"), grant.pv_name),
-            "volume's claim": ((volume["spec"].get("claimRef") or {}).get("uid"), grant.pvc_uid),
-        }
-        for what, (found, granted) in facts.items():
-            if found != granted:
-                raise Stale(f"{action.pod}: the {what} is {found}, the grant is for {granted}")
-        marks = {GRANT_ANNOTATION: grant.to_json()}
-        if action.format_argument is not None:
-            marks[FORMAT_MODE_ANNOTATION] = action.format_argument
-        self._still_holds(action.step)
-        self.failpoints.hit("before_call.grant")
-        version = pod["metadata"]["resourceVersion"]
-        self.kube.annotate(
-            POD, namespace, action.pod, marks, uid=grant.pod_uid, resource_version=version, timeout=self.call_timeout
-        )
+    @property
+    def disks(self) -> DiskWrites:
+        return DiskWrites(self.cluster.namespace, self.kube, self.holder, self.failpoints, self.call_timeout)
 
     def _unregister(self, action: UnregisterBroker) -> None:
         self._still_holds(action.step)
@@ -263,6 +226,14 @@ class Execution:
         self._still_holds(action.step)
         self.failpoints.hit("before_call.move_replicas")
         self.quorum.move(action.replicas, self.call_timeout)
+
+    def _cordon(self, action: CordonBroker | UncordonBroker) -> None:
+        self._still_holds(action.step)
+        self.failpoints.hit("before_call.cordon")
+        if isinstance(action, CordonBroker):
+            self.quorum.cordon(action.node_id, Endpoint(action.host, action.port), self.call_timeout)
+        else:
+            self.quorum.uncordon(action.node_id, self.call_timeout)
 
     def _finalize(self, action: FinalizeFeature) -> None:
         self._still_holds(action.step)
@@ -296,16 +267,6 @@ class Execution:
         endpoints = {name: Endpoint(host, port) for name, host, port in action.endpoints}
         self.quorum.update(action.node_id, action.directory_id, endpoints, action.epoch, self.call_timeout)
 
-    def _discard(self, action: DiscardClaim) -> None:
-        """The claim first: it stays until no pod uses it, and the next pod must not find it."""
-        namespace = self.cluster.namespace
-        self._still_holds(action.step)
-        self.failpoints.hit("before_call.discard")
-        self.kube.delete(CLAIM, namespace, action.claim, uid=action.claim_uid, timeout=self.call_timeout)
-        self.failpoints.hit("between_calls.discard")
-        grace = 0 if action.node_is_lost else None
-        self.kube.delete(POD, namespace, action.pod, uid=action.pod_uid, timeout=self.call_timeout, grace_seconds=grace)
-
     def _run_helper(self, action: RunHelper) -> None:
         """Its name says its task, and its task is written down: two operators can only make the same one."""
         self.failpoints.hit("before_call.helper")
@@ -334,68 +295,6 @@ class Execution:
         kind = BY_KIND[intent["apiVersion"], intent["kind"]]
         live = self.kube.apply(kind, intent, timeout=self.call_timeout)
         self.settled[intent["kind"], intent["metadata"]["name"]] = fingerprint(intent, live)
-
-    def _grow(self, action: GrowClaim) -> None:
-        request = {"resources": {"requests": {"storage": action.size}}}
-        body = {"metadata": {"uid": action.uid}, "spec": request}
-        self.kube.patch(CLAIM, self.cluster.namespace, action.claim, body, timeout=self.call_timeout)
-
-    def _retain(self, action: RetainVolume) -> None:
-        volume = self.kube.get(VOLUME, None, action.volume)
-        bound = (volume["spec"].get("claimRef") or {}).get("uid")
-        if bound != action.claim_uid:
-            raise Stale(f"volume {action.volume} is bound to claim {bound}, not to {action.claim} {action.claim_uid}")
-        self.holder.require(self.call_timeout)
-        change = {"metadata": {"uid": volume["metadata"]["uid"]}, "spec": {"persistentVolumeReclaimPolicy": "Retain"}}
-        self.kube.patch(VOLUME, "", action.volume, change, timeout=self.call_timeout)
-
-    def _make_claim(self, action: MakeClaim) -> None:
-        """The volume is freed for exactly this name, then the claim is made for exactly this volume."""
-        namespace = self.cluster.namespace
-        volume = self.kube.get(VOLUME, None, action.volume)
-        spec, reference = volume["spec"], volume["spec"].get("claimRef") or {}
-        ours = (reference.get("namespace", namespace), reference.get("name", action.claim)) == (namespace, action.claim)
-        if not ours or reference.get("uid", action.old_uid) != action.old_uid:
-            raise Stale(f"volume {action.volume} is bound to {reference}, not to the claim that node had")
-        self.holder.require(self.call_timeout)
-        self.failpoints.hit("before_call.make_claim")
-        if reference.get("uid"):
-            meta = {"uid": volume["metadata"]["uid"], "resourceVersion": volume["metadata"]["resourceVersion"]}
-            free = {"claimRef": {"uid": None, "resourceVersion": None}}
-            self.kube.patch(VOLUME, "", action.volume, {"metadata": meta, "spec": free}, timeout=self.call_timeout)
-        self.failpoints.hit("between_calls.make_claim")
-        wanted = {key: spec[key] for key in ("accessModes", "volumeMode") if key in spec}
-        wanted |= {"volumeName": action.volume, "storageClassName": spec.get("storageClassName", "")}
-        wanted |= {"resources": {"requests": {"storage": spec["capacity"]["storage"]}}}
-        body: Object = {"apiVersion": CLAIM.api, "kind": CLAIM.kind, "spec": wanted}
-        body["metadata"] = {"name": action.claim, "namespace": namespace, "labels": dict(action.labels)}
-        try:
-            self.kube.create(CLAIM, namespace, body, timeout=self.call_timeout)
-        except Conflict as error:
-            raise Stale(f"claim {action.claim} is there again") from error
-
-    def _remember(self, action: Remember) -> None:
-        """A claim that went meanwhile cannot remember; one that was changed may have been written by a successor."""
-        self.failpoints.hit("after_journal.remember")
-        marks = {f"{names.GROUP}/{KEY}": action.memory}
-        for name, uid, version in action.claims:
-            self.holder.require(self.call_timeout)
-            try:
-                self.kube.annotate(
-                    CLAIM,
-                    self.cluster.namespace,
-                    name,
-                    marks,
-                    uid=uid,
-                    resource_version=version,
-                    timeout=self.call_timeout,
-                )
-            except NotFound:
-                continue
-            except Conflict as error:
-                raise Stale(f"claim {name} has changed since it was read: {error.message}") from error
-            self.failpoints.hit("between_calls.remember")
-        self.failpoints.hit("after_call.remember")
 
     def _write_ledger(self, ledger: Ledger) -> None:
         body = ledger_object(self.cluster, ledger, self.ledger_object)

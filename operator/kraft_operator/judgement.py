@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from kraft_operator.observed import Observer, Quorum, QuorumState, Voter, VoterState
+from kraft_operator.observed import Observer, Quorum, QuorumState, QuorumVoter, VoterState
 
 NEVER: Final = 1 << 62
 """A log end that no high watermark reaches: of a leader that is no voter (it removed itself)."""
@@ -78,7 +78,9 @@ def round_of(quorum: Quorum) -> Round | None:
     leader = quorum.voter(quorum.leader_id)
     end = leader.log_end_offset if leader is not None else NEVER
     voters = frozenset(each.key for each in quorum.voters)
-    return Round(quorum.leader_id, quorum.epoch, quorum.high_watermark, end, voters, fetched)
+    return Round(
+        quorum.leader_id, quorum.epoch, quorum.high_watermark, log_end_offset=end, voters=voters, fetched=fetched
+    )
 
 
 def judge(
@@ -108,15 +110,17 @@ def judge(
         detail = f"{following} of {len(voters)} voters follow leader {leader.leader_id} in epoch {leader.epoch}"
         detail += f"; no answer from {_names(silent)}" if silent else ""
         state = QuorumState.UNKNOWN if following + len(silent) >= majority else QuorumState.UNAVAILABLE
-        return Quorum(state, detail, leader.leader_id, leader.epoch, described.high_watermark, voters)
+        return Quorum(
+            state, detail, leader.leader_id, epoch=leader.epoch, high_watermark=described.high_watermark, voters=voters
+        )
     return Quorum(
         QuorumState.AVAILABLE,
         "a majority follows one leader",
         leader.leader_id,
-        leader.epoch,
-        described.high_watermark,
-        voters,
-        tuple(look.observer(each) for each in described.observers),
+        epoch=leader.epoch,
+        high_watermark=described.high_watermark,
+        voters=voters,
+        observers=tuple(look.observer(each) for each in described.observers),
         proven=before is not None,
         advanced=before is not None and described.high_watermark > before.high_watermark,
         settled=before is not None
@@ -134,10 +138,10 @@ class _Look:
     directories: Mapping[int, str | None]
     before: Round | None
 
-    def voter(self, replica: Replica) -> Voter:
-        return Voter(
-            replica.node_id, replica.directory_id, replica.log_end_offset, self._state(replica), replica.last_fetch,
-            replica.endpoints,
+    def voter(self, replica: Replica) -> QuorumVoter:
+        return QuorumVoter(
+            replica.node_id, replica.directory_id, replica.log_end_offset, state=self._state(replica),
+            last_fetch=replica.last_fetch, endpoints=replica.endpoints,
         )  # fmt: skip
 
     def observer(self, replica: Replica) -> Observer:

@@ -14,6 +14,7 @@ from typing import Final
 from kraft_operator.actions import Action, DeliverGrant, NudgePod, TellRack
 from kraft_operator.judgement import Round, round_of
 from kraft_operator.observed import Brokers, Pod, Quorum, QuorumState
+from kraft_operator.plan.rendered import Rendered
 from kraft_operator.quorum import Addresses
 from kraft_operator.steadiness import Steadiness
 
@@ -25,6 +26,10 @@ PATIENCE: Final = 0.1
 """Of the time in which nothing has changed, how much passes until the next look: so a step is late by a tenth of what
 it waited for.
 """
+CHEAP_SECONDS: Final = 0.5
+"""A way that costs no more is laid out at every look."""
+WAY_PATIENCE: Final = 20.0
+"""How many times as long as the way ahead took to lay out it stays as it is, if nothing unforeseen is done."""
 ROUND_SECONDS: Final = 2.0
 """How long before a look its round of comparison must be: four times the wait of a follower's fetch."""
 REST_SECONDS: Final = 60.0
@@ -61,9 +66,13 @@ class Memory:
     """When the quorum was looked at, and what of it is compared with later looks."""
     reclaimed: dict[str, tuple[float, str]] = field(default_factory=dict)
     """Volume to when its reclaim policy was read, and what it was."""
+    rendered: Rendered = field(default_factory=Rendered)
+    """Of a cluster at rest nothing is kept."""
     steady: Steadiness = field(default_factory=Steadiness)
     touched: dict[str, float] = field(default_factory=dict)
     """Pod UID to when we last wrote something on it that its gate waits for."""
+    way_due: float = 0.0
+    """When the way ahead is laid out again."""
     quiet: bool = False
     """The last look found nothing to do, to say or to suspect: the next one may be a glance."""
     rest: Rest | None = None
@@ -116,7 +125,12 @@ class Memory:
                     pass
         return waits
 
+    def note_plan(self, cost: float, now: float) -> None:
+        """A plan that laid out the way has cost so many seconds."""
+        self.way_due = now + cost * WAY_PATIENCE if cost > CHEAP_SECONDS else now
+
     def note_rest(self, changes: int, asked: Addresses, quorum: Quorum, brokers: Brokers, now: float) -> None:
+        self.rendered = Rendered()
         self.rest = Rest(changes, asked, essence(quorum), brokers, now)
 
     def rests(self, changes: int, now: float) -> Rest | None:

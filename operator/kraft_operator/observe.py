@@ -34,8 +34,8 @@ from kraft_operator.kube import (
     Object,
     Reader,
 )
-from kraft_operator.ledger import Entry, Ledger, parse
-from kraft_operator.living import ask_living
+from kraft_operator.ledger import Entry, Ledger
+from kraft_operator.ledger_format import parse
 from kraft_operator.observed import Child, Claim, NodeSet, Observed, Pod
 from kraft_operator.operations.operation import Operation, OperationType, parse_operation
 from kraft_operator.operations.verdict import Witness
@@ -44,6 +44,7 @@ from kraft_operator.plan.nodes.replacement import weighs_losses
 from kraft_operator.plan.rollout.rolling import outdated_pods
 from kraft_operator.plan.rollout.versions import trials
 from kraft_operator.quorum import Addresses, QuorumProbe
+from kraft_operator.witnesses import ask_witnesses
 from storage_guard.formats import NO_RACK
 
 
@@ -91,7 +92,7 @@ def observe(
     asked = replace(
         asked,
         with_replicas=asked.with_replicas or wanted or looks_for_ghosts(suspected) or weighs_losses(suspected),
-        with_moves=_surplus(cluster, ledger, sets),
+        leaving=_surplus(cluster, ledger, sets),
         with_versions=cluster.spec.versions.wants_anything,
         trials=trials(suspected),
     )
@@ -110,7 +111,7 @@ def observe(
         _owners(ledger_object),
         operations,
         helpers=tuple(map(pod_facts.helper, (each for each in all_pods if pod_facts.is_helper(each)))),
-        living=_living(cluster, ledger, pods, operations),
+        witnesses=_witnesses(cluster, ledger, pods, operations),
         expandable=_expandable(cluster, seen_claims, kube),
         zones=controllers_in(cluster, pods, reader),
         hosts=_hosts(ledger, pods, kube),
@@ -136,7 +137,7 @@ def _expandable(cluster: KRaftCluster, claims: list[Claim] | tuple[Claim, ...], 
     return {name: bool((item or {}).get("allowVolumeExpansion")) for name, item in found.items()}
 
 
-def _living(
+def _witnesses(
     cluster: KRaftCluster, ledger: Ledger | None, pods: tuple[Pod, ...], operations: tuple[Operation, ...]
 ) -> tuple[Witness, ...] | None:
     """Asked while a recovery waits to begin: afterwards the controllers are held."""
@@ -144,17 +145,18 @@ def _living(
     if not waits or ledger is None or ledger.recovery is not None:
         return None
     running = [pod for pod in pods if pod.main_started and not pod.terminating]
-    groups = {pod.node_id: cluster.spec.group(pod.pool) for pod in running}
-    hosts = {node: cluster.host(group, node) for node, group in groups.items() if group is not None}
-    with_pages = hosts if cluster.spec.probes is Probes.HTTP else {}
-    pages = {node: f"http://{host}:{names.HTTP_PORT}/metrics" for node, host in with_pages.items()}
+    found = {pod.node_id: cluster.spec.group(pod.pool) for pod in running}
+    groups = {node: group for node, group in found.items() if group is not None}
+    hosts = {node: cluster.host(group, node) for node, group in groups.items()}
+    with_pages = [node for node, group in groups.items() if cluster.spec.probes_of(group) is Probes.HTTP]
+    pages = {node: f"http://{hosts[node]}:{names.HTTP_PORT}/metrics" for node in with_pages}
     port = cluster.spec.controller_listeners[0].port
     controllers = {
         pod.node_id: Endpoint(hosts[pod.node_id], port)
         for pod in running
         if pod.role == Role.CONTROLLER.value and pod.node_id in hosts
     }
-    return ask_living(pages, controllers)
+    return ask_witnesses(pages, controllers)
 
 
 def operations_of(reader: Reader, namespace: str, name: str) -> tuple[Operation, ...]:
@@ -184,7 +186,7 @@ def addresses(
     directories = {node_id: entries.get(node_id) for node_id in voters}
     asked = ledger.operation if ledger is not None else None
     with_replicas = (
-        _surplus(cluster, ledger, sets)
+        bool(_surplus(cluster, ledger, sets))
         or _rolls_brokers(cluster, pods, sets)
         or bool(ledger and ledger.given_up)
         or (asked is not None and asked.type == OperationType.PROTECT_CLAIMS.value)
@@ -278,12 +280,12 @@ def _hosts(ledger: Ledger | None, pods: tuple[Pod, ...], kube: Gateway) -> dict[
     return found
 
 
-def _surplus(cluster: KRaftCluster, ledger: Ledger | None, sets: tuple[NodeSet, ...]) -> bool:
+def _surplus(cluster: KRaftCluster, ledger: Ledger | None, sets: tuple[NodeSet, ...]) -> frozenset[int]:
     wanted = {node_id for pool in cluster.spec.broker_pools for node_id in pool.node_ids}
     known = {each.node_id for each in sets if each.role == Role.BROKER.value}
     if ledger is not None:
         known |= {entry.node_id for entry in ledger.entries if entry.role == Role.BROKER.value and not entry.retired}
-    return bool(known - wanted)
+    return frozenset(known - wanted)
 
 
 def _owners(item: Object | None) -> tuple[str, ...]:

@@ -46,9 +46,6 @@ class Claim:
     version: str = ""
     """Its resourceVersion: what is written on it is fenced by it."""
 
-    def bears(self, cluster_id: str) -> bool:
-        return self.identity.get("cluster-id") == cluster_id
-
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
@@ -176,7 +173,7 @@ class VoterState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Voter:
+class QuorumVoter:
     node_id: int
     directory_id: str
     log_end_offset: int
@@ -213,7 +210,7 @@ class Quorum:
     leader_id: int = -1
     epoch: int = -1
     high_watermark: int = -1
-    voters: tuple[Voter, ...] = ()
+    voters: tuple[QuorumVoter, ...] = ()
     observers: tuple[Observer, ...] = ()
     proven: bool = False
     """A majority named the same leader in the same epoch a round ago too, so what is said of voters compares two
@@ -239,7 +236,7 @@ class Quorum:
         """How many more voters may be lost: below 0 there is no majority of live ones."""
         return self.live - self.majority
 
-    def voter(self, node_id: int) -> Voter | None:
+    def voter(self, node_id: int) -> QuorumVoter | None:
         return next((each for each in self.voters if each.node_id == node_id), None)
 
 
@@ -294,6 +291,14 @@ class Brokers:
     moving: frozenset[tuple[str, int]] | None = None
     """Partitions whose replicas are on the move."""
     registry: Registry = Registry()
+    single: frozenset[int] = frozenset()
+    """Of the brokers that have to leave: those that keep partitions of one replica only, so that nothing can be moved
+    off them.
+    """
+    cordoned: Mapping[int, bool | None] = field(default_factory=dict)
+    """Of the brokers that have to leave and answered: whether they take no new replicas; None where the release knows
+    no cordons.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,7 +322,7 @@ class Observed:
     operations: tuple[Operation, ...] = ()
     """The KRaftOperations that name this cluster, ended ones too."""
     helpers: tuple[Helper, ...] = ()
-    living: tuple[Witness, ...] | None = None
+    witnesses: tuple[Witness, ...] | None = None
     """What every process that answered knows of the log; None when nobody was asked."""
     expandable: Mapping[str, bool] = field(default_factory=dict)
     """Of the classes of claims that are smaller than the resource wants: whether their volumes can grow."""

@@ -13,6 +13,8 @@ from typing import Any, Final, Protocol, Self
 
 from controller_runtime.admin.client import AdminClient, AdminError, ApiError
 from controller_runtime.admin.results import (
+    ConfigChange,
+    ConfigResource,
     FeatureUpdate,
     QuorumDescription,
     ReplicaDescription,
@@ -20,14 +22,16 @@ from controller_runtime.admin.results import (
 )
 from controller_runtime.identifiers import DirectoryId, Endpoint, Epoch, NodeId, Uuid
 from controller_runtime.protocol.errors import ErrorCode
-from kraft_operator import census
+from kraft_operator import cluster_queries
 from kraft_operator.api.metadata_versions import KRAFT_FEATURE
-from kraft_operator.census import PROBE_SECONDS, TOPICS_SECONDS, answered
+from kraft_operator.cluster_queries import PROBE_SECONDS, TOPICS_SECONDS, answered
 from kraft_operator.judgement import Belief, Described, Replica, Round, agreed_leader, judge
 from kraft_operator.observed import Brokers, Quorum, Registry
 from kraft_operator.pools import Pools
 
 TOPICS_SHOWN: Final = 5
+DELETE: Final = 1
+"""IncrementalAlterConfigs: back to what it is without."""
 
 
 class AdminFailed(Exception):
@@ -44,8 +48,8 @@ class Addresses:
     brokers: Mapping[int, Endpoint] = field(default_factory=dict)
     with_replicas: bool = False
     """Ask the brokers also who holds what: a long answer, wanted only when one is to leave or to restart."""
-    with_moves: bool = False
-    """Ask also which replicas are on the move: when a broker is to leave."""
+    leaving: frozenset[int] = frozenset()
+    """Brokers that are to leave: ask also which replicas are on the move, and these whether they take new ones."""
     with_versions: bool = False
     """Ask every node which levels it supports."""
     trials: tuple[tuple[str, int], ...] = ()
@@ -70,6 +74,10 @@ class QuorumChanges(Protocol):
     def finalize(self, feature: str, level: int, timeout: float) -> None: ...
 
     def move(self, replicas: Mapping[tuple[str, int], tuple[int, ...]], timeout: float) -> None: ...
+
+    def cordon(self, node_id: int, endpoint: Endpoint, timeout: float) -> None: ...
+
+    def uncordon(self, node_id: int, timeout: float) -> None: ...
 
 
 class QuorumProbe(Protocol):
@@ -158,6 +166,18 @@ class KafkaChanges:
         """Asking again for what is under way already changes nothing."""
         self._ask("replicas were not moved", lambda admin: _moved(admin, replicas), None, timeout)
 
+    def cordon(self, node_id: int, endpoint: Endpoint, timeout: float) -> None:
+        """Only the broker itself knows its directories. Asking again changes nothing."""
+        failed = f"broker {node_id} was not cordoned"
+        self.pools.run(
+            self._changed(
+                failed, self.pools.brokers([endpoint], timeout), lambda admin: _closed(admin, node_id), None, timeout
+            )
+        )
+
+    def uncordon(self, node_id: int, timeout: float) -> None:
+        self._ask(f"broker {node_id} is still cordoned", lambda admin: _opened(admin, node_id), None, timeout)
+
     def _ask(
         self,
         failed: str,
@@ -167,16 +187,18 @@ class KafkaChanges:
     ) -> None:
         if not self.controllers:
             raise AdminFailed(f"{failed}: no controller runs")
-        self.pools.run(self._changed(failed, change, done_already, timeout))
+        client = self.pools.controllers(self.controllers, timeout)
+        self.pools.run(self._changed(failed, client, change, done_already, timeout))
 
     async def _changed(
         self,
         failed: str,
+        client: Coroutine[Any, Any, AdminClient],
         change: Callable[[AdminClient], Coroutine[Any, Any, None]],
         done_already: ErrorCode | None,
         timeout: float,
     ) -> None:
-        admin = await self.pools.controllers(self.controllers, timeout)
+        admin = await client
         try:
             async with asyncio.timeout(timeout):
                 await change(admin)
@@ -193,6 +215,21 @@ async def _moved(admin: AdminClient, replicas: Mapping[tuple[str, int], tuple[in
             raise error
 
 
+async def _closed(admin: AdminClient, node_id: int) -> None:
+    await _configured(admin, node_id, ConfigChange(cluster_queries.CORDONED, "*"))
+
+
+async def _opened(admin: AdminClient, node_id: int) -> None:
+    await _configured(admin, node_id, ConfigChange(cluster_queries.CORDONED, None, DELETE))
+
+
+async def _configured(admin: AdminClient, node_id: int, change: ConfigChange) -> None:
+    resource = ConfigResource(cluster_queries.BROKER, str(node_id))
+    error = (await admin.incremental_alter_configs({resource: [change]})).get(resource)
+    if error is not None:
+        raise error
+
+
 async def _updated(
     admin: AdminClient, node_id: NodeId, directory_id: DirectoryId, endpoints: Mapping[str, Endpoint], epoch: Epoch
 ) -> None:
@@ -205,8 +242,11 @@ async def _look(addresses: Addresses, pools: Pools) -> tuple[Quorum, Brokers]:
     async with asyncio.TaskGroup() as group:
         controllers = group.create_task(_controllers(addresses, pools))
         brokers = group.create_task(_brokers(addresses, pools))
+        cordoned = group.create_task(_cordoned(addresses, pools))
     quorum, registry, moving = controllers.result()
-    return quorum, replace(brokers.result(), registry=registry, moving=moving)
+    closed, single = cordoned.result()
+    seen = replace(brokers.result(), registry=registry, moving=moving, cordoned=closed, single=single)
+    return quorum, seen
 
 
 async def _controllers(
@@ -224,10 +264,16 @@ async def _controllers(
     nodes = {**asked, **addresses.brokers} if addresses.with_versions else {}
     registry, moving = Registry(), None
     if described is not None:
-        registry = await census.registry(admin, nodes, addresses.trials)
-        moving = await census.moving(admin) if addresses.with_moves else None
+        registry = await cluster_queries.registry(admin, nodes, addresses.trials)
+        moving = await cluster_queries.moving(admin) if addresses.leaving else None
     quorum = judge(beliefs, _described(described) if described else None, addresses.directories, addresses.before)
     return quorum, registry, moving
+
+
+async def _cordoned(addresses: Addresses, pools: Pools) -> tuple[dict[int, bool | None], frozenset[int]]:
+    leaving = {node_id: endpoint for node_id, endpoint in addresses.brokers.items() if node_id in addresses.leaving}
+    clients = {node_id: await pools.brokers([endpoint], PROBE_SECONDS) for node_id, endpoint in leaving.items()}
+    return await cluster_queries.cordoned(clients), await cluster_queries.single_replica(clients)
 
 
 async def _belief(admin: AdminClient, endpoint: Endpoint) -> Belief | None:
@@ -250,7 +296,14 @@ async def _brokers(addresses: Addresses, pools: Pools) -> Brokers:
     racks = {int(node.node_id): node.rack for node in cluster.nodes if node.rack}
     if topics is None:
         return Brokers(registered, fenced, racks=racks)
-    return Brokers(registered, fenced, _replicas(topics), _at_risk(topics), racks, census.placements(topics))
+    return Brokers(
+        registered,
+        fenced,
+        _replicas(topics),
+        at_risk=_at_risk(topics),
+        racks=racks,
+        partitions=cluster_queries.placements(topics),
+    )
 
 
 def _replicas(topics: Mapping[str, TopicDescription | ApiError]) -> dict[int, tuple[str, ...]] | None:

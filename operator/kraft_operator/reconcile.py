@@ -21,20 +21,21 @@ from kraft_operator.actions import Action, target
 from kraft_operator.api.parse import parse_cluster
 from kraft_operator.api.reader import InvalidSpec
 from kraft_operator.api.spec import KRaftCluster
-from kraft_operator.execute import Account, Execution, FenceLost, Holder, Stale
+from kraft_operator.execute import Account, Execution
+from kraft_operator.fence import FenceLost, Holder, Stale
 from kraft_operator.index import Index
 from kraft_operator.keys import Key
 from kraft_operator.kube import CLUSTER, OPERATION, VOLUME, Forbidden, Gateway, KubeError, NotFound, Object, Reader
 from kraft_operator.last_words import redacted
 from kraft_operator.lease import LeaseLost, LeaseRunsOut
-from kraft_operator.ledger import CorruptLedger
+from kraft_operator.ledger_format import CorruptLedger
 from kraft_operator.manifests.context import Images
 from kraft_operator.memory import Memory, essence
 from kraft_operator.metrics import Metrics
 from kraft_operator.observe import Sight, controllers_of, observe, operations_of
 from kraft_operator.observed import Quorum
 from kraft_operator.operations.operation import Operation, Phase, is_expired
-from kraft_operator.operations.telling import Telling, status_of
+from kraft_operator.operations.operation_report import OperationReport, status_of
 from kraft_operator.plan.rules import plan
 from kraft_operator.plan.situation import Decision, Draw, Fence, Finding, Situation, Topic
 from kraft_operator.plan.steps import Approved, from_status
@@ -98,8 +99,8 @@ class Reconciler:
             logger.debug("%s: a live look has to tell: %r", key, error)
             return None
         new = self._status(key, resource, cluster, sight, decision)
-        told = any(status_of(each, _now()) != each.operation.status for each in decision.tellings)
-        if decision.actions or decision.suspects or told or new != resource.get("status"):
+        reported = any(status_of(each, _now()) != each.operation.status for each in decision.reports)
+        if decision.actions or decision.suspects or reported or new != resource.get("status"):
             return None
         self._keep(key, decision, sight)
         self._note_status(resource, new)
@@ -138,7 +139,15 @@ class Reconciler:
     def _observe(self, key: Key, cluster: KRaftCluster, reader: Reader) -> Sight:
         memory = self._memory(key, cluster)
         before, policy = memory.before(self.clock()), partial(self._reclaim_policy, memory)
-        sight = observe(cluster, reader, self.kube, self.probe, before, memory.suspected, policy)
+        sight = observe(
+            cluster,
+            reader,
+            self.kube,
+            probe=self.probe,
+            before=before,
+            suspected=memory.suspected,
+            reclaim_policy=policy,
+        )
         memory.note_quorum(sight.observed.quorum, self.clock())
         return sight
 
@@ -146,12 +155,18 @@ class Reconciler:
         memory, now = self._memory(key, cluster), self.clock()
         term = self.holder.require(self.settings.call_timeout)
         situation = Situation(
-            cluster, sight.observed, sight.ledger, Fence(term.holder, term.transitions), self.draw,
-            Images(self.settings.operator_image, self.settings.lease_namespace), memory.settled, memory.progress,
-            memory.overdue(now), memory.waited(now), from_status((resource.get("status") or {}).get("plan")),
-            datetime.now(UTC), self.account.brake(),
+            memory.rendered.begin(cluster), sight.observed, ledger=sight.ledger,
+            fence=Fence(term.holder, term.transitions), draw=self.draw,
+            images=Images(self.settings.operator_image, self.settings.lease_namespace), settled=memory.settled,
+            progress=memory.progress, overdue=memory.overdue(now), waited=memory.waited(now),
+            published=from_status((resource.get("status") or {}).get("plan")),
+            date=datetime.now(UTC), brake=self.account.brake(), rendered=memory.rendered,
+            lays_out=now >= memory.way_due,
         )  # fmt: skip
-        return plan(situation)
+        decision = plan(situation)
+        if situation.lays_out:
+            memory.note_plan(self.clock() - now, self.clock())
+        return decision
 
     def _keep(self, key: Key, decision: Decision, sight: Sight) -> None:
         """Remember what this look has shown, and show it as numbers."""
@@ -168,9 +183,10 @@ class Reconciler:
         """Perform and report; whether the cluster or what is said of it has changed."""
         memory, before = self._memories[key], resource.get("status")
         execution = Execution(
-            cluster, self.kube, self.holder, self.account,
-            self.probe.changes(controllers_of(cluster, sight.observed, decision.ledger)),
-            self.settings.failpoints, self.settings.call_timeout, sight.ledger_object, memory.settled,
+            cluster, self.kube, holder=self.holder, account=self.account,
+            quorum=self.probe.changes(controllers_of(cluster, sight.observed, decision.ledger)),
+            failpoints=self.settings.failpoints, call_timeout=self.settings.call_timeout,
+            ledger_object=sight.ledger_object, settled=memory.settled,
         )  # fmt: skip
         self._publish(key, resource, cluster, sight, decision)
         try:
@@ -180,12 +196,19 @@ class Reconciler:
         except Exception as error:
             found = hindrance(error)
             more = (Finding(Topic.MANUAL, *found, stalled=True),) if found else ()
-            self._report(key, resource, cluster, sight, replace(decision, findings=decision.findings + more), execution)
+            self._report(
+                key,
+                resource,
+                cluster,
+                sight=sight,
+                decision=replace(decision, findings=decision.findings + more),
+                execution=execution,
+            )
             raise
         finally:
             for waited in memory.note_touched(execution.done, self.clock()):
                 self.metrics.observe("kraft_operator_grant_seconds", waited)
-        self._report(key, resource, cluster, sight, decision, execution)
+        self._report(key, resource, cluster, sight=sight, decision=decision, execution=execution)
         return bool(decision.actions) or resource.get("status") != before
 
     def _again(
@@ -233,7 +256,7 @@ class Reconciler:
         learned = decision.ledger if execution.ledger_written else sight.ledger
         for note in events.notes(old, new, sight.ledger, learned, execution.done):
             self.recorder.post(resource, note)
-        self._tell(resource["metadata"]["namespace"], decision.tellings)
+        self._tell(resource["metadata"]["namespace"], decision.reports)
 
     def _status(
         self, key: Key, resource: Object, cluster: KRaftCluster, sight: Sight, decision: Decision
@@ -285,7 +308,7 @@ class Reconciler:
         why = f"there is no KRaftCluster {key.name} in namespace {key.namespace}"
         found = operations_of(self.kube, key.namespace, key.name)
         asked = [each for each in found if not each.finished]
-        self._tell(key.namespace, [Telling(each, Phase.PENDING, "ClusterNotFound", why) for each in asked])
+        self._tell(key.namespace, [OperationReport(each, Phase.PENDING, "ClusterNotFound", why) for each in asked])
         self._clear_away(key.namespace, found)
 
     def _clear_away(self, namespace: str, operations: Sequence[Operation]) -> None:
@@ -295,14 +318,14 @@ class Reconciler:
                 self.holder.require(self.settings.call_timeout)
                 self.kube.delete(OPERATION, namespace, each.name, uid=each.uid)
 
-    def _tell(self, namespace: str, tellings: Sequence[Telling]) -> None:
+    def _tell(self, namespace: str, reports: Sequence[OperationReport]) -> None:
         """Write the status of each operation of which there is something new to say."""
-        for told in tellings:
-            new = status_of(told, _now())
-            if new == told.operation.status:
+        for reported in reports:
+            new = status_of(reported, _now())
+            if new == reported.operation.status:
                 continue
             self.holder.require(self.settings.call_timeout)
-            meta = {"name": told.operation.name, "namespace": namespace, "uid": told.operation.uid}
+            meta = {"name": reported.operation.name, "namespace": namespace, "uid": reported.operation.uid}
             body = {"apiVersion": OPERATION.api, "kind": OPERATION.kind, "metadata": meta, "status": new}
             try:
                 self.kube.apply(OPERATION, body, "status")

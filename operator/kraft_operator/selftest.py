@@ -56,12 +56,14 @@ def _definitions(kube: Gateway) -> Iterator[str]:
         try:
             found = kube.get(CUSTOM_RESOURCE, None, name)
         except KubeError as error:
-            yield f"resource definition {name}: {error}"
+            yield f"install the resource definitions of this version (crds/): {name} cannot be read: {error}"
             continue
         served = [each["name"] for each in found["spec"]["versions"] if each["served"]]
         conditions = {each["type"]: each["status"] for each in (found.get("status") or {}).get("conditions") or ()}
         if names.VERSION not in served or conditions.get("Established") != "True":
-            yield f"resource definition {name} is not served as {names.VERSION} (served: {', '.join(served) or 'nothing'})"
+            served_as = ", ".join(served) or "nothing"
+            remedy = "install the resource definitions of this version (crds/)"
+            yield f"{remedy}: {name} is served as {served_as}, not as {names.VERSION}"
 
 
 def _rights(kube: Gateway, namespaces: Sequence[str]) -> Iterator[str]:
@@ -81,7 +83,8 @@ def _may(kube: Gateway, namespace: str | None, group: str, resource: str, verbs:
         body = {"apiVersion": REVIEW.api, "kind": REVIEW.kind, "spec": {"resourceAttributes": attributes}}
         answer = kube.create(REVIEW, None, body)
         if not (answer.get("status") or {}).get("allowed"):
-            yield f"the service account may not {verb} {resource}{f'.{group}' if group else ''}{where}"
+            right = f"{verb} {resource}{f'.{group}' if group else ''}{where}"
+            yield f"allow the operator's ServiceAccount to {right} (roles of this version's chart or kustomize base)"
 
 
 def _lease(kube: Gateway, namespace: str, name: str) -> Iterator[str]:
@@ -99,8 +102,8 @@ def _lease_problem(kube: Gateway, namespace: str, name: str) -> str | None:
     spec = (found or {}).get("spec") or {}
     holder, renewed = spec.get("holderIdentity"), spec.get("renewTime")
     if not holder or not renewed:
-        return f"nobody holds the Lease {namespace}/{name}: no operator acts"
+        return f"start an operator, or read its log: nobody holds the Lease {namespace}/{name}"
     age = (datetime.now(UTC) - datetime.fromisoformat(renewed)).total_seconds()
     if age > 2 * float(spec.get("leaseDurationSeconds") or 15):
-        return f"the Lease {namespace}/{name} of {holder} was renewed {age:.0f} s ago: no operator acts"
+        return f"read the log of {holder}: it renewed the Lease {namespace}/{name} {age:.0f} s ago, so no operator acts"
     return None

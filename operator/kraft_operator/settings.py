@@ -1,4 +1,4 @@
-"""What the operator is told at start: who it is, what it watches, how patient it is, and where tests make it stop.
+"""What the operator is configured with: who it is, what it watches, how patient it is, and where tests make it stop.
 
 Read once from the command line and the environment by `__main__`; nothing else in the operator looks at the
 environment. `Failpoints` exist so that a test can stop or kill the process between two precise steps; without the
@@ -82,9 +82,11 @@ class Settings:
         duration, deadline, retry = self.lease.duration, self.lease.renew_deadline, self.lease.retry_period
         if not duration > deadline > retry > 0:
             raise BadSetting(
-                f"lease seconds {duration:g} {deadline:g} {retry:g}: DURATION has to be longer than RENEW, and RENEW than RETRY"
+                f"lease seconds {duration:g} {deadline:g} {retry:g}: DURATION has to be "
+                "longer than RENEW, and RENEW than RETRY"
             )
         if deadline - retry <= self.call_timeout:
             raise BadSetting(
-                f"lease seconds {duration:g} {deadline:g} {retry:g}: RENEW has to be longer than RETRY and the {self.call_timeout:g} s of one call together"
+                f"lease seconds {duration:g} {deadline:g} {retry:g}: RENEW has to be longer than RETRY and the "
+                f"{self.call_timeout:g} s of one call together"
             )

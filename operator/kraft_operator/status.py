@@ -19,7 +19,7 @@ from kraft_operator.plan.rollout.versions import BLOCKED, wishes
 from kraft_operator.plan.situation import Decision, Topic
 from kraft_operator.plan.steps import to_status
 from kraft_operator.plan.voters.domains import Domain, domains
-from storage_guard.formats import Verdict as Disk
+from storage_guard.formats import DiskVerdict as Disk
 
 Status = dict[str, Any]
 

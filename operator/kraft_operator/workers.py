@@ -1,7 +1,7 @@
 """Threads that take keys from the queue and reconcile them, and the thread that lists everything now and then.
 
 A failure is retried later and later; losing the Lease or the fence ends the process, because somebody else may be
-acting. The periodic live lists make the index whole and find what no event told: kopf never notices a deletion that
+acting. The periodic live lists make the index whole and find what no event said: kopf never notices a deletion that
 happened while its watch was broken.
 """
 
@@ -15,7 +15,7 @@ import traceback
 from collections.abc import Callable
 from typing import Final
 
-from kraft_operator.execute import FenceLost, Stale
+from kraft_operator.fence import FenceLost, Stale
 from kraft_operator.health_server import Heartbeats
 from kraft_operator.keys import Key
 from kraft_operator.kube import Conflict, KubeError, TooManyRequests

@@ -28,8 +28,8 @@ from controller_runtime.protocol.messages.register_controller_record import Regi
 from controller_runtime.protocol.record_batch import Record, RecordBatch, decode_batches
 from controller_runtime.protocol.schema import Message
 from controller_runtime.values import replace
+from support.apache_kafka.recorded_quorums import EVERYTHING, RecordedQuorum, Stand, Twin
 from support.golden import json_lines
-from support.recorded_quorums import EVERYTHING, RecordedQuorum, Stand, Twin
 
 pytestmark = pytest.mark.conformance
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import pytest
 
-from support.probes import Probe, Translation, probes, quorum_like_the_recorded
+from support.apache_kafka.probes import Probe, Translation, probes, quorum_like_the_recorded
 
 pytestmark = pytest.mark.conformance
 
@@ -27,7 +27,8 @@ SKIPPED: Final = {
 }  # fmt: skip
 
 FETCH_SNAPSHOT_CODES: Final = {
-    "at end": 99, "past end": 99, "negative position": 99, "missing": 98, "bootstrap": 98, "stale epoch": 74, "future epoch": 75,
+    "at end": 99, "past end": 99, "negative position": 99, "missing": 98, "bootstrap": 98, "stale epoch": 74,
+    "future epoch": 75,
     "follower": 6, "wrong topic": 3, "wrong partition": 3, "negative snapshot id": 98,
 }  # fmt: skip
 """Kafka 4.3.1 answers every error of a partition with -1 and no topics, by a fault of its own; we send the codes of

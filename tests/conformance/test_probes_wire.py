@@ -13,7 +13,7 @@ import pytest
 from controller_runtime.protocol.framing import decode_response
 from controller_runtime.protocol.json_form import to_json
 from support.golden import json_lines
-from support.processes import Cluster
+from support.nodes.processes import Cluster
 
 pytestmark = pytest.mark.conformance
 

@@ -14,10 +14,11 @@ import pytest
 import yaml
 
 from deploy.images import build
-from support import sampling, stories
-from support.devcluster import why_no_kubernetes, why_not_here
-from support.java_kafka import class_path
-from support.kubernetes import CUSTOM_RESOURCE, ROOT, Kubernetes, kubernetes_under_test
+from support import sampling
+from support.apache_kafka.java_kafka import class_path
+from support.kubernetes import stories
+from support.kubernetes.cluster import CUSTOM_RESOURCE, ROOT, Kubernetes, kubernetes_under_test
+from support.kubernetes.devcluster import why_no_kubernetes, why_not_here
 
 TOOK: dict[str, float] = {}
 """Seconds of every test of this run, its fixtures included."""

@@ -15,12 +15,13 @@ import yaml
 from kraft_operator.actions import AnnotateClaim
 from kraft_operator.api.names import GROUP
 from kraft_operator.kube import CLAIM, Kind
-from kraft_operator.ledger import Entry, Formation, Ledger, render
+from kraft_operator.ledger import Entry, Formation, Ledger
+from kraft_operator.ledger_format import render
 from kraft_operator.observed import Claim, Observed
 from kraft_operator.plan.disks.identity import annotate_claims
 from kraft_operator.plan.situation import Situation
-from support.kubernetes import ROOT, Kubernetes
-from support.operator_world import IMAGES, World
+from support.kubernetes.cluster import ROOT, Kubernetes
+from support.operator_model.world import IMAGES, World
 
 pytestmark = pytest.mark.e2e
 
@@ -48,7 +49,8 @@ def namespace(kubernetes: Kubernetes, policy: None) -> Iterator[str]:
 def claim(kubernetes: Kubernetes, namespace: str, name: str) -> str:
     """Returns its UID; no pod uses it, so a deletion is its end."""
     spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Mi"}}, "storageClassName": "none"}
-    body: dict[str, Any] = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": name, "labels": LABEL}, "spec": spec}  # fmt: skip
+    body: dict[str, Any] = {"apiVersion": "v1", "kind": "PersistentVolumeClaim",
+        "metadata": {"name": name, "labels": LABEL}, "spec": spec}  # fmt: skip
     return str(kubernetes.gateway.create(CLAIM, namespace, body)["metadata"]["uid"])
 
 

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from kraft_operator.kube import CLAIM, CONFIG_MAP, NODE, POD, STATEFUL_SET
-from support.kubernetes import Kubernetes
-from support.operator_process import Images, Story, eventually, operator
+from support.kubernetes.cluster import Kubernetes
+from support.kubernetes.operator_process import Images, Story, eventually, operator
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(1500)]
 

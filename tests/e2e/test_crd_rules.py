@@ -16,7 +16,7 @@ import yaml
 from kraft_operator.api.parse import parse_cluster
 from kraft_operator.api.reader import InvalidSpec
 from kraft_operator.kube import CLUSTER
-from support.kubernetes import ROOT, Kubernetes
+from support.kubernetes.cluster import ROOT, Kubernetes
 
 pytestmark = pytest.mark.e2e
 
@@ -40,9 +40,10 @@ BASE: Object = {
 }
 OWNED = [
     "process.roles", "node.id", "broker.id", "listeners", "advertised.listeners", "listener.security.protocol.map",
-    "inter.broker.listener.name", "security.inter.broker.protocol", "controller.listener.names", "controller.quorum.voters",
-    "controller.quorum.bootstrap.servers", "controller.quorum.auto.join.enable", "log.dir", "log.dirs", "metadata.log.dir",
-    "broker.rack",
+    "inter.broker.listener.name", "security.inter.broker.protocol", "controller.listener.names",
+    "controller.quorum.voters",
+    "controller.quorum.bootstrap.servers", "controller.quorum.auto.join.enable", "log.dir", "log.dirs",
+    "metadata.log.dir", "broker.rack",
 ]  # fmt: skip
 
 UNKNOWN_FIELD = "spec.nonsense"  # never reaches the operator
@@ -57,6 +58,9 @@ WRONG: list[tuple[str, Any, str]] = [
     ("spec.image", {"reference": "a:1", "tag": "2"}, "image.reference already holds its tag and digest"),
     ("spec.image", {"repository": "a"}, "image.repository needs a tag or a digest"),
     ("spec.image", {"repository": "a", "digest": "sha256:12"}, "spec.image.digest in body should match"),
+    ("spec.controllers.image", {}, "exactly one of image.reference and image.repository is needed"),
+    ("spec.controllers.image", {"repository": "a"}, "image.repository needs a tag or a digest"),
+    ("spec.controllers.probes", "Exec", "spec.controllers.probes: Unsupported value"),
     ("spec.image.pullPolicy", "Sometimes", "Unsupported value"),
     ("spec.clusterID", "short", "spec.clusterID in body should match"),
     ("spec.controllers.replicas", 2, "controllers.replicas must be 1, 3, 5 or 7"),

@@ -14,8 +14,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from support.devcluster import Devcluster, remains, why_not_here
-from support.kubernetes import ROOT
+from support.kubernetes.cluster import ROOT
+from support.kubernetes.devcluster import Devcluster, remains, why_not_here
 
 pytestmark = [
     pytest.mark.e2e,
@@ -57,8 +57,11 @@ def test_every_step_is_a_sentence_with_its_time_in_the_order_of_the_story(told: 
     sentences = [line for line in told.splitlines() if re.match(r" *\d+\.\d s  [A-Z]?", line)]
     times = [float(line.split()[0]) for line in sentences]
     assert times == sorted(times)
-    story = ["A Kubernetes is needed", "The images are there", "The operator runs", "elected a leader", "brokers have registered",
-             "nobody here wrote", "is deleted while the client writes", "has returned with its disk", "read every one"]  # fmt: skip
+    story = [
+        "A Kubernetes is needed", "The images are there", "The operator runs", "elected a leader",
+        "brokers have registered", "nobody here wrote", "is deleted while the client writes",
+        "has returned with its disk", "read every one",
+    ]  # fmt: skip
     found = [next(index for index, line in enumerate(sentences) if part in line) for part in story]
     assert found == sorted(found)
 

@@ -17,7 +17,7 @@ import pytest
 from deploy.devcluster import cluster, keeper, namespaces
 from deploy.devcluster.instance import state_home
 from deploy.images import oci
-from support.devcluster import KERNEL_SETTINGS, Devcluster, own_devcluster, remains, why_not_here
+from support.kubernetes.devcluster import KERNEL_SETTINGS, Devcluster, own_devcluster, remains, why_not_here
 
 pytestmark = [pytest.mark.e2e, pytest.mark.skipif(bool(why_not_here()), reason=why_not_here())]
 
@@ -113,7 +113,8 @@ def test_names_of_pods_resolve_inside_pods_and_for_commands_on_this_machine(two_
         "kind": "Service",
         "metadata": {"name": "web", "namespace": "probe"},
         "spec": {
-            "clusterIP": "None", "publishNotReadyAddresses": True, "selector": {"app": "web-0"}, "ports": [{"port": 80}],
+            "clusterIP": "None", "publishNotReadyAddresses": True, "selector": {"app": "web-0"},
+            "ports": [{"port": 80}],
         },
     }  # fmt: skip
     apply(two_nodes, service, pod("web-0", "sleep 1000", hostname="web-0", subdomain="web"))

@@ -20,9 +20,9 @@ import pytest
 import yaml
 
 from kraft_operator.kube import CLAIM, CLUSTER, CONFIG_MAP, POD, Kind
-from support.devcluster import why_not_here
-from support.kubernetes import CUSTOM_RESOURCE, ROOT, Kubernetes
-from support.operator_process import Images, Story, default_spec, eventually
+from support.kubernetes.cluster import CUSTOM_RESOURCE, ROOT, Kubernetes
+from support.kubernetes.devcluster import why_not_here
+from support.kubernetes.operator_process import Images, Story, default_spec, eventually
 
 pytestmark = [
     pytest.mark.e2e,
@@ -204,7 +204,8 @@ def stored(story: Story, policy: dict[str, str]) -> bool:
     resource = story.resource()
     body = {
         "apiVersion": CLUSTER.api, "kind": CLUSTER.kind,
-        "metadata": {"name": story.name, "namespace": story.namespace, "resourceVersion": resource["metadata"]["resourceVersion"]},
+        "metadata": {"name": story.name, "namespace": story.namespace,
+            "resourceVersion": resource["metadata"]["resourceVersion"]},
         "spec": {**resource["spec"], NEW_FIELD: policy},
     }  # fmt: skip
     query = {"dryRun": "All", "fieldManager": "test"}

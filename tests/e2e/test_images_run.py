@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from deploy.images import spec
-from support.kubernetes import Kubernetes
+from support.kubernetes.cluster import Kubernetes
 
 pytestmark = pytest.mark.e2e
 

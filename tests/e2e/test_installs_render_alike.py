@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from support.kubernetes import ROOT, Kubernetes
+from support.kubernetes.cluster import ROOT, Kubernetes
 
 pytestmark = pytest.mark.e2e
 
@@ -20,7 +20,8 @@ KUSTOMIZE = ROOT / "deploy" / "kustomize"
 MANAGEMENT = {"app.kubernetes.io/managed-by", "helm.sh/chart", "helm.sh/resource-policy"}
 
 CLUSTER_WIDE = (
-    "CustomResourceDefinition", "ClusterRole", "ClusterRoleBinding", "Namespace", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding",
+    "CustomResourceDefinition", "ClusterRole", "ClusterRoleBinding", "Namespace", "ValidatingAdmissionPolicy",
+    "ValidatingAdmissionPolicyBinding",
 )  # fmt: skip
 
 Objects = dict[tuple[str, str, str], dict[str, Any]]
@@ -125,7 +126,8 @@ def test_the_resource_definition_is_upgraded_and_survives_an_uninstall_unless_to
 
 
 def test_monitoring_is_rendered_when_asked_for_and_only_then(kubernetes: Kubernetes) -> None:
-    asked = ("--set", "monitoring.rules=Enabled,monitoring.dashboards=Enabled,monitoring.podMonitor=Enabled", "--set", "monitoring.labels.team=kafka")  # fmt: skip
+    asked = ("--set", "monitoring.rules=Enabled,monitoring.dashboards=Enabled,monitoring.podMonitor=Enabled", "--set",
+        "monitoring.labels.team=kafka")  # fmt: skip
     objects = helm(kubernetes, *asked)
     added = set(objects) - set(helm(kubernetes))
     assert sorted((kind, name) for kind, _, name in added) == [

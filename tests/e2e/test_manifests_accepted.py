@@ -12,8 +12,8 @@ import pytest
 import yaml
 
 from kraft_operator.kube import BY_KIND, CLUSTER, POD
-from support.kubernetes import ROOT, Kubernetes
-from support.rendering import golden_specs, render_file
+from support.kubernetes.cluster import ROOT, Kubernetes
+from support.kubernetes.rendering import golden_specs, render_file
 
 pytestmark = pytest.mark.e2e
 

@@ -13,8 +13,8 @@ import yaml
 
 from kraft_operator.kube import OPERATION
 from kraft_operator.operations.operation import Phase, parse_operation
-from kraft_operator.operations.telling import StepState, StepTold, Telling, status_of
-from support.kubernetes import ROOT, Kubernetes
+from kraft_operator.operations.operation_report import OperationReport, StepReport, StepState, status_of
+from support.kubernetes.cluster import ROOT, Kubernetes
 
 pytestmark = pytest.mark.e2e
 
@@ -88,12 +88,12 @@ def test_an_operation_never_changes_and_its_status_is_a_resource_of_its_own(
         other["spec"] |= change
         refusal = kubernetes.refusal(OPERATION, namespace, other, verb="PUT")
         assert "an operation never changes: create another one" in refusal
-    told = Telling(
+    told = OperationReport(
         parse_operation(made),
         Phase.RUNNING,
         "Replacing",
         "under way",
-        (StepTold("RemoveVoter", StepState.RUNNING),),
+        (StepReport("RemoveVoter", StepState.RUNNING),),
         "p",
     )
     meta = {"name": "o", "namespace": namespace, "uid": made["metadata"]["uid"]}

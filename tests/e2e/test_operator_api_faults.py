@@ -16,12 +16,12 @@ from pathlib import Path
 
 import pytest
 
-from support.api_weather import READS, WRITES, Weather, weather
-from support.devcluster import why_not_here
-from support.kubernetes import Kubernetes
-from support.operator_process import Images, Story, default_spec, eventually, operator, pool
-from support.topic_client import nothing_is_lost, topic_client
-from support.witness import Witness, witness
+from support.clients.topic_client import nothing_is_lost, topic_client
+from support.kubernetes.api_weather import READS, WRITES, Weather, weather
+from support.kubernetes.cluster import Kubernetes
+from support.kubernetes.devcluster import why_not_here
+from support.kubernetes.operator_process import Images, Story, default_spec, eventually, operator, pool
+from support.kubernetes.witness import Witness, witness
 
 pytestmark = [
     pytest.mark.e2e,

@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from kraft_operator.kube import CLAIM, VOLUME
-from support.kubernetes import Kubernetes
-from support.operator_process import Images, OperatorProcess, Story, eventually, operator
+from support.kubernetes.cluster import Kubernetes
+from support.kubernetes.operator_process import Images, OperatorProcess, Story, eventually, operator
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(1200)]
 

@@ -27,12 +27,12 @@ from kraft_operator.kube import (
     Conflict,
     TooManyRequests,
 )
-from support.balancer import balancer
-from support.devcluster import why_not_here
-from support.hanging import hanging
-from support.kubernetes import ROOT, Kubernetes
-from support.operator_process import Images, OperatorProcess, Story, default_spec, eventually, operator
-from support.outside import outside
+from support.kubernetes.balancer import balancer
+from support.kubernetes.cluster import ROOT, Kubernetes
+from support.kubernetes.devcluster import why_not_here
+from support.kubernetes.hanging import hanging
+from support.kubernetes.operator_process import Images, OperatorProcess, Story, default_spec, eventually, operator
+from support.kubernetes.outside import outside
 
 pytestmark = [
     pytest.mark.e2e,
@@ -319,7 +319,10 @@ def told(story: Story) -> str:
     """The budget, and the controllers as the API server has them."""
     found = story.kubernetes.gateway.get(DISRUPTION_BUDGET, story.namespace, f"{story.name}-controller")
     counted = {key: each for key, each in found["status"].items() if key != "conditions"}
-    return f"minAvailable {found['spec']['minAvailable']}, {counted}, ready: {sorted(ready(story))} of {controllers(story)}"
+    return (
+        f"minAvailable {found['spec']['minAvailable']}, {counted}, ready: "
+        f"{sorted(ready(story))} of {controllers(story)}"
+    )
 
 
 def evicted(story: Story) -> list[str]:

@@ -13,17 +13,18 @@ from kraft_operator import kube
 from kraft_operator.actions import DeliverGrant, WriteLedger
 from kraft_operator.api.parse import parse_cluster
 from kraft_operator.events import Note, Recorder
-from kraft_operator.execute import Execution, FenceLost, Stale
+from kraft_operator.execute import Execution
+from kraft_operator.fence import FenceLost, Stale
 from kraft_operator.kube import CLAIM, CONFIG_MAP, LEASE, POD, VOLUME, Conflict, Gateway, Invalid, NotFound, Unreachable
 from kraft_operator.lease import Keeper, LeaseLost, LeaseRunsOut, Term
-from kraft_operator.ledger import Ledger, Step, StepKind
+from kraft_operator.ledger import JournaledStep, Ledger, StepKind
 from kraft_operator.pools import Pools
 from kraft_operator.quorum import KafkaChanges
 from kraft_operator.replacements import LeaseAccount
 from kraft_operator.settings import Failpoints, LeaseTimes
-from storage_guard.formats import GRANT_ANNOTATION, Grant, GrantMode, Seen, Verdict
-from support.kubernetes import Kubernetes
-from support.operator_world import resource
+from storage_guard.formats import GRANT_ANNOTATION, DiskVerdict, Grant, GrantMode, Seen
+from support.kubernetes.cluster import Kubernetes
+from support.operator_model.world import resource
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(180)]
 
@@ -258,8 +259,8 @@ class Bench:
 
     def deliver(self, held: Held | None = None) -> None:
         pod, claim = self.pod["metadata"]["uid"], self.claim["metadata"]["uid"]
-        grant = Grant(pod, claim, self.name, 0, "C", GrantMode.BROKER, "N", Seen(Verdict.EMPTY))
-        step = Step(StepKind.GRANT, 0, "a", 1, (pod, claim, "N"))
+        grant = Grant(pod, claim, self.name, 0, "C", GrantMode.BROKER, "N", Seen(DiskVerdict.EMPTY))
+        step = JournaledStep(StepKind.GRANT, 0, "a", 1, (pod, claim, "N"))
         execution(self.gateway, self.namespace, held=held).run(
             (DeliverGrant(self.name, self.name, grant, None, step, ""),)
         )

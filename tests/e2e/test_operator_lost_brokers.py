@@ -16,10 +16,10 @@ import pytest
 
 from kraft_operator.api import names
 from kraft_operator.kube import CLUSTER, OPERATION
-from support.devcluster import why_not_here
-from support.kubernetes import Kubernetes
-from support.operator_process import Images, OperatorProcess, Story, default_spec, eventually, operator, pool
-from support.steady_load import CONFIG, TOPIC, SteadyLoad, steady_load, topics
+from support.clients.steady_load import CONFIG, TOPIC, SteadyLoad, steady_load, topics
+from support.kubernetes.cluster import Kubernetes
+from support.kubernetes.devcluster import why_not_here
+from support.kubernetes.operator_process import Images, OperatorProcess, Story, default_spec, eventually, operator, pool
 
 pytestmark = [
     pytest.mark.e2e,

@@ -16,11 +16,11 @@ from pathlib import Path
 
 import pytest
 
-from support.devcluster import why_not_here
-from support.kubernetes import Kubernetes
-from support.operator_process import Images, OperatorProcess, Story, eventually, operator, pool
-from support.saboteur import saboteur
-from support.topic_client import nothing_is_lost, topic_client
+from support.clients.topic_client import nothing_is_lost, topic_client
+from support.kubernetes.cluster import Kubernetes
+from support.kubernetes.devcluster import why_not_here
+from support.kubernetes.operator_process import Images, OperatorProcess, Story, eventually, operator, pool
+from support.kubernetes.saboteur import saboteur
 
 pytestmark = [
     pytest.mark.e2e,

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from kraft_operator.kube import OPERATION
-from support.devcluster import why_not_here
-from support.kubernetes import Kubernetes
-from support.operator_process import Images, OperatorProcess, Story, eventually, operator, pool
-from support.topic_client import nothing_is_lost, topic_client
+from support.clients.topic_client import nothing_is_lost, topic_client
+from support.kubernetes.cluster import Kubernetes
+from support.kubernetes.devcluster import why_not_here
+from support.kubernetes.operator_process import Images, OperatorProcess, Story, eventually, operator, pool
 
 pytestmark = [
     pytest.mark.e2e,
@@ -40,7 +40,8 @@ def running(story: Story, images: Images, tmp_path_factory: pytest.TempPathFacto
 def volumes(story: Story) -> dict[str, tuple[str, str]]:
     """Claims to their UID and volume."""
     found = story.kubernetes.kubectl(
-        "-n", story.namespace, "get", "pvc", "-o", "jsonpath={range .items[*]}{.metadata.name} {.metadata.uid} {.spec.volumeName}{'\\n'}{end}"
+        "-n", story.namespace, "get", "pvc", "-o",
+        "jsonpath={range .items[*]}{.metadata.name} {.metadata.uid} {.spec.volumeName}{'\\n'}{end}"
     )  # fmt: skip
     return {name: (uid, volume) for name, uid, volume in (line.split() for line in found.split("\n") if line.strip())}
 
@@ -73,7 +74,8 @@ def test_all_claims_are_deleted_and_made_anew_on_their_volumes(
         story.kubernetes.kubectl("-n", story.namespace, "delete", "pvc", "--all", "--wait=false")
         story.await_condition("StorageHealthy", "False", "ClaimTerminating")
         body = {
-            "apiVersion": OPERATION.api, "kind": OPERATION.kind, "metadata": {"name": "protect", "namespace": story.namespace},
+            "apiVersion": OPERATION.api, "kind": OPERATION.kind,
+            "metadata": {"name": "protect", "namespace": story.namespace},
             "spec": {"clusterName": story.name, "type": "ProtectClaims"},
         }  # fmt: skip
         gateway = story.kubernetes.gateway

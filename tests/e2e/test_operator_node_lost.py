@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from support.devcluster import why_not_here
-from support.kubernetes import ROOT, Kubernetes
-from support.operator_process import Images, Story, eventually, operator, pool
-from support.topic_client import nothing_is_lost, topic_client
+from support.clients.topic_client import nothing_is_lost, topic_client
+from support.kubernetes.cluster import ROOT, Kubernetes
+from support.kubernetes.devcluster import why_not_here
+from support.kubernetes.operator_process import Images, Story, eventually, operator, pool
 
 pytestmark = [
     pytest.mark.e2e,

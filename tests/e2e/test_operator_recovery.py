@@ -17,9 +17,9 @@ import pytest
 
 from kraft_operator.kube import CLAIM, OPERATION
 from kraft_operator.plugin.recover import recover
-from support.kubernetes import Kubernetes
-from support.operator_process import Images, Object, Story, eventually, pool
-from support.succession import Succession, succession
+from support.kubernetes.cluster import Kubernetes
+from support.kubernetes.operator_process import Images, Object, Story, eventually, pool
+from support.kubernetes.succession import Succession, succession
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(1500)]
 

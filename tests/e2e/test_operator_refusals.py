@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from kraft_operator.kube import CLAIM, CONFIG_MAP, STATEFUL_SET
-from support.kubernetes import Kubernetes
-from support.operator_process import Images, OperatorProcess, Story, eventually, operator, pool
+from support.kubernetes.cluster import Kubernetes
+from support.kubernetes.operator_process import Images, OperatorProcess, Story, eventually, operator, pool
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 

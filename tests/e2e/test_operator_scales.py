@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from support.devcluster import why_not_here
-from support.kubernetes import Kubernetes
-from support.operator_process import Images, Story, default_spec, eventually, pool
-from support.succession import Succession, succession
-from support.topic_client import nothing_is_lost, topic_client
+from support.clients.topic_client import nothing_is_lost, topic_client
+from support.kubernetes.cluster import Kubernetes
+from support.kubernetes.devcluster import why_not_here
+from support.kubernetes.operator_process import Images, Story, default_spec, eventually, pool
+from support.kubernetes.succession import Succession, succession
 
 pytestmark = [
     pytest.mark.e2e,

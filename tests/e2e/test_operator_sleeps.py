@@ -17,11 +17,11 @@ from contextlib import suppress
 import pytest
 
 from support import sampling
-from support.devcluster import why_not_here
-from support.hanging import processes_of
-from support.kubernetes import Kubernetes
-from support.operator_process import Images, Story, eventually, pool
-from support.succession import Succession, succession
+from support.kubernetes.cluster import Kubernetes
+from support.kubernetes.devcluster import why_not_here
+from support.kubernetes.hanging import processes_of
+from support.kubernetes.operator_process import Images, Story, eventually, pool
+from support.kubernetes.succession import Succession, succession
 
 pytestmark = [
     pytest.mark.e2e,

@@ -17,12 +17,12 @@ from typing import Any
 
 import pytest
 
-from support import java_kafka
-from support.devcluster import why_not_here
-from support.hanging import hanging
-from support.kubernetes import Kubernetes
-from support.operator_process import Images, OperatorProcess, Story, eventually, operator, pool
-from support.steady_load import CONFIG, SteadyLoad, steady_load
+from support.apache_kafka import java_kafka
+from support.clients.steady_load import CONFIG, SteadyLoad, steady_load
+from support.kubernetes.cluster import Kubernetes
+from support.kubernetes.devcluster import why_not_here
+from support.kubernetes.hanging import hanging
+from support.kubernetes.operator_process import Images, OperatorProcess, Story, eventually, operator, pool
 
 pytestmark = [
     pytest.mark.e2e,

@@ -25,8 +25,8 @@ from kraft_operator.quorum import Addresses, KafkaChanges
 from kraft_operator.reconcile import Reconciler
 from kraft_operator.replacements import LeaseAccount
 from kraft_operator.settings import Settings
-from support.kubernetes import Kubernetes
-from support.operator_world import resource
+from support.kubernetes.cluster import Kubernetes
+from support.operator_model.world import resource
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(120)]
 
@@ -74,7 +74,8 @@ def test_nothing_is_made_before_the_published_plan_is_approved(
     drawn = iter(f"AAAAAAAAAAAAAAAAAAAA{number:02}" for number in range(10, 90))
     account = LeaseAccount(gateway, "ops", "none", 0)
     reconciler = Reconciler(
-        gateway, Silence(), Holder(), account, Settings("test", "ops"), Metrics(), lambda: next(drawn), Recorder(gateway, "test")
+        gateway, Silence(), Holder(), account, Settings("test", "ops"), Metrics(), lambda: next(drawn),
+        Recorder(gateway, "test")
     )  # fmt: skip
 
     def reconcile() -> dict[str, Any]:

@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 from kraft_operator.kube import CLAIM, POD
-from storage_guard.formats import GRANT_ANNOTATION, Report, Verdict
-from support.kubernetes import Kubernetes
-from support.operator_process import Images, Story, eventually, operator
-from support.saboteur import saboteur
+from storage_guard.formats import GRANT_ANNOTATION, DiskVerdict, Report
+from support.kubernetes.cluster import Kubernetes
+from support.kubernetes.operator_process import Images, Story, eventually, operator
+from support.kubernetes.saboteur import saboteur
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(1500)]
 
@@ -123,7 +123,7 @@ def test_a_disk_emptied_in_place_is_refused_and_taken_back_when_its_content_retu
         beside.empty()
         restart(story, BROKER)
         found = held(story, BROKER, "waiting: FormatRefused: ")
-        assert (found.verdict, found.reason) == (Verdict.EMPTY, "DiskLost")
+        assert (found.verdict, found.reason) == (DiskVerdict.EMPTY, "DiskLost")
         condition = story.await_condition("StorageHealthy", "False", "FormatRefused")
         assert before[100] in condition["message"]
         eventually("an Event tells it", lambda: story.events("FormatRefused"), 60)

@@ -9,8 +9,8 @@ import pytest
 
 from controller_runtime.protocol.compression import Compression
 from controller_runtime.protocol.record_batch import Record, encode_batch
-from support.java_kafka import require_java, run_tool
-from support.kafka_python import MemoryRecords
+from support.apache_kafka.java_kafka import require_java, run_tool
+from support.apache_kafka.kafka_python import MemoryRecords
 
 pytestmark = pytest.mark.interop
 

@@ -4,20 +4,23 @@ broker and back.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from support.java_kafka import JavaNode, require_java, run_tool
-from support.kafka_python import (
+from controller_runtime.identifiers import Uuid
+from controller_runtime.storage.small_files import encode_partition_metadata
+from support.apache_kafka.java_kafka import JavaNode, require_java, run_tool
+from support.apache_kafka.kafka_python import (
     KafkaAdminClient,
     KafkaConsumer,
     KafkaProducer,
     NewTopic,
     TopicPartition,
 )
-from support.processes import Cluster, eventually
+from support.nodes.processes import Cluster, NodeProcess, eventually
 
 pytestmark = [
     pytest.mark.interop,
@@ -39,6 +42,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         broker.properties["offsets.topic.replication.factor"] = "1"
         controller.properties.pop("quorate.http.listener")
         made.format()
+        forget(broker, 0)
         controller.write_properties()
         java = JavaNode(controller.properties_file, controller.directory / "java.txt")
         try:
@@ -48,6 +52,21 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
             yield made
         finally:
             java.kill()
+
+
+def forget(broker: NodeProcess, index: int) -> None:
+    """A partition on its disk that no cluster knows."""
+    directory = broker.directory / "disk0" / f"forgotten-{index}"
+    directory.mkdir()
+    (directory / "partition.metadata").write_bytes(encode_partition_metadata(Uuid.of(7, 7)))
+    (directory / "00000000000000000000.log").write_bytes(b"")
+
+
+def strays(broker: NodeProcess) -> list[str]:
+    """The partitions that were set aside, by their names before."""
+    names = [path.name for path in (broker.directory / "disk0").iterdir() if path.name.endswith("-stray")]
+    parsed = [re.fullmatch(r"(forgotten-\d)\.[0-9a-f]{32}-stray", name) for name in names]
+    return sorted(match[1] for match in parsed if match is not None)
 
 
 def produce(cluster: Cluster, topic: str, values: list[bytes], partitions: int) -> None:
@@ -106,6 +125,7 @@ def test_javas_tools_work_against_our_broker(cluster: Cluster) -> None:
 
 
 def test_javas_broker_takes_over_our_disks_and_gives_them_back(cluster: Cluster, tmp_path: Path) -> None:
+    """LOG-25, DIR-08: also what either sets aside because no topic knows it."""
     ours = cluster.nodes[BROKER]
     values = [b"%03d" % number for number in range(150)]
     admin = KafkaAdminClient(bootstrap_servers=cluster.bootstrap_servers)
@@ -113,6 +133,8 @@ def test_javas_broker_takes_over_our_disks_and_gives_them_back(cluster: Cluster,
     admin.close()
     produce(cluster, "handover", values[:50], 2)
     assert ours.stop() == 0
+    assert strays(ours) == ["forgotten-0"]
+    forget(ours, 1)
 
     http = ours.properties.pop("quorate.http.listener")
     ours.write_properties()
@@ -124,9 +146,12 @@ def test_javas_broker_takes_over_our_disks_and_gives_them_back(cluster: Cluster,
     finally:
         assert java.stop(SECONDS) in (0, 143)
 
+    assert strays(ours) == ["forgotten-0", "forgotten-1"], "Java kept what we set aside, and names it alike"
+    forget(ours, 2)
     ours.properties["quorate.http.listener"] = http
     ours.start()
     cluster.wait_until_unfenced(SECONDS)
+    assert strays(ours) == ["forgotten-0", "forgotten-1", "forgotten-2"]
     assert read(cluster, "handover", 100, 2) == values[:100]
     produce(cluster, "handover", values[100:], 2)
     assert read(cluster, "handover", 150, 2) == values

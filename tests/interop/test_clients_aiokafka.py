@@ -9,8 +9,8 @@ import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
-from support.client_story import CODECS, PARTITIONS, Sent, everything, records, running_cluster
-from support.processes import Cluster
+from support.clients.client_story import CODECS, PARTITIONS, Sent, everything, records, running_cluster
+from support.nodes.processes import Cluster
 
 pytestmark = pytest.mark.interop
 

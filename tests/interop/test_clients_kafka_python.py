@@ -7,8 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from support.client_story import CODECS, PARTITIONS, Sent, everything, records, running_cluster
-from support.kafka_python import (
+from support.apache_kafka.kafka_python import (
     InvalidReplicationFactorError,
     KafkaAdminClient,
     KafkaConsumer,
@@ -17,7 +16,8 @@ from support.kafka_python import (
     TopicAlreadyExistsError,
     TopicPartition,
 )
-from support.processes import Cluster, eventually
+from support.clients.client_story import CODECS, PARTITIONS, Sent, everything, records, running_cluster
+from support.nodes.processes import Cluster, eventually
 
 pytestmark = [pytest.mark.interop, pytest.mark.filterwarnings("ignore:read_text is deprecated:DeprecationWarning")]
 

@@ -1,8 +1,8 @@
 """The same questions about configurations to a running Apache Kafka and to a node of ours, both in both roles: the same
 answers.
 
-`support.config_questions` asks; the recorded answers of all its questions are compared in `tests/conformance`, here the
-story of every shape of request and a sample of the values are put to both.
+`support.configs.questions` asks; the recorded answers of all its questions are compared in `tests/conformance`, here
+the story of every shape of request and a sample of the values are put to both.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import pytest
 
 from controller_runtime.metadata.config_values import MAX_SHOWN
 from controller_runtime.protocol.messages.describe_configs_request import DescribeConfigsRequest
-from support.config_questions import (
+from support.configs.questions import (
     CLIENT,
     GROUP,
     NODE_ID,
@@ -31,8 +31,8 @@ from support.config_questions import (
     story,
     values,
 )
-from support.config_world import is_deviation
-from support.processes import Cluster, NodeProcess, free_ports
+from support.configs.world import is_deviation
+from support.nodes.processes import Cluster, NodeProcess, free_ports
 from support.sampling import run_seed
 
 pytestmark = [pytest.mark.interop, pytest.mark.slow]

@@ -11,8 +11,12 @@ from collections.abc import Callable
 import pytest
 
 from controller_runtime.identifiers import ZERO_UUID, Uuid
-from controller_runtime.protocol.api_keys import ApiKey, Role
-from controller_runtime.protocol.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
+from controller_runtime.protocol.api_keys import ApiKey, ListenerType
+from controller_runtime.protocol.messages.create_topics_request import (
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+)
 from controller_runtime.protocol.messages.fetch_request import (
     FetchPartition,
     FetchRequest,
@@ -37,13 +41,13 @@ from controller_runtime.protocol.messages.produce_request import (
     TopicProduceData,
 )
 from controller_runtime.protocol.schema import Message
-from support.differential import Body, Case, Pair, Side, Table, Unlike, judge
-from support.lying_batches import LIES, TIME, ZSTD, batch, packed, record
-from support.processes import eventually
+from support.apache_kafka.differential import Body, Case, Pair, Side, Table, Unlike, judge
+from support.clients.lying_batches import LIES, TIME, ZSTD, batch, packed, record
+from support.nodes.processes import eventually
 
 pytestmark = [pytest.mark.interop]
 
-BROKER = (Role.BROKER,)
+BROKER = (ListenerType.BROKER,)
 INT_MAX, LONG_MAX = (1 << 31) - 1, (1 << 63) - 1
 NOBODYS = Uuid.of(0x1000_0000_0000_4000, 0x8000_0000_0000_0BAD)
 READ, WRITTEN = "data.read", "data.written"
@@ -56,16 +60,23 @@ HELD: list[bytes] = [
 """Six records of partition 0 of the one that is read: offsets 0 to 5, the latest is 3."""
 
 
+def _has_an_id(side: Side) -> bool:
+    return bool(side.call(ListenerType.BROKER, _init(), 4).error_code == 0)
+
+
 @pytest.fixture(scope="module", autouse=True)
 def _topics(pair: Pair) -> None:
     for side in pair.sides:
-        wanted = tuple(CreatableTopic(name=name, num_partitions=3, replication_factor=1) for name in (READ, WRITTEN))
-        side.call(Role.BROKER, CreateTopicsRequest(topics=wanted, timeout_ms=30_000), 7)
+        kept = (CreatableTopicConfig(name="retention.ms", value="-1"),)  # some records are of 1970
+        wanted = tuple(
+            CreatableTopic(name=name, num_partitions=3, replication_factor=1, configs=kept) for name in (READ, WRITTEN)
+        )
+        side.call(ListenerType.BROKER, CreateTopicsRequest(topics=wanted, timeout_ms=30_000), 7)
         eventually("topics are led", lambda side=side: {READ, WRITTEN} <= side.learn_topics() and _led(side))  # type: ignore[misc]
         for _ in range(2):  # an id is a number above zero from then on
-            eventually("a producer has an id", lambda side=side: side.call(Role.BROKER, _init(), 4).error_code == 0)  # type: ignore[misc]
+            eventually("a producer has an id", lambda side=side: _has_an_id(side))  # type: ignore[misc]
         for data in HELD:
-            answer = side.call(Role.BROKER, _produce(_written(data, name=READ)), 9)
+            answer = side.call(ListenerType.BROKER, _produce(_written(data, name=READ)), 9)
             assert answer.responses[0].partition_responses[0].error_code == 0
 
 
@@ -74,7 +85,7 @@ def _led(side: Side) -> bool:
         replica_id=-1,
         topics=tuple(_listed(*((index, -1) for index in range(3)), name=name) for name in (READ, WRITTEN)),
     )
-    answer = side.call(Role.BROKER, asked, 7)
+    answer = side.call(ListenerType.BROKER, asked, 7)
     return all(one.error_code == 0 for topic in answer.topics for one in topic.partitions)
 
 

@@ -6,7 +6,7 @@ import struct
 
 import pytest
 
-from controller_runtime.protocol.api_keys import ApiKey, Role
+from controller_runtime.protocol.api_keys import ApiKey, ListenerType
 from controller_runtime.protocol.codec import encode
 from controller_runtime.protocol.framing import encode_request
 from controller_runtime.protocol.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
@@ -18,11 +18,11 @@ from controller_runtime.protocol.messages.metadata_request import MetadataReques
 from controller_runtime.protocol.messages.update_features_request import FeatureUpdateKey, UpdateFeaturesRequest
 from controller_runtime.protocol.messages.vote_request import VoteRequest
 from controller_runtime.protocol.schema import Message
-from support.differential import Case, Pair, Table, judge
+from support.apache_kafka.differential import Case, Pair, Table, judge
 
 pytestmark = [pytest.mark.interop]
 
-BOTH = (Role.BROKER, Role.CONTROLLER)
+BOTH = (ListenerType.BROKER, ListenerType.CONTROLLER)
 UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3
 LATEST = 30
 
@@ -140,7 +140,7 @@ WHOLE = _frame(LISTING, 0)
 
 ENVELOPE = Table(
     ApiKey.ENVELOPE,
-    (Role.CONTROLLER,),
+    (ListenerType.CONTROLLER,),
     (
         Case("a request", _wrapped()),
         Case("a request of nobody", _wrapped(WHOLE[:9] + b"\xff\xff" + WHOLE[16:])),

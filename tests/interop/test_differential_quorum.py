@@ -12,7 +12,7 @@ from collections.abc import Callable
 import pytest
 
 from controller_runtime.identifiers import METADATA_TOPIC_ID, METADATA_TOPIC_NAME, ZERO_UUID, Uuid
-from controller_runtime.protocol.api_keys import ApiKey, Role
+from controller_runtime.protocol.api_keys import ApiKey, ListenerType
 from controller_runtime.protocol.messages import add_raft_voter_request as add_q
 from controller_runtime.protocol.messages import begin_quorum_epoch_request as begin_q
 from controller_runtime.protocol.messages import describe_quorum_request as describe_q
@@ -23,14 +23,14 @@ from controller_runtime.protocol.messages import update_raft_voter_request as up
 from controller_runtime.protocol.messages import vote_request as vote_q
 from controller_runtime.protocol.messages.remove_raft_voter_request import RemoveRaftVoterRequest
 from controller_runtime.protocol.schema import Message
-from support.differential import Case, Pair, Side, Table, Unlike, judge
-from support.node_pairs import DIRECTORY_ID, NODE_ID
-from support.processes import CLUSTER_ID
+from support.apache_kafka.differential import Case, Pair, Side, Table, Unlike, judge
+from support.apache_kafka.node_pairs import DIRECTORY_ID, NODE_ID
+from support.nodes.processes import CLUSTER_ID
 
 pytestmark = [pytest.mark.interop]
 
-BOTH = (Role.BROKER, Role.CONTROLLER)
-CONTROLLER = (Role.CONTROLLER,)
+BOTH = (ListenerType.BROKER, ListenerType.CONTROLLER)
+CONTROLLER = (ListenerType.CONTROLLER,)
 OTHERS = Uuid.of(0x1000_0000_0000_4000, 0x8000_0000_0000_0BAD)
 ANOTHER_CLUSTER = "AAAAAAAAAAAAAAAAAAAAAA"
 META = METADATA_TOPIC_NAME
@@ -41,7 +41,7 @@ def _epoch(side: Side) -> int:
     """Of the quorum; asked once."""
     if "quorum" not in side.kept:
         topic = describe_q.TopicData(topic_name=META, partitions=(describe_q.PartitionData(),))
-        side.kept["quorum"] = side.call(Role.CONTROLLER, describe_q.DescribeQuorumRequest(topics=(topic,)), 2)
+        side.kept["quorum"] = side.call(ListenerType.CONTROLLER, describe_q.DescribeQuorumRequest(topics=(topic,)), 2)
     epoch: int = side.kept["quorum"].topics[0].partitions[0].leader_epoch
     return epoch
 
@@ -441,7 +441,8 @@ def _updated(
 ) -> Asker:
     def ask(side: Side) -> Message:
         at = tuple(
-            update_q.Listener(name=name, host="127.0.0.1", port=side.ports[Role.CONTROLLER]) for name in listeners
+            update_q.Listener(name=name, host="127.0.0.1", port=side.ports[ListenerType.CONTROLLER])
+            for name in listeners
         )
         return update_q.UpdateRaftVoterRequest(
             cluster_id=cluster,

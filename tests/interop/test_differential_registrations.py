@@ -11,7 +11,7 @@ from collections.abc import Callable
 import pytest
 
 from controller_runtime.identifiers import ZERO_UUID, Uuid
-from controller_runtime.protocol.api_keys import ApiKey, Role
+from controller_runtime.protocol.api_keys import ApiKey, ListenerType
 from controller_runtime.protocol.messages import assign_replicas_to_dirs_request as assign_q
 from controller_runtime.protocol.messages import broker_registration_request as broker_q
 from controller_runtime.protocol.messages import controller_registration_request as controller_q
@@ -19,14 +19,14 @@ from controller_runtime.protocol.messages.allocate_producer_ids_request import A
 from controller_runtime.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
 from controller_runtime.protocol.messages.unregister_broker_request import UnregisterBrokerRequest
 from controller_runtime.protocol.schema import Message
-from support.differential import Case, Pair, Side, Table, Unlike, judge
-from support.node_pairs import DIRECTORY_ID, NODE_ID
-from support.processes import CLUSTER_ID
+from support.apache_kafka.differential import Case, Pair, Side, Table, Unlike, judge
+from support.apache_kafka.node_pairs import DIRECTORY_ID, NODE_ID
+from support.nodes.processes import CLUSTER_ID
 
 pytestmark = [pytest.mark.interop]
 
-BOTH = (Role.BROKER, Role.CONTROLLER)
-CONTROLLER = (Role.CONTROLLER,)
+BOTH = (ListenerType.BROKER, ListenerType.CONTROLLER)
+CONTROLLER = (ListenerType.CONTROLLER,)
 ANOTHER_CLUSTER = "AAAAAAAAAAAAAAAAAAAAAA"
 STRANGER = 50
 FIRST_EXTRA, EXTRAS = 60, 40

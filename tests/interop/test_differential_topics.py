@@ -7,7 +7,7 @@ from __future__ import annotations
 import pytest
 
 from controller_runtime.identifiers import METADATA_TOPIC_ID, METADATA_TOPIC_NAME, ZERO_UUID, Uuid
-from controller_runtime.protocol.api_keys import ApiKey, Role
+from controller_runtime.protocol.api_keys import ApiKey, ListenerType
 from controller_runtime.protocol.messages.create_topics_request import (
     CreatableReplicaAssignment,
     CreatableTopic,
@@ -19,11 +19,11 @@ from controller_runtime.protocol.messages.list_partition_reassignments_request i
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsTopics,
 )
-from support.differential import Case, Pair, Table, judge
+from support.apache_kafka.differential import Case, Pair, Table, judge
 
 pytestmark = [pytest.mark.interop]
 
-BOTH = (Role.BROKER, Role.CONTROLLER)
+BOTH = (ListenerType.BROKER, ListenerType.CONTROLLER)
 NOBODYS = Uuid.of(0x1000_0000_0000_4000, 0x8000_0000_0000_0BAD)
 HIGHEST = 2**31 - 1
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from support.java_kafka import JavaNode, require_java, run_tool
-from support.kafka_python import KafkaConsumer, KafkaProducer, TopicPartition
-from support.processes import Cluster, eventually
+from support.apache_kafka.java_kafka import JavaNode, require_java, run_tool
+from support.apache_kafka.kafka_python import KafkaConsumer, KafkaProducer, TopicPartition
+from support.nodes.processes import Cluster, eventually
 
 pytestmark = [
     pytest.mark.interop,
@@ -104,7 +104,8 @@ def test_a_java_broker_lives_under_our_controllers(cluster: WithJavaBroker) -> N
     values = [b"%04d" % number for number in range(300)]
 
     made = run_tool("kafka-topics", "--bootstrap-server", cluster.servers, "--create", "--topic", "story",
-                    "--partitions", "3", "--replication-factor", "1", "--config", "retention.ms=86400000", timeout_s=SLOW_TOOL)  # fmt: skip
+                    "--partitions", "3", "--replication-factor", "1", "--config", "retention.ms=86400000",
+                    timeout_s=SLOW_TOOL)  # fmt: skip
     assert made.rc == 0, made
     write(cluster, "story", values)
     assert read(cluster, "story", len(values)) == values

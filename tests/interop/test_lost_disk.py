@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from support.config_load import ConfigLoad, now
-from support.mixed_quorum import OURS, MixedQuorum
-from support.mixed_story import assert_nothing_is_lost, chosen
+from support.apache_kafka.mixed_quorum import OURS, MixedQuorum
+from support.apache_kafka.mixed_story import assert_nothing_is_lost, chosen
+from support.clients.config_load import ConfigLoad, now
 
 pytestmark = [pytest.mark.interop, pytest.mark.slow, pytest.mark.usefixtures("java")]
 

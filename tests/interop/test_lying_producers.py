@@ -1,7 +1,7 @@
 """What lying producers are told: the same bytes to a broker of Apache Kafka and to ours, for topics of each kind,
 answers and logs compared.
 
-The codes that Java gave are kept beside the lies (`tests/support/lying_batches.json`), so that
+The codes that Java gave are kept beside the lies (`tests/support/clients/lying_batches.json`), so that
 `tests/unit/broker/test_lying_batches.py` needs no Java; this test fails when they are not what Java says.
 `QUORATE_RECORD=1` writes them anew.
 """
@@ -14,7 +14,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from controller_runtime.protocol.api_keys import Role
+from controller_runtime.protocol.api_keys import ListenerType
 from controller_runtime.protocol.messages import create_topics_request as create_q
 from controller_runtime.protocol.messages import fetch_request as fetch_q
 from controller_runtime.protocol.messages import list_offsets_request as list_q
@@ -23,9 +23,9 @@ from controller_runtime.protocol.messages.create_topics_response import CreateTo
 from controller_runtime.protocol.messages.fetch_response import FetchResponse
 from controller_runtime.protocol.messages.list_offsets_response import ListOffsetsResponse
 from controller_runtime.protocol.messages.produce_response import PartitionProduceResponse, ProduceResponse
-from support.differential import Pair, Side
-from support.lying_batches import KINDS, LIES, RECORDED, partition_of
-from support.processes import eventually
+from support.apache_kafka.differential import Pair, Side
+from support.clients.lying_batches import KINDS, LIES, RECORDED, partition_of
+from support.nodes.processes import eventually
 
 pytestmark = [pytest.mark.interop]
 
@@ -49,7 +49,7 @@ def _topics(pair: Pair) -> None:
 def _create(side: Side, topic: str, configs: dict[str, str]) -> None:
     wanted = tuple(create_q.CreatableTopicConfig(name=name, value=value) for name, value in configs.items())
     one = create_q.CreatableTopic(name=topic, num_partitions=PARTITIONS, replication_factor=1, configs=wanted)
-    made = side.call(Role.BROKER, create_q.CreateTopicsRequest(timeout_ms=60_000, topics=(one,)), 7)
+    made = side.call(ListenerType.BROKER, create_q.CreateTopicsRequest(timeout_ms=60_000, topics=(one,)), 7)
     assert isinstance(made, CreateTopicsResponse)
     assert [one.error_code for one in made.topics] == [0], made
     eventually(f"{topic} is led", lambda: all(_end(side, topic, number) == 0 for number in range(PARTITIONS)))
@@ -58,7 +58,7 @@ def _create(side: Side, topic: str, configs: dict[str, str]) -> None:
 def _end(side: Side, topic: str, partition: int) -> int:
     wanted = list_q.ListOffsetsPartition(partition_index=partition, timestamp=-1)
     one = list_q.ListOffsetsTopic(name=topic, partitions=(wanted,))
-    answer = side.call(Role.BROKER, list_q.ListOffsetsRequest(replica_id=-1, topics=(one,)), 7)
+    answer = side.call(ListenerType.BROKER, list_q.ListOffsetsRequest(replica_id=-1, topics=(one,)), 7)
     assert isinstance(answer, ListOffsetsResponse)
     return answer.topics[0].partitions[0].offset
 
@@ -66,7 +66,7 @@ def _end(side: Side, topic: str, partition: int) -> int:
 def _produce(side: Side, topic: str, partition: int, data: bytes) -> PartitionProduceResponse:
     one = produce_q.PartitionProduceData(index=partition, records=data)
     topics = (produce_q.TopicProduceData(name=topic, partition_data=(one,)),)
-    answer = side.call(Role.BROKER, produce_q.ProduceRequest(acks=-1, timeout_ms=30_000, topic_data=topics), 9)
+    answer = side.call(ListenerType.BROKER, produce_q.ProduceRequest(acks=-1, timeout_ms=30_000, topic_data=topics), 9)
     assert isinstance(answer, ProduceResponse), answer
     return answer.responses[0].partition_responses[0]
 
@@ -75,7 +75,7 @@ def _fetch(side: Side, topic: str, partition: int, offset: int) -> bytes:
     one = fetch_q.FetchPartition(partition=partition, fetch_offset=offset, partition_max_bytes=64 << 20)
     topics = (fetch_q.FetchTopic(topic=topic, partitions=(one,)),)
     answer = side.call(
-        Role.BROKER, fetch_q.FetchRequest(max_wait_ms=0, min_bytes=0, max_bytes=64 << 20, topics=topics), 12
+        ListenerType.BROKER, fetch_q.FetchRequest(max_wait_ms=0, min_bytes=0, max_bytes=64 << 20, topics=topics), 12
     )
     assert isinstance(answer, FetchResponse)
     return answer.responses[0].partitions[0].records or b""

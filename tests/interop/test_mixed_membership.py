@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from support.config_load import ConfigLoad
-from support.mixed_quorum import JAVA, OURS, MixedQuorum
-from support.mixed_story import SOAK, assert_nothing_is_lost, chosen
-from support.processes import eventually
+from support.apache_kafka.mixed_quorum import JAVA, OURS, MixedQuorum
+from support.apache_kafka.mixed_story import SOAK, assert_nothing_is_lost, chosen
+from support.clients.config_load import ConfigLoad
+from support.nodes.processes import eventually
 
 pytestmark = [pytest.mark.interop, pytest.mark.slow, pytest.mark.usefixtures("java")]
 

@@ -3,6 +3,8 @@ one log.
 
 A few mixes run each time, chosen by the seed of the run; all of them (or QUORATE_MIXES), and 200 kills (or
 QUORATE_KILLS), with QUORATE_SOAK.
+
+INT-02: with what `test_mixed_snapshots.py` fetches.
 """
 
 from __future__ import annotations
@@ -15,9 +17,9 @@ from pathlib import Path
 
 import pytest
 
-from support.config_load import ConfigLoad
-from support.mixed_quorum import JAVA, OURS, MixedQuorum
-from support.mixed_story import SOAK, assert_nothing_is_lost, chosen
+from support.apache_kafka.mixed_quorum import JAVA, OURS, MixedQuorum
+from support.apache_kafka.mixed_story import SOAK, assert_nothing_is_lost, chosen
+from support.clients.config_load import ConfigLoad
 
 pytestmark = [pytest.mark.interop, pytest.mark.slow, pytest.mark.usefixtures("java")]
 

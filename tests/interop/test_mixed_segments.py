@@ -11,10 +11,10 @@ import pytest
 
 from controller_runtime.admin.client import AdminClient
 from controller_runtime.admin.results import ConfigChange
-from support.config_load import ALL_BROKERS
-from support.mixed_quorum import MixedQuorum
-from support.processes import eventually
-from support.voter_logs import compare
+from support.apache_kafka.mixed_quorum import MixedQuorum
+from support.apache_kafka.voter_logs import compare
+from support.clients.config_load import ALL_BROKERS
+from support.nodes.processes import eventually
 
 pytestmark = [pytest.mark.interop, pytest.mark.slow, pytest.mark.usefixtures("java")]
 

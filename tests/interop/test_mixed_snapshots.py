@@ -3,6 +3,8 @@ hands.
 
 `tests/interop/test_snapshots_java.py` looks at single snapshots of observers; here voters live from them, and nothing
 acknowledged may be missing.
+
+INT-02: snapshots, both ways.
 """
 
 from __future__ import annotations
@@ -17,13 +19,13 @@ from controller_runtime.protocol.api_keys import ApiKey
 from controller_runtime.protocol.framing import decode_request, decode_response, encode_request
 from controller_runtime.protocol.messages.fetch_snapshot_request import FetchSnapshotRequest, SnapshotId
 from controller_runtime.protocol.messages.fetch_snapshot_response import FetchSnapshotResponse
-from support.config_load import ConfigLoad
-from support.frame_proxy import FrameProxy
-from support.metadata_disk import image_of_log, image_of_snapshot, snapshots_in
-from support.mixed_quorum import JAVA, OURS, MixedQuorum
-from support.mixed_story import SOAK, assert_nothing_is_lost, change_voters, chosen
-from support.processes import eventually
-from support.voter_logs import batches_in
+from support.apache_kafka.frame_proxy import FrameProxy
+from support.apache_kafka.mixed_quorum import JAVA, OURS, MixedQuorum
+from support.apache_kafka.mixed_story import SOAK, assert_nothing_is_lost, change_voters, chosen
+from support.apache_kafka.voter_logs import batches_in
+from support.clients.config_load import ConfigLoad
+from support.disks.metadata_disk import image_of_log, image_of_snapshot, snapshots_in
+from support.nodes.processes import eventually
 
 pytestmark = [pytest.mark.interop, pytest.mark.slow, pytest.mark.usefixtures("java")]
 

@@ -20,8 +20,8 @@ from controller_runtime.identifiers import Endpoint
 from kraft_operator.observed import Brokers, Quorum, QuorumState
 from kraft_operator.pools import Pools
 from kraft_operator.quorum import Addresses, AdminFailed, KafkaChanges, KafkaProbe
-from support.java_kafka import VERSION, JavaNode, require_java, run_tool
-from support.processes import free_ports
+from support.apache_kafka.java_kafka import VERSION, JavaNode, require_java, run_tool
+from support.nodes.processes import free_ports
 
 POOLS = Pools()
 pytestmark = [pytest.mark.interop, pytest.mark.slow, pytest.mark.timeout(600)]
@@ -72,7 +72,9 @@ class Trio:
     def look(self, *, trials: tuple[tuple[str, int], ...] = ()) -> tuple[Quorum, Brokers]:
         at = {node_id: Endpoint("127.0.0.1", port) for node_id, port in self.ports.items()}
         brokers = {node_id: each for node_id, each in at.items() if node_id in self.nodes and node_id != 1}
-        asked = Addresses({1: at[1]}, {1: None}, brokers, with_replicas=True, with_moves=True, with_versions=True)
+        asked = Addresses(
+            {1: at[1]}, {1: None}, brokers, with_replicas=True, leaving=frozenset({12}), with_versions=True
+        )
         with KafkaProbe() as probe:
             return probe.look(replace(asked, trials=trials))
 
@@ -130,6 +132,7 @@ def test_what_nodes_of_4_2_say_is_understood_and_a_level_they_do_not_know_is_ref
     assert highest(seen) == {1: LEVEL_42, 11: LEVEL_42, 12: LEVEL_42}
     assert seen.registry.granted[RAISE]
     assert seen.moving == frozenset()
+    assert seen.cordoned == {12: None}, "4.2 knows no cordons"
     with pytest.raises(AdminFailed, match=r"metadata\.version was not raised"):
         trio.changes().finalize(*RAISE, 10)
 
@@ -174,6 +177,38 @@ def send(producer: Producer, round_: int) -> None:
         )
     assert producer.flush(120) == 0
     assert not failed
+
+
+def place_of(trio: Trio, topic: str) -> set[int]:
+    """Of a new topic with a replica on as many brokers as take one."""
+    made = run_tool(
+        "kafka-topics", "--bootstrap-server", bootstrap(trio), "--create", "--topic", topic, "--partitions", "8"
+    )
+    assert made.rc == 0, made.err
+    _, seen = trio.look()
+    return {broker for each in seen.partitions or () if each.topic == topic for broker in each.replicas}
+
+
+def test_a_cordoned_broker_takes_no_new_replicas_until_it_is_opened_whether_it_runs_or_not(trio: Trio) -> None:
+    assert trio.look()[1].cordoned == {12: False}
+    assert place_of(trio, "before") == {11, 12}
+    at = Endpoint("127.0.0.1", trio.ports[12])
+    trio.changes().cordon(12, at, 10)
+    trio.until("broker 12 says so", lambda _, seen: seen.cordoned == {12: True})
+    time.sleep(3)  # the broker's next heartbeat tells the controller
+    assert place_of(trio, "meanwhile") == {11}
+    trio.changes().cordon(12, at, 10)  # an operator that died before it saw the answer asks again
+    trio.changes().uncordon(12, 10)
+    trio.until("broker 12 is open", lambda _, seen: seen.cordoned == {12: False})
+    trio.changes().uncordon(12, 10)
+    trio.changes().cordon(12, at, 10)
+    trio.nodes[12].stop(60)
+    trio.changes().uncordon(12, 10)
+    trio.restart(12, VERSION)
+    trio.until("broker 12 is back and open", lambda _, seen: serving(seen) == {11, 12} and seen.cordoned == {12: False})
+    for topic in ("before", "meanwhile"):
+        ran = run_tool("kafka-topics", "--bootstrap-server", bootstrap(trio), "--delete", "--topic", topic)
+        assert ran.rc == 0, ran.err
 
 
 def test_replicas_move_to_another_broker_and_the_empty_one_is_unregistered(trio: Trio) -> None:

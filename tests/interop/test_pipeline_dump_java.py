@@ -11,8 +11,8 @@ from controller_runtime.metadata.records import encode_record, record_class
 from controller_runtime.protocol.compression import Compression
 from controller_runtime.protocol.record_batch import Record, encode_batch
 from metadata_pipeline import dump
-from support.java_kafka import require_java, run_tool
-from support.pipeline_logs import VERSIONS, log_directory, random_struct
+from support.apache_kafka.java_kafka import require_java, run_tool
+from support.pipeline.logs import VERSIONS, log_directory, random_struct
 
 
 def test_a_log_of_every_record_type_and_version_is_dumped_as_java_dumps_it(

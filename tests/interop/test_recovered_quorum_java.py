@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 
 from controller_runtime.storage.filesystem import OsFileSystem
-from kraft_operator.operations.verdict import Judged, LogCopy, Role, common_start, compared_at, judge
+from kraft_operator.operations.verdict import CopyRole, Judged, LogCopy, common_start, compared_at, judge
 from storage_guard.copies import CopyReport
 from storage_guard.recover import Order, recover
 from storage_guard.survey import survey
-from support.config_load import ConfigLoad, read_back
-from support.java_kafka import JavaNode
-from support.processes import Cluster, NodeProcess, eventually
+from support.apache_kafka.java_kafka import JavaNode
+from support.clients.config_load import ConfigLoad, read_back
+from support.nodes.processes import Cluster, NodeProcess, eventually
 
 pytestmark = [pytest.mark.interop, pytest.mark.slow, pytest.mark.usefixtures("java")]
 
@@ -29,8 +29,8 @@ NEW = "Kn1Zq8WyQ3SoV0m2b3c4dA"
 def copy_of(found: CopyReport, digests: dict[int, str]) -> LogCopy:
     assert found.node_id is not None
     return LogCopy(
-        found.node_id, Role.VOTER, found.cluster_id, found.directory_id, found.end, found.last_epoch, found.start, found.known,
-        found.promised, found.voters, digests,
+        found.node_id, CopyRole.VOTER, found.cluster_id, found.directory_id, found.end, found.last_epoch, found.start,
+        found.known, found.promised, found.voters, digests,
     )  # fmt: skip
 
 
@@ -61,8 +61,8 @@ def test_the_seed_of_a_lost_quorum_is_led_with_everything_that_was_acknowledged(
         seed = judged(disks)
         node = cluster.nodes[seed.node_id]
         order = Order(
-            seed.cluster_id, seed.node_id, 1, NEW, "nonce-1", seed.promised + 5, seed.end, seed.last_epoch, "CONTROLLER", "127.0.0.1",
-            node.port,
+            seed.cluster_id, seed.node_id, 1, NEW, "nonce-1", seed.promised + 5, seed.end, seed.last_epoch,
+            "CONTROLLER", "127.0.0.1", node.port,
         )  # fmt: skip
         data = str(disks[seed.node_id])
         recover(OsFileSystem(), data, data, order, "pod", int(time.time() * 1000), "Sun Nov 22 00:00:00 UTC 2026")

@@ -18,10 +18,10 @@ from controller_runtime.protocol.messages.create_topics_response import CreateTo
 from controller_runtime.protocol.messages.fetch_response import FetchResponse
 from controller_runtime.protocol.messages.metadata_response import MetadataResponse, MetadataResponsePartition
 from controller_runtime.protocol.messages.produce_response import ProduceResponse
-from support.java_kafka import JavaNode, require_java
-from support.lying_batches import batch
-from support.processes import Cluster, NodeProcess, eventually
-from support.strangers import ask, metrics
+from support.apache_kafka.java_kafka import JavaNode, require_java
+from support.clients.lying_batches import batch
+from support.nodes.processes import Cluster, NodeProcess, eventually
+from support.nodes.strangers import ask, metrics
 
 pytestmark = [pytest.mark.interop, pytest.mark.slow]
 

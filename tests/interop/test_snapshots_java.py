@@ -1,5 +1,7 @@
 """Snapshots between Apache Kafka 4.3.1 and us: dumped, fetched in both directions, and a disk whose log begins at one
 taken over and back.
+
+INT-06, INT-03.
 """
 
 from __future__ import annotations
@@ -15,11 +17,12 @@ import pytest
 from controller_runtime.admin.client import AdminClient
 from controller_runtime.admin.results import NewTopic
 from controller_runtime.cli import dump_log
+from controller_runtime.cli.metadata_shell import shell
 from controller_runtime.identifiers import OffsetAndEpoch
 from controller_runtime.storage.file_names import snapshot_file
-from support.java_kafka import JavaNode, require_java, run_tool
-from support.metadata_disk import image_of_log, image_of_snapshot, metadata_directory, snapshots_in
-from support.processes import Cluster, NodeProcess, eventually
+from support.apache_kafka.java_kafka import JavaNode, require_java, run_tool
+from support.disks.metadata_disk import image_of_log, image_of_snapshot, metadata_directory, snapshots_in
+from support.nodes.processes import Cluster, NodeProcess, eventually
 
 pytestmark = [pytest.mark.interop, pytest.mark.usefixtures("java")]
 
@@ -91,6 +94,18 @@ def wait_until_level(cluster: Cluster, node: NodeProcess) -> None:
     eventually(f"node {node.node_id} is level", level, SECONDS)
 
 
+def shows_in_the_shell(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """INT-03: Java's shell reads our newest snapshot as ours does."""
+    latest = str(directory / snapshot_file(snapshots_in(directory)[-1]))
+    tree = ("tree", "/image/topics", "/image/cluster", "/image/features")
+    # Java's may show what it has read so far.
+    asked = [run_tool("kafka-metadata-shell", "--snapshot", latest, *tree, timeout_s=240).out for _ in range(2)]
+    assert shell.main(["--snapshot", latest, *tree]) == 0
+    mine = capsys.readouterr().out
+    assert mine == max(asked, key=len)
+    assert mine.count("PartitionRegistration(replicas") > 1, "there are topics"
+
+
 def test_java_dumps_the_snapshots_that_we_write_as_we_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with Cluster(tmp_path, controllers=1, brokers=1, extra=OFTEN) as cluster:
         cluster.start()
@@ -110,6 +125,7 @@ def test_java_dumps_the_snapshots_that_we_write_as_we_do(tmp_path: Path, capsys:
         assert said.out.count('"type":"PARTITION_RECORD"') >= 8, "topics of before the snapshot"
         for part in ("SnapshotHeader", "KRaftVersion", "KRaftVoters", "SnapshotFooter"):
             assert f"{part} " in said.out, part
+    shows_in_the_shell(directory_of(cluster.nodes[1]), capsys)
 
 
 @pytest.mark.slow

@@ -1,4 +1,7 @@
-"""Apache Kafka 4.3.1's own tools on our disks, and ours on theirs."""
+"""Apache Kafka 4.3.1's own tools on our disks, and ours on theirs.
+
+INT-03, STO-01: formatted directories, metadata logs and their dumps.
+"""
 
 from __future__ import annotations
 
@@ -20,11 +23,12 @@ from controller_runtime.protocol.messages.no_op_record import NoOpRecord
 from controller_runtime.protocol.record_batch import Record, batch_headers, encode_batch
 from controller_runtime.storage.errors import DirectoryLocked
 from controller_runtime.storage.filesystem import OsFileSystem
-from controller_runtime.storage.metadata_log import LogConfig, MetadataLog
+from controller_runtime.storage.log.config import LogConfig
+from controller_runtime.storage.metadata_log import MetadataLog
 from controller_runtime.storage.partition_log import PartitionLog
 from controller_runtime.storage.snapshot_batches import SnapshotContent, parse_snapshot, snapshot_bytes
-from support.java_kafka import JavaNode, require_java, run_tool
-from support.processes import Cluster
+from support.apache_kafka.java_kafka import JavaNode, require_java, run_tool
+from support.nodes.processes import Cluster
 
 pytestmark = [pytest.mark.interop, pytest.mark.usefixtures("java")]
 

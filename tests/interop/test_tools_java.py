@@ -1,5 +1,7 @@
 """Apache Kafka's own tools, unmodified, against our controllers and brokers, with each bootstrap flag that
 they have.
+
+INT-04.
 """
 
 from __future__ import annotations
@@ -8,11 +10,12 @@ import json
 import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
-from support.java_kafka import ToolResult, require_java, run_tool
-from support.processes import CLUSTER_ID, Cluster
+from support.apache_kafka.java_kafka import ToolResult, require_java, run_tool
+from support.nodes.processes import CLUSTER_ID, Cluster, kraft
 
 pytestmark = [pytest.mark.interop, pytest.mark.slow]
 
@@ -141,9 +144,75 @@ def test_topics_are_created_listed_described_and_deleted(cluster: Cluster) -> No
     assert described.rc == 0, described.err
     lines = described.out.strip("\n").splitlines()
     assert re.match(r"Topic: java-made\tTopicId: \S{22}\tPartitionCount: 3\tReplicationFactor: 1\tConfigs: ", lines[0])
-    assert [re.sub(r".*Partition: (\d+)\tLeader: (\d+)\tReplicas: (\d+)\tIsr: (\d+).*", r"\1 \2 \3 \4", line) for line in lines[1:]] == [
-        "0 11 11 11", "1 11 11 11", "2 11 11 11",
-    ]  # fmt: skip
+    shape = r".*Partition: (\d+)\tLeader: (\d+)\tReplicas: (\d+)\tIsr: (\d+).*"
+    shown = [re.sub(shape, r"\1 \2 \3 \4", line) for line in lines[1:]]
+    assert shown == ["0 11 11 11", "1 11 11 11", "2 11 11 11"]
     gone = topics("--delete", "--topic", "java-made")
     assert (gone.rc, gone.out) == (0, ""), gone.err
     assert "java-made" not in topics("--list").out.split()
+
+
+def test_delete_records_and_log_dirs_of_a_broker(cluster: Cluster, tmp_path: Path) -> None:
+    topic, server = "cut-by-java", ["--bootstrap-server", cluster.bootstrap_servers]
+    assert java("kafka-topics", *server, "--create", "--topic", topic, "--partitions", "1").rc == 0
+
+    def held() -> dict[str, int]:
+        """As kafka-log-dirs says it: bytes of each partition."""
+        said = java("kafka-log-dirs", *server, "--describe", "--topic-list", topic)
+        assert said.rc == 0, said.err
+        told = json.loads(said.out[said.out.index("{") :].splitlines()[0])
+        (directory,) = told["brokers"][0]["logDirs"]
+        assert (directory["error"], directory["logDir"]) == (None, cluster.nodes[11].properties["log.dirs"])
+        return {one["partition"]: one["size"] for one in directory["partitions"]}
+
+    assert held() == {f"{topic}-0": 0}
+    sent = run_tool("kafka-console-producer", *server, "--topic", topic, stdin="one\ntwo\nthree\n", timeout_s=TIMEOUT_S)
+    assert sent.rc == 0, sent.err
+    assert held()[f"{topic}-0"] > 0
+    wanted = {"partitions": [{"topic": topic, "partition": 0, "offset": 2}], "version": 1}
+    (tmp_path / "offsets.json").write_text(json.dumps(wanted))
+    said = java("kafka-delete-records", *server, "--offset-json-file", str(tmp_path / "offsets.json"))
+    assert said.rc == 0, said.err
+    assert f"partition: {topic}-0\tlow_watermark: 2" in said.out
+    starts = java("kafka-get-offsets", *server, "--topic", topic, "--time", "-2")
+    assert starts.out.strip() == f"{topic}:0:2", starts.err
+    wanted["partitions"] = [{"topic": topic, "partition": 0, "offset": 9}]
+    (tmp_path / "offsets.json").write_text(json.dumps(wanted))
+    refused = java("kafka-delete-records", *server, "--offset-json-file", str(tmp_path / "offsets.json"))
+    assert "OffsetOutOfRangeException" in refused.out
+
+
+FRAMES = re.compile(r"\n(?:\tat |\t\.\.\. |Caused by: |(?:java|org)\.[\w.]+: ).*")
+OUR_QUESTIONS = (
+    ("kafka-get-offsets", "server", "--topic asked"),
+    ("kafka-get-offsets", "server", "--topic asked --time earliest"),
+    ("kafka-log-dirs", "server", "--describe --topic-list none"),
+    ("kafka-leader-election", "server", "--election-type preferred --topic asked --partition 0"),
+    ("kafka-leader-election", "server", "--election-type unclean --topic none-such --partition 0"),
+    ("kafka-topics", "server", "--alter --topic asked --partitions 1"),
+    ("kafka-configs", "server", "--describe --topic asked --all"),
+    ("kafka-configs", "server", "--describe --entity-type users"),
+    ("kafka-configs", "controller", "--describe --broker 1 --all"),
+    ("kafka-configs", "controller", "--describe --broker-logger 1"),
+    ("kafka-acls", "server", "--list"),
+    ("kafka-acls", "controller", "--add --allow-principal User:a --operation Read --topic asked"),
+    ("kafka-reassign-partitions", "server", "--list"),
+    ("kafka-reassign-partitions", "controller", "--list"),
+    ("kafka-client-metrics", "server", "--list"),
+    ("kafka-broker-api-versions", "server", ""),
+)
+
+
+def test_our_tools_and_kafkas_say_the_same_of_our_cluster(cluster: Cluster) -> None:
+    """INT-04: the same arguments to both, the same output and exit code."""
+    server = by(cluster, "server")
+    assert kraft("topics", *server, "--create", "--topic", "asked", "--partitions", "2").returncode == 0
+    assert kraft("configs", *server, "--alter", "--topic", "asked", "--add-config", "retention.ms=5").returncode == 0
+    quota = ["--alter", "--user", "u", "--add-config", "producer_byte_rate=5"]
+    assert kraft("configs", *server, *quota).returncode == 0
+    for tool, kind, words in OUR_QUESTIONS:
+        said = java(tool, *by(cluster, kind), *words.split())
+        own = kraft(tool.removeprefix("kafka-"), *by(cluster, kind), *words.split())
+        assert own.returncode == said.rc, (tool, words, own.stdout, own.stderr, said.out, said.err)
+        lines = [FRAMES.sub("", text).rstrip() for text in (own.stdout, said.out)]
+        assert sorted(lines[0].splitlines()) == sorted(lines[1].splitlines()), (tool, words)

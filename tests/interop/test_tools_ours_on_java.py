@@ -13,8 +13,8 @@ import pytest
 from controller_runtime.admin.client import AdminClient
 from controller_runtime.admin.connections import parse_bootstrap
 from controller_runtime.identifiers import NodeId
-from support.java_kafka import JavaNode, ToolResult, require_java, run_tool
-from support.processes import CLUSTER_ID, free_ports, kraft
+from support.apache_kafka.java_kafka import JavaNode, ToolResult, require_java, run_tool
+from support.nodes.processes import CLUSTER_ID, free_ports, kraft
 
 pytestmark = [pytest.mark.interop, pytest.mark.slow]
 

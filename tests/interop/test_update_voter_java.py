@@ -16,12 +16,12 @@ from pathlib import Path
 import pytest
 
 from controller_runtime.identifiers import Endpoint
-from kraft_operator.observed import Quorum, QuorumState, Voter
+from kraft_operator.observed import Quorum, QuorumState, QuorumVoter
 from kraft_operator.pools import Pools
 from kraft_operator.quorum import Addresses, AdminFailed, KafkaChanges, KafkaProbe
-from support.mixed_quorum import JAVA, OURS, MixedQuorum
-from support.mixed_story import chosen
-from support.processes import eventually
+from support.apache_kafka.mixed_quorum import JAVA, OURS, MixedQuorum
+from support.apache_kafka.mixed_story import chosen
+from support.nodes.processes import eventually
 
 POOLS = Pools()
 pytestmark = [pytest.mark.interop, pytest.mark.slow, pytest.mark.usefixtures("java")]
@@ -44,7 +44,7 @@ class Operator:
             seen, _ = probe.look(Addresses(self.at, dict.fromkeys(self.at)))
         return seen if seen.state is QuorumState.AVAILABLE else None
 
-    def voter(self, node_id: int) -> Voter | None:
+    def voter(self, node_id: int) -> QuorumVoter | None:
         seen = self.look()
         return seen.voter(node_id) if seen is not None else None
 

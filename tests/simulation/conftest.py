@@ -13,7 +13,7 @@ from support.simulation.beside import Campaign, start
 
 SOAK: Final = bool(os.environ.get("QUORATE_SOAK"))
 SCHEDULES: Final = int(os.environ.get("QUORATE_SCHEDULES", "1000000" if SOAK else "20000"))
-SECONDS: Final = None if SOAK else float(os.environ.get("QUORATE_SCHEDULE_SECONDS", "320"))
+SECONDS: Final = None if SOAK else float(os.environ.get("QUORATE_SCHEDULE_SECONDS", "300"))
 """After this long no more are begun, so that a slow machine is not kept; the number that ran is printed."""
 
 

@@ -12,7 +12,7 @@ import os
 import pytest
 
 from controller_runtime.protocol.record_batch import CorruptBatch
-from controller_runtime.storage import segment
+from controller_runtime.storage.log import segment
 from simulation.invariants.every import every_invariant
 from support.simulation.faults import ROT
 from support.simulation.plan import rotting_plan
@@ -49,7 +49,7 @@ def test_a_node_that_does_not_verify_what_it_reads_is_noticed(monkeypatch: pytes
     """
     monkeypatch.setattr(segment, "verify", lambda *_: None)
     with pytest.raises((Violation, CorruptBatch), match=r"serves what its disk has changed|CRC is"):
-        for number in range(SCHEDULES):
+        for number in range(8 * SCHEDULES):  # until it is noticed
             run(number)
 
 

@@ -30,6 +30,13 @@ def test_the_museum_has_what_was_promised() -> None:
         assert callable(mutant.break_it), name
 
 
+def test_every_defect_can_be_put_in() -> None:
+    """Into the code of today: a mutant of what is called otherwise now would only be missed when it is drawn."""
+    for name in names():
+        with pytest.MonkeyPatch.context() as patch:
+            import_module(f"simulation.museum.{name}").break_it(patch)
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 def test_every_broken_rule_is_noticed(run_seed: int, sampled: Callable[[str], None]) -> None:

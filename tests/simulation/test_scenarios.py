@@ -7,7 +7,7 @@ import pytest
 from controller_runtime.identifiers import Epoch, NodeId, OffsetAndEpoch
 from controller_runtime.metadata.records import encode_record
 from controller_runtime.metadata.snapshot import snapshot_records
-from controller_runtime.node.events import ShutdownRequested
+from controller_runtime.parts.events import ShutdownRequested
 from controller_runtime.raft.events import SnapshotTaken
 from controller_runtime.storage.snapshot_batches import SnapshotContent, snapshot_bytes
 from simulation.invariants.durable_majority import DurableMajority
@@ -211,11 +211,11 @@ def shorten_log(stage: Stage, machine: Machine) -> None:
     node, log = machine.node, machine.log
     assert node is not None
     assert log is not None
-    stage.until("its disk is idle", lambda: machine._writing is None)
+    stage.until("its disk is idle", lambda: machine.process is not None and not machine.process.is_writing)
     end = node.image_offset
     epoch = max(epoch for epoch, start in log.epoch_starts() if start < end)
     version, voters = node.meta.replica.voter_history.at(end)
-    from controller_runtime.node.control_batches import to_message
+    from controller_runtime.node.quorum.control_batches import to_message
 
     record = to_message(voters)
     values = tuple(encode_record(*one) for one in snapshot_records(node.image))

@@ -15,9 +15,9 @@ import pytest
 from metadata_pipeline.problems import PipelineError
 from metadata_pipeline.session import find_java, open_session
 from support import sampling
-from support.connect_run import Running
-from support.pipeline_everything import Everything, make_everything
-from support.spark_classes import SparkClasses
+from support.pipeline.connect_run import Running
+from support.pipeline.everything import Everything, make_everything
+from support.pipeline.spark_classes import SparkClasses
 
 SMALL = {
     "spark.sql.shuffle.partitions": "2",

@@ -10,9 +10,9 @@ import pytest
 from metadata_pipeline.schemas import columns_of
 from metadata_pipeline.sources.options import ReadOptions
 from metadata_pipeline.sources.reading import read
-from support.canaries import canaries_in, canary_log
 from support.golden import GOLDEN
-from support.pipeline_logs import log_directory
+from support.pipeline.canaries import canaries_in, canary_log
+from support.pipeline.logs import log_directory
 
 CLUSTER = str(GOLDEN / "cluster")
 PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
@@ -65,7 +65,10 @@ def test_options_choose_as_without_spark(spark: Any) -> None:
 
 
 QUERIES = [
-    "offset >= 300 AND offset < 900 AND type IN ('TopicRecord', 'NoOpRecord') AND cluster_id = 'b7XFcyEkSgSBsv7c2XVvyg'",
+    (
+        "offset >= 300 AND offset < 900 AND type IN ('TopicRecord', 'NoOpRecord') "
+        "AND cluster_id = 'b7XFcyEkSgSBsv7c2XVvyg'"
+    ),
     "kind = 'snapshot' AND offset < 100 AND timestamp >= TIMESTAMP '2026-11-21 00:17:00'",
     "timestamp_ms > 1795220262000 OR type = 'NoSuchRecord'",
 ]

@@ -10,7 +10,7 @@ from typing import Any
 from controller_runtime.metadata.records import encode_record
 from controller_runtime.protocol.messages.no_op_record import NoOpRecord
 from controller_runtime.protocol.record_batch import Record, encode_batch
-from support.pipeline_logs import log_directory
+from support.pipeline.logs import log_directory
 
 
 def batch(base: int, epoch: int = 1, count: int = 50) -> bytes:
@@ -28,7 +28,8 @@ class Query:
         """Read what is there now; returns the number of micro-batches that had rows."""
         source = self.spark.readStream.format("kraftlog").options(**options).load(str(self.root / "logs"))
         query = (
-            source.select("node_id", "offset", "epoch", "fault").writeStream.format("parquet").option("path", str(self.root / "sink"))
+            source.select("node_id", "offset", "epoch", "fault").writeStream.format("parquet").option("path",
+                str(self.root / "sink"))
             .option("checkpointLocation", str(self.root / "checkpoint")).trigger(availableNow=True).start()
         )  # fmt: skip
         query.awaitTermination()

@@ -11,7 +11,7 @@ import pytest
 
 from metadata_pipeline.cli import render_rows
 from metadata_pipeline.tables.as_of import open_views
-from support.pipeline_everything import Everything
+from support.pipeline.everything import Everything
 
 pytestmark = pytest.mark.timeout(1200)  # The first test that needs the lake waits for four jobs.
 

@@ -28,8 +28,8 @@ from metadata_pipeline.lake.commits import read_commits
 from metadata_pipeline.lake.vacuum import vacuum
 from metadata_pipeline.problems import PipelineError
 from metadata_pipeline.session import find_java
-from support.log_fleet import NO_OP, History, LogBatch, disks
-from support.spark_classes import SparkClasses
+from support.disks.log_fleet import NO_OP, History, LogBatch, disks
+from support.pipeline.spark_classes import SparkClasses
 
 pytestmark = pytest.mark.timeout(900)
 
@@ -140,8 +140,8 @@ def interrupted_ingest(folder: Path, root: Path, lake: Path, failures: int) -> t
         "spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     }  # fmt: skip
     command = [
-        sys.executable, "-m", "metadata_pipeline.cli", "ingest", str(root), "--output", str(lake), "--master", "local-cluster[1,1,512]",
-        *(word for name, value in conf.items() for word in ("--conf", f"{name}={value}")),
+        sys.executable, "-m", "metadata_pipeline.cli", "ingest", str(root), "--output", str(lake), "--master",
+        "local-cluster[1,1,512]", *(word for name, value in conf.items() for word in ("--conf", f"{name}={value}")),
     ]  # fmt: skip
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("SPARK_", "PYSPARK_"))}
     places = {"JAVA_HOME": str(java), "SPARK_HOME": str(spark_home(folder / "spark")), "SPARK_LOCAL_IP": "127.0.0.1"}

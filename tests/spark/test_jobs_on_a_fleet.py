@@ -13,10 +13,10 @@ from metadata_pipeline.lake.reading import quoted, read_level
 from metadata_pipeline.redaction import Redactor, load_key
 from metadata_pipeline.tables.as_of import as_of, open_views
 from metadata_pipeline.tables.build import TABLES
-from support.pipeline_everything import GOLDEN_CLUSTER as GOLDEN
-from support.pipeline_everything import Everything
-from support.pipeline_faults import FAULTS
-from support.pipeline_histories import facts_of_image, facts_of_rows, valid_at
+from support.pipeline.everything import GOLDEN_CLUSTER as GOLDEN
+from support.pipeline.everything import Everything
+from support.pipeline.faults import FAULTS
+from support.pipeline.histories import facts_of_image, facts_of_rows, valid_at
 
 pytestmark = pytest.mark.timeout(3600)
 """The first test that needs the lake waits for four jobs, in a soak of 1,600 clusters."""
@@ -89,7 +89,8 @@ def test_history_ends_never_before_it_begins_and_never_overlaps(everything: Ever
 def test_each_committed_offset_is_there_once(everything: Everything) -> None:
     open_views(everything.spark, everything.lake)
     counted = everything.spark.sql(
-        "SELECT cluster_id, count(*) AS n, count(DISTINCT offset) AS d, max(offset) AS last FROM log_records GROUP BY cluster_id"
+        "SELECT cluster_id, count(*) AS n, count(DISTINCT offset) AS d, max(offset) AS "
+        "last FROM log_records GROUP BY cluster_id"
     ).collect()
     assert len(counted) > 40
     for row in counted:

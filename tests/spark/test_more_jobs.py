@@ -27,9 +27,9 @@ from metadata_pipeline.problems import PipelineError
 from metadata_pipeline.report.job import Reported, report
 from metadata_pipeline.schemas import columns_of, spark_ddl
 from metadata_pipeline.tables.build import build_tables
-from support.canaries import OPEN, canaries_below, canaries_in
-from support.log_fleet import History, disks, topic
-from support.pipeline_everything import GOLDEN_CLUSTER, SECRETS, Everything
+from support.disks.log_fleet import History, disks, topic
+from support.pipeline.canaries import OPEN, canaries_below, canaries_in
+from support.pipeline.everything import GOLDEN_CLUSTER, SECRETS, Everything
 
 pytestmark = pytest.mark.timeout(3600)
 """The first test that needs the lake waits for four jobs, in a soak of 1,600 clusters."""
@@ -99,9 +99,11 @@ def test_a_log_that_is_wrong_throughout_hides_no_other_clusters_findings(
     columns = [column.name for column in columns_of("batches")]
     healthy = {"kind": "log", "epoch": 1, "crc": 7, "crc_ok": True, "directory_id": "d", "file": "f"}
     rows = [
-        {**healthy, "cluster_id": cluster, "node_id": node, "position": 90 * n, "base_offset": n, "last_offset": n, **changes}
+        {**healthy, "cluster_id": cluster, "node_id": node, "position": 90 * n, "base_offset": n, "last_offset": n,
+            **changes}
         for cluster, count, node, changes in (
-            ("wrong", 9, 1, {"fault": "crc"}), ("other", 1, 1, {"fault": "crc"}), ("forked", 9, 1, {}), ("forked", 9, 2, {"crc": 8}), ("doubted", 1, 1, {}),
+            ("wrong", 9, 1, {"fault": "crc"}), ("other", 1, 1, {"fault": "crc"}), ("forked", 9, 1, {}),
+            ("forked", 9, 2, {"crc": 8}), ("doubted", 1, 1, {}),
         )
         for n in range(count)
     ]  # fmt: skip

@@ -1,5 +1,5 @@
 """Our functions and the command line on Spark Connect, by a client that has no Java beside it; see
-`support.connect_run`.
+`support.pipeline.connect_run`.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import pytest
 from metadata_pipeline.jobs.ingest import ingest
 from metadata_pipeline.problems import PipelineError
 from metadata_pipeline.tables.build import TABLES
-from support.canaries import canaries_below, canaries_in
-from support.connect_run import ConnectRun, Running
+from support.pipeline.canaries import canaries_below, canaries_in
+from support.pipeline.connect_run import ConnectRun, Running
 
 pytestmark = pytest.mark.timeout(900)
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from support import stories
-from support.stories import STORIES, Story
+from support.kubernetes import stories
+from support.kubernetes.stories import STORIES, Story
 
 pytestmark = pytest.mark.unit
 

@@ -4,7 +4,8 @@
 //	load -target etcd  -addresses HOST:PORT -value-bytes 256 -connections 64 -seconds 5
 //	load -target ...   -addresses A,B,C -watch      then on stdin: kill PID SIGNAL VICTIM | run VICTIM COMMAND...
 //
-// Each connection has one request in flight. For Kafka a request is a frame prepared by the caller and replayed as it is; for etcd it is one
+// Each connection has one request in flight. For Kafka a request is a frame prepared by the caller and replayed as it is, but for
+// the number in a marked place; for etcd it is one
 // Put through etcd's own client, one client per connection.
 package main
 
@@ -30,6 +31,7 @@ var (
 	target      = flag.String("target", "kafka", "kafka or etcd")
 	addresses   = flag.String("addresses", "", "HOST:PORT, comma-separated")
 	request     = flag.String("request", "", "file with the frames to replay in turn (kafka)")
+	errorAt     = flag.Int("error-at", 10, "where an answer holds its error code, behind its length (kafka)")
 	valueBytes  = flag.Int("value-bytes", 256, "size of a value (etcd)")
 	connections = flag.Int("connections", 64, "connections, one request in flight on each")
 	seconds     = flag.Float64("seconds", 5, "how long")

@@ -19,5 +19,5 @@ class ReplicaElectionResult(Struct):
 
 class ElectLeadersResponse(Message, kind="response", valid="0-2", flexible="2+", key=43):
     throttle_time_ms: int = field("int32", "0+", default=0)
-    error_code: int = field("int16", "1+", default=0)
+    error_code: int = field("int16", "1+", default=0, ignorable=True)
     replica_election_results: tuple[ReplicaElectionResult, ...] = field([ReplicaElectionResult], "0+", default=())

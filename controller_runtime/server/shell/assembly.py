@@ -1,4 +1,4 @@
-"""From configuration and disk to a node: everything that a node is told at start, and nothing that runs.
+"""The disk of a node, and what every node is configured with.
 
 The directories are locked and checked, the log is recovered and the election state read before a node exists. Whatever
 cannot be explained on a disk raises here, with the file's name, and the process ends before it has spoken to anybody.
@@ -8,33 +8,24 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
 from typing import Final
 
 from controller_runtime.configuration.config import ServerConfig
 from controller_runtime.configuration.names import INTERNAL_SEGMENT_BYTES
-from controller_runtime.configuration.settings import RULES
-from controller_runtime.controller.service import Chance, ControllerConfig
-from controller_runtime.identifiers import DirectoryId, Endpoint, Instant, NodeId, ReplicaKey, Uuid
-from controller_runtime.metadata.features import VersionedRecord
-from controller_runtime.metadata.records import decode_record
-from controller_runtime.node.controller_node import ControllerNode, NodeConfig
-from controller_runtime.node.controller_registration import ControllerIdentity
-from controller_runtime.node.log_writer import LINGER_S
-from controller_runtime.node.metadata_replica import CallIds
-from controller_runtime.node.snapshots import SnapshotConfig
+from controller_runtime.identifiers import DirectoryId, Endpoint, NodeId, ReplicaKey, Uuid
+from controller_runtime.node.quorum.snapshots import SnapshotConfig
 from controller_runtime.raft.config import RaftConfig
 from controller_runtime.raft.election_state import ElectionState
 from controller_runtime.raft.voter_set import EMPTY, Voter, VoterSet
 from controller_runtime.storage.consistency import check_same_moment
 from controller_runtime.storage.directories import NodeDirectories, open_directories
 from controller_runtime.storage.filesystem import OsFileSystem
-from controller_runtime.storage.formatting import load_bootstrap_values, usable_directory_id
-from controller_runtime.storage.metadata_log import LogConfig, MetadataLog
+from controller_runtime.storage.formatting import usable_directory_id
+from controller_runtime.storage.log.config import LogConfig
+from controller_runtime.storage.metadata_log import MetadataLog
 from controller_runtime.storage.quorum_state import QuorumState, load_quorum_state, save_quorum_state
 from controller_runtime.values import dataclass
 
-APPEND_LINGER: Final = "controller.quorum.append.linger.ms"
 FETCH_TIMEOUT: Final = "controller.quorum.fetch.timeout.ms"
 FETCH_TIMEOUT_MS: Final = 700
 """Unless the file sets it; Kafka's is 2000. How long a frozen leader, or a cut network, keeps the quorum from
@@ -50,7 +41,6 @@ HIGH_WATERMARK_LINGER_MS: Final = 1
 """The next request of a client that waits for its answers comes sooner; what standby controllers tell of metadata is
 older by no more.
 """
-_PLAINTEXT: Final = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,42 +90,6 @@ def open_disk(config: ServerConfig) -> Disk:
     return Disk(filesystem, directories, metadata_log, None if found is None else _from_file(found))
 
 
-def build_controller(
-    config: ServerConfig, disk: Disk, advertised: Mapping[str, Endpoint], now: Instant, calls: CallIds | None = None
-) -> ControllerNode:
-    """`advertised` holds the ports that were bound."""
-    settings = config.settings
-    listeners = tuple((name, advertised[name]) for name in config.controller_listener_names if name in advertised)
-    idle_ms = settings.integer("metadata.max.idle.interval.ms")
-    controller = ControllerConfig(
-        node_id=config.node_id,
-        cluster_id=disk.directories.cluster_id,
-        bootstrap_records=_bootstrap_records(disk),
-        broker_session_timeout_s=settings.integer("broker.session.timeout.ms") / 1000,
-        no_op_interval_s=idle_ms / 1000 if idle_ms else float("inf"),
-        num_partitions=settings.integer("num.partitions"),
-        default_replication_factor=settings.integer("default.replication.factor"),
-        delete_topic_enable=settings.boolean("delete.topic.enable"),
-        node_configs={one.name: one.value for one in settings.properties.values()},
-        rules=RULES,
-    )
-    identity = ControllerIdentity(
-        node_id=config.node_id,
-        incarnation_id=random_uuid(),
-        listeners=tuple((name, endpoint, _PLAINTEXT) for name, endpoint in listeners),
-    )
-    node_config = NodeConfig(
-        raft=raft_config(config, disk, listeners),
-        controller=controller,
-        identity=identity,
-        static_voters=static_voters(config),
-        snapshots=snapshot_config(config),
-        append_linger_s=settings.integer(APPEND_LINGER) / 1000 if settings.has(APPEND_LINGER) else LINGER_S,
-    )
-    chance = Chance(new_uuid=random_uuid, below=below)
-    return ControllerNode(node_config, disk.metadata_log, disk.metadata_log, disk.stored, chance, jitter, now, calls)
-
-
 def raft_config(config: ServerConfig, disk: Disk, listeners: tuple[tuple[str, Endpoint], ...]) -> RaftConfig:
     """`listeners`: this node's own controller listeners; none on a broker."""
     settings = config.settings
@@ -182,11 +136,6 @@ def static_voters(config: ServerConfig) -> VoterSet:
     )
 
 
-def _bootstrap_records(disk: Disk) -> tuple[VersionedRecord, ...]:
-    values = load_bootstrap_values(disk.filesystem, disk.directories.metadata_dir) or ()
-    return tuple(decode_record(value) for value in values)
-
-
 # Chance. os.urandom costs a microsecond and no import.
 
 
@@ -212,7 +161,7 @@ def jitter() -> float:
 
 def below(bound: int) -> int:
     """Uniform in [0, bound); the bias of a 64-bit number is of no account here."""
-    return int.from_bytes(os.urandom(8), "big") % bound
+    return int.from_bytes(os.urandom(8), "big") % bound if bound > 1 else 0
 
 
 def _from_file(state: QuorumState) -> ElectionState:

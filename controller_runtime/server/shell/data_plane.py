@@ -1,48 +1,56 @@
-"""The data plane's shell: performs a broker's effects on topic partitions in one thread, in order, and reports back.
+"""The data plane's shell: performs a broker's effects on topic partitions, each in the thread of the log directory that
+has the partition, in order, and reports back.
 
-Everything that touches a partition's files runs in that thread, so logs need no locks and the event loop never waits
-for a disk. A failed append or open is reported, never retried: the node decides whether it can go on. Every minute all
-logs are flushed and checkpointed, which bounds what a crash has to recover. What is read for consumers is in memory
-until they have taken it: so few reads are on their way at once, and none begins while consumers have much to take
-(`attach_room`).
+Everything that touches a directory's files runs in that directory's thread, so logs need no locks, the event loop never
+waits for a disk, and no disk waits for another. A failed append or open is reported, never retried: the node decides
+whether it can go on. Every minute all logs are flushed and checkpointed, which bounds what a crash has to recover.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
+import resource
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Final, cast
+from typing import Final, TypeVar, assert_never
 
-from controller_runtime.broker.partition import PartitionKey
-from controller_runtime.identifiers import DirectoryId
-from controller_runtime.node.broker_effects import (
+from controller_runtime.broker.effects import (
     AppendRecords,
     BrokerEvent,
+    CancelRead,
     ClosePartition,
+    ConfigureLog,
+    DeleteBefore,
+    DirectoryFailed,
     FindTimestamp,
     FinishWithoutReply,
+    MeasureDirectory,
     OpenPartition,
+    PartitionEffect,
     PartitionFailed,
     ReadRecords,
+    SetAsideStrays,
+    StraysSetAside,
 )
-from controller_runtime.node.events import NodeEvent, RequestId
+from controller_runtime.identifiers import DirectoryId, PartitionId
+from controller_runtime.parts.events import RequestId
+from controller_runtime.server.shell.directory_reads import DirectoryReads, Reading
 from controller_runtime.server.shell.disk_thread import DiskThread
-from controller_runtime.server.shell.partition_work import PartitionWork
-from controller_runtime.storage.errors import DiskFailed, StorageError
+from controller_runtime.server.shell.partition_work import DirectoryLost, PartitionWork, room
+from controller_runtime.storage.errors import StorageError
 from controller_runtime.storage.filesystem import FileSystem
-from controller_runtime.storage.log_manager import LogManager
+from controller_runtime.storage.log.open_files import MANY
+from controller_runtime.storage.log_directory import LogDirectory
+from controller_runtime.storage.log_manager import LogManager, LogOffline
 
 log = logging.getLogger(__name__)
 
 CHECKPOINT_SECONDS: Final = 60.0
-DISK_FAILURES: Final = (OSError, DiskFailed)
-READS_AT_ONCE: Final = 2
-"""Reads that are on their way to the thread, which does one after the other. Each may have 55 MiB
-(`fetch.max.bytes`).
-"""
+_TOLD_EVERY: Final = 1000
+"""Logs: how often the closing of many says how far it is."""
+_FEW_FILES: Final = 16
+Result = TypeVar("Result")
 
 
 class BrokerDataPlane:
@@ -53,105 +61,203 @@ class BrokerDataPlane:
         filesystem: FileSystem,
         directories: Mapping[DirectoryId, str],
         finish_without_reply: Callable[[RequestId], None],
+        *,
+        has_offline: bool = False,
     ) -> None:
-        """Opens the log directories: the checkpoints are read, no log is opened yet."""
+        """Opens the log directories: the checkpoints are read, no log is opened yet. `has_offline`: there are others,
+        which cannot be read.
+        """
         self._loop = asyncio.get_running_loop()
-        self._thread = DiskThread("data", self._loop)
-        self._manager = LogManager.open(filesystem, directories)
-        self._work = PartitionWork(self._manager)
+        self._manager = LogManager.open(filesystem, directories, open_files=_open_files(), has_offline=has_offline)
+        self._lanes = {
+            directory.id: _Lane(number, directory, self._loop)
+            for number, directory in enumerate(self._manager.directories.values())
+        }
         self._finish_without_reply = finish_without_reply
-        self._feed: Callable[[BrokerEvent], None] | None = None
-        self._has_room: Callable[[], bool] = lambda: True
-        self._reads: deque[ReadRecords] = deque()
-        self._reading = 0
+        self._fed: Callable[[BrokerEvent], None] | None = None
+        self._high_watermarks: Callable[[], Mapping[PartitionId, int]] = dict
+        self._reads = DirectoryReads(self._lanes, self._home, self._read, self._feed)
+        self._leaving: dict[PartitionId, ClosePartition] = {}
+        """Its deletion is on its way, and nobody opened it again."""
         self._timer = self._loop.call_later(CHECKPOINT_SECONDS, self._checkpoint)
 
     @property
     def previous_broker_epoch(self) -> int:
         return self._manager.previous_broker_epoch
 
-    def attach(self, feed: Callable[[NodeEvent], None]) -> None:
-        """The node of a broker takes both kinds of events; the type of `Driver.feed` names the common one."""
-        self._feed = cast("Callable[[BrokerEvent], None]", feed)
+    def attach(self, feed: Callable[[BrokerEvent], None]) -> None:
+        """Where completions go."""
+        self._fed = feed
 
     def attach_room(self, has_room: Callable[[], bool]) -> None:
         """`has_room` tells whether what was read may still grow; `room_made` is called when it may again."""
-        self._has_room = has_room
+        self._reads.has_room = has_room
+
+    def attach_high_watermarks(self, high_watermarks: Callable[[], Mapping[PartitionId, int]]) -> None:
+        """What the broker says of each partition, for the checkpoint."""
+        self._high_watermarks = high_watermarks
 
     def room_made(self) -> None:
-        self._read_on()
+        self._reads.go_on()
 
-    def perform(self, effect: object) -> bool:
+    def perform(self, effect: PartitionEffect) -> None:
         match effect:
             case FinishWithoutReply(request_id):
                 self._finish_without_reply(request_id)
-            case OpenPartition():
-                self._submit(effect.key, lambda: self._work.open(effect))
-            case ClosePartition(key, delete):
-                self._submit(key, lambda: self._work.close(key, delete=delete))
-            case AppendRecords():
-                self._submit(effect.key, lambda: self._work.append(effect), acknowledges=True)
+            case SetAsideStrays(known):
+                self._set_aside_strays(known)
+            case OpenPartition(key, topic, wanted):
+                self._leaving.pop(key, None)
+                try:
+                    self._manager.home_of(key, topic, wanted, is_new=effect.is_new)
+                except LogOffline as error:
+                    self._feed(PartitionFailed(key, str(error), fatal=False))
+                else:
+                    self._work_on(key, lambda work: work.open(effect), self._feed)
+            case ClosePartition(key):
+                self._close(effect)
+            case ConfigureLog(key):
+                self._work_on(key, lambda work: work.configure(effect))
+            case AppendRecords(key):
+                self._work_on(key, lambda work: work.append(effect), self._feed)
+            case DeleteBefore(key):
+                self._work_on(key, lambda work: work.delete_before(effect))
+            case MeasureDirectory(_, directory):
+                self._submit(directory, lambda work: work.measure(effect), self._feed)
             case ReadRecords():
-                self._reads.append(effect)
-                self._read_on()
-            case FindTimestamp():
-                self._submit(None, lambda: self._work.find(effect))
-            case _:
-                return False
-        return True
+                self._reads.add(effect)
+            case CancelRead(work_id):
+                self._reads.cancel(work_id)
+            case FindTimestamp(_, key):
+                self._work_on(key, lambda work: work.find(effect), self._feed)
+            case _ as unknown:
+                assert_never(unknown)
 
     def close(self, broker_epoch: int) -> None:
-        """Finish what was submitted, then flush, close and mark every log directory."""
+        """Finish what was submitted, then flush, close and mark every log directory: each in its own thread."""
         self._timer.cancel()
-        self._thread.close()
-        self._manager.shut_down(broker_epoch)
+        high_watermarks = dict(self._high_watermarks())
+        for lane in self._lanes.values():
+            lane.begin_shutdown(broker_epoch, high_watermarks)
+        failures = [failure for lane in self._lanes.values() if (failure := lane.end()) is not None]
+        if failures:
+            raise failures[0]
 
     # In the loop.
 
-    def _read_on(self) -> None:
-        while self._reads and self._reading < READS_AT_ONCE and self._has_room():
-            effect = self._reads.popleft()
-            self._reading += 1
-            self._submit(None, partial(self._work.read, effect), after=self._read_done)
+    def _feed(self, event: BrokerEvent) -> None:
+        if self._fed is not None:
+            self._fed(event)
 
-    def _read_done(self) -> None:
-        self._reading -= 1
-        self._read_on()
+    def _home(self, key: PartitionId) -> DirectoryId:
+        return self._manager.home(key).id
 
-    def _submit(
-        self,
-        key: PartitionKey | None,
-        work: Callable[[], BrokerEvent | None],
-        *,
-        acknowledges: bool = False,
-        after: Callable[[], None] | None = None,
-    ) -> None:
-        """`acknowledges`: what was promised to clients depends on it, so a disk that refuses it is fatal."""
-        results: list[BrokerEvent | None] = []
+    def _set_aside_strays(self, known: frozenset[PartitionId]) -> None:
+        """Counted by directory: the answer comes when the last one is through."""
+        if (found_twice := self._manager.found_twice(known)) is not None:
+            self._feed(PartitionFailed(None, found_twice, fatal=True))
+            return
+        self._manager.forget_strays(known)
+        paths: dict[DirectoryId, list[str]] = {}
 
-        def run() -> None:
-            results.append(work())
+        def came(directory: DirectoryId, found: list[str]) -> None:
+            paths[directory] = found
+            if len(paths) == len(self._lanes):
+                self._feed(StraysSetAside(tuple(path for each in self._lanes for path in paths[each])))
 
-        def done(failure: BaseException | None) -> None:
-            report(failure)
-            if after is not None:
-                after()
+        for directory in self._lanes:
+            self._submit(directory, lambda work: work.set_aside_strays(known), partial(came, directory))
 
-        def report(failure: BaseException | None) -> None:
-            if failure is not None:
-                self._failed(key, failure, acknowledges=acknowledges)
-            elif (event := results[0]) is not None and self._feed is not None:
-                self._feed(event)
+    def _close(self, effect: ClosePartition) -> None:
+        """Its home is forgotten when it is empty: a log that is opened again before waits in the same thread."""
+        key, delete = effect.key, effect.delete
+        if delete:
+            self._leaving[key] = effect
 
-        self._thread.submit(run, done)
+        def closed(_: object) -> None:
+            if self._leaving.get(key) is effect:
+                del self._leaving[key]
+                self._manager.forget(key)
 
-    def _failed(self, key: PartitionKey | None, failure: BaseException, *, acknowledges: bool) -> None:
-        fatal = acknowledges and isinstance(failure, DISK_FAILURES)
-        log.error("data plane: %s", failure, exc_info=None if isinstance(failure, StorageError) else failure)
-        if (key is not None or fatal) and self._feed is not None:
-            reason = str(failure) or type(failure).__name__
-            self._feed(PartitionFailed(key, reason, fatal=fatal))
+        self._work_on(key, lambda work: work.close(key, delete=delete), closed)
+
+    def _read(self, directory: DirectoryId, reading: Reading) -> None:
+        slices, left, nothing_yet = reading.slices(directory), reading.left, not reading.found_bytes
+        self._submit(
+            directory,
+            lambda work: work.read(slices, left, nothing_yet=nothing_yet),
+            partial(self._reads.done, directory, reading),
+        )
 
     def _checkpoint(self) -> None:
         self._timer = self._loop.call_later(CHECKPOINT_SECONDS, self._checkpoint)
-        self._submit(None, self._manager.checkpoint, acknowledges=True)
+        high_watermarks = dict(self._high_watermarks())
+        for directory in self._lanes:
+            self._submit(directory, lambda work: work.checkpoint(high_watermarks))
+
+    def _work_on(
+        self, key: PartitionId, work: Callable[[PartitionWork], Result], done: Callable[[Result], None] | None = None
+    ) -> None:
+        self._submit(self._home(key), work, done, key)
+
+    def _submit(
+        self,
+        directory: DirectoryId,
+        work: Callable[[PartitionWork], Result],
+        done: Callable[[Result], None] | None = None,
+        key: PartitionId | None = None,
+    ) -> None:
+        """`done` gets what the work gave, in the loop; what it raised costs the partition `key`, or the directory."""
+        results: list[Result] = []
+        lane = self._lanes[directory]
+
+        def report(failure: BaseException | None) -> None:
+            if failure is not None:
+                self._failed(directory, key, failure)
+            elif done is not None:
+                done(results[0])
+
+        lane.thread.submit(lambda: results.append(work(lane.work)), report)
+
+    def _failed(self, directory: DirectoryId, key: PartitionId | None, failure: BaseException) -> None:
+        log.error("data plane: %s", failure, exc_info=None if isinstance(failure, StorageError) else failure)
+        reason = str(failure) or type(failure).__name__
+        if isinstance(failure, DirectoryLost):
+            self._manager.lose(directory)
+            self._feed(DirectoryFailed(directory, reason))
+        elif key is not None:
+            self._feed(PartitionFailed(key, reason, fatal=False))
+
+
+def _open_files() -> int:
+    """For the files of logs: connections need as many as they."""
+    allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return MANY if allowed == resource.RLIM_INFINITY else min(MANY, max(_FEW_FILES, allowed // 2))
+
+
+class _Lane:
+    """One log directory and the thread that owns it."""
+
+    def __init__(self, number: int, directory: LogDirectory, loop: asyncio.AbstractEventLoop) -> None:
+        self._path = directory.path
+        self.work = PartitionWork(directory, room)
+        self.thread = DiskThread(f"data-{number}", loop)
+        self._failure: Exception | None = None
+
+    def begin_shutdown(self, broker_epoch: int, high_watermarks: Mapping[PartitionId, int]) -> None:
+        def shut_down() -> None:
+            try:
+                self.work.shut_down(broker_epoch, high_watermarks, self._tell_progress)
+            except Exception as error:
+                self._failure = error
+
+        self.thread.submit(shut_down, lambda _: None)
+
+    def end(self) -> Exception | None:
+        """Wait for it; what went wrong."""
+        self.thread.close()
+        return self._failure
+
+    def _tell_progress(self, done: int, count: int) -> None:
+        if done and done % _TOLD_EVERY == 0:
+            log.info("closing logs: %d of %d in %s", done, count, self._path)

@@ -1,81 +1,80 @@
-"""The shell around a node: feeds it events one at a time and performs its effects in order. It decides nothing.
+"""The shell around a node: performs its effects with sockets, threads and a timer. It decides nothing.
 
-The next event is fed only when every effect of the last one was performed. `SaveElection` is the only effect that takes
-time: what follows it, and all later events, wait until the file is on disk. Log writes are queued and done by a thread;
-the flushed offset is read when `LogFlushed` is fed, not when the write ended. Anything that fails here (a disk that
-refuses, a bug in the node) ends the driver with a fault: no further effect is performed, so nothing that was not made
-durable is ever told to anybody.
+Which event comes next and which effects may be performed is `node.pump`'s to say. `SaveElection` is the only effect
+that takes time: a thread saves the file, and the pump goes on when it is on disk. Log writes are queued and done by
+another thread. Anything that fails here (a disk that refuses, a bug in the node) ends the driver with a fault: no
+further effect is performed, so nothing leaves that was not made durable.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
-from collections.abc import Callable, Iterable, Sequence
-from typing import Final, Protocol, assert_never
+from collections.abc import Callable
+from typing import Final, Protocol
 
+from controller_runtime.broker.effects import PartitionEffect, Relay
 from controller_runtime.identifiers import Endpoint, Instant, WallClock
-from controller_runtime.network.client_connection import Call as NetworkCall
 from controller_runtime.network.client_connection import CallError
+from controller_runtime.network.client_connection import InFlightRequest as NetworkCall
 from controller_runtime.network.client_pool import ClientPool
-from controller_runtime.node.effects import (
+from controller_runtime.node.effects import NodeEffect
+from controller_runtime.node.events import NodeEvent
+from controller_runtime.node.ports import DrivenNode
+from controller_runtime.node.pump import Pump
+from controller_runtime.node.quorum.effects import (
     Append,
-    Call,
-    CancelCall,
-    CloseConnection,
     DropSnapshotPart,
-    Log,
-    NodeEffect,
     ResetLog,
-    Respond,
     RollLog,
     SaveElection,
     ScrubLog,
     ShortenLog,
-    Stop,
     TakeSnapshot,
     Truncate,
     WriteSnapshot,
 )
-from controller_runtime.node.events import (
+from controller_runtime.node.quorum.events import SnapshotFlushed
+from controller_runtime.parts.effects import (
+    Call,
+    CancelCall,
+    CloseConnection,
+    Inside,
+    LimitConnections,
+    Log,
+    Respond,
+    SetLogLevels,
+    Stop,
+)
+from controller_runtime.parts.events import (
     CallFailed,
     CallFailure,
     CallId,
     ConnectionId,
-    LogFlushed,
-    NodeEvent,
     PeerDisconnected,
     RequestId,
-    RequestReceived,
     ResponseReceived,
-    SnapshotFlushed,
-    TimePassed,
 )
-from controller_runtime.node.ports import Node
 from controller_runtime.protocol.schema import Message
 from controller_runtime.raft.election_state import ElectionState
 from controller_runtime.server.shell.disk_thread import DiskThread
 from controller_runtime.server.shell.snapshot_work import SnapshotWork
+from controller_runtime.server.telemetry import logs
 from controller_runtime.server.telemetry.trace import render_effect, render_event
 from controller_runtime.storage.metadata_log import MetadataLog, PendingWrite
 from controller_runtime.values import dataclass
 
 log = logging.getLogger(__name__)
 
-MAX_TOGETHER: Final = 128
-"""Requests that are decided in one step at most, so that consensus is never kept waiting long."""
-LATE_SECONDS: Final = 0.02
-"""A timer that fires so much too late was held up, by a long step or because the process did not run."""
-LISTEN_SECONDS: Final = 0.002
-"""What arrived meanwhile is then read first: a turn of the loop, so that nobody is taken for silent who was not."""
 _LEVELS: Final = {"info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 
 
 class Responder(Protocol):
     """Where answers go (see `requests`)."""
 
-    def respond(self, request_id: RequestId, body: Message) -> None: ...
+    def respond(self, request_id: RequestId, body: Message, inside: Inside | None = None) -> None: ...
+
+    def relay(self, request_id: RequestId, frame: bytes) -> None: ...
 
     def close_connection(self, connection_id: ConnectionId) -> None: ...
 
@@ -83,9 +82,7 @@ class Responder(Protocol):
 class DataPlane(Protocol):
     """Performs the effects that only a broker has; its completions come back through `Driver.feed`."""
 
-    def perform(self, effect: object) -> bool:
-        """False: not an effect of the data plane."""
-        ...
+    def perform(self, effect: PartitionEffect) -> None: ...
 
     def attach_room(self, has_room: Callable[[], bool]) -> None:
         """Nothing is read for consumers while `has_room` says no; see `room_made`."""
@@ -102,14 +99,14 @@ class Clock:
     wall_ms: Callable[[], int]
 
 
-StepRequests = Callable[[Sequence[RequestReceived], Instant, WallClock], list[NodeEffect]]
-"""`ControllerNode.step_requests`: one step for requests that came in the same turn of the loop."""
+def _not_limited(_limits: LimitConnections) -> None:
+    """Of a driver without listeners."""
 
 
 class Driver:
     def __init__(
         self,
-        node: Node,
+        node: DrivenNode,
         metadata_log: MetadataLog,
         *,
         save_election: Callable[[ElectionState], None],
@@ -117,57 +114,57 @@ class Driver:
         responder: Responder,
         clock: Clock,
         data_plane: DataPlane | None = None,
-        step_requests: StepRequests | None = None,
+        limit_connections: Callable[[LimitConnections], None] = _not_limited,
     ) -> None:
-        self._node = node
-        self._step_requests = step_requests
-        self._pump_due = False
+        self._pump = Pump(node, lambda: metadata_log.flushed_offset)
         self._log = metadata_log
         self._save_election = save_election
         self._pool = pool
         self._responder = responder
         self._clock = clock
         self._data_plane = data_plane
+        self._limit_connections = limit_connections
         self._loop = asyncio.get_running_loop()
         self._log_thread = DiskThread("metadata-log", self._loop)
         self._election_thread = DiskThread("quorum-state", self._loop)
         self._snapshots = SnapshotWork(metadata_log, self._loop, self.feed, self._fault)
-        self._events: deque[NodeEvent] = deque()
-        self._held: deque[NodeEffect] = deque()
-        self._saving = False
-        self._pumping = False
-        self._log_flushed = False
+        self._running = False
+        self._run_due = False
+        """At the end of this turn of the loop."""
         self._writing: PendingWrite | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = 0.0
-        self._listened = False
         self._calls: dict[CallId, NetworkCall] = {}
         self._tracing = log.isEnabledFor(logging.DEBUG)
         self.stopped: asyncio.Future[Stop] = self._loop.create_future()
         pool.peer_disconnected = self._peer_disconnected
 
     def start(self) -> None:
-        self._pumping = True
+        self._running = True
         try:
-            self._take(self._node.start(*self._now()))
+            self._pump.start(*self._now())
         except Exception as error:
             self._fault(error)
-        finally:
-            self._pumping = False
-        self._pump()
+        self._run()
 
     def feed(self, event: NodeEvent) -> None:
         """Give the node an event: now if it is its turn, requests at the end of this turn of the loop, with
         their like.
         """
-        self._events.append(event)
-        if self._pumping or self._pump_due:
+        self._pump.feed(event)
+        if self._running or self._run_due:
             return
-        if self._step_requests is not None and event.__class__ is RequestReceived:
-            self._pump_due = True
-            self._loop.call_soon(self._pump)
+        if self._pump.may_gather:
+            self._run_due = True
+            self._loop.call_soon(self._run)
         else:
-            self._pump()
+            self._run()
+
+    def end(self, stop: Stop) -> None:
+        """Without the node, which did not come to it or must not go on."""
+        self._pump.halt()
+        if not self.stopped.done():
+            self.stopped.set_result(stop)
 
     def close(self) -> None:
         """After `stopped`: finish the disk work that was begun, and let go of the log."""
@@ -183,67 +180,46 @@ class Driver:
             self._log.complete(self._writing)
             self._writing = None
 
-    # The pump.
-
-    def _pump(self) -> None:
-        self._pumping = True
-        self._pump_due = False
+    def _run(self) -> None:
+        """All that can be done now."""
+        pump = self._pump
+        self._running, self._run_due = True, False
         try:
-            while not self._saving and not self.stopped.done():
-                event = self._next_event()
-                if event is None:
-                    break
-                self._take(self._effects_of(event))
+            self._perform_effects()
+            while taken := pump.take():
+                if self._tracing:
+                    for event in taken:
+                        log.debug("<- %s", render_event(event))
+                pump.step(taken, *self._now())
+                self._perform_effects()
         except Exception as error:
             self._fault(error)
         finally:
-            self._pumping = False
-        if not self.stopped.done():
+            self._running = False
+        if not pump.is_over:
             self._write_log()
-            if not self._saving:
-                self._arm_timer()
+            self._arm_timer()
 
-    def _effects_of(self, event: NodeEvent) -> list[NodeEffect]:
-        if self._tracing:
-            log.debug("<- %s", render_event(event))
-        if self._step_requests is None or not isinstance(event, RequestReceived):
-            return self._node.step(event, *self._now())
-        together, events = [event], self._events
-        while events and isinstance(following := events[0], RequestReceived) and len(together) < MAX_TOGETHER:
-            if self._tracing:
-                log.debug("<- %s", render_event(following))
-            together.append(following)
-            events.popleft()
-        return self._step_requests(together, *self._now())
+    # Effects.
 
-    def _next_event(self) -> NodeEvent | None:
-        if self._log_flushed:
-            self._log_flushed = False
-            return LogFlushed(self._log.flushed_offset)
-        return self._events.popleft() if self._events else None
-
-    def _take(self, effects: Iterable[NodeEffect]) -> None:
-        self._held.extend(effects)
-        self._perform_held()
-
-    def _perform_held(self) -> None:
-        while self._held and not self._saving and not self.stopped.done():
-            effect = self._held.popleft()
+    def _perform_effects(self) -> None:
+        for effect in self._pump.effects():
             if self._tracing:
                 log.debug("-> %s", render_effect(effect))
             self._perform(effect)
 
     def _perform(self, effect: NodeEffect) -> None:
         match effect:
-            case Respond(request_id, body):
-                self._responder.respond(request_id, body)
+            case Respond(request_id, body, inside):
+                self._responder.respond(request_id, body, inside)
+            case Relay(request_id, frame):
+                self._responder.relay(request_id, frame)
             case Call():
                 self._call(effect)
             case Append(_, end_offset, batches):
                 end = self._log.append(batches)
                 assert end == end_offset, f"the node counted to {end_offset}, the log to {end}"
             case SaveElection(state):
-                self._saving = True
                 self._election_thread.submit(lambda: self._save_election(state), self._election_saved)
             case Truncate(end_offset):
                 self._log.truncate(end_offset)
@@ -268,11 +244,16 @@ class Driver:
                 self._responder.close_connection(connection_id)
             case Log(level, text):
                 log.log(_LEVELS[level], "%s", text)
+            case SetLogLevels(levels):
+                logs.set_levels(levels)
+                self._tracing = log.isEnabledFor(logging.DEBUG)
+            case LimitConnections():
+                self._limit_connections(effect)
             case Stop():
                 self.stopped.set_result(effect)
-            case _ as unknown:
-                if self._data_plane is None or not self._data_plane.perform(unknown):
-                    assert_never(unknown)
+            case _:
+                assert self._data_plane is not None, f"a controller asks for {type(effect).__name__}"
+                self._data_plane.perform(effect)
 
     # Calls.
 
@@ -301,15 +282,8 @@ class Driver:
         if failure is not None:
             self._fault(failure)
             return
-        self._saving = False
-        self._pumping = True
-        try:
-            self._perform_held()
-        except Exception as error:
-            self._fault(error)
-        finally:
-            self._pumping = False
-        self._pump()
+        self._pump.saved()
+        self._run()
 
     def _write_log(self) -> None:
         pending = self._log.take_pending_write()
@@ -326,10 +300,10 @@ class Driver:
         self._writing = None
         completed = self._log.complete(pending)
         for snapshot_id in completed.frozen_snapshots:
-            self._events.append(SnapshotFlushed(snapshot_id))
-        self._log_flushed = True
-        if not self._pumping:
-            self._pump()
+            self._pump.feed(SnapshotFlushed(snapshot_id))
+        self._pump.log_flushed()
+        if not self._running:
+            self._run()
 
     # Time and faults.
 
@@ -338,7 +312,7 @@ class Driver:
 
     def _arm_timer(self) -> None:
         """One timer, moved only when the deadline comes closer; one that fires early is set again."""
-        deadline = self._node.next_deadline()
+        deadline = self._pump.timer(Instant(self._clock.instant()))
         if deadline is None or (self._timer is not None and self._timer_at <= deadline):
             return
         if self._timer is not None:
@@ -348,20 +322,10 @@ class Driver:
 
     def _time_passed(self) -> None:
         self._timer = None
-        listened, self._listened = self._listened, False
-        if self.stopped.done() or self._saving:
-            return
-        deadline, now = self._node.next_deadline(), self._clock.instant()
-        if deadline is None or deadline > now:
-            self._arm_timer()
-        elif now - deadline > LATE_SECONDS and not listened:
-            self._listened = True
-            self._timer_at = deadline
-            self._timer = self._loop.call_later(LISTEN_SECONDS, self._time_passed)
-        else:
-            self.feed(TimePassed())
+        self._pump.time_passed(Instant(self._clock.instant()))
+        self._run()
 
     def _fault(self, error: BaseException) -> None:
         if not self.stopped.done():
             log.critical("the node stops, because going on could break a promise: %s", error, exc_info=error)
-            self.stopped.set_result(Stop(f"{type(error).__name__}: {error}", fault=True))
+        self.end(Stop(f"{type(error).__name__}: {error}", fault=True))

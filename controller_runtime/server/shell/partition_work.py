@@ -1,73 +1,129 @@
-"""What the data plane does to logs, effect by effect: opens, appends, reads, looks up. Blocking; one thread calls it.
+"""What the data plane does to the logs of one log directory: opens, appends, reads, looks up. Blocking; one thread
+calls it.
 
 An error while opening or writing is raised, and `data_plane` says what becomes of it; a log that met one while it was
-written is given up as it is. A read or a look-up always has an answer, because a client waits for it: what cannot be
-read is logged, and answered with the reason. A damaged batch is never "out of range": a consumer would reset its
-position and skip what is there.
+written is given up as it is. A disk that refuses what was promised to clients takes the whole directory with it
+(`DirectoryLost`): from then on nothing in it is written, read or called clean. A read or a look-up always has an
+answer, because a client waits for it: what cannot be read is logged, and answered with the reason. A damaged batch is
+never "out of range": a consumer would reset its position and skip what is there.
 """
 
 from __future__ import annotations
 
 import logging
+import os
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from typing import Final
 
-from controller_runtime.broker.partition import PartitionKey
-from controller_runtime.identifiers import Offset
-from controller_runtime.node.broker_effects import (
+from controller_runtime.broker.effects import (
     LATEST_TIMESTAMP,
     AppendRecords,
     BrokerEvent,
+    ConfigureLog,
+    DeleteBefore,
+    DirectoryMeasured,
     FindTimestamp,
+    MeasureDirectory,
     OpenPartition,
     PartitionOpened,
     PartitionWritten,
-    ReadRecords,
     ReadSlice,
-    RecordsRead,
     TimestampFound,
 )
+from controller_runtime.identifiers import Offset, PartitionId
 from controller_runtime.protocol.errors import ErrorCode, ProtocolError
-from controller_runtime.protocol.record_batch import record_places
-from controller_runtime.storage.batch_scan import split_batches
-from controller_runtime.storage.errors import CorruptFile, InvalidOffset, StorageError
-from controller_runtime.storage.log_manager import LogId, LogManager
-from controller_runtime.storage.partition_log import PartitionLog, PartitionLogConfig
+from controller_runtime.protocol.record_batch import RecordPlace, record_places
+from controller_runtime.storage.errors import CorruptFile, DiskFailed, InvalidOffset, StorageError
+from controller_runtime.storage.log.batches import split_batches
+from controller_runtime.storage.log.config import LogConfig
+from controller_runtime.storage.log_directory import LogDirectory
+from controller_runtime.storage.partition_log import PartitionLog
 
 log = logging.getLogger(__name__)
 
+DISK_FAILURES: Final = (OSError, DiskFailed)
+Data = bytes | ErrorCode
+"""Of one slice: whole batches, or why it could not be read."""
+
+
+class DirectoryLost(StorageError):
+    """The directory's disk refused what was promised about it. Raised once."""
+
 
 class PartitionWork:
-    def __init__(self, manager: LogManager) -> None:
-        self._manager = manager
+    def __init__(self, directory: LogDirectory, room: Callable[[str], tuple[int, int]]) -> None:
+        """`room`: all bytes of the disk that has a path, and those that may still be written."""
+        self._directory = directory
+        self._room = room
+        self._is_lost = False
+
+    def set_aside_strays(self, known: Container[PartitionId]) -> list[str]:
+        """Always answered: where a directory cannot be read or renamed, its logs cannot be opened either."""
+        try:
+            return self._directory.set_aside_strays(known)
+        except Exception as error:
+            _tell(error)
+            return []
 
     def open(self, effect: OpenPartition) -> BrokerEvent:
-        config = PartitionLogConfig(
-            segment_bytes=int(effect.configs.get("segment.bytes", 1 << 30)),
-            segment_ms=int(effect.configs.get("segment.ms", 604800000)),
-            index_interval_bytes=int(effect.configs.get("index.interval.bytes", 4096)),
-        )
-        found, home = self._manager.open_log(_id(effect.key), effect.topic, effect.directory_id, config)
+        self._check()
+        found = self._directory.open_log(effect.key, effect.topic, _log_config(effect.configs))
+        producers = {producer_id: entry.copy() for producer_id, entry in found.producers.items()}
         return PartitionOpened(
-            effect.key, found.start_offset, found.end_offset, found.epoch_starts(), dict(found.producers), home
+            effect.key,
+            found.start_offset,
+            found.end_offset,
+            epoch_starts=found.epoch_starts(),
+            producers=producers,
+            directory_id=self._directory.id,
+            high_watermark=self._directory.high_watermark(effect.key),
         )
 
-    def close(self, key: PartitionKey, *, delete: bool) -> None:
-        self._manager.close_log(_id(key), delete=delete)
+    def configure(self, effect: ConfigureLog) -> None:
+        """What was appended stays as it is."""
+        self._directory.configure(effect.key, _log_config(effect.configs))
+
+    def close(self, key: PartitionId, *, delete: bool) -> None:
+        self._check()
+        self._directory.close_log(key, delete=delete)
 
     def append(self, effect: AppendRecords) -> BrokerEvent:
-        log_id = _id(effect.key)
+        self._check()
         try:
-            end = self._manager.log(log_id).append(effect.batches)
+            end = self._directory.log(effect.key).append(effect.batches)
             if end != effect.end_offset:
                 raise InvalidOffset(f"the broker counted to {effect.end_offset}, the log to {end}")
+        except DISK_FAILURES as error:
+            self._directory.abandon(effect.key)
+            raise self._lost(error) from error
         except Exception:
-            self._manager.abandon(log_id)
+            self._directory.abandon(effect.key)
             raise
         return PartitionWritten(effect.key, end)
 
-    def read(self, effect: ReadRecords) -> BrokerEvent:
-        left, nothing_yet = effect.max_bytes, True
-        parts: list[bytes | ErrorCode] = []
-        for one in effect.slices:
+    def delete_before(self, effect: DeleteBefore) -> None:
+        log = self._log(effect.key)
+        try:
+            if effect.start_offset > log.start_offset:
+                log.delete_before(Offset(effect.start_offset))
+        except DISK_FAILURES as error:
+            raise self._lost(error) from error
+
+    def measure(self, effect: MeasureDirectory) -> BrokerEvent:
+        """Always answered."""
+        directory = self._directory
+        try:
+            self._check()
+            return DirectoryMeasured(effect.work_id, directory.id, self._room(directory.path), directory.sizes())
+        except Exception as error:
+            _tell(error)
+            return DirectoryMeasured(effect.work_id, directory.id, None)
+
+    def read(self, slices: Sequence[ReadSlice], max_bytes: int, *, nothing_yet: bool = True) -> list[Data]:
+        """At most `max_bytes` in all, but the first batch found whole even if larger, when there is `nothing_yet`."""
+        left = max_bytes
+        parts: list[Data] = []
+        for one in slices:
             data = self._read_slice(one, left if left > 0 or nothing_yet else -1)
             if isinstance(data, bytes) and not nothing_yet and len(data) > left:
                 data = b""  # Only the first batch of an answer may be larger than what was asked for.
@@ -75,14 +131,14 @@ class PartitionWork:
                 left -= len(data)
                 nothing_yet = False
             parts.append(data)
-        return RecordsRead(effect.work_id, tuple(parts))
+        return parts
 
-    def _read_slice(self, one: ReadSlice, left: int) -> bytes | ErrorCode:
+    def _read_slice(self, one: ReadSlice, left: int) -> Data:
         if left < 0:
             return b""
         try:
-            data = self._manager.log(_id(one.key)).read(Offset(one.offset), min(one.max_bytes, left))
-            return data[: sum(batch.size for batch in split_batches(data) if batch.last_offset < one.before)]
+            data = self._log(one.key).read(Offset(one.offset), min(one.max_bytes, left))
+            return data[: sum(batch.size_in_bytes for batch in split_batches(data) if batch.last_offset < one.before)]
         except InvalidOffset:
             return ErrorCode.OFFSET_OUT_OF_RANGE
         except (ProtocolError, CorruptFile) as error:
@@ -94,21 +150,66 @@ class PartitionWork:
 
     def find(self, effect: FindTimestamp) -> BrokerEvent:
         try:
-            return self._found(effect, self._manager.log(_id(effect.key)))
+            return _found(effect, self._log(effect.key))
         except Exception as error:
             _tell(error)
             return TimestampFound(effect.work_id, -1, -1)
 
-    def _found(self, effect: FindTimestamp, found: PartitionLog) -> BrokerEvent:
-        if effect.timestamp == LATEST_TIMESTAMP:
-            places = record_places(found.batch_of_max_timestamp())
-            latest = max(places, key=lambda place: place.timestamp, default=None)
-        else:
-            places = record_places(found.batches_from(effect.timestamp))
-            latest = next((place for place in places if place.timestamp >= effect.timestamp), None)
-        if latest is None:
-            return TimestampFound(effect.work_id, -1, -1)
-        return TimestampFound(effect.work_id, latest.timestamp, latest.offset)
+    # The whole directory.
+
+    def checkpoint(self, high_watermarks: Mapping[PartitionId, int]) -> None:
+        if self._is_lost:
+            return
+        try:
+            self._directory.checkpoint(high_watermarks)
+        except DISK_FAILURES as error:
+            raise self._lost(error) from error
+
+    def shut_down(
+        self, broker_epoch: int, high_watermarks: Mapping[PartitionId, int], progress: Callable[[int, int], None]
+    ) -> None:
+        """Close every log and leave the mark of a clean stop. A lost directory is left as it is."""
+        if not self._is_lost:
+            self._directory.shut_down(broker_epoch, high_watermarks, progress)
+
+    def _lost(self, error: Exception) -> DirectoryLost:
+        self._is_lost = True
+        return DirectoryLost(str(error) or type(error).__name__)
+
+    def _check(self) -> None:
+        if self._is_lost:
+            raise StorageError(f"log directory {self._directory.path} is offline")
+
+    def _log(self, key: PartitionId) -> PartitionLog:
+        self._check()
+        return self._directory.log(key)
+
+
+def _found(effect: FindTimestamp, found: PartitionLog) -> BrokerEvent:
+    if effect.timestamp == LATEST_TIMESTAMP:
+        places = _places(found, found.latest_batches())
+        latest = max(places, key=lambda place: place.timestamp, default=None)
+    else:
+        places = _places(found, found.batches_from(effect.timestamp))
+        latest = next((place for place in places if place.timestamp >= effect.timestamp), None)
+    if latest is None:
+        return TimestampFound(effect.work_id, -1, -1)
+    return TimestampFound(effect.work_id, latest.timestamp, latest.offset)
+
+
+def _places(found: PartitionLog, batches: Iterable[bytes]) -> Iterator[RecordPlace]:
+    """Of the records that may be read."""
+    for batch in batches:
+        yield from (place for place in record_places(batch) if place.offset >= found.start_offset)
+
+
+def _log_config(configs: Mapping[str, str]) -> LogConfig:
+    """What a topic's configurations say of its logs."""
+    return LogConfig(
+        segment_bytes=int(configs.get("segment.bytes", 1 << 30)),
+        segment_ms=int(configs.get("segment.ms", 604800000)),
+        index_interval_bytes=int(configs.get("index.interval.bytes", 4096)),
+    )
 
 
 def _tell(error: Exception) -> None:
@@ -116,5 +217,7 @@ def _tell(error: Exception) -> None:
     log.error("data plane: %s", error, exc_info=None if known else error)
 
 
-def _id(key: PartitionKey) -> LogId:
-    return LogId(key.topic_id, key.index)
+def room(path: str) -> tuple[int, int]:
+    """As the operating system has it."""
+    found = os.statvfs(path)
+    return found.f_blocks * found.f_frsize, found.f_bavail * found.f_frsize

@@ -2,7 +2,7 @@
 
 In: lock and recover the disks, bind the Kafka ports, build the node, start it, then the HTTP port. Out: SIGTERM or
 SIGINT ask the node to shut down under control, a second one or an upper bound on waiting ends it at once; a fault ends
-it with exit code 1 and writes nothing any more. A port 0 is replaced by the bound one before anybody is told of it.
+it with exit code 1 and writes nothing any more. A port 0 is replaced by the bound one before anybody hears of it.
 """
 
 from __future__ import annotations
@@ -10,23 +10,33 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+import os
 import resource
 import signal
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
+from controller_runtime.answers.connection_limits import connection_limits
 from controller_runtime.configuration.config import ServerConfig
-from controller_runtime.identifiers import Endpoint, Instant
+from controller_runtime.configuration.settings import RULES
+from controller_runtime.identifiers import Endpoint, Instant, WallClock
+from controller_runtime.metadata.broker_configs import OwnConfigs
+from controller_runtime.metadata.configs import ConfigsImage
 from controller_runtime.metadata.replay import ReplayError
 from controller_runtime.network.client_pool import ClientOptions, ClientPool
-from controller_runtime.network.listener import Listener, ListenerLimits
-from controller_runtime.node.effects import Stop
-from controller_runtime.node.events import NodeEvent, ShutdownRequested
-from controller_runtime.protocol.api_keys import Role
+from controller_runtime.network.listener import FrameHandler, SocketServer
+from controller_runtime.network.listener_limits import ListenerLimits
+from controller_runtime.node.events import NodeEvent
+from controller_runtime.parts.effects import LimitConnections, Stop
+from controller_runtime.parts.events import ShutdownRequested
+from controller_runtime.protocol.api_keys import ListenerType
 from controller_runtime.protocol.errors import ProtocolError
+from controller_runtime.security.listener_security import SecurityError
 from controller_runtime.server.shell.assembly import Disk, jitter, open_disk
+from controller_runtime.server.shell.certificates import Certificates
+from controller_runtime.server.shell.connection_gate import ConnectionGate
 from controller_runtime.server.shell.driver import Clock, DataPlane, Driver
 from controller_runtime.server.shell.freed_memory import FreedMemory
 from controller_runtime.server.shell.requests import Requests
@@ -34,7 +44,9 @@ from controller_runtime.storage.errors import StorageError
 from controller_runtime.values import replace
 
 if TYPE_CHECKING:
+    from controller_runtime.metadata.image import MetadataImage
     from controller_runtime.server.shell.running import RunningNode
+    from controller_runtime.server.telemetry.facts import NodeFacts
     from controller_runtime.server.telemetry.http import HttpPort
 
 log = logging.getLogger(__name__)
@@ -62,6 +74,8 @@ def run(config: ServerConfig) -> int:
     except (StorageError, OSError) as error:
         log.critical("cannot start: %s", error)
         return 1
+    for why in disk.directories.offline.values():
+        log.error("replace the disk of a log directory, offline: %s", why)
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         return runner.run(_Process(config, disk).run())
 
@@ -94,27 +108,33 @@ class _Process:
     def __init__(self, config: ServerConfig, disk: Disk) -> None:
         self._config = config
         self._disk = disk
-        self._listeners: list[Listener] = []
+        self._listeners: list[SocketServer] = []
         self._http: HttpPort | None = None
+        self._known_image: Callable[[], MetadataImage | None] = lambda: None
         self._stopping = False
         self._started_at_ms = time.time_ns() // 1_000_000
 
     async def run(self) -> int:
         loop = asyncio.get_running_loop()
         roles = {
-            listener.name: Role.CONTROLLER if listener.name in self._config.controller_listener_names else Role.BROKER
+            listener.name: ListenerType.CONTROLLER
+            if listener.name in self._config.controller_listener_names
+            else ListenerType.BROKER
             for listener in self._config.listeners
         }
         pending: list[NodeEvent] = []
         requests = Requests(roles, pending.append)
+        gate = ConnectionGate(roles, self._config.inter_broker_listener)
+        gate.limit(self._connection_limits())
         try:
-            advertised = await self._bind(requests)
-        except OSError as error:
-            log.critical("cannot start: %s", error.strerror or error)
+            certificates = Certificates(self._config)
+            advertised = await self._bind(requests, certificates, gate)
+        except (OSError, SecurityError) as error:
+            log.critical("cannot start: %s", (error.strerror if isinstance(error, OSError) else None) or error)
             self._close_listeners()
             self._disk.close()
             return 1
-        pool = ClientPool(self._client_options(), jitter)
+        pool = ClientPool(self._client_options(), jitter, security=certificates.to_controllers)
         try:
             node = self._build(advertised, Instant(loop.time()), requests)
         except (StorageError, ProtocolError, ReplayError) as error:
@@ -129,9 +149,10 @@ class _Process:
             responder=requests,
             clock=Clock(loop.time, lambda: time.time_ns() // 1_000_000),
             data_plane=node.data_plane,
-            step_requests=node.step_requests,
+            limit_connections=gate.limit,
         )
         node.attach(driver.feed)
+        self._known_image = node.known_image
         if node.data_plane is not None:
             self._share_room(node.data_plane)
         requests.attach(driver.feed)
@@ -140,26 +161,47 @@ class _Process:
             driver.feed(event)
         self._on_signals(driver)
         log.info("Kafka Server started: node %d, cluster %s", self._config.node_id, self._disk.directories.cluster_id)
-        await self._open_http(node, pool)
+        await self._open_http(node, pool, certificates, requests)
+        certificates.watch(self._image_now)
         gc.collect()
         gc.freeze()  # what a start has made stays: no later collection looks at it
         gc.set_threshold(*_GC_THRESHOLDS)
         stop = await driver.stopped
+        certificates.close()
+        gate.close()
         return await self._stop(stop, driver, pool, node)
 
-    async def _bind(self, requests: Requests) -> Mapping[str, Endpoint]:
+    async def _bind(
+        self, requests: Requests, certificates: Certificates, gate: ConnectionGate
+    ) -> Mapping[str, Endpoint]:
         limits = self._limits()
         advertised = dict(self._config.advertised)
         freed = FreedMemory()
         for one in self._config.listeners:
-            listener = Listener(one.name, requests, limits)
+            listener = SocketServer(one.name, self._handler(one.name, requests), limits, gate.of(one.name))
             listener.on_large = freed.expect
+            certificates.secure(listener)
             port = await listener.open(one.host, one.port)
             self._listeners.append(listener)
             if advertised[one.name].port == 0:
                 advertised[one.name] = replace(advertised[one.name], port=port)
             log.info("listening on %s, advertised as %s", replace(one, port=port), advertised[one.name])
         return advertised
+
+    def _handler(self, listener: str, requests: Requests) -> FrameHandler:
+        """Who takes the frames of a listener: where clients say who they are, a door is before those who serve."""
+        settings = self._config.listener_security[listener].sasl
+        if settings is None:
+            return requests
+        from controller_runtime.answers.logins import Logins
+        from controller_runtime.server.shell.authentication import Authentication
+
+        secret = self._config.security.token_secret
+        logins = Logins(self._image_now, _wall, secret, os.urandom(32))
+        return Authentication(requests, settings, logins, _wall)
+
+    def _image_now(self) -> MetadataImage | None:
+        return self._known_image()
 
     def _share_room(self, data_plane: DataPlane) -> None:
         """What consumers have not taken yet bounds what is read for them."""
@@ -170,20 +212,25 @@ class _Process:
     def _build(self, advertised: Mapping[str, Endpoint], now: Instant, requests: Requests) -> RunningNode:
         from controller_runtime.server.shell import running
 
-        return running.build(self._config, self._disk, advertised, now, requests, self._started_at_ms)
+        return running.build(
+            self._config, self._disk, advertised, now=now, requests=requests, started_at_ms=self._started_at_ms
+        )
 
     def _limits(self) -> ListenerLimits:
         settings = self._config.settings
         return ListenerLimits(
             max_frame_bytes=settings.integer("socket.request.max.bytes"),
             max_idle_seconds=_or_forever(settings.integer("connections.max.idle.ms")),
-            max_connections=settings.integer("max.connections"),
-            max_connections_per_address=settings.integer("max.connections.per.ip"),
             backlog=settings.integer("socket.listen.backlog.size"),
             receive_buffer_bytes=_stated(self._config, "socket.receive.buffer.bytes"),
             send_buffer_bytes=_stated(self._config, "socket.send.buffer.bytes"),
             max_collected_bytes=self._max_collected_bytes(),
         )
+
+    def _connection_limits(self) -> LimitConnections:
+        """As the file says; a node's dynamic configurations may say something else."""
+        own = OwnConfigs(self._config.node_id, self._config.settings.values(), RULES)
+        return connection_limits(ConfigsImage(), own)
 
     def _max_collected_bytes(self) -> int:
         """A bound of ours where the file sets none (Kafka: -1, none at all); never less than one request may have."""
@@ -198,18 +245,25 @@ class _Process:
             setup_timeout_seconds=settings.integer("socket.connection.setup.timeout.ms") / 1000,
         )
 
-    async def _open_http(self, node: RunningNode, pool: ClientPool) -> None:
+    async def _open_http(
+        self, node: RunningNode, pool: ClientPool, certificates: Certificates, requests: Requests
+    ) -> None:
         if self._config.http_listener is None:
             return
         from controller_runtime.server.telemetry.health import routes
         from controller_runtime.server.telemetry.http import HttpPort
 
-        self._http = HttpPort(routes(node.readiness, lambda: node.facts(self._connections(), pool.take_counts())))
+        async def facts() -> NodeFacts:
+            found = await node.facts(self._connections(), pool.take_counts())
+            secured = certificates.facts({one.name: one for one in self._listeners})
+            return replace(found, secured=secured, counters=requests.authentications.counters())
+
+        self._http = HttpPort(routes(node.readiness, facts))
         host, port = self._config.http_listener
         try:
             bound = await self._http.open(host, port)
         except OSError as error:
-            log.error("no HTTP port, probes will fail: %s", error)
+            log.error("choose another quorate.http.listener, probes fail until then: %s", error)
             return
         log.info("probes and metrics on http://%s:%d", host or "*", bound)
 
@@ -221,11 +275,11 @@ class _Process:
 
         def requested() -> None:
             if self._stopping:
-                log.warning("asked twice: stopping at once")
-                _stop_now(driver, "asked twice")
+                log.warning("stopping at once: a second signal came")
+                _stop_now(driver, "a second signal came")
                 return
             self._stopping = True
-            log.info("shutting down under control")
+            log.info("controlled shutdown begins")
             loop.call_later(
                 SHUTDOWN_SECONDS, _stop_now, driver, f"no controlled shutdown within {SHUTDOWN_SECONDS:g} s"
             )
@@ -255,9 +309,12 @@ class _Process:
             listener.close()
 
 
+def _wall() -> WallClock:
+    return WallClock(time.time_ns() // 1_000_000)
+
+
 def _stop_now(driver: Driver, reason: str) -> None:
-    if not driver.stopped.done():
-        driver.stopped.set_result(Stop(reason))
+    driver.end(Stop(reason))
 
 
 def _or_forever(milliseconds: int) -> float:

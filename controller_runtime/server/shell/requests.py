@@ -13,22 +13,35 @@ from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
 from controller_runtime.network.listener import ServerConnection
-from controller_runtime.node.events import (
+from controller_runtime.parts.api_table import TABLES, Forwarded, served
+from controller_runtime.parts.effects import Inside
+from controller_runtime.parts.events import (
     ConnectionClosed,
     ConnectionId,
     ConnectionInfo,
-    NodeEvent,
     RequestId,
     RequestReceived,
+    UnreadRequest,
 )
-from controller_runtime.node.faults import FailedRequests, place_of, unknown_answer
-from controller_runtime.protocol.api_keys import ApiKey, Role, api
-from controller_runtime.protocol.errors import ProtocolError
-from controller_runtime.protocol.framing import UnsupportedApiVersion, decode_request, encode_response
+from controller_runtime.parts.failed_requests import FailedRequests, place_of
+from controller_runtime.protocol.api_keys import ApiKey, ListenerType
+from controller_runtime.protocol.error_responses import refusal
+from controller_runtime.protocol.errors import ErrorCode, ProtocolError
+from controller_runtime.protocol.framing import (
+    UnsupportedApiVersion,
+    decode_request_header,
+    encode_response,
+    read_request_body,
+    walk_request_body,
+)
 from controller_runtime.protocol.messages.api_versions_request import ApiVersionsRequest
 from controller_runtime.protocol.messages.request_header import RequestHeader
-from controller_runtime.protocol.schema import Message, Versions
-from controller_runtime.protocol.served import served
+from controller_runtime.protocol.schema import Message
+from controller_runtime.security.principals import Identity
+from controller_runtime.security.protocols import ANONYMOUS
+from controller_runtime.server.shell.throttling import Throttled, time_to_wait
+from controller_runtime.server.telemetry.api_meter import ApiMeter, ApiRow
+from controller_runtime.values import dataclass, replace
 
 log = logging.getLogger(__name__)
 
@@ -43,22 +56,64 @@ many.
 
 
 class _Waiting(NamedTuple):
-    """A request that is not answered yet."""
+    """A request that is not answered yet: what was read of its frame."""
 
     connection: ServerConnection
     header: RequestHeader
     """As which it is answered."""
-    body: Message
+    body: Message | None
+    """Nothing, if it was not read."""
     cost: int
+    served: _Served
+
+
+@dataclass(frozen=True, slots=True)
+class _Served:
+    """An API on one listener."""
+
+    lowest: int
+    highest: int
+    forwarded: Forwarded
+    row: ApiRow
+
+
+class Authentications:
+    """For metrics: how many connections have shown who they are, and how many have not."""
+
+    def __init__(self) -> None:
+        self.succeeded = 0
+        self.failed = 0
+        self.expired = 0
+        """Closed because they did not authenticate again in time."""
+
+    def counters(self) -> dict[str, float]:
+        """By the names of metrics."""
+        return {
+            "quorate_authentications_succeeded_total": self.succeeded,
+            "quorate_authentications_failed_total": self.failed,
+            "quorate_authentications_expired_total": self.expired,
+        }
+
+
+class NotServed(ProtocolError):
+    """An API or a version that the listener does not serve."""
+
+
+Fed = RequestReceived | UnreadRequest | ConnectionClosed
 
 
 class Requests:
     """All accepted connections of a process and what they wait for."""
 
-    def __init__(self, roles: Mapping[str, Role], feed: Callable[[NodeEvent], None]) -> None:
+    def __init__(self, roles: Mapping[str, ListenerType], feed: Callable[[Fed], None]) -> None:
         """`feed` collects events until the node exists (see `attach`)."""
-        self._served: dict[str, Mapping[int, Versions]] = {
-            listener: {int(key): versions for key, versions in served(role).items()} for listener, role in roles.items()
+        self.meter = meter = ApiMeter(roles)
+        self._served: dict[str, Mapping[int, _Served]] = {
+            listener: {
+                int(key): _Served(one.lowest, one.highest, TABLES[role][key].forwarded, meter.row(listener, key))
+                for key, one in served(role).items()
+            }
+            for listener, role in roles.items()
         }
         self._feed = feed
         self._waiting: dict[RequestId, _Waiting] = {}
@@ -66,12 +121,14 @@ class Requests:
         self._connections: dict[ConnectionId, ServerConnection] = {}
         self._infos: dict[ServerConnection, ConnectionInfo] = {}
         self._asked: dict[ServerConnection, RequestId] = {}
+        self._throttled = Throttled()
         self._next_connection = 0
         self._next_request = 0
         self.received = 0
+        self.authentications = Authentications()
         self.faults = FailedRequests()
 
-    def attach(self, feed: Callable[[NodeEvent], None]) -> None:
+    def attach(self, feed: Callable[[Fed], None]) -> None:
         self._feed = feed
 
     # FrameHandler, called by listeners.
@@ -81,19 +138,30 @@ class Requests:
         connection_id = ConnectionId(self._next_connection)
         connection.connection_id = connection_id
         self._connections[connection_id] = connection
-        self._infos[connection] = ConnectionInfo(connection_id, connection.listener_name, connection.peer_address)
+        self._infos[connection] = ConnectionInfo(
+            connection_id,
+            connection.listener_name,
+            connection.peer_address,
+            principal=connection.principal,
+            authenticated=connection.principal != ANONYMOUS,
+        )
+
+    def authenticated(self, connection: ServerConnection, identity: Identity) -> None:
+        """It is known, or known anew, who asks on it."""
+        self.authentications.succeeded += 1
+        info = self._infos[connection]
+        self._infos[connection] = replace(
+            info,
+            principal=identity.principal,
+            authenticated=True,
+            token_authenticated=identity.token_authenticated,
+        )
 
     def frame_received(self, connection: ServerConnection, frame: bytes) -> None:
-        cost = len(frame)
+        if self.meter.watching:
+            self.meter.mark()
         try:
-            request = decode_request(frame)
-            header, body = request.header, request.body
-            cost += request.elements * ELEMENT_BYTES
-        except UnsupportedApiVersion as error:
-            if error.header.request_api_key != ApiKey.API_VERSIONS:
-                connection.close(str(error))
-                return
-            header, body = error.header, ApiVersionsRequest()
+            arrived = self._arrived(connection, frame)
         except ProtocolError as error:
             connection.close(str(error))
             return
@@ -101,23 +169,37 @@ class Requests:
             log.error("%s", self.faults.count(None, "decoded", error).text)
             connection.close("its request cannot be decoded")
             return
-        key, version = header.request_api_key, header.request_api_version
-        versions = self._served[connection.listener_name].get(key)
-        if key != ApiKey.API_VERSIONS and (versions is None or version not in versions):
-            connection.close(f"{ApiKey(key).name} v{version} is not served on {connection.listener_name}")
-            return
-        if self.held_bytes + cost > MAX_HELD_BYTES:
+        if self.held_bytes + arrived.cost > MAX_HELD_BYTES:
             connection.close(
-                f"requests that are being answered have {self.held_bytes} bytes, there is no room for {cost}"
+                f"no room for its request of {arrived.cost} bytes: those that are being answered have {self.held_bytes}"
             )
             return
-        forwardable = versions is not None and api(key).is_forwardable
-        self._receive(connection, header, body, frame if forwardable else None, cost)
+        self._receive(connection, arrived, frame)
+
+    def _arrived(self, connection: ServerConnection, frame: bytes) -> _Waiting:
+        """As much of a frame as has to be read here. Raises ProtocolError for what is not served."""
+        apis = self._served[connection.listener_name]
+        try:
+            header, start = decode_request_header(frame)
+        except UnsupportedApiVersion as error:
+            if error.header.request_api_key != ApiKey.API_VERSIONS:
+                raise
+            return _Waiting(connection, error.header, ApiVersionsRequest(), len(frame), apis[ApiKey.API_VERSIONS])
+        key, version = header.request_api_key, header.request_api_version
+        found = apis.get(key)
+        if found is None or not found.lowest <= version <= found.highest:
+            raise NotServed(f"{ApiKey(key).name} v{version} is not served on {connection.listener_name}")
+        if found.forwarded is Forwarded.UNREAD:
+            walk_request_body(frame, header, start)
+            return _Waiting(connection, header, None, len(frame), found)
+        body, elements = read_request_body(frame, header, start)
+        return _Waiting(connection, header, body, len(frame) + elements * ELEMENT_BYTES, found)
 
     def connection_closed(self, connection: ServerConnection) -> None:
         connection_id = ConnectionId(connection.connection_id)
         self._connections.pop(connection_id, None)
         self._infos.pop(connection, None)
+        self._throttled.forget(connection)
         request_id = self._asked.pop(connection, None)
         if request_id is not None:
             self.held_bytes -= self._waiting.pop(request_id).cost
@@ -125,28 +207,59 @@ class Requests:
 
     # Responder, called by the driver.
 
-    def respond(self, request_id: RequestId, body: Message) -> None:
+    def respond(self, request_id: RequestId, body: Message, inside: Inside | None = None) -> None:
         found = self._waiting.pop(request_id, None)
         if found is None:
             return
         self.held_bytes -= found.cost
-        connection, header, asked = found.connection, found.header, found.body
+        connection, header, row = found.connection, found.header, found.served.row
         del self._asked[connection]
+        if self.meter.watching:
+            self.meter.mark()
         try:
+            if header.request_api_key == ApiKey.API_VERSIONS:
+                header = _answered_as(header)
             frame = encode_response(body, header)
+            row.answered(body)
+            if inside is not None:
+                self.meter.forwarded(connection.listener_name, inside)
         except Exception as error:
             # One client must not end the node for everybody: what it asked for is done, only the words are missing.
             log.error("%s", self.faults.count(header.request_api_key, "answered", error).text)
-            self._say_unknown(connection, header, asked)
+            self._say_unknown(found)
             return
+        if wait_ms := getattr(body, "throttle_time_ms", 0):
+            self._throttled.mute(connection, wait_ms)
         connection.reply(frame)
+        if self.meter.watching:
+            self.meter.charge(row)
 
-    def _say_unknown(self, connection: ServerConnection, header: RequestHeader, asked: Message) -> None:
-        try:
-            frame = encode_response(unknown_answer(asked), header)
-        except Exception as error:
-            connection.close(f"its answer cannot be told: {place_of(error)}")
+    def relay(self, request_id: RequestId, frame: bytes) -> None:
+        """Answer with what another node answered to the same request: a header and a body."""
+        found = self._waiting.pop(request_id, None)
+        if found is not None:
+            self.held_bytes -= found.cost
+            del self._asked[found.connection]
+            try:
+                wait_ms = time_to_wait(frame, found.header)
+            except Exception as error:
+                log.error("%s", self.faults.count(found.header.request_api_key, "answered", error).text)
+                wait_ms = 0
+            self._throttled.mute(found.connection, wait_ms)
+            found.connection.reply(len(frame).to_bytes(4, "big") + frame)
+
+    def _say_unknown(self, failed: _Waiting) -> None:
+        connection = failed.connection
+        if failed.body is None:
+            connection.close("its answer cannot be encoded")
             return
+        try:
+            answer = refusal(failed.body, ErrorCode.UNKNOWN_SERVER_ERROR)
+            frame = encode_response(answer, failed.header)
+        except Exception as error:
+            connection.close(f"its answer cannot be encoded: {place_of(error)}")
+            return
+        failed.served.row.answered(answer)
         connection.reply(frame)
 
     def finish_without_reply(self, request_id: RequestId) -> None:
@@ -162,31 +275,41 @@ class Requests:
         if connection is not None:
             connection.close("the node ends it")
 
-    def _receive(
-        self, connection: ServerConnection, header: RequestHeader, body: Message, frame: bytes | None, cost: int
-    ) -> None:
+    def _receive(self, connection: ServerConnection, arrived: _Waiting, frame: bytes) -> None:
         self._next_request += 1
         self.received += 1
-        request_id = RequestId(self._next_request)
-        version = header.request_api_version
-        known = ApiVersionsRequest.VERSIONS
-        answered_as = header
-        if header.request_api_key == ApiKey.API_VERSIONS and version not in known:
-            answered_as = RequestHeader(
-                request_api_key=header.request_api_key, request_api_version=0, correlation_id=header.correlation_id
-            )
-        self._waiting[request_id] = _Waiting(connection, answered_as, body, cost)
-        self.held_bytes += cost
+        request_id, info = RequestId(self._next_request), self._infos[connection]
+        header, body, row = arrived.header, arrived.body, arrived.served.row
+        row.received(header.request_api_version)
+        self._waiting[request_id] = arrived
+        self.held_bytes += arrived.cost
         self._asked[connection] = request_id
-        self._feed(
-            RequestReceived(
-                request_id,
-                self._infos[connection],
-                header.request_api_key,
-                version,
-                header.client_id,
-                body,
-                header.correlation_id,
-                frame,
-            )
+        key, version, correlation_id = header.request_api_key, header.request_api_version, header.correlation_id
+        if body is None:
+            unread = UnreadRequest(request_id, info, key, version, correlation_id=correlation_id, frame=frame)
+            self._feed(unread)
+            if self.meter.watching:
+                self.meter.charge(row)
+            return
+        kept = frame if arrived.served.forwarded is Forwarded.JUDGED else None
+        received = RequestReceived(
+            request_id,
+            info,
+            key,
+            version,
+            client_id=header.client_id,
+            body=body,
+            correlation_id=correlation_id,
+            frame=kept,
         )
+        self._feed(received)
+        if self.meter.watching:
+            self.meter.charge(row)
+
+
+def _answered_as(header: RequestHeader) -> RequestHeader:
+    """ApiVersions at a version that nobody knows is answered at version 0."""
+    key, version = header.request_api_key, header.request_api_version
+    if key != ApiKey.API_VERSIONS or version in ApiVersionsRequest.VERSIONS:
+        return header
+    return RequestHeader(request_api_key=key, request_api_version=0, correlation_id=header.correlation_id)

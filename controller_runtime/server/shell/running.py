@@ -3,38 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from controller_runtime.configuration.config import ServerConfig
 from controller_runtime.identifiers import Endpoint, Instant
+from controller_runtime.metadata.image import MetadataImage
 from controller_runtime.network.client_pool import PoolCounts
-from controller_runtime.node.controller_node import ControllerNode
 from controller_runtime.node.events import NodeEvent
-from controller_runtime.node.faults import FailedRequests
-from controller_runtime.node.ports import Node
-from controller_runtime.server.shell.assembly import Disk, build_controller
-from controller_runtime.server.shell.driver import DataPlane, StepRequests
+from controller_runtime.node.node import Node
+from controller_runtime.node.ports import DrivenNode
+from controller_runtime.server.shell.assembly import Disk
+from controller_runtime.server.shell.driver import DataPlane
+from controller_runtime.server.shell.node_assembly import build_node
 from controller_runtime.server.shell.requests import Requests
 from controller_runtime.server.telemetry.facts import (
-    LogFacts,
     NodeFacts,
     Observer,
+    authorizations,
+    batch_facts,
     controller_facts,
     failed_requests,
     log_facts,
     resident_bytes,
 )
 from controller_runtime.server.telemetry.health import Readiness
+from controller_runtime.values import replace
+
+if TYPE_CHECKING:  # a process loads only what its roles need
+    from controller_runtime.broker.service import BrokerService
+    from controller_runtime.server.shell.data_plane import BrokerDataPlane
 
 
 class RunningNode(Protocol):
     @property
-    def node(self) -> Node: ...
-
-    @property
-    def step_requests(self) -> StepRequests | None:
-        """How the node decides requests together; None if it takes them one by one."""
-        ...
+    def node(self) -> DrivenNode: ...
 
     @property
     def data_plane(self) -> DataPlane | None: ...
@@ -44,6 +46,10 @@ class RunningNode(Protocol):
         ...
 
     def readiness(self) -> Readiness: ...
+
+    def known_image(self) -> MetadataImage | None:
+        """None while it may be too old to say who does not exist."""
+        ...
 
     async def facts(self, connections: Mapping[str, int], outgoing: PoolCounts) -> NodeFacts: ...
 
@@ -58,69 +64,104 @@ def build(
     requests: Requests,
     started_at_ms: int,
 ) -> RunningNode:
-    if config.is_broker:
-        from controller_runtime.server.shell.running_broker import RunningBroker
-
-        return RunningBroker(config, disk, advertised, now, requests, started_at_ms)
-    node = build_controller(config, disk, advertised, now)
-    return RunningController(config, disk, node, requests.faults, started_at_ms)
+    data = _open_data_plane(config, disk, requests) if config.is_broker else None
+    previous_epoch = -1 if data is None else data.previous_broker_epoch
+    node = build_node(config, disk, advertised, now, previous_epoch)
+    return Running(node, disk, data, requests, started_at_ms)
 
 
-class RunningController:
-    """A controller-only process."""
+def _open_data_plane(config: ServerConfig, disk: Disk, requests: Requests) -> BrokerDataPlane:
+    from controller_runtime.server.shell.broker_assembly import log_directories
+    from controller_runtime.server.shell.data_plane import BrokerDataPlane
 
-    data_plane: DataPlane | None = None
+    return BrokerDataPlane(
+        disk.filesystem,
+        log_directories(config, disk),
+        requests.finish_without_reply,
+        has_offline=bool(disk.directories.offline),
+    )
+
+
+class Running:
+    """Implements `RunningNode` for a node of whatever roles."""
 
     def __init__(
-        self, config: ServerConfig, disk: Disk, node: ControllerNode, faults: FailedRequests, started_at_ms: int
+        self, node: Node, disk: Disk, data: BrokerDataPlane | None, requests: Requests, started_at_ms: int
     ) -> None:
-        """`faults`: of the shell."""
-        self._faults = faults
-        self._config = config
+        self._node = node
         self._disk = disk
-        self._controller = node
-        self._observer = Observer(node)
+        self._data = data
+        self._faults = requests.faults
+        self._meter = requests.meter
         self._started_at_ms = started_at_ms
+        self._observer = Observer(node, requests.meter)
 
     @property
-    def node(self) -> Node:
+    def node(self) -> DrivenNode:
         return self._observer.node
 
     @property
-    def step_requests(self) -> StepRequests | None:
-        return self._observer.node.requests_together(self._controller.step_requests)
+    def data_plane(self) -> DataPlane | None:
+        return self._data
+
+    @property
+    def _broker(self) -> BrokerService | None:
+        return None if self._node.broker is None else self._node.broker.service
 
     def attach(self, feed: Callable[[NodeEvent], None]) -> None:
-        """A controller has no data plane."""
+        if self._data is not None:
+            self._data.attach(feed)
+        if self._data is not None and self._broker is not None:
+            self._data.attach_high_watermarks(self._broker.partitions.high_watermarks)
 
     def readiness(self) -> Readiness:
-        replica = self._controller.meta.replica
-        return Readiness(replica.leader_id, replica.hears_leader(self._observer.now()))
+        replica, broker = self._node.meta.replica, self._broker
+        hears = self._node.controller is None or replica.hears_leader(self._observer.now())
+        return Readiness(replica.leader_id, hears, None if broker is None else broker.is_serving)
+
+    def known_image(self) -> MetadataImage | None:
+        node, broker = self._node, self._broker
+        is_early = node.image_offset == 0 if broker is None else not broker.has_caught_up
+        return None if is_early else node.image
 
     async def facts(self, connections: Mapping[str, int], outgoing: PoolCounts) -> NodeFacts:
-        node, observer = self._controller, self._observer
+        node, observer, broker = self._node, self._observer, self._broker
         observer.node.watch()
         image = await observer.count(node.image)
-        return NodeFacts(
-            node_id=self._config.node_id,
+        facts = NodeFacts(
+            node_id=node.meta.config.node_id,
             cluster_id=self._disk.directories.cluster_id,
             raft=observer.raft(node.meta),
-            log=controller_log_facts(node, self._disk),
+            log=log_facts(node, self._disk.metadata_log.syncs),
             image=image,
             controller=controller_facts(node, observer),
-            is_broker=False,
+            is_broker=broker is not None,
             connections=connections,
             outgoing=observer.channel.read(outgoing, observer.now()),
             resident_bytes=resident_bytes(),
             started_at_ms=self._started_at_ms,
-            failed_requests=failed_requests(node.faults, self._faults),
+            failed_requests=failed_requests(node.meta.faults, self._faults),
+            authorizations=authorizations(
+                None if node.controller is None else node.controller.guard,
+                None if broker is None or broker.admission is None else broker.admission.guard,
+            ),
+            apis=self._meter.facts(),
+        )
+        return facts if broker is None else self._with_broker(facts, broker)
+
+    def _with_broker(self, facts: NodeFacts, broker: BrokerService) -> NodeFacts:
+        partitions = broker.partitions
+        return replace(
+            facts,
+            broker_state=broker.lifecycle.state.value,
+            leaders=partitions.leader_count,
+            replicas=partitions.replica_count,
+            not_served=partitions.not_served_count,
+            batches=batch_facts(self._node, self._observer),
+            failed_requests=failed_requests(self._node.meta.faults, broker.faults, self._faults),
         )
 
     def close(self) -> None:
-        """Nothing beyond what the process closes."""
-
-
-def controller_log_facts(node: ControllerNode, disk: Disk) -> LogFacts:
-    return log_facts(
-        node.keeper, node.image_offset, node.applied_timestamp, node.loaded_snapshots, disk.metadata_log.syncs
-    )
+        """After a clean stop: flush and close every partition, and leave the mark that says so."""
+        if self._data is not None and self._broker is not None:
+            self._data.close(self._broker.epoch)

@@ -15,8 +15,8 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from controller_runtime.node.effects import TakeSnapshot
-from controller_runtime.node.events import LogScrubbed, NodeEvent, SnapshotGivenUp, SnapshotWritten
+from controller_runtime.node.quorum.effects import TakeSnapshot
+from controller_runtime.node.quorum.events import LogScrubbed, QuorumEvent, SnapshotGivenUp, SnapshotWritten
 from controller_runtime.server.shell.disk_thread import DiskThread
 from controller_runtime.storage import snapshot_writer
 from controller_runtime.storage.errors import CorruptFile
@@ -35,7 +35,7 @@ class SnapshotWork:
         self,
         metadata_log: MetadataLog,
         loop: asyncio.AbstractEventLoop,
-        feed: Callable[[NodeEvent], None],
+        feed: Callable[[QuorumEvent], None],
         fault: Callable[[BaseException], None],
     ) -> None:
         self._log = metadata_log
@@ -56,7 +56,7 @@ class SnapshotWork:
         )
 
     def _write(self, write: SnapshotWrite, asked: TakeSnapshot) -> int:
-        from controller_runtime.node.snapshot_content import content
+        from controller_runtime.node.quorum.snapshot_content import content
 
         lost: set[str] = set()
         size = write.perform(content(asked, lost.add), _Rests(self).rest)

@@ -1,4 +1,4 @@
-"""What a running node tells its probes and metrics, read from the node when somebody asks.
+"""What a running node shows to its probes and metrics, read from the node when somebody asks.
 
 `NodeFacts` are values of one moment; `metrics` gives them their names. `Observer` is what a process keeps between two
 looks, to turn counters into rates.
@@ -11,22 +11,19 @@ import os
 import time
 from collections import Counter
 from collections.abc import Mapping
-from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from controller_runtime.answers.rights.guard import Guard
 from controller_runtime.identifiers import NO_DIRECTORY, Instant
 from controller_runtime.metadata.image import MetadataImage
-from controller_runtime.node.faults import FailedRequests
-from controller_runtime.node.metadata_replica import MetadataReplica
-from controller_runtime.node.ports import Node
-from controller_runtime.node.snapshots import SnapshotKeeper
+from controller_runtime.node.node import Node
+from controller_runtime.node.quorum.metadata_replica import MetadataReplica
+from controller_runtime.parts.failed_requests import FailedRequests
+from controller_runtime.server.telemetry.api_meter import ApiFacts, ApiMeter
 from controller_runtime.server.telemetry.channel_facts import ChannelFacts, ChannelObserver
 from controller_runtime.server.telemetry.image_facts import ImageCounter, ImageFacts
-from controller_runtime.server.telemetry.measuring import Distribution, IdleShare, Rate, WatchedNode
+from controller_runtime.server.telemetry.measuring import Distribution, IdleShare, Rate, WatchedNode, distribution_of
 from controller_runtime.values import dataclass, field
-
-if TYPE_CHECKING:
-    from controller_runtime.node.controller_node import ControllerNode
 
 _PAGE_BYTES: Final = os.sysconf("SC_PAGE_SIZE")
 
@@ -72,7 +69,6 @@ class RaftFacts:
     idle_ratio: float = 1.0
     ignored_static_voters: bool = False
     new_leaders: int = 0
-    refused: Mapping[tuple[str, str], int] = field(default_factory=dict)
     bad_answers: Mapping[tuple[str, str], int] = field(default_factory=dict)
     diverging_fetches: int = 0
     refused_epochs: int = 0
@@ -127,6 +123,19 @@ class ControllerFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class SecurityFacts:
+    """Of a listener that speaks TLS."""
+
+    successful: int
+    """Handshakes that ended well."""
+    failed: int
+    not_after: int | None
+    """When its certificate ends, in seconds since 1970."""
+    reloads: int
+    failed_reloads: int
+
+
+@dataclass(frozen=True, slots=True)
 class NodeFacts:
     node_id: int
     cluster_id: str
@@ -140,6 +149,8 @@ class NodeFacts:
     outgoing: ChannelFacts
     resident_bytes: int
     started_at_ms: int
+    secured: Mapping[str, SecurityFacts] = field(default_factory=dict)
+    """By listener."""
     broker_state: int | None = None
     """BrokerState's number: 0 not running, 1 starting, 2 recovery, 3 running, 6 pending controlled shutdown, 7 shutting
     down.
@@ -151,14 +162,21 @@ class NodeFacts:
     batches: BatchFacts | None = None
     counters: Mapping[str, float] = field(default_factory=dict)
     failed_requests: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    authorizations: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    """By API, and whether the authorizer allowed or denied; none without one."""
     """By API and by what was being done (see `node.faults`)."""
+    apis: tuple[ApiFacts, ...] = ()
+    """Of each role's table."""
 
 
 class Observer:
     """What is kept between two looks at one process."""
 
-    def __init__(self, node: Node) -> None:
-        self.node = WatchedNode(node, partial(_replayed, node))
+    def __init__(self, node: Node, meter: ApiMeter) -> None:
+        def listen(watching: bool) -> None:
+            node.heard = meter.heard if watching else None
+
+        self.node = WatchedNode(node, lambda: node.quorum.replayed_batches[0], meter, lambda: node.working_on, listen)
         self.images = ImageCounter()
         now = time.monotonic()
         self._appended, self._fetched = Rate(now), Rate(now)
@@ -214,19 +232,11 @@ class Observer:
             idle_ratio=self._idle.read(),
             ignored_static_voters=seen.ignores_static_voters,
             new_leaders=meter.new_leaders,
-            refused=dict(meter.refused),
             bad_answers=dict(meter.bad_answers),
             diverging_fetches=meter.diverging_fetches,
             refused_epochs=seen.counters.refused_epochs,
             impostors=seen.counters.impostors,
         )
-
-
-def _replayed(node: Node) -> int:
-    """Batches that were replayed."""
-    inner = getattr(node, "controller", node)  # by name: a controller does not load what only a broker needs
-    batches: int = inner.replayed_batches[0] if hasattr(inner, "replayed_batches") else 0
-    return batches
 
 
 def _in_ms(seconds: tuple[float, float] | None) -> tuple[float, float] | None:
@@ -252,12 +262,12 @@ def replica_facts(meta: MetadataReplica, now: Instant) -> tuple[ReplicaFacts, ..
     )
 
 
-def log_facts(keeper: SnapshotKeeper, offset: int, timestamp_ms: int, loaded: int, syncs: int) -> LogFacts:
-    """`offset`: where the image ends."""
+def log_facts(node: Node, syncs: int) -> LogFacts:
+    quorum, keeper = node.quorum, node.upkeep.keeper
     return LogFacts(
-        applied_offset=offset - 1,
-        applied_timestamp_ms=timestamp_ms,
-        loaded_snapshots=loaded,
+        applied_offset=quorum.image_offset - 1,
+        applied_timestamp_ms=quorum.applied_timestamp,
+        loaded_snapshots=quorum.loaded_snapshots,
         latest_snapshot_bytes=keeper.latest_size_bytes,
         latest_snapshot_age_ms=int((Observer.now() - keeper.latest_at) * 1000),
         failed_snapshots=keeper.failures,
@@ -267,18 +277,33 @@ def log_facts(keeper: SnapshotKeeper, offset: int, timestamp_ms: int, loaded: in
     )
 
 
-def controller_facts(node: ControllerNode, observer: Observer) -> ControllerFacts:
-    counters, silences = node.counters, node.silences(observer.now())
+def controller_facts(node: Node, observer: Observer) -> ControllerFacts | None:
+    """None: the node is no controller."""
+    controller, elections = node.controller, node.quorum.elections
+    if controller is None:
+        return None
+    counters, silences = controller.counters, controller.silences(observer.now())
+    while counters.waits_s:
+        observer.node.waiting.add(counters.waits_s.popleft())
     return ControllerFacts(
-        is_active=node.is_active,
+        is_active=controller.is_active,
         operations=counters.operations,
         refused_operations=counters.refused_operations,
         refused_heartbeats=counters.refused_heartbeats,
-        unclean_elections=node.elections.unclean,
-        elections_from_elr=node.elections.from_elr,
+        unclean_elections=elections.unclean,
+        elections_from_elr=elections.from_elr,
         since_heartbeat_ms={broker_id: int(seconds * 1000) for broker_id, seconds in silences.items()},
         processing=observer.node.processing.distribution(),
         waiting=observer.node.waiting.distribution(),
+    )
+
+
+def batch_facts(node: Node, observer: Observer) -> BatchFacts:
+    count, sizes = node.quorum.replayed_batches
+    return BatchFacts(
+        records=distribution_of([records for records, _ in sizes], count),
+        size_bytes=distribution_of([size for _, size in sizes], count),
+        replaying=observer.node.replaying.distribution(),
     )
 
 
@@ -290,7 +315,15 @@ def failed_requests(*parts: FailedRequests) -> dict[tuple[str, str], int]:
     return dict(total)
 
 
+def authorizations(*guards: Guard | None) -> dict[tuple[str, str], int]:
+    """What the authorizer said, in all roles of a process."""
+    total: Counter[tuple[str, str]] = Counter()
+    for guard in guards:
+        total.update({} if guard is None else guard.authority.counts)
+    return dict(total)
+
+
 def resident_bytes() -> int:
-    """RSS, as /proc tells it."""
+    """RSS, as /proc has it."""
     with open("/proc/self/statm", "rb") as file:
         return int(file.read().split()[1]) * _PAGE_BYTES

@@ -1,4 +1,4 @@
-"""What the probes are told.
+"""What the probes are answered.
 
 Liveness is that the event loop turns: an answer at all, whatever became of the quorum. Readiness is the truth about
 service: a controller leads or heard its leader within the fetch timeout (a leader that loses its majority resigns

@@ -1,12 +1,28 @@
-"""Where a node's log goes: standard output, one line per entry, as text or JSON."""
+"""Where a node's log goes: standard output, one line per entry, as text or JSON. And its loggers, whose levels clients
+see and change by Kafka's names of levels (`BROKER_LOGGER`).
+"""
 
 from __future__ import annotations
 
 import logging
 import sys
 import time
+from collections.abc import Iterable
 from typing import Final
 
+TRACE: Final = 5
+_KAFKA_LEVELS: Final = {
+    "TRACE": TRACE,
+    "DEBUG": logging.DEBUG,
+    "INFO": logging.INFO,
+    "WARN": logging.WARNING,
+    "ERROR": logging.ERROR,
+    "FATAL": logging.CRITICAL,
+}
+_ROOT: Final = "root"
+_OURS: Final = "controller_runtime"
+_GROUPS: Final = (_OURS, f"{_OURS}.network", f"{_OURS}.server", "asyncio")
+"""Loggers that are there before anything is logged."""
 _LEVELS: Final = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 
 
@@ -41,4 +57,25 @@ def set_up(log_format: str, level: str) -> None:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(_LEVELS[level])
+    logging.addLevelName(TRACE, "TRACE")
     logging.getLogger("asyncio").setLevel(max(_LEVELS[level], logging.WARNING))
+
+
+def levels() -> dict[str, str]:
+    """The loggers of this process, each with the level from which on it speaks."""
+    there = (name for name, logger in logging.root.manager.loggerDict.items() if isinstance(logger, logging.Logger))
+    names = {*_GROUPS, *(name for name in there if name.startswith(f"{_OURS}."))}
+    return {_ROOT: _named(logging.root), **{name: _named(logging.getLogger(name)) for name in names}}
+
+
+def set_levels(wanted: Iterable[tuple[str, str | None]]) -> None:
+    """None: what the logger above has."""
+    for name, level in wanted:
+        logger = logging.root if name == _ROOT else logging.getLogger(name)
+        logger.setLevel(logging.NOTSET if level is None else _KAFKA_LEVELS[level])
+
+
+def _named(logger: logging.Logger) -> str:
+    """Kafka's name for what the logger lets pass."""
+    threshold = logger.getEffectiveLevel()
+    return next((name for name, level in _KAFKA_LEVELS.items() if threshold <= level), "FATAL")

@@ -1,7 +1,7 @@
 """What is measured only while somebody reads: rates between two looks, the share of idle time, and what an event costs.
 
 A node that nobody scrapes pays nothing: counters are turned into rates by who asks, idle time is the thread's own CPU
-clock, and `WatchedNode` passes every step on untouched until it is told to look, and again a while after the last time.
+clock, and `WatchedNode` passes every step on untouched until somebody looks, and again a while after the last time.
 """
 
 from __future__ import annotations
@@ -13,8 +13,10 @@ from typing import Final
 
 from controller_runtime.identifiers import Instant, WallClock
 from controller_runtime.node.effects import NodeEffect
-from controller_runtime.node.events import NodeEvent, RequestReceived, TimePassed
-from controller_runtime.node.ports import Node
+from controller_runtime.node.events import NodeEvent
+from controller_runtime.node.ports import DrivenNode
+from controller_runtime.parts.events import TimePassed
+from controller_runtime.server.telemetry.api_meter import ApiMeter
 from controller_runtime.values import dataclass
 
 RATE_WINDOW_S: Final = 60.0
@@ -22,8 +24,6 @@ WATCH_S: Final = 120.0
 """How long steps are timed after somebody asked: longer than the usual time between two scrapes."""
 _SAMPLES: Final = 512
 QUANTILES: Final = (0.5, 0.75, 0.95, 0.98, 0.99, 0.999)
-
-StepRequests = Callable[[Sequence[RequestReceived], Instant, WallClock], list[NodeEffect]]
 
 
 class Rate:
@@ -89,14 +89,26 @@ def distribution_of(values: Iterable[float], count: int) -> Distribution:
 
 
 class WatchedNode:
-    """Implements `ports.Node` around another; `watch` makes it time every step for a while."""
+    """Implements `ports.DrivenNode` around another; `watch` makes it time every step for a while."""
 
-    def __init__(self, node: Node, replayed: Callable[[], int] = int) -> None:
-        """`replayed` counts the batches of the metadata log that the node has replayed."""
+    def __init__(
+        self,
+        node: DrivenNode,
+        replayed: Callable[[], int] = int,
+        meter: ApiMeter | None = None,
+        working_on: Callable[[], int | None] = lambda: None,
+        listen: Callable[[bool], None] = lambda _watching: None,
+    ) -> None:
+        """`replayed` counts the batches of the metadata log that the node has replayed. `meter` hears of each event
+        from the node itself, which `listen` makes it tell or not; `working_on` says which API's decision takes long.
+        """
         self.node = node
         self.replaying = Durations()
         """What a step took that replayed any."""
         self._replayed = replayed
+        self._meter = meter
+        self._working_on = working_on
+        self._listen = listen
         self.processing = Durations()
         """What a step took."""
         self.waiting = Durations()
@@ -107,34 +119,39 @@ class WatchedNode:
         self.next_deadline = node.next_deadline
         self.step = node.step
 
-    def requests_together(self, step: StepRequests) -> StepRequests:
-        """The same for steps that take many requests at once."""
-
-        def run(requests: Sequence[RequestReceived], now: Instant, wall: WallClock) -> list[NodeEffect]:
-            if self.step == self._step:
-                return step(requests, now, wall)
-            before = time.perf_counter()
-            out = step(requests, now, wall)
-            self.processing.add(time.perf_counter() - before)
-            return out
-
-        return run
-
     def watch(self) -> None:
         self._until = time.monotonic() + WATCH_S
         self.step = self._timed
+        self._look(watching=True)
 
-    def _timed(self, event: NodeEvent, now: Instant, wall: WallClock) -> list[NodeEffect]:
-        if isinstance(event, TimePassed):
+    def _look(self, *, watching: bool) -> None:
+        if self._meter is not None:
+            self._meter.watching = watching
+            self._listen(watching)
+
+    def _timed(self, events: Sequence[NodeEvent], now: Instant, wall: WallClock) -> Sequence[NodeEffect]:
+        if any(isinstance(event, TimePassed) for event in events):
             due = self.node.next_deadline()
             if due:  # 0: at once, another piece of something long
                 self.waiting.add(max(0.0, now - due))
         replayed, before = self._replayed(), time.perf_counter()
-        out = self._step(event, now, wall)
+        out = self._metered(self._meter, events, now, wall)
         after = time.perf_counter()
         self.processing.add(after - before)
         if self._replayed() != replayed:
             self.replaying.add(after - before)
         if time.monotonic() > self._until:
             self.step = self._step
+            self._look(watching=False)
+        return out
+
+    def _metered(
+        self, meter: ApiMeter | None, events: Sequence[NodeEvent], now: Instant, wall: WallClock
+    ) -> Sequence[NodeEffect]:
+        if meter is None:
+            return self._step(events, now, wall)
+        meter.mark()
+        began = self._working_on()
+        out = self._step(events, now, wall)
+        meter.worked_on(began)
         return out

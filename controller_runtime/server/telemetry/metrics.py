@@ -8,14 +8,15 @@ Apache Kafka work. What Kafka has no name for begins with `quorate_`. The facts 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from math import isnan, nan
 from typing import Final
 
+from controller_runtime.answers.api_versions import SUPPORTED_LEVELS
 from controller_runtime.identifiers import METADATA_TOPIC_NAME
-from controller_runtime.node.api_versions import SUPPORTED_LEVELS
+from controller_runtime.server.telemetry.api_meter import ApiFacts
 from controller_runtime.server.telemetry.channel_facts import ChannelFacts
-from controller_runtime.server.telemetry.facts import ControllerFacts, LogFacts, NodeFacts, RaftFacts
+from controller_runtime.server.telemetry.facts import ControllerFacts, LogFacts, NodeFacts, RaftFacts, SecurityFacts
 from controller_runtime.server.telemetry.image_facts import ACTIVE, CONTROLLED_SHUTDOWN, FENCED, ImageFacts
 from controller_runtime.server.telemetry.measuring import Distribution
 from controller_runtime.values import dataclass
@@ -47,6 +48,7 @@ def jmx_name(domain: str, kind: str, name: str) -> str:
 
 def samples(facts: NodeFacts) -> Iterable[Sample]:
     yield from _raft(facts.raft)
+    yield from _apis(facts.apis)
     yield from _peers(facts.raft)
     if facts.controller is not None:
         yield from _controller(facts, facts.controller)
@@ -58,11 +60,14 @@ def samples(facts: NodeFacts) -> Iterable[Sample]:
         yield Sample(
             jmx_name("kafka.server", "socket-server-metrics", "connection-count"), count, (("listener", listener),)
         )
+    yield from _secured(facts.secured)
     yield from _channel(facts.outgoing)
     yield Sample("process_resident_memory_bytes", facts.resident_bytes)
     yield Sample("process_start_time_seconds", facts.started_at_ms / 1000)
     for (request, doing), count in sorted({("all", "handled"): 0, **facts.failed_requests}.items()):
         yield Sample("quorate_failed_requests_total", count, (("request", request), ("while", doing)), "counter")
+    for (request, said), count in sorted(facts.authorizations.items()):
+        yield Sample("quorate_authorizations_total", count, (("request", request), ("said", said)), "counter")
     for name, value in sorted(facts.counters.items()):
         yield Sample(name, value, kind="counter")
 
@@ -95,6 +100,22 @@ def _raft(raft: RaftFacts) -> Iterable[Sample]:
     yield Sample(named("poll-idle-ratio-avg"), raft.idle_ratio)
 
 
+def _secured(listeners: Mapping[str, SecurityFacts]) -> Iterable[Sample]:
+    """Kafka counts a failed handshake as a failed authentication."""
+
+    def named(attribute: str) -> str:
+        return jmx_name("kafka.server", "socket-server-metrics", attribute)
+
+    for listener, seen in sorted(listeners.items()):
+        whose = (("listener", listener),)
+        yield Sample(named("successful-authentication-total"), seen.successful, whose, "counter")
+        yield Sample(named("failed-authentication-total"), seen.failed, whose, "counter")
+        if seen.not_after is not None:
+            yield Sample("quorate_certificate_end_timestamp_seconds", seen.not_after, whose)
+        yield Sample("quorate_certificate_reloads_total", seen.reloads, whose, "counter")
+        yield Sample("quorate_certificate_failed_reloads_total", seen.failed_reloads, whose, "counter")
+
+
 NEVER_AUTHENTICATED: Final = (
     "failed-authentication",
     "failed-reauthentication",
@@ -125,11 +146,24 @@ def _channel(outgoing: ChannelFacts) -> Iterable[Sample]:
     yield Sample(named("reauthentication-latency-max"), nan)
 
 
-def _peers(raft: RaftFacts) -> Iterable[Sample]:
-    """What other nodes did: Kafka's ErrorsPerSec for what was refused; and what it has no name for."""
+def _apis(apis: tuple[ApiFacts, ...]) -> Iterable[Sample]:
+    """A row of `parts.api_table` each, with the labels of Kafka's RequestMetrics and the role."""
+    requests = jmx_name("kafka.network", "RequestMetrics", "RequestsPerSec") + "_count"
+    for one in apis:
+        for version, count in one.requests.items():
+            labels = (("request", one.api), ("version", version), ("role", one.role))
+            yield Sample(requests, count, labels, "counter")
     errors = jmx_name("kafka.network", "RequestMetrics", "ErrorsPerSec") + "_count"
-    for (request, error), count in sorted(raft.refused.items()):
-        yield Sample(errors, count, (("request", request), ("error", error)), "counter")
+    for one in apis:
+        for error, count in sorted(one.errors.items()):
+            yield Sample(errors, count, (("request", one.api), ("error", error), ("role", one.role)), "counter")
+    for one in apis:
+        whose = (("request", one.api), ("role", one.role))
+        yield Sample("quorate_request_processor_seconds_total", one.seconds, whose, "counter")
+
+
+def _peers(raft: RaftFacts) -> Iterable[Sample]:
+    """What other nodes did that Kafka has no name for."""
     for (request, reason), count in sorted({**BAD_ANSWERS, **raft.bad_answers}.items()):
         labels = (("request", request), ("reason", reason))
         yield Sample("quorate_raft_bad_answers_total", count, labels, "counter")

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from controller_runtime.node.effects import Append, Call, NodeEffect, Respond, WriteSnapshot
-from controller_runtime.node.events import NodeEvent, RequestReceived, ResponseReceived
+from controller_runtime.node.effects import NodeEffect
+from controller_runtime.node.events import NodeEvent
+from controller_runtime.node.quorum.effects import Append, WriteSnapshot
+from controller_runtime.parts.effects import Call, Respond
+from controller_runtime.parts.events import RequestReceived, ResponseReceived, UnreadRequest
+from controller_runtime.protocol.api_keys import ApiKey
 
 _MAX_TEXT = 400
 
@@ -12,6 +16,8 @@ def render_event(event: NodeEvent) -> str:
     match event:
         case RequestReceived(request_id, connection, _, version, client_id, body):
             return f"request {request_id} {_short(body)} v{version} from {client_id} on {connection.listener}"
+        case UnreadRequest(request_id, connection, key, version):
+            return f"request {request_id} {ApiKey(key).name} v{version} on {connection.listener}, to be forwarded"
         case ResponseReceived(call_id, version, body):
             return f"answer {call_id} {_short(body)} v{version}"
         case _:

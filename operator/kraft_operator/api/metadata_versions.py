@@ -7,7 +7,8 @@ from typing import Final
 FEATURE: Final = "metadata.version"
 KRAFT_FEATURE: Final = "kraft.version"
 _LEVELS_OF: Final = {
-    "3.0": 1, "3.1": 1, "3.2": 1, "3.3": 4, "3.4": 1, "3.5": 3, "3.6": 3, "3.7": 5, "3.8": 1, "3.9": 1, "4.0": 4, "4.1": 2,
+    "3.0": 1, "3.1": 1, "3.2": 1, "3.3": 4, "3.4": 1, "3.5": 3, "3.6": 3, "3.7": 5, "3.8": 1, "3.9": 1, "4.0": 4,
+    "4.1": 2,
     "4.2": 2, "4.3": 1, "4.4": 3,
 }  # fmt: skip
 """Release line to the number of its levels. They are numbered through, IV0 first; the very first one is 3.0-IV1."""

@@ -21,10 +21,9 @@ FIELD_MANAGER: Final = "kraft-operator"
 CONTROLLER_ROLE: Final = "controller"
 
 MAX_CLUSTER_NAME_LENGTH: Final = 36
-MAX_POOL_NAME_LENGTH: Final = 10
 MAX_NODE_ID: Final = 9999
-"""Together these keep a StatefulSet's name at 52 characters: its revision label (name, hyphen, ten digits)
-may have 63.
+"""Together these, and pool names of at most ten characters (see `parse`), keep a StatefulSet's name at 52 characters:
+its revision label (name, hyphen, ten digits) may have 63.
 """
 
 LABEL_CLUSTER: Final = f"{GROUP}/cluster"

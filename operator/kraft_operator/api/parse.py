@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from controller_runtime.identifiers import Uuid
@@ -28,7 +29,7 @@ from kraft_operator.api.spec import (
     Image,
     KRaftCluster,
     LifecycleState,
-    Listener,
+    ListenerSpec,
     LostDisk,
     MetadataVersionPolicy,
     NodeGone,
@@ -102,8 +103,8 @@ def parse_spec(spec: Reader) -> ClusterSpec:
         image=_image(spec.child("image")),
         controllers=_controllers(spec.child("controllers")),
         broker_pools=tuple(_pool(pool) for pool in spec.items("brokerPools")),
-        controller_listeners=_listeners(endpoints, "controller", Listener("CONTROLLER", 9093)),
-        broker_listeners=_listeners(endpoints, "broker", Listener("PLAINTEXT", 9092)),
+        controller_listeners=_listeners(endpoints, "controller", ListenerSpec("CONTROLLER", 9093)),
+        broker_listeners=_listeners(endpoints, "broker", ListenerSpec("PLAINTEXT", 9092)),
         cluster_domain=spec.text("clusterDomain", "cluster.local"),
         cluster_id=_cluster_id(spec),
         config=_config(spec.child("config")),
@@ -240,7 +241,12 @@ def _image(image: Reader) -> Image:
 
 
 def _controllers(controllers: Reader) -> Group:
-    return _group(controllers, Role.CONTROLLER, names.CONTROLLER_ROLE, NodeIdRange(0, 99), 3)
+    group = _group(controllers, Role.CONTROLLER, names.CONTROLLER_ROLE, NodeIdRange(0, 99), 3)
+    return replace(
+        group,
+        image=_image(controllers.child("image")) if controllers.has("image") else None,
+        probes=controllers.choice("probes", Probes, Probes.HTTP) if controllers.has("probes") else None,
+    )
 
 
 def _pool(pool: Reader) -> Group:
@@ -321,13 +327,13 @@ def _pod(pod: Reader) -> Pod:
     )
 
 
-def _listeners(endpoints: Reader, role: str, default: Listener) -> tuple[Listener, ...]:
+def _listeners(endpoints: Reader, role: str, default: ListenerSpec) -> tuple[ListenerSpec, ...]:
     if endpoints.values.get(role) == []:
         raise InvalidSpec(endpoints.at(role), "at least one listener is needed")
     listeners = []
     for item in endpoints.items(role):
         exposure = item.choice("exposure", Exposure, Exposure.CLUSTER_INTERNAL)
-        listener = Listener(item.text("name"), item.number("port"), exposure, item.optional_text("advertisedHost"))
+        listener = ListenerSpec(item.text("name"), item.number("port"), exposure, item.optional_text("advertisedHost"))
         if not _LISTENER_NAME.match(listener.name) or listener.name == "HTTP":
             raise InvalidSpec(
                 item.at("name"), f"{listener.name!r}: a listener's name is up to 15 of A-Z and 0-9, and not HTTP"

@@ -194,6 +194,10 @@ class Group:
     """Controllers: none of these may hold a majority of the voters. None: nobody asked."""
     excluded_node_ids: frozenset[int] = frozenset()
     """Brokers: ids that the pool does without."""
+    image: Image | None = None
+    """Controllers: what they run in place of the cluster's image."""
+    probes: Probes | None = None
+    """Controllers: what that image offers, when it is not what the cluster's does."""
 
     @property
     def node_ids(self) -> tuple[int, ...]:
@@ -205,12 +209,12 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Listener:
+class ListenerSpec:
     name: str
     port: int
     exposure: Exposure = Exposure.CLUSTER_INTERNAL
     advertised_host: str | None = None
-    """What clients outside are told instead of the Kubernetes node's or the load balancer's own address."""
+    """What clients outside are given instead of the Kubernetes node's or the load balancer's own address."""
 
     @property
     def exposed(self) -> bool:
@@ -267,9 +271,9 @@ class ClusterSpec:
     image: Image
     controllers: Group
     broker_pools: tuple[Group, ...]
-    controller_listeners: tuple[Listener, ...]
+    controller_listeners: tuple[ListenerSpec, ...]
     """The first is the voters' default listener."""
-    broker_listeners: tuple[Listener, ...]
+    broker_listeners: tuple[ListenerSpec, ...]
     """The first is the inter-broker listener."""
     cluster_domain: str = "cluster.local"
     cluster_id: str | None = None
@@ -287,6 +291,12 @@ class ClusterSpec:
     def groups(self) -> tuple[Group, ...]:
         """The controllers, then the pools in the order of the resource."""
         return (self.controllers, *self.broker_pools)
+
+    def image_of(self, group: Group) -> Image:
+        return group.image or self.image
+
+    def probes_of(self, group: Group) -> Probes:
+        return group.probes or self.probes
 
     def group(self, name: str) -> Group | None:
         return next((group for group in self.groups if group.name == name), None)

@@ -35,7 +35,7 @@ class NodePlan:
     volume_size: str = ""
     """What its claim template asks for, while that is not yet what the resource asks for."""
     addresses: tuple[tuple[str, str, int], ...] = ()
-    """(Listener, host, port) that clients outside are told; a host that only the pod knows is `HOST_IP`."""
+    """(Listener, host, port) that clients outside are given; a host that only the pod knows is `HOST_IP`."""
     pending: bool = False
     """An address is not known yet: what there is of the node stays as it is."""
 

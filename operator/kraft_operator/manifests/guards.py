@@ -131,7 +131,7 @@ def _guard_environment(context: Context, node: NodePlan, config_hash: str) -> li
 
 
 def _format(context: Context, group: Group) -> Manifest:
-    image = context.cluster.spec.image
+    image = context.cluster.spec.image_of(group)
     arguments = ["format", "--ignore-formatted", "--cluster-id", context.cluster_id, "--config", CONFIG_FILE]
     environment: list[Manifest] = [LOG_DIR_VARIABLE]
     if group.role is Role.CONTROLLER:

@@ -1,7 +1,7 @@
 """One StatefulSet per node, so that every node has its own revision and can be held, rolled or removed alone.
 
 Under OnDelete a re-created pod takes the newest revision of its set: a set of several voters could not be rolled one by
-one. `spec.image` is trusted with nothing but `/opt/kafka/bin/*.sh`; probes are what the resource says the image has.
+one. The user's image is trusted with nothing but `/opt/kafka/bin/*.sh`; probes are what the resource says it has.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from hashlib import sha256
 from typing import Any, Final
 
 from kraft_operator.api import names
-from kraft_operator.api.spec import DomainPolicy, FailureDomains, Group, KRaftCluster, Listener, Probes, Role
+from kraft_operator.api.spec import DomainPolicy, FailureDomains, Group, KRaftCluster, ListenerSpec, Probes, Role
 from kraft_operator.manifests.context import (
     Context,
     Manifest,
@@ -129,7 +129,7 @@ def _template(context: Context, node: NodePlan) -> Manifest:
 
 
 def _scheduling(context: Context, group: Group) -> Manifest:
-    pod, image = group.pod, context.cluster.spec.image
+    pod, image = group.pod, context.cluster.spec.image_of(group)
     found: dict[str, Any] = {
         "imagePullSecrets": [{"name": name} for name in image.pull_secrets],
         "nodeSelector": dict(pod.node_selector),
@@ -161,13 +161,14 @@ def _kafka(context: Context, group: Group) -> Manifest:
     listeners = spec.controller_listeners if group.role is Role.CONTROLLER else spec.broker_listeners
     ports = [{"name": port_name(entry), "containerPort": entry.port, "protocol": "TCP"} for entry in listeners]
     environment = [LOG_DIR_VARIABLE]
-    if spec.probes is Probes.HTTP:
+    image, probes = spec.image_of(group), spec.probes_of(group)
+    if probes is Probes.HTTP:
         ports.append({"name": names.HTTP_PORT_NAME, "containerPort": names.HTTP_PORT, "protocol": "TCP"})
         environment.append({"name": "QUORATE_HTTP_LISTENER", "value": f"0.0.0.0:{names.HTTP_PORT}"})
     return {
         "name": "kafka",
-        "image": spec.image.reference,
-        "imagePullPolicy": spec.image.pull_policy.value,
+        "image": image.reference,
+        "imagePullPolicy": image.pull_policy.value,
         "command": ["/opt/kafka/bin/kafka-server-start.sh", CONFIG_FILE],
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "env": environment,
@@ -179,11 +180,11 @@ def _kafka(context: Context, group: Group) -> Manifest:
             {"name": "node", "mountPath": NODE_PATH, "readOnly": True},
             {"name": "tmp", "mountPath": TEMPORARY_PATH},
         ],
-        **_probes(spec.probes, listeners[0]),
+        **_probes(probes, listeners[0]),
     }
 
 
-def _probes(probes: Probes, listener: Listener) -> Manifest:
+def _probes(probes: Probes, listener: ListenerSpec) -> Manifest:
     """Start-up is generous for a long log; liveness is slow to kill: a stuck process, never a lost quorum."""
 
     def check(path: str) -> Manifest:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from kraft_operator.api import names
-from kraft_operator.api.spec import Group, KRaftCluster, Listener, Role
+from kraft_operator.api.spec import Group, KRaftCluster, ListenerSpec, Role
 from kraft_operator.manifests.context import Images, Manifest, group_selector, metadata, role_selector, selector
 
 
@@ -77,5 +77,5 @@ def _policy(cluster: KRaftCluster, role: Role, ingress: list[Manifest]) -> Manif
     }
 
 
-def _ports(listeners: Iterable[Listener]) -> list[Manifest]:
+def _ports(listeners: Iterable[ListenerSpec]) -> list[Manifest]:
     return [{"port": listener.port, "protocol": "TCP"} for listener in listeners]

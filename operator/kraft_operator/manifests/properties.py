@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from kraft_operator.api import names
-from kraft_operator.api.spec import Group, Listener, Role
+from kraft_operator.api.spec import Group, ListenerSpec, Role
 from kraft_operator.manifests.context import Context, Manifest, NodePlan, metadata, node_selector
 
 FILE_NAME: Final = "server.properties"
@@ -69,7 +69,7 @@ def _own_properties(context: Context, group: Group, node: NodePlan) -> dict[str,
     return properties
 
 
-def _advertised(listener: Listener, host: str, node: NodePlan) -> str:
+def _advertised(listener: ListenerSpec, host: str, node: NodePlan) -> str:
     """Pods are told the pod's name; clients outside what the planner has found for this node, which a revision's name
     does not hold.
     """
@@ -86,7 +86,7 @@ def _user_properties(context: Context, group: Group) -> Mapping[str, str]:
     return {**config.common, **of_role, **group.config}
 
 
-def _endpoints(listeners: Iterable[Listener], host: str) -> str:
+def _endpoints(listeners: Iterable[ListenerSpec], host: str) -> str:
     return ",".join(f"{listener.name}://{host}:{listener.port}" for listener in listeners)
 
 

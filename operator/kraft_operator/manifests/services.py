@@ -2,7 +2,7 @@
 
 `C-nodes` is headless and publishes pods before they are ready: voters must find each other before any of them can be.
 Its name is in every voter's endpoint. `C-bootstrap` is where clients begin: ready brokers only. A listener that is
-exposed has one more of these, and one per broker, because a client must reach the very broker that it was told of.
+exposed has one more of these, and one per broker, because a client must reach the very broker that was named to it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from kraft_operator.api import names
-from kraft_operator.api.spec import KRaftCluster, Listener, Role
+from kraft_operator.api.spec import KRaftCluster, ListenerSpec, Role
 from kraft_operator.manifests.context import Manifest, NodePlan, metadata, node_selector, role_selector, selector
 
 
@@ -62,12 +62,12 @@ def exposed_services(cluster: KRaftCluster, nodes: Sequence[NodePlan]) -> list[M
     return found
 
 
-def port_name(listener: Listener) -> str:
+def port_name(listener: ListenerSpec) -> str:
     """Listener names are upper-case letters and digits, at most 15: their lower case is a port's name."""
     return listener.name.lower()
 
 
-def _ports(listeners: Iterable[Listener]) -> list[Manifest]:
+def _ports(listeners: Iterable[ListenerSpec]) -> list[Manifest]:
     return [
         {"name": port_name(listener), "port": listener.port, "targetPort": listener.port, "protocol": "TCP"}
         for listener in listeners

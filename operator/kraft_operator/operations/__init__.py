@@ -1,3 +1,3 @@
-"""One-shot operations: what is asked (`operation`), what is said of it (`telling`), and what copies of a log prove
-(`verdict`). Pure.
+"""One-shot operations: what is asked (`operation`), what is reported of it (`operation_report`), and what copies of a
+log prove (`verdict`). Pure.
 """

@@ -92,9 +92,12 @@ def parse(values: Mapping[str, Any]) -> Recovery:
     choice = None
     if found is not None:
         choice = Choice(
-            str(found["hash"]), str(found["judged"]), int(found["seed"]), bool(found["fromBroker"]), int(found["target"]),
-            str(found["directoryID"]), str(found["nonce"]), int(found["epoch"]), int(found["end"]), int(found["lastEpoch"]),
-            tuple(int(each) for each in found["aside"]), found.get("targetClaim"), found.get("seedClaim"),
+            str(found["hash"]), str(found["judged"]), seed=int(found["seed"]), from_broker=bool(found["fromBroker"]),
+            target=int(found["target"]),
+            directory_id=str(found["directoryID"]), nonce=str(found["nonce"]), epoch=int(found["epoch"]),
+            end=int(found["end"]), last_epoch=int(found["lastEpoch"]),
+            aside=tuple(int(each) for each in found["aside"]), target_claim=found.get("targetClaim"),
+            seed_claim=found.get("seedClaim"),
         )  # fmt: skip
     witnesses = tuple(Witness(int(node), int(known), int(promised)) for node, known, promised in values["witnesses"])
     return Recovery(Stage(values["stage"]), witnesses, choice)

@@ -24,7 +24,7 @@ from enum import StrEnum
 from typing import Any
 
 
-class Role(StrEnum):
+class CopyRole(StrEnum):
     VOTER = "Voter"
     """It holds whatever it voted for and acknowledged."""
     BROKER = "Broker"
@@ -48,7 +48,7 @@ class LogCopy:
     """One directory's copy of `__cluster_metadata-0`, not changed since its node stopped (or read while it ran)."""
 
     node_id: int
-    role: Role
+    role: CopyRole
     cluster_id: str
     directory_id: str
     end: int
@@ -75,7 +75,7 @@ class LogCopy:
 
 @dataclass(frozen=True, slots=True)
 class Witness:
-    """A process that told what it knows, whatever its disk holds: nothing may be missed that it has seen."""
+    """A process that reported what it knows, whatever its disk holds: nothing may be missed that it has seen."""
 
     node_id: int
     known: int = 0
@@ -83,7 +83,7 @@ class Witness:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class RecoveryVerdict:
     """`lost` is the range of offsets [from, to) that somebody knows to be committed and the seed does not hold."""
 
     judged: Judged
@@ -103,34 +103,37 @@ def compared_at(copies: Sequence[LogCopy]) -> tuple[int, ...]:
     return tuple(sorted({_known(each) for each in copies if _known(each) > start}))
 
 
-def judge(copies: Sequence[LogCopy], witnesses: Sequence[Witness] = ()) -> Finding:
+def judge(copies: Sequence[LogCopy], witnesses: Sequence[Witness] = ()) -> RecoveryVerdict:
     if not copies:
-        return Finding(Judged.KNOWN_LOSS, "no copy of the metadata log was found")
+        return RecoveryVerdict(Judged.KNOWN_LOSS, "no copy of the metadata log was found")
     if len({each.cluster_id for each in copies}) > 1:
         clusters = ", ".join(sorted({each.cluster_id for each in copies}))
-        return Finding(Judged.FORKED, f"the copies are of different clusters: {clusters}")
+        return RecoveryVerdict(Judged.FORKED, f"the copies are of different clusters: {clusters}")
     if (fork := _fork(copies)) is not None:
         return fork
     longest = max(copies, key=_known)
     admissible = [each for each in copies if _holds(each, longest, copies)]
-    seed = max(admissible, key=lambda each: (each.reach, each.role is Role.VOTER, -each.node_id))
+    seed = max(admissible, key=lambda each: (each.reach, each.role is CopyRole.VOTER, -each.node_id))
     spoken: list[LogCopy | Witness] = [*copies, *witnesses]
-    told = max(each.known for each in spoken)
-    if told > seed.end:
-        text = f"offsets {seed.end} to {told - 1} are known to be committed, and no copy that was found holds them"
-        return Finding(Judged.KNOWN_LOSS, text, seed, (seed.end, told))
+    reported = max(each.known for each in spoken)
+    if reported > seed.end:
+        text = f"offsets {seed.end} to {reported - 1} are known to be committed, and no copy that was found holds them"
+        return RecoveryVerdict(Judged.KNOWN_LOSS, text, seed, (seed.end, reported))
     if meets_every_majority(copies):
-        text = f"the copies of {len(_voters_alive(seed.voters, copies))} of {len(seed.voters)} voters meet every majority (L6)"
-        return Finding(Judged.PROVEN_COMPLETE, text, seed)
+        text = (
+            f"the copies of {len(_voters_alive(seed.voters, copies))} of "
+            f"{len(seed.voters)} voters meet every majority (L6)"
+        )
+        return RecoveryVerdict(Judged.PROVEN_COMPLETE, text, seed)
     later = max(spoken, key=lambda each: each.promised)
     if later.promised > seed.last_epoch:
         text = (
-            f"node {later.node_id} has heard of epoch {later.promised}, the last record of the seed is of epoch {seed.last_epoch}: "
-            "in the epochs between something may have been committed that no copy shows (L5)"
+            f"node {later.node_id} has heard of epoch {later.promised}, the last record of the seed is of epoch "
+            f"{seed.last_epoch}: in the epochs between something may have been committed that no copy shows (L5)"
         )
-        return Finding(Judged.UNKNOWN, text, seed)
+        return RecoveryVerdict(Judged.UNKNOWN, text, seed)
     text = f"the seed ends at {seed.end} of epoch {seed.last_epoch}; no survivor knows of anything beyond it (L5)"
-    return Finding(Judged.NO_OBSERVED_LOSS, text, seed)
+    return RecoveryVerdict(Judged.NO_OBSERVED_LOSS, text, seed)
 
 
 def meets_every_majority(copies: Sequence[LogCopy]) -> bool:
@@ -142,7 +145,7 @@ def meets_every_majority(copies: Sequence[LogCopy]) -> bool:
 
 
 def digest(
-    finding: Finding,
+    finding: RecoveryVerdict,
     copies: Iterable[LogCopy],
     witnesses: Iterable[Witness] = (),
     claims: Mapping[int, str] | None = None,
@@ -169,7 +172,7 @@ def _known(copy: LogCopy) -> int:
     return min(copy.known, copy.end)
 
 
-def _fork(copies: Sequence[LogCopy]) -> Finding | None:
+def _fork(copies: Sequence[LogCopy]) -> RecoveryVerdict | None:
     start = common_start(copies)
     for at, one in enumerate(copies):
         for other in copies[at + 1 :]:
@@ -177,10 +180,10 @@ def _fork(copies: Sequence[LogCopy]) -> Finding | None:
             mine, theirs = one.digests.get(both), other.digests.get(both)
             if both > start and (mine is None or mine != theirs):
                 text = (
-                    f"nodes {one.node_id} and {other.node_id} both know offset {both} to be committed and hold different records "
-                    "below it: this is no history of Raft, and no seed can be chosen"
+                    f"nodes {one.node_id} and {other.node_id} both know offset {both} to be committed and hold "
+                    "different records below it: this is no history of Raft, and no seed can be chosen"
                 )
-                return Finding(Judged.FORKED, text)
+                return RecoveryVerdict(Judged.FORKED, text)
     return None
 
 
@@ -196,7 +199,7 @@ def _holds(copy: LogCopy, longest: LogCopy, copies: Sequence[LogCopy]) -> bool:
 
 
 def _voters_alive(voters: Iterable[VoterKey], copies: Iterable[LogCopy]) -> set[VoterKey]:
-    return set(voters) & {each.key for each in copies if each.role is Role.VOTER}
+    return set(voters) & {each.key for each in copies if each.role is CopyRole.VOTER}
 
 
 def _met(voters: tuple[VoterKey, ...], copies: Sequence[LogCopy]) -> bool:
@@ -212,3 +215,27 @@ def _met(voters: tuple[VoterKey, ...], copies: Sequence[LogCopy]) -> bool:
 
 def _majority(count: int) -> int:
     return count // 2 + 1
+
+
+def published(judged: RecoveryVerdict, name: str, copies: Sequence[LogCopy]) -> dict[str, Any]:
+    """The verdict as the status of an operation shows it; `name` is its hash."""
+    seed: dict[str, Any] = {"seed": judged.seed.node_id} if judged.seed is not None else {}
+    return {
+        "verdict": judged.judged.value,
+        "hash": name,
+        "text": judged.text,
+        **seed,
+        **({"lostFrom": judged.lost[0], "lostTo": judged.lost[1]} if judged.lost is not None else {}),
+        "copies": [
+            {
+                "nodeID": each.node_id,
+                "role": each.role.value,
+                "directoryID": each.directory_id,
+                "lastEpoch": each.last_epoch,
+                "end": each.end,
+                "known": each.known,
+                "promised": each.promised,
+            }
+            for each in copies
+        ],
+    }

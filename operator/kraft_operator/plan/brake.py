@@ -67,7 +67,10 @@ class Brake:
         count = len(self.recent)
         if not self.limit or count < self.limit or self.knows(cluster, directory_id):
             return Gate(True, f"{count} of {self.limit or 'any number of'} replacements were begun within an hour")
-        why = f"the operator has begun {count} replacements of lost disks within an hour and may begin no more than {self.limit}"
+        why = (
+            f"the operator has begun {count} replacements of lost disks within an hour and "
+            f"may begin no more than {self.limit}"
+        )
         return Gate(
             False, f"find out why so many disks are lost at once: {why}, and goes on by itself at {self._next()}"
         )
@@ -84,7 +87,8 @@ NO_LIMIT: Final = Brake()
 
 def render(begun: Sequence[Begun]) -> str:
     fields = [
-        {"cluster": each.cluster, "place": each.place, "nodeID": each.node_id, "directoryID": each.directory_id, "at": each.at}
+        {"cluster": each.cluster, "place": each.place, "nodeID": each.node_id, "directoryID": each.directory_id,
+            "at": each.at}
         for each in begun
     ]  # fmt: skip
     return json.dumps(fields, separators=(",", ":"))
@@ -94,7 +98,8 @@ def parse(text: str) -> tuple[Begun, ...]:
     """Of an account that was never written: nothing."""
     try:
         return tuple(
-            Begun(str(each["cluster"]), str(each["place"]), int(each["nodeID"]), str(each["directoryID"]), float(each["at"]))
+            Begun(str(each["cluster"]), str(each["place"]), int(each["nodeID"]), str(each["directoryID"]),
+                float(each["at"]))
             for each in json.loads(text or "[]")
         )  # fmt: skip
     except (ValueError, TypeError, KeyError) as error:

@@ -7,10 +7,11 @@ every partition has a leader again, so that nobody has to remember it.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from typing import Final
 
-from kraft_operator.api.spec import Group
+from kraft_operator.api.spec import Drain, Group
 from kraft_operator.ledger import GivenUp, Ledger, StepKind
 from kraft_operator.observed import Placement
 from kraft_operator.plan.situation import NOTHING, Finding, Situation, Topic, Verdict
@@ -23,6 +24,7 @@ EVERYTHING: Final = ("everything that it held",)
 FORCED: Final = "forced"
 """Marks the journaled end of a broker whose replicas were given up."""
 LOSING: Final = "give-up"
+_DRAIN: Final = "drain broker "
 COPIES: Final = "give-up-copies"
 """Kinds of step: with data, or only with copies of what others have. Who approved the one has not approved
 the other.
@@ -47,7 +49,8 @@ def give_up(now: Situation, pool: Group, node_id: int) -> PlanStep:
     losing = bool(only) or f"{LOSING}/{node_id}" in announced
     held = ", ".join((now.observed.brokers.replicas or {}).get(node_id, ()))
     reason = (
-        f"scaleDown.drain is Force: {named(only)} {'has' if len(only) == 1 else 'have'} no other replica in sync and {'is' if len(only) == 1 else 'are'} lost"
+        f"scaleDown.drain is Force: {named(only)} {'has' if len(only) == 1 else 'have'} no other replica in sync and "
+        f"{'is' if len(only) == 1 else 'are'} lost"
         if only
         else f"scaleDown.drain is Force: replicas of {held} are given up, every partition has another one in sync"
     )
@@ -118,11 +121,13 @@ def _leaderless(gone: set[int], partitions: tuple[str, ...], *, lost: bool) -> F
     who = ", ".join(map(str, sorted(gone)))
     what = f"{named(partitions)} {'has' if len(partitions) == 1 else 'have'} no leader"
     why = (
-        f"delete these topics, or let an empty replica lead (kafka-leader-election.sh --election-type unclean): {what}, because the disk of "
-        f"broker {who} was lost with the only replica in sync"
+        "delete these topics, or let an empty replica lead (kafka-leader-election.sh --election-type unclean): "
+        f"{what}, because the disk of broker {who} was lost with the only replica in sync"
         if lost
-        else f"raise the pool's replicas again to have broker {who} and its volume back, or delete these topics: {what}, because the broker "
-        "was forced out (scaleDown.drain: Force)"
+        else (
+            f"raise the pool's replicas again to have broker {who} and its volume back, or delete these topics: "
+            f"{what}, because the broker was forced out (scaleDown.drain: Force)"
+        )
     )
     return Finding(Topic.MEMBERSHIP, "PartitionsWithoutLeader", why, f"broker {who}", stalled=True)
 
@@ -132,9 +137,24 @@ def named(partitions: tuple[str, ...]) -> str:
     return ", ".join(partitions[:SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
+def draining(node_id: int) -> str:
+    """The suspicion that this broker's replicas do not leave it in time."""
+    return f"{_DRAIN}{node_id}"
+
+
 def waits_for_the_plan(suspicion: str) -> bool:
     """A drain's time begins when its plan may begin."""
-    return suspicion.startswith("drain broker ")
+    return suspicion.startswith(_DRAIN)
+
+
+def may_be_given_up(now: Situation, suspects: Collection[str]) -> Iterator[PlanStep]:
+    """Of brokers that are being drained: what is given up if that does not end in time."""
+    for each in sorted(filter(waits_for_the_plan, suspects)):
+        node_id = int(each.removeprefix(_DRAIN))
+        entry = now.ledger.entry(node_id) if now.ledger is not None else None
+        pool = now.cluster.spec.group(entry.pool) if entry is not None else None
+        if pool is not None and pool.scale_down.drain is Drain.FORCE:
+            yield give_up(now, pool, node_id)
 
 
 def asked_for_fewer(wanted: int) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kraft_operator.observed import Quorum, QuorumState, Voter, VoterState
+from kraft_operator.observed import Quorum, QuorumState, QuorumVoter, VoterState
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Gate:
     text: str
 
 
-def remove(quorum: Quorum, voter: Voter) -> Gate:
+def remove(quorum: Quorum, voter: QuorumVoter) -> Gate:
     """L1 for a voter that is not live, L3 for one that is. The majority that commits the removal is one of
     the new set.
     """

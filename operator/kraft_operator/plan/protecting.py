@@ -19,9 +19,10 @@ from kraft_operator.ledger import Entry, Ledger
 from kraft_operator.manifests.nodes import claim_labels
 from kraft_operator.observed import Claim, Pod
 from kraft_operator.operations.operation import Operation, OperationType, Phase
-from kraft_operator.operations.telling import StepState, StepTold, Telling
+from kraft_operator.operations.operation_report import OperationReport, StepReport, StepState
 from kraft_operator.plan.rollout.rolling import restart_gate, restart_order
 from kraft_operator.plan.situation import NOTHING, Finding, Situation, Topic, Verdict
+from kraft_operator.plan.wording import called
 
 
 def protect_claims(now: Situation) -> Verdict:
@@ -41,27 +42,34 @@ def protect_claims(now: Situation) -> Verdict:
     return Verdict(ledger=replace(ledger, operation=replace(running, node_id=chosen.node_id)))
 
 
-def told(asked: Operation, now: Situation) -> Telling:
+def report(asked: Operation, now: Situation) -> OperationReport:
     ledger = now.ledger
     assert ledger is not None
     node, left, unsafe = ledger.node_made_anew, _leaving(now, ledger), _unsafe(now, ledger)
     safe = len(ledger.entries) - len(unsafe)
-    steps = [StepTold("Retain", StepState.RUNNING if unsafe else StepState.DONE, "every volume outlives its claim")]
+    steps = [StepReport("Retain", StepState.RUNNING if unsafe else StepState.DONE, "every volume outlives its claim")]
     steps += [
-        StepTold(f"MakeAnew {pod.claim}", StepState.RUNNING if pod.node_id == node else StepState.WAITING)
+        StepReport(f"MakeAnew {pod.claim}", StepState.RUNNING if pod.node_id == node else StepState.WAITING)
         for pod in left
     ]
     if not (unsafe or left or node is not None):
         proof = f"{safe} volumes say Retain, and no claim of a known disk is being deleted"
-        return Telling(asked, Phase.SUCCEEDED, "ClaimsProtected", "the data outlives its claims", tuple(steps), proof)
+        return OperationReport(
+            asked,
+            Phase.SUCCEEDED,
+            "ClaimsProtected",
+            message="the data outlives its claims",
+            steps=tuple(steps),
+            proof=proof,
+        )
     if unsafe:
-        text = f"volumes {', '.join(sorted(each.volume for each in unsafe))} do not say Retain yet"
+        text = f"the reclaim policy of {called('volume', sorted(each.volume for each in unsafe))} becomes Retain"
     elif node is not None:
         text = f"node {node}: {_doing(now, ledger, node)}"
     else:
         pod = min(left, key=lambda each: restart_order(each, now.observed.quorum.leader_id))
-        text = f"{pod.name} waits: {restart_gate(now, pod).text}"
-    return Telling(asked, Phase.RUNNING, "ProtectingClaims", text, tuple(steps))
+        text = f"{pod.name} is let go once it may be: {restart_gate(now, pod).text}"
+    return OperationReport(asked, Phase.RUNNING, "ProtectingClaims", text, tuple(steps))
 
 
 def _unsafe(now: Situation, ledger: Ledger) -> list[Claim]:
@@ -103,7 +111,10 @@ def _make_anew(now: Situation, ledger: Ledger, node_id: int) -> Verdict:
         pod = now.observed.pod(node_id)
         return Verdict(ledger=_left(ledger)) if pod is not None and pod.ready else NOTHING
     if claim is not None and claim.volume not in ("", entry.pv_name):
-        message = f"claim {claim.name} was made by somebody and is bound to {claim.volume}: delete it, the disk of node {node_id} is on {entry.pv_name}"
+        message = (
+            f"delete claim {claim.name}, which somebody has made: it is bound to volume {claim.volume}, and the disk "
+            f"of node {node_id} is on volume {entry.pv_name}"
+        )
         return _held(now, node_id, Finding(Topic.STORAGE, "ClaimTerminating", message, claim.name, stalled=True))
     if claim is not None:
         return _held(now, node_id)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from kraft_operator.actions import DISRUPTIVE, VOTERS_FEEL, Action, UnregisterBroker, WriteLedger
+from kraft_operator.actions import DISRUPTIVE, VOTERS_FEEL, Action, UncordonBroker, UnregisterBroker, WriteLedger
 from kraft_operator.api.spec import LifecycleState, VolumePolicy
 from kraft_operator.ledger import Ledger
 from kraft_operator.operations.recovery import HELD
@@ -32,20 +32,23 @@ from kraft_operator.plan.disks.identity import (
     settle_the_journal,
     tell_racks,
 )
-from kraft_operator.plan.disks.recall import remember
+from kraft_operator.plan.disks.recall import find_the_memory_too_large, remember
 from kraft_operator.plan.disks.volumes import grow_volumes
 from kraft_operator.plan.giving_up import tell_leaderless, waits_for_the_plan
+from kraft_operator.plan.nodes.cordon import opened
 from kraft_operator.plan.nodes.exposure import find_addresses
 from kraft_operator.plan.nodes.health import report_pods
 from kraft_operator.plan.nodes.hibernation import put_to_sleep
 from kraft_operator.plan.nodes.membership import choose_brokers, choose_controllers, retired
 from kraft_operator.plan.nodes.registrations import clear_registrations
 from kraft_operator.plan.nodes.replacement import replace_lost_brokers
-from kraft_operator.plan.operating import attend_operations, clear_operations, tellings, with_stamp
+from kraft_operator.plan.operating.reports import reports
+from kraft_operator.plan.operating.running import attend_operations, clear_operations, with_stamp
 from kraft_operator.plan.outline.approval import UNDER_WAY, costs_data, held_back, keep_budget, nodes_that_are, waiting
-from kraft_operator.plan.outline.published import CHANGES_ITS_OWNER, holds_everything, outline, stopped
+from kraft_operator.plan.outline.named import CHANGES_ITS_OWNER
+from kraft_operator.plan.outline.published import holds_everything, outline, stopped
 from kraft_operator.plan.protecting import protect_claims
-from kraft_operator.plan.recovering import end_helpers, recover_quorum
+from kraft_operator.plan.recovery.stages import end_helpers, recover_quorum
 from kraft_operator.plan.rollout.children import sync_children
 from kraft_operator.plan.rollout.revisions import judge_revisions
 from kraft_operator.plan.rollout.rolling import roll_pods
@@ -84,6 +87,7 @@ RULES: Final[tuple[Rule, ...]] = (
     choose_brokers,
     replace_lost_brokers,
     tell_leaderless,
+    find_the_memory_too_large,
     clear_registrations,
     put_to_sleep,
     grow_volumes,
@@ -168,31 +172,35 @@ def _plan(now: Situation) -> Decision:
     approval of its own.
     """
     if now.ledger is not None and now.ledger.recovery is not None and now.ledger.recovery.stage in HELD:
-        recovering, _, _ = _decided(now, RECOVERY)
+        recovering, _, _ = decided(now, RECOVERY)
         return replace(recovering, outline=stopped(now.published))
     if restored(now):
-        held, _, _ = _decided(now, RESTORED)
+        held, _, _ = decided(now, RESTORED)
         return replace(held, outline=stopped(now.published))
-    decision, after, stop = _decided(now, RULES)
+    decision, after, stop = decided(now, RULES)
     if stop:
         return replace(decision, outline=stopped(now.published))
-    way = outline(after, decision.actions, decision.findings)
+    way = outline(now, after, decision, by_the_rules)
     if not holds_everything(now.cluster, way.approved):
-        told = (costs_data(now.cluster, way),) if way.approved is Approved.NO else ()
-        return replace(decision, findings=(*decision.findings, *told), outline=way)
-    kept, _, _ = _decided(now, UPKEEP)
+        warned = (costs_data(now.cluster, way),) if way.approved is Approved.NO else ()
+        return replace(decision, findings=(*decision.findings, *warned), outline=way)
+    kept, _, _ = decided(now, UPKEEP)
     findings = tuple(each for each in decision.findings if each.reason not in UNDER_WAY)
     return replace(
         kept,
         findings=(waiting(now.cluster, way), *findings),
         nodes=nodes_that_are(now),
         suspects=frozenset(each for each in decision.suspects if not waits_for_the_plan(each)),
-        tellings=held_back(decision.tellings, way),
+        reports=held_back(decision.reports, way),
         outline=way,
     )
 
 
-def _decided(now: Situation, rules: tuple[Rule, ...]) -> tuple[Decision, Situation, bool]:
+def by_the_rules(now: Situation) -> tuple[Decision, Situation, bool]:
+    return decided(now, RULES)
+
+
+def decided(now: Situation, rules: tuple[Rule, ...]) -> tuple[Decision, Situation, bool]:
     """What these rules decide, the situation as they left it, and whether one of them stopped the others."""
     before, restart, stop = now.ledger, now.cluster.restart, False
     actions: list[Action] = []
@@ -208,16 +216,21 @@ def _decided(now: Situation, rules: tuple[Rule, ...]) -> tuple[Decision, Situati
             stop = True
             break
     ordered = _in_order(now, before, actions, stop=stop)
-    told = tellings(now, before, findings)
-    return Decision(ordered, tuple(findings), now.ledger, now.nodes, suspects, told), now, stop
+    reported = reports(now, before, findings)
+    return (
+        Decision(ordered, tuple(findings), now.ledger, nodes=now.nodes, suspects=suspects, reports=reported),
+        now,
+        stop,
+    )
 
 
 def _after(now: Situation, verdict: Verdict, restart: str) -> Situation:
     """`restart` is the stamp that the resource itself asks for; the last RollingRestart adds its own."""
     ledger = verdict.ledger or now.ledger
+    stamp = with_stamp(restart, ledger) if ledger is not None else now.cluster.restart
     return replace(
         now,
-        cluster=replace(now.cluster, restart=with_stamp(restart, ledger)) if ledger is not None else now.cluster,
+        cluster=now.cluster if stamp == now.cluster.restart else replace(now.cluster, restart=stamp),
         ledger=ledger,
         nodes=now.nodes if verdict.nodes is None else verdict.nodes,
         replacing=now.replacing | verdict.replacing,
@@ -256,6 +269,8 @@ def _in_order(now: Situation, before: Ledger | None, actions: list[Action], *, s
     for action in final:
         if isinstance(action, UnregisterBroker):
             done = retired(done, action.step)
+        if isinstance(action, UncordonBroker):
+            done = opened(done, action.step)
     others = [action for action in actions if not isinstance(action, DISRUPTIVE)]
     note = [WriteLedger(replace(done, serial=done.serial + 1), "the step is done")] if done != ledger else []
     return (*journal, *others, *final, *note)

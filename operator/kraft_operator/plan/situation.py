@@ -12,8 +12,9 @@ from kraft_operator.api.spec import KRaftCluster
 from kraft_operator.ledger import Ledger
 from kraft_operator.manifests.context import Images, NodePlan
 from kraft_operator.observed import Observed
-from kraft_operator.operations.telling import Telling
+from kraft_operator.operations.operation_report import OperationReport
 from kraft_operator.plan.brake import NO_LIMIT, Brake
+from kraft_operator.plan.rendered import Rendered
 from kraft_operator.plan.steps import EMPTY, Outline
 
 Draw = Callable[[], str]
@@ -102,6 +103,16 @@ class Situation:
     """Nodes whose pod is all that keeps a claim that somebody deletes: filled in by the rule about claims."""
     stepped: bool = False
     """A rule before this one has planned a disruptive step: the voters change or restart one at a time."""
+    rendered: Rendered = field(default_factory=Rendered)
+    """What was rendered before, for this cluster."""
+    lays_out: bool = True
+    """The way ahead is laid out anew. It costs as much as hundreds of looks at a large cluster: without it, what was
+    published stays as it is, as long as the rules do nothing else.
+    """
+    empty: frozenset[str] = frozenset()
+    """UIDs of claims whose volume was seen to be empty: known where the way is laid out."""
+    foreseen: bool = False
+    """It lies ahead: what somebody has to approve is taken as approved, so that the way goes on behind it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +145,7 @@ class Decision:
     """The ledger as it is once the plan is done."""
     nodes: tuple[NodePlan, ...] = ()
     suspects: frozenset[str] = frozenset()
-    tellings: tuple[Telling, ...] = ()
+    reports: tuple[OperationReport, ...] = ()
     """What is to be said of operations."""
     risks: tuple[str, ...] = ()
     """What is as it was asked for, and may cost data all the same."""

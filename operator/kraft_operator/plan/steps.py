@@ -162,8 +162,9 @@ def _step(step: PlanStep) -> dict[str, Any]:
 
 def _read(values: Mapping[str, Any]) -> PlanStep:
     return PlanStep(
-        values["id"], values["action"], values["target"], values.get("reason", ""), values.get("gate", ""),
-        values.get("lemma", ""), Risk(values.get("risk", Risk.NONE.value)), StepState(values["state"]),
+        values["id"], values["action"], target=values["target"], reason=values.get("reason", ""),
+        gate=values.get("gate", ""),
+        lemma=values.get("lemma", ""), risk=Risk(values.get("risk", Risk.NONE.value)), state=StepState(values["state"]),
     )  # fmt: skip
 
 

@@ -39,10 +39,10 @@ def register(commands: Any, common: argparse.ArgumentParser) -> None:
 
 def _logs(given: argparse.Namespace, kube: Gateway, tell: Callable[[str], None]) -> int:
     kube.get(CLUSTER, given.namespace, given.cluster)  # whether it is there at all
-    told: dict[str, str] = {}
+    shown: dict[str, str] = {}
     while True:
-        for line in sorted(_new_lines(given, kube, told)):
-            told[line.pod] = max(told.get(line.pod, ""), line.time)
+        for line in sorted(_new_lines(given, kube, shown)):
+            shown[line.pod] = max(shown.get(line.pod, ""), line.time)
             as_json = {"time": line.time, "pod": line.pod, "line": line.text}
             tell(json.dumps(as_json) if given.output == "json" else f"{line.time} {line.pod}  {line.text}")
         if not given.watch:
@@ -50,7 +50,7 @@ def _logs(given: argparse.Namespace, kube: Gateway, tell: Callable[[str], None])
         time.sleep(WATCH_SECONDS)
 
 
-def _new_lines(given: argparse.Namespace, kube: Gateway, told: Mapping[str, str]) -> Iterator[Line]:
+def _new_lines(given: argparse.Namespace, kube: Gateway, shown: Mapping[str, str]) -> Iterator[Line]:
     for pod, about in _pods(given, kube):
         meta = pod["metadata"]
         name = meta["name"]
@@ -62,7 +62,7 @@ def _new_lines(given: argparse.Namespace, kube: Gateway, told: Mapping[str, str]
             continue
         for each in text.splitlines():
             at, _, line = each.partition(" ")
-            if at > told.get(name, "") and (about is None or about in line):
+            if at > shown.get(name, "") and (about is None or about in line):
                 yield Line(at, name, line)
 
 

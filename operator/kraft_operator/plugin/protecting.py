@@ -44,7 +44,8 @@ def _protect(given: argparse.Namespace, kube: Gateway, tell: Callable[[str], Non
         tell(f"{claim_name}: {f'{volume} ' if volume else ''}{what}")
     if going:
         tell(
-            f"still being deleted: {', '.join(going)}; their data stays; a KRaftOperation of type ProtectClaims makes them anew, see docs/operations/deleted-claims.md"
+            f"still being deleted: {', '.join(going)}; their data stays; a KRaftOperation of type ProtectClaims makes "
+            "them anew, see docs/operations/deleted-claims.md"
         )
     return int(failed)
 

@@ -34,7 +34,9 @@ def register(commands: Any, common: argparse.ArgumentParser) -> None:
 def _run(given: argparse.Namespace, kube: Gateway, tell: Callable[[str], None]) -> int:
     ask = input if sys.stdin.isatty() else None
     try:
-        return recover(kube, given.namespace, given.cluster, given.approve, given.timeout, tell, ask)
+        return recover(
+            kube, given.namespace, given.cluster, approve=given.approve, timeout=given.timeout, tell=tell, ask=ask
+        )
     except TimeoutError as error:
         print(error, file=sys.stderr)
         return 1
@@ -57,11 +59,17 @@ def recover(
         body = {"apiVersion": OPERATION.api, "kind": OPERATION.kind, "metadata": meta, "spec": _spec(cluster)}
         operation = kube.create(OPERATION, namespace, body)
         tell(
-            f"KRaftOperation {operation['metadata']['name']} was created; the controllers are held while the copies are read"
+            f"KRaftOperation {operation['metadata']['name']} was created; the "
+            "controllers are held while the copies are read"
         )
     name = operation["metadata"]["name"]
     found = _await(
-        kube, namespace, name, timeout, tell, lambda phase: phase in FINISHED or phase is Phase.WAITING_APPROVAL
+        kube,
+        namespace,
+        name,
+        timeout=timeout,
+        tell=tell,
+        enough=lambda phase: phase in FINISHED or phase is Phase.WAITING_APPROVAL,
     )
     if _phase(found) in FINISHED:
         return _ended(found, tell)
@@ -78,7 +86,9 @@ def recover(
         print(f"{given} is not the verdict's hash, which is {verdict['hash']}: nothing was approved", file=sys.stderr)
         return 1
     kube.annotate(OPERATION, namespace, name, {ANNOTATION_APPROVE: given}, uid=found["metadata"]["uid"])
-    return _ended(_await(kube, namespace, name, timeout, tell, lambda phase: phase in FINISHED), tell)
+    return _ended(
+        _await(kube, namespace, name, timeout=timeout, tell=tell, enough=lambda phase: phase in FINISHED), tell
+    )
 
 
 def screen(operation: Object) -> Iterator[str]:
@@ -91,8 +101,8 @@ def screen(operation: Object) -> Iterator[str]:
     head = ("node", "role", "directory", "last epoch", "end", "known", "heard of", "")
     rows = [
         (
-            str(each["nodeID"]), each["role"], each["directoryID"], str(each["lastEpoch"]), str(each["end"]), str(each["known"]),
-            str(each["promised"]), "<- the seed" if each["nodeID"] == verdict.get("seed") else "",
+            str(each["nodeID"]), each["role"], each["directoryID"], str(each["lastEpoch"]), str(each["end"]),
+            str(each["known"]), str(each["promised"]), "<- the seed" if each["nodeID"] == verdict.get("seed") else "",
         )
         for each in verdict.get("copies") or ()
     ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Every question about configurations that Apache Kafka was asked (`support/config_questions.py`), put to a broker and
+"""Every question about configurations that Apache Kafka was asked (`support/configs/questions.py`), put to a broker and
 a controller of ours.
 """
 
@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from controller_runtime.metadata import broker_configs
-from support.config_questions import RECORDED, Name, Question, answer_of, count_of, names, shown, story, values_of
-from support.config_world import ConfigWorld, agree, is_deviation
+from controller_runtime.metadata import broker_config_specs
+from support.configs.questions import RECORDED, Name, Question, answer_of, count_of, names, shown, story, values_of
+from support.configs.world import ConfigWorld, agree, is_deviation
 
 pytestmark = pytest.mark.conformance
 
@@ -38,7 +38,7 @@ FAMILIES = families()
 @pytest.fixture(autouse=True)
 def tables_read_anew() -> None:
     """The test that happens to read them first is not the only one that judges how they are read."""
-    broker_configs.specs.cache_clear()
+    broker_config_specs.specs.cache_clear()
 
 
 @cache

@@ -8,22 +8,22 @@ import json
 
 import pytest
 
-from controller_runtime.configuration.settings import is_known
-from controller_runtime.metadata import broker_configs
+from controller_runtime.configuration.settings import RULES
+from controller_runtime.metadata import broker_config_specs
 from controller_runtime.metadata.broker_configs import NodeRules
-from support.config_questions import answer_of, shown
-from support.config_rules import Story, recorded, stories
-from support.config_world import ConfigWorld, agree
+from support.configs.questions import answer_of, shown
+from support.configs.rules import Story, recorded, stories
+from support.configs.world import ConfigWorld, agree
 
 pytestmark = pytest.mark.conformance
 
-TAKES_EVERYTHING = NodeRules(is_known)
+TAKES_EVERYTHING = NodeRules(RULES.names, RULES.hidden)
 """What is without effect here is taken, too, so that what it says together with other values is compared."""
 
 
 @pytest.mark.parametrize("story", list(stories()), ids=lambda story: story.name)
 def test_what_values_say_together_is_answered_as_by_java(story: Story) -> None:
-    broker_configs.specs.cache_clear()
+    broker_config_specs.specs.cache_clear()
     world, wrong = ConfigWorld(story.file, TAKES_EVERYTHING), []
     for question, java in zip(story.questions, recorded(story), strict=True):
         ours = json.loads(json.dumps(answer_of(world.ask(question))))

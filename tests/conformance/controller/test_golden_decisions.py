@@ -15,10 +15,11 @@ import pytest
 
 from controller_runtime.controller.activation import activation_records
 from controller_runtime.controller.decision import Decision, RequestContext
-from controller_runtime.controller.service import Chance, ControllerConfig, ControllerService
+from controller_runtime.controller.service import ControllerConfig, ControllerService
 from controller_runtime.identifiers import Instant, NodeId, Offset, Uuid, WallClock
 from controller_runtime.metadata.features import VersionedRecord
 from controller_runtime.metadata.image import MetadataImage
+from controller_runtime.parts.chance import Chance
 from controller_runtime.protocol.messages.assign_replicas_to_dirs_request import (
     AssignReplicasToDirsRequest,
     DirectoryData,
@@ -38,8 +39,8 @@ from controller_runtime.protocol.messages.register_broker_record import Register
 from controller_runtime.protocol.messages.unregister_broker_record import UnregisterBrokerRecord
 from controller_runtime.protocol.messages.unregister_broker_request import UnregisterBrokerRequest
 from controller_runtime.protocol.schema import Message
+from support.disks.metadata_logs import Batch, batches_of, image_of, records_of
 from support.golden import GOLDEN
-from support.metadata_logs import Batch, batches_of, image_of, records_of
 
 pytestmark = pytest.mark.conformance
 

@@ -10,15 +10,16 @@ from controller_runtime.metadata.image import MetadataImage
 from controller_runtime.metadata.records import encode_record
 from controller_runtime.metadata.snapshot import snapshot_records
 from controller_runtime.protocol.record_batch import decode_batches
+from support.disks.metadata_logs import batches_of, image_of, logs_of, records_of, snapshots_of, without_order
 from support.golden import GOLDEN, METADATA_LOGS
-from support.metadata_logs import batches_of, image_of, logs_of, records_of, snapshots_of, without_order
 
 pytestmark = pytest.mark.conformance
 
 FROM_THE_START = [path for path in METADATA_LOGS if (path / f"{0:020}.log").exists()]
 SNAPSHOTS = [(directory, end) for directory in METADATA_LOGS for end in snapshots_of(directory)]
 GROUPS = (
-    "FeatureLevelRecord", "RegisterBrokerRecord", "RegisterControllerRecord", "Topic", "ConfigRecord", "ClientQuotaRecord",
+    "FeatureLevelRecord", "RegisterBrokerRecord", "RegisterControllerRecord", "Topic", "ConfigRecord",
+    "ClientQuotaRecord",
     "ProducerIdsRecord", "AccessControlEntryRecord", "UserScramCredentialRecord", "DelegationTokenRecord",
 )  # fmt: skip
 

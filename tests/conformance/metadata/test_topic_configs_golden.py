@@ -14,8 +14,8 @@ from controller_runtime.metadata.image import MetadataImage
 from controller_runtime.metadata.topic_configs import check_values, effective_configs
 from controller_runtime.protocol.messages.partition_record import PartitionRecord
 from controller_runtime.protocol.messages.topic_record import TopicRecord
+from support.disks.metadata_logs import batches_of, image_of
 from support.golden import GOLDEN, json_lines
-from support.metadata_logs import batches_of, image_of
 
 pytestmark = pytest.mark.conformance
 

@@ -22,11 +22,12 @@ from metadata_pipeline.schemas import FIELD_COLUMNS
 from metadata_pipeline.sources.options import ReadOptions
 from metadata_pipeline.sources.reading import read_batches
 from support.golden import GOLDEN, METADATA_LOGS
-from support.pipeline_logs import rows_of
-from support.pipeline_oracle import columns
+from support.pipeline.logs import rows_of
+from support.pipeline.oracle import columns
 
 DUMPS = sorted(GOLDEN.glob("*/dump-log/*.txt.gz"))
-LABELS = {"LeaderChange": "LeaderChangeMessage", "SnapshotHeader": "SnapshotHeaderRecord", "SnapshotFooter": "SnapshotFooterRecord",
+LABELS = {"LeaderChange": "LeaderChangeMessage", "SnapshotHeader": "SnapshotHeaderRecord",
+    "SnapshotFooter": "SnapshotFooterRecord",
           "KRaftVersion": "KRaftVersionRecord", "KRaftVoters": "VotersRecord"}  # fmt: skip
 every_dump = pytest.mark.parametrize("recorded", DUMPS, ids=lambda path: f"{path.parent.parent.name}/{path.name}")
 

@@ -9,7 +9,13 @@ from typing import Any, Final
 import pytest
 
 from controller_runtime.identifiers import Uuid
-from controller_runtime.protocol.api_keys import ApiKey, Role, api, request_header_version, response_header_version
+from controller_runtime.protocol.api_keys import (
+    ApiKey,
+    ListenerType,
+    api,
+    request_header_version,
+    response_header_version,
+)
 from controller_runtime.protocol.codec import decode
 from controller_runtime.protocol.framing import (
     UnknownApiKey,
@@ -130,7 +136,7 @@ def test_probes_read_as_kafka_read_them() -> None:
 def test_a_controller_does_not_serve_what_kafkas_refuses_there() -> None:
     closed = next(probe for probe in PROBES if probe["name"] == "metadata on a controller")
     header, _ = decode_request_header(bytes.fromhex(closed["request_hex"]))
-    assert not api(header.request_api_key).served_by(Role.CONTROLLER)
+    assert not api(header.request_api_key).served_by(ListenerType.CONTROLLER)
 
 
 def test_answers_to_probes_read_and_write_back() -> None:

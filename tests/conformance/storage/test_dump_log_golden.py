@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from controller_runtime.cli import dump_log
-from support import strange_log
+from support.disks import strange_log
 from support.golden import GOLDEN
 
 pytestmark = pytest.mark.conformance

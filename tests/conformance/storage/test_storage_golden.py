@@ -9,14 +9,16 @@ from pathlib import Path
 import pytest
 
 from controller_runtime.identifiers import METADATA_TOPIC_ID, Offset
-from controller_runtime.storage import recovery, small_files
-from controller_runtime.storage.batch_scan import split_batches
+from controller_runtime.protocol.record_batch import BatchHeader
+from controller_runtime.storage import small_files
 from controller_runtime.storage.filesystem import OsFileSystem
-from controller_runtime.storage.indexes import OffsetIndex, TimeIndex
+from controller_runtime.storage.log.batches import scan, split_batches
+from controller_runtime.storage.log.indexes import OffsetIndex, TimeIndex
+from controller_runtime.storage.log.open_files import OpenFiles
+from controller_runtime.storage.log.segment import Segment
 from controller_runtime.storage.meta_properties import decode_meta_properties, encode_meta_properties
 from controller_runtime.storage.metadata_log import MetadataLog
 from controller_runtime.storage.quorum_state import decode_quorum_state, encode_quorum_state
-from controller_runtime.storage.segment import Segment
 from support.golden import GOLDEN, METADATA_LOGS, broker_data, copy_of
 
 pytestmark = pytest.mark.conformance
@@ -127,9 +129,10 @@ def test_rebuilt_indexes_equal_those_of_java_byte_for_byte(tmp_path: Path) -> No
         theirs = [log_file.with_suffix(suffix) for suffix in (".index", ".timeindex")]
         if restarted or not all(path.exists() for path in theirs):
             continue
-        segment = Segment(str(log_file.parent), int(log_file.stem))
-        segment.file = FILES.open(str(log_file), write=False)
-        recovery._scan_segment(segment, recovery.Recovered([], []), last=True, contiguous=False)
+        segment = Segment(OpenFiles(FILES), str(log_file.parent), int(log_file.stem))
+        for batch in scan(segment.file):
+            assert isinstance(batch, BatchHeader)
+            segment.add(batch)
         segment.indexes.close()
         ours = [segment.indexes.offset.encode(), segment.indexes.time.encode()]
         assert ours == [path.read_bytes() for path in theirs], log_file

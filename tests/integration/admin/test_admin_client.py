@@ -45,7 +45,7 @@ from controller_runtime.protocol.messages.metadata_response import (
 )
 from controller_runtime.protocol.messages.unregister_broker_response import UnregisterBrokerResponse
 from controller_runtime.protocol.schema import Message
-from support.peers import Peer
+from support.nodes.peers import Peer
 
 pytestmark = pytest.mark.integration
 

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from support.kafka_python import (
+from support.apache_kafka.kafka_python import (
     KafkaAdminClient,
     KafkaConsumer,
     KafkaProducer,
     NewTopic,
     TopicPartition,
 )
-from support.processes import Cluster, eventually
+from support.nodes.processes import Cluster, eventually
 
 pytestmark = [
     pytest.mark.integration,
@@ -172,3 +172,52 @@ def test_a_broker_of_another_cluster_never_registers_and_says_why(tmp_path: Path
         assert broker.wait(120) != 0
         assert "belongs to another cluster than this node" in broker.log()
         assert "not registered within 5 seconds" in broker.log()
+
+
+def test_a_log_directory_that_cannot_be_read_at_start_is_offline_and_the_others_go_on(tmp_path: Path) -> None:
+    """As Apache Kafka 4.3.1: a file in the place of a directory is a disk that cannot be read. One that is missing was
+    never formatted, for all that anybody knows; and without the directory of the metadata log nothing starts.
+    """
+    with Cluster(tmp_path, controllers=1, brokers=1) as cluster:
+        (broker,) = cluster.broker_nodes
+        homes = [broker.directory / name for name in ("disk0", "disk1")]
+        broker.properties["log.dirs"] = ",".join(map(str, homes))
+        broker.properties["metadata.log.dir"] = str(homes[0])
+        cluster.start()
+        cluster.wait_until_unfenced(120)
+        create(cluster, "orders", partitions=4)
+        producer = KafkaProducer(bootstrap_servers=cluster.bootstrap_servers)
+        futures = [producer.send("orders", b"%d" % number, partition=number) for number in range(4)]
+        assert [future.get(60).offset for future in futures] == [0] * 4
+        producer.close()
+        lost = sorted(int(path.name.rpartition("-")[2]) for path in homes[1].glob("orders-*"))
+        assert len(lost) == 2
+        assert broker.stop() == 0
+        homes[1].rename(broker.directory / "kept")
+        homes[1].write_text("no directory")
+        broker.start()
+        cluster.wait_until_unfenced(120)
+        assert f"offline: {homes[1]} is not a directory" in broker.log()
+        assert [path.name for path in sorted(homes[0].glob("orders-*"))] == [
+            f"orders-{number}" for number in range(4) if number not in lost
+        ]
+        consumer = KafkaConsumer(bootstrap_servers=cluster.bootstrap_servers, group_id=None)
+        led = [TopicPartition("orders", number) for number in range(4) if number not in lost]
+        consumer.assign(led)
+        consumer.seek_to_beginning(*led)
+        found: list[bytes] = []
+
+        def both_came() -> bool:
+            found.extend(record.value for records in consumer.poll(500).values() for record in records)
+            return len(found) == 2
+
+        eventually("the others serve", both_came)
+        consumer.close()
+        create(cluster, "new", partitions=2)
+        eventually("new ones are placed", lambda: len(list(homes[0].glob("new-*"))) == 2)
+        assert broker.stop() == 0
+        homes[1].unlink()
+        (broker.directory / "kept").rename(homes[1])
+        broker.start()
+        cluster.wait_until_unfenced(120)
+        assert sorted(read_all(cluster, "orders", 4, partitions=4)) == [b"0", b"1", b"2", b"3"]

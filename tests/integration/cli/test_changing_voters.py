@@ -11,8 +11,9 @@ import pytest
 
 from controller_runtime.admin.client import AdminClient
 from controller_runtime.identifiers import DirectoryId, NodeId, Uuid
+from controller_runtime.metadata.features import SINGLE_REPLICA
 from controller_runtime.protocol.api_errors import DuplicateVoter, RequestTimedOut, VoterNotFound
-from support.mixed_quorum import MixedQuorum
+from support.apache_kafka.mixed_quorum import MixedQuorum
 
 pytestmark = pytest.mark.integration
 
@@ -34,7 +35,10 @@ def test_what_the_quorum_refuses_is_said_as_kafka_says_it(quorum: MixedQuorum) -
     for via in ("controller", "server"):
         unknown = quorum.remove(2, str(STRANGER), via=via)
         voter = f"ReplicaKey(id=2, directoryId={STRANGER})"
-        words = f"org.apache.kafka.common.errors.VoterNotFoundException: Cannot remove voter {voter} from the set of voters ["
+        words = (
+            "org.apache.kafka.common.errors.VoterNotFoundException: Cannot remove "
+            f"voter {voter} from the set of voters ["
+        )
         assert (unknown.rc, unknown.out, unknown.err.startswith(words)) == (1, "", True), unknown.err
         twice = quorum.add(3, via=via)
         words = "org.apache.kafka.common.errors.DuplicateVoterException: The voter id for ReplicaKey(id=3, "
@@ -49,9 +53,11 @@ def test_features_are_described_raised_and_refused_through_both_doors(quorum: Mi
     names = [line.split()[1] for line in by_controller.out.splitlines()]
     assert names == sorted(names)
     assert {"metadata.version", "kraft.version"} <= set(names)
-    assert [line.split("Epoch")[0] for line in by_broker.out.splitlines()] == [
+    of_brokers = [line.split("Epoch")[0] for line in by_broker.out.splitlines()]
+    assert [line for line in of_brokers if SINGLE_REPLICA not in line] == [
         line.split("Epoch")[0] for line in by_controller.out.splitlines()
     ]
+    assert len(of_brokers) == len(names) + 1, "our brokers say that they keep one replica"
     for via in ("controller", "server"):
         down = quorum.features("downgrade", "--feature", "transaction.version=1", via=via)
         assert down == (0, "transaction.version was downgraded to 1.\n", "")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from support.processes import Cluster, NodeProcess, eventually, kraft
+from support.nodes.processes import Cluster, NodeProcess, eventually, kraft
 
 pytestmark = pytest.mark.integration
 

@@ -17,7 +17,7 @@ import pytest
 from controller_runtime.admin.client import AdminClient
 from controller_runtime.admin.results import NewTopic, TopicDescription
 from controller_runtime.identifiers import Uuid
-from support.processes import ENVIRONMENT, REPOSITORY, eventually, kraft
+from support.nodes.processes import ENVIRONMENT, REPOSITORY, eventually, kraft
 
 pytestmark = pytest.mark.integration
 

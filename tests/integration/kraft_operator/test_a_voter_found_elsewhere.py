@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 
 from controller_runtime.identifiers import Endpoint
-from kraft_operator.observed import Quorum, QuorumState, Voter
+from kraft_operator.observed import Quorum, QuorumState, QuorumVoter
 from kraft_operator.pools import Pools
 from kraft_operator.quorum import Addresses, AdminFailed, KafkaChanges, KafkaProbe
-from support.processes import Cluster, eventually
+from support.nodes.processes import Cluster, eventually
 
 POOLS = Pools()
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
@@ -36,7 +36,7 @@ class Asking:
             seen, _ = probe.look(Addresses(self.at, dict.fromkeys(self.at)))
         return seen if seen.state is QuorumState.AVAILABLE else None
 
-    def told(self, voter: Voter, host: str, epoch: int) -> Quorum | None:
+    def told(self, voter: QuorumVoter, host: str, epoch: int) -> Quorum | None:
         """The quorum once the leader has written this host for the voter."""
         endpoint = Endpoint(host, self.at[voter.node_id].port)
         with suppress(AdminFailed):  # another change is not committed yet, or another leader was elected
@@ -44,13 +44,13 @@ class Asking:
         seen = self.look()
         return seen if seen is not None and (LISTENER, host, endpoint.port) in known(seen, voter.node_id) else None
 
-    def mislead(self) -> Voter | None:
+    def mislead(self) -> QuorumVoter | None:
         """Tell the leader of itself that it is elsewhere."""
         seen = self.look()
         leader = seen.voter(seen.leader_id) if seen is not None else None
         return leader if seen is not None and leader and self.told(leader, "localhost", seen.epoch) else None
 
-    def correct(self, voter: Voter) -> Quorum | None:
+    def correct(self, voter: QuorumVoter) -> Quorum | None:
         seen = self.look()
         return self.told(voter, "127.0.0.1", seen.epoch) if seen is not None else None
 
@@ -66,7 +66,8 @@ def test_a_wrong_entry_is_seen_and_corrected_by_request(tmp_path: Path) -> None:
         cluster.wait_for_leader()
         asking = Asking(cluster)
         before = eventually("a quorum", asking.look)
-        assert {known(before, each) for each in asking.at} == {((LISTENER, "127.0.0.1", at.port),) for at in asking.at.values()}  # fmt: skip
+        started = {((LISTENER, "127.0.0.1", at.port),) for at in asking.at.values()}
+        assert {known(before, each) for each in asking.at} == started
         voter = eventually("a leader that is found elsewhere", asking.mislead)
         with pytest.raises(AdminFailed, match="was not updated"):
             asking.changes.update(voter.node_id, voter.directory_id, {LISTENER: asking.at[voter.node_id]}, 0, 10)

@@ -16,9 +16,9 @@ import pytest
 
 from kraft_operator.index import WATCHED
 from kraft_operator.kube import CLUSTER, Kind
-from support.api_server import ApiServer
-from support.operator_world import resource
-from support.processes import free_ports
+from support.kubernetes.api_server import ApiServer
+from support.nodes.processes import free_ports
+from support.operator_model.world import resource
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
 

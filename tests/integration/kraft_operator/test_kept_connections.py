@@ -11,7 +11,7 @@ import pytest
 
 from kraft_operator.observed import Brokers, Quorum, QuorumState
 from kraft_operator.quorum import Addresses, KafkaProbe
-from support.processes import Cluster, eventually
+from support.nodes.processes import Cluster, eventually
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
 

@@ -17,7 +17,7 @@ from kraft_operator.keys import CLUSTER_LABEL, Key
 from kraft_operator.kube import CLUSTER, OPERATION, POD, Gateway, Kind
 from kraft_operator.metrics import Metrics
 from kraft_operator.work_queue import WorkQueue
-from support.api_server import ApiServer
+from support.kubernetes.api_server import ApiServer
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
 

@@ -16,7 +16,7 @@ from controller_runtime.protocol.messages.describe_cluster_response import Descr
 from controller_runtime.protocol.messages.fetch_request import FetchRequest
 from controller_runtime.protocol.messages.request_header import RequestHeader
 from controller_runtime.protocol.schema import Message
-from support.peers import Peer, frame_of
+from support.nodes.peers import Peer, frame_of
 
 pytestmark = pytest.mark.integration
 

@@ -8,8 +8,10 @@ from collections.abc import Callable
 
 import pytest
 
-from controller_runtime.network.listener import Listener, ListenerLimits, ServerConnection
-from support.peers import frame_of
+from controller_runtime.network.connection_quotas import ConnectionLimits, ConnectionQuotas
+from controller_runtime.network.listener import ServerConnection, SocketServer
+from controller_runtime.network.listener_limits import ListenerLimits
+from support.nodes.peers import frame_of
 
 pytestmark = pytest.mark.integration
 
@@ -39,8 +41,8 @@ class Echo:
         self.closed.set()
 
 
-async def listening(handler: Echo, limits: ListenerLimits | None = None) -> tuple[Listener, int]:
-    listener = Listener("CONTROLLER", handler, limits or ListenerLimits())
+async def listening(handler: Echo, limits: ListenerLimits | None = None) -> tuple[SocketServer, int]:
+    listener = SocketServer("CONTROLLER", handler, limits or ListenerLimits())
     return listener, await listener.open("127.0.0.1", 0)
 
 
@@ -66,7 +68,7 @@ async def test_requests_of_one_connection_are_taken_up_one_at_a_time_and_answere
 
 async def test_the_address_of_the_peer_is_known_in_four_bytes() -> None:
     echo = Echo()
-    listener = Listener("CONTROLLER", echo, ListenerLimits())
+    listener = SocketServer("CONTROLLER", echo, ListenerLimits())
     port = await listener.open("", 0)
     _, writer = await asyncio.open_connection("127.0.0.1", port)
     while not echo.open:
@@ -161,19 +163,41 @@ async def test_idle_connections_are_closed_and_those_that_wait_for_us_are_not() 
     listener.close()
 
 
-async def test_connections_beyond_the_bound_are_refused() -> None:
+async def test_connections_beyond_the_bound_wait_and_what_they_sent_is_answered_when_there_is_room() -> None:
     echo = Echo()
-    listener, port = await listening(echo, ListenerLimits(max_connections=2))
+    listener = SocketServer("CLIENTS", echo, ListenerLimits(backlog=1), ConnectionQuotas(ConnectionLimits(of_all=2)))
+    port = await listener.open("127.0.0.1", 0)
     kept = [await asyncio.open_connection("127.0.0.1", port) for _ in range(2)]
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    for reader, writer in kept:
+        writer.write(frame_of(b"in"))
+        assert await answer(reader) == b"in"
+    waiting, asked = await asyncio.open_connection("127.0.0.1", port)
+    asked.write(frame_of(b"first") + frame_of(b"second"))
+    await eventually("it waits", lambda: len(listener.quotas.waiting("CLIENTS")) == 1)
+    too_many, writer = await asyncio.open_connection("127.0.0.1", port)
     with pytest.raises((asyncio.IncompleteReadError, ConnectionResetError)):
-        await answer(reader)
+        await answer(too_many)
     assert listener.refused_connections == 1
-    kept[0][1].write(frame_of(b"x"))
-    assert await answer(kept[0][0]) == b"x"
-    for _, one in [*kept, (reader, writer)]:
+    kept[0][1].write(frame_of(b"still in"))
+    assert await answer(kept[0][0]) == b"still in"
+    assert echo.frames == 3
+    kept[1][1].close()
+    assert [await answer(waiting), await answer(waiting)] == [b"first", b"second"]
+    for one in (writer, asked, kept[0][1]):
         one.close()
     listener.close()
+
+
+async def test_who_waits_is_closed_with_the_listener() -> None:
+    quotas = ConnectionQuotas(ConnectionLimits(of_all=0))
+    listener = SocketServer("CLIENTS", Echo(), ListenerLimits(), quotas)
+    port = await listener.open("127.0.0.1", 0)
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    await eventually("it waits", lambda: len(quotas.waiting("CLIENTS")) == 1)
+    listener.close()
+    await ended(reader)
+    assert quotas.waiting("CLIENTS") == ()
+    writer.close()
 
 
 async def test_a_thousand_idle_connections_do_not_slow_the_next_one() -> None:
@@ -196,7 +220,7 @@ async def test_a_thousand_idle_connections_do_not_slow_the_next_one() -> None:
 async def test_a_port_in_use_is_named() -> None:
     _listener, port = await listening(Echo())
     with pytest.raises(OSError, match=f"cannot listen on 127.0.0.1:{port}"):
-        await Listener("OTHER", Echo(), ListenerLimits()).open("127.0.0.1", port)
+        await SocketServer("OTHER", Echo(), ListenerLimits()).open("127.0.0.1", port)
     _listener.close()
 
 

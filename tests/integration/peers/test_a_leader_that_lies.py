@@ -25,10 +25,10 @@ from controller_runtime.protocol.messages.voters_record import Endpoint as Voter
 from controller_runtime.protocol.messages.voters_record import Voter, VotersRecord
 from controller_runtime.protocol.record_batch import Record, encode_batch
 from controller_runtime.protocol.schema import Message
-from support import strangers
-from support.peers import Peer
-from support.processes import Cluster, NodeProcess
-from support.strangers import bad_answer, metrics
+from support.nodes import strangers
+from support.nodes.peers import Peer
+from support.nodes.processes import Cluster, NodeProcess
+from support.nodes.strangers import bad_answer, metrics
 
 pytestmark = pytest.mark.integration
 SERVED = {1: (0, 17), 18: (0, 4), 52: (0, 2), 53: (0, 1), 54: (0, 1), 59: (0, 1), 82: (0, 0)}

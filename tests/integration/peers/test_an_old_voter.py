@@ -16,8 +16,8 @@ from controller_runtime.protocol.messages import vote_request as vote_q
 from controller_runtime.protocol.messages import vote_response as vote_r
 from controller_runtime.protocol.messages.begin_quorum_epoch_request import BeginQuorumEpochRequest
 from controller_runtime.protocol.schema import Message
-from support.peers import Peer
-from support.processes import Cluster
+from support.nodes.peers import Peer
+from support.nodes.processes import Cluster
 
 pytestmark = pytest.mark.integration
 SERVED = {1: (0, 16), 18: (0, 4), 52: (0, 1), 53: (0, 1), 54: (0, 1), 59: (0, 1)}

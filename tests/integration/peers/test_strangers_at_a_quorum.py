@@ -17,9 +17,9 @@ from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.protocol.messages.add_raft_voter_request import AddRaftVoterRequest, Listener
 from controller_runtime.protocol.messages.remove_raft_voter_request import RemoveRaftVoterRequest
 from controller_runtime.protocol.schema import Message
-from support import strangers
-from support.processes import Cluster, NodeProcess, eventually, free_ports
-from support.strangers import NO_UUID, ask, metrics, refused
+from support.nodes import strangers
+from support.nodes.processes import Cluster, NodeProcess, eventually, free_ports
+from support.nodes.strangers import NO_UUID, ask, metrics, refused
 
 pytestmark = pytest.mark.integration
 LAST_EPOCH = 2**31 - 1

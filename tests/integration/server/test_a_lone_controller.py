@@ -23,8 +23,8 @@ from urllib.request import urlopen
 import pytest
 
 from kraft_operator.actions import ApplyChild
-from support.operator_world import World
-from support.processes import Cluster, NodeProcess, eventually
+from support.nodes.processes import Cluster, NodeProcess, eventually
+from support.operator_model.world import World
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
 
@@ -115,7 +115,8 @@ def test_a_controller_without_a_majority_is_not_ready_and_never_restarted(
             eventually("it is ready again", lambda one=node: one.http("/readyz")[0] == 200)  # type: ignore[misc]
         assert (left.is_running, left.pid) == (True, pid)
         sampled(
-            f"{survivor} alone for {WINDOW_S / FASTER:g} s: {alive.asked} times alive but for {alive.failures}, never ready"
+            f"{survivor} alone for {WINDOW_S / FASTER:g} s: {alive.asked} times alive "
+            f"but for {alive.failures}, never ready"
         )
 
 

@@ -14,7 +14,7 @@ from controller_runtime.identifiers import METADATA_TOPIC_ID, NodeId
 from controller_runtime.protocol.framing import encode_request
 from controller_runtime.protocol.messages.api_versions_request import ApiVersionsRequest
 from controller_runtime.protocol.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic
-from support.processes import CLUSTER_ID, Cluster, NodeProcess, eventually, kraft
+from support.nodes.processes import CLUSTER_ID, Cluster, NodeProcess, eventually, kraft
 
 pytestmark = pytest.mark.integration
 
@@ -74,7 +74,8 @@ HEADER = struct.Struct(">hhih")
         (struct.pack(">i", 4) + b"\0\0\0\0", "a header needs 8 bytes"),
         (struct.pack(">i", 16) + HEADER.pack(55, 2, 1, -1) + b"\0" + b"\xff\xff\xff\x7f\0", "DescribeQuorumRequest"),
     ],
-    ids=["too large", "negative", "HTTP", "unknown API", "unknown version", "not served here", "no header", "claimed array"],
+    ids=["too large", "negative", "HTTP", "unknown API", "unknown version", "not served here", "no header",
+        "claimed array"],
 )  # fmt: skip
 def test_what_cannot_be_answered_ends_its_connection_with_a_logged_reason(
     node: NodeProcess, sent: bytes, reason: str

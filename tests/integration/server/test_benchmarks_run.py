@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import appends, load
+from benchmarks import appends, load, logs
 from benchmarks.clusters import Quorum
 from benchmarks.quorum import Options, starting
 
@@ -22,6 +22,14 @@ def test_a_start_is_measured(tmp_path: Path) -> None:
 def test_records_appended_inside_the_leader_are_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(appends, "WARM_UP_S", 0.5)
     assert appends.measure("quorate", tmp_path, 1.0) > 1000
+
+
+def test_the_log_of_a_partition_is_measured_beside_plain_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, few in (("BATCHES", 200), ("SYNCED", 2), ("READS", 5), ("CHANGED_LOGS", 2)):
+        monkeypatch.setattr(logs, name, few)
+    found = logs.measure(print, 2)
+    assert [figure.name for figure in found] == list(logs.STEPS)
+    assert all(figure.ours > 0 and figure.peer > 0 for figure in found)
 
 
 def test_the_topic_that_the_load_changes_is_made(tmp_path: Path) -> None:

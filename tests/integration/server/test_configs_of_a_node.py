@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from support.config_questions import (
+from support.configs.questions import (
     BROKER,
     NODE_ID,
     RECORDED,
@@ -23,7 +23,7 @@ from support.config_questions import (
     several,
     story,
 )
-from support.processes import Cluster, eventually, free_ports
+from support.nodes.processes import Cluster, eventually, free_ports
 
 pytestmark = pytest.mark.integration
 

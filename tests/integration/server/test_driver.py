@@ -17,15 +17,17 @@ import uvloop
 
 from controller_runtime.identifiers import Endpoint, Epoch, Instant, Offset, WallClock
 from controller_runtime.network.client_pool import ClientOptions, ClientPool
-from controller_runtime.node.effects import Append, Call, CancelCall, Log, NodeEffect, Respond, SaveElection, Stop
-from controller_runtime.node.events import (
+from controller_runtime.node.events import NodeEvent
+from controller_runtime.node.pump import MAX_TOGETHER
+from controller_runtime.node.quorum.effects import Append, QuorumEffect, SaveElection
+from controller_runtime.node.quorum.events import LogFlushed
+from controller_runtime.parts.effects import Call, CancelCall, Inside, Log, Respond, Stop
+from controller_runtime.parts.events import (
     CallFailed,
     CallFailure,
     CallId,
     ConnectionId,
     ConnectionInfo,
-    LogFlushed,
-    NodeEvent,
     RequestId,
     RequestReceived,
     ResponseReceived,
@@ -38,11 +40,11 @@ from controller_runtime.protocol.messages.describe_cluster_response import Descr
 from controller_runtime.protocol.record_batch import Record, encode_batch
 from controller_runtime.protocol.schema import Message
 from controller_runtime.raft.election_state import ElectionState
-from controller_runtime.server.shell.driver import MAX_TOGETHER, Clock, Driver, StepRequests
+from controller_runtime.server.shell.driver import Clock, Driver
 from controller_runtime.storage.errors import DiskFailed
 from controller_runtime.storage.filesystem import OsFileSystem
 from controller_runtime.storage.metadata_log import MetadataLog
-from support.peers import Peer
+from support.nodes.peers import Peer
 
 pytestmark = pytest.mark.integration
 
@@ -52,17 +54,20 @@ ANSWER = DescribeClusterResponse(cluster_id="c")
 class Script:
     """A node that answers each event with the next list of effects, and remembers what it was fed."""
 
-    def __init__(self, *steps: list[NodeEffect]) -> None:
+    def __init__(self, *steps: list[QuorumEffect]) -> None:
         self.steps = list(steps)
         self.seen: list[NodeEvent] = []
+        self.together: list[int] = []
+        """How many events each step had."""
         self.deadline: float | None = None
 
-    def start(self, now: Instant, wall: WallClock) -> list[NodeEffect]:
+    def start(self, now: Instant, wall: WallClock) -> list[QuorumEffect]:
         return self.steps.pop(0) if self.steps else []
 
-    def step(self, event: NodeEvent, now: Instant, wall: WallClock) -> list[NodeEffect]:
-        self.seen.append(event)
-        if isinstance(event, TimePassed):
+    def step(self, events: Sequence[NodeEvent], now: Instant, wall: WallClock) -> list[QuorumEffect]:
+        self.seen += events
+        self.together.append(len(events))
+        if any(isinstance(event, TimePassed) for event in events):
             self.deadline = None
         return self.steps.pop(0) if self.steps else []
 
@@ -76,8 +81,11 @@ class Answers:
     def __init__(self) -> None:
         self.given: list[RequestId] = []
 
-    def respond(self, request_id: RequestId, body: Message) -> None:
+    def respond(self, request_id: RequestId, body: Message, inside: Inside | None = None) -> None:
         self.given.append(request_id)
+
+    def relay(self, request_id: RequestId, frame: bytes) -> None:
+        raise AssertionError
 
     def close_connection(self, connection_id: ConnectionId) -> None:
         raise AssertionError
@@ -91,7 +99,6 @@ class Stand:
         path: Path,
         script: Script,
         save: Callable[[ElectionState], None],
-        step_requests: StepRequests | None,
     ) -> None:
         loop = asyncio.get_running_loop()
         self.log = MetadataLog.open(OsFileSystem(), str(path / "__cluster_metadata-0"))
@@ -104,7 +111,6 @@ class Stand:
             pool=self.pool,
             responder=self.answers,
             clock=Clock(loop.time, lambda: time.time_ns() // 1_000_000),
-            step_requests=step_requests,
         )
 
     async def end(self) -> None:
@@ -120,9 +126,8 @@ async def stands(tmp_path: Path) -> AsyncIterator[Callable[..., Stand]]:
     def stand(
         script: Script,
         save: Callable[[ElectionState], None] = lambda _: None,
-        step_requests: StepRequests | None = None,
     ) -> Stand:
-        made.append(Stand(tmp_path, script, save, step_requests))
+        made.append(Stand(tmp_path, script, save))
         return made[-1]
 
     yield stand
@@ -173,7 +178,7 @@ async def test_an_append_is_not_awaited_and_its_flush_comes_back_as_an_event(sta
 async def test_appends_of_one_turn_share_a_write_and_the_event_tells_the_offset_of_its_delivery(
     stands: Callable[..., Stand],
 ) -> None:
-    appends: list[list[NodeEffect]] = [[Append(Offset(n), Offset(n + 1), batch(n))] for n in range(50)]
+    appends: list[list[QuorumEffect]] = [[Append(Offset(n), Offset(n + 1), batch(n))] for n in range(50)]
     script = Script([], *appends)
     stand = stands(script)
     stand.driver.start()
@@ -212,31 +217,26 @@ def asked(number: int) -> RequestReceived:
 async def test_requests_of_one_turn_of_the_loop_are_stepped_together_and_in_order_with_the_rest(
     stands: Callable[..., Stand],
 ) -> None:
-    script, together = Script(), list[list[int]]()
-
-    def step_requests(requests: Sequence[RequestReceived], now: Instant, wall: WallClock) -> list[NodeEffect]:
-        assert script.seen == ([] if not together else [ShutdownRequested()])
-        together.append([request.request_id for request in requests])
-        return [respond(request.request_id) for request in requests]
-
-    stand = stands(script, step_requests=step_requests)
+    script = Script([], [respond(1), respond(2)], [], [respond(3)])
+    stand = stands(script)
     stand.driver.start()
     stand.driver.feed(asked(1))
     stand.driver.feed(asked(2))
-    assert together == []
+    assert script.together == []
     stand.driver.feed(ShutdownRequested())
     stand.driver.feed(asked(3))
     await until(lambda: len(stand.answers.given) == 3)
-    assert (together, stand.answers.given) == ([[1, 2], [3]], [1, 2, 3])
+    assert script.seen == [asked(1), asked(2), ShutdownRequested(), asked(3)]
+    assert (script.together, stand.answers.given) == ([2, 1, 1], [1, 2, 3])
     for number in range(MAX_TOGETHER + 1):
         stand.driver.feed(asked(number))
-    await until(lambda: len(together) == 4)
-    assert [len(group) for group in together[2:]] == [MAX_TOGETHER, 1]
+    await until(lambda: len(script.together) == 5)
+    assert script.together[3:] == [MAX_TOGETHER, 1]
 
 
 async def test_a_bug_in_the_node_is_a_fault_with_its_name(stands: Callable[..., Stand]) -> None:
     class Broken(Script):
-        def step(self, event: NodeEvent, now: Instant, wall: WallClock) -> list[NodeEffect]:
+        def step(self, events: Sequence[NodeEvent], now: Instant, wall: WallClock) -> list[QuorumEffect]:
             raise AssertionError("epoch must grow: 4 -> 3")
 
     stand = stands(Broken())
@@ -310,7 +310,7 @@ def test_after_the_process_was_held_up_it_hears_what_arrived_before_it_judges_wh
     script = Script()
 
     async def story() -> None:
-        stand = Stand(tmp_path, script, lambda _: None, None)
+        stand = Stand(tmp_path, script, lambda _: None)
         loop = asyncio.get_running_loop()
         ends = [*socket.socketpair(), *socket.socketpair()]
         long_work, starts_it, mine, theirs = ends

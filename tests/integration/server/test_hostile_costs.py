@@ -29,8 +29,8 @@ from controller_runtime.protocol.messages.produce_request import (
 )
 from controller_runtime.protocol.messages.produce_response import ProduceResponse
 from controller_runtime.protocol.record_batch import Record, encode_batch
-from support.processes import CLUSTER_ID, Cluster, NodeProcess, eventually
-from support.strangers import ask
+from support.nodes.processes import CLUSTER_ID, Cluster, NodeProcess, eventually
+from support.nodes.strangers import ask
 
 pytestmark = pytest.mark.integration
 

@@ -25,16 +25,19 @@ from controller_runtime.protocol.messages.create_topics_request import (
     CreateTopicsRequest,
 )
 from controller_runtime.protocol.messages.create_topics_response import CreateTopicsResponse
+from controller_runtime.protocol.messages.metadata_request import MetadataRequest, MetadataRequestTopic
 from controller_runtime.protocol.messages.vote_request import PartitionData, TopicData, VoteRequest
 from controller_runtime.protocol.schema import Message
-from support.controller_world import World
-from support.processes import CLUSTER_ID, Cluster, NodeProcess, eventually
+from support.nodes.controller_world import World
+from support.nodes.processes import CLUSTER_ID, Cluster, NodeProcess, eventually
 
 pytestmark = pytest.mark.integration
 MONITORING = Path(__file__).parents[3] / "deploy" / "monitoring"
 RAFT = "kafka_server_raftmetrics_"
 CONTROLLER = "kafka_controller_kafkacontroller_"
 EVENTS = "kafka_controller_controllereventmanager_"
+PROCESSOR = "quorate_request_processor_seconds_total"
+REQUESTS = "kafka_network_requestmetrics_"
 STATS = "kafka_controller_controllerstats_"
 
 Metrics = dict[str, float]
@@ -150,6 +153,7 @@ def test_every_value_is_provoked_and_dashboard_and_rules_find_what_they_ask_for(
         broker = cluster.broker_nodes[0]
 
         metrics(leader)
+        metrics(broker)
         timed = EVENTS + "eventqueueprocessingtimems_count"  # since the first look
         led = becomes(leader, "appends", lambda m: m[RAFT + "append_records_rate"] > 0 and m[timed] > 0)
         assert led[RAFT + "current_leader"] == led[RAFT + "current_vote"] == leader.node_id
@@ -191,10 +195,22 @@ def test_every_value_is_provoked_and_dashboard_and_rules_find_what_they_ask_for(
         assert followed[CONTROLLER + "lastappliedrecordlagms"] < 60_000
 
         malformed_vote(follower)
-        refused = 'kafka_network_requestmetrics_errorspersec_count{request="Vote",error="INVALID_REQUEST"}'
+        refused = (
+            'kafka_network_requestmetrics_errorspersec_count{request="Vote",error="INVALID_REQUEST",role="controller"}'
+        )
         assert metrics(follower)[refused] == 1
 
+        ask(broker, MetadataRequest(), 12)
+        asked_for = MetadataRequest(topics=(MetadataRequestTopic(name="x y"),), allow_auto_topic_creation=False)
+        ask(broker, asked_for, 12)
         served = metrics(broker)
+        assert served[REQUESTS + 'requestspersec_count{request="Metadata",version="12",role="broker"}'] == 2
+        invalid = 'errorspersec_count{request="Metadata",error="INVALID_TOPIC_EXCEPTION",role="broker"}'
+        assert served[REQUESTS + invalid] == 1
+        assert served[PROCESSOR + '{request="Metadata",role="broker"}'] > 0
+        assert {name for name in served if 'role="controller"' in name} == set(), "it serves nothing of a controller"
+        fetches = PROCESSOR + '{request="Fetch",role="controller"}'
+        becomes(leader, "answers its followers", lambda m: m[fetches] > 0)
         assert served[RAFT + 'current_state{current_state="observer"}'] == 1
         assert served["kafka_server_brokermetadatametrics_last_applied_record_offset"] > 0
         sizes = "kafka_server_brokermetadatalistener_metadatabatchsizes"

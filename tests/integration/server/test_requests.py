@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 import struct
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 import pytest
 
-from controller_runtime.network.listener import Listener, ListenerLimits
-from controller_runtime.node.events import ConnectionClosed, NodeEvent, RequestReceived
-from controller_runtime.protocol.api_keys import ApiKey, Role
-from controller_runtime.protocol.framing import decode_response, encode_request
+from controller_runtime.network.listener import SocketServer
+from controller_runtime.network.listener_limits import ListenerLimits
+from controller_runtime.parts.events import ConnectionClosed, RequestReceived, UnreadRequest
+from controller_runtime.protocol.api_keys import ApiKey, ListenerType
+from controller_runtime.protocol.framing import decode_response, encode_request, encode_response
 from controller_runtime.protocol.messages.api_versions_request import ApiVersionsRequest
 from controller_runtime.protocol.messages.api_versions_response import ApiVersionsResponse
 from controller_runtime.protocol.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
@@ -20,9 +22,13 @@ from controller_runtime.protocol.messages.delete_topics_request import DeleteTop
 from controller_runtime.protocol.messages.delete_topics_response import DeleteTopicsResponse
 from controller_runtime.protocol.messages.describe_quorum_request import DescribeQuorumRequest
 from controller_runtime.protocol.messages.describe_quorum_response import DescribeQuorumResponse
+from controller_runtime.protocol.messages.incremental_alter_configs_request import IncrementalAlterConfigsRequest
+from controller_runtime.protocol.messages.incremental_alter_configs_response import IncrementalAlterConfigsResponse
+from controller_runtime.protocol.messages.metadata_request import MetadataRequest
+from controller_runtime.protocol.messages.request_header import RequestHeader
 from controller_runtime.protocol.schema import Message
 from controller_runtime.server.shell import requests
-from controller_runtime.server.shell.requests import Requests
+from controller_runtime.server.shell.requests import Fed, Requests
 
 pytestmark = pytest.mark.integration
 
@@ -30,14 +36,14 @@ pytestmark = pytest.mark.integration
 @dataclass
 class Stand:
     requests: Requests
-    events: asyncio.Queue[NodeEvent]
+    events: asyncio.Queue[Fed]
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
 
     def ask(self, body: Message, version: int, correlation: int = 7) -> None:
         self.writer.write(encode_request(body, version, correlation, "tester"))
 
-    async def fed(self) -> NodeEvent:
+    async def fed(self) -> Fed:
         return await asyncio.wait_for(self.events.get(), 20)
 
     async def request(self) -> RequestReceived:
@@ -52,9 +58,15 @@ class Stand:
 
 @pytest.fixture
 async def stand() -> AsyncIterator[Stand]:
-    events: asyncio.Queue[NodeEvent] = asyncio.Queue()
-    requests = Requests({"CONTROLLER": Role.CONTROLLER}, events.put_nowait)
-    listener = Listener("CONTROLLER", requests, ListenerLimits())
+    async with standing(ListenerType.CONTROLLER) as made:
+        yield made
+
+
+@asynccontextmanager
+async def standing(role: ListenerType) -> AsyncIterator[Stand]:
+    events: asyncio.Queue[Fed] = asyncio.Queue()
+    requests = Requests({"CONTROLLER": role}, events.put_nowait)
+    listener = SocketServer("CONTROLLER", requests, ListenerLimits())
     port = await listener.open("127.0.0.1", 0)
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     yield Stand(requests, events, reader, writer)
@@ -174,3 +186,85 @@ async def test_what_a_request_held_is_free_when_its_connection_ends(stand: Stand
     stand.writer.close()
     assert isinstance(await stand.fed(), ConnectionClosed)
     assert stand.requests.held_bytes == 0
+
+
+async def test_a_broker_does_not_read_what_it_only_forwards_and_relays_the_answer_in_its_bytes() -> None:
+    """Not even what nobody can read: the controller says so."""
+    async with standing(ListenerType.BROKER) as stand:
+        flawed = encode_request(DeleteTopicsRequest(topic_names=("x",)), 5, 7, "tester")[:-3]
+        stand.writer.write(struct.pack(">i", len(flawed) - 4) + flawed[4:])
+        event = await stand.fed()
+        assert isinstance(event, UnreadRequest)
+        assert (event.api_key, event.api_version, event.correlation_id) == (ApiKey.DELETE_TOPICS, 5, 7)
+        assert (event.frame, stand.requests.held_bytes) == (flawed[4:], len(flawed) - 4)
+        stand.requests.relay(event.request_id, b"\0\0\0\7whatever")
+        assert await stand.frame() == b"\0\0\0\7whatever"
+        assert stand.requests.held_bytes == 0
+
+
+async def test_a_broker_reads_what_it_judges_and_keeps_its_bytes_and_of_the_rest_none() -> None:
+    async with standing(ListenerType.BROKER) as stand:
+        stand.ask(IncrementalAlterConfigsRequest(), 1)
+        judged = await stand.request()
+        assert judged.frame == encode_request(IncrementalAlterConfigsRequest(), 1, 7, "tester", with_length=False)
+        stand.requests.respond(judged.request_id, IncrementalAlterConfigsResponse())
+        await stand.frame()
+        stand.ask(MetadataRequest(), 12)
+        assert (await stand.request()).frame is None
+
+
+async def test_an_answer_to_an_unread_request_that_cannot_be_told_ends_the_connection() -> None:
+    async with standing(ListenerType.BROKER) as stand:
+        stand.ask(DeleteTopicsRequest(), 5)
+        event = await stand.fed()
+        assert isinstance(event, UnreadRequest)
+        stand.requests.respond(event.request_id, DeleteTopicsResponse(throttle_time_ms=1 << 40))
+        assert await stand.reader.read() == b""
+        stand.requests.relay(event.request_id, b"too late")
+
+
+HOURS_MS = 10_000_000
+
+
+async def another(stand: Stand, port: int) -> Stand:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    return Stand(stand.requests, stand.events, reader, writer)
+
+
+@pytest.mark.parametrize("forwarded", [False, True])
+@pytest.mark.parametrize("version", [1, 5])
+async def test_whoever_is_told_to_wait_is_not_listened_to_meanwhile_and_nobody_else_waits(
+    stand: Stand, forwarded: bool, version: int
+) -> None:
+    """KIP-219, KIP-599: the answer leaves at once."""
+    told = DeleteTopicsResponse(throttle_time_ms=HOURS_MS)
+    stand.ask(DeleteTopicsRequest(), version, 1)
+    asked = await stand.request()
+    stand.ask(DescribeQuorumRequest(), 2, 2)
+    if forwarded:
+        stand.requests.relay(asked.request_id, encode_response(told, header_of(version))[4:])
+    else:
+        stand.requests.respond(asked.request_id, told)
+    assert decode_response(await stand.frame(), ApiKey.DELETE_TOPICS, version).body == told
+    other = await another(stand, stand.writer.get_extra_info("peername")[1])
+    for correlation in range(10, 30):
+        other.ask(DescribeQuorumRequest(), 2, correlation)
+        event = await stand.request()
+        assert event.correlation_id == correlation
+        stand.requests.respond(event.request_id, DescribeQuorumResponse())
+        await other.frame()
+    assert stand.events.empty(), "what was sent meanwhile is not taken up"
+    other.writer.close()
+
+
+async def test_when_the_time_has_passed_the_next_request_is_taken_up(stand: Stand) -> None:
+    stand.ask(DeleteTopicsRequest(), 5, 1)
+    stand.ask(DescribeQuorumRequest(), 2, 2)
+    first = await stand.request()
+    stand.requests.respond(first.request_id, DeleteTopicsResponse(throttle_time_ms=40))
+    assert stand.events.empty()
+    assert (await stand.request()).correlation_id == 2
+
+
+def header_of(version: int) -> RequestHeader:
+    return RequestHeader(request_api_key=ApiKey.DELETE_TOPICS, request_api_version=version, correlation_id=1)

@@ -11,7 +11,7 @@ import pytest
 from controller_runtime.admin.client import AdminClient
 from controller_runtime.admin.results import NewTopic, TopicDescription
 from controller_runtime.identifiers import Endpoint, NodeId, Uuid
-from support.processes import CLUSTER_ID, Cluster, NodeProcess, eventually, free_ports
+from support.nodes.processes import CLUSTER_ID, Cluster, NodeProcess, eventually, free_ports
 
 pytestmark = pytest.mark.integration
 
@@ -74,9 +74,10 @@ def test_both_roles_in_one_process_with_all_its_directories_and_listeners(tmp_pa
         )
         assert (home / "m" / "__cluster_metadata-0").is_dir()
         assert not (home / "a" / "__cluster_metadata-0").exists()
+        leads = "kafka_server_replicamanager_leadercount 4\n"
+        eventually("their logs are open, so it leads them", lambda: leads in node.http("/metrics")[1])
         metrics = node.http("/metrics")[1]
         assert "kafka_controller_kafkacontroller_activecontrollercount 1\n" in metrics
-        assert "kafka_server_replicamanager_leadercount 4\n" in metrics
         assert 'kafka_server_raftmetrics_current_state{current_state="leader"} 1\n' in metrics
         log = node.log()
         assert "num.network.threads is ignored: " in log

@@ -12,7 +12,7 @@ import pytest
 from controller_runtime.admin.client import AdminClient
 from controller_runtime.admin.results import LeaderSeen
 from controller_runtime.identifiers import NodeId, Offset
-from support.processes import Cluster, NodeProcess, eventually
+from support.nodes.processes import Cluster, NodeProcess, eventually
 
 pytestmark = pytest.mark.integration
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from controller_runtime.admin.results import QuorumDescription
-from support.processes import Cluster, eventually
+from support.nodes.processes import Cluster, eventually
 
 pytestmark = pytest.mark.integration
 

@@ -20,8 +20,8 @@ from controller_runtime.protocol.messages.create_topics_response import CreateTo
 from controller_runtime.protocol.messages.describe_quorum_response import DescribeQuorumResponse
 from controller_runtime.protocol.messages.unregister_broker_response import UnregisterBrokerResponse
 from controller_runtime.protocol.schema import Message
-from support.processes import Cluster, NodeProcess, eventually
-from support.strangers import metrics
+from support.nodes.processes import Cluster, NodeProcess, eventually
+from support.nodes.strangers import metrics
 
 pytestmark = pytest.mark.integration
 LONG = "x" * 32_767

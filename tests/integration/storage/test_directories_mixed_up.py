@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from support.metadata_disk import metadata_directory
-from support.processes import Cluster, NodeProcess, eventually
+from support.disks.metadata_disk import metadata_directory
+from support.nodes.processes import Cluster, NodeProcess, eventually
 
 pytestmark = pytest.mark.integration
 

@@ -11,12 +11,13 @@ from pathlib import Path
 import pytest
 
 from controller_runtime.identifiers import Epoch, NodeId, Offset
-from controller_runtime.storage.batch_scan import split_batches
 from controller_runtime.storage.errors import DirectoryLocked, DiskFailed
 from controller_runtime.storage.filesystem import OsFileSystem
-from controller_runtime.storage.metadata_log import LogConfig, MetadataLog, PendingWrite
+from controller_runtime.storage.log.batches import split_batches
+from controller_runtime.storage.log.config import LogConfig
+from controller_runtime.storage.metadata_log import MetadataLog, PendingWrite
 from controller_runtime.storage.quorum_state import QuorumState, load_quorum_state, save_quorum_state
-from support.raw_batches import raw_batch
+from support.disks.raw_batches import raw_batch
 
 pytestmark = pytest.mark.integration
 
@@ -25,9 +26,10 @@ FILES = OsFileSystem()
 WRITER = """
 import sys
 sys.path[:0] = [sys.argv[2]]
-from support.raw_batches import raw_batch
+from support.disks.raw_batches import raw_batch
 from controller_runtime.storage.filesystem import OsFileSystem
-from controller_runtime.storage.metadata_log import LogConfig, MetadataLog
+from controller_runtime.storage.log.config import LogConfig
+from controller_runtime.storage.metadata_log import MetadataLog
 
 log = MetadataLog.open(OsFileSystem(), sys.argv[1], LogConfig(segment_bytes=4000))
 while True:
@@ -71,7 +73,7 @@ def test_a_disk_that_takes_no_more_is_reported_and_keeps_what_it_has(tmp_path: P
     code = f"""
 import resource, signal, sys
 sys.path[:0] = [{str(Path(__file__).parents[2])!r}]
-from support.raw_batches import raw_batch
+from support.disks.raw_batches import raw_batch
 from controller_runtime.storage.errors import DiskFailed
 from controller_runtime.storage.filesystem import OsFileSystem
 from controller_runtime.storage.metadata_log import MetadataLog

@@ -7,15 +7,21 @@ from __future__ import annotations
 import asyncio
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from controller_runtime.admin.results import NewTopic
 from controller_runtime.storage.file_names import snapshot_file
-from support.metadata_disk import metadata_directory, snapshots_in
-from support.processes import ENVIRONMENT, Cluster, NodeProcess, eventually
+from support.apache_kafka.kafka_python import KafkaAdminClient, KafkaProducer
+from support.disks.metadata_disk import metadata_directory, snapshots_in
+from support.nodes.processes import ENVIRONMENT, Cluster, NodeProcess, eventually
 
-pytestmark = pytest.mark.integration
+pytestmark = [
+    pytest.mark.integration,
+    # The client's own deprecated call.
+    pytest.mark.filterwarnings("ignore:read_text is deprecated:DeprecationWarning"),
+]
 
 FAULTY = Path(__file__).parents[2] / "support" / "faulty_disk"
 EIO, ENOSPC = 5, 28
@@ -193,3 +199,59 @@ def test_a_snapshot_that_cannot_be_synced_ends_the_process(tmp_path: Path) -> No
         cluster.wait_for_leader()
         parts = metadata_directory(node.properties["log.dirs"])
         eventually("the torn one is gone, the next ones are whole", lambda: not list(parts.glob("*.part")))
+
+
+def two_disks(cluster: Cluster) -> tuple[NodeProcess, list[Path]]:
+    """A broker with one partition of `orders` on each of its log directories; the first has the metadata log."""
+    (broker,) = cluster.broker_nodes
+    homes = [broker.directory / name for name in ("disk0", "disk1")]
+    broker.properties["log.dirs"] = ",".join(map(str, homes))
+    with_faults(cluster)
+    cluster.start()
+    cluster.wait_until_unfenced(120)
+
+    async def create() -> None:
+        async with cluster.admin(30.0) as admin:
+            await admin.create_topics([NewTopic("orders", 2, 1)])
+
+    asyncio.run(create())
+    eventually("each has one", lambda: all(list(home.glob("orders-*")) for home in homes))
+    return broker, [next(home.glob("orders-*")) for home in homes]
+
+
+def test_a_disk_that_hangs_or_fails_costs_its_own_partitions_only(tmp_path: Path) -> None:
+    with Cluster(tmp_path, controllers=1, brokers=1) as cluster:
+        broker, homes = two_disks(cluster)
+        good, bad = (int(home.name[-1]) for home in homes)
+        producers = [KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, retries=0) for _ in homes]
+
+        def send(partition: int) -> Any:
+            """On a connection of its own: what comes on one is answered in order."""
+            return producers[partition].send("orders", b"v", partition=partition)
+
+        assert [send(partition).get(60).offset for partition in (good, bad)] == [0, 0]
+        break_disk(broker, "pwrite /disk1/ sleep 8")
+        held = send(bad)
+        assert [send(good).get(15).offset for _ in range(5)] == [1, 2, 3, 4, 5]
+        assert not held.is_done, "the other disk still hangs"
+        break_disk(broker, f"pwrite /disk1/ errno {EIO}")
+        assert held.get(60).offset == 1
+        with pytest.raises(Exception, match="KafkaStorageError"):
+            send(bad).get(60)
+        broker.wait_for_log("replace the disk of log directory")
+        assert [send(good).get(60).offset for _ in range(2)] == [6, 7]
+        eventually("nobody leads what lay there", lambda: leaders(cluster) == {good: broker.node_id, bad: -1})
+        break_disk(broker)
+        assert send(good).get(60).offset == 8
+        for producer in producers:
+            producer.close()
+        assert broker.stop() == 0
+        marked = [path.parent.name for path in broker.directory.glob("disk*/.kafka_cleanshutdown")]
+        assert marked == ["disk0"]
+
+
+def leaders(cluster: Cluster) -> dict[int, int]:
+    admin = KafkaAdminClient(bootstrap_servers=cluster.bootstrap_servers)
+    (topic,) = admin.describe_topics(["orders"])
+    admin.close()
+    return {int(one["partition_index"]): int(one["leader_id"]) for one in topic["partitions"]}

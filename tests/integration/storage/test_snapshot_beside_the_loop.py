@@ -12,15 +12,15 @@ import pytest
 
 from benchmarks.snapshot_pause import image_of
 from controller_runtime.identifiers import Epoch, OffsetAndEpoch, WallClock
-from controller_runtime.node.effects import TakeSnapshot
-from controller_runtime.node.events import NodeEvent, SnapshotGivenUp, SnapshotWritten
+from controller_runtime.node.quorum.effects import TakeSnapshot
+from controller_runtime.node.quorum.events import QuorumEvent, SnapshotGivenUp, SnapshotWritten
 from controller_runtime.protocol.record_batch import decode_batches
 from controller_runtime.raft.voter_set import EMPTY
 from controller_runtime.server.shell.snapshot_work import SnapshotWork
 from controller_runtime.storage.filesystem import OsFileSystem
 from controller_runtime.storage.metadata_log import MetadataLog
-from support.metadata_disk import image_of_snapshot, snapshots_in
-from support.raw_batches import raw_log
+from support.disks.metadata_disk import image_of_snapshot, snapshots_in
+from support.disks.raw_batches import raw_log
 
 pytestmark = pytest.mark.integration
 
@@ -31,12 +31,12 @@ class Stand:
     def __init__(self, directory: Path) -> None:
         self.log = MetadataLog.open(OsFileSystem(), str(directory))
         self.log.append(raw_log((1, 5)))
-        self.events: list[NodeEvent] = []
+        self.events: list[QuorumEvent] = []
         self.happened = asyncio.Event()
         self.faults: list[BaseException] = []
         self.work = SnapshotWork(self.log, asyncio.get_running_loop(), self.feed, self.faults.append)
 
-    def feed(self, event: NodeEvent) -> None:
+    def feed(self, event: QuorumEvent) -> None:
         self.events.append(event)
         self.happened.set()
 

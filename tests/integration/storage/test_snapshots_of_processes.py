@@ -17,8 +17,8 @@ from controller_runtime.protocol.control_records import ControlType, decode_cont
 from controller_runtime.protocol.messages.voters_record import VotersRecord
 from controller_runtime.protocol.record_batch import decode_batches
 from controller_runtime.storage.file_names import parse_segment_file, snapshot_file
-from support.metadata_disk import image_of_log, image_of_snapshot, metadata_directory, snapshots_in
-from support.processes import Cluster, NodeProcess, eventually
+from support.disks.metadata_disk import image_of_log, image_of_snapshot, metadata_directory, snapshots_in
+from support.nodes.processes import Cluster, NodeProcess, eventually
 
 pytestmark = pytest.mark.integration
 

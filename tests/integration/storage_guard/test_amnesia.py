@@ -21,9 +21,9 @@ import pytest
 from controller_runtime.admin.client import AdminClient, AdminError, ApiError
 from controller_runtime.admin.results import ConfigChange, ConfigResource
 from controller_runtime.identifiers import NodeId
-from storage_guard.formats import Identity, Verdict
-from support.guard_pod import GuardPod
-from support.processes import CLUSTER_ID, Cluster, NodeProcess, eventually
+from storage_guard.formats import DiskVerdict, Identity
+from support.kubernetes.guard_pod import GuardPod
+from support.nodes.processes import CLUSTER_ID, Cluster, NodeProcess, eventually
 
 pytestmark = pytest.mark.integration
 
@@ -111,7 +111,7 @@ def test_with_the_guard_nobody_formats_the_disk_and_nothing_is_lost(cluster: Clu
     pod = GuardPod(tmp_path / "pod", volume(x), x.node_id, CLUSTER_ID)
     pod.write_ledger(Identity(CLUSTER_ID, x.node_id, directories[x.node_id]))
     seen = pod.run("inspect")
-    assert (seen.verdict, seen.reason) == (Verdict.EMPTY, "DiskLost")
+    assert (seen.verdict, seen.reason) == (DiskVerdict.EMPTY, "DiskLost")
     gate = pod.begin("gate")
     try:
         assert gate.stdout is not None

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from storage_guard.formats import Verdict
-from support.guard_pod import CLUSTER_ID, GuardPod
-from support.processes import Cluster, eventually, kraft
+from storage_guard.formats import DiskVerdict
+from support.kubernetes.guard_pod import CLUSTER_ID, GuardPod
+from support.nodes.processes import Cluster, eventually, kraft
 
 pytestmark = pytest.mark.integration
 
@@ -26,7 +26,7 @@ def test_inspect_of_a_live_directory_sees_a_growing_log_and_leaves_the_node_its_
 
         def grown() -> bool:
             report = pod.run("inspect")
-            assert (report.verdict, report.reason) == (Verdict.FORMATTED, "NotInLedger")
+            assert (report.verdict, report.reason) == (DiskVerdict.FORMATTED, "NotInLedger")
             ends.append(report.log_end_offset or 0)
             return len(set(ends)) >= 3
 

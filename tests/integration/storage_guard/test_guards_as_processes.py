@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from storage_guard.formats import (
+    DiskVerdict,
     Grant,
     GrantMode,
     Identity,
@@ -19,10 +20,9 @@ from storage_guard.formats import (
     MarkerState,
     Report,
     Seen,
-    Verdict,
     format_argument,
 )
-from support.guard_pod import CLUSTER_ID, GuardPod
+from support.kubernetes.guard_pod import CLUSTER_ID, GuardPod
 
 pytestmark = pytest.mark.integration
 
@@ -64,7 +64,7 @@ def last_batch_of(node: str) -> tuple[int, int]:
 
 def test_a_new_disk_goes_from_inspect_to_seal_and_starts_again_without_the_operator(pod: GuardPod) -> None:
     inspected = pod.run("inspect")
-    assert (inspected.verdict, inspected.reason) == (Verdict.EMPTY, "NeverFormatted")
+    assert (inspected.verdict, inspected.reason) == (DiskVerdict.EMPTY, "NeverFormatted")
     gate = pod.begin("gate")
     assert gate.stdout is not None
     assert gate.stdout.readline() == "waiting: AwaitingGrant: the volume is empty\n"
@@ -129,7 +129,7 @@ def test_a_disk_emptied_in_place_is_refused_to_a_new_pod(pod: GuardPod) -> None:
     shutil.rmtree(pod.log)
     later = GuardPod(pod.home.parent / "later", pod.volume, uid="pod-2")
     later.write_ledger(Identity(CLUSTER_ID, 1, PLANNED, "nonce-1"))
-    assert (later.run("inspect").verdict, later.run("inspect").reason) == (Verdict.EMPTY, "DiskLost")
+    assert (later.run("inspect").verdict, later.run("inspect").reason) == (DiskVerdict.EMPTY, "DiskLost")
     assert PLANNED in waiting_line(later, "gate")
 
 
@@ -146,7 +146,7 @@ def test_a_waiting_guard_ends_at_once_when_its_pod_is_deleted(pod: GuardPod) -> 
 def test_the_end_of_a_log_is_the_one_that_apache_kafkas_own_tool_sees(pod: GuardPod, node: str) -> None:
     lay_golden(pod, node)
     report = GuardPod(pod.home, pod.volume, node_id=int(node[-1])).run("inspect")
-    assert (report.verdict, report.reason) == (Verdict.FORMATTED, "NotInLedger")
+    assert (report.verdict, report.reason) == (DiskVerdict.FORMATTED, "NotInLedger")
     assert (report.last_epoch, report.log_end_offset) == last_batch_of(node)
 
 
@@ -172,13 +172,13 @@ def test_an_old_copy_is_refused(pod: GuardPod) -> None:
         file.truncate(log.stat().st_size // 2)
     for snapshot in log.parent.glob("*-*.checkpoint"):
         snapshot.unlink()
-    assert pod.run("inspect").verdict is Verdict.REGRESSED
+    assert pod.run("inspect").verdict is DiskVerdict.REGRESSED
     assert waiting_line(pod, "gate").startswith("waiting: OldCopy: the log ends at offset ")
 
 
 def test_swapped_disks_are_refused(pod: GuardPod) -> None:
     lay_golden(pod, "controller-2")
-    assert (pod.run("inspect").verdict, pod.run("inspect").disk_node_id) == (Verdict.FOREIGN, 2)
+    assert (pod.run("inspect").verdict, pod.run("inspect").disk_node_id) == (DiskVerdict.FOREIGN, 2)
     assert waiting_line(pod, "gate").startswith("waiting: DirectoryOfAnother: the directory is of node 2")
 
 
@@ -243,7 +243,7 @@ def test_a_damaged_volume_gives_a_verdict_with_a_reason_and_no_grant_helps(pod: 
     assert callable(damage)
     damage(pod)
     report = pod.run("inspect")
-    assert report.verdict in (Verdict.UNREADABLE, Verdict.FOREIGN)
+    assert report.verdict in (DiskVerdict.UNREADABLE, DiskVerdict.FOREIGN)
     assert report.message
     pod.grant(Grant(pod.uid, "pvc", "pv", 1, CLUSTER_ID, GrantMode.NO_INITIAL_CONTROLLERS, "n", report.seen()))
     assert waiting_line(pod, "gate").startswith(f"waiting: {report.reason}: ")
@@ -251,9 +251,12 @@ def test_a_damaged_volume_gives_a_verdict_with_a_reason_and_no_grant_helps(pod: 
 
 def test_a_volume_with_somebody_elses_data_is_foreign(pod: GuardPod) -> None:
     (pod.volume / "lost+found").mkdir()
-    assert pod.run("inspect").verdict is Verdict.EMPTY
+    assert pod.run("inspect").verdict is DiskVerdict.EMPTY
     (pod.volume / "kafka-log0").mkdir()
-    assert (pod.run("inspect").verdict, pod.run("inspect").message) == (Verdict.FOREIGN, "the volume holds kafka-log0")
+    assert (pod.run("inspect").verdict, pod.run("inspect").message) == (
+        DiskVerdict.FOREIGN,
+        "the volume holds kafka-log0",
+    )
 
 
 def test_the_rack_reaches_the_configuration_and_is_remembered_by_the_ledger(pod: GuardPod) -> None:
@@ -294,7 +297,7 @@ def test_a_report_is_printed_also_where_no_termination_message_can_be_written(po
     process: subprocess.Popen[str] = pod.begin("inspect", TERMINATION_LOG=str(pod.home / "no" / "where"))
     out, err = process.communicate(timeout=60)
     assert process.returncode == 0
-    assert Report.from_json(out).seen() == Seen(Verdict.EMPTY)
+    assert Report.from_json(out).seen() == Seen(DiskVerdict.EMPTY)
     assert "cannot write" in err
 
 
@@ -302,6 +305,6 @@ def test_a_report_is_printed_also_where_no_termination_message_can_be_written(po
 def test_a_pod_that_cannot_tell_its_uid_is_held_with_a_reason(pod: GuardPod, content: bytes) -> None:
     (pod.home / "pod" / "uid").write_bytes(content)
     report = pod.run("inspect")
-    assert (report.verdict, report.reason, report.pod_uid) == (Verdict.UNREADABLE, "CannotRead", "unknown")
+    assert (report.verdict, report.reason, report.pod_uid) == (DiskVerdict.UNREADABLE, "CannotRead", "unknown")
     for step in ("gate", "seal"):
         assert waiting_line(pod, step).startswith("waiting: CannotRead: ")

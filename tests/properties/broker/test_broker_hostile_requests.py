@@ -14,14 +14,15 @@ from typing import Any
 
 import pytest
 
+from controller_runtime.broker.leader import Leader
 from controller_runtime.identifiers import ZERO_UUID, Uuid
-from controller_runtime.protocol.api_keys import ApiKey, Role, request_class
+from controller_runtime.parts.api_table import served
+from controller_runtime.protocol.api_keys import ApiKey, ListenerType, request_class
 from controller_runtime.protocol.codec import decode, encode
 from controller_runtime.protocol.messages.produce_request import ProduceRequest
 from controller_runtime.protocol.record_batch import Record, encode_batch
 from controller_runtime.protocol.schema import FieldSpec, Message, Struct
-from controller_runtime.protocol.served import served
-from support.broker_world import BrokerWorld
+from support.nodes.broker_world import BrokerWorld
 
 pytestmark = pytest.mark.properties
 
@@ -106,7 +107,7 @@ def prepared() -> BrokerWorld:
     return world
 
 
-@pytest.mark.parametrize("key", sorted(served(Role.BROKER)), ids=lambda key: ApiKey(key).name)
+@pytest.mark.parametrize("key", sorted(served(ListenerType.BROKER)), ids=lambda key: ApiKey(key).name)
 def test_every_request_is_answered_and_the_broker_goes_on(
     key: ApiKey, run_seed: int, sampled: Callable[[str], None]
 ) -> None:
@@ -114,7 +115,7 @@ def test_every_request_is_answered_and_the_broker_goes_on(
     dice = random.Random(run_seed * 1000 + key)
     world = prepared()
     maker = Maker(dice, list(world.controller.image.topics.ids.values()))
-    for version in served(Role.BROKER)[key]:
+    for version in served(ListenerType.BROKER)[key]:
         for _ in range(PER_VERSION):
             request = maker.message(request_class(key), version)
             on_the_wire: Message = decode(request_class(key), encode(request, version), version)
@@ -142,4 +143,4 @@ def test_the_maker_reaches_the_log(run_seed: int) -> None:
         world.send(maker.message(request_class(ApiKey.PRODUCE), 9), 9)
         world.settle()
     leds = [world.service.partitions.find("orders", ZERO_UUID, index) for index in (0, 1)]
-    assert any(getattr(led, "high_watermark", 0) > 0 for led in leds)
+    assert any(isinstance(led, Leader) and led.log.high_watermark > 0 for led in leds)

@@ -17,13 +17,14 @@ from controller_runtime.metadata.records import decode_record, encode_record
 from controller_runtime.protocol.api_keys import ApiKey, api, request_class, response_class
 from controller_runtime.protocol.codec import decode, encode
 from controller_runtime.protocol.schema import FieldSpec, Struct
-from support.controller_world import CLUSTER_ID, World, directory_of, uuid
+from support.nodes.controller_world import CLUSTER_ID, World, directory_of, uuid
 
 pytestmark = pytest.mark.properties
 
 # Half of what is drawn makes sense in the world below, so that requests get past the first check.
 TEXTS = st.sampled_from(
-    ["stock", "mail", "a.b", "a_b", "", "1", "2", "9", CLUSTER_ID, "metadata.version", "share.version", "kraft.version", "retention.ms",
+    ["stock", "mail", "a.b", "a_b", "", "1", "2", "9", CLUSTER_ID, "metadata.version", "share.version", "kraft.version",
+        "retention.ms",
      "cleanup.policy", "min.insync.replicas", "compact", "1000", "abc", "PLAINTEXT", "\u0000", "é" * 300]
 )  # fmt: skip
 UUIDS = st.sampled_from(

@@ -16,7 +16,7 @@ from controller_runtime.protocol.messages.allocate_producer_ids_request import A
 from controller_runtime.protocol.messages.allocate_producer_ids_response import AllocateProducerIdsResponse
 from controller_runtime.protocol.messages.delete_topics_request import DeleteTopicsRequest, DeleteTopicState
 from controller_runtime.protocol.messages.unregister_broker_request import UnregisterBrokerRequest
-from support.controller_world import World, directory_of
+from support.nodes.controller_world import World, directory_of
 
 pytestmark = pytest.mark.properties
 
@@ -67,7 +67,8 @@ ACTS = st.one_of(
               shut_down=st.sampled_from([False, False, True]), failed=st.sampled_from([False, False, True])),
     st.builds(heartbeat, BROKERS, st.just(0), fence=st.just(False), shut_down=st.just(False), failed=st.just(False)),
     st.builds(lambda name, count: lambda world: world.create(name, count), TOPICS, st.integers(1, 5)),
-    TOPICS.map(lambda name: lambda world: world.decide(DeleteTopicsRequest(topics=(DeleteTopicState(name=name),), timeout_ms=1000))),
+    TOPICS.map(lambda name: lambda world: world.decide(
+        DeleteTopicsRequest(topics=(DeleteTopicState(name=name),), timeout_ms=1000))),
     BROKERS.map(lambda broker: lambda world: world.decide(UnregisterBrokerRequest(broker_id=broker))),
     BROKERS.map(allocate),
     st.sampled_from([0.1, 2.0, 5.0, 10.0]).map(lambda seconds: lambda world: world.wait(seconds)),

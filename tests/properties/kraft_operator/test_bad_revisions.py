@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from kraft_operator.actions import RestartPod
 from kraft_operator.plan.situation import Decision
-from support.operator_world import World
+from support.operator_model.world import World
 
 pytestmark = pytest.mark.properties
 

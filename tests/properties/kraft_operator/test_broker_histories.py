@@ -14,14 +14,14 @@ import pytest
 from hypothesis import HealthCheck, example, given, note, settings
 from hypothesis import strategies as st
 
-from support.operator_world import World, pool
+from support.operator_model.world import World, pool
 
 pytestmark = [pytest.mark.properties, pytest.mark.timeout(3600)]
 
 EXAMPLES = 500 if os.environ.get("QUORATE_SOAK") else 12
 EVENTS = (
-    "lose", "lose", "wipe", "keep volume", "delete pod", "die", "take over", "fall behind", "keep up", "approve", "approve stale",
-    "replace", "cancel", "commit",
+    "lose", "lose", "wipe", "keep volume", "delete pod", "die", "take over", "fall behind", "keep up", "approve",
+    "approve stale", "replace", "cancel", "commit",
 )  # fmt: skip
 BROKERS = (100, 101, 102)
 SPEC = {"brokerPools": [pool("b", 3, 100)]}

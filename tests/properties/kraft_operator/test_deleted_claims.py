@@ -13,14 +13,14 @@ import pytest
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
-from support.operator_world import World, pool
+from support.operator_model.world import World, pool
 
 pytestmark = pytest.mark.properties
 
 EXAMPLES = 600 if os.environ.get("QUORATE_SOAK") else 12
 FAULTS = (
-    "terminate", "terminate", "give up", "roll", "sleep", "wake", "shrink brokers", "scale", "restart", "recover", "replace",
-    "freeze", "thaw", "die", "take over", "approve",
+    "terminate", "terminate", "give up", "roll", "sleep", "wake", "shrink brokers", "scale", "restart", "recover",
+    "replace", "freeze", "thaw", "die", "take over", "approve",
 )  # fmt: skip
 
 

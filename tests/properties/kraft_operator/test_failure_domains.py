@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from kraft_operator.plan.voters.domains import MAJORITY_IN_ONE
-from support.operator_world import World, refused
+from support.operator_model.world import World, refused
 
 pytestmark = pytest.mark.properties
 

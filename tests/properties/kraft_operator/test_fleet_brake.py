@@ -16,8 +16,8 @@ import pytest
 from kraft_operator.keys import Key
 from kraft_operator.plan.brake import parse
 from kraft_operator.replacements import ANNOTATION
-from support.fleet_of_worlds import Fleet
-from support.world_api import Died, Faults
+from support.operator_model.fleet_of_worlds import Fleet
+from support.operator_model.world_api import Died, Faults
 
 pytestmark = pytest.mark.properties
 T = TypeVar("T")

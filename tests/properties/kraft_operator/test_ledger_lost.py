@@ -10,9 +10,9 @@ from collections.abc import Callable
 
 import pytest
 
-from support.operator_world import World, pool
-from support.world_api import WorldApi
-from support.world_runs import DeathAt, Run
+from support.operator_model.world import World, pool
+from support.operator_model.world_api import WorldApi
+from support.operator_model.world_runs import DeathAt, Run
 
 pytestmark = pytest.mark.properties
 

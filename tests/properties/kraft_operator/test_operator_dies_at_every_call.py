@@ -15,9 +15,9 @@ from collections.abc import Callable
 import pytest
 
 from support import sampling
-from support.operator_world import World, pool
-from support.world_api import WorldApi
-from support.world_runs import DeathAt, FrozenAt, Run, Weather
+from support.operator_model.world import World, pool
+from support.operator_model.world_api import WorldApi
+from support.operator_model.world_runs import DeathAt, FrozenAt, Run, Weather
 
 pytestmark = pytest.mark.properties
 

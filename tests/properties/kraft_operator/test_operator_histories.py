@@ -16,13 +16,14 @@ from hypothesis import strategies as st
 
 from kraft_operator.ledger import StepKind
 from storage_guard.facts import VolumeFacts
-from support.operator_world import World, pool
+from support.operator_model.world import World, pool
 
 pytestmark = pytest.mark.properties
 
 EXAMPLES = 1000 if os.environ.get("QUORATE_SOAK") else 16
 FAULTS = (
-    "delete pod", "delete claim", "wipe", "swap", "die", "take over", "delete cluster", "lose ledger", "shrink", "grow", "commit", "unmark",
+    "delete pod", "delete claim", "wipe", "swap", "die", "take over", "delete cluster", "lose ledger", "shrink", "grow",
+    "commit", "unmark",
 )  # fmt: skip
 HARMLESS = frozenset({"delete pod", "die", "take over", "delete cluster", "shrink", "grow", "commit"})
 

@@ -10,8 +10,8 @@ from collections.abc import Callable
 import pytest
 
 from kraft_operator.memory import REST_SECONDS
-from support.fleet_of_worlds import Fleet
-from support.operator_world import PASS_SECONDS
+from support.operator_model.fleet_of_worlds import Fleet
+from support.operator_model.world import PASS_SECONDS
 
 pytestmark = pytest.mark.properties
 

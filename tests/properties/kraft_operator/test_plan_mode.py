@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from kraft_operator.actions import Action, AnnotateClaim, ApplyChild, NudgePod, Remember, TellRack, WriteLedger
 from kraft_operator.ledger import Ledger
-from support.operator_world import World, pool
+from support.operator_model.world import World, pool
 
 pytestmark = pytest.mark.properties
 
@@ -164,6 +164,7 @@ def until_the_quorum_answers(world: World) -> None:
 @example([("grow volumes", 3), ("grow brokers", 0)])  # volumes never shrink
 @example([("grow volumes", 2), ("image", 0)])  # a set is being made anew when its template changes
 @example([("grow volumes", 3), ("shrink brokers", 0)])  # the set of the broker that leaves is
+@example([("shrink brokers", 1), ("image", 3), ("grow volumes", 0)])  # a broker that was on its way out stays
 @example([("shrink controllers", 1), ("shrink controllers", 1), ("grow brokers", 0)])  # a node came back with its disk
 @example(
     [("shrink controllers", 1), ("shrink controllers", 3), ("image", 3), ("grow brokers", 0)]

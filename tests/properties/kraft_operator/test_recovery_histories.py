@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from kraft_operator.operations.operation import Phase, parse_operation
 from kraft_operator.operations.recovery import Stage
 from storage_guard.facts import VolumeFacts
-from support.operator_world import Disk, LiveClaim, World
+from support.operator_model.world import Disk, LiveClaim, World
 
 pytestmark = pytest.mark.properties
 

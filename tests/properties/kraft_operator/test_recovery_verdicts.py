@@ -17,16 +17,16 @@ from hypothesis import find, given, settings
 from hypothesis import strategies as st
 
 from kraft_operator.operations.verdict import (
-    Finding,
+    CopyRole,
     Judged,
     LogCopy,
-    Role,
+    RecoveryVerdict,
     Witness,
     digest,
     judge,
     meets_every_majority,
 )
-from support.raft_copies import Entry, Raft
+from support.nodes.raft_copies import Entry, Raft
 
 pytestmark = pytest.mark.properties
 
@@ -60,7 +60,7 @@ def told(history: History) -> tuple[Raft, set[int], list[LogCopy]]:
     return raft, survivors, raft.copies(survivors, {everybody[each % len(everybody)] for each in forgets})
 
 
-def broken(raft: Raft, survivors: set[int], copies: list[LogCopy], found: Finding) -> list[str]:
+def broken(raft: Raft, survivors: set[int], copies: list[LogCopy], found: RecoveryVerdict) -> list[str]:
     """Which of the promises this choice breaks."""
     if found.judged is Judged.FORKED or found.seed is None:
         return ["D"]
@@ -84,9 +84,9 @@ def test_the_seed_holds_what_any_survivor_knows_to_be_committed(history: History
     assert not broken(raft, survivors, copies, found), found
 
 
-def by_epoch_and_offset(copies: list[LogCopy]) -> Finding:
+def by_epoch_and_offset(copies: list[LogCopy]) -> RecoveryVerdict:
     """The rule that others use."""
-    return Finding(Judged.UNKNOWN, "", max(copies, key=lambda each: each.reach))
+    return RecoveryVerdict(Judged.UNKNOWN, "", max(copies, key=lambda each: each.reach))
 
 
 def test_choosing_by_epoch_and_offset_alone_is_caught() -> None:
@@ -147,12 +147,12 @@ def test_a_broker_that_saw_the_committed_entry_is_the_seed() -> None:
     raft.replicas[6] = replace(raft.replicas[3], log=list(raft.replicas[3].log))
     found = judge(raft.copies({2, 5, 6}, {2, 5}))
     assert found.seed is not None
-    assert (found.judged, found.seed.node_id, found.seed.role) == (Judged.NO_OBSERVED_LOSS, 6, Role.BROKER)
+    assert (found.judged, found.seed.node_id, found.seed.role) == (Judged.NO_OBSERVED_LOSS, 6, CopyRole.BROKER)
 
 
 def copy(node: int, voters: int, **facts: object) -> LogCopy:
     everybody = tuple((each, f"d{each}") for each in range(1, voters + 1))
-    plain = LogCopy(node, Role.VOTER, "k", f"d{node}", 10, 1, voters=everybody, promised=1)
+    plain = LogCopy(node, CopyRole.VOTER, "k", f"d{node}", 10, 1, voters=everybody, promised=1)
     return replace(plain, **facts)  # type: ignore[arg-type]
 
 
@@ -185,11 +185,11 @@ def test_a_voter_whose_disk_was_put_back_to_an_earlier_day_meets_no_majority() -
     assert len(raft.committed) == 2
     raft.replicas[1] = before
     old, survivor = raft.copies({1, 2}, set())
-    copies = [replace(old, role=Role.BROKER), survivor]
+    copies = [replace(old, role=CopyRole.BROKER), survivor]
     found = judge(copies)
     assert not broken(raft, {1, 2}, copies, found), found
     assert found.judged is Judged.NO_OBSERVED_LOSS
-    assert not meets_every_majority([copy(1, 3, role=Role.BROKER), copy(2, 3)])
+    assert not meets_every_majority([copy(1, 3, role=CopyRole.BROKER), copy(2, 3)])
 
 
 def test_what_a_running_process_knows_beyond_every_log_is_a_known_loss() -> None:

@@ -102,7 +102,8 @@ def images(draw: st.DrawFn) -> MetadataImage:
     builder.features.update({"metadata.version": 30, "group.version": 1, "eligible.leader.replicas.version": 1})
     for broker_id in draw(st.lists(brokers, max_size=3, unique=True)):
         builder.brokers[NodeId(broker_id)] = BrokerRegistration(
-            NodeId(broker_id), BrokerEpoch(draw(epochs)), draw(uuids), draw(listeners), draw(features), draw(st.none() | texts),
+            NodeId(broker_id), BrokerEpoch(draw(epochs)), draw(uuids), draw(listeners), draw(features),
+            draw(st.none() | texts),
             draw(st.booleans()), draw(st.booleans()), False, draw(homes), draw(st.none() | homes),
         )  # fmt: skip
     for node in draw(st.lists(brokers, max_size=2, unique=True)):
@@ -173,11 +174,18 @@ def histories(draw: st.DrawFn) -> list[Message]:
     index = st.integers(0, 130)
     record = st.one_of(
         topic.map(lambda t: TopicRecord(name=f"topic-{t[0]}", topic_id=t)),
-        st.builds(lambda t, i, r: PartitionRecord(topic_id=t, partition_id=i, replicas=r, isr=r, leader=0, leader_epoch=0, partition_epoch=0), topic, index, broker_lists),
+        st.builds(
+            lambda t, i, r: PartitionRecord(
+                topic_id=t, partition_id=i, replicas=r, isr=r, leader=0, leader_epoch=0, partition_epoch=0
+            ), topic, index, broker_lists),
         st.builds(lambda t, i, r: PartitionChangeRecord(topic_id=t, partition_id=i, isr=r), topic, index, broker_lists),
-        st.builds(lambda t, i, leader: PartitionChangeRecord(topic_id=t, partition_id=i, leader=leader), topic, index, brokers),
+        st.builds(
+            lambda t, i, leader: PartitionChangeRecord(topic_id=t, partition_id=i, leader=leader),
+            topic, index, brokers),
         topic.map(lambda t: RemoveTopicRecord(topic_id=t)),
-        st.builds(lambda t, v: ConfigRecord(resource_type=2, resource_name=f"topic-{t[0]}", name="retention.ms", value=v), topic, st.none() | names),
+        st.builds(
+            lambda t, v: ConfigRecord(resource_type=2, resource_name=f"topic-{t[0]}", name="retention.ms", value=v),
+            topic, st.none() | names),
         st.integers(1, 9).map(lambda n: ProducerIdsRecord(next_producer_id=n)),
         st.integers(0, 2).map(lambda n: FeatureLevelRecord(name="transaction.version", feature_level=n)),
         st.booleans().map(lambda remove: ClientQuotaRecord(key="k", value=1.0, remove=remove)),
@@ -241,6 +249,7 @@ def test_peeking_shows_what_freezing_would_give(records: list[Message]) -> None:
 @settings(max_examples=60, deadline=None)
 @given(histories(), st.integers(0, 40))
 def test_what_changed_between_two_images_is_found(records: list[Message], cut: int) -> None:
+    """IMG-02: the older image with what has changed is the newer one."""
     builder = MetadataImage.empty().builder()
     middle = MetadataImage.empty()
     for at, record in enumerate(records):

@@ -25,8 +25,8 @@ from metadata_pipeline.sources.describe import describe
 from metadata_pipeline.sources.layouts import program
 from metadata_pipeline.sources.options import ReadOptions
 from metadata_pipeline.sources.segments import list_segments
-from support.pipeline_logs import VERSIONS, log_directory, random_log, random_record, rows_of, with_crc
-from support.pipeline_oracle import expected_rows
+from support.pipeline.logs import VERSIONS, log_directory, random_log, random_record, rows_of, with_crc
+from support.pipeline.oracle import expected_rows
 
 SETTINGS = settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck), database=None)
 KEY = b"0123456789abcdef"
@@ -66,7 +66,8 @@ def test_the_common_records_are_decoded_as_columns() -> None:
     fast = {record_class(key).__name__ for key, version in VERSIONS if program(key, version) is not None}
     assert fast >= {
         "PartitionRecord", "PartitionChangeRecord", "TopicRecord", "ConfigRecord", "NoOpRecord", "RemoveTopicRecord",
-        "BrokerRegistrationChangeRecord", "ProducerIdsRecord", "FeatureLevelRecord", "FenceBrokerRecord", "BeginTransactionRecord",
+        "BrokerRegistrationChangeRecord", "ProducerIdsRecord", "FeatureLevelRecord", "FenceBrokerRecord",
+        "BeginTransactionRecord",
         "RegisterBrokerRecord", "RegisterControllerRecord", "ClientQuotaRecord", "AccessControlEntryRecord",
     }  # fmt: skip
     assert not fast & {"UserScramCredentialRecord", "DelegationTokenRecord", "RemoveDelegationTokenRecord"}

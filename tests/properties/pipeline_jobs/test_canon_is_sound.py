@@ -15,7 +15,7 @@ from controller_runtime.identifiers import NodeId
 from controller_runtime.protocol.record_batch import decode_batches
 from metadata_pipeline.canon.choice import decide
 from metadata_pipeline.canon.model import Canon, Copy, Piece, SnapshotMark
-from metadata_pipeline.copies import CopyKey, Run, Voter, VoterSet
+from metadata_pipeline.copies import CopyKey, ReplicaKey, Run, VoterSet
 from support.simulation.machine import LOG, Machine
 from support.simulation.stage import Stage
 
@@ -51,7 +51,7 @@ class Raft:
         """(offset, epoch) -> who stored that record while being in that epoch: a majority of them is what Raft calls
         committed.
         """
-        self.voters = VoterSet(-1, 0, tuple(Voter(node, f"disk-{node}") for node in self.disks))
+        self.voters = VoterSet(-1, 0, tuple(ReplicaKey(node, f"disk-{node}") for node in self.disks))
 
     def elect(self) -> None:
         candidate = self.rng.choice(list(self.disks))
@@ -171,7 +171,7 @@ def test_our_controllers_never_lose_what_the_rule_calls_committed(seed: int) -> 
     """
     stage = Stage(seed, 3)
     rng = Random(seed)
-    voters = VoterSet(-1, 0, tuple(Voter(int(node), str(stage.machine(node).directory)) for node in stage.nodes))
+    voters = VoterSet(-1, 0, tuple(ReplicaKey(int(node), str(stage.machine(node).directory)) for node in stage.nodes))
     copies: dict[NodeId, tuple[Copy, list[SnapshotMark]]] = {}
     claims: list[Canon] = []
     stage.wait_for_progress()

@@ -18,8 +18,10 @@ from controller_runtime.protocol.record_batch import (
     decode_batches,
     encode_batch,
     encode_values,
+    encode_written,
     restamp,
 )
+from controller_runtime.protocol.records import write_values
 
 pytestmark = pytest.mark.properties
 
@@ -65,7 +67,11 @@ def test_records_survive_the_round_trip(records: list[Record], codec: Compressio
 )
 def test_the_short_way_for_values_makes_the_same_batch(values: list[bytes], base: int, epoch: int, now: int) -> None:
     records = [Record(base + delta, now, None, value) for delta, value in enumerate(values)]
-    assert encode_values(values, base, epoch, now) == encode_batch(records, partition_leader_epoch=epoch)
+    batch = encode_batch(records, partition_leader_epoch=epoch)
+    assert encode_values(values, base, epoch, now) == batch
+    cut = len(values) // 3
+    written = write_values(values[:cut]) + write_values(values[cut:], cut)
+    assert encode_written(written, len(values), base, epoch, now) == batch
 
 
 @settings(SETTINGS, max_examples=25)

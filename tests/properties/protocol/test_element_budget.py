@@ -15,7 +15,7 @@ from controller_runtime.protocol.decoder_source import smallest_size
 from controller_runtime.protocol.errors import TooManyElements
 from controller_runtime.protocol.messages import MODULES, message_class
 from controller_runtime.protocol.schema import Message, Struct
-from support.large_messages import elements, large
+from support.clients.large_messages import elements, large
 
 pytestmark = pytest.mark.properties
 

@@ -15,7 +15,7 @@ from controller_runtime.protocol.codec import decode, encode
 from controller_runtime.protocol.errors import MalformedMessage
 from controller_runtime.protocol.messages import MODULES, message_class
 from controller_runtime.protocol.schema import Message
-from support.large_messages import large
+from support.clients.large_messages import large
 
 pytestmark = pytest.mark.properties
 

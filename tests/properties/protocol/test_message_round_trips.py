@@ -1,4 +1,7 @@
-"""Every message, with any values its layout allows, survives the way to bytes and back."""
+"""Every message, with any values its layout allows, survives the way to bytes and back.
+
+API-04.
+"""
 
 from __future__ import annotations
 

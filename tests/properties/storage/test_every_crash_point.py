@@ -16,17 +16,18 @@ from dataclasses import dataclass, field
 import pytest
 
 from controller_runtime.identifiers import DirectoryId, Endpoint, Epoch, NodeId, Offset, OffsetAndEpoch, Uuid
-from controller_runtime.node.snapshots import SnapshotConfig
-from controller_runtime.storage.batch_scan import split_batches
+from controller_runtime.node.quorum.snapshots import SnapshotConfig
 from controller_runtime.storage.file_names import snapshot_file
 from controller_runtime.storage.formatting import FormatRequest, InitialVoter, format_directory
+from controller_runtime.storage.log.batches import split_batches
+from controller_runtime.storage.log.config import LogConfig
 from controller_runtime.storage.meta_properties import load_ensemble
-from controller_runtime.storage.metadata_log import LogConfig, MetadataLog
+from controller_runtime.storage.metadata_log import MetadataLog
+from controller_runtime.storage.metadata_snapshots import check_snapshot
 from controller_runtime.storage.quorum_state import QuorumState, load_quorum_state, save_quorum_state
-from controller_runtime.storage.recovery import check_snapshot
-from support.lone_controller import LOG, LoneController, formatted_disk
-from support.memory_disk import POLICIES, Crashed, MemoryDisk, Policy
-from support.raw_batches import raw_batch, raw_log, raw_snapshot
+from support.disks.memory_disk import POLICIES, Crashed, MemoryDisk, Policy
+from support.disks.raw_batches import raw_batch, raw_log, raw_snapshot
+from support.nodes.lone_controller import LOG, LoneController, formatted_disk
 
 pytestmark = pytest.mark.properties
 
@@ -281,7 +282,7 @@ def test_a_whole_node_starts_after_a_crash_at_any_operation_of_its_life() -> Non
         assert again.node.is_active, f"crash after {cut} operations"
         assert again.node.meta.high_watermark >= committed
         assert again.node.image.features.metadata_version > 0
-        assert again.node.status().voters == (1,)
+        assert again.node.meta.replica.voters.ids == (1,)
         log = again.node.meta.replica.log
         assert (log.start_offset, log.end_offset) == (again.log.start_offset, again.log.end_offset)
         assert again.disk.exists(f"{LOG}/quorum-state")

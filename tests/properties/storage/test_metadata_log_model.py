@@ -14,10 +14,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from controller_runtime.identifiers import Offset
-from controller_runtime.storage.batch_scan import split_batches
-from controller_runtime.storage.metadata_log import LogConfig, MetadataLog, PendingWrite
-from support.memory_disk import Crashed, MemoryDisk, Policy
-from support.raw_batches import raw_batch
+from controller_runtime.storage.log.batches import split_batches
+from controller_runtime.storage.log.config import LogConfig
+from controller_runtime.storage.metadata_log import MetadataLog, PendingWrite
+from support.disks.memory_disk import Crashed, MemoryDisk, Policy
+from support.disks.raw_batches import raw_batch
 
 pytestmark = pytest.mark.properties
 
@@ -92,7 +93,7 @@ class Life:
     def restart(self, policy: Policy) -> Life:
         disk = self.disk.survivors(policy)
         log = MetadataLog.open(disk, DIRECTORY, CONFIG)
-        found = [(p.base_offset, p.epoch, p.record_count) for p in split_batches(read_all(log))]
+        found = [(p.base_offset, p.partition_leader_epoch, p.record_count) for p in split_batches(read_all(log))]
         assert any(found == history[: len(found)] for history in self.histories), "a log that never was"
         assert log.end_offset >= self.durable, f"{self.durable} was durable, {log.end_offset} is left"
         return Life(disk, log, found, self.epoch + 1, [list(found)], log.end_offset)

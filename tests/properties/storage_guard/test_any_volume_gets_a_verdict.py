@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from storage_guard.formats import MAX_JSON_SIZE_BYTES, Report, Verdict
+from storage_guard.formats import MAX_JSON_SIZE_BYTES, DiskVerdict, Report
 from storage_guard.passage import Hold
-from support.guarded_world import LOG, ROOT, World
-from support.memory_disk import Node
-from support.raw_batches import raw_batch
+from support.disks.memory_disk import Node
+from support.disks.raw_batches import raw_batch
+from support.operator_model.guarded_world import LOG, ROOT, World
 
 pytestmark = pytest.mark.properties
 
@@ -72,7 +72,7 @@ def test_any_volume_gets_a_verdict(files: dict[str, bytes], ledger: bytes | None
     assert Report.from_json(report.to_json()).to_json() == report.to_json()
     assert len(report.to_json().encode()) <= MAX_JSON_SIZE_BYTES
     assert report.message
-    if report.verdict is Verdict.FORMATTED:
+    if report.verdict is DiskVerdict.FORMATTED:
         assert (report.cluster_id, report.disk_node_id) == ("4L6g3nShT-eMCtK--X86sw", 0)
     outcome = world.guard(0).look_through_gate()
     if isinstance(outcome, Hold):

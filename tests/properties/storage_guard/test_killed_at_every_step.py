@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import pytest
 
-from storage_guard.formats import GrantMode, Verdict
-from support.guarded_world import World
-from support.memory_disk import Crashed, Policy
+from storage_guard.formats import DiskVerdict, GrantMode
+from support.disks.memory_disk import Crashed, Policy
+from support.operator_model.guarded_world import World
 
 pytestmark = pytest.mark.properties
 
@@ -55,13 +55,13 @@ def test_a_new_pod_needs_a_new_grant_and_gets_one_for_what_is_seen(mode: GrantMo
         assert report is not None
         seen.add(report.verdict)
         if (
-            report.verdict is Verdict.FORMATTED
+            report.verdict is DiskVerdict.FORMATTED
         ):  # killed after the seal: it waits for the ledger, a grant formats nothing
             continue
         world.grant(0, mode)
         assert world.run(0) == "Started", f"killed after {operations} operations"
         assert before in (None, world.disks[0].directory_id)
-    assert seen == {Verdict.EMPTY, Verdict.UNFINISHED, Verdict.FORMATTED}
+    assert seen == {DiskVerdict.EMPTY, DiskVerdict.UNFINISHED, DiskVerdict.FORMATTED}
 
 
 @pytest.mark.parametrize("policy", POLICIES)
@@ -82,4 +82,4 @@ def test_power_lost_when_the_tool_begins_leaves_a_volume_that_names_the_grant(
     assert world.run(0) == "AwaitingGrant"
     report = world.pods[0].inspected
     assert report is not None
-    assert (report.verdict, report.nonce) == (Verdict.UNFINISHED, world.grants[0][0].nonce)
+    assert (report.verdict, report.nonce) == (DiskVerdict.UNFINISHED, world.grants[0][0].nonce)

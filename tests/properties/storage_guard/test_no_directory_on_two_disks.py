@@ -1,9 +1,9 @@
 """Hundreds of random histories of wiping, swapping, copying, crashing and replaying grants: no promise of the guard
 breaks.
 
-The promises (checked in support.guarded_world whenever a disk is formatted or a node starts): no disk is formatted
-twice; no directory id is ever used on two different disks; a node starts only on its own directory, the one that the
-ledger knows, and never on a copy that is older than the ledger remembers. A history is named by its seed:
+The promises (checked in support.operator_model.guarded_world whenever a disk is formatted or a node starts): no disk is
+formatted twice; no directory id is ever used on two different disks; a node starts only on its own directory, the one
+that the ledger knows, and never on a copy that is older than the ledger remembers. A history is named by its seed:
 `random_history(random.Random(SEED))` replays it.
 """
 
@@ -18,7 +18,7 @@ import pytest
 
 from storage_guard import judge, passage
 from storage_guard.facts import Journal
-from support.guarded_world import Breach, random_history
+from support.operator_model.guarded_world import Breach, random_history
 
 pytestmark = pytest.mark.properties
 

@@ -10,20 +10,28 @@ from itertools import pairwise
 import pytest
 
 from controller_runtime.identifiers import NodeId
-from controller_runtime.node.snapshots import SnapshotConfig as Snapshots
+from controller_runtime.node.quorum.snapshots import SnapshotConfig as Snapshots
 from controller_runtime.protocol.messages.voters_record import Voter, VotersRecord
 from controller_runtime.storage.metadata_log import MetadataLog
 from controller_runtime.storage.quorum_state import load_quorum_state
 from storage_guard.copies import CopyReport, Helper, State
 from storage_guard.facts import LedgerFacts, PodFacts
-from storage_guard.formats import Identity, Verdict
+from storage_guard.formats import DiskVerdict, Identity
 from storage_guard.helping import help_out
 from storage_guard.judge import judge
 from storage_guard.recover import Order, RecoveryRefused, _down_to, recover, set_aside
 from storage_guard.survey import survey
 from storage_guard.volume import Volume
-from support.lone_controller import CLUSTER_ID, DATA, LOG, SMALL_SEGMENTS, LoneController, directory_of, own_config
-from support.memory_disk import Crashed, MemoryDisk
+from support.disks.memory_disk import Crashed, MemoryDisk
+from support.nodes.lone_controller import (
+    CLUSTER_ID,
+    DATA,
+    LOG,
+    SMALL_SEGMENTS,
+    LoneController,
+    directory_of,
+    own_config,
+)
 
 pytestmark = pytest.mark.properties
 
@@ -42,8 +50,8 @@ def stopped(seconds: float = 30.0, *, snapshots: bool = False) -> MemoryDisk:
 
 def order_for(found: CopyReport) -> Order:
     return Order(
-        CLUSTER_ID, NEW, 1, str(directory_of(NEW)), "nonce-1", found.promised + 7, found.end, found.last_epoch, "CONTROLLER",
-        "controller-2", 9093,
+        CLUSTER_ID, NEW, 1, str(directory_of(NEW)), "nonce-1", found.promised + 7, found.end, found.last_epoch,
+        "CONTROLLER", "controller-2", 9093,
     )  # fmt: skip
 
 
@@ -124,9 +132,9 @@ def test_the_gate_knows_the_new_directory_and_refuses_the_old_one() -> None:
     made(disk, order)
     ledger = LedgerFacts(Identity(CLUSTER_ID, NEW, order.directory_id, order.nonce, order.epoch, order.end + 2))
     pod = PodFacts("pod-2", NEW, CLUSTER_ID, is_controller=True)
-    assert judge(Volume(disk, DATA).read(), ledger, pod).verdict is Verdict.FORMATTED
+    assert judge(Volume(disk, DATA).read(), ledger, pod).verdict is DiskVerdict.FORMATTED
     assert judge(Volume(disk, DATA).read(), ledger, pod).reason == "Known"
-    assert judge(Volume(old, DATA).read(), ledger, pod).verdict is Verdict.FOREIGN
+    assert judge(Volume(old, DATA).read(), ledger, pod).verdict is DiskVerdict.FOREIGN
 
 
 def test_a_volume_whose_directory_was_set_aside_is_empty_and_keeps_it() -> None:
@@ -135,7 +143,7 @@ def test_a_volume_whose_directory_was_set_aside_is_empty_and_keeps_it() -> None:
     set_aside(disk, DATA, 1)
     facts = Volume(disk, DATA).read()
     pod = PodFacts("pod-2", 1, CLUSTER_ID, is_controller=True)
-    assert judge(facts, LedgerFacts(), pod).verdict is Verdict.EMPTY
+    assert judge(facts, LedgerFacts(), pod).verdict is DiskVerdict.EMPTY
     assert files(disk, "/log.generation-1") == before
     set_aside(disk, DATA, 1)
     assert files(disk, "/log.generation-1") == before

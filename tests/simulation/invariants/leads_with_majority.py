@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import Final
 
 from controller_runtime.identifiers import NodeId, ReplicaKey
-from controller_runtime.node.events import NodeEvent, RequestReceived, TimePassed
+from controller_runtime.node.events import NodeEvent
+from controller_runtime.parts.events import RequestReceived, TimePassed
 from controller_runtime.protocol.messages.fetch_request import FetchRequest
 from controller_runtime.protocol.messages.fetch_snapshot_request import FetchSnapshotRequest
 from controller_runtime.protocol.messages.update_raft_voter_request import UpdateRaftVoterRequest

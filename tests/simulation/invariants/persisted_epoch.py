@@ -19,7 +19,7 @@ class PersistedEpoch:
         """The step's effects were performed, so unless a save is under way the disk has the epoch of the memory."""
         assert machine.node is not None
         replica = machine.node.meta.replica
-        if machine._saving is not None or isinstance(replica.role, Prospective):
+        if machine.is_saving or isinstance(replica.role, Prospective):
             return
         persisted = 0 if machine.persisted is None else machine.persisted.epoch
         if persisted != replica.epoch:

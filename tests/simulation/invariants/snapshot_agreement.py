@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from controller_runtime.identifiers import NodeId, OffsetAndEpoch
-from controller_runtime.node.log_reading import BOOTSTRAP_SNAPSHOT, snapshot_voters
+from controller_runtime.node.quorum.log_reading import BOOTSTRAP_SNAPSHOT, snapshot_voters
 from controller_runtime.protocol.record_batch import decode_batches
 from support.simulation.machine import Machine
 from support.simulation.world import Violation, World

@@ -28,7 +28,7 @@ class VoteRemembered:
         """The step's effects were performed, so unless a save is under way the disk has the vote of the memory."""
         assert machine.node is not None
         role, state = machine.node.meta.replica.role, machine.persisted
-        if machine._saving is not None or state is None or state.epoch != role.epoch:
+        if machine.is_saving or state is None or state.epoch != role.epoch:
             return
         told = None if state.voted_key is None else state.voted_key.node_id
         remembered: NodeId | None = machine.id

@@ -51,7 +51,8 @@ class VoterChanges:
             and sets[-1][0] >= role.epoch_start
         ):
             raise Violation(
-                f"n{machine.id} changes the voters at {sets[-1][0]}, those of {sets[-2][0]} are not committed ({committed})"
+                f"n{machine.id} changes the voters at {sets[-1][0]}, those of "
+                f"{sets[-2][0]} are not committed ({committed})"
             )
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 
-from controller_runtime.node import log_reading
+from controller_runtime.node.quorum import log_reading
 
 SOURCE = "andy-yx-chen/jraft#1, camunda/camunda#62837"
 

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import pytest
 
-from controller_runtime.node.metadata_replica import MetadataReplica
+from controller_runtime.node.quorum.effects import QuorumEffect
+from controller_runtime.node.quorum.sent_by_leader import SentByLeader
 from controller_runtime.raft import following
 from controller_runtime.raft.messages import FetchResponse, FetchSnapshotRequest, FetchSnapshotResponse
 from controller_runtime.raft.quorum import Quorum
@@ -29,11 +30,11 @@ def break_it(patch: pytest.MonkeyPatch) -> None:
         if role.snapshot is not None:
             role.snapshot.position = positions.pop(id(q), 0)
 
-    def checked(
-        self: MetadataReplica, asked: FetchSnapshotRequest, answer: FetchSnapshotResponse
+    def unchecked(
+        self: SentByLeader, asked: FetchSnapshotRequest, answer: FetchSnapshotResponse, out: list[QuorumEffect]
     ) -> FetchSnapshotResponse:
         return answer
 
     patch.setattr(Quorum, "drop_snapshot", drop)
     patch.setattr(following, "_start_snapshot", start)
-    patch.setattr(MetadataReplica, "_checked", checked)
+    patch.setattr(SentByLeader, "_snapshot", unchecked)

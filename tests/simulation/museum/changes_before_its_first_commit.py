@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 
-from controller_runtime.raft import adding, reconfiguration, removing
+from controller_runtime.raft.membership import adding, reconfiguration, removing
 from controller_runtime.raft.quorum import Quorum
 from controller_runtime.raft.roles import Leader
 

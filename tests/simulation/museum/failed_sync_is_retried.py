@@ -8,10 +8,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from controller_runtime.storage import disk_work
-from controller_runtime.storage.disk_work import Step
 from controller_runtime.storage.errors import DiskFailed
 from controller_runtime.storage.filesystem import FileSystem
+from controller_runtime.storage.log import disk_work
+from controller_runtime.storage.log.disk_work import DiskTask
 
 SOURCE = "PostgreSQL 11.2 (fsync failures of 2018)"
 
@@ -19,7 +19,7 @@ SOURCE = "PostgreSQL 11.2 (fsync failures of 2018)"
 def break_it(patch: pytest.MonkeyPatch) -> None:
     original = disk_work.perform
 
-    def perform(filesystem: FileSystem, steps: Sequence[Step]) -> None:
+    def perform(filesystem: FileSystem, steps: Sequence[DiskTask]) -> None:
         for step in steps:
             try:
                 original(filesystem, [step])

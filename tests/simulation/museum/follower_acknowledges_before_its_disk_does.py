@@ -8,17 +8,17 @@ from dataclasses import replace
 
 import pytest
 
-from controller_runtime.node.controller_node import NodeConfig
+from controller_runtime.raft.config import RaftConfig
+from support.simulation import composition
 from support.simulation.machine import Machine
 
 SOURCE = "etcd-io/etcd#14143"
 
 
 def break_it(patch: pytest.MonkeyPatch) -> None:
-    original = Machine._config
+    original = composition.raft_config
 
-    def config(self: Machine) -> NodeConfig:
-        honest = original(self)
-        return replace(honest, raft=replace(honest.raft, durable_fetch=False))
+    def raft_config(machine: Machine) -> RaftConfig:
+        return replace(original(machine), durable_fetch=False)
 
-    patch.setattr(Machine, "_config", config)
+    patch.setattr(composition, "raft_config", raft_config)

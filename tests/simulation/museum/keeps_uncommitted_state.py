@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from controller_runtime.node.active_controller import ActiveController
-from controller_runtime.node.controller_node import ControllerNode
-from controller_runtime.node.effects import NodeEffect
+from controller_runtime.node.active.log_writer import LogWriter
+from controller_runtime.node.quorum.part import QuorumPart
 
 SOURCE = "class of defect: state machine not rolled back"
 
 
 def break_it(patch: pytest.MonkeyPatch) -> None:
-    original = ControllerNode._deactivate
+    original = QuorumPart.end_writing
 
-    def deactivate(self: ControllerNode, active: ActiveController) -> list[NodeEffect]:
-        active.writer.committed_image = active.writer.image
-        return original(self, active)
+    def end_writing(self: QuorumPart) -> None:
+        if isinstance(self.writer, LogWriter):
+            self.writer.committed_image = self.writer.image
+        original(self)
 
-    patch.setattr(ControllerNode, "_deactivate", deactivate)
+    patch.setattr(QuorumPart, "end_writing", end_writing)

@@ -7,7 +7,7 @@ from __future__ import annotations
 import pytest
 
 from controller_runtime.identifiers import Epoch, Instant, Offset
-from controller_runtime.node.metadata_replica import Leading, MetadataReplica
+from controller_runtime.node.quorum.metadata_replica import Leading, MetadataReplica
 from controller_runtime.raft import leadership
 from controller_runtime.raft.effects import StartLeading
 from controller_runtime.raft.quorum import Quorum

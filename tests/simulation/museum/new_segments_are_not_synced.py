@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from controller_runtime.storage import disk_work
 from controller_runtime.storage.filesystem import FileSystem
+from controller_runtime.storage.log import disk_work
 
 SOURCE = "Pillai et al., All File Systems Are Not Created Equal (OSDI 2014); baidu/braft#254"
 

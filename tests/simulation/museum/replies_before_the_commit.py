@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from controller_runtime.identifiers import Offset
-from controller_runtime.node.pending import PendingReplies, PendingReply
+from controller_runtime.node.active.pending import PendingReplies, PendingReply
 
 SOURCE = "class of defect: acknowledged before committed"
 

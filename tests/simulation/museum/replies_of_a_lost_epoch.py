@@ -6,18 +6,18 @@ from __future__ import annotations
 
 import pytest
 
-from controller_runtime.node.active_controller import ActiveController
-from controller_runtime.node.controller_node import ControllerNode
-from controller_runtime.node.effects import NodeEffect, Respond
+from controller_runtime.node.active.active_controller import Active
+from controller_runtime.node.controller_part import ControllerPart
+from controller_runtime.node.quorum.effects import QuorumEffect
 
 SOURCE = "class of defect: acknowledged when stepping down"
 
 
 def break_it(patch: pytest.MonkeyPatch) -> None:
-    original = ControllerNode._deactivate
+    original = ControllerPart._step_down
 
-    def deactivate(self: ControllerNode, active: ActiveController) -> list[NodeEffect]:
+    def step_down(self: ControllerPart, active: Active) -> list[QuorumEffect]:
         waiting = active._pending.take_all()
-        return [*(Respond(each.asker.request_id, each.response) for each in waiting), *original(self, active)]
+        return [*(each.response for each in waiting), *original(self, active)]
 
-    patch.setattr(ControllerNode, "_deactivate", deactivate)
+    patch.setattr(ControllerPart, "_step_down", step_down)

@@ -8,8 +8,8 @@ import pytest
 
 from controller_runtime.identifiers import Offset, OffsetAndEpoch, WallClock
 from controller_runtime.metadata.image import MetadataImage
-from controller_runtime.node.effects import NodeEffect, TakeSnapshot
-from controller_runtime.node.snapshots import SnapshotKeeper
+from controller_runtime.node.quorum.effects import QuorumEffect, TakeSnapshot
+from controller_runtime.node.quorum.snapshots import SnapshotKeeper
 
 SOURCE = "etcd-io/etcd#4061"
 
@@ -17,7 +17,7 @@ SOURCE = "etcd-io/etcd#4061"
 def break_it(patch: pytest.MonkeyPatch) -> None:
     def take(
         self: SnapshotKeeper, image: MetadataImage, offset: Offset, timestamp: int, wall: WallClock
-    ) -> list[NodeEffect]:
+    ) -> list[QuorumEffect]:
         log = self._meta.replica.log
         if log.end_offset <= (log.latest_snapshot.offset if log.latest_snapshot else log.start_offset):
             return []

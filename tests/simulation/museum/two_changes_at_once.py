@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 
-from controller_runtime.raft import adding, removing
+from controller_runtime.raft.membership import adding, removing
 
 SOURCE = "KIP-853; hashicorp/raft#117 (issue 84)"
 

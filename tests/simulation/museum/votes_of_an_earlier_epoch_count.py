@@ -8,16 +8,17 @@ from __future__ import annotations
 import pytest
 
 from controller_runtime.identifiers import Instant
-from controller_runtime.raft.calls import Call, Calls
+from controller_runtime.raft import responses
+from controller_runtime.raft.calls import Calls, SentRequest
 from controller_runtime.raft.messages import QuorumResponse, VoteRequest, VoteResponse
-from controller_runtime.raft.replica import Replica
+from controller_runtime.raft.quorum import Quorum
 from controller_runtime.raft.roles import Candidate
 
 SOURCE = "andreev-io/little-raft#44"
 
 
 def break_it(patch: pytest.MonkeyPatch) -> None:
-    original = Replica._on_quorum_response
+    original = responses.on_quorum_response
 
     def abandon_all(self: Calls) -> list[int]:
         kept = {n: call for n, call in self.in_flight.items() if isinstance(call.request, VoteRequest)}
@@ -27,14 +28,14 @@ def break_it(patch: pytest.MonkeyPatch) -> None:
         self.in_flight = kept
         return abandoned
 
-    def on_quorum_response(self: Replica, call: Call, response: QuorumResponse, now: Instant) -> None:
-        role = self._q.role
+    def on_quorum_response(q: Quorum, call: SentRequest, response: QuorumResponse, now: Instant) -> None:
+        role = q.role
         asked = call.request
         if isinstance(asked, VoteRequest) and isinstance(response, VoteResponse) and isinstance(role, Candidate):
             if response.granted and not asked.pre_vote and call.to is not None and response.epoch < role.epoch:
                 role.ballot.record(call.to, granted=True)
                 return
-        original(self, call, response, now)
+        original(q, call, response, now)
 
     patch.setattr(Calls, "abandon_all", abandon_all)
-    patch.setattr(Replica, "_on_quorum_response", on_quorum_response)
+    patch.setattr(responses, "on_quorum_response", on_quorum_response)

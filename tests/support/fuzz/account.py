@@ -10,11 +10,11 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from controller_runtime.protocol.api_keys import ApiKey, Role, find_api, response_class
+from controller_runtime.parts.api_table import served
+from controller_runtime.protocol.api_keys import ApiKey, ListenerType, find_api, response_class
 from controller_runtime.protocol.errors import ErrorCode, ProtocolError
 from controller_runtime.protocol.framing import decode_response
 from controller_runtime.protocol.schema import Struct
-from controller_runtime.protocol.served import served
 from support.fuzz.lanes import Outcome
 from support.fuzz.shots import Shot, named
 
@@ -27,8 +27,8 @@ MAX_READ_BYTES: Final = 100_000
 class Account:
     read_one_of: int = READ_ONE_OF
     outcomes: Counter[Outcome] = field(default_factory=Counter)
-    sent: set[tuple[Role, int, int]] = field(default_factory=set)
-    decoded: set[tuple[Role, int, int]] = field(default_factory=set)
+    sent: set[tuple[ListenerType, int, int]] = field(default_factory=set)
+    decoded: set[tuple[ListenerType, int, int]] = field(default_factory=set)
     errors: dict[int, set[int]] = field(default_factory=dict)
     """By API key: the error codes that were seen in answers."""
     unreadable: list[str] = field(default_factory=list)
@@ -64,7 +64,10 @@ class Account:
 
     def sentences(self) -> list[str]:
         pairs = {
-            (role, int(key), version) for role in Role for key, versions in served(role).items() for version in versions
+            (role, int(key), version)
+            for role in ListenerType
+            for key, versions in served(role).items()
+            for version in versions
         }
         kinds = sum(len(codes) for codes in self.errors.values())
         unseen = sorted(pairs - self.decoded)
@@ -73,8 +76,9 @@ class Account:
             f"{self.total:,} frames: "
             + ", ".join(f"{self.outcomes[each]:,} {each}" for each in Outcome if self.outcomes[each]),
             (
-                f"of {len(pairs)} pairs of API and version served, {len(pairs & self.sent)} were sent, {len(pairs & self.decoded)} reached their handler;"
-                f" {len(self.errors)} APIs answered with {kinds} kinds of errors"
+                f"of {len(pairs)} pairs of API and version served, {len(pairs & self.sent)} were "
+                f"sent, {len(pairs & self.decoded)} reached their handler; {len(self.errors)} APIs "
+                f"answered with {kinds} kinds of errors"
             ),
         ]
         return lines + ([f"never past decoding: {told}{', ...' if len(unseen) > 8 else ''}"] if unseen else [])

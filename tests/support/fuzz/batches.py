@@ -116,7 +116,8 @@ def lie(rng: Random) -> Header:
     made = Header()
     for _ in range(rng.choice((1, 1, 2))):
         name = rng.choice((
-            "base_offset", "leader_epoch", "magic", "attributes", "last_offset_delta", "last_offset_delta", "count", "count", "both",
+            "base_offset", "leader_epoch", "magic", "attributes", "last_offset_delta", "last_offset_delta", "count",
+            "count", "both",
             "base_timestamp", "max_timestamp", "producer_id", "producer_epoch", "base_sequence", "length", "crc",
         ))  # fmt: skip
         match name:
@@ -139,8 +140,10 @@ def lie(rng: Random) -> Header:
 def _strange_payload(rng: Random, codec: Compression) -> bytes:
     """Records that cannot be, compressed rightly; or a compression that cannot be."""
     plain = rng.choice((
-        b"", record(0, b"v", headers=2**31 - 1), record(0, b"v", headers=-1), varint(2**31 - 1) + b"\0" * 9, varint(-5) + b"\0" * 9,
-        record(7, b"v"), record(-(2**31), b"v"), record(0, b"v", timestamp=2**63 - 1), record(0, b"v")[:-1], record(0, b"v") + b"x" * 9,
+        b"", record(0, b"v", headers=2**31 - 1), record(0, b"v", headers=-1), varint(2**31 - 1) + b"\0" * 9,
+        varint(-5) + b"\0" * 9,
+        record(7, b"v"), record(-(2**31), b"v"), record(0, b"v", timestamp=2**63 - 1), record(0, b"v")[:-1],
+        record(0, b"v") + b"x" * 9,
         record(0, b"v") * 3, b"\xff" * 30, bytes(BOMB_BYTES if rng.random() < 0.05 else 1000),
     ))  # fmt: skip
     if codec is Compression.NONE:

@@ -14,6 +14,12 @@ from typing import Any, Final
 
 from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.protocol.framing import decode_response, encode_request
+from controller_runtime.protocol.messages.alter_client_quotas_request import (
+    AlterClientQuotasRequest,
+    EntityData,
+    EntryData,
+    OpData,
+)
 from controller_runtime.protocol.messages.api_versions_request import ApiVersionsRequest
 from controller_runtime.protocol.messages.create_topics_request import (
     CreatableReplicaAssignment,
@@ -98,6 +104,7 @@ class BrokerCanary:
         self.client = Client(self.port)
 
     async def begin(self) -> None:
+        await self._be_unhindered()
         await self.create(self.name)
 
     async def sing(self, *, whole: bool = False) -> None:
@@ -128,6 +135,20 @@ class BrokerCanary:
             await asyncio.sleep(0.25)
         raise Wrong(f"{type(body).__name__} of {self.name} at node {self.node_id}: {part}")
 
+    async def _be_unhindered(self) -> None:
+        """A quota of its own, before all those of a default: whoever may alter quotas may hold everybody else back."""
+        who = (
+            EntityData(entity_type="user", entity_name="ANONYMOUS"),
+            EntityData(entity_type="client-id", entity_name="canary"),
+        )
+        allowed = EntryData(entity=who, ops=(OpData(key="controller_mutation_rate", value=1e9),))
+        await self._eventually(
+            AlterClientQuotasRequest(entries=(allowed,)),
+            1,
+            lambda answer: answer.entries[0],
+            lambda entry: entry.error_code == 0,
+        )
+
     async def _metadata(self) -> None:
         asked = MetadataRequest(topics=(MetadataRequestTopic(name=self.name),), allow_auto_topic_creation=False)
         mine = self.node_id
@@ -149,7 +170,8 @@ class BrokerCanary:
         )
         if answer.base_offset != len(self.acknowledged):
             raise Wrong(
-                f"Produce to {self.name}: offset {answer.base_offset}, {len(self.acknowledged)} were acknowledged before"
+                f"Produce to {self.name}: offset {answer.base_offset}, "
+                f"{len(self.acknowledged)} were acknowledged before"
             )
         self.acknowledged.append(value)
 
@@ -166,7 +188,8 @@ class BrokerCanary:
             answer = (await self.client.ask(asked, 12)).responses[0].partitions[0]
             if answer.error_code or not answer.records:
                 raise Wrong(
-                    f"Fetch of {self.name} at {position} of {len(self.acknowledged)}: {ErrorCode(answer.error_code).name}"
+                    f"Fetch of {self.name} at {position} of {len(self.acknowledged)}: "
+                    f"{ErrorCode(answer.error_code).name}"
                 )
             records = [
                 record

@@ -13,7 +13,7 @@ from controller_runtime.protocol.errors import ProtocolError
 from controller_runtime.protocol.framing import decode_request
 from controller_runtime.protocol.schema import Message
 from support.golden import json_lines
-from support.processes import CLUSTER_ID
+from support.nodes.processes import CLUSTER_ID
 
 OTHER_CLUSTERS = ("7677wbtSR9GVS57onaI9tA", "a6BXpVR2RX6fd-tbvzhsfw")
 RECORDINGS = ("wire/cluster.jsonl.gz", "wire/static-voters.jsonl.gz", "wire/probes.jsonl.gz")

@@ -2,8 +2,8 @@
 clean?
 
 What it finds is a list of sentences; an empty one says that the volley did no harm. Elections are counted: a voter that
-speaks may cause one within the rules (`raft/hearsay.py`), but commits go on, so the canaries' topics are made whatever
-happens.
+speaks may cause one within the rules (`raft/epoch_claims.py`), but commits go on, so the canaries' topics are made
+whatever happens.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from support.fuzz.canary import DESCRIBE_QUORUM, BrokerCanary, Client, Wrong
 from support.fuzz.nodes import Nodes
 from support.fuzz.shots import Target
 from support.fuzz.words import TOPIC_IDS, TOPICS
-from support.processes import NodeProcess
+from support.nodes.processes import NodeProcess
 
 MAX_RSS_MIB: Final = 700
 """No node of these holds so much, whatever it is sent."""

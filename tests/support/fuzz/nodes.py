@@ -15,7 +15,7 @@ from typing import Final, Self
 from controller_runtime.identifiers import Endpoint
 from support.fuzz.shots import Target
 from support.fuzz.words import BROKER, COMBINED, CONTROLLERS
-from support.processes import ENVIRONMENT, NodeProcess, _directory_id, eventually, free_ports
+from support.nodes.processes import ENVIRONMENT, NodeProcess, _directory_id, eventually, free_ports
 
 PATIENT: Final = {
     "controller.quorum.election.timeout.ms": "4000",

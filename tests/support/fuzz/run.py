@@ -42,7 +42,12 @@ class Finding:
         )
         suspects = "\n".join(f"    {each.number}: {named(each)}" for each in self.suspects[:SHOWN])
         told = "\n".join(self.wrong)
-        return f"after {self.first}..{self.last} of seed {self.seed}: {told}\n  under way:\n{suspects}\n  PYTHONPATH=.:tests .venv/bin/{replay}"
+        return (
+            f"after {self.first}..{self.last} of seed {self.seed}: {told}\n"
+            "  under way:\n"
+            f"{suspects}\n"
+            f"  PYTHONPATH=.:tests .venv/bin/{replay}"
+        )
 
 
 @dataclass
@@ -61,8 +66,8 @@ class Result:
         first, *rest = self.account.sentences()
         return [
             (
-                f"seed {self.seed}: {first}, {rate:,.0f} a second; judged {self.judgements} times, {self.elections} elections,"
-                f" {len(self.findings)} findings; at most {memory}"
+                f"seed {self.seed}: {first}, {rate:,.0f} a second; judged {self.judgements} times, {self.elections} "
+                f"elections, {len(self.findings)} findings; at most {memory}"
             ),
             *rest,
         ]

@@ -17,10 +17,11 @@ from random import Random
 from typing import Final
 
 from controller_runtime.identifiers import Uuid
+from controller_runtime.parts.api_table import served
 from controller_runtime.protocol.api_keys import (
     APIS,
     ApiKey,
-    Role,
+    ListenerType,
     api,
     find_api,
     request_class,
@@ -30,7 +31,6 @@ from controller_runtime.protocol.codec import encode
 from controller_runtime.protocol.messages.default_principal_data import DefaultPrincipalData
 from controller_runtime.protocol.messages.envelope_request import EnvelopeRequest
 from controller_runtime.protocol.messages.request_header import RequestHeader
-from controller_runtime.protocol.served import served
 from support.fuzz import mutate
 from support.fuzz.corpus import recorded
 from support.fuzz.tree import Fixed, Group, Text, render, tree_of
@@ -48,17 +48,17 @@ class Target(StrEnum):
     COMBINED_CONTROLLER = "combined-controller"
 
     @property
-    def role(self) -> Role:
-        return Role.BROKER if self in (Target.BROKER, Target.COMBINED_BROKER) else Role.CONTROLLER
+    def role(self) -> ListenerType:
+        return ListenerType.BROKER if self in (Target.BROKER, Target.COMBINED_BROKER) else ListenerType.CONTROLLER
 
 
 WEIGHTS: Final = {
-    Target.BROKER: 40, Target.CONTROLLER_1: 12, Target.CONTROLLER_2: 12, Target.CONTROLLER_3: 12, Target.COMBINED_BROKER: 14,
-    Target.COMBINED_CONTROLLER: 10,
+    Target.BROKER: 40, Target.CONTROLLER_1: 12, Target.CONTROLLER_2: 12, Target.CONTROLLER_3: 12,
+    Target.COMBINED_BROKER: 14, Target.COMBINED_CONTROLLER: 10,
 }  # fmt: skip
 FAVOURED: Final = {
-    Role.BROKER: (ApiKey.PRODUCE, ApiKey.FETCH, ApiKey.CREATE_TOPICS, ApiKey.INCREMENTAL_ALTER_CONFIGS),
-    Role.CONTROLLER: (ApiKey.ENVELOPE,),
+    ListenerType.BROKER: (ApiKey.PRODUCE, ApiKey.FETCH, ApiKey.CREATE_TOPICS, ApiKey.INCREMENTAL_ALTER_CONFIGS),
+    ListenerType.CONTROLLER: (ApiKey.ENVELOPE,),
 }
 MAX_BYTES: Final = 2 << 20
 NEIGHBOURS: Final = 1 << 20
@@ -88,7 +88,7 @@ def _targets() -> tuple[list[Target], list[int]]:
 
 
 @cache
-def _served(role: Role) -> list[tuple[int, int, int]]:
+def _served(role: ListenerType) -> list[tuple[int, int, int]]:
     """Key, lowest, highest version."""
     rows = [(int(key), versions.lowest, versions.highest) for key, versions in served(role).items()]
     return rows + [row for row in rows if row[0] in FAVOURED[role]] * 2
@@ -123,7 +123,7 @@ def _said(payload: bytes) -> tuple[int, int]:
     return struct.unpack(">hh", payload[:4]) if len(payload) >= 4 else (-1, -1)
 
 
-def _api(role: Role, rng: Random) -> tuple[int, int]:
+def _api(role: ListenerType, rng: Random) -> tuple[int, int]:
     if rng.random() < 0.03:
         any_api = rng.choice(APIS)
         return int(any_api.key), rng.randint(any_api.lowest, any_api.highest)
@@ -166,9 +166,10 @@ def _header(key: int, version: int, correlation: int, rng: Random) -> Group:
 
 def _envelope(correlation: int, rng: Random) -> Group:
     """Somebody else's request, as a broker forwards it; sometimes one that no broker would."""
-    forwardable = [row for row in _served(Role.CONTROLLER) if api(row[0]).is_forwardable]
-    key, lowest, highest = rng.choice(forwardable if rng.random() < 0.9 else _served(Role.CONTROLLER))
-    inner = _message(key, rng.randint(lowest, highest), correlation, rng, valid=rng.random() < 0.4, from_life=rng.random() < 0.3) if (
+    forwardable = [row for row in _served(ListenerType.CONTROLLER) if api(row[0]).is_forwardable]
+    key, lowest, highest = rng.choice(forwardable if rng.random() < 0.9 else _served(ListenerType.CONTROLLER))
+    inner = _message(key, rng.randint(lowest, highest), correlation, rng, valid=rng.random() < 0.4,
+        from_life=rng.random() < 0.3) if (
         key != ApiKey.ENVELOPE) else rng.randbytes(20)  # fmt: skip
     if rng.random() < 0.1:
         inner = mutate.spoil_bytes(inner, rng)

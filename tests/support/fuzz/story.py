@@ -18,11 +18,11 @@ from controller_runtime.protocol.messages.produce_request import PartitionProduc
 from controller_runtime.protocol.messages.unregister_broker_request import UnregisterBrokerRequest
 from controller_runtime.protocol.record_batch import decode_batches
 from controller_runtime.protocol.schema import Message
-from support import strangers
 from support.fuzz import batches
 from support.fuzz.bench import Bench
 from support.fuzz.shots import shot
-from support.processes import CLUSTER_ID
+from support.nodes import strangers
+from support.nodes.processes import CLUSTER_ID
 
 _NAMES: Final = count(1)
 LAST_EPOCH: Final = 2**31 - 1

@@ -12,7 +12,7 @@ from typing import Any, Final
 from controller_runtime.identifiers import METADATA_TOPIC_ID, Uuid
 from controller_runtime.protocol.schema import FieldSpec, Message, Struct
 from support.fuzz import batches
-from support.processes import CLUSTER_ID, _directory_id
+from support.nodes.processes import CLUSTER_ID, _directory_id
 
 CONTROLLERS: Final = (101, 102, 103)
 BROKER: Final = 201
@@ -37,14 +37,16 @@ NUMBERS: Final = {
     "float64": (0.0, -1.0, 1.5, float("nan"), float("inf"), float("-inf"), 1e308, 5e-324),
 }
 TEXTS: Final = (
-    b"", b"a", b".", b"..", b"a b", b"x" * 249, b"x" * 250, b"x" * 255, b"x" * 256, b"y" * 32766, b"y" * 32767, b"y" * 40000,
-    b"__cluster_metadata", b"__consumer_offsets", b"\xff\xfe", b"\x00", b"\xed\xa0\x80", "ü\u2028\u202e".encode(), b"-1", b"1",
+    b"", b"a", b".", b"..", b"a b", b"x" * 249, b"x" * 250, b"x" * 255, b"x" * 256, b"y" * 32766, b"y" * 32767,
+    b"y" * 40000,
+    b"__cluster_metadata", b"__consumer_offsets", b"\xff\xfe", b"\x00", b"\xed\xa0\x80", "ü\u2028\u202e".encode(),
+    b"-1", b"1",
     b"2147483648", b"9" * 40, b"null", b"*", b"%s%n", b"/etc/passwd", b"../..", b"${env:HOME}", CLUSTER_ID.encode(),
 )  # fmt: skip
 CONFIGS: Final = (
     "retention.ms", "cleanup.policy", "min.insync.replicas", "max.message.bytes", "segment.bytes", "compression.type",
-    "message.timestamp.type", "log.dirs", "num.io.threads", "no.such", "message.timestamp.after.max.ms", "unclean.leader.election.enable",
-    "log.cleaner.threads", "authorizer.class.name",
+    "message.timestamp.type", "log.dirs", "num.io.threads", "no.such", "message.timestamp.after.max.ms",
+    "unclean.leader.election.enable", "log.cleaner.threads", "authorizer.class.name",
 )  # fmt: skip
 FEATURES: Final = (
     "transaction.version",
@@ -89,8 +91,9 @@ _NODE_FIELDS: Final = {
     "broker_ids",
 }
 _SMALL: Final = {
-    "partition", "partition_index", "index", "partitions", "partition_indexes", "num_partitions", "count", "session_id", "min_bytes",
-    "current_leader_epoch", "leader_epoch", "replica_epoch", "last_fetched_epoch", "last_offset_epoch", "partition_limit", "response_partition_limit",
+    "partition", "partition_index", "index", "partitions", "partition_indexes", "num_partitions", "count", "session_id",
+    "min_bytes", "current_leader_epoch", "leader_epoch", "replica_epoch", "last_fetched_epoch", "last_offset_epoch",
+    "partition_limit", "response_partition_limit",
 }  # fmt: skip
 _WAITS: Final = {"max_wait_ms", "timeout_ms"}
 _CHANGES_VOTERS: Final = {"AddRaftVoterRequest", "RemoveRaftVoterRequest", "UpdateRaftVoterRequest"}

@@ -8,7 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from controller_runtime.protocol.api_keys import Role
+from controller_runtime.protocol.api_keys import ListenerType
 from support.hostile.field import Field, Javas, Ours, ports_of
 from support.hostile.pack import asked_of
 
@@ -21,7 +21,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="quorate-hostile-") as directory:
         node = Javas(Path(directory) / "java", ports) if java else Ours(Path(directory) / "ours", ports)
         with Field(node, ports) as field:
-            for role in (Role.BROKER, Role.CONTROLLER):
+            for role in (ListenerType.BROKER, ListenerType.CONTROLLER):
                 for case in asked_of(role):
                     if not named or any(word in case.name for word in named):
                         said = field.ask(case, role)

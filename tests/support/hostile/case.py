@@ -11,14 +11,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from controller_runtime.protocol.api_keys import Role, request_header_version
+from controller_runtime.protocol.api_keys import ListenerType, request_header_version
 from controller_runtime.protocol.framing import encode_request
 from controller_runtime.protocol.schema import FieldSpec, Message, Struct
 from support.fuzz.tree import Group, render, tree_of
 
-BOTH: Final = (Role.BROKER, Role.CONTROLLER)
-BROKER: Final = (Role.BROKER,)
-CONTROLLER: Final = (Role.CONTROLLER,)
+BOTH: Final = (ListenerType.BROKER, ListenerType.CONTROLLER)
+BROKER: Final = (ListenerType.BROKER,)
+CONTROLLER: Final = (ListenerType.CONTROLLER,)
 CORRELATION: Final = 7
 VICTIM: Final = "victim"
 """A topic with one partition on every node that is asked."""
@@ -42,7 +42,7 @@ Act = Callable[[int], str]
 @dataclass(frozen=True, slots=True)
 class Case:
     name: str
-    listeners: tuple[Role, ...]
+    listeners: tuple[ListenerType, ...]
     does: Ask | Act
     wanted: tuple[str, ...]
 

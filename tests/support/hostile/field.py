@@ -13,12 +13,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Protocol, Self
 
-from controller_runtime.protocol.api_keys import Role
+from controller_runtime.protocol.api_keys import ListenerType
+from support.apache_kafka.java_kafka import JavaNode, run_tool
 from support.fuzz.canary import DESCRIBE_QUORUM, BrokerCanary, Client, Wrong
 from support.hostile.asking import seen_by
 from support.hostile.case import MAX_REQUEST_BYTES, VICTIM, Case
-from support.java_kafka import JavaNode, run_tool
-from support.processes import CLUSTER_ID, NodeProcess, eventually, free_ports
+from support.nodes.processes import CLUSTER_ID, NodeProcess, eventually, free_ports
 
 NODE_ID: Final = 1
 SETTINGS: Final = {
@@ -52,17 +52,17 @@ class Process(Protocol):
     def log(self) -> str: ...
 
 
-def _properties(home: Path, ports: Mapping[Role, int]) -> dict[str, str]:
+def _properties(home: Path, ports: Mapping[ListenerType, int]) -> dict[str, str]:
     return {
         **SETTINGS,
-        "listeners": f"PLAINTEXT://127.0.0.1:{ports[Role.BROKER]},CONTROLLER://127.0.0.1:{ports[Role.CONTROLLER]}",
-        "controller.quorum.bootstrap.servers": f"127.0.0.1:{ports[Role.CONTROLLER]}",
+        "listeners": f"PLAINTEXT://127.0.0.1:{ports[ListenerType.BROKER]},CONTROLLER://127.0.0.1:{ports[ListenerType.CONTROLLER]}",
+        "controller.quorum.bootstrap.servers": f"127.0.0.1:{ports[ListenerType.CONTROLLER]}",
         "log.dirs": str(home / "data"),
     }
 
 
 class Ours:
-    def __init__(self, home: Path, ports: Mapping[Role, int]) -> None:
+    def __init__(self, home: Path, ports: Mapping[ListenerType, int]) -> None:
         self._home, self._ports = home, ports
         self._starts = 0
 
@@ -70,7 +70,7 @@ class Ours:
         self._starts += 1
         home, (http,) = self._home / f"life-{self._starts}", free_ports(1)
         properties = {**_properties(home, self._ports), "quorate.http.listener": f"127.0.0.1:{http}"}
-        self._node = NodeProcess(NODE_ID, home, properties, self._ports[Role.BROKER], http)
+        self._node = NodeProcess(NODE_ID, home, properties, self._ports[ListenerType.BROKER], http)
         self._node.format("--standalone")
         self._node.start()
 
@@ -89,7 +89,7 @@ class Ours:
 
 
 class Javas:
-    def __init__(self, home: Path, ports: Mapping[Role, int]) -> None:
+    def __init__(self, home: Path, ports: Mapping[ListenerType, int]) -> None:
         self._home, self._ports = home, ports
         self._starts = 0
         self._node: JavaNode | None = None
@@ -125,7 +125,7 @@ class Javas:
 class Field:
     """One node, a canary at it, and what came of each case."""
 
-    def __init__(self, node: Process, ports: Mapping[Role, int]) -> None:
+    def __init__(self, node: Process, ports: Mapping[ListenerType, int]) -> None:
         self.node = node
         self.ports = ports
         self._loop = asyncio.new_event_loop()
@@ -147,8 +147,8 @@ class Field:
         self._lives += 1
         self.node.start()
         self.node.wait_until_ready()
-        self._canary = BrokerCanary(self.ports[Role.BROKER], NODE_ID, f"canary-{self._lives}")
-        self._controller = Client(self.ports[Role.CONTROLLER])
+        self._canary = BrokerCanary(self.ports[ListenerType.BROKER], NODE_ID, f"canary-{self._lives}")
+        self._controller = Client(self.ports[ListenerType.CONTROLLER])
         self._loop.run_until_complete(self._prepare(self._canary))
 
     async def _prepare(self, canary: BrokerCanary) -> None:
@@ -168,7 +168,7 @@ class Field:
             self._controller.close()
             self._loop.run_until_complete(asyncio.sleep(0.01))
 
-    def ask(self, case: Case, role: Role) -> str:
+    def ask(self, case: Case, role: ListenerType) -> str:
         """`passes`, or why not."""
         seen = seen_by(case, self.ports[role])
         harm = self._loop.run_until_complete(self._harm())
@@ -191,7 +191,7 @@ class Field:
         return "" if self.node.is_running else "the process ended"
 
 
-def ports_of(count: int = 1) -> list[dict[Role, int]]:
+def ports_of(count: int = 1) -> list[dict[ListenerType, int]]:
     """For so many nodes."""
     found = free_ports(2 * count)
-    return [{Role.BROKER: found[2 * n], Role.CONTROLLER: found[2 * n + 1]} for n in range(count)]
+    return [{ListenerType.BROKER: found[2 * n], ListenerType.CONTROLLER: found[2 * n + 1]} for n in range(count)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from controller_runtime.protocol.api_keys import Role
+from controller_runtime.protocol.api_keys import ListenerType
 from support.hostile.case import Case
 from support.hostile.cases import framing, quorum, records, topics
 
@@ -14,5 +14,5 @@ def pack() -> list[Case]:
     return made
 
 
-def asked_of(role: Role) -> list[Case]:
+def asked_of(role: ListenerType) -> list[Case]:
     return [case for case in pack() if role in case.listeners]

@@ -32,6 +32,10 @@ class Campaign:
     acknowledged: int = 0
     epochs: int = 0
     changes: int = 0
+    with_brokers: int = 0
+    produced: int = 0
+    fetched: int = 0
+    forwarded: int = 0
     faults: int = 0
     sizes: Counter[str] = field(default_factory=Counter)
     failures: list[tuple[int, str]] = field(default_factory=list)
@@ -43,15 +47,21 @@ class Campaign:
         self.acknowledged += outcome.acknowledged
         self.epochs += outcome.epochs
         self.changes += outcome.changes
+        self.with_brokers += outcome.brokers > 0
+        self.produced += outcome.produced
+        self.fetched += outcome.fetched
+        self.forwarded += outcome.forwarded
         self.faults += len(outcome.faults)
         self.sizes[outcome.size] += 1
 
     def summary(self) -> str:
         sizes = ", ".join(f"{number:,} {size}" for size, number in self.sizes.most_common())
         return (
-            f"{self.count:,} schedules of the simulator ({sizes}): {self.steps:,} steps, {self.virtual_s:,.0f} virtual seconds, "
-            f"{self.faults:,} faults, {self.epochs:,} epochs, {self.acknowledged:,} acknowledged changes of topics, "
-            f"{self.changes:,} of voters"
+            f"{self.count:,} schedules of the simulator ({sizes}): {self.steps:,} steps, {self.virtual_s:,.0f} "
+            f"virtual seconds, {self.faults:,} faults, {self.epochs:,} epochs, {self.acknowledged:,} acknowledged "
+            f"changes of topics, {self.changes:,} of voters; {self.with_brokers:,} schedules had brokers, which "
+            f"acknowledged {self.produced:,} batches and answered {self.fetched:,} fetches with records; "
+            f"{self.forwarded:,} changes of topics were forwarded by brokers"
         )
 
     def complaint(self) -> str:

@@ -1,5 +1,5 @@
-"""Clients: a broker that registers and stays unfenced, and administrators that change topics as fast as they are
-answered.
+"""Clients: administrators that change topics as fast as they are answered, and somebody who produces to and consumes
+from them.
 
 Every operation and its answer goes into the history; an operation without a clear answer may or may not have happened.
 A name is given up after a few operations, so that the question whether one order explains them stays small. A client
@@ -16,17 +16,8 @@ from typing import Final
 
 from controller_runtime.identifiers import NodeId, Uuid
 from controller_runtime.metadata.image import MetadataImage
-from controller_runtime.node.api_versions import SUPPORTED_LEVELS
-from controller_runtime.node.events import CallFailure
+from controller_runtime.parts.events import CallFailure
 from controller_runtime.protocol.errors import ErrorCode
-from controller_runtime.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
-from controller_runtime.protocol.messages.broker_heartbeat_response import BrokerHeartbeatResponse
-from controller_runtime.protocol.messages.broker_registration_request import (
-    BrokerRegistrationRequest,
-    Feature,
-    Listener,
-)
-from controller_runtime.protocol.messages.broker_registration_response import BrokerRegistrationResponse
 from controller_runtime.protocol.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
 from controller_runtime.protocol.messages.create_topics_response import CreateTopicsResponse
 from controller_runtime.protocol.messages.delete_topics_request import DeleteTopicsRequest, DeleteTopicState
@@ -38,8 +29,9 @@ from controller_runtime.protocol.messages.incremental_alter_configs_request impo
 )
 from controller_runtime.protocol.messages.incremental_alter_configs_response import IncrementalAlterConfigsResponse
 from controller_runtime.protocol.schema import Message
-from support.simulation.fleet import CLUSTER_ID, endpoint_of
+from support.simulation.fleet import endpoint_of
 from support.simulation.history import History, Kind, Operation, State, Told
+from support.simulation.traffic import Traffic
 from support.simulation.world import CLIENT, Exchange, World
 
 BROKER_ID: Final = 1000
@@ -88,77 +80,6 @@ class Asker:
         self.world.later(RETRY_S * (1 + self.rng.random()), action)
 
 
-@dataclass(frozen=True)
-class Registered:
-    """A broker's place in the log."""
-
-    incarnation: Uuid
-    directory: Uuid
-    epoch: int
-
-
-class Broker(Asker):
-    """One broker, so that topics can be created."""
-
-    def __init__(self, world: World, rng: Random, registered: Registered | None = None) -> None:
-        super().__init__(world, rng, 0)
-        self._incarnation = Uuid(rng.randbytes(16))
-        self._directory = Uuid(rng.randbytes(16))
-        self.registered = registered
-        """Given: it was so, and unfenced, before this run."""
-        self.fenced = registered is None
-
-    def start(self) -> None:
-        if self.registered is None:
-            self.register()
-        else:
-            self._heartbeat()
-
-    def register(self) -> None:
-        request = BrokerRegistrationRequest(
-            broker_id=BROKER_ID,
-            cluster_id=CLUSTER_ID,
-            incarnation_id=self._incarnation,
-            listeners=(Listener(name="PLAINTEXT", host="broker", port=9092, security_protocol=0),),
-            features=tuple(
-                Feature(name=name, min_supported_version=lowest, max_supported_version=highest)
-                for name, (lowest, highest) in SUPPORTED_LEVELS.items()
-            ),
-            log_dirs=(self._directory,),
-        )
-        target = self.target
-
-        def answer(reply: Message) -> None:
-            assert isinstance(reply, BrokerRegistrationResponse)
-            if reply.error_code != ErrorCode.NONE:
-                self.go_on(target)
-                self.again(self.register)
-                return
-            self.registered = Registered(self._incarnation, self._directory, reply.broker_epoch)
-            self._heartbeat()
-
-        self.send(request, answer, lambda _: self.again(self.register))
-
-    def _heartbeat(self) -> None:
-        assert self.registered is not None
-        epoch = self.registered.epoch
-        request = BrokerHeartbeatRequest(
-            broker_id=BROKER_ID, broker_epoch=epoch, current_metadata_offset=epoch + 1, want_fence=False
-        )
-        target = self.target
-
-        def answer(reply: Message) -> None:
-            assert isinstance(reply, BrokerHeartbeatResponse)
-            if reply.error_code != ErrorCode.NONE:
-                self.go_on(target)
-                self.again(self._heartbeat)
-                return
-            self.fenced = reply.is_fenced
-            self.world.later(RETRY_S if self.fenced else HEARTBEAT_S, self._heartbeat)
-
-        self.send(request, answer, lambda _: self.again(self._heartbeat))
-
-
 @dataclass
 class Names:
     """The names that all administrators work on."""
@@ -191,7 +112,7 @@ class Administrator(Asker):
     def act(self) -> None:
         if self not in self.client.administrators:
             return
-        if self.client.broker.fenced:
+        if not self.client.is_served:
             self.again(self.act)
             return
         name = self.names.pick(self.rng)
@@ -275,17 +196,15 @@ def _told(kind: Kind, code: int) -> Told:
 
 
 class Client:
-    """The broker, its administrators, and what they were told. Each schedule has its own administrators, names and
-    history.
-    """
+    """The administrators, and what they were told. Each schedule has its own administrators, names and history."""
 
-    def __init__(self, world: World, rng: Random, registered: Registered | None = None) -> None:
+    def __init__(self, world: World, rng: Random) -> None:
         self.world = world
         self.rng = rng
         self.think_s = 0.0
         self.history = History()
         self.names = Names()
-        self.broker = Broker(world, Random(rng.random()), registered)
+        self.traffic = Traffic(self, Random(rng.random()))
         self.administrators: list[Administrator] = []
         self.values = 0
         """Each value is set once in a story."""
@@ -296,7 +215,11 @@ class Client:
         """When the last begun of them was called: an answer that was long on its way does not show that anybody leads
         now.
         """
-        world.later(0.01, self.broker.start)
+
+    @property
+    def is_served(self) -> bool:
+        """A broker is there for new topics, for all that anybody knows."""
+        return any(not broker.fenced for broker in self.world.newest[1].cluster.brokers.values())
 
     def begin(self, think_s: float, administrators: int) -> None:
         self.think_s = think_s
@@ -305,6 +228,7 @@ class Client:
         self.administrators = [Administrator(self, number) for number in range(1, administrators + 1)]
         for each in self.administrators:
             self.world.later(0.02 * self.rng.random(), each.act)
+        self.traffic.begin()
 
     def begin_anew(self) -> None:
         """All that were at work begin nothing more, whatever they still wait for; somebody else asks now."""
@@ -324,8 +248,9 @@ class Client:
             asker.send(request, lambda _: None, lambda _: None)
 
     def rest(self) -> None:
-        """The administrators begin nothing more."""
+        """Nobody begins anything more."""
         self.administrators = []
+        self.traffic.rest()
 
     def answered(self, names: Names, name: str, operation: Operation) -> None:
         if operation.told is Told.DONE:

@@ -237,10 +237,24 @@ class SimDisk:
 
     def rename(self, source: str, target: str) -> None:
         self.spend()
+        if source in self._directories:
+            self._rename_directory(source, target)
+            return
         inode = self._names[target] = self._names.pop(source)
         # One atomic change: a crash shows the old names or the new ones.
         self._changes.append((target, inode))
         self._changes.append((source, None))
+
+    def _rename_directory(self, source: str, target: str) -> None:
+        """Durable at once, as directories are when they are made."""
+
+        def renamed(path: str) -> str:
+            return target + path[len(source) :] if path == source or path.startswith(f"{source}/") else path
+
+        self._directories = {renamed(path) for path in self._directories}
+        self._names = {renamed(path): inode for path, inode in self._names.items()}
+        self._durable_names = {renamed(path): inode for path, inode in self._durable_names.items()}
+        self._changes = [(renamed(path), inode) for path, inode in self._changes]
 
     def sync_directory(self, path: str) -> None:
         self.spend()

@@ -217,8 +217,9 @@ def summary(explorer: Explorer) -> str:
     whole = "all there are" if explorer.complete else "cut off by the bound"
     runs = explorer.library.runs
     return (
-        f"explored {explorer.states:,} states ({whole}), {explorer.steps:,} transitions, {len(explorer.library.facts):,} states "
-        f"of single nodes, {runs:,} steps of raft.Replica, within {explorer.bounds}"
+        f"explored {explorer.states:,} states ({whole}), {explorer.steps:,} transitions, "
+        f"{len(explorer.library.facts):,} states of single nodes, {runs:,} steps of "
+        f"raft.Replica, within {explorer.bounds}"
     )
 
 

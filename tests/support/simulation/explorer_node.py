@@ -156,7 +156,7 @@ class Library:
 
     def _keep(self, node: Node, sent: list[Packet]) -> tuple[int, tuple[int, ...]]:
         q = node.replica._q
-        q.told.clear()
+        q.noted.clear()
         q.rotation, q.wake_at, q.out = 0, None, []
         q.counters = type(q.counters)()
         if isinstance(q.role, Leader):

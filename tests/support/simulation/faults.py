@@ -12,7 +12,7 @@ from collections.abc import Callable
 from random import Random
 from typing import TYPE_CHECKING, Final
 
-from controller_runtime.node.events import ShutdownRequested
+from controller_runtime.parts.events import ShutdownRequested
 from controller_runtime.raft.roles import Follower, Leader
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def drift_clock(schedule: Schedule, rng: Random) -> None:
 
 def partition(schedule: Schedule, rng: Random) -> None:
     """A random set of directed links is cut for a while; often one node entirely."""
-    nodes = schedule.world.fleet.nodes
+    nodes = schedule.world.fleet.everybody
     network = schedule.world.network
     network.cut.clear()
     match rng.randrange(4):
@@ -193,7 +193,7 @@ def end_source_of_snapshot(schedule: Schedule, rng: Random) -> None:
 def slow_disk(schedule: Schedule, rng: Random) -> None:
     """From now on some writes and syncs of this machine, or of all, take up to three seconds."""
     world = schedule.world
-    nodes = [rng.choice(world.fleet.nodes)] if rng.random() < 0.7 else list(world.fleet.nodes)
+    nodes = [rng.choice(world.fleet.everybody)] if rng.random() < 0.7 else list(world.fleet.everybody)
     for node in nodes:
         world.slow_disk[node] = rng.choice((0.0, 0.1, 0.5))
 
@@ -212,7 +212,9 @@ def fill_disk(schedule: Schedule, rng: Random) -> None:
 
 
 def lose_disk(schedule: Schedule, rng: Random) -> None:
-    """A machine ends for ever, and comes back with a new disk and a new directory id: it must be removed and added."""
+    """A voter's machine ends for ever, and comes back with a new disk and a new directory id: it must be removed and
+    added.
+    """
     machine = any_up(schedule, rng)
     if machine is None or not schedule.may_lose(machine):
         return

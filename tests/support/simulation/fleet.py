@@ -24,10 +24,17 @@ CLUSTER_ID: Final = "c2ltdWxhdGVkLWNsdXN0ZXI"
 DATA: Final = "/data"
 LOG: Final = f"{DATA}/{METADATA_DIRECTORY}"
 LISTENER: Final = "CONTROLLER"
+BROKER_LISTENER: Final = "PLAINTEXT"
+BROKER: Final = NodeId(1000)
+"""The broker of most fleets."""
 
 
 def endpoint_of(node_id: NodeId) -> Endpoint:
     return Endpoint(f"controller-{node_id}", 9093)
+
+
+def broker_endpoint_of(node_id: NodeId) -> Endpoint:
+    return Endpoint(f"broker-{node_id}", 9092)
 
 
 def directory_of(node_id: NodeId, generation: int = 0) -> DirectoryId:
@@ -36,7 +43,7 @@ def directory_of(node_id: NodeId, generation: int = 0) -> DirectoryId:
 
 @dataclass(frozen=True)
 class Timings:
-    """Kafka's `controller.quorum.*`, and how often the active controller writes a NoOpRecord."""
+    """Kafka's `controller.quorum.*` and `broker.*`, and how often the active controller writes a NoOpRecord."""
 
     election_timeout_ms: int = 1000
     first_election_timeout_ms: int = 150
@@ -45,6 +52,8 @@ class Timings:
     retry_backoff_ms: int = 20
     fetch_max_wait_ms: int = 500
     no_op_interval_s: float = 0.5
+    session_timeout_s: float = 9.0
+    heartbeat_interval_s: float = 2.0
 
 
 @dataclass(frozen=True)
@@ -54,6 +63,7 @@ class Fleet:
     voters: tuple[NodeId, ...]
     observers: tuple[NodeId, ...]
     dynamic: bool
+    brokers: tuple[NodeId, ...] = (BROKER,)
     segment_bytes: int = 1 << 14
     timings: Timings = field(default_factory=Timings)
     auto_join: bool = False
@@ -68,7 +78,12 @@ class Fleet:
 
     @property
     def nodes(self) -> tuple[NodeId, ...]:
+        """The controllers."""
         return self.voters + self.observers
+
+    @property
+    def everybody(self) -> tuple[NodeId, ...]:
+        return self.nodes + self.brokers
 
     def static_voters(self) -> VoterSet:
         if self.dynamic:

@@ -23,9 +23,9 @@ from controller_runtime.identifiers import (
     Uuid,
     WallClock,
 )
-from controller_runtime.node import raft_fetch_rpc, raft_rpc
-from controller_runtime.node.control_batches import encode_control_batch
-from controller_runtime.node.raft_rpc import Border
+from controller_runtime.node.quorum import raft_fetch_rpc, raft_rpc
+from controller_runtime.node.quorum.control_batches import encode_control_batch
+from controller_runtime.node.quorum.raft_rpc import Border
 from controller_runtime.protocol.messages.fetch_response import FetchResponse
 from controller_runtime.protocol.record_batch import Record, batch_headers, encode_batch
 from controller_runtime.protocol.schema import Message

@@ -1,70 +1,41 @@
-"""One simulated machine: a production ControllerNode on a production MetadataLog, driven as `server.shell.driver`
-drives it.
+"""One simulated machine: a disk, clocks, and the process that runs on it while it is up.
 
-Effects are performed in order, `SaveElection` holds back what follows it and every later event, log writes are
-performed later by a virtual disk and complete as `LogFlushed`. A disk that fails ends the process. What the world
-decides (when a write completes, when the process ends) comes in as calls; this class decides nothing.
+It formats the disk, starts a production node on it, and ends it in all the ways in which a process or a machine may
+end. What the world decides (when it starts, when it ends and how) comes in as calls; this class decides nothing.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable
-from functools import lru_cache
+from collections.abc import Callable, Mapping, Sequence
 from random import Random
 from typing import TYPE_CHECKING
 
-from controller_runtime.controller.service import Chance, ControllerConfig
-from controller_runtime.identifiers import DirectoryId, Instant, NodeId, Offset, ReplicaKey, Uuid, WallClock
-from controller_runtime.metadata.features import VersionedRecord
-from controller_runtime.metadata.records import decode_record
-from controller_runtime.node.controller_node import ControllerNode, NodeConfig
-from controller_runtime.node.controller_registration import ControllerIdentity
-from controller_runtime.node.effects import (
-    Append,
-    Call,
-    CancelCall,
-    CloseConnection,
-    DropSnapshotPart,
-    Log,
-    NodeEffect,
-    ResetLog,
-    Respond,
-    RollLog,
-    SaveElection,
-    ScrubLog,
-    ShortenLog,
-    Stop,
-    TakeSnapshot,
-    Truncate,
-    WriteSnapshot,
+from controller_runtime.broker.service import BrokerService
+from controller_runtime.identifiers import (
+    DirectoryId,
+    Instant,
+    NodeId,
+    Offset,
+    PartitionId,
+    ReplicaKey,
+    Uuid,
+    WallClock,
 )
-from controller_runtime.node.events import (
-    LogFlushed,
-    LogScrubbed,
-    NodeEvent,
-    RequestReceived,
-    SnapshotFlushed,
-    SnapshotGivenUp,
-    SnapshotWritten,
-    TimePassed,
-)
-from controller_runtime.node.faults import FAILED
-from controller_runtime.node.snapshot_content import content
-from controller_runtime.node.snapshots import SnapshotConfig
-from controller_runtime.raft.config import RaftConfig
+from controller_runtime.node.events import NodeEvent
+from controller_runtime.node.node import Node
 from controller_runtime.raft.election_state import ElectionState
 from controller_runtime.raft.roles import Leader
 from controller_runtime.raft.voter_set import VoterSet
-from controller_runtime.storage import snapshot_writer
-from controller_runtime.storage.errors import CorruptFile, DiskFailed
-from controller_runtime.storage.formatting import load_bootstrap_values
-from controller_runtime.storage.metadata_log import LogConfig, MetadataLog, PendingWrite
+from controller_runtime.storage.errors import DiskFailed
+from controller_runtime.storage.log.config import LogConfig
+from controller_runtime.storage.metadata_log import MetadataLog
 from controller_runtime.storage.quorum_state import QuorumState, load_quorum_state, save_quorum_state
-from controller_runtime.storage.snapshot_writer import SnapshotWrite
-from controller_runtime.values import replace
+from controller_runtime.storage.snapshot_writer import SnapshotGivenUp
+from support.simulation.composition import composed
+from support.simulation.data_plane import DataPlane
 from support.simulation.disk import Crashed, SimDisk, SimFile
 from support.simulation.fleet import CLUSTER_ID, DATA, LISTENER, LOG, Fleet, directory_of, endpoint_of
+from support.simulation.process import Process
 
 if TYPE_CHECKING:
     from support.simulation.world import World
@@ -83,7 +54,8 @@ class Machine:
         """Which of this node's disks: a new disk has a new directory id."""
         self.contents = 0
         """Grows when the disk's content is replaced by another, older one: promises of before are not on it."""
-        self.node: ControllerNode | None = None
+        self.process: Process | None = None
+        self.node: Node | None = None
         self.log: MetadataLog | None = None
         self.boots = 0
         self.rate = 1.0
@@ -100,14 +72,14 @@ class Machine:
         """What its lost disks had held."""
         self.on_write: Callable[[], None] | None = None
         """What is to happen while this machine's next write is under way."""
-        self._events: deque[NodeEvent] = deque()
-        self._held: deque[NodeEffect] = deque()
-        self._saving: SaveElection | None = None
-        self._writing: PendingWrite | None = None
-        self._snapshot: tuple[SnapshotWrite, TakeSnapshot] | None = None
-        self._stepping = False
-        self.taken: list[NodeEvent] = [TimePassed()]
-        """The events of the last step, in order; a start counts as time that passed."""
+        self.incarnation: Uuid | None = None
+        """Of a broker that runs, or ran last."""
+        self.refused = False
+        """Its disk refused something that a broker had promised: it ends with a fault."""
+        self.has_offline = False
+        """Its disk refused to open the log of a partition."""
+        self.losses: list[Mapping[PartitionId, int]] = []
+        """Every time when what a broker had not flushed may have been lost: how far its partitions were."""
         self.facts_seen: tuple[object, ...] = ()
         """What `facts` said when the invariants looked at this machine last."""
         self.format()
@@ -160,13 +132,36 @@ class Machine:
         self.fleet.format(self.disk, self.id, self.generation)
 
     @property
+    def is_broker(self) -> bool:
+        return self.id in self.fleet.brokers
+
+    @property
+    def broker(self) -> BrokerService | None:
+        """While it is up, if it is one."""
+        return self.node.broker.service if self.node is not None and self.node.broker is not None else None
+
+    @property
+    def data(self) -> DataPlane | None:
+        return None if self.process is None else self.process.data
+
+    @property
     def is_up(self) -> bool:
         return self.node is not None
 
     @property
+    def is_saving(self) -> bool:
+        return self.process is not None and self.process.pump.is_saving
+
+    @property
     def is_holding(self) -> bool:
         """Effects wait for an election state to be on disk: the node knows more than its log."""
-        return self._saving is not None or bool(self._held)
+        return self.process is not None and self.process.pump.is_holding
+
+    @property
+    def taken(self) -> Sequence[NodeEvent]:
+        """The events of the last step, in order; a start counts as time that passed."""
+        assert self.process is not None
+        return self.process.taken
 
     @property
     def now(self) -> Instant:
@@ -209,18 +204,20 @@ class Machine:
             log.end_offset,
             log.flushed_offset,
             log.start_offset,
-            self._saving is None,
+            self.is_saving,
             self.persisted,
             len(history.sets),
             history.latest,
             self.node.is_active,
             meta.arrived_snapshot,
+            self.node.image_offset,
+            None if self.broker is None else self.broker.epoch,
         )
 
     def boot(self) -> None:
         assert self.node is None, f"machine {self.id} is up"
         self.boots += 1
-        self.taken = [TimePassed()]
+        self.refused = self.has_offline = False
         self.paused_until = 0.0
         self.on_write = None
         self.log = MetadataLog.open(self.disk, LOG, LogConfig(segment_bytes=self.fleet.segment_bytes, tail_bytes=4096))
@@ -231,11 +228,10 @@ class Machine:
         found = load_quorum_state(self.disk, LOG)
         self._check_promise(found)
         self.persisted = None if found is None else _from_file(found)
-        self.node = ControllerNode(
-            self._config(), self.log, self.log, self.persisted, self._chance(), self.rng.random, self.now
-        )
-        self._take(self.node.start(self.now, self.wall))
-        self._settle()
+        data = DataPlane(self) if self.is_broker else None
+        self.node = composed(self, self.log, data)
+        self.process = Process(self, self.node, self.log, data)
+        self.process.start()
 
     def _check_promise(self, found: QuorumState | None) -> None:
         """What was saved is there again, or something newer that was being saved."""
@@ -246,44 +242,14 @@ class Machine:
         if found is None or found.epoch < told.epoch or (found.epoch == told.epoch and voted):
             self.world.violation(f"n{self.id} had saved {told}, its disk says {found}")
 
-    def _config(self) -> NodeConfig:
-        timings = self.fleet.timings
-        raft = RaftConfig(
-            self.id,
-            self.directory,
-            LISTENER,
-            ((LISTENER, endpoint_of(self.id)),),
-            bootstrap=tuple(endpoint_of(voter) for voter in self.fleet.voters),
-            election_timeout_ms=timings.election_timeout_ms,
-            first_election_timeout_ms=timings.first_election_timeout_ms,
-            fetch_timeout_ms=timings.fetch_timeout_ms,
-            request_timeout_ms=timings.request_timeout_ms,
-            retry_backoff_ms=timings.retry_backoff_ms,
-            fetch_max_wait_ms=timings.fetch_max_wait_ms,
-            high_watermark_linger_ms=(0, 5)[self.id % 2],
-            fetch_max_bytes=self.fleet.fetch_bytes,
-            snapshot_max_bytes=self.fleet.fetch_bytes,
-            auto_join=self.fleet.auto_join,
-        )
-        records = _records(load_bootstrap_values(self.disk, DATA) or ())
-        controller = ControllerConfig(self.id, CLUSTER_ID, records, no_op_interval_s=timings.no_op_interval_s)
-        incarnation = Uuid(self.rng.randbytes(16))
-        identity = ControllerIdentity(self.id, incarnation, ((LISTENER, endpoint_of(self.id), 0),))
-        snapshots = SnapshotConfig(scrub_interval_ms=self.fleet.scrub_ms)
-        if self.fleet.snapshot_bytes:
-            retention = 2 * self.fleet.snapshot_bytes
-            snapshots = replace(snapshots, max_new_bytes=self.fleet.snapshot_bytes, retention_bytes=retention)
-        return NodeConfig(raft, controller, identity, self.fleet.static_voters(), snapshots)
-
-    def _chance(self) -> Chance:
-        return Chance(lambda: Uuid(self.rng.randbytes(16)), self.rng.randrange)
-
     def kill(self, *, power_loss: bool) -> None:
         """The process ends now, perhaps in the middle of a write; with `power_loss` the machine ends too."""
         assert self.log is not None, f"machine {self.id} is down"
         self.flushed_at_stop = self.log.flushed_offset
+        flushed = {} if self.data is None else self.data.flushed()
         self._interrupted_work()
         if power_loss:
+            self.losses.append(flushed)
             self.disk.power_loss(self.rng)
         else:
             self.disk.kill()
@@ -293,13 +259,14 @@ class Machine:
         """A bit of a closed segment turns over, if there is one: of what is committed, so that no truncation makes it
         the end of the log.
         """
-        if self.log is None or self.node is None:
+        if self.log is None or self.node is None or self.is_broker:
             return False
         committed = self.node.meta.high_watermark
         closed = [
             segment
-            for segment in self.log._segments[:-1]
-            if isinstance(segment.file, SimFile)
+            for segment in self.log._log.segments[:-1]
+            if self.disk.exists(segment.path)
+            and isinstance(segment.file, SimFile)
             and segment.end_offset <= committed
             and segment.file.durable_size() == segment.size > 0
         ]
@@ -312,250 +279,77 @@ class Machine:
         """The process ends because its disk refused a write or a sync; nothing is tried again."""
         if self.node is not None and self.log is not None:
             self.flushed_at_stop = self.log.flushed_offset
+        if self.data is not None:
+            self.losses.append(self.data.flushed())
         self.disk.kill()
         self._end()
 
     def _end(self) -> None:
-        self.node = self.log = None
-        self._events.clear()
-        self._held.clear()
-        self._saving = self._writing = self._snapshot = None
+        if self.process is not None:
+            self.process.end()
+        self.node = self.log = self.process = None
 
     def _interrupted_work(self) -> None:
         """What was under way got an arbitrary number of operations further."""
+        assert self.process is not None
         self.disk.operations_left = self.rng.choice((0, 1, 1, 2, 3, self.rng.randrange(12)))
         try:
-            if self._saving is not None:
-                save_quorum_state(self.disk, LOG, _to_file(self._saving.state))
-            if self._writing is not None:
-                self._writing.perform()
-            if self._snapshot is not None:
-                self._snapshot[0].perform(content(self._snapshot[1]))
-        except (Crashed, DiskFailed, snapshot_writer.SnapshotGivenUp):
+            if self.process.saving is not None:
+                save_quorum_state(self.disk, LOG, _to_file(self.process.saving))
+            self.process.go_on_writing()
+        except (Crashed, DiskFailed, SnapshotGivenUp):
             pass
 
     def stop(self) -> None:
         """The process ended by itself, after a clean shutdown."""
         assert self.log is not None
+        assert self.process is not None
         try:
-            if self._writing is not None:
-                self._writing.perform()
-                self.log.complete(self._writing)
-            self.log.close()
+            self.process.finish()
         except DiskFailed as error:
             self.world.trace(f"n{self.id}: its last write failed: {error}")
         self.flushed_at_stop = self.log.flushed_offset
         self.disk.kill()
         self._end()
 
-    # The driver.
+    # While it is up.
 
     def feed(self, event: NodeEvent) -> None:
         """Give the node an event, when it is its turn."""
-        if self.node is None:
-            return
-        self._events.append(event)
-        self._settle()
-
-    def _settle(self) -> None:
-        """Step while there is something to step; then let the disk and the timer know."""
-        world = self.world
-        if self._stepping or world.time < self.paused_until:
-            return
-        self._stepping = True
-        while self.node is not None and self._events and self._saving is None:
-            event = self._events.popleft()
-            if world.tracer is not None:
-                world.trace_event(self, event)
-            try:
-                self._take(self._step(event))
-            except CorruptFile as error:
-                self._damaged(error)
-                break
-            world.after_step(self)
-        self._stepping = False
-        if self.node is not None:
-            self._write_log()
-            if self._saving is None:
-                world.set_timer(self, self.node.next_deadline())
-
-    def _step(self, event: NodeEvent) -> list[NodeEffect]:
-        """As the driver: requests that wait one after another are stepped together."""
-        assert self.node is not None
-        self.taken = [event]
-        if not isinstance(event, RequestReceived):
-            return self.node.step(event, self.now, self.wall)
-        together = [event]
-        while self._events and isinstance(following := self._events[0], RequestReceived):
-            together.append(following)
-            self._events.popleft()
-            if self.world.tracer is not None:
-                self.world.trace_event(self, following)
-        self.taken += together[1:]
-        return self.node.step_requests(together, self.now, self.wall)
-
-    def _damaged(self, error: CorruptFile) -> None:
-        """What must be readable is not: the driver ends the process."""
-        if not self.disk.is_rotten:
-            raise error
-        self.world.disk_failed(self, error)
+        if self.process is not None:
+            self.process.feed(event)
 
     def resume(self) -> None:
-        self._settle()
+        if self.process is not None:
+            self.process.run()
 
     def time_passed(self) -> None:
-        """A timer that fires during a save or a pause is set anew after it."""
-        if self.node is not None and self._saving is None and self.world.time >= self.paused_until:
-            due = self.node.next_deadline()
-            if due is not None and due <= self.now:
-                self.feed(TimePassed())
-            else:
-                self.world.set_timer(self, due)
-
-    def _take(self, effects: list[NodeEffect]) -> None:
-        self._held.extend(effects)
-        while self._held and self._saving is None and self.node is not None:
-            effect = self._held.popleft()
-            if self.world.tracer is not None:
-                self.world.trace_effect(self, effect)
-            self._perform(effect)
-
-    def _perform(self, effect: NodeEffect) -> None:
-        assert self.log is not None
-        match effect:
-            case Append(_, end_offset, batches):
-                assert self.log.append(batches) == end_offset
-            case Respond(request_id, body):
-                self.world.respond(self, request_id, body)
-            case Call():
-                self.world.call(self, effect)
-            case CancelCall(call_id):
-                self.world.cancel(self, call_id)
-            case SaveElection():
-                self._saving = effect
-                self._write(self._saved)
-            case Truncate(end_offset):
-                self.log.truncate(end_offset)
-            case ResetLog(snapshot_id):
-                self.log.reset(snapshot_id)
-            case WriteSnapshot(snapshot_id, position, data, last):
-                self.log.write_snapshot(snapshot_id, position, data, last=last)
-            case DropSnapshotPart(snapshot_id):
-                self.log.drop_snapshot_part(snapshot_id)
-            case TakeSnapshot():
-                self._take_snapshot(effect)
-            case ShortenLog(snapshot_id):
-                self.log.delete_before(snapshot_id)
-            case RollLog():
-                self.log.roll()
-            case ScrubLog(max_bytes):
-                self.world.later(0.01, self.while_up(lambda: self._scrub(max_bytes)))
-            case CloseConnection():
-                self.world.violation(f"machine {self.id} closed a connection")
-            case Log(_, text):
-                if (
-                    FAILED in text
-                ):  # an assertion of ours, paid for by a request: nobody here sends what could provoke one
-                    raise AssertionError(f"n{self.id}: {text}")
-            case Stop(reason, fault):
-                self.world.stopped(self, reason, fault=fault)
+        if self.process is not None:
+            self.process.time_passed()
 
     def while_up(self, action: Callable[[], None]) -> Callable[[], None]:
         """An action of this boot only."""
-        boot = self.boots
+        process = self.process
 
         def run() -> None:
-            if self.node is not None and self.boots == boot:
+            if process is not None and self.process is process:
                 action()
 
         return run
 
-    def _saved(self) -> None:
-        assert self._saving is not None
-        try:
-            save_quorum_state(self.disk, LOG, _to_file(self._saving.state))
-        except DiskFailed as error:
-            self.world.disk_failed(self, error)
-            return
-        self.persisted = self._promised = self._saving.state
-        self.world.persisted(self)
-        self._saving = None
-        self._take([])
-        self._settle()
-
-    def _write_log(self) -> None:
-        assert self.log is not None
-        if self._writing is None:
-            self._writing = self.log.take_pending_write()
-            if self._writing is not None:
-                self._write(self._written)
-
-    def _write(self, done: Callable[[], None]) -> None:
+    def write(self, done: Callable[[], None]) -> None:
+        """A write to its disk begins, and ends some time later."""
         delay = self.world.disk_delay(self)
         if self.on_write is not None:
             action, self.on_write = self.on_write, None
             self.world.later(delay * self.rng.random(), self.while_up(action))
         self.world.later(delay, self.while_up(done))
 
-    def _take_snapshot(self, asked: TakeSnapshot) -> None:
-        """Beside the log, on a thread of its own (`server.snapshot_work`)."""
-        assert self.log is not None
-        write = self.log.begin_snapshot(asked.snapshot_id)
-        if write is None:
-            given_up = SnapshotGivenUp(asked.snapshot_id, "there is one, or the log begins later")
-            self.world.later(0.0, self.while_up(lambda: self.feed(given_up)))
-            return
-        self._snapshot = write, asked
-        delay = self.world.disk_delay(self) + self.world.disk_delay(self)
-        self.world.later(delay, self.while_up(self._snapshot_written))
-
-    def _scrub(self, max_bytes: int) -> None:
-        assert self.log is not None
-        found = self.log.begin_scrub(max_bytes)
-        damage = None
-        if found is not None:
-            try:
-                self.log.scrubbed(found, found.perform())
-            except CorruptFile as error:
-                damage = str(error)
-        self.feed(LogScrubbed(damage))
-
-    def _snapshot_written(self) -> None:
-        assert self.log is not None
-        assert self._snapshot is not None
-        (write, asked), self._snapshot = self._snapshot, None
-        try:
-            size = write.perform(content(asked))
-        except snapshot_writer.SnapshotGivenUp as error:
-            self.feed(SnapshotGivenUp(asked.snapshot_id, str(error)))
-            return
-        except DiskFailed as error:
-            self.world.disk_failed(self, error)
-            return
-        self.log.snapshot_written(write, size)
-        self.feed(SnapshotWritten(asked.snapshot_id, size))
-
-    def _written(self) -> None:
-        assert self.log is not None
-        assert self._writing is not None
-        pending = self._writing
-        try:
-            pending.perform()
-        except DiskFailed as error:
-            self.world.disk_failed(self, error)
-            return
-        self._writing = None
-        completed = self.log.complete(pending)
-        for snapshot_id in completed.frozen_snapshots:
-            self.feed(SnapshotFlushed(snapshot_id))
-        if self.log is not None:
-            self.feed(LogFlushed(self.log.flushed_offset))
-
-
-@lru_cache(maxsize=16)
-def _records(values: tuple[bytes, ...]) -> tuple[VersionedRecord, ...]:
-    """Of a bootstrap checkpoint; the same ones at every start."""
-    return tuple(decode_record(value) for value in values)
+    def save(self, state: ElectionState) -> None:
+        """Raises DiskFailed."""
+        save_quorum_state(self.disk, LOG, _to_file(state))
+        self.persisted = self._promised = state
+        self.world.persisted(self)
 
 
 def _from_file(state: QuorumState) -> ElectionState:

@@ -1,8 +1,9 @@
 """Runs the mutants of `tests/simulation/museum`, each in a process of its own, until the simulator notices it or its
 budget is spent.
 
-A mutant is a module with a docstring (what was broken, and where it happened), `SOURCE`, and `break_it(patch)`. The
-same seeds are tried for every mutant, so the number of schedules that one needs is a number to compare.
+A mutant is a module with a docstring (what was broken, and where it happened), `SOURCE`, and `break_it(patch)`; with
+`SCHEDULES`, if other schedules than those of the quorum are to notice it. The same seeds are tried for every mutant, so
+the number of schedules that one needs is a number to compare.
 
     PYTHONPATH=.:tests python -m support.simulation.museum            # every mutant, and the table for docs/testing.md
 """
@@ -14,7 +15,7 @@ import multiprocessing
 import os
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -23,8 +24,11 @@ from typing import Final
 
 import pytest
 
+from simulation.invariants.every import every_invariant
 from support.simulation.campaign import stories, without_collector
+from support.simulation.replication.schedule import Replication, plan_of
 from support.simulation.schedule import Outcome
+from support.simulation.work import Work
 
 MUSEUM: Final = Path(__file__).parents[2] / "simulation" / "museum"
 BUDGET: Final = 3000
@@ -46,17 +50,48 @@ def names() -> list[str]:
     return sorted(path.stem for path in MUSEUM.glob("*.py"))
 
 
+def _quorum(seeds: range) -> Iterator[str | None]:
+    """The random schedules of `schedule`, story by story."""
+    for story in stories(seeds):
+        for result in without_collector(story):
+            yield None if isinstance(result, Outcome) else result[1].partition(": ")[2]
+
+
+def _work(seeds: range) -> Iterator[str | None]:
+    """Without faults, where steps take time (`work`)."""
+    return (_failure(Work(seed).run) for seed in seeds)
+
+
+def _failure(run: Callable[[], object]) -> str | None:
+    try:
+        run()
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return None
+
+
+def _replication(seeds: range) -> Iterator[str | None]:
+    """Brokers that replicate (`replication.schedule`)."""
+    return (_failure(Replication(plan_of(seed), every_invariant()).run) for seed in seeds)
+
+
+PLAYS: Final[dict[str, Callable[[range], Iterator[str | None]]]] = {
+    "quorum": _quorum,
+    "work": _work,
+    "replication": _replication,
+}
+"""What each kind of schedule says of these seeds, one by one: how it failed, or None."""
+
+
 def judge(name: str, budget: int = BUDGET, first_seed: int = FIRST_SEED) -> Verdict:
     """In this process, which is broken afterwards."""
     mutant = import_module(f"simulation.museum.{name}")
     mutant.break_it(pytest.MonkeyPatch())
     began = time.process_time()
-    results = (
-        result for story in stories(range(first_seed, first_seed + budget)) for result in without_collector(story)
-    )
-    for count, result in enumerate(results, start=1):
-        if not isinstance(result, Outcome):
-            return Verdict(name, mutant.SOURCE, count, time.process_time() - began, result[1].partition(": ")[2])
+    play = PLAYS[getattr(mutant, "SCHEDULES", "quorum")]
+    for count, failure in enumerate(play(range(first_seed, first_seed + budget)), start=1):
+        if failure is not None:
+            return Verdict(name, mutant.SOURCE, count, time.process_time() - began, failure)
     return Verdict(name, mutant.SOURCE, budget, time.process_time() - began, None)
 
 

@@ -11,7 +11,7 @@ from random import Random
 from typing import Final
 
 from controller_runtime.identifiers import NO_DIRECTORY, NodeId, ReplicaKey
-from controller_runtime.node.events import CallFailure
+from controller_runtime.parts.events import CallFailure
 from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.protocol.messages.add_raft_voter_request import AddRaftVoterRequest, Listener
 from controller_runtime.protocol.messages.add_raft_voter_response import AddRaftVoterResponse
@@ -82,7 +82,7 @@ class Operator(Asker):
         lost = [v.key for v in voters.voters if not holds(machines[v.key.node_id], v.key)]
         if lost:
             return _remove(rng.choice(lost))
-        others = [m for m in self.world.up if m.id not in voters.ids and not m.disk.is_rotten]
+        others = [m for m in self.world.up if m.id not in voters.ids and not m.is_broker and not m.disk.is_rotten]
         if others and (len(voters) < 3 or rng.random() < 0.6):
             return _add(rng.choice(others).key)
         return _remove(rng.choice(voters.voters).key) if len(voters) > 1 else None
@@ -151,7 +151,7 @@ def may_lose(world: World, victim: Machine) -> bool:
     And whether its node finds the others again: the only bootstrap server, with nothing on its disk, knows nobody to
     ask.
     """
-    if world.fleet.voters == (victim.id,):
+    if world.fleet.voters == (victim.id,) or victim.is_broker:
         return False
     for machine in world.machines.values():
         for voters in machine.known_voters[-2:]:

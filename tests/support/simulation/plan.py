@@ -163,14 +163,19 @@ def random_fleet(rng: Random) -> Fleet:
 def random_timings(rng: Random) -> Timings:
     """Kafka's defaults, or all of them shorter, so that more elections fit into a schedule."""
     scale = rng.choices((0.08, 0.2, 1.0), (64, 32, 4))[0]
+    session_s = rng.choice((0.5, 3.0, 9.0))
+    fetch_timeout_ms = round(2000 * scale)
     return Timings(
         election_timeout_ms=round(1000 * scale),
         first_election_timeout_ms=rng.choice((15, 30, 60)),
-        fetch_timeout_ms=round(2000 * scale),
+        fetch_timeout_ms=fetch_timeout_ms,
         request_timeout_ms=round(2000 * scale),
         retry_backoff_ms=rng.choice((50, 200, 400)),
-        fetch_max_wait_ms=rng.choice((100, 500, 500, 500)),
+        # As `assembly` bounds it: a quorum at rest has no elections.
+        fetch_max_wait_ms=min(rng.choice((100, 500, 500, 500)), fetch_timeout_ms // 3),
         no_op_interval_s=rng.choice((0.5, 2.0, 2.0)),
+        session_timeout_s=session_s,
+        heartbeat_interval_s=session_s * 2 / 9,
     )
 
 

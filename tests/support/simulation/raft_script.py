@@ -329,7 +329,8 @@ class Script:
             hw = "?" if r.high_watermark is None else r.high_watermark
             leader = "-" if r.leader_id is None else r.leader_id
             self.lines.append(
-                f"{n} {type(r.role).__name__} epoch={r.epoch} leader={leader} log={self._ends(node)} disk={node.flushed} hw={hw}"
+                f"{n} {type(r.role).__name__} epoch={r.epoch} leader={leader} "
+                f"log={self._ends(node)} disk={node.flushed} hw={hw}"
             )
 
     def do_voters_of(self, *nodes: str) -> None:

@@ -45,6 +45,13 @@ class Outcome:
     epochs: int
     changes: int
     """Changes of the voters."""
+    brokers: int
+    produced: int
+    """Batches that were acknowledged."""
+    fetched: int
+    """Answers with records."""
+    forwarded: int
+    """Changes of topics that a broker passed on."""
     faults: tuple[str, ...]
 
 
@@ -57,7 +64,7 @@ class Story:
         used = used_disks(first.fleet) if first.used else None
         for node, (disk, end) in used.disks.items() if used else ():
             self.world.machines[node].inherit(disk, end)
-        self.client = Client(self.world, Random(self.rng.random()), used.broker if used else None)
+        self.client = Client(self.world, Random(self.rng.random()))
         self.operator = Operator(self.world, Random(self.rng.random()))
         self.backups: dict[NodeId, tuple[int, SimDisk]] = {}
 
@@ -99,7 +106,7 @@ class Schedule:
         return self.outcome()
 
     def _start(self) -> None:
-        for node in self.plan.fleet.nodes:
+        for node in self.plan.fleet.everybody:
             self.boot_later(node, self.rng.choice((0.0, 0.0, 0.01, 0.01, 0.3)) * self.rng.random())
         if self.plan.settled and not self.world.run(SETTLING_S, lambda: self.client.acknowledged > 0):
             raise Violation(f"nothing was acknowledged within {SETTLING_S} s of quiet: {self._states()}")
@@ -109,8 +116,10 @@ class Schedule:
         steps, time, acknowledged, changes, epoch = self.began
         kinds = tuple(fault.kind for fault in self.plan.faults)
         return Outcome(
-            self.plan.seed, self.plan.size, world.steps - steps, world.time - time, self.client.acknowledged - acknowledged,
-            world.newest[0], self._epoch - epoch, self.operator.changes - changes, kinds,
+            self.plan.seed, self.plan.size, world.steps - steps, world.time - time,
+            self.client.acknowledged - acknowledged,
+            world.newest[0], self._epoch - epoch, self.operator.changes - changes, len(self.plan.fleet.brokers),
+            *self.client.traffic.take_counts(), kinds,
         )  # fmt: skip
 
     @property
@@ -153,6 +162,8 @@ class Schedule:
         self.world.trace("everything heals")
         faults.heal(self)
         for machine in self.world.machines.values():
+            if machine.is_up and machine.has_offline:
+                self.world.kill(machine.id, power_loss=False)  # Somebody sees to its disk, and starts it again.
             if not machine.is_up:
                 self.world.boot(machine.id)
 
@@ -188,13 +199,14 @@ class Schedule:
         return all(m.node is not None and (m.node.image_offset >= offset or self._is_ahead(m)) for m in machines)
 
     def _is_ahead(self, machine: Machine) -> bool:
-        """It was removed while it stood, in an epoch that the quorum has not come to: as in Kafka, it follows again
-        when there is a later one.
+        """It was removed while it stood, in an epoch that the quorum has not come to and does not know it: as in Kafka,
+        it follows again when there is a later one. Nobody else enters such an epoch.
         """
         active = next((m.node.meta.replica for m in self.world.up if m.node is not None and m.node.is_active), None)
         if active is None or machine.node is None or active.voters.match(machine.key) is not None:
             return False
-        return machine.node.meta.replica.epoch > active.epoch
+        replica = machine.node.meta.replica
+        return replica.is_voter and replica.epoch > active.epoch
 
     def _states(self) -> str:
         return "; ".join(render_state(machine) for machine in self.world.machines.values())

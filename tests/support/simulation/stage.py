@@ -37,7 +37,7 @@ class Stage:
         fleet = Fleet(nodes, tuple(NodeId(100 + n) for n in range(observers)), dynamic, timings=timings)
         self.world = World(seed, fleet, invariants)
         self.client = Client(self.world, Random(seed))
-        for node in fleet.nodes:
+        for node in fleet.everybody:
             self.world.boot(node)
         self.client.begin(think_s=0.1, administrators=2)
 

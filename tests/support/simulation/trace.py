@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from controller_runtime.broker.effects import SetAsideStrays
 from controller_runtime.node.effects import NodeEffect
 from controller_runtime.node.events import NodeEvent
 from controller_runtime.server.telemetry.trace import render_effect as render_node_effect
@@ -17,11 +18,11 @@ def render_state(machine: Machine) -> str:
     node = machine.node
     if node is None:
         return f"n{machine.id} down"
-    seen = node.status()
-    active = "*" if seen.is_active else " "
+    meta = node.meta
+    active = "*" if node.is_active else " "
     return (
-        f"n{machine.id} {seen.role[0]}{active} e={seen.epoch} hw={seen.high_watermark} "
-        f"leo={seen.log_end_offset} disk={machine.flushed_offset}"
+        f"n{machine.id} {type(meta.replica.role).__name__[0]}{active} e={meta.replica.epoch} hw={meta.high_watermark} "
+        f"leo={meta.end_offset} disk={machine.flushed_offset}"
     )
 
 
@@ -30,4 +31,6 @@ def render_event(event: NodeEvent) -> str:
 
 
 def render_effect(effect: NodeEffect) -> str:
+    if isinstance(effect, SetAsideStrays):  # a set has no order that is the same in every process
+        return f"set aside all but {sorted(effect.replicas)}"
     return render_node_effect(effect)

@@ -14,7 +14,8 @@ from random import Random
 from typing import Final
 
 from controller_runtime.identifiers import NodeId, Offset
-from support.simulation.client import Broker, Registered
+from controller_runtime.parts.events import ShutdownRequested
+from support.simulation.client import Client
 from support.simulation.disk import SimDisk
 from support.simulation.fleet import Fleet
 from support.simulation.world import World
@@ -26,8 +27,7 @@ WITHIN_S: Final = 30.0
 @dataclass(frozen=True)
 class Used:
     disks: Mapping[NodeId, tuple[SimDisk, Offset]]
-    """Each voter's disk, and where its log ends."""
-    broker: Registered
+    """Each voter's and broker's disk, and where its log ends."""
 
 
 def used_disks(fleet: Fleet) -> Used:
@@ -38,15 +38,16 @@ def used_disks(fleet: Fleet) -> Used:
 @lru_cache(maxsize=64)
 def _used(voters: tuple[NodeId, ...], dynamic: bool, release: str) -> Used:
     world = World(SEED, Fleet(voters, (), dynamic, metadata_version=release))
-    broker = Broker(world, Random(SEED))
-    for node in voters:
+    for node in world.fleet.everybody:
         world.boot(node)
-    broker.register()
-    assert world.run(WITHIN_S, lambda: not broker.fenced), "a quorum without faults serves its broker"
+    client = Client(world, Random(SEED))
+    assert world.run(WITHIN_S, lambda: client.is_served), "a quorum without faults serves its broker"
     end = max(machine.node.meta.high_watermark for machine in world.up if machine.node)
     assert world.run(WITHIN_S, lambda: all(machine.flushed_offset >= end for machine in world.up)), "all nodes catch up"
+    for machine in world.brokers:
+        machine.feed(ShutdownRequested())
+    assert world.run(WITHIN_S, lambda: not any(machine.is_up for machine in world.brokers)), "it is let go"
     for node in voters:
         world.kill(node, power_loss=False)
-    assert broker.registered is not None
     disks = {node: (machine.disk, machine.flushed_at_stop) for node, machine in world.machines.items()}
-    return Used(disks, broker.registered)
+    return Used(disks)

@@ -17,25 +17,32 @@ from typing import Protocol
 
 from controller_runtime.identifiers import Endpoint, Instant, NodeId, Offset
 from controller_runtime.metadata.image import MetadataImage
-from controller_runtime.node.effects import Call, NodeEffect
-from controller_runtime.node.events import (
+from controller_runtime.node.effects import NodeEffect
+from controller_runtime.node.events import NodeEvent
+from controller_runtime.parts.api_table import BROKER, Forwarded
+from controller_runtime.parts.effects import Call
+from controller_runtime.parts.events import (
     CallFailed,
     CallFailure,
     CallId,
     ConnectionId,
     ConnectionInfo,
-    NodeEvent,
     PeerDisconnected,
     RequestId,
     RequestReceived,
     ResponseReceived,
+    UnreadRequest,
 )
+from controller_runtime.protocol.api_keys import ApiKey
+from controller_runtime.protocol.framing import decode_response, encode_request
+from controller_runtime.protocol.messages.envelope_request import EnvelopeRequest
 from controller_runtime.protocol.messages.vote_request import VoteRequest
 from controller_runtime.protocol.schema import Message
 from controller_runtime.storage.errors import CorruptFile, DiskFailed
-from support.simulation.fleet import LISTENER, Fleet, endpoint_of
+from support.simulation.fleet import BROKER_LISTENER, LISTENER, Fleet, broker_endpoint_of, endpoint_of
 from support.simulation.machine import Machine
 from support.simulation.network import Network
+from support.simulation.processor import Processor
 from support.simulation.trace import render_effect, render_event, render_state
 
 
@@ -67,13 +74,19 @@ class Answer(Protocol):
     def on_answer(self, world: World, machine: Machine, asked: Message, answer: Message) -> None: ...
 
 
+class CleanStop(Protocol):
+    """Looks when a node ends by itself after it was asked to; its process is still there."""
+
+    def on_stop(self, world: World, machine: Machine) -> None: ...
+
+
 class End(Protocol):
     """Looks after the liveness phase: everything is healed and has had time."""
 
     def at_end(self, world: World) -> None: ...
 
 
-Invariant = Step | Time | Save | Answer | End
+Invariant = Step | Time | Save | Answer | CleanStop | End
 """What must hold; one per file in tests/simulation/invariants. Each looks at as many of these moments as it needs."""
 
 
@@ -109,6 +122,8 @@ class World:
     fleet: Fleet
     invariants: Iterable[Invariant] = ()
     tracer: Callable[[str], None] | None = None
+    processor: Processor | None = None
+    """Without one, steps take no time."""
     time: float = 0.0
     steps: int = 0
     ended: set[NodeId] = field(default_factory=set)
@@ -121,6 +136,7 @@ class World:
         self._after_step = [one.after_step for one in every if hasattr(one, "after_step")]
         self._as_time_passes = [one.as_time_passes for one in every if hasattr(one, "as_time_passes")]
         self._after_save = [one.after_save for one in every if hasattr(one, "after_save")]
+        self._on_stop = [one.on_stop for one in every if hasattr(one, "on_stop")]
         self._on_answer = [one.on_answer for one in every if hasattr(one, "on_answer")]
         self._queue: list[tuple[float, int, Callable[[], None]]] = []
         self._sequence = 0
@@ -139,8 +155,11 @@ class World:
         """Somebody on the way who replaces answers: source, target and answer go in."""
         self.newest = (Offset(0), MetadataImage.empty())
         """The newest image that any node ever called committed, and where it ends."""
-        self.machines = {node: Machine(node, self.fleet, self, Random(self.rng.random())) for node in self.fleet.nodes}
+        self.machines = {
+            node: Machine(node, self.fleet, self, Random(self.rng.random())) for node in self.fleet.everybody
+        }
         self._by_endpoint = {endpoint_of(node): node for node in self.fleet.nodes}
+        self._by_endpoint |= {broker_endpoint_of(node): node for node in self.fleet.brokers}
 
     # Time.
 
@@ -242,10 +261,20 @@ class World:
         if machine.node is not None:
             self.set_timer(machine, machine.node.next_deadline())
 
+    @property
+    def brokers(self) -> list[Machine]:
+        """Up or not."""
+        return [self.machines[node] for node in self.fleet.brokers]
+
     def stopped(self, machine: Machine, reason: str, *, fault: bool) -> None:
+        if fault and machine.refused:
+            self.disk_failed(machine, DiskFailed(reason))
+            return
         if fault:
             raise Violation(f"n{machine.id} stops with a fault: {reason}")
         self.trace(f"n{machine.id} stopped: {reason}")
+        for look in self._on_stop:
+            look(self, machine)
         machine.stop()
         self.ended.add(machine.id)
         self._connections_end(machine.id, silent=False)
@@ -304,7 +333,8 @@ class World:
         """Send a request; exactly one of `answer` and `fail` is called, unless nobody is alive to hear it."""
         exchange = Exchange(source, boot, answer, fail, self._by_endpoint[endpoint], body)
         self.later(timeout, lambda: self._end(exchange, lambda: fail(CallFailure.TIMED_OUT)))
-        is_client = source <= CLIENT
+        # What a client asks is delivered once, also when a broker carries it.
+        is_client = source <= CLIENT or isinstance(body, EnvelopeRequest)
         for _ in range(1 if is_client else self.network.copies()):
             if self.network.carries(source, exchange.target):
                 self.later(self.network.delay(), lambda: self._deliver(exchange))
@@ -332,10 +362,32 @@ class World:
         request_id = RequestId(self._next_request)
         self._next_request += 1
         self._requests[request_id] = exchange
-        connection = ConnectionInfo(ConnectionId(exchange.source), LISTENER)
-        machine.feed(
-            RequestReceived(request_id, connection, exchange.key, exchange.version, f"n{exchange.source}", arrived)
-        )
+        listener = BROKER_LISTENER if machine.is_broker else LISTENER
+        connection = ConnectionInfo(ConnectionId(exchange.source), listener)
+        machine.feed(self._request_event(machine, request_id, connection, exchange, arrived))
+
+    def _request_event(
+        self, machine: Machine, request_id: RequestId, connection: ConnectionInfo, exchange: Exchange, body: Message
+    ) -> RequestReceived | UnreadRequest:
+        """As the shell does, by the table: what a broker only passes on it does not read."""
+        key, version, client = exchange.key, exchange.version, f"n{exchange.source}"
+        row = BROKER.get(ApiKey(key)) if machine.is_broker else None
+        if row is None or row.forwarded is Forwarded.NO:
+            return RequestReceived(request_id, connection, key, version, client, body)
+        frame = encode_request(body, version, request_id, client, with_length=False)
+        if row.forwarded is Forwarded.UNREAD:
+            return UnreadRequest(request_id, connection, key, version, request_id, frame)
+        return RequestReceived(request_id, connection, key, version, client, body, request_id, frame)
+
+    def relay(self, machine: Machine, request_id: RequestId, frame: bytes) -> None:
+        """A broker passes on what the controller has answered."""
+        exchange = self._requests.get(request_id)
+        if exchange is None:
+            raise Violation(f"n{machine.id} relays an answer to request {request_id}, which nobody waits for")
+        self.respond(machine, request_id, decode_response(frame, exchange.key, exchange.version).body)
+
+    def finish_without_reply(self, request_id: RequestId) -> None:
+        self._requests.pop(request_id, None)
 
     def respond(self, machine: Machine, request_id: RequestId, body: Message) -> None:
         exchange = self._requests.pop(request_id, None)

@@ -11,7 +11,7 @@ from kraft_operator.api.parse import parse_cluster
 from kraft_operator.api.reader import InvalidSpec, quantity
 from kraft_operator.api.spec import (
     KRaftCluster,
-    Listener,
+    ListenerSpec,
     LostDisk,
     NodeIdRange,
     Probes,
@@ -45,9 +45,21 @@ def test_an_image_alone_is_a_whole_cluster_by_default() -> None:
     assert spec.controllers.storage.size == "10Gi"
     assert spec.controllers.pod.topology_spread_constraints is None
     assert spec.broker_pools == ()
-    assert spec.controller_listeners == (Listener("CONTROLLER", 9093),)
-    assert spec.broker_listeners == (Listener("PLAINTEXT", 9092),)
+    assert spec.controller_listeners == (ListenerSpec("CONTROLLER", 9093),)
+    assert spec.broker_listeners == (ListenerSpec("PLAINTEXT", 9092),)
     assert (spec.cluster_id, spec.volume_policy) == (None, VolumePolicy.RETAIN)
+
+
+def test_controllers_may_run_another_image_than_brokers_do() -> None:
+    spec = parse(
+        controllers={"image": {"repository": "b", "tag": "2"}, "probes": "TCP"}, brokerPools=[{**POOL, "replicas": 1}]
+    ).spec
+    assert [spec.image_of(group).reference for group in spec.groups] == ["b:2", "a:1"]
+    assert [spec.probes_of(group) for group in spec.groups] == [Probes.TCP, Probes.HTTP]
+    usual = parse(controllers={"replicas": 1}, probes="TCP").spec
+    assert (usual.image_of(usual.controllers).reference, usual.probes_of(usual.controllers)) == ("a:1", Probes.TCP)
+    with pytest.raises(InvalidSpec, match=r"spec\.controllers\.image: exactly one"):
+        parse(controllers={"image": {}})
 
 
 @pytest.mark.parametrize(
@@ -104,7 +116,8 @@ def test_an_empty_list_of_spread_constraints_is_not_the_default() -> None:
         ({"endpoints": {"broker": [{"name": "CONTROLLER", "port": 9000}]}}, "spec.endpoints.broker"),
         ({"endpoints": {"broker": [{"name": "A"}]}}, "spec.endpoints.broker[0].port"),
         ({"clusterID": "!" * 22}, "spec.clusterID"),
-        ({"controllers": {"pod": {"labels": {"app.kubernetes.io/x": "y"}}}}, "spec.controllers.pod.labels[app.kubernetes.io/x]"),
+        ({"controllers": {"pod": {"labels": {"app.kubernetes.io/x": "y"}}}},
+            "spec.controllers.pod.labels[app.kubernetes.io/x]"),
         ({"lifecycle": {"state": "Asleep"}}, "spec.lifecycle.state"),
     ],
 )  # fmt: skip
@@ -117,7 +130,8 @@ def test_an_error_names_the_path(spec: dict[str, Any], path: str) -> None:
 
 @pytest.mark.parametrize(
     ("text", "number"),
-    [("1", 1), ("1k", 1000), ("1Ki", 1024), ("0.5Gi", 2**29), ("1e3", 1000), ("1E3", 1000), ("1E", 10**18), ("500m", 0.5)],
+    [("1", 1), ("1k", 1000), ("1Ki", 1024), ("0.5Gi", 2**29), ("1e3", 1000), ("1E3", 1000), ("1E", 10**18),
+        ("500m", 0.5)],
 )  # fmt: skip
 def test_a_quantity_is_read_as_kubernetes_reads_it(text: str, number: float) -> None:
     assert quantity(text, "here") == number
@@ -132,7 +146,7 @@ def test_what_is_no_quantity_is_refused(text: str) -> None:
 def test_the_longest_names_leave_room_for_a_revision_label() -> None:
     longest = names.node_name("c" * names.MAX_CLUSTER_NAME_LENGTH, names.CONTROLLER_ROLE, names.MAX_NODE_ID)
     assert len(f"{longest}-{2**32 - 1}") <= 63
-    assert len(names.CONTROLLER_ROLE) <= names.MAX_POOL_NAME_LENGTH
+    assert len(names.CONTROLLER_ROLE) == 10, "as long as a pool's name may be"
 
 
 def test_names_are_those_that_the_metadata_log_will_hold_for_ever() -> None:

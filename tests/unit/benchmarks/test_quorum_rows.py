@@ -23,4 +23,4 @@ def test_a_fault_has_a_median_and_a_99th_percentile_and_all_else_a_median() -> N
 
 
 def test_every_group_has_a_name_of_its_own() -> None:
-    assert len({group.name for group in GROUPS}) == len(GROUPS) == 7
+    assert len({group.name for group in GROUPS}) == len(GROUPS) == 9

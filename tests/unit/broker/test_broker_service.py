@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from controller_runtime.broker.effects import AppendRecords, OpenPartition, PartitionFailed, ReadRecords
 from controller_runtime.broker.lifecycle import State
 from controller_runtime.identifiers import Uuid
-from controller_runtime.node.broker_effects import AppendRecords, OpenPartition, PartitionFailed, ReadRecords
 from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.protocol.messages import (
     create_topics_request,
@@ -33,38 +33,12 @@ from controller_runtime.protocol.messages.metadata_response import MetadataRespo
 from controller_runtime.protocol.messages.offset_for_leader_epoch_response import OffsetForLeaderEpochResponse
 from controller_runtime.protocol.messages.produce_request import ProduceRequest
 from controller_runtime.protocol.messages.produce_response import ProduceResponse
-from controller_runtime.protocol.record_batch import Record, decode_batches, encode_batch
+from controller_runtime.protocol.record_batch import Record, encode_batch
 from controller_runtime.protocol.schema import Message
-from support.broker_world import BROKER, BrokerWorld
+from support.clients.client_requests import fetch, produce, values
+from support.nodes.broker_world import BROKER, BrokerWorld
 
 pytestmark = pytest.mark.unit
-
-
-def produce(topic: str, *values: bytes, acks: int = -1, index: int = 0, timestamp: int = 1000) -> ProduceRequest:
-    records = [Record(n, timestamp + n, None, value) for n, value in enumerate(values)]
-    data = produce_request.PartitionProduceData(index=index, records=encode_batch(records))
-    return ProduceRequest(
-        acks=acks,
-        timeout_ms=1000,
-        topic_data=(produce_request.TopicProduceData(name=topic, partition_data=(data,)),),
-    )
-
-
-def fetch(
-    topic: str, offset: int, *, wait_ms: int = 0, min_bytes: int = 1, topic_id: Uuid | None = None, epoch: int = -1
-) -> fetch_request.FetchRequest:
-    partition = fetch_request.FetchPartition(
-        partition=0, fetch_offset=offset, partition_max_bytes=1 << 20, current_leader_epoch=epoch
-    )
-    one = fetch_request.FetchTopic(topic=topic, partitions=(partition,))
-    if topic_id is not None:
-        one = fetch_request.FetchTopic(topic_id=topic_id, partitions=(partition,))
-    return fetch_request.FetchRequest(max_wait_ms=wait_ms, min_bytes=min_bytes, max_bytes=1 << 20, topics=(one,))
-
-
-def values(answer: FetchResponse) -> list[bytes | None]:
-    data = answer.responses[0].partitions[0].records or b""
-    return [record.value for batch in decode_batches(data) for record in batch.records]
 
 
 def serving(*topics: str, **config: Any) -> BrokerWorld:
@@ -226,10 +200,27 @@ def test_one_damaged_batch_behind_a_good_one_is_answered_and_hangs_nobody() -> N
 def test_who_hung_up_is_forgotten() -> None:
     world = serving("orders")
     waiting = world.send(fetch("orders", 0, wait_ms=500), version=12, connection=7)
-    world.service.on_connection_closed(7)  # type: ignore[arg-type]
+    world.hang_up(7)
     world.ask(produce("orders", b"one"), ProduceResponse, version=9)
     world.wait(1.0)
     assert waiting not in world.answers
+
+
+@pytest.mark.parametrize("when", ["before it is read", "while it is read"])
+def test_nothing_is_read_for_who_hung_up(when: str) -> None:
+    world = serving("orders")
+    world.ask(produce("orders", b"one"), ProduceResponse, version=9)
+    gone = world.send(fetch("orders", 0), version=12, connection=7)
+    (reading,) = world.data
+    assert isinstance(reading, ReadRecords)
+    if when == "while it is read":
+        world.data.clear()
+    world.hang_up(7)
+    assert not world.data, "nothing is left to read"
+    if when == "while it is read":
+        world.data.append(reading)
+    world.settle()
+    assert gone not in world.answers
 
 
 @pytest.mark.parametrize(
@@ -461,7 +452,7 @@ def test_a_disk_that_fails_ends_the_broker() -> None:
     request_id = world.send(produce("orders", b"one"), version=9)
     append = world.data.popleft()
     assert isinstance(append, AppendRecords)
-    world._perform(world.service.on_data(PartitionFailed(append.key, "no space", fatal=True), world.now, world.wall))
+    world.happen(PartitionFailed(append.key, "no space", fatal=True))
     assert world.stopped is not None
     assert world.stopped.fault
     assert "no space" in world.stopped.reason
@@ -474,7 +465,7 @@ def test_a_log_that_cannot_be_opened_takes_only_its_partition_away() -> None:
     world.see_metadata()
     opening = world.data.popleft()
     assert isinstance(opening, OpenPartition)
-    world._perform(world.service.on_data(PartitionFailed(opening.key, "bad", fatal=False), world.now, world.wall))
+    world.happen(PartitionFailed(opening.key, "bad", fatal=False))
     answer = world.ask(produce("broken", b"x"), ProduceResponse, version=9)
     assert answer.responses[0].partition_responses[0].error_code == ErrorCode.KAFKA_STORAGE_ERROR
     assert (
@@ -528,10 +519,8 @@ def test_a_restart_after_a_crash_still_knows_its_producers() -> None:
     topic = produce_request.TopicProduceData(name="orders", partition_data=(partition,))
     request = ProduceRequest(acks=-1, topic_data=(topic,))
     first = world.ask(request, ProduceResponse, version=9).responses[0].partition_responses[0]
-    again = BrokerWorld(world.disk.survivors("everything"))
+    again = world.restarted()
     again.start()
-    again.controller.create("orders")
-    again.settle()
     second = again.ask(request, ProduceResponse, version=9).responses[0].partition_responses[0]
     assert (first.base_offset, second.base_offset, second.error_code) == (0, 0, 0)
     assert values(again.ask(fetch("orders", 0), FetchResponse, version=12)) == [b"v"]
@@ -573,3 +562,26 @@ def test_partitions_are_described_page_by_page(limit: int) -> None:
     wanted = [("a", 0), ("a", 1), ("b", 0), ("b", 1), ("b", 2), ("c", 0)]
     world.settle()
     assert describe_partitions(world, limit) == wanted
+
+
+@pytest.mark.parametrize(("old", "new"), [(0, 50), (50, 0), (7, 20), (20, 7)])
+def test_a_topic_deleted_and_made_again_between_two_images_keeps_what_is_written_to_the_new_one(
+    old: int, new: int
+) -> None:
+    """The old log leaves its directory before the new one comes there, in whatever order their ids are (found by the
+    simulator, seed 8667)."""
+    world = BrokerWorld()
+    world.start()
+    world.controller._topics = old
+    world.controller.create("orders")
+    world.settle()
+    world.ask(produce("orders", b"old"), ProduceResponse, version=9)
+    state = delete_topics_request.DeleteTopicState(name="orders")
+    world.controller.decide(delete_topics_request.DeleteTopicsRequest(topics=(state,), timeout_ms=1000))
+    world.controller._topics = new
+    world.controller.create("orders")
+    world.settle()
+    written = world.ask(produce("orders", b"new"), ProduceResponse, version=9)
+    assert written.responses[0].partition_responses[0].error_code == ErrorCode.NONE
+    assert sorted(name for name in world.disk.list_directory("/data") if name.startswith("orders")) == ["orders-0"]
+    assert values(world.ask(fetch("orders", 0), FetchResponse, version=12)) == [b"new"]

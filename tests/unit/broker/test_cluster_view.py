@@ -11,6 +11,7 @@ from controller_runtime.identifiers import ZERO_UUID, NodeId, Uuid
 from controller_runtime.metadata.cluster import MIGRATING
 from controller_runtime.metadata.image import MetadataImage
 from controller_runtime.metadata.replay import replay
+from controller_runtime.parts.pieces import whole
 from controller_runtime.protocol.authorized_operations import ALL_OF_CLUSTER, ALL_OF_TOPIC, NOT_ASKED
 from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.protocol.messages.describe_cluster_request import DescribeClusterRequest
@@ -21,7 +22,7 @@ from controller_runtime.protocol.messages.partition_record import PartitionRecor
 from controller_runtime.protocol.messages.register_broker_record import BrokerEndpoint, RegisterBrokerRecord
 from controller_runtime.protocol.messages.topic_record import TopicRecord
 from controller_runtime.protocol.schema import Message
-from support.controller_world import directory_of, uuid
+from support.nodes.controller_world import directory_of, uuid
 
 pytestmark = pytest.mark.unit
 
@@ -75,7 +76,7 @@ def asked(*topics: tuple[str | None, Uuid] | str, **flags: bool) -> MetadataRequ
 
 
 def answer(request: MetadataRequest, version: int = 12, seen: View | None = None) -> MetadataResponse:
-    return metadata(seen or view(), request, version)[0]
+    return whole(metadata(seen or view(), request, version))[0]
 
 
 def one_topic(name: str, version: int = 12) -> MetadataResponseTopic:
@@ -116,7 +117,8 @@ def test_describe_cluster_shows_who_is_reached_through_the_listener() -> None:
 @pytest.mark.parametrize(
     ("endpoint_type", "error", "words"),
     [
-        (2, ErrorCode.MISMATCHED_ENDPOINT_TYPE, "The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type CONTROLLER"),
+        (2, ErrorCode.MISMATCHED_ENDPOINT_TYPE,
+            "The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type CONTROLLER"),
         (0, ErrorCode.UNSUPPORTED_ENDPOINT_TYPE, "Unsupported endpoint type 0"),
         (3, ErrorCode.UNSUPPORTED_ENDPOINT_TYPE, "Unsupported endpoint type 3"),
     ],
@@ -223,8 +225,8 @@ def test_internal_topics_are_called_so_also_when_there_are_none_yet() -> None:
 def test_missing_topics_may_be_made_when_the_client_allows_it(flag: bool, missing: tuple[str, ...]) -> None:
     request = asked("nowhere", "orders", "a/b", "__transaction_state", "other", allow_auto_topic_creation=flag)
     for version in (4, 12):
-        assert metadata(view(), request, version)[1] == missing
-    assert metadata(view(), asked("nowhere"), 0)[1] == ("nowhere",), "the flag came with version 4"
+        assert whole(metadata(view(), request, version))[1] == missing
+    assert whole(metadata(view(), asked("nowhere"), 0))[1] == ("nowhere",), "the flag came with version 4"
 
 
 # Partitions.

@@ -9,15 +9,14 @@ from collections.abc import Callable
 
 import pytest
 
-from controller_runtime.broker.append_rules import AppendRules, Refused
-from controller_runtime.broker.partition import LedPartition, PartitionKey
-from controller_runtime.identifiers import DirectoryId, Offset, Uuid
-from controller_runtime.node.broker_effects import (
+from controller_runtime.broker.append_rules import AppendRules, BatchRefusal
+from controller_runtime.broker.effects import (
     AppendRecords,
-    BrokerEffect,
     BrokerEvent,
+    DirectoryFailed,
     FindTimestamp,
     OpenPartition,
+    PartitionEffect,
     PartitionFailed,
     PartitionOpened,
     PartitionWritten,
@@ -27,19 +26,24 @@ from controller_runtime.node.broker_effects import (
     TimestampFound,
     WorkId,
 )
+from controller_runtime.broker.leader import Leader
+from controller_runtime.broker.partition import OpenLog
+from controller_runtime.identifiers import DirectoryId, Offset, PartitionId, Uuid
 from controller_runtime.protocol.errors import ErrorCode
+from controller_runtime.protocol.record_batch import BatchHeader
 from controller_runtime.server.shell.data_plane import BrokerDataPlane
-from controller_runtime.storage.batch_scan import BatchPlace, parse_batch
 from controller_runtime.storage.errors import CorruptFile, DiskFailed, IndexOverflow
-from controller_runtime.storage.indexes import SegmentIndexes
-from controller_runtime.storage.partition_log import PartitionLog, PartitionLogConfig
-from support.lying_batches import INT_MAX, LONG_MAX, TIME, batch, record, records
-from support.memory_disk import MemoryDisk
+from controller_runtime.storage.log.batches import parse_batch
+from controller_runtime.storage.log.config import LogConfig
+from controller_runtime.storage.log.indexes import SegmentIndexes
+from controller_runtime.storage.partition_log import PartitionLog
+from support.clients.lying_batches import INT_MAX, LONG_MAX, TIME, batch, record, records
+from support.disks.memory_disk import MemoryDisk
 
 pytestmark = pytest.mark.unit
 
 DATA = DirectoryId(Uuid.of(1, 200))
-GOOD, BAD = PartitionKey(Uuid.of(1, 1), 0), PartitionKey(Uuid.of(1, 2), 0)
+GOOD, BAD = PartitionId(Uuid.of(1, 1), 0), PartitionId(Uuid.of(1, 2), 0)
 
 
 def whole(base: int, count: int = 1) -> bytes:
@@ -52,7 +56,7 @@ def lying(base: int) -> bytes:
 
 
 def open_log(disk: MemoryDisk) -> PartitionLog:
-    return PartitionLog.open(disk, "/data/t-0", Uuid.of(1, 1), PartitionLogConfig(index_interval_bytes=0))
+    return PartitionLog.open(disk, "/data/t-0", Uuid.of(1, 1), LogConfig(index_interval_bytes=0))
 
 
 def test_a_batch_too_far_for_the_indexes_begins_a_segment_as_in_kafka() -> None:
@@ -93,22 +97,20 @@ def test_indexes_refuse_what_they_have_no_room_for_and_stay_as_they_were() -> No
     indexes = SegmentIndexes(100, interval_bytes=0)
     for last, position in ((101 + INT_MAX, 0), (100, INT_MAX + 1)):
         place = parse_batch(whole(0), 0, position)
-        assert isinstance(place, BatchPlace)
+        assert isinstance(place, BatchHeader)
         with pytest.raises(IndexOverflow, match=r"too far from the segment's first offset 100"):
             indexes.add(moved(place, last))
     assert (indexes.max_timestamp, len(indexes.offset.offsets), len(indexes.time.offsets)) == (-1, 0, 0)
 
 
-def moved(place: BatchPlace, last: int) -> BatchPlace:
-    from controller_runtime.values import replace
-
-    return replace(place, last_offset=last)
+def moved(place: BatchHeader, last: int) -> BatchHeader:
+    return place._replace(base_offset=last, last_offset_delta=0)
 
 
 def test_a_partition_without_offsets_left_refuses() -> None:
-    led = LedPartition(GOOD, "t", 0, 0, LONG_MAX - 2, LONG_MAX - 2)
+    led = Leader(OpenLog(GOOD, "t", 0, LONG_MAX - 2, LONG_MAX - 2, LONG_MAX - 2), 0)
     outcome = led.append(batch(count=3), AppendRules(), TIME)
-    assert isinstance(outcome, Refused)
+    assert isinstance(outcome, BatchRefusal)
     assert outcome.error == ErrorCode.UNKNOWN_SERVER_ERROR
     assert isinstance(parse_batch(whole(LONG_MAX), 0, 0), str)
 
@@ -154,10 +156,13 @@ def test_an_inner_fault_takes_one_partition_offline_and_ends_nothing(
 
 
 @pytest.mark.parametrize("error", [OSError(5, "Input/output error"), DiskFailed("no room")])
-def test_a_disk_that_fails_ends_the_node_as_ever(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
-    failed, *_ = appended_with(monkeypatch, error)
-    assert isinstance(failed, PartitionFailed)
-    assert failed.fatal
+def test_a_disk_that_fails_takes_its_directory_and_nothing_more_is_written(
+    monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    """What that means is the broker's to say: `test_lost_directories`."""
+    failed, *others = appended_with(monkeypatch, error)
+    assert failed == DirectoryFailed(DATA, str(error))
+    assert [type(other) for other in others] == [PartitionFailed, PartitionFailed]
 
 
 def appended_with(monkeypatch: pytest.MonkeyPatch, error: Exception) -> list[BrokerEvent]:
@@ -185,20 +190,20 @@ def test_a_log_that_was_given_up_leaves_no_mark_of_a_clean_stop(monkeypatch: pyt
     assert not disk.exists("/data/.kafka_cleanshutdown")
 
 
-def run_plane(*effects: BrokerEffect, disk: MemoryDisk | None = None) -> list[BrokerEvent]:
+def run_plane(*effects: PartitionEffect, disk: MemoryDisk | None = None) -> list[BrokerEvent]:
     """The events of these effects, in order; the plane is stopped cleanly afterwards."""
     given = disk or MemoryDisk()
     given.make_directories("/data")
     return asyncio.run(_run(given, effects))
 
 
-async def _run(disk: MemoryDisk, effects: tuple[BrokerEffect, ...]) -> list[BrokerEvent]:
+async def _run(disk: MemoryDisk, effects: tuple[PartitionEffect, ...]) -> list[BrokerEvent]:
     events: list[BrokerEvent] = []
     plane = BrokerDataPlane(disk, {DATA: "/data"}, lambda _: None)
     feed: Callable[[object], None] = events.append  # type: ignore[assignment]
     plane.attach(feed)
     for effect in effects:
-        assert plane.perform(effect)
+        plane.perform(effect)
     while len(events) < len(effects):
         await asyncio.sleep(0.001)
     plane.close(7)

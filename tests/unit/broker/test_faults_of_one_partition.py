@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 
-from controller_runtime.broker.partition import LedPartition
+from controller_runtime.broker.leader import Leader
 from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.protocol.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
 from controller_runtime.protocol.messages.create_topics_response import CreateTopicsResponse
@@ -17,8 +17,8 @@ from controller_runtime.protocol.messages.produce_request import (
 )
 from controller_runtime.protocol.messages.produce_response import ProduceResponse
 from controller_runtime.protocol.record_batch import Record, encode_batch
-from support.broker_world import BrokerWorld
-from support.failpoints import Failpoint
+from support.nodes.broker_world import BrokerWorld
+from support.nodes.failpoints import Failpoint
 
 pytestmark = pytest.mark.unit
 
@@ -37,10 +37,10 @@ def test_what_is_raised_for_one_partition_leaves_the_others_written() -> None:
         topic_data=(TopicProduceData(topic_id=made.topics[0].topic_id, partition_data=parts),),
     )
     world.ask(request, ProduceResponse)
-    counted = Failpoint(0, None, [LedPartition.append.__code__])
+    counted = Failpoint(0, None, [Leader.append.__code__])
     with counted:
         world.ask(request, ProduceResponse)
-    middle = Failpoint(counted.calls // 3 + 1, OverflowError("a bug"), [LedPartition.append.__code__])
+    middle = Failpoint(counted.calls // 3 + 1, OverflowError("a bug"), [Leader.append.__code__])
     with middle:
         answer = world.ask(request, ProduceResponse)
     assert middle.hit is not None

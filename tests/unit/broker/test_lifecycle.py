@@ -8,6 +8,7 @@ import pytest
 
 from controller_runtime.broker.lifecycle import BrokerIdentity, BrokerLifecycle, Fatal, State
 from controller_runtime.identifiers import BrokerEpoch, DirectoryId, Endpoint, Instant, NodeId, Offset, Uuid
+from controller_runtime.metadata.image import MetadataImage
 from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
 from controller_runtime.protocol.messages.broker_heartbeat_response import BrokerHeartbeatResponse
@@ -63,6 +64,7 @@ class Story:
     def run(self) -> None:
         self.register()
         self.beat(is_caught_up=True, is_fenced=True)
+        self.broker.recovered(self.now)
         self.beat(is_caught_up=True, is_fenced=False)
         assert self.state is State.RUNNING
 
@@ -80,9 +82,53 @@ def test_it_registers_catches_up_and_unfences() -> None:
     assert story.broker.state.name == "STARTING"
     story.beat(is_caught_up=True, is_fenced=True)
     assert story.broker.state.name == "RECOVERY"
+    assert story.beat(is_caught_up=True, is_fenced=True).want_fence is True
+    assert story.broker.state.name == "RECOVERY"
+    story.broker.recovered(story.now)
     assert story.beat(is_caught_up=True, is_fenced=False).want_fence is False
     assert story.state is State.RUNNING
     assert story.broker.fenced is False
+
+
+def test_a_long_recovery_is_no_reason_to_beat_faster_than_a_running_broker() -> None:
+    story = Story()
+    story.register()
+    story.beat(is_caught_up=True, is_fenced=True)
+    beats = []
+    for _ in range(3):
+        before = story.now
+        assert story.beat(is_caught_up=True, is_fenced=True).want_fence is True
+        beats.append(round(story.now - before, 3))
+    assert beats == [0.01, 2.0, 2.0]
+    assert story.state is State.RECOVERY
+
+
+@pytest.mark.parametrize("when", ["between heartbeats", "while one is under way"])
+def test_the_controller_learns_at_once_that_all_is_recovered(when: str) -> None:
+    story = Story()
+    story.register()
+    story.beat(is_caught_up=True, is_fenced=True)
+    assert isinstance(story.next(), BrokerHeartbeatRequest)
+    if when == "between heartbeats":
+        story.broker.on_heartbeat(BrokerHeartbeatResponse(is_caught_up=True, is_fenced=True), story.now)
+    story.broker.recovered(story.now)
+    before = story.now
+    if when == "while one is under way":
+        assert story.poll() is None, "one at a time"
+        story.broker.on_heartbeat(BrokerHeartbeatResponse(is_caught_up=True, is_fenced=True), story.now)
+    assert story.beat(is_caught_up=True, is_fenced=True).want_fence is False
+    assert story.now - before <= 0.011
+    before = story.now
+    story.beat(is_caught_up=True, is_fenced=False)
+    assert (round(story.now - before, 3), story.state) == (0.1, State.RUNNING)
+
+
+def test_nobody_runs_before_it_is_recovered_whatever_the_controller_says() -> None:
+    story = Story()
+    story.register()
+    story.beat(is_caught_up=True, is_fenced=True)
+    story.beat(is_caught_up=True, is_fenced=False)
+    assert story.state is State.RECOVERY
 
 
 def test_one_request_is_in_flight_at_a_time() -> None:
@@ -242,7 +288,7 @@ def test_a_broker_that_leaves_is_not_let_go_by_an_error_of_the_moment() -> None:
 def due_after_growth(story: Story) -> float | None:
     """When it wants to speak, after its image has grown."""
     story.now = Instant(story.now + 0.001)
-    story.broker.metadata_advanced(story.now)
+    story.broker.metadata_advanced(MetadataImage.empty(), story.now)
     deadline = story.broker.next_deadline()
     return None if deadline is None else round(deadline - story.now, 3)
 
@@ -273,5 +319,5 @@ def test_a_heartbeat_that_is_due_already_is_not_put_off_by_growth() -> None:
     story.register()
     due = story.broker.next_deadline()
     story.now = Instant(story.now + 5)
-    story.broker.metadata_advanced(story.now)
+    story.broker.metadata_advanced(MetadataImage.empty(), story.now)
     assert story.broker.next_deadline() == due

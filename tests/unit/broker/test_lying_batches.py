@@ -10,15 +10,28 @@ import json
 import pytest
 
 from controller_runtime.broker import batch_checks
-from controller_runtime.broker.append_rules import AppendRules, Refused
+from controller_runtime.broker.append_rules import AppendRules, BatchRefusal
 from controller_runtime.broker.batch_checks import check_batch, frame_size
-from controller_runtime.broker.partition import Appended, LedPartition, PartitionKey
-from controller_runtime.identifiers import Uuid
+from controller_runtime.broker.leader import Appended, Leader
+from controller_runtime.broker.partition import OpenLog
+from controller_runtime.identifiers import PartitionId, Uuid
 from controller_runtime.protocol.compression import Compression
 from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.protocol.record_batch import claimed_header
 from controller_runtime.protocol.record_survey import wrapped
-from support.lying_batches import GZIP, KINDS, LIES, RECORDED, TIME, ZSTD, batch, packed, partition_of, record, records
+from support.clients.lying_batches import (
+    GZIP,
+    KINDS,
+    LIES,
+    RECORDED,
+    TIME,
+    ZSTD,
+    batch,
+    packed,
+    partition_of,
+    record,
+    records,
+)
 
 pytestmark = pytest.mark.unit
 
@@ -33,8 +46,8 @@ OF_THE_REQUEST = {
 """Kafka refuses the whole request for them, before it looks at a batch: `test_broker_service.py`."""
 
 
-def partition() -> LedPartition:
-    return LedPartition(PartitionKey(Uuid.of(1, 1), 0), "orders", 0, 0, 0, 0)
+def partition() -> Leader:
+    return Leader(OpenLog(PartitionId(Uuid.of(1, 1), 0), "orders", 0, 0, 0, 0), 0)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -44,11 +57,11 @@ def test_every_lie_is_answered_as_java_answered_it(kind: str) -> None:
     wanted = {name: answer for name, answer in ANSWERS[kind].items() if name not in OF_THE_REQUEST}
     for name in wanted:
         one = led[partition_of(name)]
-        before, producers = one.end_offset, len(one.producers)
+        before, producers = one.log.end_offset, len(one.log.producers)
         outcome = one.append(LIES[name], rules, TIME + 86_400_000)
-        error = outcome.error if isinstance(outcome, Refused) else ErrorCode.NONE
-        assert error == ErrorCode.NONE or len(one.producers) == producers, name
-        found[name] = [int(error), one.end_offset - before]
+        error = outcome.error if isinstance(outcome, BatchRefusal) else ErrorCode.NONE
+        assert error == ErrorCode.NONE or len(one.log.producers) == producers, name
+        found[name] = [int(error), one.log.end_offset - before]
     assert found == wanted
 
 
@@ -70,19 +83,19 @@ def test_a_batch_that_unpacks_to_more_than_the_budget_is_too_large() -> None:
     large = batch_checks.MAX_UNPACKED_BYTES
     for codec in (GZIP, ZSTD):
         refused = check_batch(packed(codec, record(0, bytes(large))), AppendRules(), TIME)
-        assert isinstance(refused, Refused)
+        assert isinstance(refused, BatchRefusal)
         assert refused.error == ErrorCode.MESSAGE_TOO_LARGE
         fits = check_batch(packed(codec, record(0, bytes(large - 100))), AppendRules(), TIME)
-        assert not isinstance(fits, Refused)
+        assert not isinstance(fits, BatchRefusal)
 
 
 def test_a_batch_of_more_records_than_the_budget_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batch_checks, "MAX_RECORDS", 10)
     for made in (batch(records(11), count=11), packed(GZIP, records(11), 11)):
         refused = check_batch(made, AppendRules(), TIME)
-        assert isinstance(refused, Refused)
+        assert isinstance(refused, BatchRefusal)
         assert refused.error == ErrorCode.MESSAGE_TOO_LARGE
-    assert not isinstance(check_batch(batch(records(10), count=10), AppendRules(), TIME), Refused)
+    assert not isinstance(check_batch(batch(records(10), count=10), AppendRules(), TIME), BatchRefusal)
 
 
 def test_no_bytes_at_all_raise_anything() -> None:
@@ -93,20 +106,20 @@ def test_no_bytes_at_all_raise_anything() -> None:
             data = bytearray(honest)
             data[place] ^= 0xFF
             outcome = partition().append(_with_right_checksum(data), rules, TIME)
-            assert isinstance(outcome, Appended | Refused)
+            assert isinstance(outcome, Appended | BatchRefusal)
 
 
 def test_records_that_are_wrong_are_named() -> None:
     late = batch(record(0) + record(1, time=7_200_000) + record(2), count=3)
     refused = partition().append(late, AppendRules(), TIME)
-    assert isinstance(refused, Refused)
+    assert isinstance(refused, BatchRefusal)
     why = f"Timestamp {TIME + 7_200_000} of message with offset 1 is out of range. "
     why += f"The timestamp should be within [{TIME - (2**63 - 1)}, {TIME + 3_600_000}]"
     assert (refused.error, refused.records) == (ErrorCode.INVALID_TIMESTAMP, ((1, why),))
     allowed = AppendRules.of({"message.timestamp.after.max.ms": "7200000"})
     assert isinstance(partition().append(late, allowed, TIME), Appended)
     refused = partition().append(batch(), AppendRules.of({"message.timestamp.before.max.ms": "5"}), TIME + 6)
-    assert isinstance(refused, Refused)
+    assert isinstance(refused, BatchRefusal)
     assert refused.error == ErrorCode.INVALID_TIMESTAMP
 
 
@@ -128,7 +141,7 @@ def test_a_record_may_be_as_late_and_as_early_as_the_topic_allows() -> None:
 
 def test_three_records_without_a_key_are_named_in_the_message_and_all_in_the_answer() -> None:
     refused = partition().append(batch(count=5), AppendRules(needs_keys=True), TIME)
-    assert isinstance(refused, Refused)
+    assert isinstance(refused, BatchRefusal)
     why = "Compacted topic cannot accept message without key"
     first = ", ".join(f"RecordError(batchIndex={number}, message='{why}')" for number in range(3))
     assert refused.message == (
@@ -196,14 +209,14 @@ def test_zstd_came_with_version_7() -> None:
 )
 def test_a_refusal_says_what_kafka_says(name: str, words: str) -> None:
     refused = check_batch(LIES[name], AppendRules(), TIME)
-    assert isinstance(refused, Refused)
+    assert isinstance(refused, BatchRefusal)
     assert refused.message == words
 
 
 def test_a_batch_of_more_than_sixteen_megabytes_is_taken_where_the_topic_allows_it() -> None:
     large = batch(record(0, bytes(17 << 20)))
     outcome = check_batch(large, AppendRules(max_message_bytes=len(large)), TIME)
-    assert not isinstance(outcome, Refused)
+    assert not isinstance(outcome, BatchRefusal)
 
 
 def test_a_frame_needs_its_length_before_it_is_one() -> None:

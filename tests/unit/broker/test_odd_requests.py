@@ -16,8 +16,8 @@ from controller_runtime.protocol.messages.produce_request import ProduceRequest
 from controller_runtime.protocol.messages.produce_response import ProduceResponse
 from controller_runtime.protocol.record_batch import Record, decode_batches, encode_batch
 from controller_runtime.values import replace
-from support.broker_world import BrokerWorld
-from support.lying_batches import LIES
+from support.clients.lying_batches import LIES
+from support.nodes.broker_world import BrokerWorld
 
 pytestmark = pytest.mark.unit
 

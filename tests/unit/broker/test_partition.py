@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller_runtime.broker.append_rules import AppendRules, Refused
-from controller_runtime.broker.partition import Appended, LedPartition, PartitionKey
-from controller_runtime.identifiers import Uuid
+from controller_runtime.broker.append_rules import AppendRules, BatchRefusal
+from controller_runtime.broker.leader import Appended, Leader
+from controller_runtime.broker.partition import OpenLog, check_epoch
+from controller_runtime.identifiers import PartitionId, Uuid
 from controller_runtime.metadata.topic_configs import TOPIC_CONFIGS
 from controller_runtime.protocol.compression import Compression
 from controller_runtime.protocol.errors import ErrorCode
@@ -22,9 +21,8 @@ RULES = AppendRules()
 WALL = 1_800_000_000_000
 
 
-def partition(**values: int) -> LedPartition:
-    state: dict[str, Any] = {"leader_epoch": 3, "start_offset": 0, "end_offset": 0, "high_watermark": 0} | values
-    return LedPartition(PartitionKey(Uuid.of(1, 1), 0), "orders", **state)
+def partition(epoch: int = 3, end: int = 0) -> Leader:
+    return Leader(OpenLog(PartitionId(Uuid.of(1, 1), 0), "orders", 0, end, end, end), epoch)
 
 
 def batch(
@@ -34,20 +32,20 @@ def batch(
     return encode_batch(records, producer_id=producer, producer_epoch=epoch, base_sequence=sequence, compression=codec)
 
 
-def error(outcome: Appended | Refused) -> ErrorCode:
-    return outcome.error if isinstance(outcome, Refused) else ErrorCode.NONE
+def error(outcome: Appended | BatchRefusal) -> ErrorCode:
+    return outcome.error if isinstance(outcome, BatchRefusal) else ErrorCode.NONE
 
 
-def base(outcome: Appended | Refused) -> int:
+def base(outcome: Appended | BatchRefusal) -> int:
     assert isinstance(outcome, Appended), outcome
     return outcome.base_offset
 
 
 def test_batches_get_the_next_offsets_and_the_leaders_epoch() -> None:
-    led = partition(end_offset=10, high_watermark=10)
+    led = partition(end=10)
     first = led.append(batch(3), RULES, WALL)
     second = led.append(batch(2), RULES, WALL)
-    assert (base(first), base(second), led.end_offset) == (10, 13, 15)
+    assert (base(first), base(second), led.log.end_offset) == (10, 13, 15)
     assert isinstance(second, Appended)
     (decoded,) = decode_batches(second.data)
     assert [record.offset for record in decoded.records] == [13, 14]
@@ -58,9 +56,9 @@ def test_readers_see_only_what_is_written() -> None:
     led = partition()
     outcome = led.append(batch(3), RULES, WALL)
     assert isinstance(outcome, Appended)
-    assert (led.high_watermark, outcome.wait_for) == (0, 3)
+    assert (led.log.high_watermark, outcome.wait_for) == (0, 3)
     led.written(3)
-    assert led.high_watermark == 3
+    assert led.log.high_watermark == 3
 
 
 @pytest.mark.parametrize(
@@ -87,8 +85,8 @@ def test_readers_see_only_what_is_written() -> None:
 def test_what_no_client_may_write_is_refused_and_changes_nothing(records: bytes | None, expected: ErrorCode) -> None:
     led = partition()
     assert error(led.append(records, RULES, WALL)) == expected
-    assert led.end_offset == 0
-    assert led.producers == {}
+    assert led.log.end_offset == 0
+    assert led.log.producers == {}
 
 
 def test_a_retry_is_answered_with_the_offset_of_the_first_attempt() -> None:
@@ -97,7 +95,7 @@ def test_a_retry_is_answered_with_the_offset_of_the_first_attempt() -> None:
     again = [led.append(batch(2, producer=9, epoch=0, sequence=2 * n), RULES, WALL) for n in range(5)]
     assert list(map(base, again)) == list(map(base, outcomes)) == [0, 2, 4, 6, 8]
     assert all(isinstance(each, Appended) and each.data == b"" for each in again)
-    assert led.end_offset == 10
+    assert led.log.end_offset == 10
 
 
 def test_a_retry_that_overtakes_the_write_waits_for_it() -> None:
@@ -105,7 +103,7 @@ def test_a_retry_that_overtakes_the_write_waits_for_it() -> None:
     led.append(batch(2, producer=9, epoch=0, sequence=0), RULES, WALL)
     again = led.append(batch(2, producer=9, epoch=0, sequence=0), RULES, WALL)
     assert isinstance(again, Appended)
-    assert again.wait_for == 2 > led.high_watermark
+    assert again.wait_for == 2 > led.log.high_watermark
 
 
 @pytest.mark.parametrize(
@@ -172,14 +170,14 @@ def test_what_java_trims_of_a_value_is_trimmed_where_it_is_acted_on() -> None:
 
 
 def test_epochs_know_where_they_begin_and_end() -> None:
-    led = partition(leader_epoch=1)
+    led = partition(epoch=1)
     led.append(batch(4), RULES, WALL)
-    led.leader_epoch = 5
+    led.epoch = 5
     led.append(batch(2), RULES, WALL)
-    assert led.epoch_starts == [(1, 0), (5, 4)]
-    assert [led.epoch_of(offset) for offset in (0, 3, 4, 5)] == [1, 1, 5, 5]
+    assert led.log.epoch_starts == [(1, 0), (5, 4)]
+    assert [led.log.epoch_of(offset) for offset in (0, 3, 4, 5)] == [1, 1, 5, 5]
     assert [led.end_of_epoch(epoch) for epoch in (0, 1, 3, 5, 6)] == [(0, 0), (1, 4), (1, 4), (5, 6), (-1, -1)]
-    assert [led.check_epoch(epoch) for epoch in (-1, 4, 5, 6)] == [
+    assert [check_epoch(epoch, led.epoch) for epoch in (-1, 4, 5, 6)] == [
         ErrorCode.NONE,
         ErrorCode.FENCED_LEADER_EPOCH,
         ErrorCode.NONE,
@@ -214,17 +212,17 @@ def test_an_append_says_the_brokers_time_only_if_it_is_the_records_time() -> Non
 
 
 def test_an_epoch_is_known_from_the_offset_where_it_was_first_led() -> None:
-    led = partition(leader_epoch=3)
+    led = partition(epoch=3)
     led.lead(3)
-    assert (led.epoch_starts, led.epoch_of(0), led.end_of_epoch(3)) == ([(3, 0)], 3, (3, 0))
+    assert (led.log.epoch_starts, led.log.epoch_of(0), led.end_of_epoch(3)) == ([(3, 0)], 3, (3, 0))
     led.append(batch(4), RULES, WALL)
     led.lead(3)
-    assert led.epoch_starts == [(3, 0)], "it is the same one"
+    assert led.log.epoch_starts == [(3, 0)], "it is the same one"
     led.lead(5)
-    assert (led.epoch_starts, led.leader_epoch) == ([(3, 0), (5, 4)], 5)
+    assert (led.log.epoch_starts, led.epoch) == ([(3, 0), (5, 4)], 5)
     led.append(batch(2), RULES, WALL)
     led.lead(9)
-    assert led.epoch_starts == [(3, 0), (5, 4), (9, 6)]
+    assert led.log.epoch_starts == [(3, 0), (5, 4), (9, 6)]
     assert [led.end_of_epoch(epoch) for epoch in (3, 4, 5, 8, 9, 10)] == [
         (3, 4),
         (3, 4),
@@ -236,29 +234,29 @@ def test_an_epoch_is_known_from_the_offset_where_it_was_first_led() -> None:
 
 
 def test_an_epoch_that_wrote_nothing_is_forgotten_for_the_next() -> None:
-    led = partition(leader_epoch=3)
+    led = partition(epoch=3)
     for epoch in (3, 5, 6):
         led.lead(epoch)
-    assert led.epoch_starts == [(6, 0)]
+    assert led.log.epoch_starts == [(6, 0)]
     led.append(batch(), RULES, WALL)
     for epoch in (7, 8):
         led.lead(epoch)
-    assert led.epoch_starts == [(6, 0), (8, 1)]
+    assert led.log.epoch_starts == [(6, 0), (8, 1)]
 
 
 def test_epochs_that_nobody_knows_have_no_end() -> None:
-    led = partition(leader_epoch=3)
-    assert (led.end_of_epoch(-1), led.end_of_epoch(2), led.epoch_of(0)) == ((-1, -1), (-1, -1), -1)
+    led = partition(epoch=3)
+    assert (led.end_of_epoch(-1), led.end_of_epoch(2), led.log.epoch_of(0)) == ((-1, -1), (-1, -1), -1)
     led.append(batch(), RULES, WALL)
     assert (led.end_of_epoch(-1), led.end_of_epoch(2)) == ((-1, -1), (2, 0))
 
 
 def test_the_last_offset_there_is_may_be_written() -> None:
     last = 2**63 - 1
-    full = partition(end_offset=last - 2, high_watermark=last - 2)
+    full = partition(end=last - 2)
     assert error(full.append(batch(3), RULES, WALL)) == ErrorCode.UNKNOWN_SERVER_ERROR
     assert base(full.append(batch(2), RULES, WALL)) == last - 2
-    assert (full.end_offset, error(full.append(batch(), RULES, WALL))) == (last, ErrorCode.UNKNOWN_SERVER_ERROR)
+    assert (full.log.end_offset, error(full.append(batch(), RULES, WALL))) == (last, ErrorCode.UNKNOWN_SERVER_ERROR)
 
 
 def test_a_batch_may_be_as_large_as_the_topic_allows_before_and_after_it_is_written_anew() -> None:

@@ -11,6 +11,7 @@ from controller_runtime.broker.topic_partitions import describe_topic_partitions
 from controller_runtime.identifiers import NodeId
 from controller_runtime.metadata.image import MetadataImage
 from controller_runtime.metadata.replay import replay
+from controller_runtime.parts.pieces import whole
 from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.protocol.messages.describe_topic_partitions_request import (
     Cursor,
@@ -20,7 +21,7 @@ from controller_runtime.protocol.messages.describe_topic_partitions_request impo
 from controller_runtime.protocol.messages.describe_topic_partitions_response import DescribeTopicPartitionsResponse
 from controller_runtime.protocol.messages.partition_record import PartitionRecord
 from controller_runtime.protocol.messages.topic_record import TopicRecord
-from support.controller_world import uuid
+from support.nodes.controller_world import uuid
 
 pytestmark = pytest.mark.unit
 
@@ -42,9 +43,8 @@ def ask(
 ) -> DescribeTopicPartitionsResponse:
     at = None if cursor is None else Cursor(topic_name=cursor[0], partition_index=cursor[1])
     topics = tuple(TopicRequest(name=name) for name in names)
-    return describe_topic_partitions(
-        view, DescribeTopicPartitionsRequest(topics=topics, response_partition_limit=limit, cursor=at)
-    )
+    request = DescribeTopicPartitionsRequest(topics=topics, response_partition_limit=limit, cursor=at)
+    return whole(describe_topic_partitions(view, request))
 
 
 def page(found: DescribeTopicPartitionsResponse) -> tuple[Shown, tuple[str, int] | None]:

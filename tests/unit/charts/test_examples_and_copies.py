@@ -14,7 +14,7 @@ import yaml
 
 from kraft_operator.api import config_keys
 from kraft_operator.api.parse import parse_cluster
-from support.rendering import render_file
+from support.kubernetes.rendering import render_file
 
 pytestmark = pytest.mark.unit
 
@@ -82,9 +82,7 @@ def test_a_busy_machine_ends_no_operator_and_what_ended_one_is_told_in_its_pod()
     assert container["terminationMessagePolicy"] == "FallbackToLogsOnError"
 
 
-def test_whoever_watches_chosen_namespaces_has_in_them_what_the_base_gives_everywhere_and_the_rest_for_the_cluster() -> (
-    None
-):
+def test_an_operator_of_chosen_namespaces_has_there_what_the_base_gives_everywhere_and_the_rest_cluster_wide() -> None:
     folder = ROOT / "deploy" / "kustomize"
     base = next(
         each["rules"]

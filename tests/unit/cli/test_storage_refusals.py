@@ -1,5 +1,7 @@
 """What `kafka-storage` refuses, in the words of Kafka 4.3.1's, recorded in `testdata/storage-refusals-4.3.1.jsonl`; no
 directory is left behind.
+
+STO-01, STO-03: every malformed part of a list of initial controllers among them.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from typing import Any
 import pytest
 
 from controller_runtime.cli import main as kraft
+from controller_runtime.cli.initial_controllers import parse_initial_controllers
 
 pytestmark = pytest.mark.unit
 
@@ -37,5 +40,22 @@ def test_what_kafka_refuses_is_refused_with_its_words(
 
 
 def test_enough_was_refused() -> None:
-    assert len(CALLS) == 19
+    assert len(CALLS) == 38
     assert {call["rc"] for call in CALLS} == {1}
+
+
+@pytest.mark.parametrize(
+    ("text", "voters"),
+    [
+        ("1@[::1]:29093:{0}", [(1, "::1", 29093)]),
+        ("1@[fe80::1%eth0]:0:{0}", [(1, "fe80::1%eth0", 0)]),
+        ("+1@localhost:+5:{0}", [(1, "localhost", 5)]),
+        ("1@:65535:{0}", [(1, "", 65535)]),
+        (" 1@localhost:29093:{0} , 2@localhost:29093:{0}", [(1, "localhost", 29093), (2, "localhost", 29093)]),
+        (",1@localhost:29093:{0},,2@b:1:{0},", [(1, "localhost", 29093), (2, "b", 1)]),
+    ],
+)
+def test_what_kafka_takes_for_initial_controllers_is_taken(text: str, voters: list[tuple[int, str, int]]) -> None:
+    """STO-03: asked of Apache Kafka 4.3.1."""
+    found = parse_initial_controllers(text.format("MvDxzVmcRsaTz33bUuRU6A"))
+    assert [(it.node_id, it.endpoint.host, it.endpoint.port) for it in found] == voters

@@ -7,11 +7,13 @@ out.
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
 from controller_runtime.cli import main as kraft
+from controller_runtime.cli import topics_options
 from controller_runtime.cli.arguments import justify
 
 pytestmark = pytest.mark.unit
@@ -20,7 +22,6 @@ CALLS = [
     json.loads(line)
     for line in (Path(__file__).parent / "testdata" / "tool-calls-4.3.1.jsonl").read_text().splitlines()
 ]
-LATER = ("--alter",)
 
 
 def refused_on_the_command_line(call: dict[str, object]) -> bool:
@@ -31,7 +32,6 @@ def refused_on_the_command_line(call: dict[str, object]) -> bool:
         call["rc"] == 1
         and bool(words)
         and "org.apache.kafka" not in words
-        and not set(LATER) & set(args)
         and "nonsense" not in args[:2]
         and call["tool"] != "kafka-server-start"
     )
@@ -66,6 +66,33 @@ def test_what_kafka_says_on_standard_output_is_said_there(capsys: pytest.Capture
     assert run(call, capsys) == (1, call["out"].rstrip("\n") + "\n", "")
 
 
+TOPICS = [
+    json.loads(line)
+    for line in (Path(__file__).parent / "testdata" / "topics-calls-4.3.1.jsonl").read_text().splitlines()
+]
+"""`kafka-topics` with each of its options, where another one or its value is wrong."""
+COMBINATION = re.compile(r'"\[(\[[a-z-]+\]), (\[[a-z-]+\])\]"')
+
+
+@pytest.mark.parametrize("call", TOPICS, ids=lambda call: " ".join(call["args"]))
+def test_topics_are_refused_before_anybody_is_asked_as_by_kafka(
+    call: dict[str, object], capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "quick.properties").write_text("")
+    code, out, err = run(call, capsys)
+    said = err.split("\nOption ")[0].strip("\n")
+    theirs = COMBINATION.sub(lambda found: f'"[{", ".join(sorted(found.groups()))}]"', str(call["err"]).strip("\n"))
+    assert (code, out.strip(), said) == (call["rc"], str(call["out"]).strip(), theirs)
+
+
+def test_every_option_of_kafkas_topics_is_named_in_a_call() -> None:
+    named = {word for call in TOPICS for word in call["args"] if word.startswith("--")}
+    assert {f"--{name}" for name in topics_options.OPTIONS.names} - named == {
+        "--help", "--partition-size-limit-per-response",
+    }  # fmt: skip
+
+
 def test_enough_refusals_were_compared() -> None:
     assert len(REFUSED) >= 20
 
@@ -80,7 +107,10 @@ def test_help_ends_with_the_exit_code_of_kafka(tool: str, capsys: pytest.Capture
 
 
 def test_long_refusals_are_justified_as_argparse4j_does() -> None:
-    text = "kafka-metadata-quorum: error: invalid choice: 'frobnicate' (choose from 'describe', 'add-controller', 'remove-controller')"
+    text = (
+        "kafka-metadata-quorum: error: invalid choice: 'frobnicate' (choose from 'describe', "
+        "'add-controller', 'remove-controller')"
+    )
     assert justify(text) == (
         "kafka-metadata-quorum: error:  invalid  choice:  'frobnicate'  (choose from\n"
         "'describe', 'add-controller', 'remove-controller')"

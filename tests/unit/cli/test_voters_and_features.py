@@ -87,7 +87,11 @@ def test_the_outcome_of_an_update_is_told_as_kafka_does() -> None:
         *told("upgrade", dry_run=True, streams=1),
     ):  # fmt: skip
         assert line in said
-    why = "The update failed for all features since the following feature had an error: Unsupported metadata.version downgrade from 30 to 29. Refusing to perform the requested downgrade because it might delete metadata information."
+    why = (
+        "The update failed for all features since the following feature had an error: Unsupported "
+        "metadata.version downgrade from 30 to 29. Refusing to perform the requested downgrade "
+        "because it might delete metadata information."
+    )
     assert told("downgrade", why, metadata=29)[0] in said
     assert told("upgrade", "No.", dry_run=True, b=1, a=1) == [
         "Can not upgrade a.version to 1. No.",

@@ -6,10 +6,10 @@ from __future__ import annotations
 
 import pytest
 
+from controller_runtime.answers.refused import Refused
 from controller_runtime.controller.activation import activation_records
 from controller_runtime.controller.brokers import check_features
 from controller_runtime.controller.decision import RequestContext
-from controller_runtime.controller.errors import Refused
 from controller_runtime.controller.heartbeats import BrokerState, Heartbeats, Wish, next_state
 from controller_runtime.identifiers import Instant, NodeId, Offset, Uuid, WallClock
 from controller_runtime.metadata.cluster import VersionRange
@@ -25,7 +25,7 @@ from controller_runtime.protocol.messages.feature_level_record import FeatureLev
 from controller_runtime.protocol.messages.partition_record import PartitionRecord
 from controller_runtime.protocol.messages.topic_record import TopicRecord
 from controller_runtime.protocol.messages.unregister_broker_request import UnregisterBrokerRequest
-from support.controller_world import ALL_FEATURES, World, directory_of, uuid
+from support.nodes.controller_world import ALL_FEATURES, World, directory_of, uuid
 
 pytestmark = pytest.mark.unit
 
@@ -280,6 +280,16 @@ def test_the_first_level_that_knows_directories_hears_of_failed_ones(level: int)
     assert world.image.cluster.brokers[NodeId(1)].directories == (directory_of(1, 2),)
 
 
+def test_a_level_that_knows_no_directories_hears_of_no_failed_ones() -> None:
+    """REP-16: below 3.7-IV2 there is no record for it."""
+    world = World(level=16)
+    world.start_broker(1)
+    on_broker(world, 1)
+    before = len(world.log)
+    world.heartbeat(1, offline_log_dirs=(directory_of(1),))
+    assert world.log[before:] == []
+
+
 def cordon(world: World, directories: tuple[Uuid, ...] | None) -> list[VersionedRecord]:
     before = len(world.log)
     world.heartbeat(1, cordoned_log_dirs=directories)
@@ -308,7 +318,7 @@ def test_cordoned_directories_are_not_known_below_4_3() -> None:
 
 
 def test_only_what_cleans_up_after_brokers_may_be_split() -> None:
-    """QC-05: their records have no bound, and each makes sense without those after it."""
+    """QC-06: their records have no bound, and each makes sense without those after it."""
     world = World()
     for _ in range(2):
         assert not world.decide(world.registration(1)).atomic

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from controller_runtime.configuration.settings import RULES, is_known
+from controller_runtime.configuration.settings import RULES
 from controller_runtime.controller.configs import MAX_RECORDS
 from controller_runtime.metadata.broker_configs import NodeRules, OwnConfigs, check_change, without_effect
 from controller_runtime.metadata.configs import ConfigsBuilder, ConfigsImage
 from controller_runtime.protocol.messages.incremental_alter_configs_request import IncrementalAlterConfigsRequest
 from controller_runtime.protocol.messages.register_broker_record import RegisterBrokerRecord
-from support.config_questions import BROKER, GROUP, THERE, TOPIC, alter, answer_of, describe, one, several
-from support.config_world import ConfigWorld
+from support.configs.questions import BROKER, GROUP, THERE, TOPIC, alter, answer_of, describe, one, several
+from support.configs.world import ConfigWorld
 
 pytestmark = pytest.mark.unit
 
@@ -24,13 +24,20 @@ def codes(answer: Any) -> list[int]:
     return [row[2] for row in answer]
 
 
-def test_a_java_broker_is_given_its_key_store_and_this_node_is_not() -> None:
+def test_any_node_is_given_its_key_store_and_this_node_no_other_security_of_a_listener() -> None:
     config_world = ConfigWorld()
     config_world.world.append([(RegisterBrokerRecord(broker_id=2, broker_epoch=99), 4)])
-    for node, code in (("2", 0), ("1", 40), ("+1", 40)):
-        answer = answer_of(config_world.ask(alter("c", one(BROKER, node, KEY_STORE, "/x.jks"))))
-        assert codes(answer) == [code], node
-    assert config_world.world.image.configs.of(BROKER, "2") == {KEY_STORE: "/x.jks"}
+    client_auth = KEY_STORE.replace("keystore.location", "client.auth")
+    for node, name, value, code in (
+        ("2", KEY_STORE, "/x.jks", 0),
+        ("2", client_auth, "none", 0),
+        ("1", KEY_STORE, "/x.jks", 0),
+        ("1", client_auth, "none", 40),
+        ("+1", client_auth, "none", 40),
+    ):
+        answer = answer_of(config_world.ask(alter("c", one(BROKER, node, name, value))))
+        assert codes(answer) == [code], (node, name)
+    assert config_world.world.image.configs.of(BROKER, "1") == {KEY_STORE: "/x.jks"}
     assert codes(answer_of(config_world.ask(alter("c", one(BROKER, "", "log.flush.interval.ms", "1"))))) == [40]
 
 
@@ -85,14 +92,17 @@ def test_a_node_tells_what_came_another_way_and_is_without_effect_and_never_a_va
     after = builder.freeze()
     assert list(without_effect(ConfigsImage(), after, own)) == [
         "no.such is not a known configuration, it is ignored",
-        "log.flush.interval.ms is without effect on this node: acknowledged records would reach the disk later than it promises",
+        (
+            "log.flush.interval.ms is without effect on this node: acknowledged records would "
+            "reach the disk later than it promises"
+        ),
     ]
     assert list(without_effect(after, after, own)) == []
 
 
 @pytest.mark.parametrize(
     ("rules", "unknown"),
-    [(NodeRules(), ["node.id", "no.such"]), (NodeRules(is_known), ["no.such"])],
+    [(NodeRules(), ["node.id", "no.such"]), (NodeRules(RULES.names), ["no.such"])],
     ids=["rules that know nothing", "rules that know Kafka's names"],
 )
 def test_a_name_is_known_to_kafka_by_itself_or_after_a_listener_s(rules: NodeRules, unknown: list[str]) -> None:

@@ -10,12 +10,15 @@ from typing import Any
 
 import pytest
 
+from controller_runtime.answers.config_changes import MAX_NAME_LENGTH
+from controller_runtime.answers.describe_configs import MAX_DOCUMENTED, MAX_OF_NODES
+from controller_runtime.broker.forwarded_configs import Judged, judge
 from controller_runtime.configuration.settings import RULES
-from controller_runtime.controller.configs import MAX_NAME_LENGTH, MAX_RECORDS
+from controller_runtime.controller.configs import MAX_RECORDS
 from controller_runtime.controller.decision import Decision, RequestContext
-from controller_runtime.controller.forwarded_configs import Judged, judge
 from controller_runtime.identifiers import Offset, WallClock
 from controller_runtime.metadata.broker_configs import OwnConfigs
+from controller_runtime.metadata.topic_configs import ConfigSource
 from controller_runtime.protocol.messages.clear_elr_record import ClearElrRecord
 from controller_runtime.protocol.messages.config_record import ConfigRecord
 from controller_runtime.protocol.messages.describe_configs_request import (
@@ -33,7 +36,7 @@ from controller_runtime.protocol.messages.incremental_alter_configs_response imp
 )
 from controller_runtime.protocol.messages.register_broker_record import RegisterBrokerRecord
 from controller_runtime.protocol.messages.update_features_response import UpdateFeaturesResponse
-from support.config_questions import (
+from support.configs.questions import (
     APPEND,
     BROKER,
     DELETE,
@@ -48,7 +51,7 @@ from support.config_questions import (
     one,
     several,
 )
-from support.config_world import ConfigWorld
+from support.configs.world import ConfigWorld
 
 pytestmark = pytest.mark.unit
 
@@ -237,7 +240,7 @@ def test_whatever_the_controller_does_not_speak_of_failed() -> None:
         resource_type=TOPIC,
         resource_name="a",
     )
-    judged = Judged(request, {1: answered})
+    judged = Judged(request, {1: answered}, {})
     told = AlterConfigsResourceResponse(error_message=None, resource_type=TOPIC, resource_name="a")
     for of_controller, expected in (
         (None, IncrementalAlterConfigsResponse(responses=(silent, answered))),
@@ -264,9 +267,11 @@ def test_a_node_s_own_value_goes_before_that_of_all_and_that_before_its_file() -
         resource = DescribeConfigsResource(resource_type=BROKER, resource_name=broker)
         answer = world.world.ask(DescribeConfigsRequest(resources=(resource,)), DescribeConfigsResponse).results[0]
         assert answer.error_code == 0
-        return {it.name: (it.value, it.config_source, it.read_only, it.is_sensitive) for it in answer.configs}
+        told = {it.name: (it.value, it.config_source, it.read_only, it.is_sensitive) for it in answer.configs}
+        return {name: row for name, row in told.items() if row[1] != ConfigSource.DEFAULT}
 
     file = {
+        "broker.id": ("1", 4, True, False),
         "min.insync.replicas": ("1", 3, False, False),
         "no.such": (None, 4, True, True),
         "node.id": ("1", 4, True, False),
@@ -279,8 +284,8 @@ def test_a_node_s_own_value_goes_before_that_of_all_and_that_before_its_file() -
     set_for("1", "listener.name.x.ssl.keystore.location", "/x")
     set_for("1", "listener.name.x.ssl.keystore.password", "pst")
     assert described("1") == {
-        "listener.name.x.ssl.keystore.location": ("/x", 2, False, False),
-        "listener.name.x.ssl.keystore.password": (None, 2, False, True),
+        "listener.name.x.ssl.keystore.location": ("/x", 2, True, False),
+        "listener.name.x.ssl.keystore.password": (None, 2, True, True),
         "log.cleaner.threads": ("1", 2, False, False),
         **file,
     }
@@ -288,3 +293,21 @@ def test_a_node_s_own_value_goes_before_that_of_all_and_that_before_its_file() -
         "log.cleaner.threads": ("2", 3, False, False),
         "min.insync.replicas": ("1", 3, False, False),
     }
+
+
+def test_one_answer_has_no_more_than_fits_the_memory() -> None:
+    """Ours: a request of 100,000 resources may name one node in all of them."""
+    world = ConfigWorld().world
+
+    def described(kind: int, name: str, times: int) -> DescribeConfigsResponse:
+        resources = (DescribeConfigsResource(resource_type=kind, resource_name=name),) * times
+        return world.ask(
+            DescribeConfigsRequest(resources=resources, include_documentation=True), DescribeConfigsResponse
+        )
+
+    for kind in (BROKER, LOGGER):
+        found = described(kind, "1", MAX_OF_NODES + 2).results
+        assert [each.error_code for each in found] == [0] * MAX_OF_NODES + [42] * 2
+    for times in (MAX_DOCUMENTED, MAX_DOCUMENTED + 1):
+        last = described(TOPIC, THERE, times).results[-1]
+        assert (last.configs[0].documentation is None) is (times > MAX_DOCUMENTED)

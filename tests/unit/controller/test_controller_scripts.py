@@ -25,8 +25,8 @@ from controller_runtime.protocol.messages.incremental_alter_configs_request impo
 )
 from controller_runtime.protocol.messages.unregister_broker_request import UnregisterBrokerRequest
 from controller_runtime.protocol.schema import Message, Struct
-from support.controller_world import World, directory_of
 from support.datadriven import check
+from support.nodes.controller_world import World, directory_of
 
 pytestmark = pytest.mark.unit
 
@@ -119,15 +119,16 @@ class Story:
         image = self.world.image
         if plain[0] == "brokers":
             return "\n".join(
-                f"{b.id} epoch={b.epoch}{' fenced' if b.fenced else ''}{' shutting-down' if b.in_controlled_shutdown else ''}"
+                f"{b.id} "
+                f"epoch={b.epoch}{' fenced' if b.fenced else ''}{' shutting-down' if b.in_controlled_shutdown else ''}"
                 for b in image.cluster.brokers.values()
             )
         topic = image.topics.named(plain[0])
         if topic is None:
             return "no such topic"
         return "\n".join(
-            f"{i} replicas={list(p.replicas)} leader={p.leader} isr={list(p.isr)} elr={list(p.elr)} last={list(p.last_known_elr)} "
-            f"epoch={p.leader_epoch}/{p.partition_epoch} state={p.leader_recovery_state}"
+            f"{i} replicas={list(p.replicas)} leader={p.leader} isr={list(p.isr)} elr={list(p.elr)} "
+            f"last={list(p.last_known_elr)} epoch={p.leader_epoch}/{p.partition_epoch} state={p.leader_recovery_state}"
             for i, p in topic.partitions()
         )
 

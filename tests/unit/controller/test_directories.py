@@ -15,7 +15,7 @@ from controller_runtime.protocol.messages.assign_replicas_to_dirs_request import
 )
 from controller_runtime.protocol.messages.assign_replicas_to_dirs_response import AssignReplicasToDirsResponse
 from controller_runtime.protocol.messages.create_topics_request import CreatableReplicaAssignment
-from support.controller_world import World, directory_of, uuid
+from support.nodes.controller_world import World, directory_of, uuid
 
 pytestmark = pytest.mark.unit
 

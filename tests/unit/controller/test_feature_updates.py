@@ -9,7 +9,8 @@ from dataclasses import replace
 import pytest
 
 from controller_runtime.controller.decision import Decision, RequestContext
-from controller_runtime.identifiers import Offset, WallClock
+from controller_runtime.controller.feature_updates import SUPPORTED
+from controller_runtime.identifiers import NodeId, Offset, WallClock
 from controller_runtime.metadata.features import VersionedRecord
 from controller_runtime.protocol.messages.broker_registration_request import Feature
 from controller_runtime.protocol.messages.config_record import ConfigRecord
@@ -17,12 +18,16 @@ from controller_runtime.protocol.messages.feature_level_record import FeatureLev
 from controller_runtime.protocol.messages.register_controller_record import ControllerFeature, RegisterControllerRecord
 from controller_runtime.protocol.messages.update_features_request import FeatureUpdateKey, UpdateFeaturesRequest
 from controller_runtime.protocol.messages.update_features_response import UpdateFeaturesResponse
-from support.controller_world import ALL_FEATURES, World, uuid
+from support.nodes.controller_world import ALL_FEATURES, World, uuid
 
 pytestmark = pytest.mark.unit
 
 UPGRADE, SAFE = 1, 2
 LEAST = "min.insync.replicas"
+OF_ALL = tuple(
+    ControllerFeature(name=name, min_supported_version=levels.minimum, max_supported_version=levels.maximum)
+    for name, levels in SUPPORTED.items()
+)
 
 
 def decided(
@@ -59,11 +64,18 @@ def least(broker: str, value: str | None) -> VersionedRecord:
         ([("metadata.version", 30, SAFE)], None),
         ([("group.version", 1, SAFE)], None),
         ([("no.such", 0, SAFE)], "Invalid update version 0 for feature no.such. Feature no.such not found."),
-        ([("no.such", 1, UPGRADE)], "Invalid update version 1 for feature no.such. Local controller 1 does not support this feature."),
-        ([("metadata.version", 0, SAFE)], "Invalid update version 0 for feature metadata.version. Local controller 1 only supports versions 7-30"),
-        ([("metadata.version", 6, SAFE)], "Invalid update version 6 for feature metadata.version. Local controller 1 only supports versions 7-30"),
-        ([("group.version", 2, UPGRADE)], "Invalid update version 2 for feature group.version. Local controller 1 only supports versions 0-1"),
-        ([("metadata.version", 29, SAFE)], "Unsupported metadata.version downgrade from 30 to 29. Refusing to perform the requested downgrade because it might delete metadata information."),
+        ([("no.such", 1, UPGRADE)],
+            "Invalid update version 1 for feature no.such. Local controller 1 does not support this feature."),
+        ([("metadata.version", 0, SAFE)],
+            "Invalid update version 0 for feature metadata.version. Local controller 1 only supports versions 7-30"),
+        ([("metadata.version", 6, SAFE)],
+            "Invalid update version 6 for feature metadata.version. Local controller 1 only supports versions 7-30"),
+        ([("group.version", 2, UPGRADE)],
+            "Invalid update version 2 for feature group.version. Local controller 1 only supports versions 0-1"),
+        ([("metadata.version", 29, SAFE)], (
+            "Unsupported metadata.version downgrade from 30 to 29. Refusing to perform the requested downgrade because "
+            "it might delete metadata information."
+        )),
     ],
 )  # fmt: skip
 def test_a_level_is_refused_in_kafka_s_words(changes: list[tuple[str, int, int]], words: str | None) -> None:
@@ -111,10 +123,39 @@ def test_controllers_have_a_say_from_3_7_on(
     assert found == (None if words is None else f"Invalid update version 1 for feature share.version. {words}")
 
 
+@pytest.mark.parametrize("level", [14, 15, 30])
+def test_a_voter_of_a_static_quorum_that_never_registered_blocks_every_change(level: int) -> None:
+    """FEA-02: it may be of an older release, and come back. Below 3.7 controllers do not register; the one that decides
+    need not. The words are those of a running Kafka of two of three voters.
+    """
+    world = World(level=level, static_voters=frozenset({NodeId(1), NodeId(2), NodeId(3)}))
+    world.append([(RegisterControllerRecord(controller_id=2, incarnation_id=uuid("start", 2), features=OF_ALL), 0)])
+    missing = "controller 3 has not registered, and may not support this feature" if level >= 15 else None
+    for name, wanted in (("group.version", 1), ("group.version", 0), ("metadata.version", 30)):
+        if level == wanted or (level < 15 and name == "group.version"):
+            continue
+        found = refusal_of(decided(world, (name, wanted, UPGRADE)))
+        words = None if missing is None else f"Invalid update version {wanted} for feature {name}. {missing}"
+        assert found == words
+    world.append([(RegisterControllerRecord(controller_id=3, incarnation_id=uuid("start", 3), features=OF_ALL), 0)])
+    assert refusal_of(decided(world, ("metadata.version", 30, UPGRADE))) is None
+
+
+def test_a_level_of_kraft_version_in_a_record_is_none() -> None:
+    """FEA-04: the level is in control records; some Kafka wrote both."""
+    world = World()
+    before = world.image
+    world.append([level_record("kraft.version", 1)])
+    assert world.image.features == before.features
+    assert world.image.features.level("kraft.version") == 0
+    assert refusal_of(decided(world, ("kraft.version", 1, UPGRADE), kraft_version=1)) is None
+
+
 def test_a_node_that_names_a_feature_at_no_level_that_is_asked_for_does_not_support_it() -> None:
     world = World(level=25)
     world.start_broker(1, features=(*(f for f in ALL_FEATURES if f.name not in {"share.version", "streams.version"}),
-                                    Feature(name="share.version", min_supported_version=0, max_supported_version=0)))  # fmt: skip
+                                    Feature(name="share.version", min_supported_version=0,
+                                        max_supported_version=0)))  # fmt: skip
     for name, words in (
         ("share.version", "Broker 1 only supports versions 0-0"),
         ("streams.version", "Broker 1 does not support this feature."),

@@ -20,7 +20,7 @@ from controller_runtime.protocol.messages.create_topics_request import (
 from controller_runtime.protocol.messages.partition_record import PartitionRecord
 from controller_runtime.protocol.messages.topic_record import TopicRecord
 from controller_runtime.protocol.messages.unregister_broker_request import UnregisterBrokerRequest
-from support.controller_world import World, directory_of, uuid
+from support.nodes.controller_world import World, directory_of, uuid
 
 pytestmark = pytest.mark.unit
 
@@ -161,14 +161,17 @@ def test_a_broker_that_has_replayed_its_registration_is_unfenced(behind: int, fe
 def test_looking_at_much_comes_in_pieces_though_nothing_changes(
     topics: int, partitions: int, unregisters: bool
 ) -> None:
-    """A thousand topics that do not name the broker, or partitions that another one leads."""
+    """A thousand topics that do not name the broker, or partitions that another one leads; one that comes looks at
+    those that nobody leads.
+    """
+    isr, leader = ((2,), 2) if unregisters else ((), -1)
     world = started(unfenced=False)
     world.start_broker(2)
     for number in range(topics):
         topic = uuid("topic", number)
         world.append([(TopicRecord(name=str(number), topic_id=topic), 0)])
         world.append(
-            (PartitionRecord(topic_id=topic, partition_id=i, replicas=(2, 1), isr=(2,), leader=2), 1)
+            (PartitionRecord(topic_id=topic, partition_id=i, replicas=(2, 1), isr=isr, leader=leader), 1)
             for i in range(partitions)
         )
     request = UnregisterBrokerRequest(broker_id=1) if unregisters else beat(world)
@@ -222,6 +225,23 @@ def test_many_partitions_of_a_broker_leave_in_pieces_and_the_broker_last() -> No
     assert not last.atomic
     assert last.response == BrokerHeartbeatResponse(is_fenced=True)
     assert world.service.silences(world.now) == {}
+
+
+def test_a_broker_that_shuts_down_is_let_go_although_the_controller_was_replaced_in_the_middle() -> None:
+    """CLU-06: the next one moves the leaders that the first one did not come to."""
+    world = started()
+    there = tuple(CreatableReplicaAssignment(partition_index=i, broker_ids=(1,)) for i in range(2 * PIECE_RECORDS + 9))
+    assert world.create("wide", -1, -1, assignments=there).error_code == 0
+    leaving = BrokerHeartbeatRequest(
+        broker_id=1, broker_epoch=world.epoch(1), current_metadata_offset=world.offset, want_shut_down=True
+    )
+    context = RequestContext(1, Offset(world.offset), WallClock(0), leader_id=NodeId(1))
+    world.append(next(world.service.plan(world.image, leaving, context, world.now)))
+    world.activate()
+    assert world.image.topics.leads_any(1), "it was interrupted"
+    assert not world.heartbeat(1, want_shut_down=True).should_shut_down
+    assert not world.image.topics.leads_any(1)
+    assert world.heartbeat(1, want_shut_down=True).should_shut_down
 
 
 def test_who_is_silent_is_looked_for_when_it_is_time() -> None:

@@ -13,7 +13,7 @@ import pytest
 from controller_runtime.controller.placement import UsableBroker, default_directory, place, shuffle, usable_brokers
 from controller_runtime.identifiers import BrokerEpoch, NodeId
 from controller_runtime.metadata.cluster import MIGRATING, UNASSIGNED, BrokerRegistration
-from support.controller_world import directory_of, uuid
+from support.nodes.controller_world import directory_of, uuid
 
 pytestmark = pytest.mark.unit
 
@@ -188,16 +188,18 @@ def broker(directories: int, cordoned: tuple[int, ...] | None = None, **others: 
         (broker(1), True, directory_of(1, 1)),
         (broker(2), True, UNASSIGNED),
         (broker(2, ()), True, UNASSIGNED),
-        (broker(2, (2,)), True, directory_of(1, 1)),
+        (broker(2, (2,)), True, UNASSIGNED),
         (broker(3, (2,)), True, UNASSIGNED),
         (broker(2, (1, 2)), False, UNASSIGNED),
-        (broker(1, (1,)), False, UNASSIGNED),
+        (broker(1, (1,)), False, directory_of(1, 1)),
         (broker(1, in_controlled_shutdown=True, fenced=False), False, directory_of(1, 1)),
     ],
 )
-def test_new_replicas_go_where_directories_are_open(found: BrokerRegistration, usable: bool, directory: object) -> None:
-    """KIP-1066: not to brokers that leave or have cordoned all they have; into the only open directory, else as the
-    broker decides.
+def test_new_replicas_go_to_brokers_with_open_directories(
+    found: BrokerRegistration, usable: bool, directory: object
+) -> None:
+    """KIP-1066: not to brokers that leave or have cordoned all they have; into the only directory, cordoned or not
+    since, else as the broker decides.
     """
     assert usable_brokers([found]) == ([UsableBroker(1, None, found.fenced)] if usable else [])
     assert default_directory(found) == directory

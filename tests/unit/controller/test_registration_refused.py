@@ -8,14 +8,13 @@ from typing import Any
 import pytest
 
 from controller_runtime.identifiers import Instant, NodeId, Uuid
-from controller_runtime.protocol.messages.broker_registration_request import Feature
 from controller_runtime.protocol.messages.controller_registration_request import ControllerRegistrationRequest
 from controller_runtime.protocol.messages.controller_registration_request import Feature as ControllerFeature
 from controller_runtime.protocol.messages.controller_registration_request import Listener as ControllerListener
 from controller_runtime.protocol.messages.controller_registration_response import ControllerRegistrationResponse
 from controller_runtime.protocol.messages.create_topics_request import CreatableReplicaAssignment, CreatableTopicConfig
 from controller_runtime.protocol.messages.register_broker_record import RegisterBrokerRecord
-from support.controller_world import ALL_FEATURES, World, directory_of, uuid
+from support.nodes.controller_world import ALL_FEATURES, World, directory_of, uuid
 
 pytestmark = pytest.mark.unit
 
@@ -28,7 +27,11 @@ REFUSED: dict[str, tuple[dict[str, Any], int]] = {
     "the directory of another broker": ({"log_dirs": (directory_of(1),)}, 119),
     "no metadata.version": ({"features": ()}, 119),
     "an old metadata.version": (
-        {"features": (Feature(name="metadata.version", min_supported_version=1, max_supported_version=20),)},
+        {
+            "features": tuple(
+                replace(f, max_supported_version=20) if f.name == "metadata.version" else f for f in ALL_FEATURES
+            )
+        },
         35,
     ),
     "a feature it does not know": ({"features": ALL_FEATURES[:-1]}, 35),
@@ -45,6 +48,7 @@ REFUSED: dict[str, tuple[dict[str, Any], int]] = {
 
 @pytest.mark.parametrize("case", REFUSED)
 def test_a_broker_is_refused(case: str) -> None:
+    """CLU-03, CLU-04."""
     world = World()
     world.start_broker(1)
     changes, code = REFUSED[case]

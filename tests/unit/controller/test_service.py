@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from controller_runtime.controller.decision import RequestContext
-from controller_runtime.controller.refusals import not_controller_message
 from controller_runtime.identifiers import Offset, WallClock
+from controller_runtime.protocol.error_responses import not_controller_message
 from controller_runtime.protocol.messages.allocate_producer_ids_request import AllocateProducerIdsRequest
 from controller_runtime.protocol.messages.allocate_producer_ids_response import AllocateProducerIdsResponse
 from controller_runtime.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
@@ -15,7 +15,7 @@ from controller_runtime.protocol.messages.describe_cluster_request import Descri
 from controller_runtime.protocol.messages.describe_cluster_response import DescribeClusterResponse
 from controller_runtime.protocol.messages.producer_ids_record import ProducerIdsRecord
 from controller_runtime.protocol.messages.vote_request import VoteRequest
-from support.controller_world import World
+from support.nodes.controller_world import World
 
 pytestmark = pytest.mark.unit
 

@@ -7,19 +7,34 @@ from __future__ import annotations
 import pytest
 
 from controller_runtime.controller.decision import Decision, RequestContext
-from controller_runtime.controller.topics import MAX_DRAWS, TopicIds
-from controller_runtime.identifiers import Offset, Uuid, WallClock
+from controller_runtime.controller.topics import MAX_DRAWS, MAX_SHOWN, MAX_SHOWN_BYTES, ShownConfigs, TopicIds
+from controller_runtime.identifiers import NodeId, Offset, Uuid, WallClock
+from controller_runtime.metadata.configs import ConfigsImage
+from controller_runtime.metadata.topic_configs import TOPIC_CONFIGS, ConfigSource
+from controller_runtime.protocol.codec import encode
 from controller_runtime.protocol.errors import ErrorCode
+from controller_runtime.protocol.messages.config_record import ConfigRecord
+from controller_runtime.protocol.messages.create_partitions_request import (
+    CreatePartitionsAssignment,
+    CreatePartitionsRequest,
+    CreatePartitionsTopic,
+)
+from controller_runtime.protocol.messages.create_partitions_response import CreatePartitionsResponse
 from controller_runtime.protocol.messages.create_topics_request import (
     CreatableReplicaAssignment,
     CreatableTopic,
     CreatableTopicConfig,
     CreateTopicsRequest,
 )
-from controller_runtime.protocol.messages.create_topics_response import CreateTopicsResponse
+from controller_runtime.protocol.messages.create_topics_response import (
+    CreatableTopicConfigs,
+    CreatableTopicResult,
+    CreateTopicsResponse,
+)
 from controller_runtime.protocol.messages.delete_topics_request import DeleteTopicsRequest, DeleteTopicState
 from controller_runtime.protocol.messages.delete_topics_response import DeleteTopicsResponse
-from support.controller_world import World, uuid
+from controller_runtime.protocol.messages.partition_record import PartitionRecord
+from support.nodes.controller_world import World, uuid
 
 pytestmark = pytest.mark.unit
 
@@ -139,12 +154,78 @@ def test_values_of_new_topics_are_never_nothing() -> None:
 
 
 def test_one_active_replica_is_enough_for_a_partition_that_is_placed_by_hand() -> None:
-    """REP-02: it is refused for its two replicas, which is ours to say (docs/deviations.md), not for the fenced one."""
+    """REP-02: it leads, and the fenced one is out of sync."""
     world = world_with_broker()
     world.register(2)
-    for replicas, code in (((1, 2), 38), ((2, 1), 38), ((2,), 39)):
+    for number, (replicas, code) in enumerate((((1, 2), 0), ((2, 1), 0), ((2,), 39))):
         there = (CreatableReplicaAssignment(partition_index=0, broker_ids=replicas),)
-        assert world.create("stock", -1, -1, assignments=there).error_code == code
+        assert world.create(f"stock-{number}", -1, -1, assignments=there).error_code == code
+    for number in (0, 1):
+        topic = world.image.topics.named(f"stock-{number}")
+        assert topic is not None
+        partition = topic.partition(0)
+        assert partition is not None
+        assert (partition.leader, partition.isr, len(partition.replicas)) == (1, (1,), 2)
+
+
+def placed(*indexes: int) -> tuple[CreatableReplicaAssignment, ...]:
+    return tuple(CreatableReplicaAssignment(partition_index=index, broker_ids=(1,)) for index in indexes)
+
+
+@pytest.mark.parametrize(
+    ("indexes", "why"),
+    [
+        ((0, 1, 0), "Found multiple manual partition assignments for partition 0"),
+        ((1, 2), "partitions should be a consecutive 0-based integer sequence"),
+        ((0, 2), "partitions should be a consecutive 0-based integer sequence"),
+        ((1, 0), None),
+    ],
+)
+def test_partitions_that_are_placed_by_hand_are_each_there_once(indexes: tuple[int, ...], why: str | None) -> None:
+    """REP-01."""
+    found = world_with_broker().create("stock", -1, -1, assignments=placed(*indexes))
+    assert (found.error_code, found.error_message) == ((0, None) if why is None else (39, why))
+
+
+def test_a_new_topic_is_its_name_then_its_values_as_they_were_asked_then_its_partitions() -> None:
+    """REP-01: the order of the records."""
+    world = world_with_broker()
+    before = len(world.log)
+    values = tuple(
+        CreatableTopicConfig(name=name, value=value) for name, value in (("segment.ms", "9"), ("retention.ms", "7"))
+    )
+    assert world.create("stock", partitions=2, configs=values).error_code == 0
+    records = [record for record, _ in world.log[before:]]
+    assert [type(record).__name__ for record in records] == [
+        "TopicRecord", "ConfigRecord", "ConfigRecord", "PartitionRecord", "PartitionRecord"
+    ]  # fmt: skip
+    assert [record.name for record in records if isinstance(record, ConfigRecord)] == ["segment.ms", "retention.ms"]
+    assert [record.partition_id for record in records if isinstance(record, PartitionRecord)] == [0, 1]
+
+
+@pytest.mark.parametrize(("replicas", "code"), [((1,), 0), ((2,), 39), (None, 0)])
+def test_more_partitions_need_somebody_active_each(replicas: tuple[int, ...] | None, code: int) -> None:
+    """REP-02: broker 2 is fenced."""
+    world = world_with_broker()
+    world.register(2)
+    assert world.create("stock").error_code == 0
+    there = None if replicas is None else (CreatePartitionsAssignment(broker_ids=replicas),)
+    more = CreatePartitionsTopic(name="stock", count=2, assignments=there)
+    answer = world.ask(CreatePartitionsRequest(topics=(more,), timeout_ms=9000), CreatePartitionsResponse)
+    assert [each.error_code for each in answer.results] == [code]
+
+
+def test_nobody_active_is_no_place_for_more_partitions_or_topics() -> None:
+    """REP-02: with and without assignments, 39 and 38."""
+    world = world_with_broker()
+    assert world.create("stock").error_code == 0
+    world.heartbeat(1, want_fence=True)
+    for assignments, code in ((None, 38), ((CreatePartitionsAssignment(broker_ids=(1,)),), 39)):
+        more = CreatePartitionsTopic(name="stock", count=2, assignments=assignments)
+        answer = world.ask(CreatePartitionsRequest(topics=(more,), timeout_ms=9000), CreatePartitionsResponse)
+        assert [each.error_code for each in answer.results] == [code]
+    assert world.create("other").error_code == 38
+    assert world.create("other", -1, -1, assignments=placed(0)).error_code == 39
 
 
 def test_a_request_for_many_partitions_takes_long() -> None:
@@ -245,3 +326,52 @@ def test_that_nothing_can_be_deleted_is_told_to_who_knows_the_code(version: int,
     decision: Decision = world.service.handle(world.image, request, context, world.now)
     assert isinstance(decision.response, DeleteTopicsResponse)
     assert [it.error_code for it in decision.response.responses] == [code]
+
+
+def test_the_answer_of_a_new_topic_shows_what_holds_for_it_now() -> None:
+    """REP-01: what all brokers, this node and the topic itself set, each as soon as it is set, and no longer."""
+    world = World(node_configs={"log.retention.bytes": "77"})
+    world.start_broker(1)
+
+    def shown(name: str, **own: str) -> dict[str, tuple[str | None, int]]:
+        configs = tuple(CreatableTopicConfig(name=key.replace("_", "."), value=value) for key, value in own.items())
+        found = world.create(name, configs=configs).configs or ()
+        assert [each.name for each in found] == sorted(TOPIC_CONFIGS)
+        return {each.name: (each.value, each.config_source) for each in found}
+
+    def set_for(resource: str, value: str | None) -> None:
+        record = ConfigRecord(resource_type=4, resource_name=resource, name="log.retention.bytes", value=value)
+        world.append([(record, 0)])
+
+    assert shown("first")["retention.bytes"] == ("77", ConfigSource.STATIC_BROKER)
+    assert shown("own", retention_bytes="5")["retention.bytes"] == ("5", ConfigSource.TOPIC)
+    set_for("", "88")
+    assert shown("second")["retention.bytes"] == ("88", ConfigSource.DYNAMIC_DEFAULT_BROKER)
+    set_for("1", "99")
+    assert shown("third")["retention.bytes"] == ("99", ConfigSource.DYNAMIC_BROKER)
+    assert shown("own-again", retention_bytes="5")["segment.bytes"] == ("1073741824", ConfigSource.DEFAULT)
+    set_for("1", None)
+    set_for("", None)
+    assert shown("fourth")["retention.bytes"] == ("77", ConfigSource.STATIC_BROKER)
+
+
+def test_topics_that_set_the_same_are_answered_with_the_same_bytes() -> None:
+    """REP-01: made once for each version, whatever came before; of many sets, only the last are kept."""
+    shown, nothing = ShownConfigs(NodeId(1), {}), ConfigsImage()
+    sets: list[dict[str, str]] = [{}, *({"retention.ms": str(number)} for number in range(MAX_SHOWN))]
+    answers = [shown.of(nothing, own) for own in sets]
+    assert all(shown.of(nothing, dict(own)) is answer for own, answer in zip(sets, answers, strict=True))
+    for configs in answers[:2]:
+        for version in (5, 6, 7):
+            wanted = encode(_answer(tuple(configs)), version)
+            assert encode(_answer(configs), version) == wanted == encode(_answer(configs), version)
+        assert set(configs.written) == {5, 6, 7}
+    shown.of(nothing, {"retention.ms": "-1"})
+    assert shown.of(nothing, sets[1]) is not answers[1]
+    assert shown.of(nothing, {}) is answers[0]
+    shown.of(nothing, {"follower.replication.throttled.replicas": "1:1," * MAX_SHOWN_BYTES})
+    assert len(shown._with) == 1, "a large set is kept alone"
+
+
+def _answer(configs: tuple[CreatableTopicConfigs, ...]) -> CreateTopicsResponse:
+    return CreateTopicsResponse(topics=(CreatableTopicResult(name="stock", configs=configs),))

@@ -15,7 +15,8 @@ from metadata_pipeline.container import command, launched, launcher, scala_versi
 
 SPARK = Path(__file__).parents[3] / "deploy" / "spark"
 ENVIRONMENT = {
-    "SPARK_HOME": "/spark", "JAVA_HOME": "/java", "SPARK_DRIVER_BIND_ADDRESS": "10.0.0.1", "SPARK_EXECUTOR_MEMORY": "1g",
+    "SPARK_HOME": "/spark", "JAVA_HOME": "/java", "SPARK_DRIVER_BIND_ADDRESS": "10.0.0.1",
+    "SPARK_EXECUTOR_MEMORY": "1g",
     "SPARK_DRIVER_URL": "spark://d", "SPARK_EXECUTOR_ID": "1", "SPARK_EXECUTOR_CORES": "2", "SPARK_APPLICATION_ID": "a",
     "SPARK_EXECUTOR_POD_IP": "10.0.0.2", "SPARK_RESOURCE_PROFILE_ID": "0", "SPARK_EXECUTOR_POD_NAME": "p",
     "SPARK_JAVA_OPT_10": "-Dlast", "SPARK_JAVA_OPT_2": "-Dfirst",

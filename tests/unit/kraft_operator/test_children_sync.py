@@ -12,7 +12,7 @@ from kraft_operator.actions import ApplyChild, DeleteChild
 from kraft_operator.observed import Child
 from kraft_operator.plan.rollout.children import contained, fingerprint, sync_children
 from kraft_operator.plan.situation import Situation
-from support.operator_world import IMAGES, World, pool
+from support.operator_model.world import IMAGES, World, pool
 
 pytestmark = pytest.mark.unit
 

@@ -11,7 +11,7 @@ from kraft_operator.events import notes
 from kraft_operator.observed import Brokers, Quorum, QuorumState, Trouble
 from kraft_operator.plan.situation import Decision
 from kraft_operator.status import refused, status
-from support.operator_world import World, pool
+from support.operator_model.world import World, pool
 
 pytestmark = pytest.mark.unit
 
@@ -166,9 +166,8 @@ def test_an_image_that_does_not_start_is_told_with_its_remedy() -> None:
     found = written(world)
     assert condition(found, "PodsHealthy") == ("False", "ImagePullBackOff")
     message = next(each["message"] for each in found["conditions"] if each["type"] == "PodsHealthy")
-    assert (
-        message
-        == "c-controller-0-0/format: check spec.image (repository, tag, digest) and spec.image.pullSecrets: no such image"
+    assert message == (
+        "c-controller-0-0/format: check spec.image (repository, tag, digest) and spec.image.pullSecrets: no such image"
     )
 
 

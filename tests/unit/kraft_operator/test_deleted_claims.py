@@ -10,7 +10,7 @@ import pytest
 
 from kraft_operator.api.parse import parse_cluster
 from kraft_operator.status import status
-from support.operator_world import World, pool, resource
+from support.operator_model.world import World, pool, resource
 
 pytestmark = pytest.mark.unit
 

@@ -12,7 +12,7 @@ from kraft_operator.api.parse import parse_cluster
 from kraft_operator.kube import Forbidden, Kind, Object
 from kraft_operator.observe import controllers_in
 from kraft_operator.observed import Pod
-from support.operator_world import resource
+from support.operator_model.world import resource
 
 pytestmark = pytest.mark.unit
 

@@ -18,11 +18,12 @@ from kraft_operator.actions import (
     OrphanSet,
     WriteLedger,
 )
-from kraft_operator.execute import Execution, Stale
+from kraft_operator.execute import Execution
+from kraft_operator.fence import Stale
 from kraft_operator.kube import CONFIG_MAP, Kind, Object
 from kraft_operator.lease import LeaseLost, LeaseRunsOut, Term
 from kraft_operator.settings import Failpoints
-from support.operator_world import World
+from support.operator_model.world import World
 
 pytestmark = pytest.mark.unit
 

@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 
 from kraft_operator import events
-from kraft_operator.ledger import GivenUp, Ledger, parse, render
+from kraft_operator.ledger import GivenUp, Ledger
+from kraft_operator.ledger_format import parse, render
 from kraft_operator.plan.giving_up import SHOWN
 from kraft_operator.status import status
-from support.operator_world import World, pool
+from support.operator_model.world import World, pool
 
 pytestmark = pytest.mark.unit
 

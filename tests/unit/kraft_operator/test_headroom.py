@@ -9,17 +9,17 @@ from dataclasses import replace
 import pytest
 
 from kraft_operator.actions import RemoveVoter
-from kraft_operator.observed import Quorum, QuorumState, Voter, VoterState
+from kraft_operator.observed import Quorum, QuorumState, QuorumVoter, VoterState
 from kraft_operator.plan import headroom
 from kraft_operator.plan.rules import plan
 from kraft_operator.plan.situation import Situation
-from support.operator_world import IMAGES, World
+from support.operator_model.world import IMAGES, World
 
 pytestmark = pytest.mark.unit
 
 
 def quorum(*states: VoterState) -> Quorum:
-    voters = tuple(Voter(node_id, f"d{node_id}", 10, state) for node_id, state in enumerate(states))
+    voters = tuple(QuorumVoter(node_id, f"d{node_id}", 10, state) for node_id, state in enumerate(states))
     return Quorum(QuorumState.AVAILABLE, "", 0, 1, 10, voters, proven=True)
 
 

@@ -9,7 +9,7 @@ import pytest
 from kraft_operator.ledger import Origin
 from kraft_operator.plan.situation import Decision
 from storage_guard.facts import VolumeFacts
-from support.operator_world import World, pool
+from support.operator_model.world import World, pool
 
 pytestmark = pytest.mark.unit
 
@@ -87,7 +87,7 @@ def test_a_rebuild_is_said_with_what_it_could_not_know() -> None:
     world.lose_ledger()
     decision = world.reconcile()
     found = next(each for each in decision.findings if each.reason == "LedgerRebuilt")
-    assert "not known" in found.message
+    assert "Not known any more" in found.message
     assert world.ledger is not None
     assert world.ledger.origin is Origin.REBUILT
 

@@ -11,8 +11,8 @@ import pytest
 
 from kraft_operator.api.reader import InvalidSpec
 from kraft_operator.status import status
-from support.mistakes import BASE, MISTAKES, Mistake
-from support.operator_world import World
+from support.operator_model.mistakes import BASE, MISTAKES, Mistake
+from support.operator_model.world import World
 
 pytestmark = pytest.mark.unit
 

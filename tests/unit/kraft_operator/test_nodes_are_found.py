@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from support.operator_world import World
-from support.world_api import WorldApi
-from support.world_runs import Run
+from support.operator_model.world import World
+from support.operator_model.world_api import WorldApi
+from support.operator_model.world_runs import Run
 
 pytestmark = pytest.mark.unit
 

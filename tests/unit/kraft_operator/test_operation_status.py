@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kraft_operator.operations.operation import FINISHED, Phase, parse_operation
-from kraft_operator.operations.telling import Telling, status_of
+from kraft_operator.operations.operation_report import OperationReport, status_of
 
 pytestmark = pytest.mark.unit
 
@@ -27,17 +27,19 @@ def test_a_type_that_this_operator_does_not_know_is_a_problem_with_its_name() ->
 
 def test_a_status_that_says_the_same_is_equal_and_keeps_its_times() -> None:
     asked = parse_operation(resource(type="RollingRestart"))
-    first = status_of(Telling(asked, Phase.RUNNING, "Restarting", "on its way"), "t1")
-    again = status_of(Telling(replace(asked, status=first), Phase.RUNNING, "Restarting", "on its way"), "t2")
+    first = status_of(OperationReport(asked, Phase.RUNNING, "Restarting", "on its way"), "t1")
+    again = status_of(OperationReport(replace(asked, status=first), Phase.RUNNING, "Restarting", "on its way"), "t2")
     assert again == first
-    done = status_of(Telling(replace(asked, status=first), Phase.SUCCEEDED, "Restarted", "done", (), "seen"), "t3")
+    done = status_of(
+        OperationReport(replace(asked, status=first), Phase.SUCCEEDED, "Restarted", "done", (), "seen"), "t3"
+    )
     assert (done["startedAt"], done["finishedAt"], done["proof"]) == ("t1", "t3", "seen")
 
 
 @pytest.mark.parametrize("phase", Phase)
 def test_kstatus_reads_success_failure_and_work_from_the_conditions(phase: Phase) -> None:
     asked = parse_operation(resource(type="RollingRestart"))
-    found = status_of(Telling(asked, phase, "Any", "any"), "t")["conditions"]
+    found = status_of(OperationReport(asked, phase, "Any", "any"), "t")["conditions"]
     value = {each["type"]: each["status"] == "True" for each in found}
     assert value["Ready"] == (phase is Phase.SUCCEEDED)
     assert value["Stalled"] == (phase in FINISHED and phase is not Phase.SUCCEEDED)

@@ -9,27 +9,16 @@ from uuid import UUID
 import pytest
 
 from kraft_operator.api.parse import MAX_BROKERS
-from kraft_operator.claim_memory import MAX_BYTES
+from kraft_operator.claim_memory import MAX_BYTES, kept
+from kraft_operator.claim_memory import parse as recalled
 from kraft_operator.claim_memory import render as remembered
-from kraft_operator.ledger import (
-    LEDGER_KEY,
-    MAX_NODES,
-    CorruptLedger,
-    Entry,
-    Formation,
-    Ledger,
-    Origin,
-    Step,
-    StepKind,
-    WrittenOff,
-    parse,
-    render,
-)
-from storage_guard.formats import Grant, GrantMode, Identity, Seen, Verdict
+from kraft_operator.ledger import MAX_NODES, Entry, Formation, JournaledStep, Ledger, Origin, StepKind, WrittenOff
+from kraft_operator.ledger_format import LEDGER_KEY, CorruptLedger, parse, render
+from storage_guard.formats import DiskVerdict, Grant, GrantMode, Identity, Seen
 
 pytestmark = pytest.mark.unit
 
-GRANT = Grant("pod-1", "pvc-1", "pv-1", 0, "C", GrantMode.INITIAL_CONTROLLERS, "N", Seen(Verdict.EMPTY), "D")
+GRANT = Grant("pod-1", "pvc-1", "pv-1", 0, "C", GrantMode.INITIAL_CONTROLLERS, "N", Seen(DiskVerdict.EMPTY), "D")
 ENTRY = Entry(
     0,
     "controller",
@@ -46,7 +35,7 @@ ENTRY = Entry(
     grant=GRANT,
     grant_used=True,
 )
-STEP = Step(StepKind.GRANT, 0, "a", 4, ("pod-1", "pvc-1", "N"))
+STEP = JournaledStep(StepKind.GRANT, 0, "a", 4, ("pod-1", "pvc-1", "N"))
 LEDGER = Ledger(
     "C",
     Origin.REBUILT,
@@ -74,11 +63,11 @@ def test_the_largest_ledger_fits_into_a_configmap_and_its_memory_into_the_annota
     again that were removed.
     """
     uid, drawn, far = str(UUID(int=1)), "A" * 22, 10**10
-    grant = Grant(uid, uid, f"pvc-{uid}", 9999, drawn, GrantMode.BROKER, drawn, Seen(Verdict.EMPTY), drawn)
+    grant = Grant(uid, uid, f"pvc-{uid}", 9999, drawn, GrantMode.BROKER, drawn, Seen(DiskVerdict.EMPTY), drawn)
     claim = f"data-{'c' * 36}-{'p' * 10}-9999-0"
     full = Entry(
-        0, "broker", "p" * 10, drawn, drawn, claim, uid, f"pvc-{uid}", drawn, 10**6, far, "z" * 63, grant=grant, grant_used=True, replaces=drawn,
-        host=("n" * 63, uid),
+        0, "broker", "p" * 10, drawn, drawn, claim, uid, f"pvc-{uid}", drawn, 10**6, far, "z" * 63, grant=grant,
+        grant_used=True, replaces=drawn, host=("n" * 63, uid),
     )  # fmt: skip
     gone = Entry(0, "broker", "p" * 10, None, drawn, claim, uid, f"pvc-{uid}", drawn, retired=True)
     ids = range(1000, 1000 + MAX_BROKERS)
@@ -91,6 +80,29 @@ def test_the_largest_ledger_fits_into_a_configmap_and_its_memory_into_the_annota
     assert parse(render(grown)) == grown
     assert sum(len(key) + len(text) for key, text in render(grown).items()) < 1024 * 1024
     assert len(remembered(grown)) < MAX_BYTES
+
+
+def test_ids_of_removed_brokers_without_a_volume_are_ranges_and_fill_no_ledger() -> None:
+    """Five thousand brokers came and went, some with a disk that was written off."""
+    ids = [each for each in range(1000, 6001) if each != 3000]
+    lost = tuple(WrittenOff(each, "D", "pvc", "N") for each in range(1000, 1100))
+    gone = tuple(Entry(each, "broker", "b", retired=True, replaces="D" if each < 1100 else None) for each in ids)
+    ledger = replace(LEDGER, entries=(ENTRY, *gone), written_off=lost, formation=Formation.FORMED)
+    assert parse(render(ledger)) == ledger
+    values = json.loads(render(ledger)[LEDGER_KEY])
+    assert values["removed"] == [{"role": "broker", "pool": "b", "ids": [[1000, 2999], [3001, 6000]]}]
+    assert len(values["nodes"]) == 1
+    memory = recalled(remembered(ledger))
+    assert memory is not None
+    assert memory.entries == kept(ledger).entries
+    assert len(remembered(ledger)) < MAX_BYTES
+
+
+def test_more_removed_ids_than_a_ledger_may_have_are_refused() -> None:
+    values = json.loads(render(LEDGER)[LEDGER_KEY])
+    values["removed"] = [{"role": "broker", "pool": "b", "ids": [[1000, 2_000_000_000]]}]
+    with pytest.raises(CorruptLedger, match="ids of removed"):
+        parse({LEDGER_KEY: json.dumps(values)})
 
 
 @pytest.mark.parametrize(

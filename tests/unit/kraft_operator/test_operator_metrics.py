@@ -22,8 +22,8 @@ def test_a_histogram_counts_what_took_at_most_so_long_in_buckets_by_their_bound(
     ]
     buckets = [line.split('"')[1:] for line in lines if "_bucket" in line]
     assert [(bound, count.split()[1]) for bound, count in buckets] == [
-        ("0.05", "0.0"), ("0.1", "1.0"), ("0.25", "1.0"), ("0.5", "1.0"), ("1.0", "1.0"), ("2.5", "1.0"), ("5.0", "2.0"),
-        ("10.0", "2.0"), ("30.0", "2.0"), ("+Inf", "3.0"),
+        ("0.05", "0.0"), ("0.1", "1.0"), ("0.25", "1.0"), ("0.5", "1.0"), ("1.0", "1.0"), ("2.5", "1.0"),
+        ("5.0", "2.0"), ("10.0", "2.0"), ("30.0", "2.0"), ("+Inf", "3.0"),
     ]  # fmt: skip
     told = set(lines[-2:])
     assert told == {"kraft_operator_reconcile_seconds_count 3.0", "kraft_operator_reconcile_seconds_sum 43.07"}

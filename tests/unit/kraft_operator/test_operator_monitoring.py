@@ -19,7 +19,7 @@ from deploy.monitoring import promtool
 from kraft_operator.events import WARNED
 from kraft_operator.metrics import COUNTERS, GAUGES, HISTOGRAMS, SUMMARIES
 from kraft_operator.status import status
-from support.operator_world import World
+from support.operator_model.world import World
 
 pytestmark = pytest.mark.unit
 

@@ -1,7 +1,7 @@
 """At least a hundred pairs (spec, observed) -> plan as files to be read, and proof that they leave out no rule, no gate
 and no reason.
 
-The language is that of support/operator_pairs.py; `--rewrite` writes the plans anew, and the diff is to be read.
+The language is that of support/operator_model/pairs.py; `--rewrite` writes the plans anew, and the diff is to be read.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 import kraft_operator.plan
-from support import operator_pairs
 from support.datadriven import check, parse
+from support.operator_model import pairs as operator_pairs
 
 pytestmark = pytest.mark.unit
 

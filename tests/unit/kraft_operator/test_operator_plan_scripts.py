@@ -35,7 +35,7 @@ from kraft_operator.plan.brake import Begun, Brake
 from kraft_operator.plan.situation import Decision
 from storage_guard.facts import VolumeFacts
 from support.datadriven import check
-from support.operator_world import World, pool
+from support.operator_model.world import World, pool
 
 pytestmark = pytest.mark.unit
 
@@ -207,6 +207,10 @@ class Script:
                 return "controllers", {"replicas": 3, "nodeIdRange": {"start": 0, "end": 9}, "storage": storage}
             case "image":
                 return "image", {"repository": "kafka", "tag": value}
+            case "controllers-image":
+                ids, storage = {"start": 0, "end": 9}, {"size": "1Gi"}
+                image = {"repository": "kafka", "tag": value}
+                return "controllers", {"replicas": 3, "nodeIdRange": ids, "storage": storage, "image": image}
             case "without":
                 count, *excluded = map(int, value.split(","))
                 return "brokerPools", [pool("b", count, 100) | {"excludedNodeIds": excluded}]
@@ -270,7 +274,10 @@ class Script:
             ]
             lines += [f"  proof: {status['proof']}"] if "proof" in status else []
             lines += [
-                f"  copy of {copy['nodeID']} ({copy['role']}): ends at {copy['end']} of epoch {copy['lastEpoch']}, heard of {copy['promised']}"
+                (
+                    f"  copy of {copy['nodeID']} ({copy['role']}): ends at {copy['end']} of epoch "
+                    f"{copy['lastEpoch']}, heard of {copy['promised']}"
+                )
                 for copy in status.get("verdict", {}).get("copies", ())
             ]
         return lines
@@ -294,7 +301,10 @@ class Script:
             case WriteLedger(ledger):
                 steps = "".join(f" {step.kind.value}({step.node_id}, {step.holder})" for step in ledger.journal)
                 known = sum(entry.directory_id is not None for entry in ledger.entries)
-                return f"ledger: {ledger.origin.value} {ledger.formation.value}, {known} disks known, journal:{steps or ' empty'}"
+                return (
+                    f"ledger: {ledger.origin.value} {ledger.formation.value}, {known} disks "
+                    f"known, journal:{steps or ' empty'}"
+                )
             case DeliverGrant():
                 return f"grant {action.pod}: {action.reason}"
             case _:
@@ -307,7 +317,8 @@ class Script:
             return ["there is nothing to do"]
         lines = [f"{plan.hash} approved={plan.approved.value}, after {plan.last or 'none'}"]
         for each in plan.steps:
-            marks = "".join(f" {mark}" for mark in (each.lemma, "" if each.risk.value == "None" else each.risk.value) if mark)  # fmt: skip
+            marks = "".join(f" {mark}" for mark in (each.lemma,
+                "" if each.risk.value == "None" else each.risk.value) if mark)  # fmt: skip
             lines.append(f"{each.state.value} {each.action} {each.target}{marks}: {each.reason}")
             lines += [f"    {each.gate}"] if each.state.value in ("Waiting", "Pending") and each.gate else []
         return lines

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from kraft_operator.manifests.context import Images
-from support.operator_world import IMAGES, World
+from support.operator_model.world import IMAGES, World
 
 pytestmark = pytest.mark.unit
 

@@ -12,7 +12,7 @@ import pytest
 from kraft_operator.kube import CLUSTER, Forbidden, Kind, NotFound
 from kraft_operator.plugin.main import parser, run
 from kraft_operator.status import status
-from support.operator_world import World, resource
+from support.operator_model.world import World, resource
 
 pytestmark = pytest.mark.unit
 

@@ -12,7 +12,7 @@ from kraft_operator.plugin.heartbeat import silent_since
 from kraft_operator.plugin.main import parser, run
 from kraft_operator.plugin.view import screen
 from kraft_operator.status import status
-from support.operator_world import World, resource
+from support.operator_model.world import World, resource
 
 pytestmark = pytest.mark.unit
 

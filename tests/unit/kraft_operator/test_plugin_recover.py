@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from kraft_operator.kube import CLUSTER, OPERATION, Kind
-from kraft_operator.living import read
 from kraft_operator.plugin import recover as plugin
 from kraft_operator.plugin.main import parser
+from kraft_operator.witnesses import read
 
 pytestmark = pytest.mark.unit
 

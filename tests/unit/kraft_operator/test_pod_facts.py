@@ -9,12 +9,12 @@ import pytest
 from kraft_operator import pod_facts
 from kraft_operator.observe import addresses
 from kraft_operator.observed import Trouble
-from storage_guard.formats import Grant, GrantMode, Report, Seen, Step, Verdict
-from support.operator_world import World
+from storage_guard.formats import DiskVerdict, Grant, GrantMode, GuardStep, Report, Seen
+from support.operator_model.world import World
 
 pytestmark = pytest.mark.unit
 
-REPORT = Report(Step.INSPECT, Verdict.EMPTY, "NeverFormatted", "the volume is empty", "u1", 0)
+REPORT = Report(GuardStep.INSPECT, DiskVerdict.EMPTY, "NeverFormatted", "the volume is empty", "u1", 0)
 
 
 def raw(**status: Any) -> dict[str, Any]:
@@ -76,7 +76,7 @@ def test_a_failed_inspect_counts_for_nothing() -> None:
 
 def test_the_delivered_grant_is_known_by_its_nonce() -> None:
     item = raw()
-    grant = Grant("u1", "p1", "v1", 0, "C", GrantMode.BROKER, "N", Seen(Verdict.EMPTY))
+    grant = Grant("u1", "p1", "v1", 0, "C", GrantMode.BROKER, "N", Seen(DiskVerdict.EMPTY))
     item["metadata"]["annotations"] = {"kraft.quorate.dev/grant": grant.to_json(), "kraft.quorate.dev/nudge": "3"}
     pod = pod_facts.pod(item, 0)
     assert (pod.grant_nonce, pod.nudges) == ("N", 3)
@@ -135,7 +135,8 @@ def test_a_pod_no_node_takes_is_told_in_the_schedulers_words() -> None:
 
 def test_a_claim_counts_its_volume_only_when_bound() -> None:
     item = {
-        "metadata": {"name": "data-c-b-100-0", "uid": "p1", "annotations": {"kraft.quorate.dev/cluster-id": "C", "other": "x"}},
+        "metadata": {"name": "data-c-b-100-0", "uid": "p1",
+            "annotations": {"kraft.quorate.dev/cluster-id": "C", "other": "x"}},
         "spec": {"volumeName": "v1"}, "status": {"phase": "Pending"},
     }  # fmt: skip
     assert pod_facts.claim(item, 100).volume == ""

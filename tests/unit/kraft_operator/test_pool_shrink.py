@@ -7,7 +7,7 @@ import pytest
 from kraft_operator.actions import UnregisterBroker, target
 from kraft_operator.ledger import StepKind
 from kraft_operator.status import status
-from support.operator_world import World, pool, refused
+from support.operator_model.world import World, pool, refused
 
 pytestmark = pytest.mark.unit
 

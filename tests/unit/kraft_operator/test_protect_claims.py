@@ -8,7 +8,7 @@ import pytest
 
 from kraft_operator.observe import addresses
 from kraft_operator.operations.operation import parse_operation
-from support.operator_world import World, pool
+from support.operator_model.world import World, pool
 
 pytestmark = pytest.mark.unit
 

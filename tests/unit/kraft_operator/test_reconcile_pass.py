@@ -12,7 +12,7 @@ import pytest
 
 from controller_runtime.identifiers import Endpoint
 from kraft_operator.events import Recorder
-from kraft_operator.execute import FenceLost, Stale
+from kraft_operator.fence import FenceLost, Stale
 from kraft_operator.keys import Key
 from kraft_operator.kube import CLUSTER, CONFIG_MAP, OPERATION, POD, Conflict, Forbidden, Kind, NotFound, Object
 from kraft_operator.lease import LeaseLost, Term
@@ -23,7 +23,7 @@ from kraft_operator.quorum import Addresses, KafkaChanges
 from kraft_operator.reconcile import Reconciler
 from kraft_operator.replacements import LeaseAccount
 from kraft_operator.settings import Settings
-from support.operator_world import resource
+from support.operator_model.world import resource
 
 pytestmark = pytest.mark.unit
 
@@ -109,7 +109,8 @@ def reconciler(store: Store, holder: Held) -> Reconciler:
     any_store: Any = store
     account = LeaseAccount(any_store, "ops", "none", 0)
     return Reconciler(
-        any_store, Silence(), holder, account, Settings("a", "ops"), Metrics(), lambda: next(drawn), Recorder(any_store, "a")
+        any_store, Silence(), holder, account, Settings("a", "ops"), Metrics(), lambda: next(drawn),
+        Recorder(any_store, "a")
     )  # fmt: skip
 
 

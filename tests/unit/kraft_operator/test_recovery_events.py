@@ -11,7 +11,7 @@ import pytest
 from kraft_operator.events import notes
 from kraft_operator.operations.operation import parse_operation
 from kraft_operator.status import status
-from support.operator_world import World
+from support.operator_model.world import World
 
 pytestmark = pytest.mark.unit
 

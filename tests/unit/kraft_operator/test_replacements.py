@@ -15,8 +15,8 @@ from kraft_operator.kube import Conflict
 from kraft_operator.lease import LeaseLost, Term
 from kraft_operator.plan.brake import Begun, Brake
 from kraft_operator.replacements import ANNOTATION, LeaseAccount
-from support.operator_world import World
-from support.world_api import Faults, WorldApi
+from support.operator_model.world import World
+from support.operator_model.world_api import Faults, WorldApi
 
 pytestmark = pytest.mark.unit
 T = TypeVar("T")

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from kraft_operator.actions import ApplyChild, RestartPod
-from kraft_operator.ledger import parse, render
+from kraft_operator.ledger_format import parse, render
 from kraft_operator.operations.recovery import Recovery, Stage
-from support.operator_world import PASS_SECONDS, World
+from support.operator_model.world import PASS_SECONDS, World
 
 pytestmark = pytest.mark.unit
 

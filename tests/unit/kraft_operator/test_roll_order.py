@@ -8,7 +8,7 @@ import pytest
 
 from kraft_operator.actions import RestartPod
 from kraft_operator.plan.situation import Decision, Topic
-from support.operator_world import World
+from support.operator_model.world import World
 
 pytestmark = pytest.mark.unit
 

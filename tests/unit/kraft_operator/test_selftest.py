@@ -56,9 +56,9 @@ def test_nothing_is_wrong_with_a_whole_installation() -> None:
 
 
 def test_a_right_that_is_missing_is_named_with_its_namespace() -> None:
-    assert run(Api(denied=("create statefulsets",)), ("kafka",)) == [
-        "the service account may not create statefulsets.apps in namespace kafka"
-    ]
+    right = "create statefulsets.apps in namespace kafka"
+    remedy = f"allow the operator's ServiceAccount to {right} (roles of this version's chart or kustomize base)"
+    assert run(Api(denied=("create statefulsets",)), ("kafka",)) == [remedy]
 
 
 def test_rights_are_asked_for_in_every_watched_namespace_and_for_volumes_nowhere() -> None:

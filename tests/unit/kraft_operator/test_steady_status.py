@@ -17,8 +17,8 @@ from kraft_operator.operations.recovery import Stage
 from kraft_operator.plan.situation import Decision, Finding, Topic
 from kraft_operator.reconcile import hindrance
 from kraft_operator.status import hindered, status
-from kraft_operator.steadiness import GOOD_AFTER, STALLED_AFTER, Steadiness
-from support.operator_world import PASS_SECONDS, World, resource
+from kraft_operator.steadiness import DEFERRED_AFTER, GOOD_AFTER, STALLED_AFTER, Steadiness
+from support.operator_model.world import PASS_SECONDS, World, resource
 
 pytestmark = pytest.mark.unit
 
@@ -259,7 +259,8 @@ def test_a_message_that_counts_on_is_no_new_event() -> None:
     first, second = (
         status(
             world.cluster, world.observed(),
-            Decision(findings=(Finding(Topic.MEMBERSHIP, "ScaleDownBlocked", f"{left} are left"),), ledger=world.ledger), {}, "t",
+            Decision(findings=(Finding(Topic.MEMBERSHIP, "ScaleDownBlocked", f"{left} are left"),),
+                ledger=world.ledger), {}, "t",
         )
         for left in (9, 8)
     )  # fmt: skip
@@ -289,3 +290,32 @@ def test_an_exception_says_its_remedy_once_and_no_secret() -> None:
     assert "hunter2" not in message
     conditions = hindered(1, reason, message, {}, "t")["conditions"]
     assert [each["type"] for each in conditions if "report it" in each["message"]] == ["ManualInterventionRequired"]
+
+
+# a roll
+
+
+def test_the_reason_of_ready_does_not_change_while_a_roll_goes_on() -> None:
+    """But for what comes before and after it."""
+    world = formed()
+    watch = Watch(world)
+    world.edit(image={"repository": "kafka", "tag": "2"})
+    reasons = []
+    for _ in range(60):
+        reasons.append(of(watch.look(), "Ready")[1])
+    assert "RolloutInProgress" in reasons
+    going = reasons[reasons.index("RolloutInProgress") :]
+    ended = len(going) - going[::-1].index("RolloutInProgress")
+    assert set(going[:ended]) == {"RolloutInProgress"}
+
+
+def test_a_roll_that_waits_for_long_is_deferred() -> None:
+    world = formed()
+    watch = Watch(world)
+    world.edit(image={"repository": "kafka", "tag": "2"})
+    while of(watch.look(), "RolloutComplete")[1] != "RolloutInProgress":
+        pass
+    world.freeze(2)
+    found = [of(watch.look(), "RolloutComplete")[1] for _ in range(int(DEFERRED_AFTER / PASS_SECONDS) + 20)]
+    assert found[-1] == "RestartDeferred"
+    assert "RolloutInProgress" not in found[found.index("RestartDeferred") :]

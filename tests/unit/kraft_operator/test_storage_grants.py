@@ -11,7 +11,7 @@ from kraft_operator.ledger import Formation
 from kraft_operator.plan.rules import plan
 from kraft_operator.plan.situation import Situation
 from storage_guard.facts import LedgerFacts, LogEnd
-from support.operator_world import IMAGES, World, pool, refused
+from support.operator_model.world import IMAGES, World, pool, refused
 
 pytestmark = pytest.mark.unit
 

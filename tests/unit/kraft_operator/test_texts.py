@@ -1,8 +1,8 @@
 """All that the operator says to people, as one text to be read: a file per condition, one of all Events, and a file per
 screen.
 
-`--rewrite` writes them anew from situations that the planner was led into (support/operator_texts.py); the diff is to
-be read as English. Every reason that the code can give has to be in one of them.
+`--rewrite` writes them anew from situations that the planner was led into (support/operator_model/texts.py); the diff
+is to be read as English. Every reason that the code can give has to be in one of them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import kraft_operator.events
 from kraft_operator.conditions import HEALTHY
 from kraft_operator.plan.nodes.health import REMEDIES
 from kraft_operator.plan.situation import Topic
-from support.operator_texts import SCREENS, Said, gathered, readable, screens
+from support.operator_model.texts import SCREENS, Said, gathered, readable, screens
 
 pytestmark = pytest.mark.unit
 
@@ -29,7 +29,7 @@ PACKAGE = Path(kraft_operator.events.__file__).parent
 CAMEL = re.compile(r"^[A-Z][a-z]+(?:[A-Z]+[a-z]*)*$")
 SUMMARIES = {"Ready", "Reconciling", "Stalled"}
 Texts = Mapping[tuple[str, str], list[str]]
-OF_OPERATIONS = {"operating.py", "recovering.py"}
+OF_OPERATIONS = {"refusals.py", "reports.py", "reporting.py"}
 """Their reasons are those of KRaftOperations."""
 
 
@@ -48,8 +48,12 @@ def rendered(texts: Texts) -> str:
 def without_repetitions(texts: Texts) -> Texts:
     """Without what the conditions that are no summaries say."""
     others = {
-        text for kind, found in said().conditions.items() if kind not in SUMMARIES for each in found.values() for text in each
-    }  # fmt: skip
+        text
+        for kind, found in said().conditions.items()
+        if kind not in SUMMARIES
+        for each in found.values()
+        for text in each
+    }
     kept = {key: [each for each in messages if each not in others] for key, messages in texts.items()}
     return {key: messages for key, messages in kept.items() if messages}
 
@@ -106,14 +110,17 @@ def reasons_of_events() -> set[str]:
     tree = ast.parse((PACKAGE / "events.py").read_text())
     functions = [each for each in tree.body if isinstance(each, ast.FunctionDef)]
     notes = {each for function in functions for each in constants(function) if CAMEL.match(each)}
-    return notes - {"Warning", "Normal", "True", "False", "Yes", "No", "Reconcile", "Plan", "Approve", "Learn", "Judge", "Form", "Grant"} - {
-        "Unregister", "Finalize", "Move", "Discard", "Restart", "Recover", "WriteOff", "GiveUp", "RemoveVoter", "AddVoter", "UpdateVoter",
-        "ManualInterventionRequired",
+    return notes - {"Warning", "Normal", "True", "False", "Yes", "No", "Reconcile", "Plan", "Approve", "Learn", "Judge",
+        "Form", "Grant"} - {
+        "Unregister", "Finalize", "Move", "Discard", "Restart", "Recover", "WriteOff", "GiveUp", "RemoveVoter",
+        "AddVoter", "UpdateVoter", "Cordon", "Uncordon", "ManualInterventionRequired",
     }  # fmt: skip
 
 
-NOT_REASONS = {each.value for each in Topic} | {"QuorumAvailable", "QuorumRedundant", "Ready", "Stalled", "Reconciling", "Suspended", "Hibernated"} | {
-    "Dead", "Live", "Lagging", "Unknown", "True", "False", "Service", "StatefulSet", "ConfigMap", "PersistentVolumeClaim", "Pod", "Force", "Delete", "ReplaceBroker",
+NOT_REASONS = {each.value for each in Topic} | {"QuorumAvailable", "QuorumRedundant", "Ready", "Stalled", "Reconciling",
+    "Suspended", "Hibernated"} | {
+    "Dead", "Live", "Lagging", "Unknown", "True", "False", "Service", "StatefulSet", "ConfigMap",
+    "PersistentVolumeClaim", "Pod", "Force", "Delete", "ReplaceBroker",
 }  # fmt: skip
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from support.rendering import golden_specs, render_file, to_yaml
+from support.kubernetes.rendering import golden_specs, render_file, to_yaml
 
 pytestmark = pytest.mark.unit
 

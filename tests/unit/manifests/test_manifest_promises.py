@@ -12,11 +12,12 @@ from controller_runtime.configuration.config import from_properties
 from controller_runtime.configuration.properties import parse_properties
 from kraft_operator.api.parse import parse_cluster
 from kraft_operator.api.spec import KRaftCluster
-from kraft_operator.manifests.cluster import NodePlan, cluster_objects, desired_nodes, initial_controllers
+from kraft_operator.manifests.cluster import initial_controllers
+from kraft_operator.manifests.context import NodePlan
 from kraft_operator.manifests.properties import LOG_PATH, escape
 from storage_guard.formats import FORMAT_MODE_ANNOTATION, config_hash, identity_key
 from storage_guard.pod import Environment
-from support.rendering import CLUSTER_ID, GOLDEN, IMAGES
+from support.kubernetes.rendering import CLUSTER_ID, GOLDEN, IMAGES, cluster_objects, desired_nodes
 
 pytestmark = pytest.mark.unit
 
@@ -100,6 +101,33 @@ def test_the_users_image_is_trusted_with_the_tools_of_apache_kafka_only() -> Non
                 assert container["command"][0].startswith("/opt/kafka/bin/kafka-")
             else:
                 assert (container["image"], container["command"][0]) == (IMAGES.operator, "storage-guard")
+
+
+def test_controllers_with_an_image_of_their_own_leave_the_brokers_as_they_are() -> None:
+    """The image runs, formats, is pulled with its own secrets and probed as it can be; everything else stays."""
+    own = {"reference": "other:2", "pullPolicy": "Always", "pullSecrets": [{"name": "others"}]}
+    asked = yaml.safe_load((GOLDEN / "everything" / "spec.yaml").read_text())["spec"]["controllers"]
+    before, after = cluster(), cluster(controllers={**asked, "image": own, "probes": "TCP"})
+
+    def sets(found: KRaftCluster, role: str) -> list[Manifest]:
+        every = of_kind(render(found), "StatefulSet")
+        return [each for each in every if each["metadata"]["labels"]["kraft.quorate.dev/role"] == role]
+
+    assert sets(after, "broker") == sets(before, "broker")
+    image = before.spec.image.reference
+    for old, new in zip(sets(before, "controller"), sets(after, "controller"), strict=True):
+        assert old["spec"]["volumeClaimTemplates"] == new["spec"]["volumeClaimTemplates"]
+        pod, was = pod_of(new), pod_of(old)
+        assert pod["imagePullSecrets"] == [{"name": "others"}]
+        containers = [*pod["initContainers"], *pod["containers"]]
+        assert [each["image"] for each in containers] == [
+            "other:2" if each["image"] == image else each["image"]
+            for each in (*was["initContainers"], *was["containers"])
+        ]
+        assert {each["imagePullPolicy"] for each in containers if each["image"] == "other:2"} == {"Always"}
+        kafka = pod["containers"][0]
+        assert all("tcpSocket" in kafka[f"{name}Probe"] for name in ("startup", "readiness", "liveness"))
+        assert not any(each["name"] == "QUORATE_HTTP_LISTENER" for each in kafka["env"])
 
 
 def test_no_pod_holds_a_token_or_a_right() -> None:

@@ -23,7 +23,7 @@ from controller_runtime.protocol.messages.remove_delegation_token_record import 
 from controller_runtime.protocol.messages.topic_record import TopicRecord
 from controller_runtime.protocol.messages.user_scram_credential_record import UserScramCredentialRecord
 from controller_runtime.protocol.schema import Message
-from support.controller_world import uuid
+from support.nodes.controller_world import uuid
 
 pytestmark = pytest.mark.unit
 
@@ -125,6 +125,20 @@ def test_a_look_at_changed_values_copies_nothing() -> None:
     builder.freeze()
     replay(builder, config("4"))
     assert builder.peek().configs.of(2, "topic-1") == {"retention.ms": "4"}
+
+
+def test_a_look_at_new_topics_copies_nothing() -> None:
+    builder = replayed(BASE.builder(), topic(2), partition(2))
+    seen = builder.peek()
+    assert (seen.topics.partition_count, len(seen.topics)) == (2, 2)
+    replayed(builder, topic(3), partition(3))
+    assert builder.peek() is seen
+    assert (seen.topics.partition_count, len(seen.topics)) == (3, 3)
+    assert (BASE.topics.partition_count, len(BASE.topics)) == (1, 1)
+    frozen = builder.freeze()
+    replayed(builder, topic(4), partition(4))
+    assert len(builder.peek().topics) == 4
+    assert (frozen.topics.partition_count, len(frozen.topics)) == (3, 3)
 
 
 def test_a_delegation_token_ends_when_it_is_removed() -> None:

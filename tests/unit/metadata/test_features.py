@@ -19,8 +19,8 @@ from controller_runtime.protocol.messages.feature_level_record import FeatureLev
 from controller_runtime.protocol.messages.partition_record import PartitionRecord
 from controller_runtime.protocol.messages.register_broker_record import RegisterBrokerRecord
 from controller_runtime.protocol.messages.topic_record import TopicRecord
+from support.disks.metadata_logs import records_of
 from support.golden import GOLDEN, json_lines
-from support.metadata_logs import records_of
 
 pytestmark = pytest.mark.unit
 

@@ -14,7 +14,7 @@ from controller_runtime.protocol.messages.feature_level_record import FeatureLev
 from controller_runtime.protocol.messages.partition_record import PartitionRecord
 from controller_runtime.protocol.messages.topic_record import TopicRecord
 from controller_runtime.protocol.schema import Message
-from support.failpoints import Failpoint
+from support.nodes.failpoints import Failpoint
 
 pytestmark = pytest.mark.unit
 

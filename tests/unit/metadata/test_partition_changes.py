@@ -18,7 +18,7 @@ from controller_runtime.protocol.messages.partition_change_record import Partiti
 from controller_runtime.protocol.messages.partition_record import PartitionRecord
 from controller_runtime.protocol.messages.topic_record import TopicRecord
 from controller_runtime.protocol.schema import Message
-from support.controller_world import directory_of, uuid
+from support.nodes.controller_world import directory_of, uuid
 
 pytestmark = pytest.mark.unit
 

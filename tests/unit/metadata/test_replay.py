@@ -30,7 +30,7 @@ from controller_runtime.protocol.messages.unfence_broker_record import UnfenceBr
 from controller_runtime.protocol.messages.unregister_broker_record import UnregisterBrokerRecord
 from controller_runtime.protocol.messages.user_scram_credential_record import UserScramCredentialRecord
 from controller_runtime.protocol.schema import Message
-from support.controller_world import directory_of, uuid
+from support.nodes.controller_world import directory_of, uuid
 
 pytestmark = pytest.mark.unit
 

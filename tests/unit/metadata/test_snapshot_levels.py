@@ -21,7 +21,7 @@ from controller_runtime.protocol.messages.register_controller_record import Regi
 from controller_runtime.protocol.messages.topic_record import TopicRecord
 from controller_runtime.protocol.messages.user_scram_credential_record import UserScramCredentialRecord
 from controller_runtime.protocol.schema import Message
-from support.controller_world import directory_of, uuid
+from support.nodes.controller_world import directory_of, uuid
 
 pytestmark = pytest.mark.unit
 
@@ -63,7 +63,8 @@ def written(image: MetadataImage) -> tuple[dict[str, int], list[str], MetadataIm
 
 EVERYTHING = (
     RegisterBrokerRecord(
-        broker_id=1, broker_epoch=9, is_migrating_zk_broker=True, log_dirs=(directory_of(1),), cordoned_log_dirs=(directory_of(1),)
+        broker_id=1, broker_epoch=9, is_migrating_zk_broker=True, log_dirs=(directory_of(1),),
+        cordoned_log_dirs=(directory_of(1),)
     ),
     RegisterControllerRecord(controller_id=3),
     *partition(directory_of(1), MIGRATING),
@@ -100,6 +101,7 @@ NOTHING_NEW = (
 def test_what_a_level_cannot_express_is_left_out_and_reported(
     number: int, losses: set[str], broker: int, partition: int
 ) -> None:
+    """IMG-03."""
     image = after(level(number), *EVERYTHING)
     versions, said, read = written(image)
     wanted = {"FeatureLevelRecord": 0, "TopicRecord": 0, "ProducerIdsRecord": 0}

@@ -25,28 +25,43 @@ REFUSED = [
     ("retention.ms", "1_000", "Invalid value 1_000 for configuration retention.ms: Not a number of type LONG"),
     ("max.message.bytes", "-1", "Invalid value -1 for configuration max.message.bytes: Value must be at least 0"),
     ("segment.bytes", "100", "Invalid value 100 for configuration segment.bytes: Value must be at least 1048576"),
-    ("segment.bytes", "99999999999", "Invalid value 99999999999 for configuration segment.bytes: Not a number of type INT"),
-    ("min.cleanable.dirty.ratio", "2", "Invalid value 2.0 for configuration min.cleanable.dirty.ratio: Value must be no more than 1"),
-    ("min.cleanable.dirty.ratio", "a", "Invalid value a for configuration min.cleanable.dirty.ratio: Not a number of type DOUBLE"),
-    ("cleanup.policy", "foo", "Invalid value foo for configuration cleanup.policy: String must be one of: compact, delete"),
-    ("preallocate", "yes", "Invalid value yes for configuration preallocate: Expected value to be either true or false"),
-    ("compression.type", "z", "Invalid value z for configuration compression.type: String must be one of: uncompressed, zstd, lz4, snappy, gzip, producer"),
-    ("compression.gzip.level", "0", "Invalid value 0 for configuration compression.gzip.level: Value must be between 1 and 9 or equal to -1"),
-    ("compression.zstd.level", "99", "Invalid value 99 for configuration compression.zstd.level: Value must be no more than 22"),
-    ("message.timestamp.type", "x", "Invalid value x for configuration message.timestamp.type: String must be one of: CreateTime, LogAppendTime"),
+    ("segment.bytes", "99999999999",
+        "Invalid value 99999999999 for configuration segment.bytes: Not a number of type INT"),
+    ("min.cleanable.dirty.ratio", "2",
+        "Invalid value 2.0 for configuration min.cleanable.dirty.ratio: Value must be no more than 1"),
+    ("min.cleanable.dirty.ratio", "a",
+        "Invalid value a for configuration min.cleanable.dirty.ratio: Not a number of type DOUBLE"),
+    ("cleanup.policy", "foo",
+        "Invalid value foo for configuration cleanup.policy: String must be one of: compact, delete"),
+    ("preallocate", "yes",
+        "Invalid value yes for configuration preallocate: Expected value to be either true or false"),
+    ("compression.type", "z", (
+        "Invalid value z for configuration compression.type: String must be one of: "
+        "uncompressed, zstd, lz4, snappy, gzip, producer"
+    )),
+    ("compression.gzip.level", "0",
+        "Invalid value 0 for configuration compression.gzip.level: Value must be between 1 and 9 or equal to -1"),
+    ("compression.zstd.level", "99",
+        "Invalid value 99 for configuration compression.zstd.level: Value must be no more than 22"),
+    ("message.timestamp.type", "x",
+        "Invalid value x for configuration message.timestamp.type: String must be one of: CreateTime, LogAppendTime"),
     ("flush.messages", "", "Invalid value  for configuration flush.messages: Not a number of type LONG"),
     ("foo", "1", "Unknown topic config name: foo"),
     (
         "leader.replication.throttled.replicas", "x",
-        ("Invalid value [x] for configuration leader.replication.throttled.replicas: leader.replication.throttled.replicas must be the "
-        "literal '*' or a list of replicas in the following format: [partitionId]:[brokerId],[partitionId]:[brokerId],..."),
+        (
+            "Invalid value [x] for configuration leader.replication.throttled.replicas: "
+            "leader.replication.throttled.replicas must be the literal '*' or a list of replicas in the following "
+            "format: [partitionId]:[brokerId],[partitionId]:[brokerId],..."),
     ),
 ]  # fmt: skip
 
 ACCEPTED = [
-    ("cleanup.policy", ""), ("cleanup.policy", "compact, delete"), ("retention.ms", " 5 "), ("retention.ms", "-1"), ("compression.gzip.level", "-1"),
-    ("follower.replication.throttled.replicas", "0:1,2:3"), ("follower.replication.throttled.replicas", "*"), ("preallocate", "TRUE"),
-    ("min.cleanable.dirty.ratio", "5e-1"), ("min.cleanable.dirty.ratio", ".5"), ("unclean.leader.election.enable", "false"),
+    ("cleanup.policy", ""), ("cleanup.policy", "compact, delete"), ("retention.ms", " 5 "), ("retention.ms", "-1"),
+    ("compression.gzip.level", "-1"),
+    ("follower.replication.throttled.replicas", "0:1,2:3"), ("follower.replication.throttled.replicas", "*"),
+    ("preallocate", "TRUE"), ("min.cleanable.dirty.ratio", "5e-1"), ("min.cleanable.dirty.ratio", ".5"),
+    ("unclean.leader.election.enable", "false"),
 ]  # fmt: skip
 
 
@@ -63,7 +78,8 @@ def test_a_value_is_accepted(name: str, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["1", "1:", ":1", "1:2,", ",1:2", "1:2,,3:4", "1:2:3", "1:2,3", "1,2:3", "1 2:3", "1:2,:3", "1:,2:3", ":,:", ":", "a:1", "1:-2"]
+    "text", ["1", "1:", ":1", "1:2,", ",1:2", "1:2,,3:4", "1:2:3", "1:2,3", "1,2:3", "1 2:3", "1:2,:3", "1:,2:3", ":,:",
+        ":", "a:1", "1:-2"]
 )  # fmt: skip
 def test_a_flawed_list_of_throttled_replicas_is_refused(text: str) -> None:
     with pytest.raises(InvalidConfig, match="must be the literal"):

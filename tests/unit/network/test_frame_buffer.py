@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controller_runtime.network.frames import BadFrame, FrameBuffer
-from support.peers import frame_of
+from support.nodes.peers import frame_of
 
 pytestmark = pytest.mark.unit
 

@@ -4,22 +4,18 @@ the end is the same.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 
 from controller_runtime.controller.decision import PIECE_RECORDS
 from controller_runtime.identifiers import Instant, NodeId, WallClock
 from controller_runtime.metadata.image import MetadataImage
-from controller_runtime.node import effects as e
-from controller_runtime.node.events import (
-    ConnectionId,
-    ConnectionInfo,
-    NodeEvent,
-    RequestId,
-    RequestReceived,
-    TimePassed,
-)
+from controller_runtime.node.active.active_controller import Active
+from controller_runtime.node.effects import NodeEffect
+from controller_runtime.node.events import NodeEvent
+from controller_runtime.node.quorum import effects as e
+from controller_runtime.parts.events import ConnectionId, ConnectionInfo, RequestId, RequestReceived, TimePassed
 from controller_runtime.protocol.api_keys import ApiKey
 from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
@@ -31,9 +27,9 @@ from controller_runtime.protocol.messages.describe_quorum_request import Describ
 from controller_runtime.protocol.messages.unregister_broker_request import UnregisterBrokerRequest
 from controller_runtime.protocol.messages.unregister_broker_response import UnregisterBrokerResponse
 from controller_runtime.protocol.schema import Message
-from controller_runtime.storage.metadata_log import LogConfig
-from support.controller_world import World
-from support.lone_controller import CLUSTER_ID, LoneController
+from controller_runtime.storage.log.config import LogConfig
+from support.nodes.controller_world import World
+from support.nodes.lone_controller import CLUSTER_ID, LoneController
 
 pytestmark = pytest.mark.unit
 
@@ -76,15 +72,15 @@ class Quorum:
         self.controller.feed(RequestReceived(number, connection, key, version, "client", body))
         return number
 
-    def _counted(self, event: NodeEvent, now: Instant, wall: WallClock) -> list[e.NodeEffect]:
+    def _counted(self, events: Sequence[NodeEvent], now: Instant, wall: WallClock) -> list[NodeEffect]:
         before = self._written()
-        effects = self._step(event, now, wall)
+        effects = self._step(events, now, wall)
         self.steps.append(self._written() - before)
         return effects
 
     def _written(self) -> int:
-        active = self.controller.node._active
-        return self.controller.log.end_offset if active is None else active.writer.next_offset
+        role = self.controller.controller._role
+        return role.writer.next_offset if isinstance(role, Active) else self.controller.log.end_offset
 
     def turn(self) -> None:
         self.controller.now = max(self.controller.now, self.controller.node.next_deadline() or self.controller.now)
@@ -216,7 +212,7 @@ def test_a_heartbeat_sees_what_was_decided_before_it_in_the_same_step() -> None:
         RequestReceived(RequestId(901), here, ApiKey.UNREGISTER_BROKER, 0, "client", removal),
         RequestReceived(RequestId(902), here, ApiKey.BROKER_HEARTBEAT, 1, "client", beat),
     ]
-    controller._perform(node.step_requests(both, controller.now, controller.wall))
+    controller.perform(node.step(both, controller.now, controller.wall))
     answer = quorum.wait_for(RequestId(902))
     assert isinstance(answer, BrokerHeartbeatResponse)
     assert answer.error_code == ErrorCode.STALE_BROKER_EPOCH

@@ -7,7 +7,7 @@ from __future__ import annotations
 import pytest
 
 from controller_runtime.identifiers import DirectoryId, Endpoint, Epoch, NodeId, Offset, ReplicaKey, Uuid, WallClock
-from controller_runtime.node.control_batches import MalformedVoters, decode_control_batch, encode_control_batch
+from controller_runtime.node.quorum.control_batches import MalformedVoters, decode_control_batch, encode_control_batch
 from controller_runtime.protocol.control_records import control_record
 from controller_runtime.protocol.messages.voters_record import Voter as RecordVoter
 from controller_runtime.protocol.messages.voters_record import VotersRecord

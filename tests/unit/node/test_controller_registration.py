@@ -8,12 +8,12 @@ from controller_runtime.identifiers import Endpoint, Instant, NodeId, Uuid
 from controller_runtime.metadata.image import MetadataImage
 from controller_runtime.metadata.replay import replay
 from controller_runtime.node.controller_registration import ControllerIdentity, ControllerRegistrar
-from controller_runtime.node.effects import Call
-from controller_runtime.node.metadata_replica import CallIds
+from controller_runtime.parts.call_ids import CallIds
+from controller_runtime.parts.effects import Call
 from controller_runtime.protocol.messages.controller_registration_request import ControllerRegistrationRequest
 from controller_runtime.protocol.messages.controller_registration_response import ControllerRegistrationResponse
 from controller_runtime.protocol.messages.register_controller_record import RegisterControllerRecord
-from support.controller_world import World
+from support.nodes.controller_world import World
 
 pytestmark = pytest.mark.unit
 

@@ -6,12 +6,12 @@ from __future__ import annotations
 
 import pytest
 
-from controller_runtime.node import effects as e
-from controller_runtime.node.snapshots import SnapshotConfig
+from controller_runtime.node.quorum import effects as e
+from controller_runtime.node.quorum.snapshots import SnapshotConfig
 from controller_runtime.storage.errors import CorruptFile
 from controller_runtime.storage.file_names import snapshot_file
-from controller_runtime.storage.metadata_log import LogConfig
-from support.lone_controller import FOLLOWER, LOG, LoneController, Pair
+from controller_runtime.storage.log.config import LogConfig
+from support.nodes.lone_controller import FOLLOWER, LOG, LoneController, Pair
 
 pytestmark = pytest.mark.unit
 
@@ -38,7 +38,7 @@ def test_a_leader_does_not_serve_a_damaged_batch_and_offers_a_snapshot_instead()
     both.run(10, lambda: both.follower.node.image_offset >= leader.node.image_offset > 0)
     assert len(errors(leader)) == 1
     assert f"{LOG}/{closed} at byte " in errors(leader)[0]
-    assert leader.node.keeper.damages == 1
+    assert leader.node.upkeep.keeper.damages == 1
     assert leader.log.start_offset > 0
     assert closed not in leader.disk.list_directory(LOG)
     assert both.follower.node.image == leader.node.image
@@ -53,7 +53,7 @@ def test_a_damaged_active_segment_is_closed_and_goes_too() -> None:
     rot(leader, name, 40)
     both = Pair(leader, LoneController(me=FOLLOWER, started_at=leader.now))
     both.run(10, lambda: both.follower.node.image_offset >= leader.node.image_offset > 0)
-    assert leader.node.keeper.damages == 1
+    assert leader.node.upkeep.keeper.damages == 1
     assert name not in leader.disk.list_directory(LOG)
     assert both.follower.node.image == leader.node.image
     LoneController(leader.disk.survivors("synced only"), started_at=leader.now).run(1)
@@ -63,7 +63,7 @@ def test_a_damaged_active_segment_is_closed_and_goes_too() -> None:
 def test_a_scrub_finds_what_nobody_reads_and_the_file_is_replaced(what: str) -> None:
     node = LoneController(snapshots=SCRUBBING)
     node.run(20)
-    node.node.keeper.renew(node.log.end_offset)  # so that there is a snapshot
+    node.node.upkeep.keeper.renew(node.log.end_offset)  # so that there is a snapshot
     node.run(10)
     old = node.log.snapshots()[-1]
     names = node.disk.list_directory(LOG)
@@ -73,7 +73,7 @@ def test_a_scrub_finds_what_nobody_reads_and_the_file_is_replaced(what: str) -> 
     rot(node, name, 40)
     node.run(30)
     assert [name in text for text in errors(node)] == [True], "once, though the round comes by again"
-    assert node.node.keeper.damages == 1
+    assert node.node.upkeep.keeper.damages == 1
     assert name not in node.disk.list_directory(LOG)
     assert node.log.snapshots()[-1].offset > old.offset
     LoneController(node.disk.survivors("synced only"), started_at=node.now).run(1)
@@ -86,7 +86,7 @@ def test_a_disk_that_is_well_is_scrubbed_in_silence() -> None:
     assert node.log._scrub.rounds >= 5
     assert not errors(node)
     assert not node.effects(e.TakeSnapshot)
-    assert LoneController(snapshots=NEVER).node.damage.next_deadline() == float("inf")
+    assert LoneController(snapshots=NEVER).node.upkeep.scrubber.next_deadline() == float("inf")
 
 
 def test_a_start_refuses_a_damaged_segment_by_name() -> None:

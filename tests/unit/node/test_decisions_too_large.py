@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from controller_runtime.identifiers import NodeId
-from controller_runtime.node import log_writer
-from controller_runtime.node.events import ConnectionId, ConnectionInfo, RequestId, RequestReceived
+from controller_runtime.node.active import log_writer
+from controller_runtime.parts.events import ConnectionId, ConnectionInfo, RequestId, RequestReceived
 from controller_runtime.protocol.api_keys import ApiKey
 from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
@@ -17,8 +17,8 @@ from controller_runtime.protocol.messages.incremental_alter_configs_request impo
     IncrementalAlterConfigsRequest,
 )
 from controller_runtime.protocol.schema import Message
-from support.controller_world import World
-from support.lone_controller import CLUSTER_ID, LoneController
+from support.nodes.controller_world import World
+from support.nodes.lone_controller import CLUSTER_ID, LoneController
 
 pytestmark = pytest.mark.unit
 
@@ -39,6 +39,7 @@ def settings(count: int, value: str) -> Message:
 
 
 def test_configurations_beyond_kafkas_limit_of_a_batch_are_refused_and_none_is_set() -> None:
+    """QC-06: what is atomic has to fit one batch."""
     controller = LoneController()
     controller.run(1)
     before, end = controller.node.image, controller.log.end_offset

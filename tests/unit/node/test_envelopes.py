@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from controller_runtime.node.envelope import Unwrapped, unwrap
+from controller_runtime.parts.envelope import Unwrapped, unwrap
 from controller_runtime.protocol.codec import encode
 from controller_runtime.protocol.framing import encode_request
-from controller_runtime.protocol.messages.create_partitions_request import CreatePartitionsRequest
 from controller_runtime.protocol.messages.create_topics_request import CreateTopicsRequest
 from controller_runtime.protocol.messages.default_principal_data import DefaultPrincipalData
 from controller_runtime.protocol.messages.envelope_request import EnvelopeRequest
@@ -40,9 +39,9 @@ def test_a_request_that_is_served_comes_out_with_its_principal() -> None:
         (envelope(CreateTopicsRequest(), 7, address=bytes(5)), 42),
         (EnvelopeRequest(request_data=b"\x00", request_principal=ANNA, client_host_address=LOOPBACK), 35),
         (envelope(MetadataRequest(), 12), 42),
-        (envelope(CreatePartitionsRequest(), 3), 35),
     ],
-    ids=["no principal", "half a principal", "no address", "half a request", "not forwardable", "not served here"],
+    ids=["no principal", "half a principal", "no address", "half a request", "not forwardable"],
 )
 def test_what_is_refused(sent: EnvelopeRequest, code: int) -> None:
+    """API-03."""
     assert unwrap(sent) == EnvelopeResponse(error_code=code)

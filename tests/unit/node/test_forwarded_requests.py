@@ -4,18 +4,24 @@ them.
 
 from __future__ import annotations
 
+import sys
+from types import FrameType
+from typing import TYPE_CHECKING
+
 import pytest
 
-from controller_runtime.controller.refusals import refusal
+from controller_runtime.broker.effects import BrokerEffect, Relay
+from controller_runtime.broker.forwarding import CHANNEL, MAX_LOSSES, SUSPECTS, Forwarder
 from controller_runtime.identifiers import Endpoint, Instant
-from controller_runtime.node import envelope
-from controller_runtime.node.broker_forwarding import CHANNEL, MAX_LOSSES, SUSPECTS, Forwarder
-from controller_runtime.node.effects import Call, Log, NodeEffect, Respond
-from controller_runtime.node.events import CallFailure, ConnectionId, ConnectionInfo, RequestId, RequestReceived
-from controller_runtime.node.faults import FailedRequests
-from controller_runtime.node.metadata_replica import CallIds
+from controller_runtime.parts import envelope
+from controller_runtime.parts.call_ids import CallIds
+from controller_runtime.parts.effects import Call, CloseConnection, Log, Respond
+from controller_runtime.parts.events import CallFailure, ConnectionId, ConnectionInfo, RequestId, UnreadRequest
+from controller_runtime.parts.failed_requests import FailedRequests
 from controller_runtime.protocol.api_keys import ApiKey
+from controller_runtime.protocol.error_responses import refusal
 from controller_runtime.protocol.errors import ErrorCode
+from controller_runtime.protocol.framing import decode_response, encode_request
 from controller_runtime.protocol.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
 from controller_runtime.protocol.messages.create_topics_response import CreateTopicsResponse
 from controller_runtime.protocol.messages.envelope_request import EnvelopeRequest
@@ -23,8 +29,12 @@ from controller_runtime.protocol.messages.envelope_response import EnvelopeRespo
 from controller_runtime.protocol.messages.metadata_response import MetadataResponse
 from controller_runtime.protocol.schema import Message
 
+if TYPE_CHECKING:
+    from _typeshed import TraceFunction
+
 pytestmark = pytest.mark.unit
 
+VERSION = 7
 LEADERS = [Endpoint(f"controller-{n}", 9093) for n in range(10)]
 
 
@@ -38,24 +48,31 @@ class Desk:
         self.leader: Endpoint | None = LEADERS[0]
         self.asked = 0
         self.answers: dict[int, Message] = {}
+        self.relayed: dict[int, bytes] = {}
+        self.closed: list[int] = []
         self.said: list[str] = []
 
     def ask(self, name: str = "orders", frame: bytes | None = None) -> int:
         self.asked += 1
-        body = CreateTopicsRequest(topics=(CreatableTopic(name=name),))
-        event = RequestReceived(
-            RequestId(self.asked), ConnectionInfo(ConnectionId(self.asked), "PLAINTEXT"), ApiKey.CREATE_TOPICS, 7,
-            "c", body, 3, frame,
-        )  # fmt: skip
-        self.take(self.forwarder.forward(event, self.now))
+        if frame is None:
+            body = CreateTopicsRequest(topics=(CreatableTopic(name=name),))
+            frame = encode_request(body, VERSION, self.asked, "c", with_length=False)
+        connection = ConnectionInfo(ConnectionId(self.asked), "PLAINTEXT")
+        request = UnreadRequest(RequestId(self.asked), connection, ApiKey.CREATE_TOPICS, VERSION, self.asked, frame)
+        self.take(self.forwarder.forward(request, self.now))
         return self.asked
 
-    def take(self, effects: list[NodeEffect]) -> list[Call]:
+    def take(self, effects: list[BrokerEffect]) -> list[Call]:
         calls = []
         for effect in effects:
             match effect:
                 case Respond(request_id, body):
                     self.answers[request_id] = body
+                case Relay(request_id, frame):
+                    self.relayed[request_id] = frame
+                    self.answers[request_id] = decode_response(frame, ApiKey.CREATE_TOPICS, VERSION).body
+                case CloseConnection(connection_id):
+                    self.closed.append(connection_id)
                 case Log(_, text):
                     self.said.append(text)
                 case Call():
@@ -166,11 +183,18 @@ def test_a_leader_that_died_is_ridden_out_by_who_was_only_there() -> None:
     "answer",
     [
         EnvelopeResponse(response_data=b"\x00"),
+        EnvelopeResponse(response_data=b"\0\0\0\x63\0the answer to another request"),
         EnvelopeResponse(error_code=999),
         EnvelopeResponse(),
         MetadataResponse(),
     ],
-    ids=["bytes that are no answer", "an error that Kafka does not have", "nothing", "another message"],
+    ids=[
+        "bytes that are no answer",
+        "somebody else's answer",
+        "an error that Kafka does not have",
+        "nothing",
+        "another message",
+    ],
 )
 def test_an_answer_that_is_none_costs_the_request(answer: Message) -> None:
     desk = Desk()
@@ -182,3 +206,70 @@ def test_an_answer_that_is_none_costs_the_request(answer: Message) -> None:
         ErrorCode.UNKNOWN_SERVER_ERROR,
         desk.answers[number].topics[0].error_message,  # type: ignore[attr-defined]
     )
+
+
+def test_the_answer_reaches_the_client_in_the_bytes_that_the_controller_gave() -> None:
+    desk = Desk()
+    number = desk.ask()
+    (call,) = desk.poll()
+    answer = made(call)
+    desk.answer(call, answer)
+    assert desk.relayed == {number: answer.response_data}
+
+
+def test_what_the_controller_cannot_read_ends_the_connection_of_who_sent_it() -> None:
+    """As by Kafka, whose controllers answer UNSUPPORTED_VERSION too. The others on the channel are answered."""
+    desk = Desk()
+    good = desk.ask()
+    bad = desk.ask(frame=encode_request(CreateTopicsRequest(), VERSION, 2, "c", with_length=False)[:-2])
+    calls = desk.poll()
+    for call in calls:
+        assert isinstance(call.body, EnvelopeRequest)
+        read = envelope.unwrap(call.body)
+        desk.answer(call, read if isinstance(read, EnvelopeResponse) else None)
+    assert (desk.closed, list(desk.answers)) == ([bad], [good])
+
+
+def test_what_nobody_can_read_ends_its_connection_even_when_no_controller_is_there() -> None:
+    desk = Desk()
+    desk.leader = None
+    bad = desk.ask(frame=encode_request(CreateTopicsRequest(), VERSION, 1, "c", with_length=False)[:-2])
+    good = desk.ask()
+    assert desk.poll(29.9) == []
+    assert desk.answers == {}
+    desk.poll(0.1)
+    assert desk.closed == [bad]
+    assert desk.error_of(good) == ErrorCode.REQUEST_TIMED_OUT
+
+
+def test_a_poll_looks_at_what_is_due_and_at_nothing_else() -> None:
+    """Ten thousand wait for a controller: a poll between two events costs as little as with one."""
+    desk = Desk()
+    desk.leader = None
+    for _ in range(9_999):
+        desk.ask()
+    lines = 0
+
+    def count(_: FrameType, event: str, __: object) -> TraceFunction:
+        nonlocal lines
+        lines += event == "line"
+        return count
+
+    sys.settrace(count)
+    try:
+        desk.forwarder.poll(None, desk.now)
+        desk.forwarder.next_deadline(reachable=False)
+    finally:
+        sys.settrace(None)
+    assert lines < 60
+    desk.leader = LEADERS[0]
+    assert len(desk.poll()) == 9_999
+
+
+def test_a_client_whose_request_the_controller_does_not_serve_has_to_learn_anew_what_is_served() -> None:
+    """As by Kafka: its connection ends, though the request can be read here."""
+    desk = Desk()
+    number = desk.ask()
+    (call,) = desk.poll()
+    desk.answer(call, EnvelopeResponse(error_code=ErrorCode.UNSUPPORTED_VERSION))
+    assert (desk.closed, desk.answers) == ([number], {})

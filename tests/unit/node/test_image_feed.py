@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 from controller_runtime.identifiers import Offset
-from controller_runtime.node.image_feed import ImageFeed
+from controller_runtime.node.quorum.image_feed import ImageFeed
 from controller_runtime.protocol.record_batch import batch_headers
-from support.lone_controller import LoneController
+from support.nodes.lone_controller import LoneController
 
 pytestmark = pytest.mark.unit
 
@@ -31,7 +31,7 @@ def segments(controller: LoneController) -> Iterator[bytes]:
 
 
 def test_whoever_listens_late_hears_everything_once_and_in_order() -> None:
-    """FET-20."""
+    """FET-20, IMG-04."""
     controller = LoneController()
     controller.run(20)
     node = controller.node
@@ -56,7 +56,7 @@ def test_whoever_listens_again_begins_again() -> None:
 
 
 def test_nothing_that_is_not_committed_is_heard() -> None:
-    """FET-20: and what is committed later, is."""
+    """FET-20, IMG-04: and what is committed later, is."""
     controller = LoneController()
     controller.run(5)
     feed = ImageFeed(controller.node.meta, controller.log)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from controller_runtime.identifiers import Offset
-from controller_runtime.node.log_reading import StepLog
-from controller_runtime.storage.metadata_log import LogConfig, MetadataLog
-from support.memory_disk import MemoryDisk
-from support.raw_batches import raw_batch
+from controller_runtime.node.quorum.log_reading import StepLog
+from controller_runtime.storage.log.config import LogConfig
+from controller_runtime.storage.metadata_log import MetadataLog
+from support.disks.memory_disk import MemoryDisk
+from support.disks.raw_batches import raw_batch
 
 pytestmark = pytest.mark.unit
 

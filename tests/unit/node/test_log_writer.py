@@ -9,8 +9,8 @@ from controller_runtime.metadata.features import VersionedRecord
 from controller_runtime.metadata.image import MetadataImage
 from controller_runtime.metadata.records import decode_record
 from controller_runtime.metadata.replay import ReplayError
-from controller_runtime.node import log_writer
-from controller_runtime.node.log_writer import (
+from controller_runtime.node.active import log_writer
+from controller_runtime.node.active.log_writer import (
     BATCH_OVERHEAD,
     MAX_ATOMIC_BYTES,
     RECORD_OVERHEAD,
@@ -99,7 +99,7 @@ def test_offsets_go_on_after_records_of_consensus_itself() -> None:
 
 
 def test_a_decision_that_need_not_be_whole_is_split_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    """KIP-868: only atomic decisions are bound to one batch."""
+    """QC-06, KIP-868: only atomic decisions are bound to one batch."""
     monkeypatch.setattr(log_writer, "MAX_BATCH_BYTES", 100)
     pen = writer()
     pen.write(tuple(record for n in range(8) for record in topic(n)), NOW, WallClock(0), atomic=False)
@@ -145,9 +145,9 @@ def test_a_decision_that_must_be_whole_may_be_larger_than_a_fetch_up_to_kafkas_l
 
 def test_what_fits_is_no_larger_than_kafkas_limit_to_the_byte() -> None:
     value = bytes(MAX_ATOMIC_BYTES - RECORD_OVERHEAD - BATCH_OVERHEAD)
-    check_fits([value])
+    check_fits(1, len(value))
     with pytest.raises(DecisionTooLarge):
-        check_fits([value + b"."])
+        check_fits(1, len(value) + 1)
     assert len(encode_values([value], Offset(0), Epoch(1), WallClock(0))) <= MAX_ATOMIC_BYTES
 
 

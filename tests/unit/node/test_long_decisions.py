@@ -12,9 +12,9 @@ from controller_runtime.controller import topics
 from controller_runtime.controller.decision import Decision, Pieces, RequestContext
 from controller_runtime.identifiers import NodeId, Offset, WallClock
 from controller_runtime.metadata.records import encode_record
-from controller_runtime.node import effects
-from controller_runtime.node.events import ConnectionId, ConnectionInfo, RequestId, RequestReceived, TimePassed
-from controller_runtime.node.image_feed import PIECE_RECORDS, ImageFeed
+from controller_runtime.node.quorum import effects
+from controller_runtime.node.quorum.image_feed import PIECE_RECORDS, ImageFeed
+from controller_runtime.parts.events import ConnectionId, ConnectionInfo, RequestId, RequestReceived, TimePassed
 from controller_runtime.protocol.api_keys import ApiKey
 from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
@@ -29,8 +29,8 @@ from controller_runtime.protocol.messages.describe_quorum_request import Describ
 from controller_runtime.protocol.messages.partition_record import PartitionRecord
 from controller_runtime.protocol.record_batch import batch_headers
 from controller_runtime.protocol.schema import Message
-from support.controller_world import World
-from support.lone_controller import CLUSTER_ID, LoneController
+from support.nodes.controller_world import World
+from support.nodes.lone_controller import CLUSTER_ID, LoneController
 
 pytestmark = pytest.mark.unit
 
@@ -112,6 +112,7 @@ def test_between_the_pieces_consensus_answers_and_nothing_of_the_decision_is_see
         if client.controller.log.end_offset != before:
             break
         assert "big" not in node.image.topics.ids
+        assert node.working_on == ApiKey.CREATE_TOPICS, "for metrics: its processor time is that of this API"
         assert node.next_deadline() is not None
         assert (node.next_deadline() or now) <= now, "it wants to go on at once"
         client.turn()
@@ -140,9 +141,9 @@ def test_no_piece_is_long(monkeypatch: pytest.MonkeyPatch) -> None:
 
         monkeypatch.setattr(name, call)
 
-    counted("controller_runtime.controller.topics._new_partition", topics._new_partition)
+    counted("controller_runtime.controller.topics.new_partition", topics.new_partition)
     counted("controller_runtime.controller.topics._check_manual", topics._check_manual)
-    counted("controller_runtime.node.long_decision.encode_record", encode_record)
+    counted("controller_runtime.node.active.long_decision.encode_record", encode_record)
     shapes = {
         "one": [topic("one", MANY)],
         "many": [topic(f"many-{n}") for n in range(600)],

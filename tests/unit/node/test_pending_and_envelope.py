@@ -5,10 +5,12 @@ from __future__ import annotations
 import pytest
 
 from controller_runtime.identifiers import Offset
-from controller_runtime.node import envelope
-from controller_runtime.node.envelope import Unwrapped
-from controller_runtime.node.events import RequestId
-from controller_runtime.node.pending import Asker, PendingReplies
+from controller_runtime.node.active.pending import PendingReplies
+from controller_runtime.parts import envelope
+from controller_runtime.parts.asker import Asker
+from controller_runtime.parts.effects import Respond
+from controller_runtime.parts.envelope import Unwrapped
+from controller_runtime.parts.events import RequestId
 from controller_runtime.protocol.api_keys import ApiKey
 from controller_runtime.protocol.codec import encode
 from controller_runtime.protocol.framing import decode_response, encode_request
@@ -32,7 +34,7 @@ def asker(number: int) -> Asker:
 def test_replies_leave_in_order_when_their_offset_is_committed() -> None:
     pending = PendingReplies()
     for number, offset in ((1, 10), (2, 10), (3, 12)):
-        pending.add(Offset(offset), asker(number), CreateTopicsResponse())
+        pending.add(Offset(offset), asker(number), Respond(RequestId(number), CreateTopicsResponse()))
     assert pending.release(Offset(9)) == []
     assert [reply.asker.request_id for reply in pending.release(Offset(11))] == [1, 2]
     assert [reply.asker.request_id for reply in pending.take_all()] == [3]

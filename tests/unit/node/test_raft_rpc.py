@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from controller_runtime.identifiers import Endpoint, Epoch, NodeId, Offset, OffsetAndEpoch, ReplicaKey
-from controller_runtime.node import raft_fetch_rpc, raft_rpc
-from controller_runtime.node.raft_rpc import Border
+from controller_runtime.node.quorum import raft_fetch_rpc, raft_rpc
+from controller_runtime.node.quorum.raft_rpc import Border
 from controller_runtime.protocol.codec import decode, encode
 from controller_runtime.protocol.framing import decode_request, decode_response, encode_request
 from controller_runtime.protocol.messages.fetch_request import FetchRequest

@@ -22,8 +22,8 @@ from controller_runtime.identifiers import (
     ReplicaKey,
     Uuid,
 )
-from controller_runtime.node import raft_fetch_rpc, raft_rpc, voter_rpc
-from controller_runtime.node.raft_rpc import Border
+from controller_runtime.node.quorum import raft_fetch_rpc, raft_rpc, voter_rpc
+from controller_runtime.node.quorum.raft_rpc import Border
 from controller_runtime.protocol.api_keys import ApiKey, api, request_class, response_class
 from controller_runtime.protocol.codec import decode, encode
 from controller_runtime.protocol.errors import UnsupportedField

@@ -7,7 +7,7 @@ from __future__ import annotations
 import pytest
 
 from controller_runtime.identifiers import ZERO_UUID
-from controller_runtime.node.effects import Log
+from controller_runtime.parts.effects import Log
 from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.protocol.messages import fetch_request, list_offsets_request, produce_request
 from controller_runtime.protocol.messages.config_record import ConfigRecord
@@ -19,9 +19,10 @@ from controller_runtime.protocol.messages.produce_request import ProduceRequest
 from controller_runtime.protocol.messages.produce_response import ProduceResponse
 from controller_runtime.protocol.messages.topic_record import TopicRecord
 from controller_runtime.protocol.schema import Message
-from support.broker_world import BROKER, BrokerWorld
-from support.controller_world import directory_of, uuid
-from support.lying_batches import batch
+from controller_runtime.storage.small_files import encode_partition_metadata
+from support.clients.lying_batches import batch
+from support.nodes.broker_world import BROKER, BrokerWorld
+from support.nodes.controller_world import directory_of, uuid
 
 pytestmark = pytest.mark.unit
 
@@ -92,7 +93,8 @@ def test_it_says_so_once_with_the_remedy_first() -> None:
         (PartitionChangeRecord(partition_id=0, topic_id=TOPIC, leader=BROKER),),
     ):
         world.controller.append((record, record.VERSIONS.highest) for record in records)
-        told += [each for each in world.service.partitions.on_image(world.controller.image) if isinstance(each, Log)]
+        world.service.changes.on_image(world.controller.image)
+        told += [each for each in world.service.changes.go_on() if isinstance(each, Log)]
     (line,) = told
     assert line.level == "error"
     assert line.text.startswith("move stock-0 to Java brokers or to one replica: its replicas are 11, 12,")
@@ -107,10 +109,12 @@ def test_nothing_on_its_disk_is_made_or_touched_for_a_replica_that_it_does_not_s
     world.disk.make_directories("/data/stock-0")
     left = world.disk.open("/data/stock-0/00000000000000000000.log", create=True)
     left.write_at(0, b"what a Java broker left, torn at its e")
-    world.start()
+    whose = world.disk.open("/data/stock-0/partition.metadata", create=True)
+    whose.write_at(0, encode_partition_metadata(TOPIC))
     placed = PartitionRecord(partition_id=0, topic_id=TOPIC, replicas=(BROKER, OTHER), isr=(OTHER,), leader=OTHER)
     tell(world, TopicRecord(name="stock", topic_id=TOPIC), placed)
-    assert world.disk.list_directory("/data/stock-0") == ["00000000000000000000.log"]
+    world.start()
+    assert sorted(world.disk.list_directory("/data/stock-0")) == ["00000000000000000000.log", "partition.metadata"]
     assert left.read_at(0, 1000) == b"what a Java broker left, torn at its e"
 
 

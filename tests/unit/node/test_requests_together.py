@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from controller_runtime.controller.service import Chance, ControllerConfig
+from controller_runtime.controller.service import ControllerConfig
 from controller_runtime.identifiers import DirectoryId, Endpoint, Instant, NodeId, ReplicaKey, Uuid, WallClock
 from controller_runtime.metadata.features import bootstrap_records
-from controller_runtime.node.controller_node import ControllerNode, NodeConfig
+from controller_runtime.node.compose import NodeConfig, NodeDisk, compose
+from controller_runtime.node.controller_part import ControllerPartConfig
 from controller_runtime.node.controller_registration import ControllerIdentity
-from controller_runtime.node.effects import Append, NodeEffect, Respond
-from controller_runtime.node.events import (
-    ConnectionId,
-    ConnectionInfo,
-    LogFlushed,
-    RequestId,
-    RequestReceived,
-    TimePassed,
-)
+from controller_runtime.node.events import NodeEvent
+from controller_runtime.node.pump import Pump
+from controller_runtime.node.quorum.effects import Append, SaveElection
+from controller_runtime.parts.chance import Chance
+from controller_runtime.parts.effects import Respond
+from controller_runtime.parts.events import ConnectionId, ConnectionInfo, RequestId, RequestReceived, TimePassed
 from controller_runtime.protocol.api_keys import ApiKey
 from controller_runtime.protocol.messages.describe_cluster_request import DescribeClusterRequest
 from controller_runtime.protocol.messages.fetch_request import FetchRequest
@@ -31,7 +29,7 @@ from controller_runtime.protocol.schema import Message
 from controller_runtime.raft.config import RaftConfig
 from controller_runtime.raft.voter_set import Voter, VoterSet
 from controller_runtime.storage.metadata_log import MetadataLog
-from support.memory_disk import MemoryDisk
+from support.disks.memory_disk import MemoryDisk
 
 pytestmark = pytest.mark.unit
 
@@ -48,29 +46,40 @@ class Solo:
         disk.make_directories("/")
         self.log = MetadataLog.open(disk, "/log")
         node_id = NodeId(1)
-        self.node = ControllerNode(
+        decisions = ControllerConfig(node_id, "cluster", bootstrap_records("4.3"))
+        identity = ControllerIdentity(node_id, Uuid(b"i" * 16), (("C", HERE[0][1], 0),))
+        self.node = compose(
             NodeConfig(
                 RaftConfig(node_id, DirectoryId(Uuid(bytes(16))), "C", HERE),
-                ControllerConfig(node_id, "cluster", bootstrap_records("4.3")),
-                ControllerIdentity(node_id, Uuid(b"i" * 16), (("C", HERE[0][1], 0),)),
+                "cluster",
                 VoterSet.of([Voter(ReplicaKey(node_id), HERE)]),
+                controller=ControllerPartConfig(decisions, identity),
             ),
-            self.log,
-            self.log,
-            None,
+            NodeDisk(self.log, self.log, None),
             Chance(lambda: Uuid(b"u" * 16), lambda bound: 0),
             lambda: 0.5,
             Instant(0.0),
         )
         self.answers: list[tuple[int, Message]] = []
-        self.perform(self.node.start(Instant(0.0), WALL))
+        self.pump = Pump(self.node, lambda: self.log.flushed_offset)
+        self.pump.start(Instant(0.0), WALL)
+        self.perform()
         self.sync()
         assert self.node.is_active
         self.answers.clear()
 
-    def perform(self, effects: list[NodeEffect]) -> None:
-        for effect in effects:
+    def hear(self, *events: NodeEvent) -> None:
+        for event in events:
+            self.pump.feed(event)
+        while taken := self.pump.take():
+            self.pump.step(taken, Instant(0.1), WALL)
+            self.perform()
+
+    def perform(self) -> None:
+        for effect in self.pump.effects():
             match effect:
+                case SaveElection():
+                    self.pump.saved()
                 case Append():
                     self.log.append(effect.batches)
                 case Respond(request_id, body):
@@ -83,8 +92,8 @@ class Solo:
             while (pending := self.log.take_pending_write()) is not None:
                 pending.perform()
                 self.log.complete(pending)
-                self.perform(self.node.step(LogFlushed(self.log.flushed_offset), Instant(0.1), WALL))
-            self.perform(self.node.step(TimePassed(), Instant(0.1), WALL))
+                self.pump.log_flushed()
+            self.hear(TimePassed())
 
 
 def change(name: str, value: str) -> Message:
@@ -115,10 +124,10 @@ def test_together_is_as_one_by_one() -> None:
     """APPEND sees what the request before it appended, answers keep their content, records their order."""
     one_by_one, together = Solo(), Solo()
     for request in received():
-        one_by_one.perform(one_by_one.node.step(request, Instant(0.1), WALL))
+        one_by_one.hear(request)
     one_by_one.sync()
     before = together.log.end_offset
-    together.perform(together.node.step_requests(received(), Instant(0.1), WALL))
+    together.hear(*received())
     assert [request_id for request_id, _ in together.answers] == [1, 4], "changes wait for the disk"
     together.sync()
     assert sorted(together.answers, key=lambda a: a[0]) == sorted(one_by_one.answers, key=lambda a: a[0])

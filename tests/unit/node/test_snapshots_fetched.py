@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from controller_runtime.identifiers import NO_DIRECTORY, Epoch, Offset, OffsetAndEpoch, ReplicaKey
-from controller_runtime.node import effects as e
-from controller_runtime.node import image_feed
-from controller_runtime.node.snapshot_content import ArrivingSnapshot, CorruptSnapshot
-from controller_runtime.node.snapshots import SnapshotConfig
+from controller_runtime.node.quorum import effects as e
+from controller_runtime.node.quorum import image_feed
+from controller_runtime.node.quorum.snapshot_content import ArrivingSnapshot, CorruptSnapshot
+from controller_runtime.node.quorum.snapshots import SnapshotConfig
 from controller_runtime.protocol.codec import decode, encode
 from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.protocol.messages.fetch_request import FetchRequest
@@ -26,7 +26,7 @@ from controller_runtime.raft.events import RequestArrived
 from controller_runtime.raft.messages import RaftError
 from controller_runtime.raft.replica import Replica
 from controller_runtime.values import replace
-from support.lone_controller import FOLLOWER, LoneController, Pair
+from support.nodes.lone_controller import FOLLOWER, LoneController, Pair
 
 pytestmark = pytest.mark.unit
 
@@ -66,13 +66,13 @@ def test_a_new_follower_gets_the_snapshot_once_and_then_the_log() -> None:  # SN
     assert both.follower.log.start_offset == both.leader.log.start_offset
     assert both.follower.node.image == both.leader.node.image
     assert len(both.follower.effects(e.ResetLog)) == 1
-    assert both.follower.node.loaded_snapshots == 1
+    assert both.follower.node.quorum.loaded_snapshots == 1
     first = both.leader.log.snapshots()[0]
     size = both.leader.log.snapshot_size(first)
     assert size is not None
     assert both.follower.log.read_snapshot(first, 0, size) == both.leader.log.read_snapshot(first, 0, size)
     both.run(2)
-    assert both.follower.node.loaded_snapshots == 1
+    assert both.follower.node.quorum.loaded_snapshots == 1
 
 
 def test_a_connection_that_ends_in_the_middle_costs_one_slice() -> None:  # SNP-13
@@ -201,7 +201,7 @@ def test_a_follower_that_was_away_too_long_replaces_its_image_as_one(monkeypatch
     both.run(20, watch)
     assert level(both)
     assert both.follower.node.image == both.leader.node.image
-    assert both.follower.node.loaded_snapshots == 1
+    assert both.follower.node.quorum.loaded_snapshots == 1
     between = [at for at in images.values() if position < at < both.leader.log.start_offset]
     assert between == [], "no image is half a snapshot"
 
@@ -209,7 +209,7 @@ def test_a_follower_that_was_away_too_long_replaces_its_image_as_one(monkeypatch
 # What a leader answers: SNP-12.
 
 
-def answer_of(leader: LoneController, request: raft.FetchSnapshotRequest) -> RaftError | e.NodeEffect:
+def answer_of(leader: LoneController, request: raft.FetchSnapshotRequest) -> RaftError | e.QuorumEffect:
     replica: Replica = leader.node.meta.replica
     effects = replica.step(RequestArrived(999_999, request), leader.now)
     kinds = {type(effect).__name__: effect for effect in effects}

@@ -11,15 +11,15 @@ from controller_runtime.metadata.features import VersionedRecord
 from controller_runtime.metadata.image import MetadataImage, OpenTransaction
 from controller_runtime.metadata.records import decode_record
 from controller_runtime.metadata.replay import replay
-from controller_runtime.node.effects import ShortenLog, TakeSnapshot
-from controller_runtime.node.snapshot_content import content
-from controller_runtime.node.snapshots import Kept, SnapshotConfig, first_needed
+from controller_runtime.node.quorum.effects import ShortenLog, TakeSnapshot
+from controller_runtime.node.quorum.snapshot_content import content
+from controller_runtime.node.quorum.snapshots import Kept, SnapshotConfig, first_needed
 from controller_runtime.protocol.control_records import ControlType, decode_control
 from controller_runtime.protocol.messages.config_record import ConfigRecord
 from controller_runtime.protocol.messages.snapshot_header_record import SnapshotHeaderRecord
 from controller_runtime.protocol.record_batch import RecordBatch, decode_batches
 from controller_runtime.raft.voter_set import EMPTY
-from support.lone_controller import LoneController
+from support.nodes.lone_controller import LoneController
 
 pytestmark = pytest.mark.unit
 
@@ -69,7 +69,7 @@ def test_a_snapshot_is_due_when_the_last_one_is_old_and_something_is_new() -> No
     quiet = LoneController(snapshots=SnapshotConfig(max_interval_ms=10_000))
     quiet.run(11)
     image, offset, replayed = quiet.node.image, quiet.node.image_offset, 0
-    keeper = quiet.node.keeper
+    keeper = quiet.node.upkeep.keeper
     keeper._start_anew(replayed, quiet.now)
     later = Instant(quiet.now + 60)
     assert keeper.poll(image, offset, 1, replayed, later, quiet.wall) == [], "nothing is new"
@@ -79,7 +79,7 @@ def test_a_snapshot_is_due_when_the_last_one_is_old_and_something_is_new() -> No
 def test_age_zero_means_never_by_age() -> None:
     node = LoneController(snapshots=SnapshotConfig(max_interval_ms=NEVER_BY_AGE))
     node.run(100)
-    assert node.node.keeper.next_deadline() < node.now + 100, "only tidying is due"
+    assert node.node.upkeep.keeper.next_deadline() < node.now + 100, "only tidying is due"
     assert not asked(node)
 
 
@@ -96,9 +96,8 @@ def test_there_is_no_snapshot_inside_a_transaction() -> None:
     node = LoneController(snapshots=often(1000))
     node.holds_snapshots = True
     node.run(1)
-    keeper, active = node.node.keeper, node.node._active
-    assert active is not None
-    writer = active.writer
+    keeper, writer = node.node.upkeep.keeper, node.node.quorum.writer
+    assert writer is not None
     image = writer.committed_image
     builder = image.builder()
     builder.transaction = OpenTransaction("big", image)
@@ -175,7 +174,9 @@ def test_a_node_that_starts_from_its_snapshot_has_the_same_image() -> None:  # S
         assert again.node.image.cluster.controllers.keys() == node.node.image.cluster.controllers.keys()
         assert again.log.epoch_starts()[0][1] >= node.log.start_offset
         assert list(again.log.epoch_starts()) == sorted(again.log.epoch_starts())
-        assert again.node.status().voters == (1,), "the voters came from the snapshot: the bootstrap snapshot is gone"
+        assert again.node.meta.replica.voters.ids == (1,), (
+            "the voters came from the snapshot: the bootstrap snapshot is gone"
+        )
 
 
 # Retention: SNP-08, SNP-09.
@@ -228,6 +229,6 @@ def test_old_snapshots_go_by_age_though_nothing_new_is_taken() -> None:
     node.run(59)
     held = node.log.snapshots()
     assert len(held) > 3
-    node.node.keeper.config = SnapshotConfig(max_new_bytes=1 << 40, max_interval_ms=0, retention_ms=60_000)
+    node.node.upkeep.keeper.config = SnapshotConfig(max_new_bytes=1 << 40, max_interval_ms=0, retention_ms=60_000)
     node.run(130)
     assert node.log.snapshots() == held[-1:]

@@ -10,7 +10,7 @@ from typing import TypeVar
 import pytest
 
 from controller_runtime.identifiers import NodeId
-from controller_runtime.node.events import ConnectionId, ConnectionInfo, RequestId, RequestReceived
+from controller_runtime.parts.events import ConnectionId, ConnectionInfo, RequestId, RequestReceived
 from controller_runtime.protocol.api_keys import ApiKey
 from controller_runtime.protocol.codec import encode
 from controller_runtime.protocol.framing import decode_response, encode_request
@@ -29,7 +29,7 @@ from controller_runtime.protocol.messages.remove_raft_voter_response import Remo
 from controller_runtime.protocol.messages.update_features_request import FeatureUpdateKey, UpdateFeaturesRequest
 from controller_runtime.protocol.messages.update_features_response import UpdateFeaturesResponse
 from controller_runtime.protocol.schema import Message
-from support.probes import Quorum
+from support.apache_kafka.probes import Quorum
 from support.simulation.fleet import CLUSTER_ID, LISTENER, Fleet, directory_of, endpoint_of
 
 pytestmark = pytest.mark.unit
@@ -76,7 +76,7 @@ def addition(node: NodeId) -> AddRaftVoterRequest:
 def voters(quorum: Quorum, node: NodeId) -> tuple[int, ...]:
     found = quorum.machines[node].node
     assert found is not None
-    return found.status().voters
+    return found.meta.replica.voters.ids
 
 
 def test_a_client_adds_a_voter_and_removes_another() -> None:
@@ -119,7 +119,8 @@ def test_a_record_that_is_due_in_the_step_of_a_change_comes_after_it() -> None:
     leader = leader_of(quorum)
     machine = quorum.machines[leader]
     assert machine.node is not None
-    due = machine.node._service.next_deadline()
+    assert machine.node.controller is not None
+    due = machine.node.controller._service.next_deadline()
     assert due is not None
     while machine.now <= due:  # the timer is late: the request is what the node hears of first
         quorum.time += 0.001
@@ -220,16 +221,13 @@ def test_what_is_decided_in_the_turn_of_a_change_comes_after_it() -> None:
     assert node is not None
     quorum.run(quorum.time + 2.0, lambda: node.meta.high_watermark == node.meta.end_offset)
     connection, before = ConnectionInfo(ConnectionId(-7), LISTENER), node.meta.end_offset
-    machine._take(
-        node.step_requests(
-            [
-                RequestReceived(RequestId(1_900_000), connection, ApiKey.REMOVE_RAFT_VOTER, 0, "turn", removal),
-                RequestReceived(RequestId(1_900_001), connection, ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, "turn", change),
-            ],
-            machine.now,
-            machine.wall,
-        )
-    )
+    quorum.pause(leader, 0.01)
+    turn = RequestId(1_900_000), RequestId(1_900_001)
+    machine.feed(RequestReceived(turn[0], connection, ApiKey.REMOVE_RAFT_VOTER, 0, "turn", removal))
+    machine.feed(RequestReceived(turn[1], connection, ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, "turn", change))
+    machine.paused_until = quorum.time
+    machine.resume()
+    assert turn == tuple(event.request_id for event in machine.taken if isinstance(event, RequestReceived))
     quorum.run(quorum.time + 2.0)
     assert node.meta.end_offset >= before + 2
     assert voters(quorum, leader) == tuple(each for each in THREE if each != other)

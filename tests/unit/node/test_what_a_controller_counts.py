@@ -7,14 +7,15 @@ from __future__ import annotations
 import pytest
 
 from controller_runtime.identifiers import NodeId
-from controller_runtime.node import pending
-from controller_runtime.node.events import ConnectionId, ConnectionInfo, RequestId, RequestReceived, SnapshotGivenUp
-from controller_runtime.node.snapshots import SnapshotConfig
+from controller_runtime.node.active import pending
+from controller_runtime.node.quorum.events import SnapshotGivenUp
+from controller_runtime.node.quorum.snapshots import SnapshotConfig
+from controller_runtime.parts.events import ConnectionId, ConnectionInfo, RequestId, RequestReceived
 from controller_runtime.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
 from controller_runtime.protocol.messages.delete_topics_request import DeleteTopicsRequest
 from controller_runtime.protocol.schema import Message
-from support.controller_world import World
-from support.lone_controller import CLUSTER_ID, LoneController
+from support.nodes.controller_world import World
+from support.nodes.lone_controller import CLUSTER_ID, LoneController
 
 pytestmark = pytest.mark.unit
 
@@ -28,7 +29,7 @@ def ask(controller: LoneController, body: Message, version: int) -> None:
 def test_operations_are_counted_when_they_are_decided_and_when_too_many_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     controller = LoneController()
     controller.run(2)
-    counters = controller.node.counters
+    counters = controller.controller.counters
     before = counters.operations
     ask(controller, BrokerHeartbeatRequest(broker_id=5), 1)
     ask(controller, DeleteTopicsRequest(), 6)
@@ -71,4 +72,4 @@ def test_a_snapshot_that_could_not_be_written_is_counted() -> None:
     (asked,) = controller.held
     controller.held.clear()
     controller.feed(SnapshotGivenUp(asked.snapshot_id, "the disk is full"))
-    assert controller.node.keeper.failures == 1
+    assert controller.node.upkeep.keeper.failures == 1

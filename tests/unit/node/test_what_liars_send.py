@@ -7,9 +7,9 @@ from __future__ import annotations
 import pytest
 
 from controller_runtime.identifiers import METADATA_TOPIC_ID, METADATA_TOPIC_NAME, Epoch, Instant, Offset, Uuid
-from controller_runtime.node import raft_fetch_rpc, raft_rpc
-from controller_runtime.node.raft_meter import RaftMeter
-from controller_runtime.node.raft_rpc import Border
+from controller_runtime.node.quorum import raft_fetch_rpc, raft_rpc
+from controller_runtime.node.quorum.raft_meter import RaftMeter
+from controller_runtime.node.quorum.raft_rpc import Border
 from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.protocol.messages import begin_quorum_epoch_request as begin_q
 from controller_runtime.protocol.messages import end_quorum_epoch_request as end_q
@@ -22,7 +22,7 @@ from controller_runtime.protocol.schema import Message
 from controller_runtime.raft import messages as raft
 from controller_runtime.storage.errors import CorruptFile
 from controller_runtime.storage.quorum_state import decode_quorum_state
-from support.one_replica import batch, fetch
+from support.nodes.one_replica import batch, fetch
 
 pytestmark = pytest.mark.unit
 BORDER = Border("ours-ours-ours-ours-ou")

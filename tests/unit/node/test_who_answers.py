@@ -8,7 +8,8 @@ import pytest
 
 from controller_runtime.controller.service import SERVED_BY_ACTIVE
 from controller_runtime.identifiers import NodeId
-from controller_runtime.protocol.api_keys import ApiKey, api, request_class
+from controller_runtime.parts.api_table import CONTROLLER, served
+from controller_runtime.protocol.api_keys import ApiKey, ListenerType, api, request_class, response_class
 from controller_runtime.protocol.codec import encode
 from controller_runtime.protocol.framing import encode_request
 from controller_runtime.protocol.json_form import to_json
@@ -24,7 +25,7 @@ from controller_runtime.protocol.messages.incremental_alter_configs_request impo
     IncrementalAlterConfigsRequest,
 )
 from controller_runtime.protocol.schema import Message
-from support.probes import Quorum
+from support.apache_kafka.probes import Quorum
 from support.simulation.fleet import Fleet
 
 pytestmark = pytest.mark.unit
@@ -71,6 +72,22 @@ def codes(shown: object) -> Iterator[int]:
             yield from codes(each)
 
 
+@pytest.mark.parametrize("key", sorted(CONTROLLER), ids=lambda key: ApiKey(key).name)
+def test_every_row_of_the_table_is_answered_by_a_controller(quorum: Quorum, key: ApiKey) -> None:
+    """By the active one; a request with nothing in it does. None but that is closed or fails inside."""
+    machine = quorum.machines[active(quorum)]
+    assert machine.node is not None
+    failures = dict(machine.node.meta.faults.counts)
+    answer = quorum.probe(machine.id, key, served(ListenerType.CONTROLLER)[key].highest, request_class(key)())
+    assert isinstance(answer, response_class(key))
+    assert machine.node.meta.faults.counts == failures
+
+
+@pytest.mark.parametrize("key", [ApiKey.METADATA, ApiKey.DESCRIBE_CLIENT_QUOTAS])
+def test_what_has_no_row_ends_the_connection(quorum: Quorum, key: ApiKey) -> None:
+    assert quorum.probe(active(quorum), key, api(key).versions.highest, request_class(key)()) is None
+
+
 @pytest.mark.parametrize("key", sorted(SERVED_BY_ACTIVE))
 def test_a_standby_refuses_what_only_the_active_controller_may_decide_and_names_it(quorum: Quorum, key: int) -> None:
     """QC-01: 41 with a leader hint; nothing is written and nothing decided."""
@@ -78,7 +95,8 @@ def test_a_standby_refuses_what_only_the_active_controller_may_decide_and_names_
     standby = next(node for node in THREE if node != leader)
     machine = quorum.machines[standby]
     assert machine.node is not None
-    before, operations = machine.node.image, machine.node.counters.operations
+    assert machine.node.controller is not None
+    before, operations = machine.node.image, machine.node.controller.counters.operations
     body = ASKED.get(key, request_class(ApiKey(key))())
     version = api(ApiKey(key)).versions.highest
     answer = quorum.probe(standby, key, version, body)
@@ -89,9 +107,20 @@ def test_a_standby_refuses_what_only_the_active_controller_may_decide_and_names_
     assert 41 in found or key not in ASKED
     if "The active" in str(shown):
         assert f"The active controller appears to be node {leader}." in str(shown)
-    assert machine.node.counters.operations == operations
+    assert machine.node.controller.counters.operations == operations
     assert machine.node.image.topics == before.topics
     assert machine.node.image.configs == before.configs
+
+
+def test_a_standby_answers_for_its_own_loggers(quorum: Quorum) -> None:
+    """KIP-919: they are no matter of the cluster."""
+    standby = next(node for node in THREE if node != active(quorum))
+    config = AlterableConfig(name="no.such", value="DEBUG")
+    resource = AlterConfigsResource(resource_type=8, resource_name=str(standby), configs=(config,))
+    answer = quorum.probe(
+        standby, ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, IncrementalAlterConfigsRequest(resources=(resource,))
+    )
+    assert "Logger no.such does not exist!" in str(answer)
 
 
 def test_the_hint_is_in_the_answer_of_those_that_have_a_place_for_words(quorum: Quorum) -> None:

@@ -11,8 +11,8 @@ from metadata_pipeline import dump
 from metadata_pipeline.redaction import new_key
 from metadata_pipeline.sources.options import parse_options
 from metadata_pipeline.sources.reading import read
-from support.canaries import OPEN, canaries_in, canary_log
-from support.pipeline_logs import log_directory
+from support.pipeline.canaries import OPEN, canaries_in, canary_log
+from support.pipeline.logs import log_directory
 
 
 @pytest.fixture

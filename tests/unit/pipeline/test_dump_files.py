@@ -13,7 +13,7 @@ import pytest
 from metadata_pipeline import dump
 from metadata_pipeline.schemas import arrow_schema
 from support.golden import GOLDEN
-from support.pipeline_logs import plain_rows, rows_of
+from support.pipeline.logs import plain_rows, rows_of
 
 LOG = GOLDEN / "cluster" / "controller-2" / "__cluster_metadata-0"
 ROOT = Path(__file__).parent.parent.parent.parent

@@ -19,7 +19,7 @@ from metadata_pipeline.sources.faults import ListingError
 from metadata_pipeline.sources.options import ReadOptions
 from metadata_pipeline.sources.reading import FileRange, read_batches, read_range, read_ranges, read_records
 from metadata_pipeline.sources.segments import Segment, list_segments
-from support.pipeline_logs import log_directory, rows_of, with_crc
+from support.pipeline.logs import log_directory, rows_of, with_crc
 
 LEVELS: tuple[Level, ...] = ("records", "batches")
 NOOP = encode_record(NoOpRecord(), 0)

@@ -16,7 +16,7 @@ from metadata_pipeline.sources.following import Limit, advance, between
 from metadata_pipeline.sources.options import ReadOptions
 from metadata_pipeline.sources.reading import read_range
 from metadata_pipeline.sources.segments import list_segments
-from support.pipeline_logs import log_directory
+from support.pipeline.logs import log_directory
 
 Row = tuple[int | None, int | None, str | None]
 

@@ -17,7 +17,7 @@ from metadata_pipeline.sources.reading import FileRange, chosen, read_range, rea
 from metadata_pipeline.sources.segments import Segment, list_segments
 from metadata_pipeline.sources.voters import voters_of
 from support.golden import GOLDEN, broker_data
-from support.pipeline_logs import log_directory
+from support.pipeline.logs import log_directory
 
 CLUSTER = GOLDEN / "cluster"
 

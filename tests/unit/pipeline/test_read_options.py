@@ -14,7 +14,7 @@ from metadata_pipeline.sources.faults import InvalidOption
 from metadata_pipeline.sources.options import ReadOptions, parse_options, parse_time
 from metadata_pipeline.sources.reading import read_records
 from support.golden import GOLDEN
-from support.pipeline_logs import log_directory, plain_rows, random_log, rows_of
+from support.pipeline.logs import log_directory, plain_rows, random_log, rows_of
 
 CLUSTER = GOLDEN / "cluster"
 LOG = CLUSTER / "controller-2" / "__cluster_metadata-0"
@@ -27,9 +27,11 @@ def everything(options: ReadOptions | None = None) -> list[dict[str, Any]]:
 def test_offsets_choose_records_of_logs_and_whole_snapshots() -> None:
     given = ReadOptions(from_offset=700, to_offset=1000)
     wanted = [
-        row for row in everything()
-        if (row["kind"] == "log" and 700 <= row["offset"] < 1000) or (row["kind"] == "snapshot" and 700 <= row["snapshot_offset"] <= 1000)
-    ]  # fmt: skip
+        row
+        for row in everything()
+        if (row["kind"] == "log" and 700 <= row["offset"] < 1000)
+        or (row["kind"] == "snapshot" and 700 <= row["snapshot_offset"] <= 1000)
+    ]
     assert wanted
     assert {row["kind"] for row in wanted} == {"log", "snapshot"}
     assert everything(given) == wanted

@@ -12,7 +12,7 @@ import pytest
 from controller_runtime.metadata.records import encode_record
 from controller_runtime.protocol.messages.topic_record import TopicRecord
 from controller_runtime.protocol.record_batch import Record, encode_batch
-from support.pipeline_logs import log_directory, rows_of
+from support.pipeline.logs import log_directory, rows_of
 
 KNOWN = encode_record(TopicRecord(name="before"), 0)
 NEW_TYPE = b"\x01\x7d\x00what only the future knows"

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from metadata_pipeline.canon.choice import decide
 from metadata_pipeline.canon.model import Canon, Copy, Part, Piece, Proof, SnapshotMark, Suffix
 from metadata_pipeline.canon.provisional import Standing, settle
-from metadata_pipeline.copies import CopyKey, Run, Voter, VoterSet
+from metadata_pipeline.copies import CopyKey, ReplicaKey, Run, VoterSet
 
-VOTERS = VoterSet(-1, 0, tuple(Voter(node, f"disk-{node}") for node in (1, 2, 3)))
-FIVE = VoterSet(-1, 0, tuple(Voter(node, f"disk-{node}") for node in (1, 2, 3, 4, 5)))
+VOTERS = VoterSet(-1, 0, tuple(ReplicaKey(node, f"disk-{node}") for node in (1, 2, 3)))
+FIVE = VoterSet(-1, 0, tuple(ReplicaKey(node, f"disk-{node}") for node in (1, 2, 3, 4, 5)))
 
 
 def key(node: int, disk: str | None = None) -> CopyKey:
@@ -41,7 +41,7 @@ def test_one_copy_of_three_proves_nothing() -> None:
 
 
 def test_the_only_voter_proves_all_of_its_log() -> None:
-    canon = look(copy(1, (0, 100, 1)), voters=VoterSet(-1, 0, (Voter(1, "disk-1"),)))
+    canon = look(copy(1, (0, 100, 1)), voters=VoterSet(-1, 0, (ReplicaKey(1, "disk-1"),)))
     assert canon.end == 100
 
 
@@ -103,7 +103,7 @@ def test_observers_provide_records_but_no_votes() -> None:
 
 def test_the_voter_set_in_force_is_the_last_one_on_the_holders_log() -> None:
     """Two of three are a majority, two of the four that the log names from offset 80 on are not."""
-    four = VoterSet(80, 1, tuple(Voter(node, f"disk-{node}") for node in (1, 2, 3, 4)))
+    four = VoterSet(80, 1, tuple(ReplicaKey(node, f"disk-{node}") for node in (1, 2, 3, 4)))
     disks = [copy(1, (0, 100, 1)), copy(2, (0, 100, 1)), copy(3, (0, 70, 1))]
     assert decide(disks, [], [VOTERS, four]).end == 70
     other_branch = VoterSet(80, 9, four.voters)
@@ -111,14 +111,14 @@ def test_the_voter_set_in_force_is_the_last_one_on_the_holders_log() -> None:
 
 
 def test_a_leader_change_tells_voters_until_a_voters_record_does() -> None:
-    static = VoterSet(0, 1, tuple(Voter(node) for node in (1, 2, 3)), from_record=False)
+    static = VoterSet(0, 1, tuple(ReplicaKey(node) for node in (1, 2, 3)), from_record=False)
     disks = [copy(1, (0, 100, 1), disk="a"), copy(2, (0, 100, 1), disk="b")]
     assert decide(disks, [], [static]).end == 100
     assert decide(disks, [], [static, VOTERS]).end == 0
 
 
 def test_two_disks_of_one_voter_without_directories_are_not_two_votes() -> None:
-    static = VoterSet(0, 1, tuple(Voter(node) for node in (1, 2, 3)), from_record=False)
+    static = VoterSet(0, 1, tuple(ReplicaKey(node) for node in (1, 2, 3)), from_record=False)
     disks = [copy(1, (0, 100, 1), disk="old"), copy(1, (0, 100, 1), disk="new")]
     assert decide(disks, [], [static]).end == 0
 

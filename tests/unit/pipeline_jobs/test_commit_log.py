@@ -41,8 +41,10 @@ def added(path: str, *ranges: SourceRange) -> LakeFile:
 
 def test_a_commit_reads_back_as_it_was_written() -> None:
     commit = Commit(
-        3, "ingest", 17, (added("a", one_range(0, 5)),), ("b",), (Truncation(COPY, 4, one_range(0, 4)), Truncation(OTHER, 1)),
-        (CopyFacts(COPY, "/x", 4, (1, 2)), CopyFacts(OTHER, "/y", None)), (Trouble("p", "torn", "d", 3, 4, COPY),), {"rows": 5},
+        3, "ingest", 17, (added("a", one_range(0, 5)),), ("b",),
+        (Truncation(COPY, 4, one_range(0, 4)), Truncation(OTHER, 1)),
+        (CopyFacts(COPY, "/x", 4, (1, 2)), CopyFacts(OTHER, "/y", None)), (Trouble("p", "torn", "d", 3, 4, COPY),),
+        {"rows": 5},
     )  # fmt: skip
     assert from_json(to_json(commit)) == commit
 

@@ -49,7 +49,8 @@ def held_by_lake(parts: list[Story], *, old: bool = False) -> dict[int, int]:
         runs = tuple(believed_runs(claims))
         end = start + len(part)
         one = SourceRange(
-            key, f"{0:020d}.log", start, end, start, end, None, runs, (), len(held(list(runs))) < len(part), () if old else claims
+            key, f"{0:020d}.log", start, end, start, end, None, runs, (), len(held(list(runs))) < len(part),
+            () if old else claims
         )  # fmt: skip
         file = LakeFile(f"f{number}", "batches", 1, 1, (one,))
         commits.append(Commit(number, "ingest", number, (file,), copies=(CopyFacts(key, "/x", 1),)))

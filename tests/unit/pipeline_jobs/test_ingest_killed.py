@@ -3,22 +3,27 @@ visible, the next run makes it whole.
 
 The ingest runs in a forked child in which the system calls that change files count down to SIGKILL (or to ENOSPC);
 another child then reads the lake as any reader does, runs the same ingest again, and looks for every record exactly
-once.
+once. A run samples the steps by its seed, a soak takes them all.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Final
 
 import pytest
 
-from support.log_fleet import History, disks, topic
+from support.disks.log_fleet import History, disks, topic
 
+STEPS: Final = 1000 if os.environ.get("QUORATE_SOAK") else 6
+"""Of the 15 to 60 steps of an ingest, how many a run breaks it at."""
 HARNESS = r"""
-import errno, json, os, shutil, signal, sys
+import errno, json, os, random, shutil, signal, sys
 from collections import Counter
 from pathlib import Path
 import pyarrow.parquet as pq
@@ -26,6 +31,7 @@ from metadata_pipeline.jobs.ingest import ingest, lake_state
 from metadata_pipeline.problems import PipelineError
 
 root, lake, before, kind, ends = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3]), sys.argv[4], json.loads(sys.argv[5])
+most, seed = int(sys.argv[6]), int(sys.argv[7])
 
 def rows():
     found = Counter()
@@ -51,16 +57,15 @@ def child(work):
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 def break_at(step):
-    left = [step]
+    # Without a step, the ingest lives and says how many it has.
+    taken = [0]
     def counted(real):
         def call(*given, **named):
-            if left[0] == 0:
-                left[0] = -1
+            taken[0] += 1
+            if taken[0] - 1 == step:
                 if kind == "kill":
                     os.kill(os.getpid(), signal.SIGKILL)
                 raise OSError(errno.ENOSPC, "No space left on device")
-            if left[0] > 0:
-                left[0] -= 1
             return real(*given, **named)
         return call
     def work():
@@ -74,6 +79,7 @@ def break_at(step):
         except PipelineError as error:
             assert kind == "full" and "next:" in str(error), error
             return 9
+        Path(f"{lake}.steps").write_text(str(taken[0]))
     return work
 
 def look_and_repeat():
@@ -82,24 +88,28 @@ def look_and_repeat():
     ingest(root, lake, pack_bytes=400)
     assert rows() == expected("after"), "not exactly once"
 
-step = 0
-while True:
+def broken_at(step):
     shutil.rmtree(lake, ignore_errors=True)
     shutil.copytree(before, lake)
-    code = child(break_at(step))
-    if code == 0:
-        break
+    return child(break_at(step))
+
+assert broken_at(None) == 0
+steps = int(Path(f"{lake}.steps").read_text())
+chosen = sorted(random.Random(seed).sample(range(steps), min(most, steps)))
+for step in chosen:
+    code = broken_at(step)
     assert code == (-9 if kind == "kill" else 9), (step, code)
     again = child(look_and_repeat)
     assert again == 0, (step, again)
-    step += 1
-print(json.dumps({"steps": step}))
+print(json.dumps({"steps": steps, "chosen": chosen}))
 """
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["kill", "full"])
-def test_an_ingest_that_dies_anywhere_leaves_a_whole_lake_and_is_simply_run_again(tmp_path: Path, kind: str) -> None:
+def test_an_ingest_that_dies_anywhere_leaves_a_whole_lake_and_is_simply_run_again(
+    tmp_path: Path, kind: str, run_seed: int, sampled: Callable[[str], None]
+) -> None:
     from metadata_pipeline.jobs.ingest import ingest
 
     log = History("fleet-a")
@@ -118,8 +128,11 @@ def test_an_ingest_that_dies_anywhere_leaves_a_whole_lake_and_is_simply_run_agai
     fleet[2].write(log, segments=(12,))
     ends = {"before": {1: 14, 2: 9}, "after": {1: other.end, 2: log.end}}
     done = subprocess.run(
-        [sys.executable, "-c", HARNESS, str(tmp_path / "fleet"), str(tmp_path / "lake"), str(tmp_path / "before"), kind, json.dumps(ends)],
-        capture_output=True, text=True, timeout=250, check=False, cwd=Path(__file__).parents[3],
+        [sys.executable, "-c", HARNESS, str(tmp_path / "fleet"), str(tmp_path / "lake"), str(tmp_path / "before"), kind,
+            json.dumps(ends), str(STEPS), str(run_seed)],
+        capture_output=True, text=True, timeout=600, check=False, cwd=Path(__file__).parents[3],
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr[-3000:]
-    assert json.loads(done.stdout.splitlines()[-1])["steps"] >= (15 if kind == "kill" else 8)
+    said = json.loads(done.stdout.splitlines()[-1])
+    assert said["steps"] >= (15 if kind == "kill" else 8)
+    sampled(f"an ingest broken ({kind}) at {len(said['chosen'])} of its {said['steps']} steps: {said['chosen']}")

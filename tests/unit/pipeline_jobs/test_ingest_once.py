@@ -15,9 +15,9 @@ import pytest
 from metadata_pipeline.canon.from_lake import evidence
 from metadata_pipeline.jobs.ingest import Ingested, ingest, lake_state
 from metadata_pipeline.problems import PipelineError
-from support.canaries import canaries_below, canaries_in, canary_log
-from support.log_fleet import Disk, History, disks, topic
-from support.pipeline_logs import log_directory
+from support.disks.log_fleet import Disk, History, disks, topic
+from support.pipeline.canaries import canaries_below, canaries_in, canary_log
+from support.pipeline.logs import log_directory
 
 
 def history(topics: int = 10) -> History:

@@ -8,7 +8,7 @@ import pytest
 
 from metadata_pipeline.audit.batches import unequal
 from metadata_pipeline.audit.copies import judge
-from metadata_pipeline.audit.findings import KINDS, Finding, merged
+from metadata_pipeline.audit.findings import KINDS, AuditFinding, merged
 from metadata_pipeline.canon.from_lake import SnapshotFile
 from metadata_pipeline.canon.model import Canon
 from metadata_pipeline.canon.stretches import Stretch, stretches
@@ -50,9 +50,10 @@ def test_a_snapshot_alone_is_a_state_without_a_history() -> None:
 
 def test_aborted_and_open_transactions_are_dropped_and_ended_ones_stay() -> None:
     markers = [
-        ("a", 0, 5, "BeginTransactionRecord"), ("a", 0, 9, "EndTransactionRecord"), ("a", 0, 20, "BeginTransactionRecord"),
-        ("a", 0, 29, "AbortTransactionRecord"), ("a", 0, 40, "BeginTransactionRecord"), ("b", 0, 3, "BeginTransactionRecord"),
-        ("b", 0, 4, "EndTransactionRecord"),
+        ("a", 0, 5, "BeginTransactionRecord"), ("a", 0, 9, "EndTransactionRecord"),
+        ("a", 0, 20, "BeginTransactionRecord"),
+        ("a", 0, 29, "AbortTransactionRecord"), ("a", 0, 40, "BeginTransactionRecord"),
+        ("b", 0, 3, "BeginTransactionRecord"), ("b", 0, 4, "EndTransactionRecord"),
     ]  # fmt: skip
     assert dropped_ranges(markers) == [("a", 0, 20, 30), ("a", 0, 40, NEVER)]
 
@@ -177,8 +178,8 @@ def test_where_nothing_tells_which_of_two_numbers_is_damaged_both_sides_are_name
 
 
 def test_what_two_rules_say_of_one_batch_is_one_finding() -> None:
-    one, other = (Finding("c", "damaged epoch", 2, "d", "f", 90, 27, detail) for detail in ("first", "second"))
-    elsewhere = Finding("c", "damaged epoch", 2, "d", "f", 180, 28, "third")
-    late = Finding("c", "uncommitted", 1, "d", None, None, 30, "a note")
+    one, other = (AuditFinding("c", "damaged epoch", 2, "d", "f", 90, 27, detail) for detail in ("first", "second"))
+    elsewhere = AuditFinding("c", "damaged epoch", 2, "d", "f", 180, 28, "third")
+    late = AuditFinding("c", "uncommitted", 1, "d", None, None, 30, "a note")
     found = merged([late, other, elsewhere, one, one])
     assert [(it.position, it.detail) for it in found] == [(90, "first; second"), (180, "third"), (None, "a note")]

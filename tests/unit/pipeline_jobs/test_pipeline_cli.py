@@ -11,7 +11,7 @@ from metadata_pipeline.cli import main, parse_point, render_rows
 from metadata_pipeline.problems import PipelineError, reason
 from metadata_pipeline.progress import bar
 from metadata_pipeline.session import find_java, settings
-from support.log_fleet import History, disks
+from support.disks.log_fleet import History, disks
 
 
 def test_a_fleet_is_ingested_in_this_process(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -92,8 +92,13 @@ def test_points_are_offsets_or_times() -> None:
     [
         (
             (
-                "An error occurred while calling o1.parquet.\n: org.x.SparkException: failed\n\tat a.b\nCaused by: java.io.IOException: "
-                "no\n\tat c.d\nCaused by: java.io.IOException: error=2, chmod\n\t... 3 more"
+                "An error occurred while calling o1.parquet.\n"
+                ": org.x.SparkException: failed\n"
+                "\tat a.b\n"
+                "Caused by: java.io.IOException: no\n"
+                "\tat c.d\n"
+                "Caused by: java.io.IOException: error=2, chmod\n"
+                "\t... 3 more"
             ),
             "java.io.IOException: error=2, chmod",
         ),

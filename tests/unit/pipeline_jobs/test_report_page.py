@@ -27,18 +27,22 @@ def cluster(name: str = "orders") -> dict[str, Any]:
             {"broker_id": 1, "fenced": True, "stopping": False, "begin": 1_795_000_000_000, "end": 1_795_000_010_000},
             {"broker_id": 1, "fenced": False, "stopping": False, "begin": 1_795_000_010_000, "end": None},
         ], "brokers_in_all": 2,
-        "churn": [{"bucket": 3, "isr": 2, "leaders": 1, "created": 4, "removed": 0, "configs": 1, "records": 10}], "churn_in_all": 1,
+        "churn": [{"bucket": 3, "isr": 2, "leaders": 1, "created": 4, "removed": 0, "configs": 1, "records": 10}],
+        "churn_in_all": 1,
         "growth": [{"at": 1_795_000_000_500, "topics": 1, "partitions": 3}], "growth_in_all": 1,
-        "topics": [{"topic": name + EVIL, "partitions": 3, "replicas": 9, "short_of_isr": 1, "leaderless": 0}], "topics_in_all": 1,
+        "topics": [{"topic": name + EVIL, "partitions": 3, "replicas": 9, "short_of_isr": 1, "leaderless": 0}],
+        "topics_in_all": 1,
         "silences": [{"offset": 50, "begin": 1_795_000_290_000, "gap": 10_000}], "silences_in_all": 1,
         "deleted": [{"name": EVIL, "at": 1_795_000_400_000, "offset": 70}], "deleted_in_all": 1,
-        "provisional": [{"from_offset": 100, "to_offset": 101, "epoch": 2, "nodes": [3], "status": "provisional"}], "provisional_in_all": 1,
+        "provisional": [{"from_offset": 100, "to_offset": 101, "epoch": 2, "nodes": [3], "status": "provisional"}],
+        "provisional_in_all": 1,
     }  # fmt: skip
 
 
 def data(**changes: Any) -> dict[str, Any]:
     finding = {
-        "cluster_id": EVIL, "severity": "error", "kind": "divergence", "node_id": 2, "file": "/data/0.log", "position": 7, "offset": 9,
+        "cluster_id": EVIL, "severity": "error", "kind": "divergence", "node_id": 2, "file": "/data/0.log",
+        "position": 7, "offset": 9,
         "detail": EVIL,
     }  # fmt: skip
     whole = {
@@ -142,8 +146,8 @@ def test_findings_that_are_left_out_are_counted() -> None:
 def test_any_span_of_time_can_be_drawn(end: int) -> None:
     bars = [svg.Bar(0, end, "a", "t")]
     for picture in (
-        svg.lanes("l", [("x", bars)], 0, end, ["a"]), svg.line("l", [(0, 0), (end, 5)], 0, end), svg.columns("l", 2, [("s", [0, 3])], 0, end),
-        svg.bars("l", []),
+        svg.lanes("l", [("x", bars)], 0, end, ["a"]), svg.line("l", [(0, 0), (end, 5)], 0, end),
+        svg.columns("l", 2, [("s", [0, 3])], 0, end), svg.bars("l", []),
     ):  # fmt: skip
         assert "nan" not in picture.lower()
         ET.fromstring(picture)

@@ -14,7 +14,7 @@ from metadata_pipeline.jobs.ingest import lake_key
 from metadata_pipeline.jobs.ingest_task import TaskResult, run_task
 from metadata_pipeline.jobs.plan import Part, packs
 from metadata_pipeline.sources.segments import Segment, list_segments
-from support.log_fleet import Disk, History, topic
+from support.disks.log_fleet import Disk, History, topic
 
 
 def fleet(root: Path) -> list[Part]:

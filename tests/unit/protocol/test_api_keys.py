@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from controller_runtime.parts.api_table import TABLES, Status, advertised, served
 from controller_runtime.protocol.api_errors import (
     ApiError,
     NotController,
@@ -14,12 +15,11 @@ from controller_runtime.protocol.api_errors import (
     UnknownServerError,
     error_for,
 )
-from controller_runtime.protocol.api_keys import ApiKey, Role, api, find_api, request_class, response_class
+from controller_runtime.protocol.api_keys import ApiKey, ListenerType, api, find_api, request_class, response_class
 from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.protocol.messages.fetch_request import FetchRequest
 from controller_runtime.protocol.messages.fetch_response import FetchResponse
 from controller_runtime.protocol.schema import Versions
-from controller_runtime.protocol.served import TABLES, Status, advertised, served
 
 pytestmark = pytest.mark.unit
 
@@ -31,8 +31,8 @@ def test_a_key_leads_to_its_classes() -> None:
     assert find_api(ApiKey.LEADER_AND_ISR) is None
 
 
-@pytest.mark.parametrize("role", Role)
-def test_a_role_serves_only_what_kafka_serves_there_and_within_its_versions(role: Role) -> None:
+@pytest.mark.parametrize("role", ListenerType)
+def test_a_role_serves_only_what_kafka_serves_there_and_within_its_versions(role: ListenerType) -> None:
     assert served(role)
     assert list(served(role)) == sorted(served(role))
     for key, versions in served(role).items():
@@ -42,14 +42,14 @@ def test_a_role_serves_only_what_kafka_serves_there_and_within_its_versions(role
 
 
 def test_only_the_broker_advertises_produce_and_from_version_0() -> None:
-    assert served(Role.BROKER)[ApiKey.PRODUCE] == Versions(3, 13)
-    assert advertised(Role.BROKER)[ApiKey.PRODUCE] == Versions(0, 13)
-    assert ApiKey.PRODUCE not in advertised(Role.CONTROLLER)
-    assert advertised(Role.CONTROLLER) == served(Role.CONTROLLER)
+    assert served(ListenerType.BROKER)[ApiKey.PRODUCE] == Versions(3, 13)
+    assert advertised(ListenerType.BROKER)[ApiKey.PRODUCE] == Versions(0, 13)
+    assert ApiKey.PRODUCE not in advertised(ListenerType.CONTROLLER)
+    assert advertised(ListenerType.CONTROLLER) == served(ListenerType.CONTROLLER)
 
 
 def test_every_role_answers_api_versions() -> None:
-    assert all(served(role)[ApiKey.API_VERSIONS] == Versions(0, 4) for role in Role)
+    assert all(served(role)[ApiKey.API_VERSIONS] == Versions(0, 4) for role in ListenerType)
 
 
 def test_an_error_code_becomes_its_exception() -> None:
@@ -96,7 +96,7 @@ def test_importing_the_protocol_defines_no_message() -> None:
 
 
 def test_framing_loads_the_two_headers_only_until_a_request_comes() -> None:
-    framing = "from controller_runtime.protocol import framing, served"
+    framing = "from controller_runtime.parts import api_table\nfrom controller_runtime.protocol import framing"
     assert messages_in(loaded_by(framing)) == {"request_header", "response_header"}
     one = framing + "\nframing.decode_request(bytes.fromhex('0012000000000001ffff'))"
     assert messages_in(loaded_by(one)) == {"request_header", "response_header", "api_versions_request"}

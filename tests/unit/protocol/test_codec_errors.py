@@ -16,6 +16,7 @@ from controller_runtime.protocol.errors import (
     UnsupportedField,
     UnsupportedMessageVersion,
 )
+from controller_runtime.protocol.messages.add_raft_voter_request import AddRaftVoterRequest
 from controller_runtime.protocol.messages.consumer_group_member_metadata_value import (
     ClassicMemberMetadata,
     ConsumerGroupMemberMetadataValue,
@@ -54,6 +55,15 @@ def test_a_field_that_matters_is_refused_by_a_version_that_lacks_it() -> None:
     with pytest.raises(UnsupportedField, match="FetchRequest v14 cannot carry replica_state"):
         encode(request, 14)
     assert decode(FetchRequest, encode(request, 15), 15) == request
+
+
+def test_a_voter_cannot_be_added_without_waiting_for_the_commit_by_version_0() -> None:
+    """API-04, KIP-1186: absent it is read as true."""
+    early = AddRaftVoterRequest(cluster_id="c", voter_id=1, ack_when_committed=False)
+    with pytest.raises(UnsupportedField, match="AddRaftVoterRequest v0 cannot carry ack_when_committed"):
+        encode(early, 0)
+    assert not decode(AddRaftVoterRequest, encode(early, 1), 1).ack_when_committed
+    assert decode(AddRaftVoterRequest, encode(replace(early, ack_when_committed=True), 0), 0).ack_when_committed
 
 
 def test_unknown_tags_are_refused_by_a_version_without_tags() -> None:

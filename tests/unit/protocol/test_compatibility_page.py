@@ -10,8 +10,8 @@ from types import ModuleType
 
 import pytest
 
-from controller_runtime.protocol.api_keys import APIS, Role
-from controller_runtime.protocol.served import served
+from controller_runtime.parts.api_table import served
+from controller_runtime.protocol.api_keys import APIS, ListenerType
 
 pytestmark = pytest.mark.unit
 
@@ -56,7 +56,7 @@ def test_every_api_has_its_row_with_the_versions_that_are_served() -> None:
     }
     for api in APIS:
         cells = rows[api.name]
-        for role, cell in ((Role.BROKER, cells[3]), (Role.CONTROLLER, cells[4])):
+        for role, cell in ((ListenerType.BROKER, cells[3]), (ListenerType.CONTROLLER, cells[4])):
             if api.key in served(role):
                 assert cell.split()[-1] == str(served(role)[api.key]), (api.name, role)
             else:

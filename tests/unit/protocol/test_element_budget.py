@@ -10,7 +10,7 @@ import tracemalloc
 import pytest
 
 from benchmarks.hostile_frames import claimed_names, create_topics, empty_names, metadata_of, unknown_tags
-from controller_runtime.node.envelope import unwrap
+from controller_runtime.parts.envelope import unwrap
 from controller_runtime.protocol.codec import decode, encode
 from controller_runtime.protocol.errors import ErrorCode, MalformedMessage, TooManyElements
 from controller_runtime.protocol.framing import MAX_REQUEST_ELEMENTS, decode_request

@@ -6,7 +6,7 @@ import pytest
 
 from controller_runtime.raft import messages as m
 from controller_runtime.raft.messages import RaftError
-from support.one_replica import One, fetch, key, voter
+from support.nodes.one_replica import One, fetch, key, voter
 
 pytestmark = pytest.mark.unit
 

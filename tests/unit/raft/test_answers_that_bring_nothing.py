@@ -11,11 +11,11 @@ from controller_runtime.raft import effects as e
 from controller_runtime.raft import messages as m
 from controller_runtime.raft import replica
 from controller_runtime.raft.election_state import ElectionState
+from controller_runtime.raft.epoch_claims import LAST_EPOCH
 from controller_runtime.raft.events import Tick
-from controller_runtime.raft.hearsay import LAST_EPOCH
 from controller_runtime.raft.messages import RaftError
 from controller_runtime.raft.roles import Follower, Prospective
-from support.one_replica import One, batch, endpoint, key, listeners
+from support.nodes.one_replica import One, batch, endpoint, key, listeners
 
 pytestmark = pytest.mark.unit
 

@@ -13,15 +13,15 @@ import pytest
 from controller_runtime.identifiers import Endpoint, Epoch, Instant, NodeId, Offset
 from controller_runtime.raft import effects as e
 from controller_runtime.raft import messages as m
-from controller_runtime.raft.calls import Call, Calls
+from controller_runtime.raft.calls import Calls, SentRequest
 from controller_runtime.raft.counters import Allowance
 from controller_runtime.raft.election_state import ElectionState
+from controller_runtime.raft.epoch_claims import LAST_EPOCH
 from controller_runtime.raft.events import ConnectionLost, Resign, ResponseArrived, Tick
-from controller_runtime.raft.hearsay import LAST_EPOCH
 from controller_runtime.raft.messages import RaftError
 from controller_runtime.raft.roles import Candidate, Follower, Leader, Prospective, Resigned, Unattached
 from controller_runtime.raft.voter_set import VoterSet
-from support.one_replica import One, at, batch, endpoint, fetch, key, listeners, vote, voter
+from support.nodes.one_replica import One, at, batch, endpoint, fetch, key, listeners, vote, voter
 
 pytestmark = pytest.mark.unit
 
@@ -96,7 +96,7 @@ def test_versions_that_arrive_when_the_leadership_is_lost_are_of_no_interest() -
 
 def test_a_call_that_was_answered_ends_the_back_off_of_its_destination() -> None:
     calls = Calls()
-    call = Call(e.Lane.FETCH, NodeId(2), endpoint(2), fetch(1, 1, 0), Epoch(1))
+    call = SentRequest(e.Lane.FETCH, NodeId(2), endpoint(2), fetch(1, 1, 0), Epoch(1))
     calls.pause(endpoint(2), e.Lane.FETCH, Instant(9.0))
     calls.end(calls.begin(call))
     assert calls.ready_at(endpoint(2), e.Lane.FETCH) is None

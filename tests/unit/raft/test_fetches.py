@@ -11,7 +11,7 @@ from controller_runtime.raft.election_state import ElectionState
 from controller_runtime.raft.events import Flushed, LeaderAppend, ResponseArrived
 from controller_runtime.raft.messages import RaftError
 from controller_runtime.raft.roles import Follower, Leader
-from support.one_replica import One, at, batch, fetch, key
+from support.nodes.one_replica import One, at, batch, fetch, key
 
 pytestmark = pytest.mark.unit
 

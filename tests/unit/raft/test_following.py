@@ -14,7 +14,7 @@ from controller_runtime.raft.events import Failure, SnapshotFetched, SnapshotTak
 from controller_runtime.raft.messages import FetchResponse, LogBatch, RaftError
 from controller_runtime.raft.roles import Follower, Prospective
 from controller_runtime.raft.voter_set import VoterSet
-from support.one_replica import One, at, batch, endpoint, voter
+from support.nodes.one_replica import One, at, batch, endpoint, voter
 
 pytestmark = pytest.mark.unit
 

@@ -12,7 +12,7 @@ from controller_runtime.raft.events import Failure, Resign, Shutdown
 from controller_runtime.raft.messages import RaftError
 from controller_runtime.raft.roles import Candidate, Follower, Leader, Prospective, Resigned, Unattached
 from controller_runtime.raft.voter_set import Listeners
-from support.one_replica import LISTENER, One, at, endpoint, fetch, key, listeners, vote
+from support.nodes.one_replica import LISTENER, One, at, endpoint, fetch, key, listeners, vote
 
 pytestmark = pytest.mark.unit
 
@@ -313,7 +313,7 @@ def test_being_refused_for_lack_of_rights_is_fatal() -> None:
     fetching_one.answer(fetching_one.asked(m.FetchRequest)[0], m.FetchResponse(refused, Epoch(-1), None))
     for one in (voting, leading, ending, fetching_one):
         (fault,) = one.seen(e.Fault)
-        assert "authorisation" in fault.reason
+        assert "grant this node ClusterAction" in fault.reason
 
 
 def test_who_shuts_down_still_votes() -> None:

@@ -10,13 +10,14 @@ import pytest
 
 from controller_runtime.identifiers import Epoch, NodeId, Offset
 from controller_runtime.raft import messages as m
+from controller_runtime.raft import taking_back
 from controller_runtime.raft.effects import Fault
 from controller_runtime.raft.events import CallEnded, Failure, RequestArrived, ResponseArrived, Tick
 from controller_runtime.raft.messages import RaftError
 from controller_runtime.raft.replica import Replica
 from controller_runtime.raft.transitions import IllegalTransition
-from support.failpoints import Failpoint
-from support.one_replica import One, at, batch, fetch, vote
+from support.nodes.failpoints import Failpoint
+from support.nodes.one_replica import One, at, batch, fetch, vote
 
 pytestmark = pytest.mark.unit
 
@@ -93,7 +94,7 @@ def test_whatever_call_raises_nothing_is_half_done(story: Callable[[One], Told],
         one = One(log=((5, 1),))
         event = story(one)
         q = one.replica._q
-        before, calls, mark = one.replica.look(event), dict(q.calls.in_flight), q.mark()
+        before, calls, mark = one.replica.look(event), dict(q.calls.in_flight), taking_back.mark(q)
         point, raised = Failpoint(at_call, bug), False
         try:
             with point:
@@ -103,7 +104,7 @@ def test_whatever_call_raises_nothing_is_half_done(story: Callable[[One], Told],
         if point.hit is None:
             break
         assert raised, f"{point.hit}: perhaps the sender has to pay, which the node has to know"
-        changed = q.mark() != mark
+        changed = taking_back.mark(q) != mark
         taken_back = one.replica.take_back(before, event, ())
         assert not (taken_back and changed), f"{point.hit} is taken for harmless, though raft had begun to change"
         verdicts.add(taken_back)

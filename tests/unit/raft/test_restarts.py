@@ -6,8 +6,8 @@ import pytest
 
 from controller_runtime.identifiers import Epoch, Instant, NodeId
 from controller_runtime.raft.election_state import ElectionState
-from controller_runtime.raft.roles import Candidate, Follower, Resigned, Role, Unattached
-from support.one_replica import One, key
+from controller_runtime.raft.roles import Candidate, Follower, RaftRole, Resigned, Unattached
+from support.nodes.one_replica import One, key
 
 pytestmark = pytest.mark.unit
 
@@ -32,7 +32,7 @@ OTHERS = (2, 3, 4)
     ],
 )
 def test_a_restart_goes_on_in_the_epoch_that_is_on_disk(
-    voters: tuple[int, ...], leader: int | None, voted: int | None, role: type[Role], knows: int | None
+    voters: tuple[int, ...], leader: int | None, voted: int | None, role: type[RaftRole], knows: int | None
 ) -> None:
     """Never as its leader: who led it resigns, and if it is no voter any more it knows nobody to follow."""
     led_by = None if leader is None else NodeId(leader)

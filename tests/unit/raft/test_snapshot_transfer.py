@@ -16,7 +16,7 @@ from controller_runtime.raft.events import ConnectionLost, SnapshotFetched, Snap
 from controller_runtime.raft.messages import RaftError
 from controller_runtime.raft.roles import Follower, Prospective, Resigned
 from controller_runtime.raft.voter_set import VoterSet
-from support.one_replica import One, at, batch, endpoint, fetch, key, voter
+from support.nodes.one_replica import One, at, batch, endpoint, fetch, key, voter
 
 pytestmark = pytest.mark.unit
 

@@ -27,8 +27,8 @@ from controller_runtime.raft.roles import (
     Follower,
     Leader,
     Prospective,
+    RaftRole,
     Resigned,
-    Role,
     Unattached,
 )
 from controller_runtime.raft.transitions import TRANSITIONS, Epochs, IllegalTransition, check_transition
@@ -106,7 +106,7 @@ def test_only_a_prospective_becomes_a_candidate_and_only_a_candidate_a_leader() 
     assert {row.source for row in TRANSITIONS if row.target is Leader} == {Candidate}
 
 
-def role(kind: type[Role], epoch: int, voted: ReplicaKey | None = None) -> Role:
+def role(kind: type[RaftRole], epoch: int, voted: ReplicaKey | None = None) -> RaftRole:
     at = Instant(1.0)
     match kind.__name__:
         case "Unattached":
@@ -129,7 +129,7 @@ GROWTH = {Epochs.SAME: {0}, Epochs.NEXT: {1}, Epochs.HIGHER: {1, 2}, Epochs.ANY:
 
 @pytest.mark.parametrize("source", KINDS)
 @pytest.mark.parametrize("target", KINDS)
-def test_a_change_of_role_is_legal_only_as_the_table_says(source: type[Role], target: type[Role]) -> None:
+def test_a_change_of_role_is_legal_only_as_the_table_says(source: type[RaftRole], target: type[RaftRole]) -> None:
     """RFT-08, RFT-09, RFT-10: by roles, by epochs, and for observers."""
     rows = [row for row in TRANSITIONS if (row.source, row.target) == (source, target)]
     legal = GROWTH[rows[0].epochs] if rows else set()
@@ -144,7 +144,7 @@ def test_a_change_of_role_is_legal_only_as_the_table_says(source: type[Role], ta
 
 
 @pytest.mark.parametrize("target", [Unattached, Prospective, Follower])
-def test_a_vote_is_kept_while_its_epoch_lasts(target: type[Role]) -> None:
+def test_a_vote_is_kept_while_its_epoch_lasts(target: type[RaftRole]) -> None:
     """RFT-11."""
     left = role(Unattached, 5, key(3))
     check_transition(left, role(target, 5, key(3)), key(3), is_voter=True)

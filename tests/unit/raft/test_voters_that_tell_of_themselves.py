@@ -15,7 +15,7 @@ from controller_runtime.raft.events import UpgradeKRaftVersion
 from controller_runtime.raft.messages import RaftError
 from controller_runtime.raft.roles import Resigned
 from controller_runtime.raft.voter_set import Listeners, VoterSet
-from support.one_replica import One, batch, fetch, listeners, voter
+from support.nodes.one_replica import One, batch, fetch, listeners, voter
 
 pytestmark = pytest.mark.unit
 

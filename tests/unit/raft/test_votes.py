@@ -13,7 +13,7 @@ from controller_runtime.raft.election_state import ElectionState
 from controller_runtime.raft.events import Failure, Resign, Tick
 from controller_runtime.raft.messages import RaftError
 from controller_runtime.raft.roles import Ballot, Candidate, Follower, Leader, Prospective, Resigned, Unattached
-from support.one_replica import One, at, directory, key, vote
+from support.nodes.one_replica import One, at, directory, key, vote
 
 pytestmark = pytest.mark.unit
 

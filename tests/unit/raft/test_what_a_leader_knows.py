@@ -16,7 +16,7 @@ from controller_runtime.raft.describe import ReplicaDescription
 from controller_runtime.raft.election_state import ElectionState
 from controller_runtime.raft.messages import RaftError
 from controller_runtime.raft.roles import Follower, Leader
-from support.one_replica import One, at, endpoint, fetch, key, listeners
+from support.nodes.one_replica import One, at, endpoint, fetch, key, listeners
 
 pytestmark = pytest.mark.unit
 

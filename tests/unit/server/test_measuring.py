@@ -1,13 +1,16 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 
 import pytest
 
 from controller_runtime.identifiers import Instant, WallClock
-from controller_runtime.node.effects import Log, NodeEffect
-from controller_runtime.node.events import NodeEvent, TimePassed
-from controller_runtime.node.raft_meter import WINDOW_S, Timing
+from controller_runtime.node.events import NodeEvent
+from controller_runtime.node.quorum.effects import QuorumEffect
+from controller_runtime.node.quorum.raft_meter import WINDOW_S, Timing
+from controller_runtime.parts.effects import Log
+from controller_runtime.parts.events import TimePassed
 from controller_runtime.server.telemetry.measuring import Durations, IdleShare, Rate, WatchedNode
 
 pytestmark = pytest.mark.unit
@@ -54,12 +57,12 @@ def test_a_thread_that_sleeps_is_idle_and_one_that_counts_is_not() -> None:
 class SlowNode:
     """Due at 10, and takes a while."""
 
-    def start(self, now: Instant, wall: WallClock) -> list[NodeEffect]:
+    def start(self, now: Instant, wall: WallClock) -> list[QuorumEffect]:
         del now, wall
         return []
 
-    def step(self, event: NodeEvent, now: Instant, wall: WallClock) -> list[NodeEffect]:
-        del event, now, wall
+    def step(self, events: Sequence[NodeEvent], now: Instant, wall: WallClock) -> list[QuorumEffect]:
+        del events, now, wall
         time.sleep(0.002)
         return [Log("info", "done")]
 
@@ -69,9 +72,9 @@ class SlowNode:
 
 def test_steps_are_timed_only_after_somebody_asked() -> None:
     watched = WatchedNode(SlowNode())
-    effects = watched.step(TimePassed(), Instant(10.5), WallClock(0))
+    effects = watched.step([TimePassed()], Instant(10.5), WallClock(0))
     assert (effects, watched.processing.count) == ([Log("info", "done")], 0)
     watched.watch()
-    assert watched.step(TimePassed(), Instant(10.5), WallClock(0)) == effects
+    assert watched.step([TimePassed()], Instant(10.5), WallClock(0)) == effects
     assert watched.processing.distribution().maximum >= 2
     assert watched.waiting.distribution().maximum == 500, "it was due at 10 and began at 10.5"

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from controller_runtime.network.client_pool import PoolCounts
+from controller_runtime.server.telemetry.api_meter import ApiFacts
 from controller_runtime.server.telemetry.channel_facts import ChannelObserver
 from controller_runtime.server.telemetry.facts import (
     BatchFacts,
@@ -28,7 +29,7 @@ RAFT = RaftFacts(
     state="leader", epoch=7, leader_id=1, voted_id=1, voted_directory=DIRECTORY, high_watermark=100, log_end_offset=103,
     log_end_epoch=7, voters=3, observers=2, uncommitted_voter_change=True,
     replicas=(ReplicaFacts(2, DIRECTORY, True, 5, 0.5), ReplicaFacts(3, DIRECTORY, True, None, None)),
-    commit_latency_ms=(1.5, 4.0), refused={("Vote", "INVALID_REQUEST"): 3}, bad_answers={("Fetch", "gap"): 2},
+    commit_latency_ms=(1.5, 4.0), bad_answers={("Fetch", "gap"): 2},
 )  # fmt: skip
 LOG = LogFacts(
     applied_offset=99, applied_timestamp_ms=1_795_220_000_000, loaded_snapshots=1, latest_snapshot_bytes=4096,
@@ -39,14 +40,17 @@ IMAGE = ImageFacts(
     metadata_version=30, finalized={"metadata.version": 30}, imbalanced_partitions=2,
 )  # fmt: skip
 CONTROLLER = ControllerFacts(
-    is_active=True, operations=9, refused_operations=2, refused_heartbeats=1, unclean_elections=4, elections_from_elr=5, since_heartbeat_ms={11: 250},
-    processing=Durations().distribution(), waiting=Durations().distribution(),
+    is_active=True, operations=9, refused_operations=2, refused_heartbeats=1, unclean_elections=4, elections_from_elr=5,
+    since_heartbeat_ms={11: 250}, processing=Durations().distribution(), waiting=Durations().distribution(),
 )  # fmt: skip
 CHANNEL = ChannelObserver(0.0).read(PoolCounts(2, 5, 900, 3, 890, 90_000, 300_000, 1800, 4000), 10.0)
 FACTS = NodeFacts(
     node_id=1, cluster_id="c", raft=RAFT, log=LOG, image=IMAGE, controller=CONTROLLER, is_broker=True,
-    connections={"CONTROLLER": 4}, outgoing=CHANNEL, resident_bytes=35_000_000, started_at_ms=1_795_220_000_500, broker_state=3, leaders=5,
-    replicas=6, batches=BatchFacts(distribution_of([1, 1, 8], 90), distribution_of([80, 240], 90), distribution_of([0.5, 1.5], 2)),
+    connections={"CONTROLLER": 4}, outgoing=CHANNEL, resident_bytes=35_000_000, started_at_ms=1_795_220_000_500,
+    broker_state=3, leaders=5,
+    apis=(ApiFacts("Vote", "controller", {"2": 9}, {"INVALID_REQUEST": 3}, 0.25),),
+    replicas=6, batches=BatchFacts(distribution_of([1, 1, 8], 90), distribution_of([80, 240], 90),
+        distribution_of([0.5, 1.5], 2)),
 )  # fmt: skip
 BESIDE_A_VALUE = ("_count", "_mean", "_max")
 """What the exporter adds to the name of a meter or a histogram."""
@@ -204,7 +208,10 @@ def test_what_only_a_leader_knows_vanishes_with_the_leadership() -> None:
 
 def test_what_peers_did_wrong_is_counted_by_kind() -> None:
     text = render(samples(FACTS))
-    assert 'kafka_network_requestmetrics_errorspersec_count{request="Vote",error="INVALID_REQUEST"} 3\n' in text
+    of_kafka = "kafka_network_requestmetrics_"
+    assert of_kafka + 'errorspersec_count{request="Vote",error="INVALID_REQUEST",role="controller"} 3\n' in text
+    assert of_kafka + 'requestspersec_count{request="Vote",version="2",role="controller"} 9\n' in text
+    assert 'quorate_request_processor_seconds_total{request="Vote",role="controller"} 0.25\n' in text
     assert 'quorate_raft_bad_answers_total{request="Fetch",reason="gap"} 2\n' in text
 
 

@@ -10,7 +10,8 @@ from controller_runtime.cli.storage import main as storage
 from controller_runtime.configuration.config import ServerConfig, load
 from controller_runtime.identifiers import Instant, Uuid
 from controller_runtime.raft.config import RaftConfig
-from controller_runtime.server.shell.assembly import Disk, build_controller, open_disk, raft_config
+from controller_runtime.server.shell.assembly import Disk, open_disk, raft_config
+from controller_runtime.server.shell.node_assembly import build_node
 
 pytestmark = pytest.mark.unit
 
@@ -54,6 +55,8 @@ def test_the_linger_of_decisions_is_the_files_or_five_milliseconds(
 ) -> None:
     config, disk = formatted(tmp_path, *lines)
     try:
-        assert build_controller(config, disk, config.advertised, Instant(0.0)).config.append_linger_s == linger_s
+        controller = build_node(config, disk, config.advertised, Instant(0.0)).controller
+        assert controller is not None
+        assert controller.config.append_linger_s == linger_s
     finally:
         disk.close()

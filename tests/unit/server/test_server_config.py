@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 
 from controller_runtime.configuration.config import ConfigError, ServerConfig, from_properties, load
-from controller_runtime.configuration.listeners import Listener
+from controller_runtime.configuration.listeners import ListenerAddress
 from controller_runtime.configuration.properties import parse_properties
 from controller_runtime.identifiers import Endpoint, NodeId
+from controller_runtime.metadata.authorizer import AuthorizerRules
 
 pytestmark = pytest.mark.unit
 
@@ -41,7 +42,7 @@ def problems(text: str) -> tuple[str, ...]:
 def test_a_controller_with_dynamic_voters() -> None:
     config = read(CONTROLLER)
     assert (config.node_id, config.is_controller, config.is_broker) == (1, True, False)
-    assert config.controller_listeners == (Listener("CONTROLLER", "127.0.0.1", 9093),)
+    assert config.controller_listeners == (ListenerAddress("CONTROLLER", "127.0.0.1", 9093),)
     assert config.advertised == {"CONTROLLER": Endpoint("127.0.0.1", 9093)}
     assert config.contact_points == (Endpoint("c1", 9093), Endpoint("c2", 9094))
     assert config.metadata_log_dir == "/data/c1"
@@ -53,7 +54,7 @@ def test_a_broker_with_static_voters_and_several_disks() -> None:
     assert config.quorum_voters == {NodeId(1): Endpoint("c1", 9093), NodeId(2): Endpoint("c2", 9094)}
     assert config.log_dirs == ("/data/a", "/data/b")
     assert config.metadata_log_dir == "/data/a"
-    assert (config.rack, config.inter_broker_listener_name) == ("r1", "PLAINTEXT")
+    assert config.rack == "r1"
     assert read(BROKER + "metadata.log.dir=/data/m").metadata_log_dir == "/data/m"
 
 
@@ -89,28 +90,45 @@ def test_an_unknown_name_is_a_warning_that_names_its_line() -> None:
 
 def test_a_name_of_kafka_that_is_not_acted_on_is_listed_with_the_reason() -> None:
     assert read(CONTROLLER + "num.network.threads=9").notices == (
-        "server.properties:7: num.network.threads is ignored: one event loop serves all; a connection has one request in progress",
+        (
+            "server.properties:7: num.network.threads is ignored: one event loop serves all; a "
+            "connection has one request in progress"
+        ),
     )
 
 
 @pytest.mark.parametrize(
     ("line", "culprit"),
     [
-        ("authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer", "authorizer.class.name"),
-        ("super.users=User:admin", "super.users"),
         ("log.flush.interval.ms=1000", "log.flush.interval.ms"),
         ("log.flush.interval.messages=1", "log.flush.interval.messages"),
-        ("ssl.keystore.location=/x", "ssl.keystore.location"),
-        ("sasl.enabled.mechanisms=PLAIN", "sasl.enabled.mechanisms"),
+        ("ssl.provider=X", "ssl.provider"),
         ("sasl.something.new=1", "sasl.something.new"),
-        ("security.inter.broker.protocol=SSL", "security.inter.broker.protocol"),
-        ("listener.name.controller.ssl.client.auth=required", "listener.name.controller.ssl.client.auth"),
+        ("ssl.unknown=1", "ssl.unknown"),
+        ("listener.name.controller.sasl.jaas.config=x", "listener.name.controller.sasl.jaas.config"),
         ("create.topic.policy.class.name=x.Y", "create.topic.policy.class.name"),
     ],
 )
 def test_what_would_weaken_security_or_durability_refuses_to_start(line: str, culprit: str) -> None:
     (problem,) = problems(CONTROLLER + line)
     assert problem.startswith(f"server.properties:7: {culprit} is not supported")
+
+
+STANDARD = "authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer\n"
+
+
+def test_the_authorizer_is_kafkas_standard_one_and_no_other() -> None:
+    assert read(CONTROLLER + "super.users=User:admin").security.authorizer is None
+    plain = read(CONTROLLER + STANDARD)
+    assert plain.security.authorizer == AuthorizerRules()
+    assert plain.security.serves_acls
+    named = read(CONTROLLER + STANDARD + "super.users= User:a ;;User:CN=b:c,O=d\nallow.everyone.if.no.acl.found= True ")
+    assert named.security.authorizer == AuthorizerRules(frozenset({"User:a", "User:CN=b:c,O=d"}), allows_everyone=True)
+    assert named.notices == ()
+    (other,) = problems(CONTROLLER + "authorizer.class.name=kafka.security.authorizer.AclAuthorizer")
+    assert other.startswith("server.properties:7: Invalid value kafka.security.authorizer.AclAuthorizer for")
+    (unnamed,) = problems(CONTROLLER + STANDARD + "super.users=User:a;admin")
+    assert "expected a string in format principalType:principalName but got admin" in unnamed
 
 
 def test_refused_names_are_harmless_at_the_default_of_kafka() -> None:
@@ -128,16 +146,11 @@ def test_what_no_topic_may_have_a_node_may_not_give_its_topics(line: str) -> Non
 
 
 def test_a_secret_is_never_shown() -> None:
-    (problem,) = problems(CONTROLLER + "delegation.token.secret.key=hunter2")
+    (problem,) = problems(CONTROLLER + "sasl.oauthbearer.client.credentials.client.secret=hunter2")
     assert "hunter2" not in problem
-
-
-@pytest.mark.parametrize("protocol", ["SSL", "SASL_PLAINTEXT", "SASL_SSL"])
-def test_a_listener_that_asks_for_security_is_not_served_in_the_clear(protocol: str) -> None:
-    found = problems(CONTROLLER + f"listener.security.protocol.map=CONTROLLER:{protocol}")
-    assert len(found) == 1
-    assert f"listener CONTROLLER asks for {protocol}" in found[0]
-    assert "server.properties:5" in found[0]
+    config = read(CONTROLLER + "delegation.token.secret.key=hunter2")
+    assert config.security.token_secret == b"hunter2"
+    assert "hunter2" not in repr(config.security)
 
 
 @pytest.mark.parametrize(
@@ -165,6 +178,13 @@ def test_a_listener_that_asks_for_security_is_not_served_in_the_clear(protocol: 
         ("advertised.listeners=OTHER://c1:9093", "OTHER is not among the listeners"),
         ("broker.id=7", "same value as `broker.id`"),
         ("socket.request.max.bytes=0", "Value must be at least 1"),
+        ("max.connections.per.ip=0", "can be set to zero only if max.connections.per.ip.overrides property is set"),
+        ("max.connections.per.ip.overrides=10.0.0.1", "Error parsing configuration property"),
+        ("max.connections.per.ip.overrides=a b:1", "contains invalid addresses : a b"),
+        (
+            "listener.name.controller.max.connections=x",
+            "Invalid value x for configuration listener.name.controller.max.connections: Not a number",
+        ),
         ("quorate.log.format=xml", "one of text, json"),
         ("quorate.http.listener=nowhere", "quorate.http.listener"),
     ],
@@ -175,8 +195,13 @@ def test_a_bad_value_is_an_error_that_names_the_line(line: str, expected: str) -
     assert "server.properties:7" in found
 
 
+def test_bounds_on_connections_are_acted_on() -> None:
+    lines = "max.connections.per.ip=0\nmax.connections.per.ip.overrides=h:1\nlistener.name.controller.max.connections=5"
+    assert read(CONTROLLER + lines).notices == ()
+
+
 def test_every_problem_is_reported_at_once() -> None:
-    assert len(problems(CONTROLLER + "num.partitions=x\nsuper.users=User:a\nssl.protocol=TLSv1")) == 3
+    assert len(problems(CONTROLLER + "num.partitions=x\ndelegation.token.expiry.time.ms=0\nssl.provider=X")) == 3
 
 
 def test_missing_names_are_reported_in_the_words_of_kafka() -> None:

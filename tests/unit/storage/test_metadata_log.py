@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 from controller_runtime.identifiers import Epoch, Offset, OffsetAndEpoch
-from controller_runtime.storage.batch_scan import split_batches
 from controller_runtime.storage.errors import CorruptFile, DiskFailed, InvalidOffset
-from controller_runtime.storage.metadata_log import LogConfig, MetadataLog
-from support.memory_disk import Crashed, MemoryDisk, Policy
-from support.raw_batches import raw_batch, raw_log, raw_snapshot
+from controller_runtime.storage.log.batches import split_batches
+from controller_runtime.storage.log.config import LogConfig
+from controller_runtime.storage.metadata_log import MetadataLog
+from support.disks.memory_disk import Crashed, MemoryDisk, Policy
+from support.disks.raw_batches import raw_batch, raw_log, raw_snapshot
 
 pytestmark = pytest.mark.unit
 

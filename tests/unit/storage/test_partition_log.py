@@ -8,25 +8,28 @@ import pytest
 from crc32c import crc32c
 
 from controller_runtime.identifiers import Offset, Uuid
-from controller_runtime.storage.batch_scan import split_batches
 from controller_runtime.storage.errors import CorruptFile, DiskFailed, InvalidOffset
+from controller_runtime.storage.log.batches import split_batches
+from controller_runtime.storage.log.config import LogConfig
+from controller_runtime.storage.log.open_files import OpenFiles
+from controller_runtime.storage.log.recovery import Recovered
+from controller_runtime.storage.log.segmented_log import SegmentedLog
 from controller_runtime.storage.partition_log import (
     PartitionLog,
-    PartitionLogConfig,
     WrongTopic,
     parse_partition_directory,
 )
-from support.memory_disk import MemoryDisk
-from support.raw_batches import raw_batch, raw_log
+from support.disks.memory_disk import MemoryDisk
+from support.disks.raw_batches import raw_batch, raw_log
 
 pytestmark = pytest.mark.unit
 
 DIRECTORY = "/data/orders-0"
 TOPIC = Uuid.of(7, 7)
-SMALL = PartitionLogConfig(segment_bytes=200, index_interval_bytes=80)
+SMALL = LogConfig(segment_bytes=200, index_interval_bytes=80)
 
 
-def opened(disk: MemoryDisk, config: PartitionLogConfig = SMALL, **kwargs: int | bool) -> PartitionLog:
+def opened(disk: MemoryDisk, config: LogConfig = SMALL, **kwargs: int | bool) -> PartitionLog:
     return PartitionLog.open(disk, DIRECTORY, TOPIC, config, **kwargs)  # type: ignore[arg-type]
 
 
@@ -80,10 +83,10 @@ def test_a_timestamp_leads_to_the_first_batch_that_reaches_it() -> None:
         log.append(raw_batch(offset, timestamp=stamp))
     for wanted in range(65):
         expected = next((offset for offset, stamp in enumerate(stamps) if stamp >= wanted), None)
-        data = log.batches_from(wanted)
+        data = next(log.batches_from(wanted), b"")
         found = next((place.base_offset for place in split_batches(data)), None)
         assert found == expected, wanted
-    (latest,) = split_batches(log.batch_of_max_timestamp())
+    (latest,) = split_batches(next(log.latest_batches()))
     assert latest.base_offset == 8
 
 
@@ -107,12 +110,12 @@ def test_after_a_crash_what_is_not_whole_above_the_recovery_point_is_cut() -> No
     one = len(raw_batch(0))
     for size in range(3 * one, len(data)):
         disk = MemoryDisk()
-        log = opened(disk, PartitionLogConfig())
+        log = opened(disk, LogConfig())
         log.append(data[: 3 * one])
         point = log.flush()
         log.append(data[3 * one :])
         disk.open(f"{DIRECTORY}/00000000000000000000.log").truncate(size)
-        again = opened(disk.survivors("everything"), PartitionLogConfig(), recovery_point=point)
+        again = opened(disk.survivors("everything"), LogConfig(), recovery_point=point)
         assert all_of(again) == data[: size // one * one]
 
 
@@ -182,3 +185,17 @@ def test_a_directory_of_another_topic_is_refused() -> None:
 )
 def test_partition_directories_are_told_from_others(name: str, parsed: tuple[str, int] | None) -> None:
     assert parse_partition_directory(name) == parsed
+
+
+@pytest.mark.parametrize(("ordered", "kept"), [(True, ()), (False, ((1, 2),))])
+def test_the_epoch_before_an_empty_log_is_kept_by_a_partition_and_left_to_its_snapshot_by_the_metadata_log(
+    ordered: bool, kept: tuple[tuple[int, int], ...]
+) -> None:
+    disk = MemoryDisk()
+    disk.make_directories("/log")
+    files = OpenFiles(disk)
+    log = SegmentedLog(files, "/log", LogConfig(), Recovered(), ordered=ordered)
+    log.reset(Offset(0))
+    log.append(raw_batch(0) + raw_batch(1))
+    log.begin_at(Offset(2))
+    assert log.epochs.entries() == kept

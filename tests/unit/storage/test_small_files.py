@@ -1,4 +1,7 @@
-"""The small files: what is refused, and that a crash leaves the old or the new."""
+"""The small files: what is refused, and that a crash leaves the old or the new.
+
+STO-04: directories that do not belong together, are missing or damaged.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ from controller_runtime.storage.quorum_state import (
     load_quorum_state,
     save_quorum_state,
 )
-from support.memory_disk import Crashed, MemoryDisk, Policy
+from support.disks.memory_disk import Crashed, MemoryDisk, Policy
 
 pytestmark = pytest.mark.unit
 

@@ -8,13 +8,14 @@ import pytest
 
 from controller_runtime.identifiers import Epoch, Offset, OffsetAndEpoch
 from controller_runtime.storage import file_names
-from controller_runtime.storage.batch_scan import split_batches
 from controller_runtime.storage.errors import CorruptFile, DiskFailed, DiskFull, InvalidOffset
-from controller_runtime.storage.metadata_log import LogConfig, MetadataLog
+from controller_runtime.storage.log.batches import split_batches
+from controller_runtime.storage.log.config import LogConfig
+from controller_runtime.storage.metadata_log import MetadataLog
 from controller_runtime.storage.scrub import ScrubCursor
 from controller_runtime.storage.snapshot_writer import SnapshotGivenUp
-from support.memory_disk import Crashed, MemoryDisk, MemoryFile, Policy
-from support.raw_batches import raw_batch, raw_log, raw_snapshot
+from support.disks.memory_disk import Crashed, MemoryDisk, MemoryFile, Policy
+from support.disks.raw_batches import raw_batch, raw_log, raw_snapshot
 
 pytestmark = pytest.mark.unit
 

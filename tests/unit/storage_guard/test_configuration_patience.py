@@ -6,7 +6,7 @@ import pytest
 
 from storage_guard.formats import Identity, Report, config_hash
 from storage_guard.passage import Hold
-from support.guarded_world import CLUSTER_ID, World
+from support.operator_model.guarded_world import CLUSTER_ID, World
 
 pytestmark = pytest.mark.unit
 

@@ -10,23 +10,25 @@ from storage_guard.facts import Journal, Passage, Way
 from storage_guard.formats import (
     MAX_JSON_SIZE_BYTES,
     BadFormat,
+    DiskVerdict,
     Grant,
     GrantMode,
+    GuardStep,
     Identity,
     Marker,
     MarkerState,
     Report,
     Seen,
-    Step,
-    Verdict,
 )
 
 pytestmark = pytest.mark.unit
 
-GRANT = Grant("uid", "pvc", "pv", 3, "c", GrantMode.INITIAL_CONTROLLERS, "n", Seen(Verdict.EMPTY), "d", "old")
+GRANT = Grant("uid", "pvc", "pv", 3, "c", GrantMode.INITIAL_CONTROLLERS, "n", Seen(DiskVerdict.EMPTY), "d", "old")
 IDENTITY = Identity("c", 3, "d", "n", 4, 120, "zone-1")
 MARKER = Marker(MarkerState.SEALED, "c", 3, "n", "uid", "d")
-REPORT = Report(Step.INSPECT, Verdict.FORMATTED, "Known", "all is well", "uid", 3, "c", 3, "d", 4, 120, "n", "h")
+REPORT = Report(
+    GuardStep.INSPECT, DiskVerdict.FORMATTED, "Known", "all is well", "uid", 3, "c", 3, "d", 4, 120, "n", "h"
+)
 
 
 def test_every_value_comes_back_as_it_was_sent() -> None:
@@ -42,7 +44,9 @@ def test_every_value_comes_back_as_it_was_sent() -> None:
 
 def test_a_line_is_one_line_and_fits_into_a_termination_message() -> None:
     for text in ("ä\n", "\0", '"', "𝕂"):
-        long = Report(Step.INSPECT, Verdict.FOREIGN, "UnknownData", text * 3000, "u" * 36, 9999, "c" * 22, 1, "d" * 22)
+        long = Report(
+            GuardStep.INSPECT, DiskVerdict.FOREIGN, "UnknownData", text * 3000, "u" * 36, 9999, "c" * 22, 1, "d" * 22
+        )
         assert "\n" not in long.to_json()
         assert len(long.to_json().encode()) <= MAX_JSON_SIZE_BYTES
         assert Report.from_json(long.to_json()).directory_id == "d" * 22

@@ -19,13 +19,13 @@ from storage_guard.facts import (
 )
 from storage_guard.formats import (
     NO_INITIAL_CONTROLLERS,
+    DiskVerdict,
     Grant,
     GrantMode,
     Identity,
     Marker,
     MarkerState,
     Seen,
-    Verdict,
     format_argument,
 )
 from storage_guard.judge import Judgement, judge
@@ -46,7 +46,7 @@ WHOLE = VolumeFacts(DISK, SEALED, LogEnd(3, 100))
 
 
 def grant(**changes: Any) -> Grant:
-    usual = Grant("pod-1", "pvc", "pv", 1, CLUSTER, GrantMode.NO_INITIAL_CONTROLLERS, "new", Seen(Verdict.EMPTY))
+    usual = Grant("pod-1", "pvc", "pv", 1, CLUSTER, GrantMode.NO_INITIAL_CONTROLLERS, "new", Seen(DiskVerdict.EMPTY))
     return replace(usual, **changes)
 
 
@@ -63,37 +63,38 @@ def gate(
 @pytest.mark.parametrize(
     ("volume", "ledger", "verdict", "reason"),
     [
-        (EMPTY, NOWHERE, Verdict.EMPTY, "NeverFormatted"),
-        (EMPTY, KNOWN, Verdict.EMPTY, "DiskLost"),
-        (VolumeFacts(marker=SEALED), NOWHERE, Verdict.EMPTY, "DiskEmptied"),
-        (VolumeFacts(marker=GRANTED), NOWHERE, Verdict.UNFINISHED, "FormatInterrupted"),
-        (VolumeFacts(marker=GRANTED, leftovers=("bootstrap.checkpoint",)), NOWHERE, Verdict.UNFINISHED, "FormatInterrupted"),
-        (VolumeFacts(DISK, GRANTED), NOWHERE, Verdict.UNFINISHED, "FormatNotSealed"),
-        (VolumeFacts(leftovers=("bootstrap.checkpoint",)), NOWHERE, Verdict.FOREIGN, "UnknownData"),
-        (VolumeFacts(strangers=("kafka-log0",)), NOWHERE, Verdict.FOREIGN, "UnknownData"),
-        (VolumeFacts(marker=SEALED, log_end=LogEnd(1, 9)), NOWHERE, Verdict.UNREADABLE, "IdentityLost"),
-        (WHOLE, KNOWN, Verdict.FORMATTED, "Known"),
-        (WHOLE, NOWHERE, Verdict.FORMATTED, "NotInLedger"),
-        (VolumeFacts(DISK), NOWHERE, Verdict.FORMATTED, "NotInLedger"),
-        (VolumeFacts(replace(DISK, cluster_id=OTHER)), NOWHERE, Verdict.FOREIGN, "DirectoryOfAnother"),
-        (VolumeFacts(replace(DISK, node_id=2)), NOWHERE, Verdict.FOREIGN, "DirectoryOfAnother"),
-        (VolumeFacts(replace(DISK, directory_id=None)), NOWHERE, Verdict.FOREIGN, "NoDirectoryID"),
-        (VolumeFacts(replace(DISK, directory_id=D2)), KNOWN, Verdict.FOREIGN, "OtherDirectory"),
-        (VolumeFacts(replace(DISK, directory_id=D2), SEALED), NOWHERE, Verdict.FOREIGN, "OtherDirectory"),
-        (VolumeFacts(DISK, replace(SEALED, node_id=2)), KNOWN, Verdict.FOREIGN, "MarkerOfAnother"),
-        (VolumeFacts(DISK, SEALED, LogEnd(3, 99)), KNOWN, Verdict.REGRESSED, "OldCopy"),
-        (VolumeFacts(DISK, SEALED, LogEnd(2, 999)), KNOWN, Verdict.REGRESSED, "OldCopy"),
-        (VolumeFacts(DISK, SEALED, None), KNOWN, Verdict.REGRESSED, "OldCopy"),
-        (VolumeFacts(DISK, SEALED, LogEnd(4, 1)), KNOWN, Verdict.FORMATTED, "Known"),
-        (VolumeFacts(DISK, GRANTED, LogEnd(3, 100)), KNOWN, Verdict.REGRESSED, "OldCopy"),
-        (VolumeFacts(DISK, replace(SEALED, nonce="y"), LogEnd(3, 100)), KNOWN, Verdict.REGRESSED, "OldCopy"),
-        (VolumeFacts(DISK, GRANTED, LogEnd(1, 1)), NOWHERE, Verdict.UNREADABLE, "RanUnsealed"),
-        (VolumeFacts(problem="I/O error"), KNOWN, Verdict.UNREADABLE, "CannotRead"),
-        (WHOLE, LedgerFacts(problem="not JSON"), Verdict.UNREADABLE, "LedgerUnreadable"),
-        (WHOLE, LedgerFacts(Identity(CLUSTER, 2, D1)), Verdict.UNREADABLE, "LedgerForAnother"),
+        (EMPTY, NOWHERE, DiskVerdict.EMPTY, "NeverFormatted"),
+        (EMPTY, KNOWN, DiskVerdict.EMPTY, "DiskLost"),
+        (VolumeFacts(marker=SEALED), NOWHERE, DiskVerdict.EMPTY, "DiskEmptied"),
+        (VolumeFacts(marker=GRANTED), NOWHERE, DiskVerdict.UNFINISHED, "FormatInterrupted"),
+        (VolumeFacts(marker=GRANTED, leftovers=("bootstrap.checkpoint",)), NOWHERE, DiskVerdict.UNFINISHED,
+            "FormatInterrupted"),
+        (VolumeFacts(DISK, GRANTED), NOWHERE, DiskVerdict.UNFINISHED, "FormatNotSealed"),
+        (VolumeFacts(leftovers=("bootstrap.checkpoint",)), NOWHERE, DiskVerdict.FOREIGN, "UnknownData"),
+        (VolumeFacts(strangers=("kafka-log0",)), NOWHERE, DiskVerdict.FOREIGN, "UnknownData"),
+        (VolumeFacts(marker=SEALED, log_end=LogEnd(1, 9)), NOWHERE, DiskVerdict.UNREADABLE, "IdentityLost"),
+        (WHOLE, KNOWN, DiskVerdict.FORMATTED, "Known"),
+        (WHOLE, NOWHERE, DiskVerdict.FORMATTED, "NotInLedger"),
+        (VolumeFacts(DISK), NOWHERE, DiskVerdict.FORMATTED, "NotInLedger"),
+        (VolumeFacts(replace(DISK, cluster_id=OTHER)), NOWHERE, DiskVerdict.FOREIGN, "DirectoryOfAnother"),
+        (VolumeFacts(replace(DISK, node_id=2)), NOWHERE, DiskVerdict.FOREIGN, "DirectoryOfAnother"),
+        (VolumeFacts(replace(DISK, directory_id=None)), NOWHERE, DiskVerdict.FOREIGN, "NoDirectoryID"),
+        (VolumeFacts(replace(DISK, directory_id=D2)), KNOWN, DiskVerdict.FOREIGN, "OtherDirectory"),
+        (VolumeFacts(replace(DISK, directory_id=D2), SEALED), NOWHERE, DiskVerdict.FOREIGN, "OtherDirectory"),
+        (VolumeFacts(DISK, replace(SEALED, node_id=2)), KNOWN, DiskVerdict.FOREIGN, "MarkerOfAnother"),
+        (VolumeFacts(DISK, SEALED, LogEnd(3, 99)), KNOWN, DiskVerdict.REGRESSED, "OldCopy"),
+        (VolumeFacts(DISK, SEALED, LogEnd(2, 999)), KNOWN, DiskVerdict.REGRESSED, "OldCopy"),
+        (VolumeFacts(DISK, SEALED, None), KNOWN, DiskVerdict.REGRESSED, "OldCopy"),
+        (VolumeFacts(DISK, SEALED, LogEnd(4, 1)), KNOWN, DiskVerdict.FORMATTED, "Known"),
+        (VolumeFacts(DISK, GRANTED, LogEnd(3, 100)), KNOWN, DiskVerdict.REGRESSED, "OldCopy"),
+        (VolumeFacts(DISK, replace(SEALED, nonce="y"), LogEnd(3, 100)), KNOWN, DiskVerdict.REGRESSED, "OldCopy"),
+        (VolumeFacts(DISK, GRANTED, LogEnd(1, 1)), NOWHERE, DiskVerdict.UNREADABLE, "RanUnsealed"),
+        (VolumeFacts(problem="I/O error"), KNOWN, DiskVerdict.UNREADABLE, "CannotRead"),
+        (WHOLE, LedgerFacts(problem="not JSON"), DiskVerdict.UNREADABLE, "LedgerUnreadable"),
+        (WHOLE, LedgerFacts(Identity(CLUSTER, 2, D1)), DiskVerdict.UNREADABLE, "LedgerForAnother"),
     ],
 )  # fmt: skip
-def test_a_volume_is_judged(volume: VolumeFacts, ledger: LedgerFacts, verdict: Verdict, reason: str) -> None:
+def test_a_volume_is_judged(volume: VolumeFacts, ledger: LedgerFacts, verdict: DiskVerdict, reason: str) -> None:
     found = look(volume, ledger)
     assert (found.verdict, found.reason) == (verdict, reason)
 
@@ -126,7 +127,7 @@ def test_a_grant_for_this_pod_and_this_state_opens_the_gate() -> None:
         ({"pod_uid": "pod-0"}, "the grant is for pod pod-0"),
         ({"node_id": 2}, "the grant is for node 2"),
         ({"cluster_id": OTHER}, f"the grant is for cluster {OTHER}"),
-        ({"seen": Seen(Verdict.UNFINISHED, None, "x")}, "the grant is for a volume that was Unfinished"),
+        ({"seen": Seen(DiskVerdict.UNFINISHED, None, "x")}, "the grant is for a volume that was Unfinished"),
         ({"mode": GrantMode.BROKER}, "the grant is for a broker"),
         ({"mode": GrantMode.ADOPT}, "the grant adopts a directory"),
         ({"mode": GrantMode.INITIAL_CONTROLLERS, "directory_id": D1}, "the pod for '--no-initial-controllers'"),
@@ -175,7 +176,7 @@ def test_an_interrupted_formatting_goes_on_by_the_same_grant_and_by_a_new_one_th
     assert gate(begun, pod=replace(POD, grant=grant())) == Passage(Way.FORMAT, "new")
     stale = grant(nonce="newer")
     assert isinstance(gate(begun, pod=replace(POD, grant=stale)), Hold)
-    seen = replace(stale, seen=Seen(Verdict.UNFINISHED, None, "new"))
+    seen = replace(stale, seen=Seen(DiskVerdict.UNFINISHED, None, "new"))
     assert gate(begun, pod=replace(POD, grant=seen)) == Passage(Way.FORMAT, "newer")
 
 
@@ -202,7 +203,7 @@ def test_a_pod_that_sealed_its_directory_starts_again_before_the_operator_wrote_
 
 
 def test_a_directory_that_the_ledger_does_not_know_is_adopted_by_name_only() -> None:
-    adopt = grant(mode=GrantMode.ADOPT, seen=Seen(Verdict.FORMATTED, D1, "x"), directory_id=D1)
+    adopt = grant(mode=GrantMode.ADOPT, seen=Seen(DiskVerdict.FORMATTED, D1, "x"), directory_id=D1)
     assert gate(WHOLE, pod=replace(POD, grant=adopt)) == Passage(Way.ADOPT, "x", D1)
     assert isinstance(gate(WHOLE, pod=replace(POD, grant=replace(adopt, directory_id=D2))), Hold)
     assert isinstance(gate(WHOLE, pod=replace(POD, grant=replace(adopt, pod_uid="pod-0"))), Hold)

@@ -17,7 +17,9 @@ def test_ids_are_found_alone_in_lists_and_in_ranges() -> None:
 def test_what_no_test_names_fails_unless_a_deviation_does(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "tests" / "unit").mkdir(parents=True)
     (tmp_path / "docs").mkdir()
-    (tmp_path / "tests" / "checklist.txt").write_text("# words\nRFT-01 a promise\nRFT-02 another\nQC-01 of others\n")
+    (tmp_path / "tests" / "checklist.txt").write_text(
+        "# words\nRFT-01 a promise\nRFT-02 another\nXY-01 of a new group\n"
+    )
     (tmp_path / "tests" / "unit" / "test_a.py").write_text('"""RFT-01."""\n')
     deviations = tmp_path / "docs" / "deviations.md"
     deviations.write_text("nothing\n")

@@ -34,7 +34,10 @@ def wait_for_the_past_to_go(now: Situation) -> Verdict:
     if not stale and not leaving:
         return NOTHING
     what = called("claim", sorted(leaving)) if leaving else f"the ledger {now.cluster.name}-ledger"
-    message = f"wait until {what} of an earlier resource of this name {'are' if leaving[1:] else 'is'} deleted; nothing is created before"
+    message = (
+        f"wait until {what} of an earlier resource of this name "
+        f"{'are' if leaving[1:] else 'is'} deleted; nothing is created before"
+    )
     return Verdict(findings=(Finding(Topic.SPEC, "WaitingForDeletion", message),), stop=True)
 
 
@@ -50,8 +53,9 @@ def find_the_ledger(now: Situation) -> Verdict:
     if now.cluster.spec.bootstrap_policy is BootstrapPolicy.ADOPT_ONLY:
         return _refused(
             "NothingToAdopt",
-            f"restore the ledger {now.cluster.name}-ledger or the volume claims, or set spec.bootstrap.policy to NewOrAdopt to form a "
-            "new quorum: the policy is AdoptOnly, and there is neither a ledger nor an annotated claim of this cluster",
+            f"restore the ledger {now.cluster.name}-ledger or the volume claims, or set "
+            "spec.bootstrap.policy to NewOrAdopt to form a new quorum: the policy is AdoptOnly, and there is "
+            "neither a ledger nor an annotated claim of this cluster",
         )
     unproven = tuple(sorted(claim.uid for claim in now.observed.claims))
     return Verdict(ledger=Ledger(now.cluster.spec.cluster_id or now.draw(), unproven_claims=unproven))
@@ -63,8 +67,8 @@ def refuse_another_cluster_id(now: Situation) -> Verdict:
         return NOTHING
     return _refused(
         "ClusterIDMismatch",
-        f"set spec.clusterID back to {now.ledger.cluster_id}, or use another name for another cluster: the volumes and the ledger of "
-        f"this name do not belong to {wanted}; nothing was changed",
+        f"set spec.clusterID back to {now.ledger.cluster_id}, or use another name for another cluster: the volumes "
+        f"and the ledger of this name do not belong to {wanted}; nothing was changed",
     )
 
 
@@ -77,8 +81,8 @@ def refuse_taken_node_ids(now: Situation) -> Verdict:
         if wanted.get(entry.node_id, entry.pool) != entry.pool:
             return _refused(
                 "NodeIDTaken",
-                f"choose another nodeIdRange for {wanted[entry.node_id]}: node id {entry.node_id} belongs to {entry.pool} for ever; "
-                "nothing was changed",
+                f"choose another nodeIdRange for {wanted[entry.node_id]}: node id {entry.node_id} belongs to "
+                f"{entry.pool} for ever; nothing was changed",
             )
     return NOTHING
 
@@ -89,21 +93,21 @@ def _rebuilt(now: Situation, bearing: tuple[Claim, ...], memory: Ledger | None) 
     if len(ids) > 1:
         return _refused(
             ADOPTION_CONFLICT,
-            "move the volume claims that do not belong here out of the namespace: the ledger is missing, and the claims bear several "
-            f"cluster ids ({', '.join(ids)})",
+            "move the volume claims that do not belong here out of the namespace: the ledger is missing, and the "
+            f"claims bear several cluster ids ({', '.join(ids)})",
         )
     for claim in bearing:
         if claim.identity.get("node-id") != str(claim.node_id) or not claim.identity.get("directory-id"):
             return _refused(
                 ADOPTION_CONFLICT,
-                f"put the right volumes back: the ledger is missing, and claim {claim.name} of node {claim.node_id} bears the identity "
-                f"of node {claim.identity.get('node-id', '?')}",
+                f"put the right volumes back: the ledger is missing, and claim {claim.name} of node {claim.node_id} "
+                f"bears the identity of node {claim.identity.get('node-id', '?')}",
             )
         if claim.identity.get("pvc-uid", claim.uid) != claim.uid and not restored(now):
             return _refused(
                 ADOPTION_CONFLICT,
-                f"remove the annotation kraft.quorate.dev/pvc-uid of claim {claim.name} if it is the only copy of its volume: the ledger "
-                "is missing, and the annotations were made for another claim",
+                f"remove the annotation kraft.quorate.dev/pvc-uid of claim {claim.name} if it is the only copy of its "
+                "volume: the ledger is missing, and the annotations were made for another claim",
             )
     ledger = _from_identities(now, ids[0], bearing) if memory is None else recalled(now.cluster, memory, bearing)
     return Verdict(ledger=ledger, findings=(rebuilt(now, ledger, complete=memory is not None),))

@@ -18,7 +18,7 @@ from kraft_operator.ledger import Ledger
 from kraft_operator.manifests.context import NodePlan
 from kraft_operator.observed import Claim
 from kraft_operator.plan.situation import NOTHING, Finding, Situation, Topic, Verdict
-from storage_guard.formats import Verdict as Disk
+from storage_guard.formats import DiskVerdict as Disk
 
 SHOWN: Final = 5
 """Volumes that are named; the others are counted."""
@@ -84,7 +84,10 @@ def _is_made_anew(now: Situation, ledger: Ledger, claim: Claim) -> bool:
 
 
 def _anew(claims: list[Claim]) -> str:
-    return f"{_named(claims)} being deleted and created again on the same volume, which is retained: ProtectClaims is under way"
+    return (
+        f"{_named(claims)} being deleted and created again on the same volume, which "
+        "is retained: ProtectClaims is under way"
+    )
 
 
 def _kept(now: Situation, claims: list[Claim]) -> str:
@@ -92,9 +95,10 @@ def _kept(now: Situation, claims: list[Claim]) -> str:
     tokens = ",".join(map(token, claims))
     cluster = f"{now.cluster.name} -n {now.cluster.namespace}"
     return (
-        f"make the data outlive the claim: kubectl kraft protect {cluster}, or give it up: kubectl annotate krc {cluster} --overwrite "
-        f"{names.ANNOTATION_GIVE_UP}={tokens}. {what[0].upper() + what[1:]} being deleted, and only the running "
-        f"{'pod keeps its' if len(claims) == 1 else 'pods keep their'} data: no such pod is restarted, stopped or deleted"
+        f"make the data outlive the claim: kubectl kraft protect {cluster}, or give it up: kubectl annotate krc "
+        f"{cluster} --overwrite {names.ANNOTATION_GIVE_UP}={tokens}. {what[0].upper() + what[1:]} being "
+        f"deleted, and only the running {'pod keeps its' if len(claims) == 1 else 'pods keep their'} data: no "
+        "such pod is restarted, stopped or deleted"
     )
 
 
@@ -110,13 +114,16 @@ def at_risk(now: Situation) -> str:
         return ""
     shown = ", ".join(volumes[:SHOWN]) + (f" and {len(volumes) - SHOWN} more" if len(volumes) > SHOWN else "")
     return (
-        f"keep the data of deleted claims: kubectl kraft protect {now.cluster.name} -n {now.cluster.namespace}. The reclaim policy of "
-        f"{shown} is Delete, so the data goes with the claim or the namespace"
+        f"keep the data of deleted claims: kubectl kraft protect {now.cluster.name} -n {now.cluster.namespace}. The "
+        f"reclaim policy of {shown} is Delete, so the data goes with the claim or the namespace"
     )
 
 
 def _let_go(claims: list[Claim]) -> str:
-    return f"{_named(claims)} being deleted and given up by {names.ANNOTATION_GIVE_UP}: the data goes with the next restart of the pod"
+    return (
+        f"{_named(claims)} being deleted and given up by {names.ANNOTATION_GIVE_UP}: the "
+        "data goes with the next restart of the pod"
+    )
 
 
 def _named(claims: list[Claim]) -> str:

@@ -30,8 +30,9 @@ def hold_copies(now: Situation) -> Verdict:
     if not copies:
         return Verdict()
     message = (
-        f"claims {', '.join(sorted(each.name for each in copies))} came out of a backup and may be of several times: nothing is started before they "
-        "were compared; create a KRaftOperation of type Restore (docs/operations/backup.md)"
+        "create a KRaftOperation of type Restore (docs/operations/backup.md): claims "
+        f"{', '.join(sorted(each.name for each in copies))} came out of a backup and may be of several times. "
+        "Nothing is started before they were compared"
     )
     nodes = tuple(replace(node, held=True) for node in now.nodes)
     return Verdict(

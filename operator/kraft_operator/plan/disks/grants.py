@@ -15,15 +15,15 @@ from typing import Final
 from kraft_operator.actions import DeliverGrant, NudgePod, RestartPod
 from kraft_operator.api import names
 from kraft_operator.api.spec import KRaftCluster, Role
-from kraft_operator.ledger import Entry, Formation, Ledger, Origin, Step, StepKind
+from kraft_operator.ledger import MAX_NODES, Entry, Formation, JournaledStep, Ledger, Origin, StepKind
 from kraft_operator.manifests.cluster import initial_controllers
 from kraft_operator.observed import Claim, Pod
 from kraft_operator.plan.disks.adoption import ADOPTION_CONFLICT
 from kraft_operator.plan.disks.claims import token
 from kraft_operator.plan.situation import NOTHING, Finding, Situation, Topic, Verdict
 from kraft_operator.plan.wording import listed
+from storage_guard.formats import DiskVerdict as Disk
 from storage_guard.formats import Grant, GrantMode, Report, format_argument
-from storage_guard.formats import Verdict as Disk
 
 KNOWN: Final = "Known"
 """`inspect`'s reason for a directory that the ledger mounted in the pod knows."""
@@ -70,26 +70,42 @@ def grant_disks(now: Situation) -> Verdict:
     if ledger is None or ledger.formation is Formation.NOT_STARTED:
         return NOTHING
     actions, findings = [], []
-    planned = {node.node_id for node in now.nodes}
+    planned = {node.node_id: node for node in now.nodes}
     for asking in _asking(now):
         if asking.pod.node_id not in planned:
             continue
         if asking.pod.node_id in now.replacing and _has_directory(ledger, asking.pod.node_id):
             continue  # the rule about losses speaks for it
         entry = ledger.entry(asking.pod.node_id) or Entry(asking.pod.node_id, asking.pod.role, asking.pod.pool)
-        answer = _answer(entry, asking, ledger, now)
+        answer = _no_room(entry, asking, ledger) or _answer(entry, asking, ledger, now)
         if not isinstance(answer, Grant):
             findings += [answer] if answer else []
             continue
-        step = Step(
+        if planned[entry.node_id].held:
+            continue  # its pod shuts down
+        step = JournaledStep(
             StepKind.GRANT, entry.node_id, now.fence.holder, now.fence.transitions,
             (answer.pod_uid, answer.pvc_uid, answer.nonce),
         )  # fmt: skip
         ledger = ledger.with_entry(replace(entry, grant=answer, grant_used=False)).with_step(step)
         argument = _argument(answer, now.cluster, ledger) if entry.role == Role.CONTROLLER.value else None
         reason = f"its disk is {answer.seen.verdict.value}, the grant is {answer.mode.value}"
-        actions.append(DeliverGrant(asking.pod.name, asking.claim.name, answer, argument, step, reason))
+        actions.append(
+            DeliverGrant(asking.pod.name, asking.claim.name, answer, format_argument=argument, step=step, reason=reason)
+        )
     return Verdict(ledger=ledger, actions=tuple(actions), findings=tuple(findings))
+
+
+def _no_room(entry: Entry, asking: _Asking, ledger: Ledger) -> Finding | None:
+    """A ledger with more nodes could not be read again."""
+    whole = ledger.kept_whole
+    if len(whole) < MAX_NODES or any(each.node_id == entry.node_id for each in whole):
+        return None
+    message = (
+        f"delete the volume claims of removed brokers that are not needed any more: the ledger has room for "
+        f"{MAX_NODES} nodes that have a volume, and node {entry.node_id} would be one more"
+    )
+    return Finding(Topic.STORAGE, "LedgerFull", message, asking.pod.name, stalled=True)
 
 
 def nudge_gates(now: Situation) -> Verdict:
@@ -110,7 +126,7 @@ def restart_stuck_gates(now: Situation) -> Verdict:
         if pod.node_id in now.guarded:
             continue
         if pod.uid in now.overdue and pod.gate_waits and not pod.terminating and pod.nudges >= MAX_NUDGES:
-            step = Step(StepKind.RESTART, pod.node_id, now.fence.holder, now.fence.transitions, (pod.uid,))
+            step = JournaledStep(StepKind.RESTART, pod.node_id, now.fence.holder, now.fence.transitions, (pod.uid,))
             reason = "its gate did not open for its grant: the volume has changed since it was inspected"
             return Verdict(ledger=now.ledger.with_step(step), actions=(RestartPod(pod.name, pod.uid, step, reason),))
     return NOTHING
@@ -146,8 +162,9 @@ def _answer(entry: Entry, asking: _Asking, ledger: Ledger, now: Situation) -> Gr
         GrantMode.ADOPT: asking.report.directory_id,
     }.get(mode)
     return Grant(
-        asking.pod.uid, asking.claim.uid, asking.claim.volume, entry.node_id, ledger.cluster_id, mode, now.draw(),
-        asking.report.seen(), chosen, entry.replaces if mode in (GrantMode.NO_INITIAL_CONTROLLERS, GrantMode.BROKER) else None,
+        asking.pod.uid, asking.claim.uid, pv_name=asking.claim.volume, node_id=entry.node_id,
+        cluster_id=ledger.cluster_id, mode=mode, nonce=now.draw(), seen=asking.report.seen(), directory_id=chosen,
+        replaces=entry.replaces if mode in (GrantMode.NO_INITIAL_CONTROLLERS, GrantMode.BROKER) else None,
     )  # fmt: skip
 
 
@@ -165,8 +182,8 @@ def _format_mode(entry: Entry, asking: _Asking, ledger: Ledger, cluster: KRaftCl
     if entry.directory_id is not None:
         return _finding(
             asking, "FormatRefused",
-            f"put the volume of node {entry.node_id} back. Its disk is {asking.report.verdict.value}, and directory {entry.directory_id} was on "
-            f"claim {entry.pvc_name} (UID {entry.pvc_uid}); nothing is formatted",
+            f"put the volume of node {entry.node_id} back. Its disk is {asking.report.verdict.value}, and directory "
+            f"{entry.directory_id} was on claim {entry.pvc_name} (UID {entry.pvc_uid}); nothing is formatted",
         )  # fmt: skip
     emptied = asking.report.verdict is Disk.EMPTY and asking.report.nonce is not None
     if emptied and not _was_written_off(entry, asking, ledger):
@@ -183,9 +200,9 @@ def _format_mode(entry: Entry, asking: _Asking, ledger: Ledger, cluster: KRaftCl
         return GrantMode.NO_INITIAL_CONTROLLERS
     return GrantMode.INITIAL_CONTROLLERS if _same_disk(entry, asking) else _finding(
         asking, "FormatRefused",
-        f"nothing to do: node {entry.node_id} is formatted once the others have formed the quorum. Its place in the first quorum was granted "
-        f"on another disk (claim UID {entry.grant.pvc_uid if entry.grant else '-'}, now {asking.claim.uid}, "
-        f"{asking.report.verdict.value}), and a directory id cannot move", False,
+        f"nothing to do: node {entry.node_id} is formatted once the others have formed the quorum. Its place in the "
+        f"first quorum was granted on another disk (claim UID {entry.grant.pvc_uid if entry.grant else '-'}, now "
+        f"{asking.claim.uid}, {asking.report.verdict.value}), and a directory id cannot move", False,
     )  # fmt: skip
 
 
@@ -199,8 +216,9 @@ def _doubt(entry: Entry, asking: _Asking, ledger: Ledger, cluster: KRaftCluster)
         return None
     return _finding(
         asking, "FormatNeedsApproval",
-        f"put back the volume that node {entry.node_id} had, or approve that this empty one is formatted: kubectl annotate krc {cluster.name} "
-        f"-n {cluster.namespace} --overwrite {names.ANNOTATION_FORMAT}={token(asking.claim)}; the ledger was rebuilt and cannot know what the node had",
+        f"put back the volume that node {entry.node_id} had, or approve that this empty one is formatted: kubectl "
+        f"annotate krc {cluster.name} -n {cluster.namespace} --overwrite "
+        f"{names.ANNOTATION_FORMAT}={token(asking.claim)}; the ledger was rebuilt and cannot know what the node had",
     )  # fmt: skip
 
 
@@ -236,8 +254,9 @@ def _adopt_mode(entry: Entry, asking: _Asking, ledger: Ledger) -> GrantMode | Fi
     if ledger.is_written_off(entry.node_id, asking.report.directory_id):
         return _finding(
             asking, "WrittenOffVolume",
-            f"delete claim {asking.claim.name} to give node {entry.node_id} an empty volume. Its disk holds directory "
-            f"{asking.report.directory_id}, which was lost and replaced, and is refused for ever", stalled=entry.directory_id is not None,
+            f"delete claim {asking.claim.name} to give node {entry.node_id} an empty volume. Its disk holds "
+            f"directory {asking.report.directory_id}, which was lost and replaced, and is refused for ever",
+            stalled=entry.directory_id is not None,
         )  # fmt: skip
     if asking.report.reason == KNOWN:
         return None
@@ -247,8 +266,8 @@ def _adopt_mode(entry: Entry, asking: _Asking, ledger: Ledger) -> GrantMode | Fi
         return GrantMode.ADOPT
     return _finding(
         asking, "ForeignVolume",
-        f"put the right volume of node {entry.node_id} back. Its disk holds directory {asking.report.directory_id}, which this operator never "
-        f"granted (the ledger has {entry.directory_id or 'none'}); it is not started",
+        f"put the right volume of node {entry.node_id} back. Its disk holds directory {asking.report.directory_id}, "
+        f"which this operator never granted (the ledger has {entry.directory_id or 'none'}); it is not started",
     )  # fmt: skip
 
 
@@ -260,8 +279,9 @@ def _old_copy(entry: Entry, asking: _Asking) -> Finding | None:
         return None
     return _finding(
         asking, "RegressedVolume",
-        f"restore the newest copy of the volume of node {entry.node_id}. Its disk is an old copy of directory {entry.directory_id}: the log "
-        f"ends at offset {reached[1]} of epoch {reached[0]} and had reached {entry.min_offset} of epoch {entry.min_epoch}",
+        f"restore the newest copy of the volume of node {entry.node_id}. Its disk is an old copy of directory "
+        f"{entry.directory_id}: the log ends at offset {reached[1]} of epoch {reached[0]} and had reached "
+        f"{entry.min_offset} of epoch {entry.min_epoch}",
     )  # fmt: skip
 
 
@@ -270,7 +290,10 @@ def _refusal(asking: _Asking, ledger: Ledger, now: Situation) -> Finding:
     if other is not None:
         one, two = sorted((asking, other), key=lambda each: each.pod.node_id)
         claims, (here, there) = listed((one.claim.name, two.claim.name)), (one.pod.node_id, two.pod.node_id)
-        message = f"swap the volumes of claims {claims} back: node {here} has the disk of node {there}, and node {there} that of node {here}"
+        message = (
+            f"swap the volumes of claims {claims} back: node {here} has the disk of node {there}, "
+            f"and node {there} that of node {here}"
+        )
         return Finding(Topic.STORAGE, "ForeignVolume", message, asking.pod.name, stalled=True)
     reason, remedy = REFUSED[asking.report.verdict]
     return _finding(asking, reason, f"{remedy}: {asking.report.message}")
@@ -301,8 +324,9 @@ def _holding_data(now: Situation) -> tuple[Finding, ...]:
         if pod.inspect is None or _blank(pod.inspect):
             continue
         message = (
-            f"{pod.name}: restore the ledger {now.cluster.name}-ledger or the claim's annotations, or give the cluster empty volumes. The "
-            f"ledger is new, but claim {pod.claim} holds data ({pod.inspect.verdict.value}: {pod.inspect.message}); nothing was formatted"
+            f"{pod.name}: restore the ledger {now.cluster.name}-ledger or the claim's annotations, or give the cluster "
+            f"empty volumes. The ledger is new, but claim {pod.claim} holds data ({pod.inspect.verdict.value}: "
+            f"{pod.inspect.message}); nothing was formatted"
         )
         found.append(Finding(Topic.STORAGE, ADOPTION_CONFLICT, message, pod.name, stalled=True))
     return tuple(found)
@@ -320,8 +344,8 @@ def _unproven(now: Situation, ledger: Ledger) -> tuple[Finding, ...]:
         Finding(
             Topic.STORAGE,
             "UnprovenVolume",
-            f"delete claim {claim.name} if it belongs to no node of this cluster. It is older than the ledger, and no quorum is formed "
-            "before its node has looked into it",
+            f"delete claim {claim.name} if it belongs to no node of this cluster. It is older than the ledger, and no "
+            "quorum is formed before its node has looked into it",
             claim.name,
         )
         for claim in now.observed.claims

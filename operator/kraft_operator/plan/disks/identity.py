@@ -16,8 +16,8 @@ from kraft_operator.api.spec import KRaftCluster, Role
 from kraft_operator.ledger import Entry, Formation, Ledger, Origin, StepKind, WrittenOff
 from kraft_operator.observed import Observed, Pod, Quorum, QuorumState
 from kraft_operator.plan.situation import NOTHING, Progress, Situation, Verdict
+from storage_guard.formats import DiskVerdict as Disk
 from storage_guard.formats import Report
-from storage_guard.formats import Verdict as Disk
 
 ENDPOINT: Final = "endpoint"
 """The annotation on a controller's claim, below our prefix: by which endpoint its voter is known."""
@@ -97,6 +97,8 @@ def settle_the_journal(now: Situation) -> Verdict:
             case StepKind.REMOVE_VOTER | StepKind.ADD_VOTER | StepKind.DISCARD_CLAIM | StepKind.RESTART:
                 done.append(step)
             case StepKind.FINALIZE | StepKind.MOVE_REPLICAS | StepKind.UPDATE_VOTER:
+                done.append(step)
+            case StepKind.CORDON | StepKind.UNCORDON:
                 done.append(step)
             case StepKind.UNREGISTER:
                 pass

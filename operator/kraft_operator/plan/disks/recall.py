@@ -17,25 +17,47 @@ from kraft_operator.api.spec import KRaftCluster, Role
 from kraft_operator.claim_memory import KEY, MAX_BYTES, UNKNOWN, kept, newest, parse, render
 from kraft_operator.ledger import Entry, Formation, Ledger
 from kraft_operator.observed import Claim, Observed
-from kraft_operator.plan.situation import Finding, Situation, Topic
+from kraft_operator.plan.situation import NOTHING, Finding, Situation, Topic, Verdict
+from kraft_operator.plan.wording import called
 
 
 def remember(observed: Observed, ledger: Ledger) -> tuple[Remember, ...]:
     """Whatever a controller's claim does not know of this ledger, as it will be written."""
-    if ledger.formation is not Formation.FORMED:
+    lacking = _lacking(observed, ledger)
+    text = render(ledger) if lacking else ""
+    if not lacking or len(text.encode()) > MAX_BYTES:
         return ()
+    claims = tuple((each.name, each.uid, each.version) for each in sorted(lacking, key=lambda each: each.name))
+    return (Remember(claims, text, "what must not be forgotten has changed since they were written"),)
+
+
+def find_the_memory_too_large(now: Situation) -> Verdict:
+    """What a claim cannot hold is in the ledger only, and lost with it."""
+    lacking = _lacking(now.observed, now.ledger) if now.ledger is not None else []
+    if now.ledger is None or not lacking:
+        return NOTHING
+    size = len(render(now.ledger).encode())
+    if size <= MAX_BYTES:
+        return NOTHING
+    message = (
+        "delete the volume claims of removed brokers that are not needed any more, and save the ledger "
+        f"{names.ledger_name(now.cluster.name)} until then: what has to outlive it has {size} bytes, and an "
+        f"annotation of the controllers' claims holds {MAX_BYTES}"
+    )
+    return Verdict(findings=(Finding(Topic.STORAGE, "MemoryTooLarge", message, "ledger", stalled=True),))
+
+
+def _lacking(observed: Observed, ledger: Ledger) -> list[Claim]:
+    """Claims of controllers that do not know all that this ledger says."""
+    if ledger.formation is not Formation.FORMED:
+        return []
     known = kept(ledger)
-    lacking = [
+    return [
         each
         for each in observed.claims
         if _remembers(each) and each.identity.get("cluster-id", ledger.cluster_id) == ledger.cluster_id
         if (memory := parse(each.identity.get(KEY, ""))) is None or kept(memory) != known
     ]
-    text = render(ledger)
-    if not lacking or len(text.encode()) > MAX_BYTES:
-        return ()
-    claims = tuple((each.name, each.uid, each.version) for each in sorted(lacking, key=lambda each: each.name))
-    return (Remember(claims, text, "what must not be forgotten has changed since they were written"),)
 
 
 def remembered(claims: Iterable[Claim]) -> Ledger | None:
@@ -84,8 +106,9 @@ def outdated(now: Situation) -> tuple[Ledger, Finding] | None:
     if ledger is None or memory is None or memory.cluster_id != ledger.cluster_id or memory.serial <= ledger.serial:
         return None
     message = (
-        f"the ledger {names.ledger_name(now.cluster.name)} was put back from an older time (write {ledger.serial}, the claims know "
-        f"write {memory.serial}); what the claims remember holds; not known: {UNKNOWN}"
+        f"nothing to do, what the claims remember holds: the ledger {names.ledger_name(now.cluster.name)} was put "
+        f"back from an older time (write {ledger.serial}, the claims know write {memory.serial}). "
+        f"Not known any more: {UNKNOWN}"
     )
     return recalled(now.cluster, memory, now.observed.claims), Finding(
         Topic.STORAGE, "LedgerOutdated", message, "ledger"
@@ -95,13 +118,13 @@ def outdated(now: Situation) -> tuple[Ledger, Finding] | None:
 def rebuilt(now: Situation, ledger: Ledger, *, complete: bool) -> Finding:
     """What a rebuild could not know."""
     lost = UNKNOWN if complete else f"directories that were written off, minimums, brokers that were removed, {UNKNOWN}"
-    doubt = (
-        f"; nodes {', '.join(map(str, ledger.doubted))} may have had a disk: none of theirs is formatted without an approval"
-        if ledger.doubted
-        else ""
-    )
+    todo = "nothing to do"
+    if ledger.doubted:
+        who = called("node", ledger.doubted)
+        todo = f"put back the disk that {who} may have had, or approve that an empty one is formatted"
     source = f"the controllers' claims (write {ledger.serial})" if complete else "the annotations of the claims alone"
-    message = f"the ledger {names.ledger_name(now.cluster.name)} was missing and is made again from {source}; not known: {lost}{doubt}"
+    name = names.ledger_name(now.cluster.name)
+    message = f"{todo}: the ledger {name} was missing and is made again from {source}. Not known any more: {lost}"
     return Finding(Topic.STORAGE, "LedgerRebuilt", message, "ledger")
 
 

@@ -52,8 +52,8 @@ def _claim_grows(now: Situation, claim: Claim | None, size: str) -> tuple[GrowCl
         if not now.observed.expandable.get(claim.storage_class, False):
             where = f"storage class {claim.storage_class}" if claim.storage_class else "their storage class"
             message = (
-                f"set allowVolumeExpansion: true in {where} if its driver can expand volumes, or move the nodes to a group with another "
-                f"class: the volumes of {claim.pool} cannot grow to {size}"
+                f"set allowVolumeExpansion: true in {where} if its driver can expand volumes, or move the nodes to a "
+                f"group with another class: the volumes of {claim.pool} cannot grow to {size}"
             )
             return None, Finding(Topic.STORAGE, "VolumeCannotGrow", message, claim.name, stalled=True)
         return GrowClaim(claim.name, claim.uid, size, f"the resource asks for {size}"), _pending(claim, size)

@@ -11,17 +11,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from kraft_operator.actions import MoveReplicas
 from kraft_operator.api.spec import Drain, Group
-from kraft_operator.ledger import Step, StepKind
+from kraft_operator.ledger import JournaledStep, StepKind
 from kraft_operator.observed import Brokers, Placement
+from kraft_operator.plan.giving_up import draining
+from kraft_operator.plan.nodes.cordon import UNKNOWN_THERE, is_open
 from kraft_operator.plan.situation import Finding, Situation, Topic
+from kraft_operator.plan.wording import called, verb
 
 AT_ONCE = 20
 """Partitions on the move at a time: more would fight for the same disks and networks."""
-OR_FORCE: Final = ", or let scaleDown.drain Force give them up"
 ALTER, LIST = 45, 46
 """API keys of AlterPartitionReassignments and ListPartitionReassignments."""
 
@@ -35,41 +36,58 @@ class Draining:
     findings: tuple[Finding, ...]
     move: MoveReplicas | None = None
     forced: bool = False
+    blocked: bool = False
     suspects: frozenset[str] = frozenset()
 
 
 def drain(now: Situation, node_id: int, pool: Group) -> Draining:
     """Of a broker that is known to hold replicas."""
-    suspicion = f"drain broker {node_id}"
+    suspicion = draining(node_id)
     overdue = now.waited.get(suspicion, -1.0) >= pool.scale_down.timeout_seconds
     if overdue and pool.scale_down.drain is Drain.FORCE:
         return Draining((), forced=True, suspects=frozenset({suspicion}))
     brokers = now.observed.brokers
     held = some((brokers.replicas or {}).get(node_id, ()))
-    blocker = _blocker(now)
-    for_ever = bool(_missing(now))  # only a person can resolve that
-    moves = {} if blocker is not None else _moves(now, node_id)
-    if isinstance(moves, str):
-        blocker, for_ever, moves = moves, not _coming(now), {}
-    if blocker is not None:
-        text = f"broker {node_id} of pool {pool.name} cannot be removed: it holds replicas of {held}; {blocker}"
-        if pool.scale_down.drain is Drain.FORCE:
-            text = text.replace(OR_FORCE, "")
-            text += (
-                f"; after scaleDown.timeout ({pool.scale_down.timeout_seconds:g} s) it is forced out with what it holds"
-            )
-            for_ever = False
-        finding = Finding(Topic.MEMBERSHIP, "ScaleDownBlocked", text, f"broker {node_id}", stalled=overdue or for_ever)
-        return Draining((finding,), suspects=frozenset({suspicion}))
+    moves = _blocker(now, pool) or _moves(now, node_id)
+    if isinstance(moves, Blocker):
+        finding = _blocked(moves, node_id, pool, held)
+        return Draining((finding,), blocked=True, suspects=frozenset({suspicion}))
     text = f"the replicas of broker {node_id} of pool {pool.name} are moved to the brokers that stay: {held}"
+    if is_open(now, node_id):
+        text += UNKNOWN_THERE
     if overdue:
         text += f"; that takes longer than scaleDown.timeout ({pool.scale_down.timeout_seconds:g} s)"
-    finding = Finding(Topic.MEMBERSHIP, "DrainingBroker", text, f"broker {node_id}", stalled=overdue)
+    finding = Finding(Topic.MEMBERSHIP, "DrainingBroker", text, f"broker {node_id}")
     if not moves:
         return Draining((finding,), suspects=frozenset({suspicion}))
-    step = Step(StepKind.MOVE_REPLICAS, node_id, now.fence.holder, now.fence.transitions, ())
+    step = JournaledStep(StepKind.MOVE_REPLICAS, node_id, now.fence.holder, now.fence.transitions, ())
     reason = "they are on a broker that has to go"
     return Draining((finding,), MoveReplicas(node_id, moves, step, reason), suspects=frozenset({suspicion}))
+
+
+@dataclass(frozen=True, slots=True)
+class Blocker:
+    """What keeps the operator from moving anything, and what a person can do about it (nothing: it may end by
+    itself).
+    """
+
+    why: str
+    remedy: str = ""
+    for_ever: bool = False
+
+
+def _blocked(blocker: Blocker, node_id: int, pool: Group, held: str) -> Finding:
+    remedy, for_ever = blocker.remedy, blocker.for_ever
+    if pool.scale_down.drain is Drain.FORCE:
+        forced = (
+            f"wait {pool.scale_down.timeout_seconds:g} s (scaleDown.timeout) until it is forced out with what it holds"
+        )
+        remedy, for_ever = f"{remedy}, or {forced}" if remedy else forced, False
+    text = (
+        f"broker {node_id} of pool {pool.name} cannot be removed, because it holds replicas of {held} and {blocker.why}"
+    )
+    text = f"{remedy}: {text}" if remedy else text
+    return Finding(Topic.MEMBERSHIP, "ScaleDownBlocked", text, f"broker {node_id}", stalled=for_ever)
 
 
 def some(topics: Sequence[str]) -> str:
@@ -77,7 +95,12 @@ def some(topics: Sequence[str]) -> str:
     return f"{topics[0]} and others" if len(topics) > 1 else "".join(topics)
 
 
-def _missing(now: Situation) -> list[str]:
+def immovable(now: Situation) -> bool:
+    """Nothing can be moved, whatever happens by itself."""
+    return bool(missing(now) or now.observed.brokers.single)
+
+
+def missing(now: Situation) -> list[str]:
     """Requests without which nothing moves."""
     needed = {ALTER: "AlterPartitionReassignments", LIST: "ListPartitionReassignments"}
     apis = now.observed.brokers.registry.apis
@@ -90,36 +113,42 @@ def _coming(now: Situation) -> set[int]:
     return wanted - _staying(now, -1)
 
 
-def _blocker(now: Situation) -> str | None:
-    """What keeps the operator from moving anything."""
+def _blocker(now: Situation, pool: Group) -> Blocker | None:
     apis = now.observed.brokers.registry.apis
     if apis is None:
-        return "no controller said whether it can move them"
-    if missing := _missing(now):
-        return (
-            f"the controllers do not serve {' and '.join(missing)}: delete these topics, "
-            f"raise the pool's replicas again{OR_FORCE}"
+        return Blocker("no controller said whether it can move them")
+    remedy = "delete these topics or raise the pool's replicas again"
+    if pool.scale_down.drain is not Drain.FORCE:
+        remedy = (
+            "delete these topics, raise the pool's replicas again, or give the replicas up (scaleDown.drain: Force)"
         )
+    if lacking := missing(now):
+        return Blocker(f"the controllers do not serve {' and '.join(lacking)}", remedy, for_ever=True)
+    if single := now.observed.brokers.single:
+        why = f"{called('broker', sorted(single))} {verb(single, 'runs', 'run')} a version that does not replicate yet"
+        return Blocker(why, remedy, for_ever=True)
     if now.observed.brokers.partitions is None or now.observed.brokers.moving is None:
-        return "where all replicas are, and what is on the move, could not be read"
+        return Blocker("where all replicas are, and what is on the move, could not be read")
     return None
 
 
-def _moves(now: Situation, node_id: int) -> Mapping[tuple[str, int], tuple[int, ...]] | str:
-    """The next partitions and the replicas they shall have; in words, what none can have."""
+def _moves(now: Situation, node_id: int) -> Mapping[tuple[str, int], tuple[int, ...]] | Blocker:
+    """The next partitions and the replicas they shall have; or which one has no place."""
     brokers = now.observed.brokers
     assert brokers.partitions is not None
     assert brokers.moving is not None
     stay = _staying(now, node_id)
-    load = Counter(dict.fromkeys(stay, 0))
-    load.update(broker for each in brokers.partitions for broker in each.replicas if broker in stay)
     mine = [each for each in brokers.partitions if node_id in each.replicas]
     for each in mine:
         if each.key not in brokers.moving and not stay - set(each.replicas):
-            return (
-                f"{each.topic}-{each.partition} has {len(each.replicas)} replicas and the brokers that stay and serve are "
-                f"{', '.join(map(str, sorted(stay))) or 'none'}: lower its replication factor or keep the broker"
+            why = (
+                f"{each.topic}-{each.partition} has {len(each.replicas)} replicas while the brokers that stay and "
+                f"serve are {', '.join(map(str, sorted(stay))) or 'none'}"
             )
+            remedy = f"lower the replication factor of {each.topic}, or raise the pool's replicas again"
+            return Blocker(why, remedy, for_ever=not _coming(now))
+    load = Counter(dict.fromkeys(stay, 0))
+    load.update(broker for each in brokers.partitions for broker in each.replicas if broker in stay)
     wanted: dict[tuple[str, int], tuple[int, ...]] = {}
     under_way = sum(each.key in brokers.moving for each in mine)
     for each in mine:

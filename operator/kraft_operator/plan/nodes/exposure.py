@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from kraft_operator.api import names
-from kraft_operator.api.spec import Exposure, Listener, Role
+from kraft_operator.api.spec import Exposure, ListenerSpec, Role
 from kraft_operator.manifests.context import NodePlan
 from kraft_operator.plan.situation import NOTHING, Finding, Situation, Topic, Verdict
 from storage_guard.formats import HOST_IP
@@ -46,7 +46,7 @@ def find_addresses(now: Situation) -> Verdict:
     return Verdict(nodes=tuple(nodes), findings=tuple(findings))
 
 
-def _address(listener: Listener, service: Mapping[str, Any] | None) -> Address | None:
+def _address(listener: ListenerSpec, service: Mapping[str, Any] | None) -> Address | None:
     if service is None:
         return None
     if listener.exposure is Exposure.NODE_PORT:

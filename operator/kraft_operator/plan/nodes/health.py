@@ -24,7 +24,7 @@ REMEDIES: Final = {
 
 
 def report_pods(now: Situation) -> Verdict:
-    troubled = [_troubled(pod) for pod in now.observed.pods if pod.trouble and not pod.ready]
+    troubled = [_troubled(now, pod) for pod in now.observed.pods if pod.trouble and not pod.ready]
     return Verdict(
         findings=(*troubled, *(_unlabelled(now, pod) for pod in now.observed.pods if _is_unlabelled(now, pod)))
     )
@@ -50,10 +50,12 @@ def _unlabelled(now: Situation, pod: Pod) -> Finding:
     return Finding(Topic.STORAGE, "ClaimUnlabelled", message, pod.name, stalled=True)
 
 
-def _troubled(pod: Pod) -> Finding:
+def _troubled(now: Situation, pod: Pod) -> Finding:
     assert pod.trouble is not None
-    trouble = pod.trouble
+    trouble, group = pod.trouble, now.cluster.spec.group(pod.pool)
     where = f"{pod.name}/{trouble.container}" if trouble.container else pod.name
     remedy = REMEDIES.get(trouble.reason)
+    if remedy is not None and group is not None and group.image is not None:
+        remedy = remedy.replace("spec.image", "spec.controllers.image")
     message = f"{where}: {f'{remedy}: ' if remedy else ''}{trouble.message or trouble.reason}"
     return Finding(Topic.PODS, trouble.reason, message, pod.name)

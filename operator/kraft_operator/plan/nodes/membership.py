@@ -1,7 +1,8 @@
 """Which nodes exist, and taking brokers away that the resource does not ask for, or excludes (voters come and go in
 `voters`).
 
-A broker leaves in steps that each can be repeated: its replicas are moved away (`drain`), then, while it holds none, it
+A broker leaves in steps that each can be repeated: it takes no new replicas (`cordon`), its replicas are moved away
+(`drain`), then, while it holds none, it
 is held (its pod shuts down under control), then it is unregistered, then its StatefulSet goes; its volume stays. The
 decision is journaled before it is held, and asked again before it is unregistered: a replica that arrived in between
 brings the broker back. Who cannot be asked is no reason to act.
@@ -9,15 +10,17 @@ brings the broker back. Who cannot be asked is no reason to act.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
-from kraft_operator.actions import MoveReplicas, UnregisterBroker
+from kraft_operator.actions import MoveReplicas, UncordonBroker, UnregisterBroker
 from kraft_operator.api.spec import Group, Role
-from kraft_operator.ledger import Entry, Formation, Ledger, Step, StepKind
+from kraft_operator.ledger import Entry, Formation, JournaledStep, Ledger, StepKind
 from kraft_operator.manifests.context import NodePlan
 from kraft_operator.observed import Observed, QuorumState
 from kraft_operator.plan.giving_up import FORCED, given_up
-from kraft_operator.plan.nodes.drain import drain
+from kraft_operator.plan.nodes.cordon import cordon, lift
+from kraft_operator.plan.nodes.drain import drain, immovable
 from kraft_operator.plan.situation import Finding, Situation, Topic, Verdict
 from kraft_operator.plan.voters.membership import still_controller
 
@@ -46,25 +49,43 @@ def _planned(now: Situation, chosen: tuple[int, ...], group: Group) -> tuple[Nod
 
 
 def choose_brokers(now: Situation) -> Verdict:
-    """Every pool's wanted brokers, and those that have to leave: of a pool the highest of them first, one at a time."""
+    """Every pool's wanted brokers, and those that have to leave: none of these takes new replicas, and of a pool one
+    goes at a time.
+    """
     assert now.ledger is not None
     ledger, nodes = now.ledger, list(now.nodes)
     findings: list[Finding] = []
-    actions: tuple[UnregisterBroker | MoveReplicas, ...] = ()
+    actions: tuple[_Act, ...] = ()
     suspects: frozenset[str] = frozenset()
     for pool in now.cluster.spec.broker_pools:
         ledger = _welcome_back(ledger, pool)
         nodes += [NodePlan(node_id, pool.name) for node_id in pool.node_ids]
-        surplus = _surplus(pool, ledger, now.observed)
-        nodes += [NodePlan(node_id, pool.name) for node_id in surplus[:-1]]
-        if surplus:
-            leaving = _leave(surplus[-1], pool, ledger, now)
-            ledger, findings = leaving.ledger, findings + list(leaving.findings)
-            nodes += [] if leaving.gone else [NodePlan(surplus[-1], pool.name, leaving.held)]
-            actions = actions or ((leaving.action,) if leaving.action else ())
-            suspects |= leaving.suspects
+    surplus = {pool.name: _surplus(pool, ledger, now.observed) for pool in now.cluster.spec.broker_pools}
+    leaving = {node_id: pool for pool in now.cluster.spec.broker_pools for node_id in surplus[pool.name]}
+    cordoning = cordon(now, ledger, leaving, able=not immovable(now))
+    ledger = cordoning.ledger
+    for pool in now.cluster.spec.broker_pools:
+        left = _leave_in_turn(surplus[pool.name], pool, ledger, now, cordoning.begun)
+        ledger, findings = left.ledger, findings + list(left.findings)
+        nodes += left.nodes
+        actions = actions or left.actions
+        suspects |= left.suspects
     findings += _orphans(now)
-    return Verdict(ledger, tuple(nodes), actions, tuple(findings), suspects)
+    return Verdict(ledger, tuple(nodes), (*cordoning.actions, *actions), tuple(findings), suspects)
+
+
+_Act = UnregisterBroker | MoveReplicas | UncordonBroker
+
+
+@dataclass(frozen=True, slots=True)
+class _Left:
+    """Of one pool."""
+
+    ledger: Ledger
+    nodes: tuple[NodePlan, ...]
+    actions: tuple[_Act, ...]
+    findings: tuple[Finding, ...]
+    suspects: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +93,44 @@ class _Leaving:
     ledger: Ledger
     held: bool = False
     gone: bool = False
-    action: UnregisterBroker | MoveReplicas | None = None
+    actions: tuple[_Act, ...] = ()
     findings: tuple[Finding, ...] = ()
     suspects: frozenset[str] = frozenset()
+    blocked: bool = False
+    """It cannot go now, and keeps no other one from going."""
+
+
+def in_turn(surplus: Collection[int], pool: Group, ledger: Ledger) -> list[int]:
+    """Who is on its way out already, then whom somebody chose, then the highest."""
+    return sorted(
+        surplus,
+        key=lambda each: (
+            ledger.step(StepKind.UNREGISTER, each) is None,
+            each not in pool.excluded_node_ids,
+            -each,
+        ),
+    )
+
+
+def _leave_in_turn(
+    surplus: Collection[int], pool: Group, ledger: Ledger, now: Situation, begun: Collection[int]
+) -> _Left:
+    """One goes, or is known to be on its way; who is blocked lets the next one go."""
+    turn = in_turn(surplus, pool, ledger)
+    findings: list[Finding] = []
+    nodes: list[NodePlan] = []
+    actions: tuple[_Act, ...] = ()
+    suspects: frozenset[str] = frozenset()
+    for place, node_id in enumerate(turn):
+        leaving = _leave(node_id, pool, ledger, now, begun)
+        ledger, actions = leaving.ledger, leaving.actions
+        findings += leaving.findings
+        suspects |= leaving.suspects
+        nodes += [] if leaving.gone else [NodePlan(node_id, pool.name, leaving.held)]
+        if not leaving.blocked:
+            nodes += [NodePlan(each, pool.name) for each in turn[place + 1 :]]
+            break
+    return _Left(ledger, tuple(nodes), actions, tuple(findings), suspects)
 
 
 def _surplus(pool: Group, ledger: Ledger, observed: Observed) -> list[int]:
@@ -95,7 +151,7 @@ def _welcome_back(ledger: Ledger, pool: Group) -> Ledger:
     )
 
 
-def _leave(node_id: int, pool: Group, ledger: Ledger, now: Situation) -> _Leaving:
+def _leave(node_id: int, pool: Group, ledger: Ledger, now: Situation, begun: Collection[int]) -> _Leaving:
     journaled = next(
         (step for step in ledger.journal if (step.kind, step.node_id) == (StepKind.UNREGISTER, node_id)), None
     )
@@ -107,7 +163,10 @@ def _leave(node_id: int, pool: Group, ledger: Ledger, now: Situation) -> _Leavin
         if not draining.forced:
             kept = ledger.without_steps([journaled]) if journaled is not None else ledger
             kept = kept.with_step(draining.move.step) if draining.move is not None else kept
-            return _Leaving(kept, action=draining.move, findings=draining.findings, suspects=draining.suspects)
+            moves = (draining.move,) if draining.move is not None else ()
+            return _Leaving(
+                kept, actions=moves, findings=draining.findings, suspects=draining.suspects, blocked=draining.blocked
+            )
         forced, suspects = True, draining.suspects
         ledger = given_up(now, ledger, node_id)
     blocker = blocker or _no_quorum(now.observed)
@@ -115,8 +174,12 @@ def _leave(node_id: int, pool: Group, ledger: Ledger, now: Situation) -> _Leavin
         message = f"broker {node_id} of pool {pool.name} cannot be removed: {blocker[1]}"
         finding = Finding(Topic.MEMBERSHIP, blocker[0], message, f"broker {node_id}")
         return _Leaving(ledger, held=journaled is not None, findings=(finding,))
+    if node_id in begun:
+        message = f"broker {node_id} of pool {pool.name} is cordoned, so that no replica comes while it shuts down"
+        finding = Finding(Topic.MEMBERSHIP, "DrainingBroker", message, f"broker {node_id}")
+        return _Leaving(ledger, findings=(finding,), suspects=suspects)
     marks = (f"pool={pool.name}", *([FORCED] if forced else []))
-    step = Step(StepKind.UNREGISTER, node_id, now.fence.holder, now.fence.transitions, marks)
+    step = JournaledStep(StepKind.UNREGISTER, node_id, now.fence.holder, now.fence.transitions, marks)
     if ledger.entry(node_id) is None:  # never granted a disk, hence never started, hence never registered
         ledger = ledger.with_entry(Entry(node_id, Role.BROKER.value, pool.name, retired=True))
         return _Leaving(ledger, gone=True)
@@ -130,8 +193,11 @@ def _leave(node_id: int, pool: Group, ledger: Ledger, now: Situation) -> _Leavin
         if forced
         else "it holds no replica and has shut down"
     )
-    unregister = UnregisterBroker(node_id, step, reason)
-    return _Leaving(ledger, held=True, action=unregister, findings=(stopping,), suspects=suspects)
+    actions: tuple[_Act, ...] = (UnregisterBroker(node_id, step, reason),)
+    if node_id in ledger.cordoned:
+        opening = lift(now, node_id, "it is unregistered, and may come back with its id")
+        ledger, actions = ledger.with_step(opening.step), (opening, *actions)
+    return _Leaving(ledger, held=True, actions=actions, findings=(stopping,), suspects=suspects)
 
 
 def _unknown(observed: Observed, *, stopped: bool) -> tuple[str, str] | None:
@@ -149,7 +215,7 @@ def _no_quorum(observed: Observed) -> tuple[str, str] | None:
     return "QuorumUnavailable", f"the controllers cannot take the change: {observed.quorum.detail}"
 
 
-def retired(ledger: Ledger, done: Step) -> Ledger:
+def retired(ledger: Ledger, done: JournaledStep) -> Ledger:
     """The ledger once the broker of this step is unregistered."""
     entry = ledger.entry(done.node_id)
     if entry is None:  # one that this operator never ran
@@ -165,7 +231,7 @@ def _orphans(now: Situation) -> list[Finding]:
         Finding(
             Topic.MEMBERSHIP,
             "PoolRemoved",
-            f"pool {pool} is not in the resource any more but has brokers; put it back with replicas 0 to remove them",
+            f"put pool {pool} back with replicas 0 to remove its brokers: they run without being in the resource",
             pool,
             stalled=True,
         )

@@ -4,7 +4,7 @@ named.
 A broker is a ghost when nothing of it is left here (no place in the resource, no StatefulSet, no pod, no unretired
 entry in the ledger) and it is fenced; one that serves is somebody's and is left alone. It has to be one for as long as
 evidence of a loss has to stand, and to hold no replica. Controllers that left cannot be unregistered by Apache Kafka
-4.3; they are harmless until a metadata.version is wanted that {'they' if stood[1:] else 'it'} did not support.
+4.3; they are harmless until a metadata.version is wanted that they did not support.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from collections.abc import Collection
 
 from kraft_operator.actions import UnregisterBroker
 from kraft_operator.api.spec import Role
-from kraft_operator.ledger import Formation, Ledger, Step, StepKind
+from kraft_operator.ledger import Formation, JournaledStep, Ledger, StepKind
 from kraft_operator.observed import QuorumState
 from kraft_operator.plan.situation import NOTHING, Finding, Situation, Topic, Verdict
+from kraft_operator.plan.wording import called, verb
 
 GHOST = "ghost"
 _BROKER = f"{GHOST} broker "
@@ -37,23 +38,26 @@ def clear_registrations(now: Situation) -> Verdict:
     actions: tuple[UnregisterBroker, ...] = ()
     for broker in sorted(registered - _own_brokers(now, ledger)):
         if broker not in (now.observed.brokers.fenced or frozenset()):
-            text = f"stop broker {broker} to have it unregistered: it serves, is no node of this cluster, and is left alone"
+            text = (
+                f"stop broker {broker} to have it unregistered: it serves, is no "
+                "node of this cluster, and is left alone"
+            )
             findings.append(Finding(Topic.REGISTRATIONS, "ForeignBroker", text, f"broker {broker}"))
             continue
         suspects.add(f"{_BROKER}{broker}")
-        text = f"broker {broker} is fenced and no node of this cluster, and is unregistered soon"
+        text = f"nothing to do, broker {broker} is unregistered soon: it is fenced and no node of this cluster"
         held = (now.observed.brokers.replicas or {}).get(broker, ())
         if held:
             text = (
-                f"move or delete {', '.join(held)} to have broker {broker} unregistered: it still is a replica, is fenced, and no node of this "
-                "cluster"
+                f"move or delete {', '.join(held)} to have broker {broker} unregistered: it is fenced and no node of "
+                "this cluster, but still has replicas of them"
             )
         findings.append(Finding(Topic.REGISTRATIONS, "GhostBroker", text, f"broker {broker}"))
         stood = now.waited.get(f"{_BROKER}{broker}", -1.0) >= now.cluster.spec.recovery.debounce_seconds
         other = ledger.step(StepKind.UNREGISTER, broker)
         if actions or held or not stood or now.observed.brokers.replicas is None or (other and not _of_ghost(other)):
             continue
-        step = Step(StepKind.UNREGISTER, broker, now.fence.holder, now.fence.transitions, (GHOST,))
+        step = JournaledStep(StepKind.UNREGISTER, broker, now.fence.holder, now.fence.transitions, (GHOST,))
         ledger = ledger.with_step(step)
         actions = (UnregisterBroker(broker, step, "it is fenced, holds no replica, and no node of this cluster"),)
     return Verdict(ledger=ledger, actions=actions, findings=tuple(findings), suspects=frozenset(suspects))
@@ -75,8 +79,9 @@ def _controllers(now: Situation, ledger: Ledger) -> Verdict:
     debounce = now.cluster.spec.recovery.debounce_seconds
     stood = [each for each in strangers if now.waited.get(f"{_CONTROLLER}{each}", -1.0) >= debounce]
     message = (
-        f"nothing to do: {'controllers' if stood[1:] else 'controller'} {', '.join(map(str, stood))} {'left and stay' if stood[1:] else 'left and stays'} registered, because Apache Kafka 4.3 has "
-        f"no request to unregister a controller. That only blocks a metadata.version that {'they' if stood[1:] else 'it'} did not support"
+        f"nothing to do: {called('controller', stood)} left and {verb(stood, 'stays', 'stay')} registered, because "
+        "Apache Kafka 4.3 has no request to unregister a controller. That only blocks a metadata.version that "
+        f"{verb(stood, 'it', 'they')} did not support"
     )
     findings = tuple(Finding(Topic.REGISTRATIONS, "GhostController", message, f"controller {each}") for each in stood)
     return Verdict(findings=findings, suspects=frozenset(f"{_CONTROLLER}{each}" for each in strangers))
@@ -89,5 +94,5 @@ def _own_brokers(now: Situation, ledger: Ledger) -> set[int]:
     return own | {each.node_id for each in ledger.entries if each.role == Role.BROKER.value and not each.retired}
 
 
-def _of_ghost(step: Step) -> bool:
+def _of_ghost(step: JournaledStep) -> bool:
     return step.kind is StepKind.UNREGISTER and step.preconditions == (GHOST,)

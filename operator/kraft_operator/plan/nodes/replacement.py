@@ -11,22 +11,20 @@ others fell out of sync meanwhile.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from kraft_operator.actions import BeginReplacement, GiveUpDisk
-from kraft_operator.api import names
 from kraft_operator.api.spec import LifecycleState, LostDisk, Role
-from kraft_operator.ledger import Entry, Formation, GivenUp, Ledger
+from kraft_operator.ledger import Entry, Formation, GivenUp, Ledger, removed
 from kraft_operator.observed import QuorumState
 from kraft_operator.plan.giving_up import EVERYTHING, SHOWN, named, only_copies
-from kraft_operator.plan.operating import broker_to_replace
+from kraft_operator.plan.operating.running import broker_to_replace
 from kraft_operator.plan.situation import NOTHING, Finding, Situation, Topic, Verdict
 from kraft_operator.plan.steps import PlanStep, Risk, digest
 from kraft_operator.plan.voters.loss import OF_BROKER, Loss, loss_of, written_off
 from kraft_operator.plan.wording import called
-from storage_guard.formats import Verdict as Disk
 
 REPLACE: Final = "replace-broker"
 GIVE_UP_DISK: Final = "give-up-disk"
@@ -41,20 +39,27 @@ class Stake:
 
     def step(self, entry: Entry, why: str) -> PlanStep:
         """An approval of it holds for this directory and for these partitions."""
-        target = f"broker {entry.node_id} {entry.directory_id}"
+        assert entry.directory_id is not None
         if not self.only:
-            gate = "it is fenced, and of every partition that it held another replica is in sync"
-            return PlanStep(f"{REPLACE}/{entry.node_id}/{entry.directory_id}", "ReplaceBroker", target, why, gate)
-        mark = digest(entry.directory_id or "", *self.only)[:12]
-        lost = f"{why}; {self.text} lost"
-        gate = "this plan is approved; no other replica is in sync"
-        return PlanStep(
-            f"{GIVE_UP_DISK}/{entry.node_id}/{mark}", "ReplaceBroker", target, lost, gate, risk=Risk.DATA_LOSS
-        )
+            return replaced(entry.node_id, entry.directory_id, why)
+        mark = digest(entry.directory_id, *self.only)[:12]
+        step_id = f"{GIVE_UP_DISK}/{entry.node_id}/{mark}"
+        return given_up(entry.node_id, entry.directory_id, step_id, f"{why}; {self.text} lost")
 
     @property
     def text(self) -> str:
         return f"{named(self.only)} {'is' if len(self.only) == 1 else 'are'}"
+
+
+def replaced(node_id: int, directory_id: str, why: str) -> PlanStep:
+    gate = "it is fenced, and of every partition that it held another replica is in sync"
+    target = f"broker {node_id} {directory_id}"
+    return PlanStep(f"{REPLACE}/{node_id}/{directory_id}", "ReplaceBroker", target, why, gate)
+
+
+def given_up(node_id: int, directory_id: str, step_id: str, why: str) -> PlanStep:
+    gate = "this plan is approved; no other replica is in sync"
+    return PlanStep(step_id, "ReplaceBroker", f"broker {node_id} {directory_id}", why, gate, risk=Risk.DATA_LOSS)
 
 
 def replace_lost_brokers(now: Situation) -> Verdict:
@@ -80,28 +85,12 @@ def weighs_losses(suspects: Collection[str]) -> bool:
     return any(each.startswith(OF_BROKER) for each in suspects)
 
 
-def ahead_of_brokers(now: Situation) -> Iterator[PlanStep]:
-    """The replacements to come, as they are published."""
-    ledger = now.ledger
-    if ledger is None or now.cluster.spec.lifecycle is not LifecycleState.RUNNING:
-        return
-    announced = {each.id for each in now.published.ahead}
-    policy = now.cluster.spec.recovery
-    for entry, loss in _losses(now, ledger).items():
-        if loss.blocked is not None or (policy.lost_disk is LostDisk.REPORT and not loss.asked):
-            continue
-        stake = at_stake(now, entry.node_id)
-        if not isinstance(stake, Stake):
-            yield from (each for each in now.published.ahead if _is_about(each, entry))
-            continue
-        step = stake.step(entry, loss.text)
-        if loss.asked or now.waited.get(loss.key(entry), 0.0) >= policy.debounce_seconds or step.id in announced:
-            yield step
-            yield from _new_disk(now, entry)
-    asked = _asked_whole(now, ledger)
-    if asked is not None:
-        yield from _stopped_and_started(now, asked)
-        yield from _new_disk(now, asked)
+def announces_loss(step: PlanStep, entry: Entry) -> bool:
+    """Whether this step of a published plan takes the disk of `entry` as lost."""
+    kind, _, rest = step.id.partition("/")
+    return rest == f"{entry.node_id}/{entry.directory_id}" or (
+        kind == GIVE_UP_DISK and entry.directory_id is not None and rest.startswith(f"{entry.node_id}/")
+    )
 
 
 def needs_approval(steps: Sequence[PlanStep]) -> bool:
@@ -154,16 +143,20 @@ def _with_loss(now: Situation, so_far: Verdict, entry: Entry, loss: Loss) -> Ver
     assert so_far.ledger is not None
     policy, key, spoken = now.cluster.spec.recovery, loss.key(entry), frozenset({entry.node_id})
     if loss.blocked is not None:
-        answer = _told("DiskSuspect", entry, f"{loss.blocked}: {loss.text}", stalled=not loss.may_end)
+        answer = _verdict("DiskSuspect", entry, f"{loss.blocked}: {loss.text}", stalled=not loss.may_end)
         return _joined(so_far, replace(answer, suspects=frozenset({key})))
     if policy.lost_disk is LostDisk.REPORT and not loss.asked:
         remedy = (
-            "put its volume back, or set spec.recoveryPolicy.lostDisk to Replace or create a KRaftOperation ReplaceBroker to have the "
-            "broker replaced"
+            "put its volume back, or set spec.recoveryPolicy.lostDisk to Replace or create a KRaftOperation "
+            "ReplaceBroker to have the broker replaced"
         )
-        answer, spoken = _told("DiskLost", entry, f"{remedy}: {loss.text}", stalled=True), frozenset()
+        answer, spoken = _verdict("DiskLost", entry, f"{remedy}: {loss.text}", stalled=True), frozenset()
     elif now.waited.get(key, 0.0) < policy.debounce_seconds and not loss.asked:
-        answer = _told("DiskSuspect", entry, f"{loss.text}; it counts as lost after {policy.debounce_seconds:g} s")
+        answer = _verdict(
+            "DiskSuspect",
+            entry,
+            f"it counts as lost after {policy.debounce_seconds:g} s, unless its volume comes back: {loss.text}",
+        )
     else:
         answer = _give_up(now, so_far.ledger, entry, loss)
     return _joined(so_far, replace(answer, suspects=frozenset({key}), replacing=spoken))
@@ -172,26 +165,31 @@ def _with_loss(now: Situation, so_far: Verdict, entry: Entry, loss: Loss) -> Ver
 def _give_up(now: Situation, ledger: Ledger, entry: Entry, loss: Loss) -> Verdict:
     stake = at_stake(now, entry.node_id)
     if not isinstance(stake, Stake):
-        return _told("DiskLost", entry, f"{loss.text}; it is not replaced yet: {stake}")
+        return _verdict("DiskLost", entry, f"it is not replaced yet, because {stake}: {loss.text}")
     step = stake.step(entry, loss.text)
     approved = _approved(now, step)
     if stake.only and not approved:
         text = (
-            f"put the volume back, or approve the plan that gives it up: {stake.text} lost with it, because no other replica is in sync "
-            f"({loss.text})"
+            f"put the volume back, or approve the plan that gives it up: {stake.text} lost with it, because no "
+            f"other replica is in sync ({loss.text})"
         )
-        return _told("DataLossPending", entry, text, stalled=True)
+        return _verdict("DataLossPending", entry, text, stalled=True)
     room = now.brake.gate(now.cluster.uid, entry.directory_id or "")
     if now.brake.limit and not (loss.asked or approved):
         if not room.open:
-            return _told("ReplacementDeferred", entry, f"{room.text}; {loss.text}", deferred=True)
+            return _verdict("ReplacementDeferred", entry, f"{room.text}; {loss.text}", deferred=True)
         if not now.brake.knows(now.cluster.uid, entry.directory_id or ""):
             begins = BeginReplacement(entry.node_id, entry.directory_id or "", step.reason)
-            return replace(_told("ReplacingBroker", entry, f"{loss.text}; its replacement begins"), actions=(begins,))
-    told = _told("ReplacingBroker", entry, f"{loss.text}; its directory is written off and it gets a new one")
+            return replace(
+                _verdict("ReplacingBroker", entry, f"nothing to do, its replacement begins: {loss.text}"),
+                actions=(begins,),
+            )
+    answer = _verdict(
+        "ReplacingBroker", entry, f"nothing to do, its directory is written off and it gets a new disk: {loss.text}"
+    )
     ledger = written_off(ledger, entry)
     ledger = _with_what_is_lost(ledger, entry, stake) if stake.only else ledger
-    return replace(told, ledger=ledger, actions=(_given_up(entry, step),))
+    return replace(answer, ledger=ledger, actions=(_given_up(entry, step),))
 
 
 def _given_up(entry: Entry, step: PlanStep) -> GiveUpDisk:
@@ -208,7 +206,9 @@ def _with_what_is_lost(ledger: Ledger, entry: Entry, stake: Stake) -> Ledger:
 def _approved(now: Situation, step: PlanStep) -> bool:
     """The plan that was shown held exactly this step, and somebody named that plan."""
     plan = now.published
-    return bool(plan.hash) and now.cluster.approve == plan.hash and any(each.id == step.id for each in plan.ahead)
+    return now.foreseen or (
+        bool(plan.hash) and now.cluster.approve == plan.hash and any(each.id == step.id for each in plan.ahead)
+    )
 
 
 def _others_with_a_disk(now: Situation, node_id: int) -> list[int]:
@@ -244,9 +244,7 @@ def _forget_retired(now: Situation, ledger: Ledger) -> Verdict:
         suspects.add(f"retired {loss.key(entry)}")
         if now.waited.get(f"retired {loss.key(entry)}", 0.0) >= now.cluster.spec.recovery.debounce_seconds:
             ledger = written_off(ledger, entry)
-            fresh = ledger.entry(entry.node_id)
-            assert fresh is not None
-            ledger = ledger.with_entry(replace(fresh, retired=True))
+            ledger = ledger.with_entry(removed(entry, entry.directory_id))
     return Verdict(ledger=ledger, suspects=frozenset(suspects))
 
 
@@ -271,15 +269,15 @@ def _replace_whole(now: Situation, so_far: Verdict, entry: Entry) -> Verdict:
     stopped = pod is None and node_set is not None and node_set.replicas == 0
     if (why := _may_not_stop(now, entry.node_id)) is not None:
         back = "it comes back" if stopped else "it runs on"
-        return _told("ReplacingBroker", entry, f"{_wish(now)}; {back}: {why}")
+        return _verdict("ReplacingBroker", entry, f"{back}, because {why}: {_wish(now)}")
     held = tuple(replace(each, held=True) if each.node_id == entry.node_id else each for each in now.nodes)
     stake = at_stake(now, entry.node_id)
     if not stopped or not isinstance(stake, Stake):
-        why = f": {stake}" if stopped and not isinstance(stake, Stake) else ""
-        return replace(_told("ReplacingBroker", entry, f"{_wish(now)}; it is stopped first{why}"), nodes=held)
-    told = _told("ReplacingBroker", entry, f"{_wish(now)}; its directory is written off and it gets a new one")
+        why = f", and still {stake}" if stopped and not isinstance(stake, Stake) else ""
+        return replace(_verdict("ReplacingBroker", entry, f"it is stopped first{why}: {_wish(now)}"), nodes=held)
+    answer = _verdict("ReplacingBroker", entry, f"its directory is written off and it gets a new disk: {_wish(now)}")
     action = _given_up(entry, stake.step(entry, _wish(now)))
-    return replace(told, ledger=written_off(so_far.ledger, entry), actions=(action,))
+    return replace(answer, ledger=written_off(so_far.ledger, entry), actions=(action,))
 
 
 def _may_not_stop(now: Situation, node_id: int) -> str | None:
@@ -298,50 +296,13 @@ def _wish(now: Situation) -> str:
     return f"KRaftOperation {running.name if running else '-'} asks for another disk in its place"
 
 
-# words
-
-
-def _new_disk(now: Situation, entry: Entry) -> Iterator[PlanStep]:
-    yield from discarded(now, entry)
-    pod = names.pod_name(now.cluster.name, entry.pool, entry.node_id)
-    gate = "its guard saw an empty disk on a claim that is bound; the grant holds for that disk only"
-    yield PlanStep(f"grant/{entry.node_id}", "FormatDisk", pod, "it has no directory yet", gate)
-
-
-def discarded(now: Situation, entry: Entry) -> Iterator[PlanStep]:
-    """The claim of a broker that holds, or will hold, a directory that is written off."""
-    gone = {each.pvc_uid for each in now.ledger.written_off} if now.ledger is not None else set()
-    claim = now.observed.claim(names.claim_name(now.cluster.name, entry.pool, entry.node_id))
-    pod = now.observed.pod(entry.node_id)
-    empty = pod is not None and pod.gate_waits and pod.inspect is not None and pod.inspect.verdict is Disk.EMPTY
-    if claim is None or claim.terminating or empty or claim.uid not in {*gone, entry.pvc_uid}:
-        return
-    reason, gate = (
-        "it holds, or is bound to, a directory that was given up",
-        "its directory is written off in the ledger",
-    )
-    about = f"PersistentVolumeClaim/{claim.name}"
-    yield PlanStep(f"discard/{entry.node_id}", "DiscardClaim", about, reason, gate, risk=Risk.DATA_LOSS)
-
-
-def _stopped_and_started(now: Situation, entry: Entry) -> Iterator[PlanStep]:
-    name, risk = names.node_name(now.cluster.name, entry.pool, entry.node_id), Risk.AVAILABILITY
-    gate = "another replica of every partition that it holds is in sync"
-    yield PlanStep(f"hold/{entry.node_id}", "HoldNode", name, "its pod shuts down, its disk stays", gate, risk=risk)
-    yield Stake().step(entry, _wish(now))
-    yield PlanStep(
-        f"apply-node/{entry.node_id}", "ApplyNode", name, "it is started again", "its directory is written off"
-    )
-
-
-def _is_about(step: PlanStep, entry: Entry) -> bool:
-    kind, _, rest = step.id.partition("/")
-    return kind in (REPLACE, GIVE_UP_DISK, "discard", "grant") and rest.partition("/")[0] == str(entry.node_id)
-
-
-def _told(reason: str, entry: Entry, text: str, *, stalled: bool = False, deferred: bool = False) -> Verdict:
+def _verdict(reason: str, entry: Entry, text: str, *, stalled: bool = False, deferred: bool = False) -> Verdict:
     told = f"broker {entry.node_id}: {text}"
-    return Verdict(findings=(Finding(Topic.STORAGE, reason, told, f"broker {entry.node_id}", stalled, deferred),))
+    return Verdict(
+        findings=(
+            Finding(Topic.STORAGE, reason, told, subject=f"broker {entry.node_id}", stalled=stalled, deferred=deferred),
+        )
+    )
 
 
 def _joined(one: Verdict, other: Verdict) -> Verdict:

@@ -17,7 +17,7 @@ from kraft_operator.api.spec import KRaftCluster
 from kraft_operator.manifests.context import NodePlan
 from kraft_operator.manifests.policies import disruption_budgets
 from kraft_operator.operations.operation import Phase
-from kraft_operator.operations.telling import Telling
+from kraft_operator.operations.operation_report import OperationReport
 from kraft_operator.plan.disks.claims import guarded_groups
 from kraft_operator.plan.nodes.replacement import needs_approval
 from kraft_operator.plan.rollout.children import contained, stamped, voters_needed
@@ -25,7 +25,8 @@ from kraft_operator.plan.situation import Finding, Situation, Topic, Verdict
 from kraft_operator.plan.steps import Outline
 
 UNDER_WAY: Final = frozenset(
-    {"AddingVoter", "RemovingVoter", "RemovingBroker", "ReplacingBroker", "ReplacingVoter", "RolloutInProgress", "RestartDeferred", "FallingAsleep",
+    {"AddingVoter", "RemovingVoter", "RemovingBroker", "ReplacingBroker", "ReplacingVoter", "RolloutInProgress",
+        "RestartDeferred", "FallingAsleep",
      "Hibernated", "WaitingForFormation"}
 )  # fmt: skip
 """Reasons that speak of what is being done; while a plan waits, nothing is."""
@@ -66,18 +67,19 @@ def costs_data(cluster: KRaftCluster, plan: Outline) -> Finding:
     return Finding(Topic.PLAN, "PlanPendingApproval", message, names.ANNOTATION_APPROVE)
 
 
-def held_back(tellings: Sequence[Telling], plan: Outline) -> tuple[Telling, ...]:
+def held_back(reports: Sequence[OperationReport], plan: Outline) -> tuple[OperationReport, ...]:
     """Operations that would be under way wait, too."""
     message = f"plan {plan.hash} of the cluster has to be approved first"
     return tuple(
         replace(each, phase=Phase.WAITING_APPROVAL, reason="PlanPendingApproval", message=message)
         if each.phase in (Phase.ADMITTED, Phase.RUNNING)
         else each
-        for each in tellings
+        for each in reports
     )
 
 
 def nodes_that_are(now: Situation) -> tuple[NodePlan, ...]:
     groups = {group.name for group in now.cluster.spec.groups}
-    found = (NodePlan(each.node_id, each.pool, held=each.replicas == 0) for each in now.observed.sets if each.pool in groups)  # fmt: skip
+    found = (NodePlan(each.node_id, each.pool,
+        held=each.replicas == 0) for each in now.observed.sets if each.pool in groups)  # fmt: skip
     return tuple(sorted(found))

@@ -14,43 +14,18 @@ from typing import Final
 
 from kraft_operator.actions import (
     Action,
-    AddVoter,
-    AnnotateClaim,
-    ApplyChild,
-    BeginReplacement,
-    DeleteChild,
-    DeleteOperation,
-    DeliverGrant,
-    DiscardClaim,
-    EndHelper,
-    FinalizeFeature,
-    GiveUpDisk,
-    GrowClaim,
-    MakeClaim,
-    MoveReplicas,
-    NudgePod,
-    OrphanSet,
-    Remember,
-    RemoveVoter,
-    RestartPod,
-    RetainVolume,
-    TellRack,
-    UnregisterBroker,
-    UpdateVoter,
-    WriteLedger,
-    target,
 )
 from kraft_operator.api.spec import ChangeMode, KRaftCluster, Role
 from kraft_operator.observed import QuorumState
 from kraft_operator.plan import steps
-from kraft_operator.plan.nodes.replacement import GIVE_UP_DISK, REPLACE, needs_approval
-from kraft_operator.plan.outline import later
-from kraft_operator.plan.outline.ahead import FORM_QUORUM, ahead, applied_sets, child_step
-from kraft_operator.plan.situation import Finding, Situation, Topic
+from kraft_operator.plan.nodes.replacement import needs_approval
+from kraft_operator.plan.outline.forward import Decide, way
+from kraft_operator.plan.outline.named import named, step_of
+from kraft_operator.plan.outline.of_children import applied_sets
+from kraft_operator.plan.outline.words import FORM_QUORUM
+from kraft_operator.plan.situation import Decision, Finding, Situation, Topic
 from kraft_operator.plan.steps import Approved, Outline, PlanStep, Risk, StepState
 
-CHANGES_ITS_OWNER: Final = "spec.deletionPolicy.volumes says anew whether it goes with the resource"
-"""Why the ledger is written although it says nothing new: a change like any other."""
 OF_THE_QUORUM: Final = ("remove-voter", "add-voter", "catch-up")
 """Kinds of step of which only a quorum that answers tells whether they are done."""
 SHOWN_BY_REASON: Final = (
@@ -59,14 +34,19 @@ SHOWN_BY_REASON: Final = (
 """Kinds of step that are one action: while it is taken, its reason (with the numbers that prove it) is the step's."""
 
 
-def outline(now: Situation, actions: Sequence[Action], findings: Sequence[Finding]) -> Outline:
-    """`now` is the situation as the rules left it, actions and findings are theirs."""
+def outline(seen: Situation, now: Situation, decision: Decision, decide: Decide) -> Outline:
+    """`now` is what was `seen` as the rules left it, the decision is theirs; `decide` are they."""
+    actions, findings = decision.actions, decision.findings
     before = now.published
     goal = steps.goal_of(now.cluster.uid, str(now.cluster.generation), now.cluster.restart, now.images.operator)
     same_goal = bool(before.steps) and before.goal == goal
-    coming = _announced(now, actions)
-    vanished = _still_under_way(before, coming, now) if same_goal else []
-    coming = [*vanished, *coming]
+    rests = not (actions or findings or decision.suspects)
+    if same_goal and not (seen.lays_out or rests) and _covers(before, named(actions, now)):
+        vanished, coming = [], list(before.ahead)
+    else:
+        coming = [] if rests and not before.steps else _announced(seen, now, actions, decide)
+        vanished = _still_under_way(before, coming, now) if same_goal else []
+        coming = [*vanished, *coming]
     carried_out = before.hash if before.steps and before.approved is not Approved.NO else ""
     if not coming:
         return Outline(last=carried_out or before.last)
@@ -98,11 +78,13 @@ def _approval(cluster: KRaftCluster, name: str, coming: Sequence[PlanStep]) -> A
     return Approved.YES if cluster.approve == name else Approved.NO
 
 
-def _announced(now: Situation, actions: Sequence[Action]) -> list[PlanStep]:
-    """What is done now although it lies on no way that `ahead` knows comes first."""
-    known = ahead(now, actions)
+def _announced(seen: Situation, now: Situation, actions: Sequence[Action], decide: Decide) -> list[PlanStep]:
+    """What is done now comes first, also where the way ahead does without it: an approval that is taken as given there,
+    or the fleet's brake.
+    """
+    known = way(seen, decide).steps
     ids = {each.id for each in known}
-    return [*(each for each in _now(now, actions) if each.id not in ids), *known]
+    return [*(each for each in named(actions, now) if each.id not in ids), *known]
 
 
 def _covers(before: Outline, coming: Sequence[PlanStep]) -> bool:
@@ -114,77 +96,11 @@ def _covers(before: Outline, coming: Sequence[PlanStep]) -> bool:
     )
 
 
-def _now(now: Situation, actions: Sequence[Action]) -> list[PlanStep]:
-    sets = applied_sets(actions)
-    found = (_step(each, now, sets) for each in actions)
-    return list({each.id: each for each in found if each is not None}.values())
-
-
 def _taken(now: Situation, actions: Sequence[Action]) -> dict[str, Action]:
     """The steps that these actions are, the first action of each."""
     sets = applied_sets(actions)
-    found = ((_step(each, now, sets), each) for each in reversed(actions))
+    found = ((step_of(each, now, sets), each) for each in reversed(actions))
     return {step.id: action for step, action in found if step is not None}
-
-
-def _step(action: Action, now: Situation, sets: frozenset[str]) -> PlanStep | None:
-    """None for what is no step: facts written down, pods told what they are, the voters' budget."""
-    name, about, reason = type(action).__name__, target(action), action.reason
-    match action:
-        case WriteLedger() if reason == CHANGES_ITS_OWNER:
-            return PlanStep("own-ledger", name, about, reason)
-        case (
-            WriteLedger()
-            | AnnotateClaim()
-            | Remember()
-            | RetainVolume()
-            | MakeClaim()
-            | TellRack()
-            | NudgePod()
-            | EndHelper()
-            | DeleteOperation()
-        ):
-            return None
-        case ApplyChild() | DeleteChild():
-            return child_step(action, now, sets)
-        case DeliverGrant():
-            return PlanStep(f"grant/{action.grant.node_id}", "FormatDisk", about, reason)
-        case BeginReplacement():
-            return PlanStep(
-                f"{REPLACE}/{action.node_id}/{action.directory_id}",
-                "ReplaceBroker",
-                f"{about} {action.directory_id}",
-                reason,
-            )
-        case GiveUpDisk():
-            risk = Risk.DATA_LOSS if action.announced.startswith(GIVE_UP_DISK) else Risk.NONE
-            return PlanStep(action.announced, "ReplaceBroker", f"{about} {action.directory_id}", reason, risk=risk)
-        case UnregisterBroker():
-            return PlanStep(f"unregister/{action.node_id}", name, about, reason, risk=Risk.AVAILABILITY)
-        case RemoveVoter():
-            return PlanStep(f"remove-voter/{action.node_id}/{action.directory_id}", name, about, reason)
-        case AddVoter():
-            return PlanStep(f"add-voter/{action.node_id}", name, f"voter {action.node_id}", reason, lemma="L2")
-        case UpdateVoter():
-            gate = "it serves where its pod is, and no other change of the voters is under way"
-            return PlanStep(f"update-voter/{action.node_id}", name, f"voter {action.node_id}", reason, gate)
-        case GrowClaim():
-            claim = now.observed.claim(action.claim)
-            return later.grow(claim.node_id if claim else -1, action.claim, action.size)
-        case OrphanSet():
-            return next(
-                (later.remake(each.node_id, each.name) for each in now.observed.sets if each.name == action.name), None
-            )
-        case MoveReplicas():
-            return later.moved(action.node_id, tuple(sorted({topic for topic, _ in action.replicas})))
-        case FinalizeFeature():
-            return later.final(action.feature, action.level, action.name)
-        case DiscardClaim():
-            return PlanStep(f"discard/{action.step.node_id}", name, about, reason, risk=Risk.DATA_LOSS)
-        case RestartPod():
-            return PlanStep(f"restart/{action.step.node_id}", name, about, reason, risk=Risk.AVAILABILITY)
-        case _:
-            return PlanStep(f"{name}/{about}", name, about, reason, risk=Risk.AVAILABILITY)
 
 
 def _still_under_way(before: Outline, coming: Sequence[PlanStep], now: Situation) -> list[PlanStep]:
@@ -204,7 +120,7 @@ def _still_under_way(before: Outline, coming: Sequence[PlanStep], now: Situation
 
 def _is_back(node_id: int, now: Situation) -> bool:
     node_set, pod = now.observed.node_set(node_id), now.observed.pod(node_id)
-    if node_set is None:
+    if node_set is None or node_set.replicas == 0:
         return True
     if not node_set.revision or pod is None or pod.terminating or not pod.ready or pod.revision != node_set.revision:
         return False
@@ -246,8 +162,9 @@ def _in_flight(step: PlanStep, now: Situation, vanished: frozenset[str]) -> bool
     if step.id == FORM_QUORUM:
         ledger = now.ledger
         return ledger is not None and all(
-            (entry := ledger.entry(each)) is not None and entry.directory_id for each in ledger.initial_controllers or (-1,)
-        )  # fmt: skip
+            (entry := ledger.entry(each)) is not None and entry.directory_id
+            for each in ledger.initial_controllers or (-1,)
+        )
     if kind not in ("grant", "catch-up", "hold"):
         return kind == "restart" and step.id in vanished
     pod, node_set = now.observed.pod(int(rest)), now.observed.node_set(int(rest))

@@ -10,7 +10,9 @@ is remembered (`Situation.settled`), so that one needless apply happens at most 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import replace
+from functools import partial
 from hashlib import sha256
 from typing import Any, Final
 
@@ -18,10 +20,13 @@ from kraft_operator.actions import Action, ApplyChild, DeleteChild
 from kraft_operator.api import names
 from kraft_operator.api.reader import InvalidSpec, quantity
 from kraft_operator.api.spec import Role
-from kraft_operator.manifests.cluster import cluster_objects
+from kraft_operator.manifests.cluster import controllers_among, node_objects
+from kraft_operator.manifests.context import Context, Manifest
+from kraft_operator.manifests.policies import disruption_budgets, network_policies
+from kraft_operator.manifests.services import exposed_services, services
 from kraft_operator.observed import Child, QuorumState
 from kraft_operator.plan.disks.claims import guarded_groups
-from kraft_operator.plan.situation import NOTHING, Finding, Settled, Situation, Topic, Verdict
+from kraft_operator.plan.situation import NOTHING, Finding, Situation, Topic, Verdict
 
 INTENT_ANNOTATION: Final = f"{names.GROUP}/intent"
 NOT_OURS_TO_DELETE: Final = ("PersistentVolumeClaim", "Pod")
@@ -30,18 +35,14 @@ NOT_OURS_TO_DELETE: Final = ("PersistentVolumeClaim", "Pod")
 def sync_children(now: Situation) -> Verdict:
     if now.ledger is None:
         return NOTHING
-    objects = cluster_objects(
-        now.cluster, now.ledger.cluster_id, now.nodes, now.images, voters_needed(now), now.rolled_back,
-        guarded_groups(now),
-    )  # fmt: skip
-    intents = [stamped(manifest) for manifest in objects]
+    intents = _intents(now, now.ledger.cluster_id)
     live = {(child.kind, child.name): child for child in now.observed.children}
     actions: list[Action] = []
     for intent in intents:
         child = live.pop((intent["kind"], intent["metadata"]["name"]), None)
         if child is None:
             actions.append(ApplyChild(intent, "it is missing"))
-        elif _differs(intent, child.live, now.settled):
+        elif _differs(now, intent, child.live):
             actions.append(ApplyChild(intent, "it differs from what it should be"))
     told = _new_revisions(actions, now)
     pools = {group.name for group in now.cluster.spec.groups}
@@ -53,6 +54,31 @@ def sync_children(now: Situation) -> Verdict:
         if _unwanted(child, now, pools)
     ]
     return Verdict(actions=tuple(actions), findings=told)
+
+
+def _intents(now: Situation, cluster_id: str) -> list[Manifest]:
+    """All objects of the cluster, in the order in which they are to be applied. Groups that are rolled back get pods as
+    the resource described them when they were good."""
+    cluster, needed, closed = now.cluster, voters_needed(now), guarded_groups(now)
+    controllers, nodes = controllers_among(cluster, now.nodes), tuple(sorted(now.nodes))
+    parts: list[tuple[Hashable, Callable[[], list[Manifest]]]] = [
+        ("services", lambda: services(cluster)),
+        (("exposed", nodes), lambda: exposed_services(cluster, nodes)),
+        (("policies", now.images), lambda: network_policies(cluster, now.images)),
+        (("budgets", needed, frozenset(closed)), lambda: disruption_budgets(cluster, needed, closed)),
+    ]
+    found = [each for what, render in parts for each in now.rendered.objects(cluster, (what,), _stamping(render))]
+    for node in (each for each in nodes if not each.pending):
+        good, images = now.rolled_back.get(node.group, (cluster, now.images))
+        context = Context(good, cluster_id, controllers, images)
+        revision = now.rendered.revision(replace(context, controller_ids=()), context.group(node))
+        render = _stamping(partial(node_objects, context, node, revision))
+        found += now.rendered.node(context, node, render)
+    return found
+
+
+def _stamping(render: Callable[[], list[Manifest]]) -> Callable[[], list[Manifest]]:
+    return lambda: [stamped(each) for each in render()]
 
 
 def _new_revisions(actions: Iterable[Action], now: Situation) -> tuple[Finding, ...]:
@@ -119,12 +145,12 @@ def contained(intent: Any, live: Any) -> bool:
             return same or (live is None and intent in ("", None)) or _same_quantity(intent, live)
 
 
-def _differs(intent: Mapping[str, Any], live: Mapping[str, Any], settled: Settled) -> bool:
+def _differs(now: Situation, intent: Mapping[str, Any], live: Mapping[str, Any]) -> bool:
     if live["metadata"].get("deletionTimestamp"):
         return False  # it has to go first; its deletion is an event
-    if contained(intent, live):
+    if now.rendered.compare(intent, live, contained):
         return False
-    return settled.get((intent["kind"], intent["metadata"]["name"])) != fingerprint(intent, live)
+    return now.settled.get((intent["kind"], intent["metadata"]["name"])) != fingerprint(intent, live)
 
 
 def _unwanted(child: Child, now: Situation, pools: set[str]) -> bool:

@@ -18,7 +18,6 @@ from kraft_operator.api.revision import InvalidSpec, cluster_with, inputs_of
 from kraft_operator.api.spec import Group, KRaftCluster, OnBadRevision, Role
 from kraft_operator.ledger import BadRevision, Excuse, Formation, GoodRevision, Ledger
 from kraft_operator.manifests.context import Context, Images
-from kraft_operator.manifests.nodes import revision_of
 from kraft_operator.observed import NodeSet, Pod, QuorumState
 from kraft_operator.plan.situation import NOTHING, Finding, Situation, Topic, Verdict
 
@@ -31,7 +30,7 @@ def judge_revisions(now: Situation) -> Verdict:
         return NOTHING
     verdict = Verdict(ledger=now.ledger)
     context = Context(now.cluster, now.ledger.cluster_id, (), now.images)
-    wanted = [(group, revision_of(context, group)) for group in now.cluster.spec.groups]
+    wanted = [(group, now.rendered.revision(context, group)) for group in now.cluster.spec.groups]
     for group, revision in wanted:
         verdict = _judged(now, verdict, group, revision)
     return _with_the_others(now, verdict, wanted) if verdict.bad else verdict
@@ -75,7 +74,14 @@ def _judged(now: Situation, verdict: Verdict, group: Group, wanted: str) -> Verd
         if overdue is None:
             return verdict
         halted = now.cluster.spec.rollout.on_bad_revision is OnBadRevision.HALT
-        bad = BadRevision(group.name, wanted, overdue.node_set.node_id, overdue.detail[:MAX_DETAIL], halted, timeout)
+        bad = BadRevision(
+            group.name,
+            wanted,
+            overdue.node_set.node_id,
+            detail=overdue.detail[:MAX_DETAIL],
+            halted=halted,
+            patience=timeout,
+        )
         verdict = replace(verdict, ledger=replace(ledger, bad=(*ledger.bad, bad)))
     return _without(now, verdict, group, bad, good)
 
@@ -83,7 +89,10 @@ def _judged(now: Situation, verdict: Verdict, group: Group, wanted: str) -> Verd
 def _without(now: Situation, verdict: Verdict, group: Group, bad: BadRevision, good: GoodRevision | None) -> Verdict:
     """What becomes of a group whose wanted revision is bad."""
     back = _way_back(now, group, bad.revision, good)
-    told = f"correct the resource: revision {bad.revision} of {group.name} did not serve on node {bad.node_id} in time ({bad.detail}). "
+    told = (
+        f"correct the resource: revision {bad.revision} of {group.name} did not serve on node "
+        f"{bad.node_id} in time ({bad.detail}). "
+    )
     if isinstance(back, str):
         told += f"Its pod is left as it is ({back}), and no other pod is touched"
     else:
@@ -107,7 +116,7 @@ def _way_back(now: Situation, group: Group, revision: str, good: GoodRevision | 
     images = replace(now.images, operator=operator_image)
     before = cluster.spec.group(group.name)
     assert before is not None
-    if revision_of(Context(cluster, now.ledger.cluster_id, (), images), before) == revision:
+    if now.rendered.revision(Context(cluster, now.ledger.cluster_id, (), images), before) == revision:
         return "what the resource said when it was good makes the same pods today"
     return cluster, images
 

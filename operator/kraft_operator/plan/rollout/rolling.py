@@ -15,8 +15,8 @@ from dataclasses import replace
 from typing import Final
 
 from kraft_operator.actions import RestartPod
-from kraft_operator.api.spec import Role, RolloutStrategy
-from kraft_operator.ledger import Step, StepKind
+from kraft_operator.api.spec import LifecycleState, Role, RolloutStrategy
+from kraft_operator.ledger import JournaledStep, StepKind
 from kraft_operator.observed import NodeSet, Pod, QuorumState
 from kraft_operator.plan import headroom
 from kraft_operator.plan.rollout.revisions import excuse, waits_for
@@ -30,14 +30,17 @@ IDLE: Final = "does not serve, nor does a majority"
 
 
 def roll_pods(now: Situation) -> Verdict:
-    outdated = outdated_pods(now.observed.pods, now.observed.sets)
-    if now.ledger is None:
-        return NOTHING
+    outdated = [pod for pod in outdated_pods(now.observed.pods, now.observed.sets) if not _leaves_anyway(now, pod)]
+    if now.ledger is None or now.cluster.spec.lifecycle is LifecycleState.HIBERNATED:
+        return NOTHING  # whoever sleeps wakes up with the newest revision
     if not outdated:
         return replace(_last_of_it(now), suspects=_idle(now))
     names = ", ".join(sorted(pod.name for pod in outdated))
     if now.cluster.spec.rollout.strategy is RolloutStrategy.ON_DELETE:
-        message = f"delete these pods one at a time, because spec.rollout.strategy is OnDelete and they run an older revision: {names}"
+        message = (
+            "delete these pods one at a time, because spec.rollout.strategy is OnDelete and "
+            f"they run an older revision: {names}"
+        )
         return _held("RestartPending", message)
     idle = _idle(now)
     if now.stepped:
@@ -52,8 +55,9 @@ def roll_pods(now: Situation) -> Verdict:
     others = f"; still to be restarted: {others}" if others else ""
     if not gate.open:
         return _held("RestartDeferred", f"{chosen.name} waits for its restart: {gate.text}{others}", idle)
-    step = Step(StepKind.RESTART, chosen.node_id, now.fence.holder, now.fence.transitions, (chosen.uid,))
-    action = RestartPod(chosen.name, chosen.uid, step, f"it runs an older revision: {gate.text}")
+    step = JournaledStep(StepKind.RESTART, chosen.node_id, now.fence.holder, now.fence.transitions, (chosen.uid,))
+    why = "it runs an older revision"
+    action = RestartPod(chosen.name, chosen.uid, step, f"{why}: {gate.text}", why)
     return Verdict(
         ledger=excuse(now, now.ledger, chosen).with_step(step),
         actions=(action,),
@@ -104,6 +108,13 @@ def outdated_pods(pods: Sequence[Pod], sets: Sequence[NodeSet]) -> list[Pod]:
     by_node = {each.node_id: each for each in sets}
     live = (pod for pod in pods if not pod.terminating and pod.node_id in by_node)
     return [pod for pod in live if by_node[pod.node_id].outdates(pod)]
+
+
+def _leaves_anyway(now: Situation, pod: Pod) -> bool:
+    """A controller that nobody asks for and that is no voter any more: its pod goes with its set."""
+    quorum, wanted = now.observed.quorum, now.cluster.spec.controllers.node_ids
+    gone = bool(quorum.voters) and quorum.voter(pod.node_id) is None
+    return gone and pod.role == Role.CONTROLLER.value and pod.node_id not in wanted
 
 
 def _is_older(now: Situation, pod: Pod) -> bool:

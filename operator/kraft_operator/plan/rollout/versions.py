@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from kraft_operator.actions import FinalizeFeature
 from kraft_operator.api.metadata_versions import FEATURE, KRAFT_FEATURE, name_of
 from kraft_operator.api.spec import MetadataVersionPolicy, QuorumFeature, Versions
-from kraft_operator.ledger import Formation, Step, StepKind
+from kraft_operator.ledger import Formation, JournaledStep, StepKind
 from kraft_operator.observed import Observed, Registry
 from kraft_operator.plan.rollout.rolling import outdated_pods
 from kraft_operator.plan.situation import NOTHING, Finding, Situation, Topic, Verdict
@@ -46,11 +46,14 @@ def finalize_versions(now: Situation) -> Verdict:
         return NOTHING
     finalized = now.observed.brokers.registry.finalized
     if finalized is None:
-        return _told("VersionsUnknown", "no controller says which feature levels are finalized")
+        return _verdict("VersionsUnknown", "no controller says which feature levels are finalized")
     for wish in wishes(asked, now.observed.brokers.registry):
         level = finalized.get(wish.feature, 0)
         if level > wish.level and wish.feature == FEATURE and asked.policy is MetadataVersionPolicy.PINNED:
-            message = f"set spec.metadataVersion.value back to {name_of(level)}: that level is finalized and is not lowered to {name_of(wish.level)}"
+            message = (
+                f"set spec.metadataVersion.value back to {name_of(level)}: that level is finalized and is "
+                f"not lowered to {name_of(wish.level)}"
+            )
             return Verdict(findings=(Finding(Topic.VERSIONS, "DowngradeRefused", message, stalled=True),))
         if level < wish.level:
             return _raised(now, wish)
@@ -74,10 +77,15 @@ def trials(suspects: Collection[str]) -> tuple[tuple[str, int], ...]:
     return tuple(sorted((feature, int(level)) for feature, _, level in pairs))
 
 
+def is_soak(suspicion: str) -> bool:
+    """Whether this is how long a level has been waited for."""
+    return suspicion.startswith(_WAITING)
+
+
 def _raised(now: Situation, wish: Wish) -> Verdict:
     assert now.ledger is not None
     if (waits := _not_rolled_out(now)) is not None:
-        return _told("WaitingForRollout", f"{wish.name} is finalized after the rollout: {waits}")
+        return _verdict("WaitingForRollout", f"{wish.name} is finalized after the rollout: {waits}")
     registry = now.observed.brokers.registry
     answer = registry.granted.get((wish.feature, wish.level))
     blockers = list(_blockers(now.observed, wish)) or ([f"the controller says: {answer}"] if answer else [])
@@ -88,7 +96,9 @@ def _raised(now: Situation, wish: Wish) -> Verdict:
     if answer is None or now.waited.get(wish.suspicion, -1.0) < wish.soak or now.stepped:
         message = f"{wish.name} is finalized once every node has run its image for {wish.soak:g} s"
         return Verdict(findings=(Finding(Topic.VERSIONS, "Soaking", message),), suspects=suspects)
-    step = Step(StepKind.FINALIZE, -1, now.fence.holder, now.fence.transitions, (wish.feature, str(wish.level)))
+    step = JournaledStep(
+        StepKind.FINALIZE, -1, now.fence.holder, now.fence.transitions, (wish.feature, str(wish.level))
+    )
     reason = f"every node supports it, no other is registered, and the image has run for {wish.soak:g} s"
     action = FinalizeFeature(wish.feature, wish.level, wish.name, step, reason)
     return Verdict(
@@ -128,14 +138,19 @@ def _blockers(observed: Observed, wish: Wish) -> Iterator[str]:
             newest = levels.get(wish.feature, (0, 0))[1]
             older.setdefault(name_of(newest) if wish.feature == FEATURE else str(newest), []).append(node_id)
     for known, nodes in older.items():
-        yield f"a newer image is needed on {called('node', nodes)}, which {verb(nodes, 'supports', 'support')} {known} at most"
+        yield (
+            f"a newer image is needed on {called('node', nodes)}, which "
+            f"{verb(nodes, 'supports', 'support')} {known} at most"
+        )
     for broker in sorted((observed.brokers.registered or frozenset()) - running):
-        yield f"start or unregister broker {broker}: it is registered and does not run, so what it supports is not known"
+        yield (
+            f"start or unregister broker {broker}: it is registered and does not run, so what it supports is not known"
+        )
 
 
 def _newest(registry: Registry, feature: str) -> int | None:
     return max((levels[feature][1] for levels in registry.supported.values() if feature in levels), default=None)
 
 
-def _told(reason: str, message: str) -> Verdict:
+def _verdict(reason: str, message: str) -> Verdict:
     return Verdict(findings=(Finding(Topic.VERSIONS, reason, message),))

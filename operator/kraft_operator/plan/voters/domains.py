@@ -51,17 +51,17 @@ def judge_domains(now: Situation) -> Verdict:
     if unknown:
         names = called("controller", unknown)
         message = (
-            f"label the Kubernetes nodes of {names} with {asked.key}, or set spec.controllers.failureDomains.key to a label that they "
-            "bear: there is no such label on them, or they cannot be read"
+            f"label the Kubernetes nodes of {names} with {asked.key}, or set spec.controllers.failureDomains.key to a "
+            "label that they bear: there is no such label on them, or they cannot be read"
         )
         return Verdict(findings=(Finding(Topic.DOMAINS, "DomainUnknown", message, asked.key),))
     too_many = next((each for each in domains(voters, zones) if each.holds_majority), None)
     if too_many is None:
         return NOTHING
     message = (
-        f"make room for one of controllers {listed(too_many.voters)} in another domain, then create a KRaftOperation of type ReplaceVoter for it. "
-        f"{asked.key} {too_many.name} holds {len(too_many.voters)} of {len(voters)} voters: if it is lost, the quorum stops, and what was acknowledged "
-        "last may be nowhere else"
+        f"make room for one of controllers {listed(too_many.voters)} in another domain, then create a KRaftOperation "
+        f"of type ReplaceVoter for it. {asked.key} {too_many.name} holds {len(too_many.voters)} of {len(voters)} "
+        "voters: if it is lost, the quorum stops, and what was acknowledged last may be nowhere else"
     )
     return Verdict(findings=(Finding(Topic.DOMAINS, MAJORITY_IN_ONE, message, too_many.name),))
 

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from kraft_operator.actions import UpdateVoter
 from kraft_operator.api.spec import Role
-from kraft_operator.ledger import Formation, Step, StepKind
-from kraft_operator.observed import Voter
+from kraft_operator.ledger import Formation, JournaledStep, StepKind
+from kraft_operator.observed import QuorumVoter
 from kraft_operator.plan.disks.identity import ENDPOINT, voter_endpoint
 from kraft_operator.plan.rollout.rolling import outdated_pods
 from kraft_operator.plan.situation import NOTHING, Finding, Situation, Topic, Verdict
@@ -33,8 +33,8 @@ def refuse_moved_voters(now: Situation) -> Verdict:
     name, said = moved[0]
     here = voter_endpoint(now.cluster, next(each.node_id for each in now.observed.claims if each.name == name))
     message = (
-        f"restore the claims under their own namespace, cluster name and domain: the voter of {name} is {said} in the metadata log and would be "
-        f"{here} here, so the voters could not find each other. Nothing was started"
+        f"restore the claims under their own namespace, cluster name and domain: the voter of {name} is {said} in the "
+        f"metadata log and would be {here} here, so the voters could not find each other. Nothing was started"
     )
     return Verdict(findings=(Finding(Topic.ENDPOINTS, "EndpointDrift", message, name, stalled=True),), stop=True)
 
@@ -57,20 +57,20 @@ def correct_endpoints(now: Situation) -> Verdict:
     text = f"voter {voter.node_id} is {here}, but {drifted[voter]} in the metadata log"
     if (why := _not_yet(now, voter)) is not None:
         return Verdict(findings=(_drift(voter, f"{text}; that is corrected once {why}"),), suspects=suspects)
-    step = Step(
+    step = JournaledStep(
         StepKind.UPDATE_VOTER, voter.node_id, now.fence.holder, now.fence.transitions, (voter.directory_id, here)
     )
     listener, host = now.cluster.spec.controller_listeners[0], now.cluster.voter_host(voter.node_id)
     others = tuple(each for each in voter.endpoints if each[0] != listener.name)
     endpoints = ((listener.name, host, listener.port), *others)
-    action = UpdateVoter(voter.node_id, voter.directory_id, endpoints, quorum.epoch, step, text)
+    action = UpdateVoter(voter.node_id, voter.directory_id, endpoints, epoch=quorum.epoch, step=step, reason=text)
     return Verdict(
         ledger=ledger.with_step(step), actions=(action,), findings=(_drift(voter, f"{text}; that is being corrected"),),
         suspects=suspects,
     )  # fmt: skip
 
 
-def _said(now: Situation, voter: Voter) -> str | None:
+def _said(now: Situation, voter: QuorumVoter) -> str | None:
     """Another endpoint than its pod's; None when the log is right, or the leader does not tell."""
     listener = now.cluster.spec.controller_listeners[0].name
     known = next(((host, port) for name, host, port in voter.endpoints if name == listener), None)
@@ -78,7 +78,7 @@ def _said(now: Situation, voter: Voter) -> str | None:
     return said if said != voter_endpoint(now.cluster, voter.node_id) else None
 
 
-def _not_yet(now: Situation, voter: Voter) -> str | None:
+def _not_yet(now: Situation, voter: QuorumVoter) -> str | None:
     pod = now.observed.pod(voter.node_id)
     if voter.node_id == now.observed.quorum.leader_id:
         return "another controller leads, for instance after kubectl kraft restart"
@@ -91,9 +91,9 @@ def _not_yet(now: Situation, voter: Voter) -> str | None:
     return None
 
 
-def _suspicion(voter: Voter, said: str) -> str:
+def _suspicion(voter: QuorumVoter, said: str) -> str:
     return f"endpoint {voter.node_id} {voter.directory_id} {said}"
 
 
-def _drift(voter: Voter, text: str) -> Finding:
+def _drift(voter: QuorumVoter, text: str) -> Finding:
     return Finding(Topic.ENDPOINTS, "EndpointDrift", text, f"controller {voter.node_id}")

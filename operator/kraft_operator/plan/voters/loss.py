@@ -16,11 +16,19 @@ from typing import Final
 from kraft_operator.api.spec import NodeGone, Role
 from kraft_operator.ledger import Entry, Ledger, WrittenOff
 from kraft_operator.observed import Observed, Pod
+from storage_guard.formats import DiskVerdict as Disk
 from storage_guard.formats import Report
-from storage_guard.formats import Verdict as Disk
 
 OF_BROKER: Final = "lost broker "
 """How a suspicion begins that a broker's disk is lost."""
+
+
+def same_disk(suspicion: str) -> str:
+    """What suspicions of a lost disk have in common that are about the same directory; empty for all others."""
+    of_broker = suspicion.startswith(OF_BROKER)
+    if not of_broker and not suspicion.startswith("lost "):
+        return ""
+    return " ".join(suspicion.split(" ")[: 4 if of_broker else 3])
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +85,8 @@ def _out_of_reach(entry: Entry, observed: Observed, node_gone: NodeGone) -> Loss
         text = f"{what} {observed.unready[volume]}, which is not Ready"
         return Loss(
             text,
-            "if the Kubernetes node will not come back, delete its Node, or taint it with node.kubernetes.io/out-of-service",
+            "if the Kubernetes node will not come back, delete its Node, or taint it "
+            "with node.kubernetes.io/out-of-service",
             may_end=True,
         )
     return None
@@ -99,13 +108,19 @@ def _found_in(entry: Entry, pod: Pod, report: Report, observed: Observed, gone: 
     if report.verdict is Disk.FOREIGN and (report.disk_node_id, report.directory_id) in {
         (each.node_id, each.directory_id) for each in gone if each.node_id == entry.node_id
     }:
-        text = f"claim {claim.name} holds directory {report.directory_id}, which was written off, instead of {entry.directory_id}"
+        text = (
+            f"claim {claim.name} holds directory {report.directory_id}, which was written "
+            f"off, instead of {entry.directory_id}"
+        )
         return Loss(text, None if claim.uid == entry.pvc_uid else _still_there(entry, observed))
     if report.verdict is not Disk.EMPTY:
-        return None  # of a foreign disk somebody else is the owner, and nobody knows where ours is: it is refused, and said so
+        return None  # a foreign disk belongs to another node, and where ours is cannot be known: the disk is refused
     if claim.uid == entry.pvc_uid:
         return Loss(f"claim {claim.name} is empty and held directory {entry.directory_id} before")
-    text = f"claim {claim.name} (UID {claim.uid}) is new and empty, and directory {entry.directory_id} was on UID {entry.pvc_uid}"
+    text = (
+        f"claim {claim.name} (UID {claim.uid}) is new and empty, and directory "
+        f"{entry.directory_id} was on UID {entry.pvc_uid}"
+    )
     return Loss(text, _still_there(entry, observed))
 
 
@@ -123,8 +138,8 @@ def _still_there(entry: Entry, observed: Observed) -> str | None:
     if entry.pv_name is None or entry.pv_name not in observed.volumes:
         return None
     return (
-        f"bind volume {entry.pv_name}, which may still hold the disk, to the claim again, or delete that PersistentVolume to have the "
-        f"{_noun(entry)} replaced"
+        f"bind volume {entry.pv_name}, which may still hold the disk, to the claim again, or delete that "
+        f"PersistentVolume to have the {_noun(entry)} replaced"
     )
 
 

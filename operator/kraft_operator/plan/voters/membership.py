@@ -13,17 +13,17 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from kraft_operator.actions import AddVoter, DiscardClaim, RemoveVoter, RestartPod
-from kraft_operator.api.spec import LostDisk, Role
-from kraft_operator.ledger import Entry, Formation, Ledger, Step, StepKind
-from kraft_operator.observed import Pod, QuorumState, Voter, VoterState
+from kraft_operator.api.spec import LifecycleState, LostDisk, Role
+from kraft_operator.ledger import Entry, Formation, JournaledStep, Ledger, StepKind
+from kraft_operator.observed import Pod, QuorumState, QuorumVoter, VoterState
 from kraft_operator.plan import headroom
 from kraft_operator.plan.giving_up import asked_for_fewer
-from kraft_operator.plan.operating import asked_to_replace
+from kraft_operator.plan.operating.running import asked_to_replace
 from kraft_operator.plan.situation import NOTHING, Finding, Situation, Topic, Verdict
 from kraft_operator.plan.voters.domains import worsened
 from kraft_operator.plan.voters.loss import Loss, loss_of, written_off
 from kraft_operator.plan.wording import called, verb
-from storage_guard.formats import Verdict as Disk
+from storage_guard.formats import DiskVerdict as Disk
 
 
 def replace_lost_voters(now: Situation) -> Verdict:
@@ -71,7 +71,9 @@ def discard_old_copies(now: Situation) -> Verdict:
         step = _step(now, StepKind.DISCARD_CLAIM, entry.node_id, claim.uid, pod.uid)
         where = f", on node {now.observed.stranded[claim.volume]}" if stranded else ""
         reason = f"its directory was written off{where}"
-        action = DiscardClaim(claim.name, claim.uid, pod.name, pod.uid, stranded, step, reason)
+        action = DiscardClaim(
+            claim.name, claim.uid, pod.name, pod_uid=pod.uid, node_is_lost=stranded, step=step, reason=reason
+        )
         return Verdict(ledger=now.ledger.with_step(step), actions=(action,))
     return NOTHING
 
@@ -90,7 +92,8 @@ def _stopped(now: Situation, pod: Pod, directory_id: str | None) -> Verdict:
 
 def add_caught_up_voters(now: Situation) -> Verdict:
     ledger, quorum = now.ledger, now.observed.quorum
-    if ledger is None or ledger.formation is not Formation.FORMED:
+    asleep = now.cluster.spec.lifecycle is LifecycleState.HIBERNATED
+    if ledger is None or ledger.formation is not Formation.FORMED or asleep:
         return NOTHING
     findings = []
     for node_id in now.cluster.spec.controllers.node_ids:
@@ -141,7 +144,7 @@ def remove_surplus_voters(now: Situation) -> Verdict:
     if not gate.open or now.stepped:
         return Verdict(findings=(_note("RemovingVoter", voter.node_id, gate.text),))
     why = "its directory was written off" if ledger.is_written_off(*voter.key) else asked_for_fewer(len(wanted))
-    return _removing(now, ledger, voter, f"{why}: {gate.text}")
+    return _removing(now, ledger, voter, why, gate)
 
 
 def still_controller(now: Situation, node_id: int) -> bool:
@@ -163,8 +166,9 @@ def _too_many(now: Situation, losses: Mapping[Entry, Loss], size: int) -> Verdic
     """No majority has its disk any more: nothing may be removed, and nothing is formatted."""
     who = called("controller", sorted(entry.node_id for entry in losses))
     message = (
-        f"put the volumes of {who} back, or, if they are gone for good: kubectl kraft recover {now.cluster.name} -n "
-        f"{now.cluster.namespace}. {len(losses)} of {size} controllers lost their disks, so no majority can change the voters; nothing is formatted"
+        f"put the volumes of {who} back, or, if they are gone for good: kubectl kraft recover {now.cluster.name} "
+        f"-n {now.cluster.namespace}. {len(losses)} of {size} controllers lost their disks, so no majority can "
+        "change the voters; nothing is formatted"
     )
     lost = [
         Finding(Topic.STORAGE, "DiskLost", f"controller {entry.node_id}: {loss.text}", f"node {entry.node_id}")
@@ -184,17 +188,21 @@ def _with_loss(now: Situation, so_far: Verdict, entry: Entry, loss: Loss) -> Ver
     others = {*_between_directories(ledger, now), *so_far.replacing} - {node_id}
     if loss.blocked is not None:
         answer, spoken = (
-            _told("DiskSuspect", node_id, f"{loss.blocked}: {loss.text}", stalled=not loss.may_end),
+            _verdict("DiskSuspect", node_id, f"{loss.blocked}: {loss.text}", stalled=not loss.may_end),
             frozenset(),
         )
     elif policy.lost_disk is LostDisk.REPORT and not loss.asked:
         remedy = "put its volume back, or set spec.recoveryPolicy.lostDisk to Replace to have the voter replaced"
-        answer, spoken = _told("DiskLost", node_id, f"{remedy}: {loss.text}", stalled=True), frozenset()
+        answer, spoken = _verdict("DiskLost", node_id, f"{remedy}: {loss.text}", stalled=True), frozenset()
     elif now.waited.get(key, 0.0) < policy.debounce_seconds and not loss.asked:
-        answer = _told("DiskSuspect", node_id, f"{loss.text}; it counts as lost after {policy.debounce_seconds:g} s")
+        answer = _verdict(
+            "DiskSuspect",
+            node_id,
+            f"it counts as lost after {policy.debounce_seconds:g} s, unless its volume comes back: {loss.text}",
+        )
     elif others:
         first = f"{called('controller', sorted(others))} {verb(others, 'is', 'are')} replaced first"
-        answer = _told("DiskLost", node_id, f"{loss.text}; {first}")
+        answer = _verdict("DiskLost", node_id, f"{first}: {loss.text}")
     else:
         answer = _give_up(now, ledger, entry, loss)
     return replace(
@@ -212,33 +220,45 @@ def _give_up(now: Situation, ledger: Ledger, entry: Entry, loss: Loss) -> Verdic
     quorum = now.observed.quorum
     voter = quorum.voter(entry.node_id)
     if quorum.settled and voter is None:
-        told = _told(
-            "ReplacingVoter", entry.node_id, f"{loss.text}; it was removed from the voters and gets a new directory"
+        answer = _verdict(
+            "ReplacingVoter",
+            entry.node_id,
+            f"nothing to do, it was removed from the voters and gets a new disk: {loss.text}",
         )
-        return replace(told, ledger=written_off(ledger, entry))
+        return replace(answer, ledger=written_off(ledger, entry))
     if voter is not None and voter.directory_id != entry.directory_id:
-        remedy = f"remove the voter with directory {voter.directory_id} (kafka-metadata-quorum remove-controller), if it is not yours"
+        remedy = (
+            f"remove the voter with directory {voter.directory_id} (kafka-metadata-quorum "
+            "remove-controller), if it is not yours"
+        )
         why = f"this operator never granted that directory, and {loss.text}"
-        return _told("DiskLost", entry.node_id, f"{remedy}: {why}", stalled=True)
+        return _verdict("DiskLost", entry.node_id, f"{remedy}: {why}", stalled=True)
     if voter is None and quorum.state is QuorumState.AVAILABLE:
-        return _told("ReplacingVoter", entry.node_id, f"{loss.text}; {headroom.unsettled(quorum).text}")
+        return _verdict("ReplacingVoter", entry.node_id, f"{headroom.unsettled(quorum).text}: {loss.text}")
     if voter is None:
-        why = f"it is not replaced yet: {headroom.unsettled(quorum).text}"
-        return _told("DiskLost", entry.node_id, f"{loss.text}; {why}", stalled=_lost(now))
+        return _verdict("DiskLost", entry.node_id, _not_yet(headroom.unsettled(quorum).text, loss), stalled=_lost(now))
     gate = headroom.remove(quorum, voter)
     if voter.state is not VoterState.DEAD and not loss.asked:
         gate = headroom.Gate(False, f"the quorum still hears from it, it is {voter.state.value} and not Dead")
     elif gate.open and not quorum.advanced:
         gate = headroom.Gate(False, "no new commit was seen since the last look")
     if not gate.open:
-        return _told("DiskLost", entry.node_id, f"{loss.text}; it is not replaced yet: {gate.text}", stalled=_lost(now))
+        return _verdict("DiskLost", entry.node_id, _not_yet(gate.text, loss), stalled=_lost(now))
     by_name = loss.asked or _asked_by_name(now, entry)
     room = now.brake.gate(now.cluster.uid, voter.directory_id)
     if not room.open and not by_name:
-        return _told("ReplacementDeferred", entry.node_id, f"{room.text}; {loss.text}", deferred=True)
-    removing = _removing(now, ledger, voter, f"{loss.text}: {gate.text}", begins=not by_name)
-    told = _told("ReplacingVoter", entry.node_id, f"{loss.text}; it is being removed from the voters")
-    return replace(removing, findings=told.findings)
+        return _verdict("ReplacementDeferred", entry.node_id, f"{room.text}; {loss.text}", deferred=True)
+    removing = _removing(now, ledger, voter, loss.text, gate, begins=not by_name)
+    answer = _verdict(
+        "ReplacingVoter",
+        entry.node_id,
+        f"nothing to do, it is being removed from the voters and then gets a new disk: {loss.text}",
+    )
+    return replace(removing, findings=answer.findings)
+
+
+def _not_yet(why: str, loss: Loss) -> str:
+    return f"it is not replaced yet, because {why}: {loss.text}"
 
 
 def _asked_by_name(now: Situation, entry: Entry) -> bool:
@@ -276,20 +296,28 @@ def _adding(now: Situation, ledger: Ledger, entry: Entry, gate: headroom.Gate, f
     step = _step(now, StepKind.ADD_VOTER, entry.node_id, entry.directory_id)
     host = now.cluster.voter_host(entry.node_id)
     action = AddVoter(
-        entry.node_id, entry.directory_id, listener.name, host, listener.port, step, f"it has caught up: {gate.text}"
+        entry.node_id,
+        entry.directory_id,
+        listener.name,
+        host=host,
+        port=listener.port,
+        step=step,
+        reason=f"it has caught up: {gate.text}",
     )
     findings.append(_note("AddingVoter", entry.node_id, "it is being added to the voters"))
     return Verdict(ledger=ledger.with_step(step), actions=(action,), findings=tuple(findings))
 
 
-def _removing(now: Situation, ledger: Ledger, voter: Voter, reason: str, *, begins: bool = False) -> Verdict:
-    step = _step(now, StepKind.REMOVE_VOTER, voter.node_id, voter.directory_id)
-    action = RemoveVoter(voter.node_id, voter.directory_id, step, reason, begins)
+def _removing(
+    now: Situation, ledger: Ledger, voter: QuorumVoter, why: str, gate: headroom.Gate, *, begins: bool = False
+) -> Verdict:
+    step, reason = _step(now, StepKind.REMOVE_VOTER, voter.node_id, voter.directory_id), f"{why}: {gate.text}"
+    action = RemoveVoter(voter.node_id, voter.directory_id, step, reason, begins=begins, why=why)
     finding = _note("RemovingVoter", voter.node_id, reason)
     return Verdict(ledger=ledger.with_step(step), actions=(action,), findings=(finding,))
 
 
-def removal_order(voter: Voter, ledger: Ledger, leader_id: int) -> tuple[bool, bool, bool, int]:
+def removal_order(voter: QuorumVoter, ledger: Ledger, leader_id: int) -> tuple[bool, bool, bool, int]:
     """Written-off ones first, then those that are not live; the leader last; of equals the highest id."""
     return (
         not ledger.is_written_off(*voter.key),
@@ -299,14 +327,16 @@ def removal_order(voter: Voter, ledger: Ledger, leader_id: int) -> tuple[bool, b
     )
 
 
-def _step(now: Situation, kind: StepKind, node_id: int, *preconditions: str) -> Step:
-    return Step(kind, node_id, now.fence.holder, now.fence.transitions, preconditions)
+def _step(now: Situation, kind: StepKind, node_id: int, *preconditions: str) -> JournaledStep:
+    return JournaledStep(kind, node_id, now.fence.holder, now.fence.transitions, preconditions)
 
 
 def _note(reason: str, node_id: int, text: str) -> Finding:
     return Finding(Topic.MEMBERSHIP, reason, f"controller {node_id}: {text}", f"controller {node_id}")
 
 
-def _told(reason: str, node_id: int, text: str, *, stalled: bool = False, deferred: bool = False) -> Verdict:
+def _verdict(reason: str, node_id: int, text: str, *, stalled: bool = False, deferred: bool = False) -> Verdict:
     told = f"controller {node_id}: {text}"
-    return Verdict(findings=(Finding(Topic.STORAGE, reason, told, f"node {node_id}", stalled, deferred),))
+    return Verdict(
+        findings=(Finding(Topic.STORAGE, reason, told, subject=f"node {node_id}", stalled=stalled, deferred=deferred),)
+    )

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from controller_runtime.controller.refusals import refusal
-from controller_runtime.node.controller_node import ControllerNode
-from controller_runtime.node.effects import NodeEffect, Respond
-from controller_runtime.node.pending import Asker
+from controller_runtime.identifiers import Instant, WallClock
+from controller_runtime.node.active.pending import ControllerRequest
+from controller_runtime.node.quorum.effects import QuorumEffect
+from controller_runtime.node.standby import Standby
+from controller_runtime.parts.effects import Respond
+from controller_runtime.protocol.error_responses import refusal
 
 SHOWN_BY = (
     "unit/node/test_who_answers.py::test_a_standby_refuses_what_only_the_active_controller_may_decide_and_names_it"
@@ -15,7 +17,7 @@ SHOWN_BY = (
 
 
 def break_it(patch: pytest.MonkeyPatch) -> None:
-    def accept(self: ControllerNode, asker: Asker) -> NodeEffect:
-        return Respond(asker.request_id, refusal(asker.request, 0))
+    def accept(self: Standby, call: ControllerRequest, now: Instant, wall: WallClock) -> list[QuorumEffect]:
+        return [Respond(call.asker.request_id, refusal(call.asker.request, 0))]
 
-    patch.setattr(ControllerNode, "_refuse", accept)
+    patch.setattr(Standby, "serve", accept)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 
-from controller_runtime.raft import adding
+from controller_runtime.raft.membership import adding
 
 SHOWN_BY = "unit/raft/test_adding_voters.py::test_an_observer_becomes_a_voter_only_if_it_fetched_within_the_last_hour"
 

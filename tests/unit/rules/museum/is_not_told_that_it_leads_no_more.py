@@ -6,7 +6,7 @@ import pytest
 
 from controller_runtime.raft.effects import StopLeading
 from controller_runtime.raft.quorum import Quorum
-from controller_runtime.raft.roles import Role
+from controller_runtime.raft.roles import RaftRole
 
 SHOWN_BY = (
     "unit/raft/test_leading_and_following.py::"
@@ -17,7 +17,7 @@ SHOWN_BY = (
 def break_it(patch: pytest.MonkeyPatch) -> None:
     right = Quorum.enter
 
-    def enter(self: Quorum, role: Role) -> None:
+    def enter(self: Quorum, role: RaftRole) -> None:
         right(self, role)
         self.out[:] = [effect for effect in self.out if not isinstance(effect, StopLeading)]
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from controller_runtime.answers.refused import Refused
 from controller_runtime.controller import feature_updates, service
 from controller_runtime.controller.decision import Decision, RequestContext
-from controller_runtime.controller.errors import Refused
-from controller_runtime.controller.refusals import refusal
 from controller_runtime.identifiers import NodeId
 from controller_runtime.metadata.features import VersionedRecord
 from controller_runtime.metadata.image import MetadataImage
+from controller_runtime.protocol.error_responses import refusal
 from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.protocol.messages.update_features_request import UpdateFeaturesRequest
 from controller_runtime.values import replace

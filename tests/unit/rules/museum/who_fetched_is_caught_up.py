@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from controller_runtime.identifiers import Instant, ReplicaKey
-from controller_runtime.raft import adding
+from controller_runtime.raft.membership import adding
 from controller_runtime.raft.quorum import Quorum
 from controller_runtime.raft.roles import Leader
 

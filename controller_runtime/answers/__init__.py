@@ -1,0 +1,1 @@
+"""What both roles answer from the image."""

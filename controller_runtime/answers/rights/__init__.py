@@ -1,0 +1,1 @@
+"""What the authorizer says of requests, and how their answers say it."""

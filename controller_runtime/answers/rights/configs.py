@@ -1,0 +1,130 @@
+"""Configurations: the rights on topics and groups by their names, on everything else on the cluster; each resource that
+is refused is answered beside the others.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from controller_runtime.answers import refused as answers
+from controller_runtime.answers.config_changes import (
+    Request,
+    ResourceResponse,
+    answer_to,
+    request_of,
+    resources_of,
+    response_to,
+)
+from controller_runtime.answers.refused import DEFAULT_MESSAGES
+from controller_runtime.answers.rights.verdict import CODES, Judged, Verdict, narrowed
+from controller_runtime.metadata.configs import BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, TOPIC
+from controller_runtime.parts.authority import CLUSTER_NAME
+from controller_runtime.parts.authorization import Resource
+from controller_runtime.protocol.authorized_operations import Operation
+from controller_runtime.protocol.messages.alter_configs_request import AlterConfigsRequest
+from controller_runtime.protocol.messages.describe_configs_request import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+)
+from controller_runtime.protocol.messages.describe_configs_response import (
+    DescribeConfigsResponse,
+    DescribeConfigsResult,
+)
+from controller_runtime.protocol.schema import Message
+from controller_runtime.values import replace
+
+_OF: Final = {
+    TOPIC: Resource.TOPIC,
+    GROUP: Resource.GROUP,
+    BROKER: Resource.CLUSTER,
+    BROKER_LOGGER: Resource.CLUSTER,
+    CLIENT_METRICS: Resource.CLUSTER,
+}
+
+
+def _may(judged: Judged, operation: Operation, kind: int, name: str) -> bool:
+    """A kind that nobody knows is refused by whoever serves it."""
+    resource = _OF.get(kind)
+    if resource is None:
+        return True
+    return judged.asking.may(operation, resource, CLUSTER_NAME if resource is Resource.CLUSTER else name)
+
+
+def describe_configs(judged: Judged, request: DescribeConfigsRequest) -> Verdict:
+    if not all(each.resource_type in _OF for each in request.resources):
+        return None
+    allowed: list[DescribeConfigsResource] = []
+    denied: list[DescribeConfigsResource] = []
+    for each in request.resources:
+        may = _may(judged, Operation.DESCRIBE_CONFIGS, each.resource_type, each.resource_name)
+        (allowed if may else denied).append(each)
+    if not denied:
+        return None
+    results = tuple(
+        DescribeConfigsResult(
+            error_code=CODES[_OF[each.resource_type]],
+            error_message=DEFAULT_MESSAGES[CODES[_OF[each.resource_type]]],
+            resource_type=each.resource_type,
+            resource_name=each.resource_name,
+        )
+        for each in denied
+    )
+
+    def complete(answer: Message) -> Message:
+        assert isinstance(answer, DescribeConfigsResponse), "it answers DescribeConfigs"
+        return replace(answer, results=(*answer.results, *results))
+
+    rest = replace(request, resources=tuple(allowed))
+    return narrowed(request, rest, not allowed, complete, DescribeConfigsResponse())
+
+
+def alter_configs(judged: Judged, request: Request) -> Verdict:
+    """What a controller alters. A resource that is named twice is refused for that, but levels of loggers, which need
+    ClusterAction, as in Kafka: they are altered as often as they are named.
+    """
+    seen: dict[tuple[int, str], int] = {}
+    for each in resources_of(request):
+        named = (each.resource_type, each.resource_name)
+        seen[named] = seen.get(named, 0) + 1
+    legacy = isinstance(request, AlterConfigsRequest)
+    denied = {
+        named
+        for named, times in seen.items()
+        if (times == 1 or named[0] == BROKER_LOGGER)
+        and not (legacy and named[0] == BROKER_LOGGER)
+        and not _may(judged, _to_alter(named[0]), *named)
+    }
+    return _without(request, denied)
+
+
+def alter_levels(judged: Judged, request: Request) -> Verdict:
+    """What a broker does at once: the levels of its loggers. The rest is judged by the controller."""
+    loggers = {
+        (each.resource_type, each.resource_name)
+        for each in resources_of(request)
+        if each.resource_type == BROKER_LOGGER
+    }
+    if not loggers or judged.asking.may(Operation.ALTER_CONFIGS, Resource.CLUSTER):
+        return None
+    return _without(request, loggers, says_why=False)
+
+
+def _to_alter(kind: int) -> Operation:
+    return Operation.CLUSTER_ACTION if kind == BROKER_LOGGER else Operation.ALTER_CONFIGS
+
+
+def _without(request: Request, denied: set[tuple[int, str]], *, says_why: bool = True) -> Verdict:
+    if not denied:
+        return None
+    resources = resources_of(request)
+    left = [each for each in resources if (each.resource_type, each.resource_name) not in denied]
+    gone = [each for each in resources if (each.resource_type, each.resource_name) in denied]
+    said: list[ResourceResponse] = [answer_to(each, answers.Refused(CODES[_OF[each.resource_type]])) for each in gone]
+    if not says_why:
+        said = [replace(each, error_message=None) for each in said]
+
+    def complete(answer: Any) -> Message:
+        return replace(answer, responses=(*answer.responses, *said))  # type: ignore[no-any-return]
+
+    rest = request_of(request, left)
+    return narrowed(request, rest, not left, complete, response_to(request, ()))

@@ -1,0 +1,87 @@
+"""Requests at a broker's listeners are judged before any handler sees them; what leaves is made whole again.
+
+A request of which the authorizer lets a part be served goes to its handler without the rest, and is remembered until
+its answer leaves, whichever part of the broker it comes from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, assert_never
+
+from controller_runtime.answers.rights.guard import Guard, Question
+from controller_runtime.answers.rights.verdict import Refused
+from controller_runtime.broker.effects import BrokerEffect
+from controller_runtime.broker.produce import NO_ACKS
+from controller_runtime.broker.rights import GATE
+from controller_runtime.identifiers import Instant, WallClock
+from controller_runtime.metadata.authorizer import AuthorizerRules
+from controller_runtime.metadata.image import MetadataImage
+from controller_runtime.parts.asker import Asker, Narrowed
+from controller_runtime.parts.effects import CloseConnection, Respond
+from controller_runtime.parts.events import ConnectionId, RequestId, RequestReceived
+from controller_runtime.parts.failed_requests import unknown_error
+from controller_runtime.protocol.messages.produce_request import ProduceRequest
+from controller_runtime.values import replace
+
+Effects = list[BrokerEffect]
+Handler = Callable[[RequestReceived, Any, Instant, WallClock], Effects]
+"""Each takes the request of its own API, beside the event that brought it."""
+
+
+class Admission:
+    def __init__(self, rules: AuthorizerRules, makes_topics: bool) -> None:
+        self.guard = Guard(rules, GATE, makes_topics)
+        self._narrowed: dict[RequestId, tuple[ConnectionId, Narrowed]] = {}
+        """Requests that are served in part, until they are answered."""
+
+    @property
+    def waiting(self) -> int:
+        """Requests that are served in part, and not answered yet."""
+        return len(self._narrowed)
+
+    def guarded(self, handler: Handler, image: MetadataImage) -> Handler:
+        return lambda event, _, now, wall: self._judged(handler, image, event, now, wall)
+
+    def _judged(
+        self, handler: Handler, image: MetadataImage, event: RequestReceived, now: Instant, wall: WallClock
+    ) -> Effects:
+        who = event.connection
+        question = Question(who.principal, who.peer_address, event.api_key, event.api_version, event.body)
+        verdict, said = self.guard.judge(question, image, now)
+        if verdict is None:
+            return [*said, *handler(event, event.body, now, wall)]
+        # Who wants no answer learns of an error by losing the connection, as in Kafka.
+        is_unanswered = isinstance(event.body, ProduceRequest) and event.body.acks == NO_ACKS
+        end: Effects = [CloseConnection(who.connection_id)] if is_unanswered else []
+        match verdict:
+            case Refused(answer):
+                return [*said, *(end or [Respond(event.request_id, answer)])]
+            case Narrowed():
+                if not is_unanswered:
+                    self._narrowed[event.request_id] = who.connection_id, verdict
+                rest = replace(event, body=verdict.rest, frame=None)
+                return [*said, *handler(rest, verdict.rest, now, wall), *end]
+            case _:
+                assert_never(verdict)
+
+    def completed(self, effects: Effects) -> Effects:
+        """What leaves, with answers to what was served in part made whole."""
+        if not self._narrowed:
+            return effects
+        return [self._completed(each) if isinstance(each, Respond) else each for each in effects]
+
+    def _completed(self, answer: Respond) -> BrokerEffect:
+        found = self._narrowed.pop(answer.request_id, None)
+        if found is None:
+            return answer
+        connection_id, narrowed = found
+        try:
+            return Respond(answer.request_id, narrowed.complete(answer.body))
+        except Exception:
+            return unknown_error(Asker(answer.request_id, narrowed.whole, None, connection_id))
+
+    def on_closed(self, connection_id: ConnectionId) -> None:
+        """Nobody waits any more."""
+        for request_id in [each for each, (whose, _) in self._narrowed.items() if whose == connection_id]:
+            del self._narrowed[request_id]

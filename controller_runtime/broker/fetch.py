@@ -1,0 +1,285 @@
+"""Fetch: read what is there, or wait for it, no longer than the client asked.
+
+Every request is answered in full, without a fetch session (session id 0 tells the client so). A request that finds too
+little waits in a purgatory and is tried again when one of its partitions grows or changes hands, or at its deadline.
+Reading happens in the shell; between the question and the data the log may only have grown.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from controller_runtime.broker.effects import BrokerEffect, CancelRead, ReadRecords, ReadSlice, RecordsRead, WorkId
+from controller_runtime.broker.local_partitions import LocalPartitions
+from controller_runtime.broker.long_answers import Answering, LongAnswers
+from controller_runtime.broker.offsets import ISOLATION_LEVELS
+from controller_runtime.broker.partition import NO_EPOCH, OpenLog
+from controller_runtime.broker.purgatory import ANY_LEVEL, Purgatory, Ticket
+from controller_runtime.identifiers import ZERO_UUID, Instant, PartitionId, Uuid
+from controller_runtime.parts.effects import Respond
+from controller_runtime.parts.events import ConnectionId, RequestReceived
+from controller_runtime.parts.pieces import InPieces
+from controller_runtime.protocol.errors import ErrorCode
+from controller_runtime.protocol.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic
+from controller_runtime.protocol.messages.fetch_response import (
+    EpochEndOffset,
+    FetchableTopicResponse,
+    FetchResponse,
+    PartitionData,
+)
+from controller_runtime.values import dataclass, field, replace
+
+MAX_RESPONSE_BYTES: Final = 55 << 20
+"""Kafka's `fetch.max.bytes` of the broker: no answer is larger, whatever is asked."""
+NO_SESSION: Final = 0
+READ_COMMITTED: Final = 1
+_FULL_FETCHES: Final = (-1, 0)
+"""Session epochs that name every partition, whatever the session: one that ends and one that begins."""
+_FIRST_VERSION_WITH_ONE_ERROR: Final = 13
+_FIRST_VERSION_BY_ID: Final = 13
+_UNKNOWN: Final = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
+
+
+@dataclass(slots=True)
+class _Fetch:
+    """One request on its way."""
+
+    event: RequestReceived
+    request: FetchRequest
+    deadline: Instant
+    waits_for: dict[PartitionId, int] = field(default_factory=dict)
+    """The high watermark of each partition when it was looked at last."""
+    reading: tuple[FetchTopic, ...] = ()
+    errors: dict[tuple[int, int], ErrorCode | EpochEndOffset] = field(default_factory=dict)
+    """By the place of topic and partition in the request."""
+    places: tuple[tuple[int, int], ...] = ()
+    """Which places the slices being read belong to."""
+
+
+class FetchHandler:
+    def __init__(self, partitions: LocalPartitions, long: LongAnswers) -> None:
+        self._partitions = partitions
+        self._long = long
+        self._parked: Purgatory[PartitionId, _Fetch] = Purgatory()
+        self._reading: dict[WorkId, _Fetch] = {}
+        self._last_work = 0
+
+    def on_request(self, event: RequestReceived, request: FetchRequest, now: Instant) -> list[BrokerEffect]:
+        if request.isolation_level not in ISOLATION_LEVELS:
+            return [Respond(event.request_id, _refused(request, event.api_version, ErrorCode.UNKNOWN_SERVER_ERROR))]
+        request = _each_once(request)
+        if not is_full(request):
+            missing = FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
+            return [Respond(event.request_id, missing)]
+        fetch = _Fetch(event, request, Instant(now + max(0, request.max_wait_ms) / 1000))
+        return self._attempt(fetch, now)
+
+    def next_deadline(self) -> Instant | None:
+        return self._parked.next_deadline()
+
+    def on_time(self, now: Instant) -> list[BrokerEffect]:
+        return [effect for fetch in self._parked.expired(now) for effect in self._attempt(fetch, now)]
+
+    def on_advanced(self, key: PartitionId, high_watermark: int, now: Instant) -> list[BrokerEffect]:
+        """More of the partition may be read: those who wait for it try again."""
+        return self._wake(self._parked.reached(key, high_watermark), now)
+
+    def on_changed(self, key: PartitionId, now: Instant) -> list[BrokerEffect]:
+        """Who leads it, or in which epoch, is not what it was: those who wait for it look again."""
+        return self._wake(self._parked.reached(key, ANY_LEVEL), now)
+
+    def _wake(self, woken: list[tuple[Ticket, _Fetch]], now: Instant) -> list[BrokerEffect]:
+        fetches = [self._parked.end(ticket) for ticket, _ in woken]
+        return [effect for fetch in fetches for effect in self._attempt(fetch, now)]
+
+    def on_closed(self, connection_id: ConnectionId) -> list[BrokerEffect]:
+        """Nobody waits any more."""
+        self._parked.closed(connection_id)
+        unread = [
+            work_id for work_id, fetch in self._reading.items() if fetch.event.connection.connection_id == connection_id
+        ]
+        for work_id in unread:
+            del self._reading[work_id]
+        return [CancelRead(work_id) for work_id in unread]
+
+    def on_read(self, event: RecordsRead, now: Instant) -> list[BrokerEffect]:
+        fetch = self._reading.pop(event.work_id, None)
+        if fetch is None:
+            return []  # Its client hung up while it was read.
+        try:
+            return self._long.begin(fetch.event, self._answer(fetch, event, now))
+        except Exception as error:
+            return self._long.fail(fetch.event, error)
+
+    def _answer(self, fetch: _Fetch, event: RecordsRead, now: Instant) -> Answering:
+        total = sum(len(data) for data in event.data if isinstance(data, bytes))
+        whole = not fetch.errors and all(isinstance(data, bytes) for data in event.data)
+        if whole and total < fetch.request.min_bytes and now < fetch.deadline:
+            if self._has_grown(fetch):
+                return (yield from self._read_or_wait(fetch, now))
+            self._park(fetch)
+            return []
+        found = dict(zip(fetch.places, event.data, strict=True))
+        return [Respond(fetch.event.request_id, (yield from self._response(fetch, found)))]
+
+    def _has_grown(self, fetch: _Fetch) -> bool:
+        """While it was looked at or read it was not parked, so it has not heard what was written meanwhile."""
+        led = ((self._partitions.led(key), seen) for key, seen in fetch.waits_for.items())
+        return any(one is None or one.log.high_watermark > seen for one, seen in led)
+
+    def _park(self, fetch: _Fetch) -> None:
+        levels = [(key, seen + 1) for key, seen in fetch.waits_for.items()]
+        self._parked.add(fetch, levels, fetch.deadline, fetch.event.connection.connection_id)
+
+    # One attempt.
+
+    def _attempt(self, fetch: _Fetch, now: Instant) -> list[BrokerEffect]:
+        try:
+            return self._long.begin(fetch.event, self._read_or_wait(fetch, now))
+        except Exception as error:
+            return self._long.fail(fetch.event, error)
+
+    def _read_or_wait(self, fetch: _Fetch, now: Instant) -> Answering:
+        """Read what can be read, answer what cannot be served, or wait."""
+        while True:
+            slices = yield from self._look(fetch)
+            if slices:
+                self._last_work += 1
+                work_id = WorkId(self._last_work)
+                self._reading[work_id] = fetch
+                limit = min(fetch.request.max_bytes, MAX_RESPONSE_BYTES)
+                return [ReadRecords(work_id, tuple(slices), limit)]
+            patient = fetch.request.min_bytes > 0 and now < fetch.deadline
+            if not patient or fetch.errors or not fetch.waits_for:
+                return [Respond(fetch.event.request_id, (yield from self._response(fetch, {})))]
+            if not self._has_grown(fetch):
+                self._park(fetch)
+                return []
+
+    def _look(self, fetch: _Fetch) -> InPieces[BrokerEffect, list[ReadSlice]]:
+        """What can be read now."""
+        fetch.errors, fetch.waits_for = {}, {}
+        slices: list[ReadSlice] = []
+        places: list[tuple[int, int]] = []
+        for topic_place, topic in enumerate(fetch.request.topics):
+            for place, wanted in enumerate(topic.partitions):
+                yield None
+                found = self._judge(topic, wanted, fetch.request, fetch.event.api_version)
+                if not isinstance(found, OpenLog):
+                    fetch.errors[topic_place, place] = found
+                    continue
+                fetch.waits_for[found.key] = found.high_watermark
+                if wanted.fetch_offset < found.high_watermark:
+                    slices.append(
+                        ReadSlice(found.key, wanted.fetch_offset, wanted.partition_max_bytes, found.high_watermark)
+                    )
+                    places.append((topic_place, place))
+        fetch.places = tuple(places)
+        return slices
+
+    def _judge(
+        self, topic: FetchTopic, wanted: FetchPartition, request: FetchRequest, version: int
+    ) -> OpenLog | ErrorCode | EpochEndOffset:
+        """What is read, or why not, or where the reader's history parts from ours."""
+        if topic.topic_id == ZERO_UUID and version >= _FIRST_VERSION_BY_ID:
+            return ErrorCode.UNKNOWN_TOPIC_ID
+        known = max(NO_EPOCH, wanted.current_leader_epoch)
+        found = self._partitions.find(topic.topic, topic.topic_id, wanted.partition, known)
+        if isinstance(found, ErrorCode):
+            return found
+        if max(request.replica_id, request.replica_state.replica_id) >= 0:
+            return ErrorCode.NOT_LEADER_OR_FOLLOWER  # what is led here has no other replica
+        if wanted.partition_max_bytes < 0 or request.max_bytes < 0:
+            return ErrorCode.UNKNOWN_SERVER_ERROR  # as Kafka, which cannot make room for so few
+        if wanted.last_fetched_epoch >= 0:
+            epoch, end = found.end_of_epoch(wanted.last_fetched_epoch)
+            if NO_EPOCH in (epoch, end) or wanted.fetch_offset < found.log.start_offset:
+                return ErrorCode.OFFSET_OUT_OF_RANGE
+            if epoch < wanted.last_fetched_epoch or end < wanted.fetch_offset:
+                return EpochEndOffset(epoch=epoch, end_offset=end)
+        if not found.log.start_offset <= wanted.fetch_offset <= found.log.end_offset:
+            return ErrorCode.OFFSET_OUT_OF_RANGE
+        return found.log
+
+    def _response(
+        self, fetch: _Fetch, data: dict[tuple[int, int], bytes | ErrorCode]
+    ) -> InPieces[BrokerEffect, FetchResponse]:
+        topics = []
+        for topic_place, topic in enumerate(fetch.request.topics):
+            partitions: list[PartitionData] = []
+            for place in range(len(topic.partitions)):
+                partitions.append(self._partition(fetch, topic, (topic_place, place), data))
+                yield None
+            topics.append(
+                FetchableTopicResponse(topic=topic.topic, topic_id=topic.topic_id, partitions=tuple(partitions))
+            )
+        return FetchResponse(session_id=NO_SESSION, responses=tuple(topics))
+
+    def _partition(
+        self, fetch: _Fetch, topic: FetchTopic, place: tuple[int, int], data: dict[tuple[int, int], bytes | ErrorCode]
+    ) -> PartitionData:
+        wanted = topic.partitions[place[1]]
+        records = data.get(place, b"")
+        judged = fetch.errors.get(place)
+        found = (
+            judged
+            if isinstance(judged, ErrorCode)
+            else self._partitions.find(topic.topic, topic.topic_id, wanted.partition)
+        )
+        if isinstance(records, ErrorCode) and not isinstance(found, ErrorCode):
+            found = records
+        if isinstance(found, ErrorCode):
+            return _failed(wanted.partition, found)
+        return PartitionData(
+            partition_index=wanted.partition,
+            high_watermark=found.log.high_watermark,
+            last_stable_offset=found.log.high_watermark,
+            log_start_offset=found.log.start_offset,
+            diverging_epoch=judged if isinstance(judged, EpochEndOffset) else EpochEndOffset(),
+            aborted_transactions=() if fetch.request.isolation_level == READ_COMMITTED else None,
+            records=None if isinstance(records, ErrorCode) else records,
+        )
+
+
+def _failed(index: int, error: ErrorCode, *, read: bool = True) -> PartitionData:
+    """As Kafka's: null transactions where it came as far as to read."""
+    aborted = None if read and error not in _UNKNOWN else ()
+    return PartitionData(
+        partition_index=index, error_code=error, high_watermark=-1, aborted_transactions=aborted, records=b""
+    )
+
+
+def is_full(request: FetchRequest) -> bool:
+    """It names every partition that it wants."""
+    return request.session_epoch in _FULL_FETCHES
+
+
+def _refused(request: FetchRequest, version: int, error: ErrorCode) -> FetchResponse:
+    """The whole request, and up to version 12 each partition of it."""
+    if version >= _FIRST_VERSION_WITH_ONE_ERROR:
+        return FetchResponse(error_code=error)
+    topics = tuple(
+        FetchableTopicResponse(
+            topic=topic.topic,
+            partitions=tuple(_failed(one.partition, error, read=False) for one in topic.partitions),
+        )
+        for topic in request.topics
+    )
+    return FetchResponse(error_code=error, responses=topics)
+
+
+def _each_once(request: FetchRequest) -> FetchRequest:
+    """Each topic that has partitions, and each of these; what is named twice counts as it is named last, as
+    in Kafka.
+    """
+    if len(request.topics) == 1 and len(request.topics[0].partitions) == 1:
+        return request
+    found: dict[tuple[str, Uuid], dict[int, FetchPartition]] = {}
+    for topic in request.topics:
+        if topic.partitions:
+            found.setdefault((topic.topic, topic.topic_id), {}).update({one.partition: one for one in topic.partitions})
+    topics = tuple(
+        FetchTopic(topic=name, topic_id=topic_id, partitions=tuple(wanted.values()))
+        for (name, topic_id), wanted in found.items()
+    )
+    return replace(request, topics=topics)

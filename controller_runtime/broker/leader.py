@@ -1,0 +1,164 @@
+"""A partition that this broker leads: which batches it takes, which offsets they get, and how far readers may read.
+
+The broker decides here, in memory; the shell writes afterwards, in the order of the decisions. The high watermark is
+the least offset that every replica in sync has written: only what is below is shown to readers, and only that is
+acknowledged to who wants it from all of them. With one replica it follows the write. Sequence numbers are checked
+against what was decided, not only against what was written, so a retry that overtakes its first attempt is still found.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import Final
+
+from controller_runtime.broker.append_rules import AppendRules, BatchRefusal
+from controller_runtime.broker.batch_checks import NEWEST_VERSION, Checked, check_batch
+from controller_runtime.broker.partition import NO_EPOCH, NO_OFFSET, OpenLog
+from controller_runtime.identifiers import NodeId
+from controller_runtime.protocol.errors import ErrorCode
+from controller_runtime.protocol.producer_states import (
+    NO_PRODUCER,
+    ProducerBatch,
+    next_sequence,
+    note_batch,
+)
+from controller_runtime.protocol.record_batch import (
+    HEADER_BYTES,
+    BatchHeader,
+    claimed_header,
+    rebuild,
+    restamp,
+    stamp_times,
+)
+from controller_runtime.protocol.record_survey import renumbered
+from controller_runtime.values import dataclass, field
+
+LAST_OFFSET: Final = (1 << 63) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Appended:
+    """The batch goes to `base_offset`; the answer waits until the high watermark reaches `wait_for`."""
+
+    base_offset: int
+    wait_for: int
+    data: bytes
+    """What to write; empty for a duplicate, which is already in the log or on its way."""
+    log_append_time: int = -1
+    """Of a duplicate the largest timestamp of its batch, as Kafka answers it."""
+
+
+@dataclass(slots=True)
+class Leader:
+    """The state machine of one led partition."""
+
+    log: OpenLog
+    epoch: int
+    in_sync_ends: dict[NodeId, int] = field(default_factory=dict)
+    """How far the other replicas in sync have the log. There are none as long as only a sole replica leads."""
+
+    def lead(self, epoch: int) -> None:
+        """An epoch begins where the log ends, as soon as it is led in it, and what is written may be all there is to
+        wait for.
+        """
+        self.epoch = epoch
+        self.log.begin_epoch(epoch, self.log.end_offset)
+        self._advance_high_watermark()
+
+    def written(self, end_offset: int) -> None:
+        self.log.written(end_offset)
+        self._advance_high_watermark()
+
+    def _advance_high_watermark(self) -> None:
+        """The only place that sets it. It never goes back."""
+        reached = min((self.log.written_offset, *self.in_sync_ends.values()))
+        self.log.high_watermark = max(self.log.high_watermark, reached)
+
+    def append(
+        self, records: bytes | None, rules: AppendRules, wall: int, version: int = NEWEST_VERSION
+    ) -> Appended | BatchRefusal:
+        """Take one batch of a producer, or say why not."""
+        checked = check_batch(records or b"", rules, wall, version)
+        if isinstance(checked, BatchRefusal):
+            return checked
+        if self.log.end_offset > LAST_OFFSET - checked.header.record_count:
+            return BatchRefusal(
+                ErrorCode.UNKNOWN_SERVER_ERROR, f"there are no offsets left behind {self.log.end_offset}"
+            )
+        data = self._prepared(checked, rules, wall)
+        if isinstance(data, BatchRefusal):
+            return data
+        found = self._check_sequence(checked.header)
+        if isinstance(found, BatchRefusal):
+            return found
+        if found is not None:
+            return Appended(found.first_offset, found.last_offset + 1, b"", found.timestamp)
+        base = self.log.end_offset
+        placed = claimed_header(data)
+        appended = Appended(base, placed.next_offset, data, wall if rules.log_append_time else -1)
+        self.log.begin_epoch(self.epoch, base)
+        note_batch(self.log.producers, placed)  # From here on a retry is a duplicate: nothing that can fail may follow.
+        self.log.end_offset = placed.next_offset
+        return appended
+
+    def _check_sequence(self, header: BatchHeader) -> ProducerBatch | BatchRefusal | None:
+        """The batch that this one repeats, or why it cannot come now, or None: it is next."""
+        if header.producer_id <= NO_PRODUCER:
+            return None
+        entry = self.log.producers.get(header.producer_id)
+        newest = NO_EPOCH if entry is None else entry.epoch
+        if header.producer_epoch < newest:
+            return BatchRefusal(ErrorCode.INVALID_PRODUCER_EPOCH, f"epoch {header.producer_epoch}, {newest} is newer")
+        if entry is None:
+            return None  # Its state may have expired or been deleted with the records: any sequence may follow.
+        repeated = entry.duplicate(header.producer_epoch, header.base_sequence, header.last_sequence)
+        if repeated is not None or newest == NO_EPOCH:
+            return repeated
+        newer_epoch = header.producer_epoch > entry.epoch
+        expected = 0 if newer_epoch or not entry.batches else next_sequence(entry.last_sequence)
+        if header.base_sequence != expected:
+            got = f"got {header.base_sequence}, {expected} is next"
+            return BatchRefusal(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, f"producer {header.producer_id}: {got}")
+        return None
+
+    def _prepared(self, checked: Checked, rules: AppendRules, wall: int) -> bytes | BatchRefusal:
+        """The batch as it goes to the log: offset, epoch and time set; written anew only if the topic asks for another
+        codec.
+        """
+        header = checked.header
+        if rules.compression is not None and rules.compression is not header.compression:
+            data = bytearray(_rewritten(checked, rules, wall))
+            if len(data) > rules.max_message_bytes:
+                limit = f"the limit is {rules.max_message_bytes}"
+                return BatchRefusal(ErrorCode.MESSAGE_TOO_LARGE, f"The record batch became {len(data)} bytes, {limit}.")
+        else:
+            data = bytearray(checked.data)
+            stamp_times(
+                data, header, wall if rules.log_append_time else checked.latest, log_append_time=rules.log_append_time
+            )
+        if len(data) > rules.segment_bytes:
+            limit = f"a segment has {rules.segment_bytes}"
+            return BatchRefusal(ErrorCode.RECORD_LIST_TOO_LARGE, f"The record batch has {len(data)} bytes, {limit}.")
+        restamp(data, self.log.end_offset, self.epoch)
+        return bytes(data)
+
+    def end_of_epoch(self, epoch: int) -> tuple[int, int]:
+        """(epoch, end offset) of the largest epoch up to this one, as OffsetForLeaderEpoch wants it."""
+        if epoch == NO_EPOCH:
+            return NO_EPOCH, NO_OFFSET
+        if epoch == self.epoch:
+            return epoch, self.log.end_offset
+        at = bisect_right(self.log.epoch_starts, epoch, key=lambda entry: entry[0])
+        if at == 0:
+            return (epoch, self.log.start_offset) if self.log.epoch_starts else (-1, NO_OFFSET)
+        if at == len(self.log.epoch_starts):
+            return -1, NO_OFFSET
+        return self.log.epoch_starts[at - 1][0], self.log.epoch_starts[at][1]
+
+
+def _rewritten(checked: Checked, rules: AppendRules, wall: int) -> bytes:
+    header, plain = checked.header, checked.plain
+    assert rules.compression is not None, "the topic has a codec of its own"
+    start = 0 if plain else HEADER_BYTES
+    records = renumbered(plain or checked.data, start, header.record_count, one_time=header.is_log_append_time)
+    return rebuild(header, records, rules.compression, checked.latest, wall if rules.log_append_time else None)

@@ -1,0 +1,371 @@
+"""Which partitions live on this broker, which of them it leads, and what their logs are doing.
+
+The image says what should be here; `local_changes` hands on what it changes. Opening a log takes time, so a partition
+is served only once it is opened and led. A partition with more replicas than this one is neither opened nor served:
+nothing of it is copied to them, so what was acknowledged could be lost. A topic that vanished from the image is deleted
+here; a topic of the same name made later is another one, by its id. The states of a replica, and why one follows
+another, are in `partition_states`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import assert_never
+
+from controller_runtime.broker.append_rules import AppendRules
+from controller_runtime.broker.effects import (
+    BrokerEffect,
+    ClosePartition,
+    ConfigureLog,
+    OpenPartition,
+    PartitionFailed,
+    PartitionOpened,
+)
+from controller_runtime.broker.leader import Leader
+from controller_runtime.broker.partition import OpenLog, check_epoch
+from controller_runtime.broker.partition_states import (
+    Follower,
+    Offline,
+    Opening,
+    PartitionState,
+    Unserved,
+    check_transition,
+)
+from controller_runtime.identifiers import ZERO_UUID, DirectoryId, NodeId, PartitionId, Uuid
+from controller_runtime.metadata.cluster import MIGRATING, UNASSIGNED
+from controller_runtime.metadata.configs import TOPIC, ConfigsImage
+from controller_runtime.metadata.image import MetadataImage
+from controller_runtime.metadata.partitions import Partition
+from controller_runtime.metadata.topic_configs import topic_configs
+from controller_runtime.metadata.topics import TopicImage
+from controller_runtime.parts.effects import Log
+from controller_runtime.protocol.errors import ErrorCode
+from controller_runtime.values import dataclass
+
+
+@dataclass(slots=True)
+class _Replica:
+    """A replica on this broker, as the image has it and as it is here."""
+
+    topic: str
+    registered: Partition
+    state: PartitionState
+    reported: bool = False
+    """That it is not served was said."""
+
+    @property
+    def is_alone(self) -> bool:
+        return len(self.registered.replicas) == 1
+
+
+class LocalPartitions:
+    def __init__(self, node_id: NodeId, node_configs: Mapping[str, str]) -> None:
+        self._node_id = node_id
+        self._node_configs = node_configs
+        self._image = MetadataImage.empty()
+        self.is_behind = False
+        """Something in the image was not acted on yet."""
+        self._replicas: dict[PartitionId, _Replica] = {}
+        self._changed: list[PartitionId] = []
+        self._opening: set[PartitionId] = set()
+        self._outdated_opens: dict[PartitionId, int] = {}
+        """Of replicas that went away while their logs were being opened: what comes of it concerns nobody."""
+        self._rules: dict[str, AppendRules] = {}
+        self._effective: dict[tuple[tuple[str, str], ...], Mapping[str, str]] = {}
+        """Of topics, by what they set themselves."""
+        self._configs_seen: ConfigsImage | None = None
+        """What both were computed of."""
+
+    @property
+    def image(self) -> MetadataImage:
+        """The newest: what requests name is looked up in it."""
+        return self._image
+
+    def see(self, image: MetadataImage) -> None:
+        """What follows from it comes by and by (`local_changes`)."""
+        self._image = image
+
+    @property
+    def has_opening(self) -> bool:
+        """Logs of replicas are being opened."""
+        return bool(self._opening)
+
+    @property
+    def may_open(self) -> bool:
+        """`is_opening` may be true of some partition."""
+        return self.is_behind or bool(self._opening)
+
+    def take_changed(self) -> list[PartitionId]:
+        """Replicas that came, went, or whose state or epoch changed since this was asked last."""
+        changed, self._changed = self._changed, []
+        return changed
+
+    def on_partition(
+        self, topic: TopicImage, index: int, partition: Partition, *, is_first: bool = False
+    ) -> list[BrokerEffect]:
+        """It is new, or not what it was. `is_first`: it is in the first image, so its log may be here."""
+        key = PartitionId(topic.id, index)
+        if self._node_id not in partition.replicas:
+            return self.close(key)
+        replica = self._replicas.get(key)
+        if replica is None:
+            return self._arrive(key, _Replica(topic.name, partition, Opening()), is_new=not is_first)
+        replica.registered = partition
+        match replica.state:
+            case Unserved(None) if replica.is_alone:
+                self._enter(key, replica, Opening())
+                replica.reported = False
+                return [self._opened_from(key, replica, is_new=False)]
+            case Leader(log) | Follower(log) | Unserved(OpenLog() as log):
+                self._take_part(key, replica, log)
+            case Opening() | Offline() | Unserved():
+                pass
+            case _ as unknown:
+                assert_never(unknown)
+        return self._not_served(key, replica)
+
+    def _arrive(self, key: PartitionId, replica: _Replica, *, is_new: bool) -> list[BrokerEffect]:
+        self._replicas[key] = replica
+        self._changed.append(key)
+        if replica.is_alone:
+            return [self._opened_from(key, replica, is_new=is_new)]
+        replica.state = Unserved(None)
+        return self._not_served(key, replica)
+
+    def _opened_from(self, key: PartitionId, replica: _Replica, *, is_new: bool) -> OpenPartition:
+        self._opening.add(key)
+        directory = replica.registered.directory(self._node_id)
+        known = None if directory in (UNASSIGNED, MIGRATING) else directory
+        return OpenPartition(key, replica.topic, known, self._configs(replica.topic), is_new)
+
+    def _take_part(self, key: PartitionId, replica: _Replica, log: OpenLog) -> None:
+        """The part in its partition that the image gives it, now that its log is open."""
+        epoch, state = replica.registered.leader_epoch, replica.state
+        if not replica.is_alone:
+            if not isinstance(state, Unserved):
+                self._enter(key, replica, Unserved(log))
+        elif replica.registered.leader != self._node_id:
+            if not isinstance(state, Follower):
+                self._enter(key, replica, Follower(log))
+        elif not isinstance(state, Leader):
+            leader = Leader(log, epoch)
+            leader.lead(epoch)
+            self._enter(key, replica, leader)
+        elif epoch != state.epoch:
+            state.lead(epoch)
+            self._changed.append(key)
+
+    def _enter(self, key: PartitionId, replica: _Replica, state: PartitionState) -> None:
+        check_transition(replica.state, state)
+        replica.state = state
+        self._opening.discard(key)
+        self._changed.append(key)
+
+    def _not_served(self, key: PartitionId, replica: _Replica) -> list[BrokerEffect]:
+        if replica.reported or replica.is_alone or replica.registered.leader != self._node_id:
+            return []
+        replica.reported = True
+        where = ", ".join(map(str, replica.registered.replicas))
+        return [
+            Log(
+                "error",
+                f"move {replica.topic}-{key.index} to Java brokers or to one replica: its replicas are {where}, "
+                "this broker leads it and copies nothing to the others, so it serves nothing of it",
+            )
+        ]
+
+    def close(self, key: PartitionId) -> list[BrokerEffect]:
+        """It is no replica of this broker any more."""
+        replica = self._replicas.pop(key, None)
+        if replica is None:
+            return []
+        if isinstance(replica.state, Opening):
+            self._outdated_opens[key] = self._outdated_opens.get(key, 0) + 1
+            self._opening.discard(key)
+        self._changed.append(key)
+        return [ClosePartition(key, delete=True)]
+
+    def configure(self, key: PartitionId) -> list[BrokerEffect]:
+        """A changed value reaches its log if it is open, or being opened."""
+        replica = self._replicas.get(key)
+        return [] if replica is None else [ConfigureLog(key, self._configs(replica.topic))]
+
+    # What became of their logs.
+
+    def on_opened(self, event: PartitionOpened) -> bool:
+        """False: it is no replica of this broker any more; closing it is already on its way."""
+        replica = self._opening_replica(event.key)
+        if replica is None:
+            return False
+        log = OpenLog(
+            event.key,
+            replica.topic,
+            start_offset=event.start_offset,
+            end_offset=event.end_offset,
+            written_offset=event.end_offset,
+            high_watermark=min(max(event.start_offset, event.high_watermark), event.end_offset),
+            epoch_starts=list(event.epoch_starts),
+            producers=dict(event.producers),
+            directory_id=event.directory_id,
+        )
+        self._take_part(event.key, replica, log)
+        return True
+
+    def on_failed(self, event: PartitionFailed) -> None:
+        if event.key is None:
+            return
+        replica = self._replicas.get(event.key)
+        if event.key in self._outdated_opens:
+            replica = self._opening_replica(event.key)
+        if replica is not None and not isinstance(replica.state, Offline):
+            self._enter(event.key, replica, Offline(event.reason))
+
+    def lose(self, key: PartitionId, directory_id: DirectoryId, reason: str) -> None:
+        """The directory is offline, and with it a log that lies there. One that is being opened there will be said to
+        have failed.
+        """
+        replica = self._replicas.get(key)
+        log = None if replica is None else _open_log(replica.state)
+        if replica is not None and log is not None and log.directory_id == directory_id:
+            self._enter(key, replica, Offline(reason))
+
+    def _opening_replica(self, key: PartitionId) -> _Replica | None:
+        """The replica whose log was being opened, if it is not that of one that went away."""
+        if key in self._outdated_opens:
+            left = self._outdated_opens.pop(key) - 1
+            if left:
+                self._outdated_opens[key] = left
+            return None
+        replica = self._replicas.get(key)
+        return replica if replica is not None and isinstance(replica.state, Opening) else None
+
+    def written(self, key: PartitionId, end_offset: int) -> Leader | None:
+        """The partition if it is led here: more of it may be read now."""
+        replica = self._replicas.get(key)
+        match None if replica is None else replica.state:
+            case Leader() as leader:
+                leader.written(end_offset)
+                return leader
+            case Follower(log) | Unserved(OpenLog() as log):
+                log.written(end_offset)
+            case _:
+                pass  # Its log was given up, or is a new one that is being opened.
+        return None
+
+    # Looking up.
+
+    def here(self) -> list[PartitionId]:
+        """Every replica of this broker."""
+        return list(self._replicas)
+
+    @property
+    def replica_count(self) -> int:
+        return len(self._replicas)
+
+    @property
+    def leader_count(self) -> int:
+        return sum(isinstance(replica.state, Leader) for replica in self._replicas.values())
+
+    @property
+    def not_served_count(self) -> int:
+        """Partitions that it should lead and does not serve, because they have more replicas."""
+        return sum(
+            replica.registered.leader == self._node_id and not replica.is_alone for replica in self._replicas.values()
+        )
+
+    def high_watermarks(self) -> dict[PartitionId, int]:
+        """Of every partition whose log is open."""
+        logs = ((key, _open_log(replica.state)) for key, replica in self._replicas.items())
+        return {key: log.high_watermark for key, log in logs if log is not None}
+
+    def open_log(self, key: PartitionId) -> OpenLog | None:
+        """Of a replica here, whatever its part in the partition."""
+        replica = self._replicas.get(key)
+        return None if replica is None else _open_log(replica.state)
+
+    def led(self, key: PartitionId) -> Leader | None:
+        replica = self._replicas.get(key)
+        return replica.state if replica is not None and isinstance(replica.state, Leader) else None
+
+    def why_not_led(self, key: PartitionId) -> ErrorCode:
+        replica = self._replicas.get(key)
+        is_offline = replica is not None and isinstance(replica.state, Offline)
+        return ErrorCode.KAFKA_STORAGE_ERROR if is_offline else ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+    def is_opening(self, key: PartitionId) -> bool:
+        """This broker leads the partition, but its log is still being opened, or will be."""
+        replica = self._replicas.get(key)
+        if replica is None and self.is_behind:
+            registered = self._image.topics.partition(key.topic_id, key.index)
+        else:
+            registered = replica.registered if replica is not None and isinstance(replica.state, Opening) else None
+        return registered is not None and registered.leader == self._node_id and registered.replicas == (self._node_id,)
+
+    def has_too_few(self, name: str, topic_id: Uuid, index: int) -> bool:
+        """The partition is led here, and fewer replicas are in sync than an acknowledgement by all of them needs.
+
+        As in Kafka no more are asked for than there are.
+        """
+        key = self.key(name, topic_id, index)
+        replica = None if key is None else self._replicas.get(key)
+        if replica is None or replica.registered.leader != self._node_id:
+            return False
+        needed = min(self.rules(replica.topic).min_insync_replicas, len(replica.registered.replicas))
+        return len(replica.registered.isr) < needed
+
+    def key(self, name: str, topic_id: Uuid, index: int) -> PartitionId | None:
+        """The partition that a request means, by topic id if it has one."""
+        topic = self._image.topics.named(name) if topic_id == ZERO_UUID else self._image.topics.get(topic_id)
+        return None if topic is None else PartitionId(topic.id, index)
+
+    def find(self, name: str, topic_id: Uuid, index: int, leader_epoch: int = -1) -> Leader | ErrorCode:
+        """The led partition that a request means, or why it cannot be served. As in Kafka the client's idea of the
+        epoch is judged before who leads.
+        """
+        if topic_id != ZERO_UUID:
+            topic = self._image.topics.get(topic_id)
+        else:
+            topic = self._image.topics.named(name)
+        if topic is None:
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if topic_id == ZERO_UUID else ErrorCode.UNKNOWN_TOPIC_ID
+        if not 0 <= index < topic.partition_count:
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        replica = self._replicas.get(PartitionId(topic.id, index))
+        if replica is None:
+            return ErrorCode.NOT_LEADER_OR_FOLLOWER
+        match replica.state:
+            case Leader() as leader:
+                error = check_epoch(leader_epoch, leader.epoch)
+                return leader if error == ErrorCode.NONE else error
+            case Offline():
+                return ErrorCode.KAFKA_STORAGE_ERROR
+            case Opening() | Follower() | Unserved():
+                return check_epoch(leader_epoch, replica.registered.leader_epoch) or ErrorCode.NOT_LEADER_OR_FOLLOWER
+            case _ as unknown:
+                assert_never(unknown)
+
+    def rules(self, topic: str) -> AppendRules:
+        """What the topic's configuration says about appends; computed once for each state of the configuration."""
+        self._forget_old_configs()
+        found = self._rules.get(topic)
+        if found is None:
+            found = self._rules[topic] = AppendRules.of(self._configs(topic))
+        return found
+
+    def _configs(self, topic: str) -> Mapping[str, str]:
+        """Computed once for all topics that set the same."""
+        self._forget_old_configs()
+        own = tuple(sorted(self._image.configs.of(TOPIC, topic).items()))
+        found = self._effective.get(own)
+        if found is None:
+            found = topic_configs(self._image.configs, topic, self._node_id, self._node_configs)
+            self._effective[own] = found
+        return found
+
+    def _forget_old_configs(self) -> None:
+        if self._configs_seen is not self._image.configs:
+            self._rules, self._effective, self._configs_seen = {}, {}, self._image.configs
+
+
+def _open_log(state: PartitionState) -> OpenLog | None:
+    return state.log if isinstance(state, Leader | Follower | Unserved) else None

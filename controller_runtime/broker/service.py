@@ -1,0 +1,399 @@
+"""What a broker does besides following the metadata log: it serves clients and keeps the controller informed.
+
+One object for a broker-only process and for one that is a controller too: whoever owns the metadata log tells it about
+every new image, about requests on the broker's listeners, about its calls' answers and about its data plane. It hands
+back effects; requests that only the controller can decide are forwarded, the rest is answered from the image or from
+partitions led here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from itertools import islice
+from typing import Any
+
+from controller_runtime.answers.api_versions import api_versions
+from controller_runtime.answers.config_changes import Request as AlterConfigs
+from controller_runtime.answers.describe_acls import describe_acls
+from controller_runtime.answers.describe_client_quotas import describe_client_quotas
+from controller_runtime.answers.describe_configs import describe_configs
+from controller_runtime.answers.describe_scram import describe_scram_credentials
+from controller_runtime.answers.sasl_requests import SASL_REQUESTS, out_of_turn
+from controller_runtime.answers.security_rules import SecurityRules
+from controller_runtime.broker import tokens
+from controller_runtime.broker.admission import Admission, Effects, Handler
+from controller_runtime.broker.cluster_view import View, describe_cluster, metadata
+from controller_runtime.broker.config_resources import list_config_resources
+from controller_runtime.broker.delete_records import delete_records
+from controller_runtime.broker.directory_assignments import DirectoryAssignments
+from controller_runtime.broker.effects import BrokerEffect, BrokerEvent
+from controller_runtime.broker.errands import ClientsRequest, refuse
+from controller_runtime.broker.fetch import FetchHandler
+from controller_runtime.broker.forwarded_configs import judge
+from controller_runtime.broker.forwarding import Forwarder
+from controller_runtime.broker.lifecycle import BrokerIdentity, BrokerLifecycle, Fatal, State
+from controller_runtime.broker.local_changes import LocalChanges
+from controller_runtime.broker.local_partitions import LocalPartitions
+from controller_runtime.broker.log_directories import LogDirectories
+from controller_runtime.broker.log_events import LogEvents
+from controller_runtime.broker.long_answers import Answering, LongAnswers, answering, answering_at_once
+from controller_runtime.broker.offsets import OffsetsHandler
+from controller_runtime.broker.produce import ProduceHandler
+from controller_runtime.broker.producer_ids import ProducerIds
+from controller_runtime.broker.topic_partitions import describe_topic_partitions
+from controller_runtime.identifiers import BrokerEpoch, DirectoryId, Endpoint, Instant, Offset, WallClock
+from controller_runtime.metadata.broker_configs import NodeRules, OwnConfigs, without_effect
+from controller_runtime.metadata.image import MetadataImage
+from controller_runtime.parts.asker import Asker
+from controller_runtime.parts.call_ids import CallIds
+from controller_runtime.parts.effects import Call, CloseConnection, Log, Respond, SetLogLevels, Stop
+from controller_runtime.parts.events import CallFailure, CallId, ConnectionId, RequestReceived, UnreadRequest, unread
+from controller_runtime.parts.failed_requests import FailedRequests
+from controller_runtime.parts.pieces import InPieces
+from controller_runtime.protocol.api_keys import ApiKey, ListenerType
+from controller_runtime.protocol.errors import ErrorCode
+from controller_runtime.protocol.messages.api_versions_request import ApiVersionsRequest
+from controller_runtime.protocol.messages.broker_heartbeat_response import BrokerHeartbeatResponse
+from controller_runtime.protocol.messages.broker_registration_response import BrokerRegistrationResponse
+from controller_runtime.protocol.messages.metadata_request import MetadataRequest
+from controller_runtime.protocol.schema import Message
+from controller_runtime.values import dataclass, field
+
+HEARTBEAT_CHANNEL = "heartbeat"
+_CALL_TIMEOUT_MS = 4_500
+"""Half of the default session: one lost request does not fence the broker."""
+
+_MAX_WARNINGS = 20
+"""Of configurations without effect, for one change."""
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerConfig:
+    """Everything a broker is configured with."""
+
+    identity: BrokerIdentity
+    auto_create_topics: bool = True
+    node_configs: Mapping[str, str] = field(default_factory=dict)
+    """The lines of its configuration file."""
+    security: SecurityRules = SecurityRules()
+    rules: NodeRules = NodeRules()
+    """What it knows of names of configurations."""
+    log_directories: Mapping[DirectoryId, str] = field(default_factory=dict)
+    """Where they are, in the order of `log.dirs`."""
+    offline_directories: tuple[str, ...] = ()
+    """Paths of those that could not be read at start."""
+    metadata_directory: DirectoryId | None = None
+    """The log directory that has the metadata log, too: the node cannot go on without it."""
+
+
+class BrokerService:
+    def __init__(self, config: BrokerConfig, calls: CallIds, now: Instant) -> None:
+        self.config = config
+        node_id = config.identity.node_id
+        self.lifecycle = BrokerLifecycle(config.identity, now)
+        self.partitions = LocalPartitions(node_id, config.node_configs)
+        self.changes = LocalChanges(self.partitions, node_id)
+        self._own = OwnConfigs(node_id, config.node_configs, config.rules)
+        self._calls = calls
+        self.faults = FailedRequests()
+        self._long = LongAnswers(self.faults)
+        self._produce = ProduceHandler(self.partitions, self.faults, self._long)
+        self._fetch = FetchHandler(self.partitions, self._long)
+        self._offsets = OffsetsHandler(self.partitions)
+        self._forwarder = Forwarder(f"broker-{node_id}", calls, self.faults)
+        self._producer_ids = ProducerIds(node_id, calls)
+        self._directories = DirectoryAssignments(node_id, calls)
+        self._beat: CallId | None = None
+        self._image = MetadataImage.empty()
+        self._image_end = Offset(0)
+        self._kraft_version = 0
+        self._controller: Endpoint | None = None
+        self._said = State.STARTING
+        self._told: str | None = None
+        self._faulted = False
+        self._changed_last = False
+        paths = config.log_directories or {each: str(each) for each in config.identity.log_dirs}
+        self._log_directories = LogDirectories(self.partitions, paths, self._long, config.offline_directories)
+        self._logs = LogEvents(
+            self.partitions,
+            self.changes,
+            self.lifecycle,
+            self._directories,
+            self._log_directories,
+            produce=self._produce,
+            fetch=self._fetch,
+            offsets=self._offsets,
+            metadata_directory=config.metadata_directory,
+        )
+        self._handlers = self._handlers_by_key()
+        authorizer = config.security.authorizer
+        self.admission = None if authorizer is None else Admission(authorizer, config.auto_create_topics)
+        """Without an authorizer nobody is asked."""
+
+    @property
+    def epoch(self) -> BrokerEpoch:
+        return self.lifecycle.epoch
+
+    @property
+    def is_serving(self) -> bool:
+        """Registered, caught up and unfenced: what readiness means."""
+        return self.lifecycle.state is State.RUNNING and not self.lifecycle.fenced
+
+    @property
+    def has_caught_up(self) -> bool:
+        """Its image is not older than its registration in this run."""
+        return self.lifecycle.state is not State.STARTING
+
+    @property
+    def has_left(self) -> bool:
+        """The controlled shutdown is over."""
+        return self.lifecycle.state is State.STOPPED
+
+    # What happens around it.
+
+    def metadata_moved(
+        self,
+        image: MetadataImage,
+        end_offset: Offset,
+        kraft_version: int,
+        controller: Endpoint | None,
+        now: Instant,
+    ) -> Effects:
+        """The newest committed image, where it ends, and where the active controller is reached now."""
+        self._kraft_version, self._controller = kraft_version, controller
+        if end_offset != self._image_end:
+            self._image_end = end_offset
+            self.lifecycle.metadata_advanced(image, now)
+        if image is self._image:
+            return []
+        before, self._image = self._image, image
+        warnings = [] if image.configs is before.configs else without_effect(before.configs, image.configs, self._own)
+        self.changes.on_image(image)
+        return [Log("warning", text) for text in islice(warnings, _MAX_WARNINGS)]
+
+    @property
+    def has_more_to_do(self) -> bool:
+        """Something is done in pieces, one in each step."""
+        return self.changes.is_behind or len(self._long) > 0
+
+    def next_deadline(self) -> Instant | None:
+        if self.has_more_to_do:
+            return Instant(0.0)  # another turn
+        wanted = (
+            self.lifecycle.next_deadline(),
+            self._produce.next_deadline(),
+            self._fetch.next_deadline(),
+            self._forwarder.next_deadline(reachable=self._controller is not None),
+            self._producer_ids.next_deadline(),
+            self._directories.next_deadline(),
+            self._log_directories.next_deadline(),
+        )
+        return min((at for at in wanted if at is not None), default=None)
+
+    def poll(self, now: Instant, wall: WallClock) -> Effects:
+        """After every event: send what is due, answer what is ripe."""
+        out = self._go_on(now, wall)
+        if self._logs.recover(now):
+            out += self._logs.go_on(now, wall)
+        out += [*self._produce.on_time(now, wall), *self._fetch.on_time(now)]
+        out += self._log_directories.on_time(now)
+        out += self._forwarder.poll(self._controller, now)
+        out += self._producer_ids.poll(self._controller, self.epoch, now)
+        out += self._directories.poll(self._image, self._controller, self.epoch, now)
+        out += self._send_beat(now)
+        if self.lifecycle.state is not self._said:
+            self._said = self.lifecycle.state
+            out.append(Log("info", f"broker is {self._said.name} (epoch {self.epoch})"))
+        return out
+
+    def _go_on(self, now: Instant, wall: WallClock) -> Effects:
+        """One piece of what takes long: in turns, what changes here and what is to be answered."""
+        self._changed_last = self.changes.is_behind and not (self._changed_last and len(self._long))
+        out = self._logs.go_on(now, wall) if self._changed_last else self._long.go_on()
+        self._long.begin_step()
+        return out
+
+    def shut_down(self, now: Instant) -> None:
+        self.lifecycle.shut_down(now)
+
+    def on_connection_closed(self, connection_id: ConnectionId, now: Instant, wall: WallClock) -> Effects:
+        if self.admission is not None:
+            self.admission.on_closed(connection_id)
+        self._long.closed(connection_id)
+        return [*self._produce.on_closed(connection_id, now, wall), *self._fetch.on_closed(connection_id)]
+
+    # Calls.
+
+    def on_response(self, call_id: CallId, body: Message, now: Instant) -> Effects:
+        """An answer that cannot be judged is none: the call has failed."""
+        try:
+            return self._on_answer(call_id, body, now)
+        except Exception as error:
+            failed = self.faults.count(body.KEY, "answered by a peer", error)
+            return [failed, *self.on_failure(call_id, CallFailure.MALFORMED, now)]
+
+    def _on_answer(self, call_id: CallId, body: Message, now: Instant) -> Effects:
+        if self._forwarder.owns(call_id):
+            return [*self._forwarder.on_response(call_id, body, now)]
+        if self._producer_ids.owns(call_id):
+            return [*self._producer_ids.on_response(body, now)]
+        if self._directories.owns(call_id):
+            self._directories.done(now)
+            return []
+        self._beat = None
+        match body:
+            case BrokerRegistrationResponse():
+                fatal = self._fatal(self.lifecycle.on_registration(body, now))
+                return [*self._tell_refusal(), *fatal]
+            case BrokerHeartbeatResponse():
+                self.lifecycle.on_heartbeat(body, now)
+            case _:
+                self.lifecycle.failed(now)
+        return []
+
+    def _tell_refusal(self) -> Effects:
+        """Each reason once: registration is tried again several times a second."""
+        refusal = self.lifecycle.last_refusal
+        if refusal is None or refusal == self._told:
+            return []
+        self._told = refusal
+        return [Log("warning", f"registration as broker {self.config.identity.node_id}: {refusal}")]
+
+    def on_failure(self, call_id: CallId, why: CallFailure, now: Instant) -> Effects:
+        if self._forwarder.owns(call_id):
+            return [*self._forwarder.on_failure(call_id, why, now)]
+        if self._producer_ids.owns(call_id):
+            self._producer_ids.on_failure(now)
+            return []
+        if self._directories.owns(call_id):
+            self._directories.done(now)
+            return []
+        self._beat = None
+        self.lifecycle.failed(now)
+        return []
+
+    def _send_beat(self, now: Instant) -> Effects:
+        if self._faulted:
+            return []
+        due = self.lifecycle.poll(Offset(self._image_end - 1), now, reachable=self._controller is not None)
+        if due is None or isinstance(due, Fatal):
+            return self._fatal(due)
+        assert self._controller is not None, "it is reachable"
+        self._beat = self._calls.next()
+        return [Call(self._beat, HEARTBEAT_CHANNEL, self._controller, due, _CALL_TIMEOUT_MS)]
+
+    def _fatal(self, fatal: Fatal | None) -> Effects:
+        if fatal is None or self._faulted:
+            return []
+        self._faulted = True
+        return [Stop(fatal.reason, fault=True)]
+
+    # The data plane.
+
+    def on_data(self, event: BrokerEvent, now: Instant, wall: WallClock) -> Effects:
+        found = self._logs.on_event(event, now, wall)
+        return self._fatal(found) if isinstance(found, Fatal) else found
+
+    # Requests.
+
+    def on_request(self, event: RequestReceived, now: Instant, wall: WallClock) -> Effects:
+        try:
+            return self._on_request(event, now, wall)
+        except Exception as error:
+            asker = Asker(event.request_id, event.body, None, event.connection.connection_id)
+            return [*self.faults.fail(asker, "served", error)]
+
+    def _on_request(self, event: RequestReceived, now: Instant, wall: WallClock) -> Effects:
+        handler = self._handlers.get(event.api_key)
+        if handler is None:
+            return [CloseConnection(event.connection.connection_id)]
+        admission = self.admission
+        return (handler if admission is None else admission.guarded(handler, self._image))(event, event.body, now, wall)
+
+    @property
+    def handled(self) -> frozenset[int]:
+        """The keys that have a handler: those of the broker's table that it reads (a test compares them)."""
+        return frozenset(self._handlers)
+
+    def on_unread(self, request: UnreadRequest, now: Instant) -> Effects:
+        """What only the active controller can read and decide."""
+        try:
+            return self._forwarder.forward(request, now)
+        except Exception as error:
+            said = self.faults.count(request.api_key, "forwarded", error)
+            words = "the broker failed to forward it"
+            return [said, *refuse(ClientsRequest(request), ErrorCode.UNKNOWN_SERVER_ERROR, words, self.faults)]
+
+    def _handlers_by_key(self) -> dict[int, Handler]:
+        """What reads or changes partitions or other parts of the broker, what the image answers."""
+        answers: dict[int, Callable[[RequestReceived, Any], Message]] = {
+            ApiKey.API_VERSIONS: self._api_versions,
+            ApiKey.DESCRIBE_CLUSTER: lambda event, request: describe_cluster(self._view(event), request),
+            **dict.fromkeys(SASL_REQUESTS, lambda _, request: out_of_turn(request)),
+            ApiKey.DESCRIBE_DELEGATION_TOKEN: lambda event, request: tokens.described(
+                self._image, event, request, self.config.security
+            ),
+            ApiKey.DESCRIBE_ACLS: lambda _, request: describe_acls(self._image, request, self.config.security),
+            ApiKey.DESCRIBE_CLIENT_QUOTAS: lambda _, request: describe_client_quotas(self._image, request),
+            ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: lambda _, request: describe_scram_credentials(self._image, request),
+            ApiKey.LIST_CONFIG_RESOURCES: lambda event, request: list_config_resources(
+                self._view(event), request, event.api_version
+            ),
+        }
+        long, view = self._long, self._view
+        long_answers: dict[int, Callable[[RequestReceived, Any], InPieces[BrokerEffect, Message]]] = {
+            ApiKey.DESCRIBE_CONFIGS: lambda _, request: describe_configs(self._image, request, self._own),
+            ApiKey.DESCRIBE_TOPIC_PARTITIONS: lambda event, request: describe_topic_partitions(view(event), request),
+            ApiKey.OFFSET_FOR_LEADER_EPOCH: lambda _, request: self._offsets.epoch_ends(request),
+        }
+        return {
+            ApiKey.PRODUCE: self._produce.on_request,
+            ApiKey.FETCH: lambda event, request, now, _: self._fetch.on_request(event, request, now),
+            ApiKey.LIST_OFFSETS: long.handler(lambda event, request, *_: self._offsets.on_request(event, request)),
+            ApiKey.INIT_PRODUCER_ID: lambda event, request, *_: [
+                *self._producer_ids.on_request(event.request_id, request)
+            ],
+            ApiKey.METADATA: long.handler(self._on_metadata),
+            ApiKey.ALTER_CONFIGS: self._on_alter_configs,
+            ApiKey.DELETE_RECORDS: long.handler(
+                lambda event, request, *_: delete_records(self.partitions, event, request)
+            ),
+            ApiKey.DESCRIBE_LOG_DIRS: lambda event, request, now, _: self._log_directories.on_request(
+                event, request, self._image.cluster.brokers.get(self.config.identity.node_id), now
+            ),
+            ApiKey.INCREMENTAL_ALTER_CONFIGS: self._on_alter_configs,
+            **dict.fromkeys(tokens.DECIDED_BY_CONTROLLER, partial(tokens.changed, self._forwarder)),
+            **{key: answering_at_once(answer) for key, answer in answers.items()},
+            **{key: long.handler(answering(answer)) for key, answer in long_answers.items()},
+        }
+
+    def _api_versions(self, event: RequestReceived, request: ApiVersionsRequest) -> Message:
+        level, end_offset = self._kraft_version, self._image_end
+        return api_versions(
+            request,
+            event.api_version,
+            ListenerType.BROKER,
+            image=self._image,
+            kraft_version=level,
+            end_offset=end_offset,
+        )
+
+    def _on_metadata(self, event: RequestReceived, asked: MetadataRequest, now: Instant, _: WallClock) -> Answering:
+        answer, missing = yield from metadata(self._view(event), asked, event.api_version)
+        if missing and self.config.auto_create_topics:
+            self._forwarder.create_topics(missing, now)
+        return [Respond(event.request_id, answer)]
+
+    def _on_alter_configs(self, event: RequestReceived, request: AlterConfigs, now: Instant, _: WallClock) -> Effects:
+        judged = judge(self._image, request, self._own)
+        if not judged.answered and event.frame is not None:
+            return self._forwarder.forward(unread(event), now)
+        out: Effects = [SetLogLevels(tuple(judged.levels.items()))] if judged.levels else []
+        if (rest := judged.rest) is None:
+            return [*out, Respond(event.request_id, judged.answer())]
+        return out + self._forwarder.forward_rest(event, rest, judged.answer, now)
+
+    def _view(self, event: RequestReceived) -> View:
+        identity = self.config.identity
+        return View(self._image, identity.cluster_id, event.connection.listener, identity.node_id)

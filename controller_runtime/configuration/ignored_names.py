@@ -1,0 +1,227 @@
+"""Names that a node takes and does not act on, each group with its reason; the form is that of `names`."""
+
+from __future__ import annotations
+
+from typing import Final
+
+IGNORED_TABLE: Final = """
+# transactions are not served yet
+add.partitions.to.txn.retry.backoff.max.ms int 100
+add.partitions.to.txn.retry.backoff.ms int 20
+producer.purgatory.purge.interval.requests int 1000
+transaction.abort.timed.out.transaction.cleanup.interval.ms int 10000
+transaction.max.timeout.ms int 900000
+transaction.partition.verification.enable boolean true
+transaction.remove.expired.transaction.cleanup.interval.ms int 3600000
+transaction.state.log.load.buffer.size int 5242880
+transaction.state.log.min.isr int 2
+transaction.state.log.num.partitions int 50
+transaction.state.log.replication.factor short 3
+transaction.state.log.segment.bytes int 104857600
+transaction.two.phase.commit.enable boolean false
+transactional.id.expiration.ms int 604800000
+# quotas are not applied yet
+alter.log.dirs.replication.quota.window.num int 11
+alter.log.dirs.replication.quota.window.size.seconds int 1
+quota.window.num int 11
+quota.window.size.seconds int 1
+replication.quota.window.num int 11
+replication.quota.window.size.seconds int 1
+# topics and the dynamic configuration of all brokers say it; the file of one node has no say over others' topics
+unclean.leader.election.enable boolean false
+# one event loop serves all; a connection has one request in progress
+background.threads int 10
+num.io.threads int 8
+num.network.threads int 3
+num.recovery.threads.per.data.dir int 2
+queued.max.requests int 500
+# records are stored as the producer compressed them
+compression.gzip.level int -1
+compression.lz4.level int 9
+compression.zstd.level int 3
+# a login module is one listener's and mechanism's: listener.name.<listener>.<mechanism>.sasl.jaas.config
+sasl.jaas.config password null
+# a stop is always under control
+controlled.shutdown.enable boolean true
+# there are no such coordinators
+group.coordinator.append.linger.ms int -1
+share.coordinator.append.linger.ms int -1
+# requests to controllers use controller.quorum.request.timeout.ms
+controller.socket.timeout.ms int 30000
+request.timeout.ms int 30000
+# our brokers take new replicas in every log directory
+cordoned.log.dirs list
+# waiting requests are woken by what they wait for, nothing is purged
+delete.records.purgatory.purge.interval.requests int 1
+fetch.purgatory.purge.interval.requests int 1000
+# every listener opens as soon as the log is loaded
+early.start.listeners list null
+# an answer holds at most Kafka's default
+fetch.max.bytes int 57671680
+# there is no tiered storage
+follower.fetch.last.tiered.offset.enable boolean false
+log.local.retention.bytes long -2
+log.local.retention.ms long -2
+remote.fetch.max.wait.ms int 500
+remote.list.offsets.request.timeout.ms long 30000
+remote.log.index.file.cache.total.size.bytes long 1073741824
+remote.log.manager.copier.thread.pool.size int 10
+remote.log.manager.copy.max.bytes.per.second long 9223372036854775807
+remote.log.manager.copy.quota.window.num int 11
+remote.log.manager.copy.quota.window.size.seconds int 1
+remote.log.manager.expiration.thread.pool.size int 10
+remote.log.manager.fetch.max.bytes.per.second long 9223372036854775807
+remote.log.manager.fetch.quota.window.num int 11
+remote.log.manager.fetch.quota.window.size.seconds int 1
+remote.log.manager.follower.thread.pool.size int 2
+remote.log.manager.task.interval.ms long 30000
+remote.log.manager.thread.pool.size int 2
+remote.log.metadata.custom.metadata.max.bytes int 128
+remote.log.metadata.manager.class.name string org.apache.kafka.server.log.remote.metadata.storage.TopicBasedRemoteLogMetadataManager
+remote.log.metadata.manager.class.path string null
+remote.log.metadata.manager.impl.prefix string rlmm.config.
+remote.log.metadata.manager.listener.name string null
+remote.log.reader.max.pending.tasks int 100
+remote.log.reader.threads int 10
+remote.log.storage.manager.class.name string null
+remote.log.storage.manager.class.path string null
+remote.log.storage.manager.impl.prefix string rsm.config.
+# consumer groups are not served yet
+group.consumer.assignment.interval.ms int 1000
+group.consumer.assignors list uniform,range
+group.consumer.heartbeat.interval.ms int 5000
+group.consumer.max.assignment.interval.ms int 15000
+group.consumer.max.heartbeat.interval.ms int 15000
+group.consumer.max.session.timeout.ms int 60000
+group.consumer.max.size int 2147483647
+group.consumer.migration.policy string bidirectional
+group.consumer.min.assignment.interval.ms int 0
+group.consumer.min.heartbeat.interval.ms int 5000
+group.consumer.min.session.timeout.ms int 45000
+group.consumer.session.timeout.ms int 45000
+group.coordinator.background.threads int 2
+group.coordinator.cached.buffer.max.bytes int 1048588
+group.coordinator.rebalance.protocols list classic,consumer,streams
+group.coordinator.threads int 4
+group.initial.rebalance.delay.ms int 3000
+group.max.session.timeout.ms int 1800000
+group.max.size int 2147483647
+group.min.session.timeout.ms int 6000
+offset.metadata.max.bytes int 4096
+offsets.commit.timeout.ms int 5000
+offsets.load.buffer.size int 5242880
+offsets.retention.check.interval.ms long 600000
+offsets.retention.minutes int 10080
+offsets.topic.compression.codec int 0
+offsets.topic.num.partitions int 50
+offsets.topic.replication.factor short 3
+offsets.topic.segment.bytes int 104857600
+# share groups are not served yet
+group.share.assignment.interval.ms int 1000
+group.share.assignors list simple
+group.share.delivery.count.limit int 5
+group.share.heartbeat.interval.ms int 5000
+group.share.max.assignment.interval.ms int 15000
+group.share.max.delivery.count.limit int 10
+group.share.max.heartbeat.interval.ms int 15000
+group.share.max.partition.max.record.locks int 4000
+group.share.max.record.lock.duration.ms int 60000
+group.share.max.session.timeout.ms int 60000
+group.share.max.share.sessions int 2000
+group.share.max.size int 200
+group.share.min.assignment.interval.ms int 0
+group.share.min.delivery.count.limit int 2
+group.share.min.heartbeat.interval.ms int 5000
+group.share.min.partition.max.record.locks int 100
+group.share.min.record.lock.duration.ms int 15000
+group.share.min.session.timeout.ms int 45000
+group.share.partition.max.record.locks int 2000
+group.share.record.lock.duration.ms int 30000
+group.share.session.timeout.ms int 45000
+share.coordinator.cached.buffer.max.bytes int 1048588
+share.coordinator.load.buffer.size int 5242880
+share.coordinator.snapshot.update.records.per.snapshot int 500
+share.coordinator.state.topic.compression.codec int 0
+share.coordinator.state.topic.min.isr short 2
+share.coordinator.state.topic.num.partitions int 50
+share.coordinator.state.topic.replication.factor short 3
+share.coordinator.state.topic.segment.bytes int 104857600
+share.coordinator.threads int 1
+share.coordinator.write.timeout.ms int 5000
+share.fetch.purgatory.purge.interval.requests int 1000
+# streams groups are not served yet
+group.streams.assignment.interval.ms int 1000
+group.streams.heartbeat.interval.ms int 5000
+group.streams.initial.rebalance.delay.ms int 3000
+group.streams.max.assignment.interval.ms int 15000
+group.streams.max.heartbeat.interval.ms int 15000
+group.streams.max.session.timeout.ms int 60000
+group.streams.max.size int 2147483647
+group.streams.max.standby.replicas int 2
+group.streams.min.assignment.interval.ms int 0
+group.streams.min.heartbeat.interval.ms int 5000
+group.streams.min.session.timeout.ms int 45000
+group.streams.num.standby.replicas int 0
+group.streams.session.timeout.ms int 45000
+# metrics are read at the HTTP port only
+kafka.metrics.polling.interval.secs int 10
+kafka.metrics.reporters list
+metric.reporters list org.apache.kafka.common.metrics.JmxReporter
+metrics.num.samples int 2
+metrics.recording.level string INFO
+metrics.sample.window.ms long 30000
+telemetry.max.bytes int 1048576
+# records are neither compacted nor deleted yet
+log.cleaner.backoff.ms long 15000
+log.cleaner.dedupe.buffer.size long 134217728
+log.cleaner.delete.retention.ms long 86400000
+log.cleaner.enable boolean true
+log.cleaner.io.buffer.load.factor double 0.9
+log.cleaner.io.buffer.size int 524288
+log.cleaner.io.max.bytes.per.second double 1.7976931348623157E308
+log.cleaner.max.compaction.lag.ms long 9223372036854775807
+log.cleaner.min.cleanable.ratio double 0.5
+log.cleaner.min.compaction.lag.ms long 0
+log.cleaner.threads int 1
+log.cleanup.policy list delete
+# checkpoints are written when they change, not by a timer
+log.flush.offset.checkpoint.interval.ms int 60000
+log.flush.start.offset.checkpoint.interval.ms int 60000
+replica.high.watermark.checkpoint.interval.ms long 5000
+# indexes grow with their segment
+log.index.size.max.bytes int 10485760
+# segments grow as they are written
+log.preallocate boolean false
+# records are not deleted yet
+log.retention.bytes long -1
+log.retention.check.interval.ms long 300000
+log.retention.hours int 168
+log.retention.minutes int null
+log.retention.ms long null
+log.segment.delete.delay.ms long 60000
+# segments roll without jitter
+log.roll.jitter.hours int 0
+log.roll.jitter.ms long null
+# fetches are answered without sessions
+max.incremental.fetch.session.cache.slots int 1000
+# every partition of a request is answered
+max.request.partition.size.limit int 2000
+# replicas of other brokers are not fetched yet
+num.replica.alter.log.dirs.threads int null
+num.replica.fetchers int 1
+replica.fetch.backoff.ms int 1000
+replica.fetch.max.bytes int 1048576
+replica.fetch.min.bytes int 1
+replica.fetch.response.max.bytes int 10485760
+replica.fetch.wait.max.ms int 500
+replica.lag.time.max.ms long 30000
+replica.selector.class string null
+replica.socket.receive.buffer.bytes int 65536
+replica.socket.timeout.ms int 30000
+# producer ids do not expire yet
+producer.id.expiration.ms int 86400000
+# ssl.enabled.protocols says which versions of TLS are spoken
+ssl.protocol string TLSv1.3
+# the time for setting up a connection does not grow
+socket.connection.setup.timeout.max.ms long 30000
+"""

@@ -1,0 +1,145 @@
+"""From `sasl.*` to how clients of a listener are authenticated, and how this node authenticates itself.
+
+Everything that does not hold is a problem of the name that says it. No problem shows a value of a JAAS entry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from controller_runtime.configuration.listener_settings import (
+    JAAS,
+    MAX_REAUTH,
+    items_for,
+    jaas_for,
+    number_for,
+)
+from controller_runtime.configuration.names import LISTENER_PREFIX
+from controller_runtime.configuration.settings import Settings
+from controller_runtime.security.jaas import PLAIN_MODULE, SCRAM_MODULE, BadJaas, JaasEntry, parse_jaas
+from controller_runtime.security.listener_security import ListenerSecurity
+from controller_runtime.security.sasl.plain import NAME as PLAIN
+from controller_runtime.security.sasl.plain import USER_OPTION
+from controller_runtime.security.sasl.scram_messages import ALGORITHMS
+from controller_runtime.security.sasl_settings import ClientLogin, SaslSettings
+from controller_runtime.values import replace
+
+ENABLED: Final = "sasl.enabled.mechanisms"
+MAX_RECEIVE: Final = "sasl.server.max.receive.size"
+FAILURE_DELAY: Final = "connection.failed.authentication.delay.ms"
+TO_CONTROLLERS: Final = "sasl.mechanism.controller.protocol"
+_MODULE_OF: Final = {PLAIN: PLAIN_MODULE, **dict.fromkeys(ALGORITHMS, SCRAM_MODULE)}
+MECHANISMS: Final = tuple(_MODULE_OF)
+
+
+class SaslReading:
+    def __init__(self, settings: Settings, problem: Callable[[str, str], None]) -> None:
+        """`problem` takes the name and what is wrong with it."""
+        self._settings = settings
+        self._problem = problem
+
+    def complete(self, security: ListenerSecurity, listener: str, *, serves: bool, connects: bool) -> ListenerSecurity:
+        """With what `listener` asks of others, if others connect to it, and what it is told by this node, if this node
+        connects to it on others.
+        """
+        return replace(
+            security,
+            sasl=self._listener(listener) if serves else None,
+            login=self._login(listener, is_controller=serves) if connects else None,
+        )
+
+    def _listener(self, listener: str) -> SaslSettings:
+        """How clients of this listener show who they are."""
+        enabled = tuple(dict.fromkeys(items_for(self._settings, listener, ENABLED)))
+        if not enabled:
+            self._problem(ENABLED, f"listener {listener} asks for SASL, and no mechanism is enabled")
+        entries = {mechanism: self._entry(listener, mechanism, ENABLED) for mechanism in enabled}
+        plain = entries.get(PLAIN)
+        return SaslSettings(
+            mechanisms=enabled,
+            plain_users={} if plain is None else dict(_users(plain)),
+            max_reauth_ms={
+                each: most for each in enabled if (most := self._number(listener, MAX_REAUTH, mechanism=each)) > 0
+            },
+            max_receive_bytes=self._number(listener, MAX_RECEIVE),
+            failure_delay_seconds=self._failure_delay(),
+        )
+
+    def _login(self, listener: str, *, is_controller: bool) -> ClientLogin | None:
+        """As whom this node comes to controllers."""
+        mechanism = self._settings.raw(TO_CONTROLLERS) or ""
+        if is_controller and mechanism in ALGORITHMS:
+            why = (
+                "choose PLAIN or mTLS: the credentials of SCRAM are in the metadata log, which controllers "
+                "have to agree upon before they know them"
+            )
+            self._problem(TO_CONTROLLERS, why)
+        entry = self._entry(listener, mechanism, TO_CONTROLLERS)
+        if entry is None:
+            return None
+        try:
+            return login_of(mechanism, entry)
+        except BadJaas as error:
+            self._problem(_jaas_name(listener, mechanism), str(error))
+            return None
+
+    def _entry(self, listener: str, mechanism: str, named_by: str) -> JaasEntry | None:
+        if mechanism not in _MODULE_OF:
+            self._problem(named_by, unknown_mechanism(mechanism))
+            return None
+        written = jaas_for(self._settings, listener, mechanism)
+        name = _jaas_name(listener, mechanism)
+        if written is None:
+            self._problem(name, f"set it: listener {listener} has no login module for {mechanism}")
+            return None
+        try:
+            return entry_of(mechanism, written.value)
+        except BadJaas as error:
+            self._problem(name, str(error))
+            return None
+
+    def _failure_delay(self) -> float:
+        settings = self._settings
+        delay, idle = settings.integer(FAILURE_DELAY), settings.integer("connections.max.idle.ms")
+        if 0 <= idle <= delay:
+            self._problem(FAILURE_DELAY, f"{FAILURE_DELAY} should be less than connections.max.idle.ms={idle}")
+        return delay / 1000
+
+    def _number(self, listener: str, name: str, *, mechanism: str | None = None) -> int:
+        try:
+            return number_for(self._settings, listener, name, mechanism)
+        except ValueError as error:
+            self._problem(name, f"for listener {listener}: {error}")
+            return 0
+
+
+def entry_of(mechanism: str, text: str) -> JaasEntry:
+    """The login module of a mechanism that there is. Raises BadJaas."""
+    entry = parse_jaas(text)
+    if entry.module != _MODULE_OF[mechanism]:
+        raise BadJaas(f"{mechanism} needs {_MODULE_OF[mechanism]}")
+    return entry
+
+
+def login_of(mechanism: str, entry: JaasEntry) -> ClientLogin:
+    """As whom a client comes. Raises BadJaas."""
+    user, password = entry.options.get("username", ""), entry.options.get("password", "")
+    if not user or not password:
+        raise BadJaas("a client needs username and password in its login module")
+    by_token = mechanism in ALGORITHMS and entry.options.get("tokenauth", "").lower() == "true"
+    return ClientLogin(mechanism, user, password, by_token=by_token)
+
+
+def unknown_mechanism(mechanism: str) -> str:
+    return f"SASL mechanism {mechanism} is not supported: choose among {', '.join(MECHANISMS)}"
+
+
+def _jaas_name(listener: str, mechanism: str) -> str:
+    return f"{LISTENER_PREFIX}{listener.lower()}.{mechanism.lower()}.{JAAS}"
+
+
+def _users(entry: JaasEntry) -> Iterator[tuple[str, str]]:
+    for name, value in entry.options.items():
+        if name.startswith(USER_OPTION):
+            yield name.removeprefix(USER_OPTION), value

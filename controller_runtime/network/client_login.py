@@ -1,0 +1,73 @@
+"""Showing who we are on one outgoing connection, before its first request and again before the time is over (KIP-368).
+
+Requests that come while it lasts wait for its end; those on their way are answered before, because a peer answers in
+order. A login that is not answered in time ends the connection.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+from typing import Final
+
+from controller_runtime.protocol.schema import Message
+from controller_runtime.security.client_session import ClientSession, LoggedIn, LoginFailed
+from controller_runtime.security.sasl_settings import ClientLogin
+
+DEADLINE_SECONDS: Final = 10.0
+Answered = Callable[[Message], None]
+
+
+class Login:
+    """Of one connection. `ask` sends a request and gives the answer on, `done` hears when requests may be sent, `fail`
+    why they may not.
+    """
+
+    def __init__(
+        self,
+        login: ClientLogin,
+        ask: Callable[[Message, Answered], None],
+        done: Callable[[], None],
+        fail: Callable[[str], None],
+    ) -> None:
+        self._login = login
+        self._ask = ask
+        self._done = done
+        self._fail = fail
+        self._loop = asyncio.get_running_loop()
+        self._session: ClientSession | None = None
+        self._timer: asyncio.TimerHandle | None = None
+
+    @property
+    def is_in_progress(self) -> bool:
+        return self._session is not None
+
+    def begin(self) -> None:
+        self._session = ClientSession(self._login, os.urandom(20).hex())
+        self._timer = self._loop.call_later(DEADLINE_SECONDS, self._fail, "the login is not answered in time")
+        self._ask(self._session.begin(), self._on_answer)
+
+    def close(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _on_answer(self, answer: Message) -> None:
+        assert self._session is not None, "only what was asked for is answered"
+        try:
+            following = self._session.on_answer(answer)
+        except LoginFailed as failed:
+            self._fail(str(failed))
+            return
+        if isinstance(following, LoggedIn):
+            self._end(following)
+        else:
+            self._ask(following, self._on_answer)
+
+    def _end(self, session: LoggedIn) -> None:
+        self.close()
+        self._session = self._timer = None
+        again = session.again_in_seconds(int.from_bytes(os.urandom(4), "big") / (1 << 32))
+        if again is not None:
+            self._timer = self._loop.call_later(again, self.begin)
+        self._done()

@@ -1,0 +1,1 @@
+"""The replica of the metadata log and its wire."""

@@ -1,0 +1,1 @@
+"""How the set of voters changes (KIP-853)."""

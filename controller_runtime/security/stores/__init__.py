@@ -1,0 +1,1 @@
+"""Key stores and trust stores: bytes into keys and certificates."""

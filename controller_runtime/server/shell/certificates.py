@@ -1,0 +1,99 @@
+"""The certificates of a process: one set of stores a listener, looked at every few seconds.
+
+What the metadata log says of the stores of this node's listeners wins over its file, as in Kafka; whatever it says that
+cannot be used is logged, and the old stores go on serving.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from controller_runtime.configuration.config import ServerConfig
+from controller_runtime.configuration.security import read_security, with_stores
+from controller_runtime.metadata.configs import BROKER
+from controller_runtime.network.client_security import ClientSecurity
+from controller_runtime.network.listener import SocketServer
+from controller_runtime.server.telemetry.facts import SecurityFacts
+
+if TYPE_CHECKING:
+    from controller_runtime.metadata.image import MetadataImage
+    from controller_runtime.network.tls_stores import TlsStores
+
+log = logging.getLogger(__name__)
+
+
+class Certificates:
+    def __init__(self, config: ServerConfig) -> None:
+        """Raises SecurityError."""
+        self._stores: dict[str, TlsStores] = {}
+        for name, security in config.listener_security.items():
+            if security.tls is not None:
+                from controller_runtime.network.tls_stores import TlsStores
+
+                proves = config.is_broker and name == config.inter_broker_listener
+                self._stores[name] = TlsStores(f"listener {name}", security.tls, proves_itself=proves)
+        first = config.controller_listener_names[0]
+        self.to_controllers = ClientSecurity(config.listener_security[first], self._stores.get(first))
+        self._config = config
+        self._dynamic: Mapping[str, str] = {}
+        self._timer: asyncio.TimerHandle | None = None
+
+    def secure(self, listener: SocketServer) -> None:
+        if listener.name in self._stores:
+            from controller_runtime.network.secure_listener import secure
+
+            secure(listener, self._stores[listener.name])
+
+    def watch(self, image: Callable[[], MetadataImage | None]) -> None:
+        """Now, and every few seconds until `close`."""
+        if self._stores:
+            from controller_runtime.network.tls_stores import LOOK_SECONDS
+
+            known = image()
+            if known is not None:
+                self._take(known.configs.of(BROKER, str(self._config.node_id)))
+            for stores in self._stores.values():
+                stores.look()
+                stores.warn_of_the_end(time.time())
+            self._timer = asyncio.get_running_loop().call_later(LOOK_SECONDS, self.watch, image)
+
+    def _take(self, dynamic: Mapping[str, str]) -> None:
+        if dynamic is self._dynamic:
+            return
+        self._dynamic = dynamic
+        settings = with_stores(self._config.settings, dynamic)
+        for name, stores in self._stores.items():
+            wrong: list[str] = []
+
+            def problem(which: str, why: str, said: list[str] = wrong) -> None:
+                said.append(f"{which}: {why}")
+
+            serves = any(one.name == name for one in self._config.listeners)
+            protocol = self._config.listener_security[name].protocol
+            found = read_security(settings, name, protocol, problem, serves=serves)
+            if wrong:
+                log.error("listener %s keeps the certificates that it has: %s", name, "; ".join(wrong))
+            elif found.tls is not None and found.tls != stores.settings:
+                stores.change(found.tls)
+
+    def close(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def facts(self, listeners: Mapping[str, SocketServer]) -> dict[str, SecurityFacts]:
+        """Of every listener whose stores this process has; a broker does not listen on the controllers'."""
+        found = {}
+        for name, stores in self._stores.items():
+            listener = listeners.get(name)
+            found[name] = SecurityFacts(
+                successful=0 if listener is None else listener.secured_connections,
+                failed=0 if listener is None else listener.failed_handshakes,
+                not_after=stores.not_after,
+                reloads=stores.reloads,
+                failed_reloads=stores.failed_reloads,
+            )
+        return found

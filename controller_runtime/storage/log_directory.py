@@ -1,0 +1,234 @@
+"""One log directory of a broker: the partitions in it, Kafka's checkpoint files, and the mark of a clean stop.
+
+What may be trusted at start is decided here. After a clean stop every log that was there is; after any other stop each
+one up to its recovery point. A log that met a fault is not trusted again before it was recovered, and its directory
+gets no mark. Nor does one in which logs lie that an unclean stop left and nobody opened since. Not thread-safe: one
+thread owns a directory.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Container, Mapping
+from typing import Final
+
+from controller_runtime.identifiers import DirectoryId, Offset, PartitionId
+from controller_runtime.storage import small_files
+from controller_runtime.storage.errors import StorageError
+from controller_runtime.storage.filesystem import FileSystem, join, read_whole
+from controller_runtime.storage.found_logs import DELETE, STRAY, FoundLog, found_logs, set_aside_name, topic_id_of
+from controller_runtime.storage.log.config import LogConfig
+from controller_runtime.storage.log.open_files import MANY, OpenFiles
+from controller_runtime.storage.partition_log import PartitionLog, partition_directory
+from controller_runtime.storage.small_files import decode_partition_offsets, write_atomically
+
+NO_BROKER_EPOCH: Final = -1
+
+_Place = tuple[str, int]
+"""Topic and partition, as Kafka's checkpoints name a log."""
+
+
+class LogDirectory:
+    """Its checkpoints are read when it is made, its logs when they are asked for."""
+
+    def __init__(self, filesystem: FileSystem, directory_id: DirectoryId, path: str, open_files: int = MANY) -> None:
+        """Take note of a clean stop and withdraw its mark, finish deletions, read the checkpoints."""
+        self._filesystem = filesystem
+        self.id: Final = directory_id
+        self.path: Final = path
+        self._files = OpenFiles(filesystem, open_files)
+        epoch = self._take_clean_mark()
+        self.broker_epoch: Final = NO_BROKER_EPOCH if epoch is None else epoch
+        """Of the last run if it ended cleanly, else -1."""
+        self._clean = epoch is not None
+        self._has_abandoned = False
+        self._recovery_points = self._checkpoint(small_files.RECOVERY_POINT_CHECKPOINT)
+        self._log_starts = self._checkpoint(small_files.LOG_START_CHECKPOINT)
+        self._high_watermarks = self._checkpoint(small_files.HIGH_WATERMARK_CHECKPOINT)
+        for name in filesystem.list_directory(path):
+            if name.endswith(DELETE):
+                self._remove_tree(join(path, name))
+        self.found: Final = tuple(found_logs(filesystem, path))
+        """The logs that were there at start."""
+        self._unopened = {(one.topic, one.index) for one in self.found}
+        self._trusted = set(self._unopened) if self._clean else set()
+        self._logs: dict[PartitionId, PartitionLog] = {}
+        self._places: dict[PartitionId, _Place] = {}
+
+    def _take_clean_mark(self) -> int | None:
+        mark = join(self.path, small_files.CLEAN_SHUTDOWN)
+        if not self._filesystem.exists(mark):
+            return None
+        try:
+            epoch = int(json.loads(read_whole(self._filesystem, mark) or b"{}").get("brokerEpoch", NO_BROKER_EPOCH))
+        except (ValueError, AttributeError, TypeError):
+            epoch = NO_BROKER_EPOCH
+        self._filesystem.remove(mark)
+        self._filesystem.sync_directory(self.path)
+        return epoch
+
+    def _checkpoint(self, name: str) -> dict[_Place, int]:
+        file = join(self.path, name)
+        if not self._filesystem.exists(file):
+            return {}
+        return decode_partition_offsets(read_whole(self._filesystem, file), file)
+
+    # Partitions.
+
+    def open_log(self, partition_id: PartitionId, topic: str, config: LogConfig) -> PartitionLog:
+        """The partition's log, recovered or made. One that is open is given again."""
+        if partition_id in self._logs:
+            return self._logs[partition_id]
+        place = (topic, partition_id.index)
+        self._clear(place, partition_id)
+        log = PartitionLog.open(
+            self._filesystem,
+            join(self.path, partition_directory(*place)),
+            partition_id.topic_id,
+            config,
+            recovery_point=self._recovery_points.get(place, 0),
+            log_start=self._log_starts.get(place, 0),
+            clean=place in self._trusted,
+            files=self._files,
+        )
+        self._logs[partition_id], self._places[partition_id] = log, place
+        self._unopened.discard(place)
+        self._trusted.discard(place)
+        return log
+
+    def _clear(self, place: _Place, partition_id: PartitionId) -> None:
+        """Another topic of the same name left its directory here: it is set aside."""
+        path = join(self.path, partition_directory(*place))
+        if self._filesystem.is_directory(path):
+            topic_id = topic_id_of(self._filesystem, path)
+            if topic_id is not None and topic_id != partition_id.topic_id:
+                self.set_aside(FoundLog(*place, topic_id))
+
+    def sizes(self) -> dict[PartitionId, int]:
+        """Bytes of the logs that are open, without their indexes."""
+        return {partition_id: log.size_bytes for partition_id, log in self._logs.items()}
+
+    def log(self, partition_id: PartitionId) -> PartitionLog:
+        """An open log. Raises StorageError when it is not open (any more)."""
+        if partition_id not in self._logs:
+            raise StorageError(f"partition {partition_id.index} of topic id {partition_id.topic_id} is not open")
+        return self._logs[partition_id]
+
+    def high_watermark(self, partition_id: PartitionId) -> Offset:
+        """Of an open log, as it was checkpointed last."""
+        return Offset(self._high_watermarks.get(self._places[partition_id], 0))
+
+    def configure(self, partition_id: PartitionId, config: LogConfig) -> None:
+        """A changed configuration reaches the log if it is open; one that is opened later brings its own."""
+        if partition_id in self._logs:
+            self._logs[partition_id].configure(config)
+
+    def close_log(self, partition_id: PartitionId, *, delete: bool) -> None:
+        """Let go of a log; `delete` removes it from the disk: renamed first, so that a crash cannot leave half of it in
+        use.
+        """
+        log = self._logs.pop(partition_id, None)
+        if log is None:
+            return
+        place = self._places.pop(partition_id)
+        log.close()
+        self._trusted.add(place)
+        if delete:
+            grave = join(self.path, set_aside_name(*place, partition_id.topic_id, DELETE, ()))
+            self._filesystem.rename(log.directory, grave)
+            self._filesystem.sync_directory(self.path)
+            self._remove_tree(grave)
+            self._forget(place)
+
+    def abandon(self, partition_id: PartitionId) -> None:
+        """Let go of a log that met a fault: nothing more of it is written, checkpointed or called clean."""
+        log = self._logs.pop(partition_id, None)
+        if log is not None:
+            del self._places[partition_id]
+            self._has_abandoned = True
+            log.abandon()
+
+    def set_aside_strays(self, known: Container[PartitionId]) -> list[str]:
+        """Every log that is not `known`, or does not say whose it is, gets a name that is no partition's: their new
+        paths.
+        """
+        return [
+            self.set_aside(found)
+            for found in list(found_logs(self._filesystem, self.path))
+            if found.topic_id is None or PartitionId(found.topic_id, found.index) not in known
+        ]
+
+    def set_aside(self, found: FoundLog) -> str:
+        """Give it a name that is no partition's: its new path."""
+        place, taken = (found.topic, found.index), self._filesystem.list_directory(self.path)
+        target = join(self.path, set_aside_name(*place, found.topic_id, STRAY, taken))
+        self._filesystem.rename(join(self.path, partition_directory(*place)), target)
+        self._filesystem.sync_directory(self.path)
+        self._forget(place)
+        return target
+
+    def _forget(self, place: _Place) -> None:
+        """A log that comes to the same place later is another one."""
+        for table in (self._recovery_points, self._log_starts, self._high_watermarks):
+            table.pop(place, None)
+        self._unopened.discard(place)
+        self._trusted.discard(place)
+
+    def _remove_tree(self, path: str) -> None:
+        for name in self._filesystem.list_directory(path):
+            below = join(path, name)
+            if self._filesystem.is_directory(below):
+                self._remove_tree(below)
+            else:
+                self._filesystem.remove(below)
+        self._filesystem.remove_directory(path)
+
+    # Checkpoints and the end.
+
+    def checkpoint(self, high_watermarks: Mapping[PartitionId, int]) -> None:
+        """Flush every log and write Kafka's checkpoint files, so that a crash has little to recover. What the broker
+        says of high watermarks is written as it says it.
+        """
+        for partition_id, log in self._logs.items():
+            log.flush()
+            self._note(partition_id, log, high_watermarks)
+        self._write_checkpoints()
+
+    def _note(self, partition_id: PartitionId, log: PartitionLog, high_watermarks: Mapping[PartitionId, int]) -> None:
+        place = self._places[partition_id]
+        self._recovery_points[place] = log.recovery_point
+        self._log_starts[place] = log.start_offset
+        if partition_id in high_watermarks:
+            self._high_watermarks[place] = high_watermarks[partition_id]
+
+    def _write_checkpoints(self) -> None:
+        for name, table in (
+            (small_files.RECOVERY_POINT_CHECKPOINT, self._recovery_points),
+            (small_files.LOG_START_CHECKPOINT, {place: at for place, at in self._log_starts.items() if at > 0}),
+            (small_files.HIGH_WATERMARK_CHECKPOINT, self._high_watermarks),
+        ):
+            rows = [(topic, index, offset) for (topic, index), offset in sorted(table.items())]
+            write_atomically(self._filesystem, join(self.path, name), small_files.encode_partition_offsets(rows))
+
+    def shut_down(
+        self,
+        broker_epoch: int,
+        high_watermarks: Mapping[PartitionId, int],
+        progress: Callable[[int, int], None] | None = None,
+    ) -> None:
+        """Close every log, write the checkpoints, and leave the mark of a clean stop, if it was one for every log that
+        lies here.
+        """
+        count = len(self._logs)
+        for done, (partition_id, log) in enumerate(self._logs.items()):
+            if progress is not None:
+                progress(done, count)
+            log.close()
+            self._note(partition_id, log, high_watermarks)
+        self._write_checkpoints()
+        self._logs.clear()
+        self._places.clear()
+        self._files.close_all()
+        if not self._has_abandoned and (self._clean or not self._unopened):
+            mark = json.dumps({"version": 0, "brokerEpoch": broker_epoch}, separators=(",", ":")).encode()
+            write_atomically(self._filesystem, join(self.path, small_files.CLEAN_SHUTDOWN), mark)

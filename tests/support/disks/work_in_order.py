@@ -1,0 +1,119 @@
+"""All log directories of a broker worked on in order, as if one thread had them: what production gives to a thread for
+each directory (`server.shell.data_plane`), one piece after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping
+from typing import Final
+
+from controller_runtime.broker.effects import (
+    AppendRecords,
+    BrokerEvent,
+    ConfigureLog,
+    DeleteBefore,
+    FindTimestamp,
+    MeasureDirectory,
+    OpenPartition,
+    PartitionFailed,
+    ReadRecords,
+    RecordsRead,
+    SetAsideStrays,
+    StraysSetAside,
+)
+from controller_runtime.identifiers import DirectoryId, PartitionId
+from controller_runtime.server.shell.directory_reads import DirectoryReads, Reading
+from controller_runtime.server.shell.partition_work import PartitionWork
+from controller_runtime.storage.log.config import LogConfig
+from controller_runtime.storage.log_manager import LogManager
+from controller_runtime.storage.partition_log import PartitionLog
+
+
+class Logs(LogManager):
+    """The logs themselves, found by their homes."""
+
+    def open_log(
+        self, partition_id: PartitionId, topic: str, directory_id: DirectoryId | None, config: LogConfig
+    ) -> tuple[PartitionLog, DirectoryId]:
+        home = self.home_of(partition_id, topic, directory_id)
+        return home.open_log(partition_id, topic, config), home.id
+
+    def log(self, partition_id: PartitionId) -> PartitionLog:
+        return self.home(partition_id).log(partition_id)
+
+    def close_log(self, partition_id: PartitionId, *, delete: bool) -> None:
+        self.home(partition_id).close_log(partition_id, delete=delete)
+        if delete:
+            self.forget(partition_id)
+
+    def set_aside_strays(self, known: Container[PartitionId]) -> list[str]:
+        self.forget_strays(known)
+        return [path for directory in self.directories.values() for path in directory.set_aside_strays(known)]
+
+    def checkpoint(self, high_watermarks: Mapping[PartitionId, int]) -> None:
+        for directory in self.directories.values():
+            directory.checkpoint(high_watermarks)
+
+    def shut_down(self, broker_epoch: int, high_watermarks: Mapping[PartitionId, int]) -> None:
+        for directory in self.directories.values():
+            directory.shut_down(broker_epoch, high_watermarks)
+
+
+ROOM: Final = (1 << 40, 1 << 39)
+
+
+def room(_: str) -> tuple[int, int]:
+    """Of every disk."""
+    return ROOM
+
+
+class WorkInOrder:
+    def __init__(self, manager: LogManager) -> None:
+        self._manager = manager
+        self._work = {each: PartitionWork(directory, room) for each, directory in manager.directories.items()}
+
+    def set_aside_strays(self, effect: SetAsideStrays) -> BrokerEvent:
+        if (found_twice := self._manager.found_twice(effect.replicas)) is not None:
+            return PartitionFailed(None, found_twice, fatal=True)
+        self._manager.forget_strays(effect.replicas)
+        paths = [path for work in self._work.values() for path in work.set_aside_strays(effect.replicas)]
+        return StraysSetAside(tuple(paths))
+
+    def open(self, effect: OpenPartition) -> BrokerEvent:
+        self._manager.home_of(effect.key, effect.topic, effect.directory_id)
+        return self._at(effect.key).open(effect)
+
+    def configure(self, effect: ConfigureLog) -> None:
+        self._at(effect.key).configure(effect)
+
+    def close(self, key: PartitionId, *, delete: bool) -> None:
+        self._at(key).close(key, delete=delete)
+        if delete:
+            self._manager.forget(key)
+
+    def append(self, effect: AppendRecords) -> BrokerEvent:
+        return self._at(effect.key).append(effect)
+
+    def delete_before(self, effect: DeleteBefore) -> None:
+        self._at(effect.key).delete_before(effect)
+
+    def measure(self, effect: MeasureDirectory) -> BrokerEvent:
+        return self._work[effect.directory_id].measure(effect)
+
+    def read(self, effect: ReadRecords) -> BrokerEvent:
+        answers: list[RecordsRead] = []
+
+        def begin(directory: DirectoryId, reading: Reading) -> None:
+            slices, left = reading.slices(directory), reading.left
+            data = self._work[directory].read(slices, left, nothing_yet=not reading.found_bytes)
+            reads.done(directory, reading, data)
+
+        reads = DirectoryReads(self._work, lambda key: self._manager.home(key).id, begin, answers.append)
+        reads.add(effect)
+        return answers[0]
+
+    def find(self, effect: FindTimestamp) -> BrokerEvent:
+        return self._at(effect.key).find(effect)
+
+    def _at(self, key: PartitionId) -> PartitionWork:
+        return self._work[self._manager.home(key).id]
