@@ -22,8 +22,8 @@ from controller_runtime.metadata.scram import BY_NAME
 from controller_runtime.metadata.security import DelegationToken
 from controller_runtime.security.principals import Identity
 from controller_runtime.security.sasl.scram import Login
-from controller_runtime.security.sasl.scram_messages import ALGORITHMS, MIN_ITERATIONS, ScramKeys, keys_of
 from controller_runtime.security.sasl.server import NotYet
+from controller_runtime.security.scram_keys import ALGORITHMS, MIN_ITERATIONS, ScramKeys, keys_of
 from controller_runtime.values import dataclass
 
 TOKEN_ITERATIONS: Final = 4096

@@ -12,7 +12,7 @@ from controller_runtime.admin.client import AdminClient
 from controller_runtime.admin.connections import raise_if
 from controller_runtime.cli.admin_tools import Failed
 from controller_runtime.metadata.dump_lines import java_double
-from controller_runtime.metadata.scram import BY_NAME, BY_NUMBER, MIN_ITERATIONS, salted_password
+from controller_runtime.metadata.scram import BY_NAME, BY_NUMBER
 from controller_runtime.protocol.api_errors import error_for
 from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.protocol.messages.alter_client_quotas_request import (
@@ -41,6 +41,7 @@ from controller_runtime.protocol.messages.describe_user_scram_credentials_reques
 from controller_runtime.protocol.messages.describe_user_scram_credentials_response import (
     DescribeUserScramCredentialsResponse,
 )
+from controller_runtime.security.scram_keys import MIN_ITERATIONS, salted_password
 
 ENTITIES: Final = {"users": "user", "clients": "client-id", "ips": "ip"}
 USER_AND_CLIENT_QUOTAS: Final = (
@@ -140,7 +141,7 @@ def _upsertion(user: str, name: str, text: str) -> ScramCredentialUpsertion:
         mechanism=mechanism.number,
         iterations=iterations,
         salt=salt,
-        salted_password=salted_password(mechanism, match[2], salt, min(iterations, 1 << 20)),
+        salted_password=salted_password(mechanism.algorithm, match[2].encode(), salt, min(iterations, 1 << 20)),
     )
 
 

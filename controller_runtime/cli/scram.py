@@ -9,15 +9,9 @@ from base64 import b64decode
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from controller_runtime.metadata.scram import (
-    BY_NAME,
-    MAX_ITERATIONS,
-    MIN_ITERATIONS,
-    Mechanism,
-    credential,
-    salted_password,
-)
+from controller_runtime.metadata.scram import BY_NAME, MAX_ITERATIONS, Mechanism, credential
 from controller_runtime.protocol.messages.user_scram_credential_record import UserScramCredentialRecord
+from controller_runtime.security.scram_keys import MIN_ITERATIONS, keys_from_salted, salted_password
 
 _KEYS: Final = ("name", "password", "saltedpassword", "salt", "iterations")
 
@@ -42,7 +36,8 @@ def _record(argument: str, new_salt: Callable[[], bytes]) -> UserScramCredential
         raise BadScram("You must supply 'name' to add-scram")
     iterations = _iterations(values, name)
     salt = b64decode(values["salt"]) if "salt" in values else new_salt()
-    return credential(values["name"], mechanism, salt, _salted(values, mechanism, salt, iterations), iterations)
+    salted = _salted(values, mechanism, salt, iterations)
+    return credential(values["name"], mechanism, keys_from_salted(mechanism.algorithm, salted, salt, iterations))
 
 
 def _values(text: str) -> dict[str, str]:
@@ -74,7 +69,7 @@ def _salted(values: dict[str, str], mechanism: Mechanism, salt: bytes, iteration
     if ("password" in values) == ("saltedpassword" in values):
         raise BadScram("You must supply one of 'password' or 'saltedpassword' to add-scram")
     if "password" in values:
-        return salted_password(mechanism, values["password"], salt, iterations)
+        return salted_password(mechanism.algorithm, values["password"].encode(), salt, iterations)
     if "salt" not in values:
         raise BadScram("You must supply 'salt' with 'saltedpassword' to add-scram")
     return b64decode(values["saltedpassword"])

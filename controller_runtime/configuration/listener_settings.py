@@ -15,27 +15,29 @@ JAAS: Final = "sasl.jaas.config"
 MAX_REAUTH: Final = "connections.max.reauth.ms"
 
 
-def written_for(settings: Settings, listener: str, name: str, mechanism: str | None = None) -> Property | None:
-    """The line that holds for this listener, if there is one that names it."""
-    parts = [f"{LISTENER_PREFIX}{listener.lower()}"]
+def written_for(settings: Settings, listener: str | None, name: str, mechanism: str | None = None) -> Property | None:
+    """The line that holds for this listener, if there is one that names it. None: who connects, and has no listener."""
+    if listener is None:
+        return None
+    prefix = f"{LISTENER_PREFIX}{listener.lower()}"
     names = ([f"{mechanism.lower()}.{name}"] if mechanism else []) + [name]
-    found = (settings.properties.get(".".join([*parts, one])) for one in names)
+    found = (settings.properties.get(f"{prefix}.{one}") for one in names)
     return next((one for one in found if one is not None), None)
 
 
-def value_for(settings: Settings, listener: str, name: str, mechanism: str | None = None) -> str:
+def value_for(settings: Settings, listener: str | None, name: str, mechanism: str | None = None) -> str:
     """Kafka's default where nothing is written; empty if there is none."""
     written = written_for(settings, listener, name, mechanism)
     return written.value.strip() if written is not None else settings.raw(name) or ""
 
 
-def items_for(settings: Settings, listener: str, name: str) -> tuple[str, ...]:
+def items_for(settings: Settings, listener: str | None, name: str) -> tuple[str, ...]:
     return tuple(item.strip() for item in value_for(settings, listener, name).split(",") if item.strip())
 
 
-def jaas_for(settings: Settings, listener: str, mechanism: str) -> Property | None:
+def jaas_name(listener: str, mechanism: str) -> str:
     """Only with the mechanism's prefix, as Kafka: without one it would be anybody's."""
-    return settings.properties.get(f"{LISTENER_PREFIX}{listener.lower()}.{mechanism.lower()}.{JAAS}")
+    return f"{LISTENER_PREFIX}{listener.lower()}.{mechanism.lower()}.{JAAS}"
 
 
 def number_for(settings: Settings, listener: str, name: str, mechanism: str | None = None) -> int:

@@ -9,20 +9,18 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from controller_runtime.configuration.listener_settings import (
-    JAAS,
     MAX_REAUTH,
     items_for,
-    jaas_for,
+    jaas_name,
     number_for,
 )
-from controller_runtime.configuration.names import LISTENER_PREFIX
 from controller_runtime.configuration.settings import Settings
 from controller_runtime.security.jaas import PLAIN_MODULE, SCRAM_MODULE, BadJaas, JaasEntry, parse_jaas
 from controller_runtime.security.listener_security import ListenerSecurity
 from controller_runtime.security.sasl.plain import NAME as PLAIN
 from controller_runtime.security.sasl.plain import USER_OPTION
-from controller_runtime.security.sasl.scram_messages import ALGORITHMS
 from controller_runtime.security.sasl_settings import ClientLogin, SaslSettings
+from controller_runtime.security.scram_keys import ALGORITHMS
 from controller_runtime.values import replace
 
 ENABLED: Final = "sasl.enabled.mechanisms"
@@ -81,15 +79,15 @@ class SaslReading:
         try:
             return login_of(mechanism, entry)
         except BadJaas as error:
-            self._problem(_jaas_name(listener, mechanism), str(error))
+            self._problem(jaas_name(listener, mechanism), str(error))
             return None
 
     def _entry(self, listener: str, mechanism: str, named_by: str) -> JaasEntry | None:
         if mechanism not in _MODULE_OF:
             self._problem(named_by, unknown_mechanism(mechanism))
             return None
-        written = jaas_for(self._settings, listener, mechanism)
-        name = _jaas_name(listener, mechanism)
+        name = jaas_name(listener, mechanism)
+        written = self._settings.properties.get(name)
         if written is None:
             self._problem(name, f"set it: listener {listener} has no login module for {mechanism}")
             return None
@@ -133,10 +131,6 @@ def login_of(mechanism: str, entry: JaasEntry) -> ClientLogin:
 
 def unknown_mechanism(mechanism: str) -> str:
     return f"SASL mechanism {mechanism} is not supported: choose among {', '.join(MECHANISMS)}"
-
-
-def _jaas_name(listener: str, mechanism: str) -> str:
-    return f"{LISTENER_PREFIX}{listener.lower()}.{mechanism.lower()}.{JAAS}"
 
 
 def _users(entry: JaasEntry) -> Iterator[tuple[str, str]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from controller_runtime.configuration.names import LISTENER_PREFIX
+from controller_runtime.configuration.listener_settings import items_for, value_for, written_for
 from controller_runtime.configuration.properties import Property
 from controller_runtime.configuration.settings import Settings, is_store_of_listener
 from controller_runtime.security.cipher_suites import TLS_1_3, UnknownSuite, choose
@@ -45,7 +45,7 @@ def check_among_brokers(settings: Settings, security: ListenerSecurity | None, l
 class _Reading:
     def __init__(self, settings: Settings, listener: str | None, protocol: SecurityProtocol, problem: Problem) -> None:
         self._settings = settings
-        self._prefix = "" if listener is None else f"{LISTENER_PREFIX}{listener.lower()}."
+        self._listener = listener
         self._protocol = protocol
         self._problem = problem
 
@@ -65,21 +65,21 @@ class _Reading:
             may_lose_hosts=self._is_true("ssl.allow.san.changes"),
         )
 
-    def _name(self, name: str) -> str:
-        return self._prefix + name if self._settings.has(self._prefix + name) else name
+    def _written(self, name: str) -> Property | None:
+        return written_for(self._settings, self._listener, name)
 
     def _text(self, name: str) -> str | None:
-        written = self._settings.properties.get(self._prefix + name)
-        return (written.value.strip() or None) if written is not None else self._settings.text(name)
+        return value_for(self._settings, self._listener, name) or None
 
     def _items(self, name: str) -> tuple[str, ...]:
-        return tuple(item.strip() for item in (self._text(name) or "").split(",") if item.strip())
+        return items_for(self._settings, self._listener, name)
 
     def _is_true(self, name: str) -> bool:
         return (self._text(name) or "").lower() == "true"
 
     def _wrong(self, name: str, why: str) -> None:
-        self._problem(self._name(name), why)
+        written = self._written(name)
+        self._problem(name if written is None else written.name, why)
 
     def _type(self, name: str) -> StoreType:
         text = self._text(name) or StoreType.JKS.value
@@ -146,7 +146,7 @@ class _Reading:
 
     def _client_auth(self) -> ClientAuth:
         name = "ssl.client.auth"
-        if self._protocol is SecurityProtocol.SASL_SSL and not self._settings.has(self._prefix + name):
+        if self._protocol is SecurityProtocol.SASL_SSL and self._written(name) is None:
             return ClientAuth.NONE
         text = (self._text(name) or "none").lower()
         if text not in {one.value for one in ClientAuth}:
@@ -177,7 +177,7 @@ class _Reading:
 
     def _checks_host(self) -> bool:
         name = "ssl.endpoint.identification.algorithm"
-        written = self._settings.properties.get(self._name(name))
+        written = self._written(name) or self._settings.properties.get(name)
         text = "https" if written is None else written.value.strip().lower()
         if text not in {"", "https"}:
             self._wrong(name, "https, or nothing at all, is needed")

@@ -20,13 +20,11 @@ from controller_runtime.controller.decision import Decision, RequestContext
 from controller_runtime.identifiers import Instant
 from controller_runtime.metadata.client_quotas import CLIENT_ID, CONTROLLER_MUTATION_RATE, USER
 from controller_runtime.metadata.security import QuotaEntity
-from controller_runtime.protocol.api_keys import ApiKey
+from controller_runtime.parts.api_table import HELD_TO_MUTATION_RATE
 from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.protocol.schema import Message
 from controller_runtime.values import dataclass, replace
 
-STRICT_SINCE: Final = {ApiKey.CREATE_TOPICS: 6, ApiKey.DELETE_TOPICS: 5, ApiKey.CREATE_PARTITIONS: 3}
-"""The first version whose clients know THROTTLING_QUOTA_EXCEEDED."""
 MANY_BUCKETS: Final = 1000
 _LONGEST_MS: Final = 2**31 - 1
 Quotas = Mapping[QuotaEntity, Mapping[str, float]]
@@ -118,7 +116,7 @@ class MutationQuotas:
         return len(self._buckets)
 
     def of(self, quotas: Quotas, request: Message, context: RequestContext, now: Instant) -> MutationQuota:
-        strict_since = STRICT_SINCE.get(request.KEY)  # type: ignore[call-overload]
+        strict_since = HELD_TO_MUTATION_RATE.get(request.KEY)  # type: ignore[call-overload]
         if strict_since is None or not quotas:
             return UNLIMITED
         _, _, user = context.principal.partition(":")

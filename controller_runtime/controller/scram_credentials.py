@@ -12,7 +12,7 @@ from controller_runtime.answers.refused import Refused
 from controller_runtime.controller.decision import PIECE_RECORDS, Decision, Pieces
 from controller_runtime.metadata.features import SCRAM, VersionedRecord
 from controller_runtime.metadata.image import MetadataImage
-from controller_runtime.metadata.scram import BY_NUMBER, MAX_ITERATIONS, MIN_ITERATIONS, Mechanism, credential
+from controller_runtime.metadata.scram import BY_NUMBER, MAX_ITERATIONS, Mechanism, credential
 from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.protocol.messages.alter_user_scram_credentials_request import (
     AlterUserScramCredentialsRequest,
@@ -25,6 +25,7 @@ from controller_runtime.protocol.messages.alter_user_scram_credentials_response 
 )
 from controller_runtime.protocol.messages.remove_user_scram_credential_record import RemoveUserScramCredentialRecord
 from controller_runtime.protocol.schema import Message
+from controller_runtime.security.scram_keys import MIN_ITERATIONS, keys_from_salted
 
 _Change = ScramCredentialDeletion | ScramCredentialUpsertion
 _TWICE: Final = "A user credential cannot be altered twice in the same request"
@@ -79,4 +80,5 @@ def _upserted(change: ScramCredentialUpsertion, mechanism: Mechanism) -> Message
         raise Refused(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Too many iterations")
     if not change.salted_password:
         raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR)  # Java takes no empty key
-    return credential(change.name, mechanism, change.salt, change.salted_password, change.iterations)
+    keys = keys_from_salted(mechanism.algorithm, change.salted_password, change.salt, change.iterations)
+    return credential(change.name, mechanism, keys)

@@ -247,6 +247,16 @@ TABLES: Final[Mapping[ListenerType, Mapping[ApiKey, Row]]] = {
 }
 
 
+HELD_TO_MUTATION_RATE: Final[Mapping[ApiKey, int]] = {
+    ApiKey.CREATE_TOPICS: 6,
+    ApiKey.DELETE_TOPICS: 5,
+    ApiKey.CREATE_PARTITIONS: 3,
+}
+"""By `controller_mutation_rate` (KIP-599), with the first version whose clients know THROTTLING_QUOTA_EXCEEDED. All
+their versions that are served begin their answers with the time to wait.
+"""
+
+
 def answered_at(*places: Where) -> frozenset[ApiKey]:
     """The keys of a controller that are answered there."""
     return frozenset(key for key, row in CONTROLLER.items() if row.where in places)

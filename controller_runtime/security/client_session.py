@@ -16,8 +16,8 @@ from controller_runtime.protocol.messages.sasl_handshake_response import SaslHan
 from controller_runtime.protocol.schema import Message
 from controller_runtime.security.sasl.plain import client_token
 from controller_runtime.security.sasl.scram import ScramClient, ServerNotTrusted
-from controller_runtime.security.sasl.scram_messages import ALGORITHMS
 from controller_runtime.security.sasl_settings import ClientLogin
+from controller_runtime.security.scram_keys import ALGORITHMS
 from controller_runtime.values import dataclass
 
 EARLIEST: Final = 0.85

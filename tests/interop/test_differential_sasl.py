@@ -16,7 +16,7 @@ from typing import Any, Final, cast
 
 import pytest
 
-from controller_runtime.metadata.scram import BY_NAME, salted_password
+from controller_runtime.metadata.scram import BY_NAME
 from controller_runtime.protocol.api_keys import ApiKey, ListenerType
 from controller_runtime.protocol.framing import decode_response, encode_request
 from controller_runtime.protocol.json_form import to_json
@@ -34,6 +34,7 @@ from controller_runtime.protocol.messages.sasl_authenticate_response import Sasl
 from controller_runtime.protocol.messages.sasl_handshake_request import SaslHandshakeRequest
 from controller_runtime.security.sasl.plain import client_token
 from controller_runtime.security.sasl.scram import ScramClient
+from controller_runtime.security.scram_keys import salted_password
 from support.apache_kafka.differential import DEVIATIONS, Case, Pair, Side, Table, judge
 from support.apache_kafka.node_pairs import SETTINGS, pair_of_nodes
 from support.clients.sasl_frames import CORRELATION, authenticate, framed, handshake, versions
@@ -258,7 +259,7 @@ def _users() -> AlterUserScramCredentialsRequest:
                 mechanism=BY_NAME[mechanism].number,
                 iterations=4096,
                 salt=SALT,
-                salted_password=salted_password(BY_NAME[mechanism], "pencil", SALT, 4096),
+                salted_password=salted_password(BY_NAME[mechanism].algorithm, b"pencil", SALT, 4096),
             )
             for name, mechanism in (("ann", "SCRAM-SHA-256"), ("a,b=c", "SCRAM-SHA-256"), ("bob", "SCRAM-SHA-512"))
         )

@@ -7,30 +7,33 @@ guessed by the round in which a login fails).
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 from collections.abc import Callable
 from typing import Final, Protocol
 
 from controller_runtime.security.principals import Identity
 from controller_runtime.security.sasl.scram_messages import (
-    ALGORITHMS,
     MAX_CLIENT_ITERATIONS,
-    MIN_ITERATIONS,
     BadScram,
     ClientFirst,
-    ScramKeys,
     base64_text,
-    client_key,
     escaped,
     read_client_final,
     read_client_first,
     read_server_final,
     read_server_first,
-    salted_password,
     xored,
 )
 from controller_runtime.security.sasl.server import Accepted, Challenge, Refused
+from controller_runtime.security.scram_keys import (
+    ALGORITHMS,
+    MIN_ITERATIONS,
+    ScramKeys,
+    client_key,
+    keys_from_salted,
+    salted_password,
+    stored_key,
+)
 from controller_runtime.values import dataclass
 
 _OTHER_IDENTITY: Final = "Authentication failed: Client requested an authorization id that is different from username"
@@ -104,7 +107,7 @@ class ScramServer:
         signature = hmac.digest(keys.stored_key, signed, self._algorithm)
         if len(final.proof) != len(signature):
             raise Refused("Invalid client credentials")
-        shown = hashlib.new(self._algorithm, xored(final.proof, signature)).digest()
+        shown = stored_key(self._algorithm, xored(final.proof, signature))
         if not hmac.compare_digest(shown, keys.stored_key) or identity is None:
             raise Refused("Invalid client credentials")
         proof = hmac.digest(keys.server_key, signed, self._algorithm)
@@ -146,13 +149,12 @@ class ScramClient:
             bounds = f"{MIN_ITERATIONS} to {MAX_CLIENT_ITERATIONS}"
             raise ServerNotTrusted(f"Requested iterations {said.iterations} are not in {bounds}")
         salted = salted_password(self._algorithm, self._password, said.salt, said.iterations)
-        key = client_key(self._algorithm, salted)
+        keys = keys_from_salted(self._algorithm, salted, said.salt, said.iterations)
         bare = f"c=biws,r={said.nonce}"
         signed = f"{self._bare},{said.text},{bare}".encode()
-        stored = hashlib.new(self._algorithm, key).digest()
-        proof = xored(key, hmac.digest(stored, signed, self._algorithm))
-        server_key = hmac.digest(salted, b"Server Key", self._algorithm)
-        self._expected = hmac.digest(server_key, signed, self._algorithm)
+        signature = hmac.digest(keys.stored_key, signed, self._algorithm)
+        proof = xored(client_key(self._algorithm, salted), signature)
+        self._expected = hmac.digest(keys.server_key, signed, self._algorithm)
         return f"{bare},p={base64_text(proof)}".encode()
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""The four messages of SCRAM (RFC 5802 §7) as Apache Kafka reads them, and the keys that they prove.
+"""The four messages of SCRAM (RFC 5802 §7) as Apache Kafka reads them.
 
 What is signed is each message as it came, byte for byte. Names and values are printable ASCII; a name writes `,` and
 `=` as `=2C` and `=3D`. Kafka knows no channel binding, so a client begins with `n,`.
@@ -7,16 +7,12 @@ What is signed is each message as it came, byte for byte. Names and values are p
 from __future__ import annotations
 
 import base64
-import hashlib
-import hmac
 import re
 from collections.abc import Mapping
 from typing import Final
 
-from controller_runtime.values import dataclass, field
+from controller_runtime.values import dataclass
 
-ALGORITHMS: Final[Mapping[str, str]] = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
-MIN_ITERATIONS: Final = 4096
 MAX_CLIENT_ITERATIONS: Final = 65_536
 """What a client works through for a server: no Kafka keeps more than 16,384, and what asks for many more is a bomb."""
 
@@ -41,16 +37,6 @@ _SERVER_FINAL: Final = re.compile(f"(?:e=(?P<error>{_VALUE})|v=(?P<signature>{_B
 
 class BadScram(Exception):
     """The bytes are not the message that SCRAM wants here."""
-
-
-@dataclass(frozen=True, slots=True)
-class ScramKeys:
-    """What is kept of a password."""
-
-    salt: bytes = field(repr=False)
-    stored_key: bytes = field(repr=False)
-    server_key: bytes = field(repr=False)
-    iterations: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,23 +127,6 @@ def unescaped(name: str) -> str:
 
 def base64_text(data: bytes) -> str:
     return base64.b64encode(data).decode("ascii")
-
-
-# Keys.
-
-
-def salted_password(algorithm: str, password: bytes, salt: bytes, iterations: int) -> bytes:
-    return hashlib.pbkdf2_hmac(algorithm, password, salt, iterations)
-
-
-def client_key(algorithm: str, salted: bytes) -> bytes:
-    return hmac.digest(salted, b"Client Key", algorithm)
-
-
-def keys_of(algorithm: str, password: bytes, salt: bytes, iterations: int) -> ScramKeys:
-    salted = salted_password(algorithm, password, salt, iterations)
-    stored = hashlib.new(algorithm, client_key(algorithm, salted)).digest()
-    return ScramKeys(salt, stored, hmac.digest(salted, b"Server Key", algorithm), iterations)
 
 
 def xored(one: bytes, other: bytes) -> bytes:

@@ -8,14 +8,11 @@ behind the header; the rest of it is not looked at.
 from __future__ import annotations
 
 import asyncio
-from typing import Final
 
 from controller_runtime.network.listener import ServerConnection
+from controller_runtime.parts.api_table import HELD_TO_MUTATION_RATE
 from controller_runtime.protocol.api_keys import ApiKey, api
 from controller_runtime.protocol.messages.request_header import RequestHeader
-
-_HELD_TO_RATES: Final = frozenset({ApiKey.CREATE_TOPICS, ApiKey.DELETE_TOPICS, ApiKey.CREATE_PARTITIONS})
-"""By `controller_mutation_rate`. All their versions that are served begin their answers with the time to wait."""
 
 
 class Throttled:
@@ -44,7 +41,7 @@ class Throttled:
 def time_to_wait(frame: bytes, asked: RequestHeader) -> int:
     """Of an answer with its header, in milliseconds."""
     key = asked.request_api_key
-    if key not in _HELD_TO_RATES:
+    if key not in HELD_TO_MUTATION_RATE:
         return 0
     start = 4
     if asked.request_api_version >= api(ApiKey(key)).flexible_from:

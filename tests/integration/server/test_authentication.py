@@ -20,8 +20,8 @@ from controller_runtime.protocol.messages.metadata_request import MetadataReques
 from controller_runtime.protocol.messages.metadata_response import MetadataResponse
 from controller_runtime.security.sasl.plain import client_token
 from controller_runtime.security.sasl.scram import Login
-from controller_runtime.security.sasl.scram_messages import ScramKeys
 from controller_runtime.security.sasl_settings import SaslSettings
+from controller_runtime.security.scram_keys import ScramKeys
 from controller_runtime.server.shell import authentication
 from controller_runtime.server.shell.authentication import Authentication
 from controller_runtime.server.shell.requests import Fed, Requests

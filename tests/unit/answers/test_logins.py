@@ -13,8 +13,8 @@ from controller_runtime.identifiers import WallClock
 from controller_runtime.metadata.image import MetadataImage
 from controller_runtime.metadata.scram import BY_NAME
 from controller_runtime.metadata.security import DelegationToken, ScramCredential
-from controller_runtime.security.sasl.scram_messages import ScramKeys, keys_of
 from controller_runtime.security.sasl.server import NotYet
+from controller_runtime.security.scram_keys import ScramKeys, keys_of
 from controller_runtime.values import replace
 
 pytestmark = pytest.mark.unit

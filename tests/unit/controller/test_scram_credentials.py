@@ -10,13 +10,14 @@ import pytest
 
 from controller_runtime.metadata.features import SCRAM
 from controller_runtime.metadata.records import encode_record
-from controller_runtime.metadata.scram import BY_NUMBER, salted_password
+from controller_runtime.metadata.scram import BY_NUMBER
 from controller_runtime.protocol.messages.alter_user_scram_credentials_request import (
     AlterUserScramCredentialsRequest,
     ScramCredentialDeletion,
     ScramCredentialUpsertion,
 )
 from controller_runtime.protocol.messages.alter_user_scram_credentials_response import AlterUserScramCredentialsResponse
+from controller_runtime.security.scram_keys import salted_password
 from support.nodes.controller_world import World
 
 pytestmark = pytest.mark.unit
@@ -25,7 +26,7 @@ SALT = b64decode("W22ZaJ0SNY7soEsUEjb6gQ==")
 
 
 def upsert(name: str = "user", mechanism: int = 1, iterations: int = 4096) -> ScramCredentialUpsertion:
-    salted = salted_password(BY_NUMBER[1], "pencil", SALT, 4096)
+    salted = salted_password(BY_NUMBER[1].algorithm, b"pencil", SALT, 4096)
     return ScramCredentialUpsertion(
         name=name, mechanism=mechanism, iterations=iterations, salt=SALT, salted_password=salted
     )

@@ -12,8 +12,8 @@ import pytest
 from controller_runtime.protocol.messages.user_scram_credential_record import UserScramCredentialRecord
 from controller_runtime.security.principals import Identity
 from controller_runtime.security.sasl.scram import Login, ScramClient, ScramServer, ServerNotTrusted
-from controller_runtime.security.sasl.scram_messages import ScramKeys, keys_of
 from controller_runtime.security.sasl.server import Accepted, Challenge, Refused
+from controller_runtime.security.scram_keys import ScramKeys, keys_of
 from support.disks.metadata_logs import logs_of, records_of
 from support.golden import GOLDEN, json_lines
 from support.sampling import run_seed
@@ -166,7 +166,8 @@ def test_the_last_message_must_repeat_what_was_agreed(text: str, accepted: bool)
     import hashlib
     import hmac
 
-    from controller_runtime.security.sasl.scram_messages import client_key, salted_password, xored
+    from controller_runtime.security.sasl.scram_messages import xored
+    from controller_runtime.security.scram_keys import client_key, salted_password
 
     ours = server()
     said = ours.on_token(b"n,,n=ann,r=client")
