@@ -111,7 +111,8 @@ def test_a_client_reads_back_what_it_wrote_to_a_node_in_a_restricted_pod(
     servers = f"{name}.{namespace}.svc.cluster.local:9092"
     client = tool_pod(f"{image}-client", images("demo-client"), [servers, "--count", str(COUNT)])
     code, log = finished(kubernetes, namespace, client)
-    assert (code, log.splitlines()[-1]) == (0, "2,000 of 2,000"), log
+    node_log = kubernetes.kubectl("-n", namespace, "logs", name, "-c", "kafka")
+    assert (code, log.splitlines()[-1]) == (0, "2,000 of 2,000"), f"{log}\n{node_log[-8000:]}"
     tool = ("exec", name, "-c", "kafka", "--", "/opt/kafka/bin/kafka-topics.sh")
     assert "demo" in kubernetes.kubectl("-n", namespace, *tool, "--bootstrap-server", servers, "--list").split()
 
