@@ -5,6 +5,7 @@ A flag on the command line replaces its setting in the file and clears the other
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -77,15 +78,20 @@ def _security(settings: Mapping[str, str], source: str) -> ListenerSecurity:
 
 
 def read_properties(path: str) -> dict[str, str]:
-    """Raises BadCommand."""
-    from controller_runtime.configuration.properties import BadProperties, parse_properties
+    """With what its config providers say. Raises BadCommand."""
+    from controller_runtime.configuration.properties import parse_properties
 
     try:
         with open(path, encoding="utf-8", errors="surrogateescape") as file:
-            return {one.name: one.value.strip() for one in parse_properties(file.read(), path).values()}
+            properties = parse_properties(file.read(), path)
+        if "config.providers" in properties:
+            from controller_runtime.configuration.providers import read_providers
+
+            properties, _ = read_providers(properties, os.environ).resolve_all(properties)
+        return {one.name: one.value.strip() for one in properties.values()}
     except FileNotFoundError as error:
         raise NoSuchConfig(path) from error
     except OSError as error:
         raise BadCommand(f"{path} ({error.strerror})") from error
-    except BadProperties as error:
+    except ValueError as error:
         raise BadCommand(str(error)) from error

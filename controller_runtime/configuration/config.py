@@ -25,6 +25,7 @@ from controller_runtime.configuration.listeners import (
 )
 from controller_runtime.configuration.names import BY_NAME, OWN_NAMES
 from controller_runtime.configuration.properties import BadProperties, Property, parse_properties
+from controller_runtime.configuration.providers import BadProviders, Providers, read_providers
 from controller_runtime.configuration.security import check_among_brokers, read_security
 from controller_runtime.configuration.security import notices as security_notices
 from controller_runtime.configuration.settings import Settings, check, is_secret, notices
@@ -78,6 +79,8 @@ class ServerConfig:
     security: SecurityRules
     settings: Settings
     """Everything else, by Kafka's name."""
+    providers: Providers
+    """Where values lie that are named and not written."""
     notices: tuple[str, ...]
 
     @property
@@ -113,6 +116,12 @@ def load(path: str, overrides: Iterable[str] = ()) -> ServerConfig:
 def from_properties(
     properties: Mapping[str, Property], source: str, environment: Mapping[str, str] | None = None
 ) -> ServerConfig:
+    environment = environment or {}
+    try:
+        providers = read_providers(properties, environment)
+        properties, unresolved = providers.resolve_all(properties)
+    except BadProviders as error:
+        raise ConfigError(error.problems) from error
     problems = list(check(properties))
     if "broker.id" in properties and "node.id" not in properties:
         properties = {
@@ -123,7 +132,7 @@ def from_properties(
     problems += [f'{source}: Missing required configuration "{name}" which has no default value.' for name in missing]
     if problems:
         raise ConfigError(problems)
-    return _Reading(Settings(properties), source, environment or {}).config()
+    return _Reading(Settings(properties), source, environment).config(providers, unresolved)
 
 
 def _parse_endpoints(values: tuple[str, ...]) -> tuple[Endpoint, ...]:
@@ -139,7 +148,7 @@ class _Reading:
         self.environment = environment
         self.problems: list[str] = []
 
-    def config(self) -> ServerConfig:
+    def config(self, providers: Providers, unresolved: tuple[str, ...]) -> ServerConfig:
         settings = self.settings
         roles = self._roles()
         names = tuple(name.upper() for name in settings.items("controller.listener.names"))
@@ -185,7 +194,9 @@ class _Reading:
             scrub_interval_ms=self._scrub_interval_ms(),
             security=security,
             settings=settings,
+            providers=providers,
             notices=(
+                *unresolved,
                 *notices(settings.properties),
                 *dict.fromkeys(one for each in listener_security.values() for one in security_notices(each)),
             ),

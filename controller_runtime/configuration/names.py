@@ -50,6 +50,7 @@ broker.id int -1
 broker.rack string null
 broker.session.timeout.ms int 9000
 compression.type string producer
+config.providers list
 connection.failed.authentication.delay.ms int 100
 connections.max.idle.ms long 600000
 connections.max.reauth.ms long 0
@@ -140,8 +141,6 @@ alter.config.policy.class.name class null
 create.topic.policy.class.name class null
 # the limits it imposes would not hold
 client.quota.callback.class class null
-# values such as ${...} would be taken literally
-config.providers list
 # acknowledged records would reach the disk later than it promises
 log.flush.interval.messages long 9223372036854775807
 log.flush.interval.ms long null
@@ -219,6 +218,9 @@ OF_AUTHORIZER: Final = {
 }
 """Names that Kafka's authorizer reads, not Kafka itself."""
 
+OF_PROVIDERS: Final = "config.providers."
+"""Before a provider's name, and what is set for it."""
+
 REFUSED_PREFIXES: Final = ("sasl.", "ssl.")
 """Also after `listener.name.<listener>.`; any such name is refused, whether Kafka lists it or not."""
 
@@ -263,6 +265,7 @@ HIDDEN_NAMES: Final = (
 TLS_AT_START: Final = "TLS is set up at start, as the file says"
 LISTENER_AT_START: Final = "the settings of a listener are taken from the file, at start"
 ONLY_AT_START: Final = {
+    "config.providers": "providers are named by the file, at start",
     "connections.max.reauth.ms": "how long sessions last is taken from the file, at start",
     "allow.everyone.if.no.acl.found": "the authorizer is configured by the file, at start",
     "listener.security.protocol.map": "listeners open at start, as the file says",

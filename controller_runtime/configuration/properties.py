@@ -25,7 +25,7 @@ class Property:
 
 
 class BadProperties(ValueError):
-    """The text is not a properties file; names the line."""
+    """The text is not a properties file; names the line, and does not show it: it may hold a secret."""
 
 
 def parse_properties(text: str, source: str) -> dict[str, Property]:
@@ -80,7 +80,7 @@ def _unescape(text: str, origin: str) -> str:
         elif text[at + 1 : at + 2] == "u":
             digits = text[at + 2 : at + 6]
             if len(digits) != 4 or any(digit not in "0123456789abcdefABCDEF" for digit in digits):
-                raise BadProperties(f"{origin}: malformed \\uxxxx escape in {text!r}")
+                raise BadProperties(f"{origin}: malformed \\uxxxx escape")
             out.append(chr(int(digits, 16)))
             at += 6
         else:

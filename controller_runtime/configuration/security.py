@@ -11,6 +11,7 @@ from typing import Final
 
 from controller_runtime.configuration.listener_settings import items_for, value_for, written_for
 from controller_runtime.configuration.properties import Property
+from controller_runtime.configuration.providers import Providers
 from controller_runtime.configuration.settings import Settings, is_store_of_listener
 from controller_runtime.security.cipher_suites import TLS_1_3, UnknownSuite, choose
 from controller_runtime.security.listener_security import ListenerSecurity
@@ -192,14 +193,15 @@ class _Reading:
             return DEFAULT_RULES
 
 
-def with_stores(settings: Settings, dynamic: Mapping[str, str]) -> Settings:
-    """As they would be with stores of listeners that were set while the node runs."""
+def with_stores(settings: Settings, dynamic: Mapping[str, str], providers: Providers) -> Settings:
+    """As they would be with stores of listeners that were set while the node runs. Raises BadProviders."""
     stores = {
         name: Property(name, value, "IncrementalAlterConfigs")
         for name, value in dynamic.items()
         if is_store_of_listener(name)
     }
-    return Settings({**settings.properties, **stores})
+    resolved, _ = providers.resolve_all(stores)
+    return Settings({**settings.properties, **resolved})
 
 
 def notices(security: ListenerSecurity) -> tuple[str, ...]:

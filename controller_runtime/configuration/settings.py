@@ -24,6 +24,7 @@ from controller_runtime.configuration.names import (
     OF_AUTHORIZER,
     OF_LISTENERS,
     OF_MECHANISMS,
+    OF_PROVIDERS,
     ONLY_AT_START,
     OWN_NAMES,
     REFUSED,
@@ -249,7 +250,7 @@ def notices(properties: Mapping[str, Property]) -> Iterator[str]:
     for written in properties.values():
         row = row_of(written.name)
         if row is None:
-            if written.name not in (*OWN_NAMES, *OF_AUTHORIZER) and written.name not in INTERNAL_NAMES:
+            if not _is_of_others(written.name):
                 yield f"{written.origin}: {written.name} is not a known configuration, it is ignored"
         elif (
             row.standing != ACTED
@@ -257,3 +258,8 @@ def notices(properties: Mapping[str, Property]) -> Iterator[str]:
             and not _same(row, written.value.strip())
         ):
             yield f"{written.origin}: {written.name} is ignored: {row.reason}"
+
+
+def _is_of_others(name: str) -> bool:
+    """Not Kafka's own names, and known all the same."""
+    return name in (*OWN_NAMES, *OF_AUTHORIZER, *INTERNAL_NAMES) or name.startswith(OF_PROVIDERS)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from controller_runtime.configuration.config import ServerConfig
+from controller_runtime.configuration.providers import BadProviders
 from controller_runtime.configuration.security import read_security, with_stores
 from controller_runtime.metadata.configs import BROKER
 from controller_runtime.network.client_security import ClientSecurity
@@ -65,7 +66,11 @@ class Certificates:
         if dynamic is self._dynamic:
             return
         self._dynamic = dynamic
-        settings = with_stores(self._config.settings, dynamic)
+        try:
+            settings = with_stores(self._config.settings, dynamic, self._config.providers)
+        except BadProviders as error:
+            log.error("all listeners keep the certificates that they have: %s", error)
+            return
         for name, stores in self._stores.items():
             wrong: list[str] = []
 

@@ -224,10 +224,29 @@ def test_metrics_say_how_many_have_shown_who_they_are(cluster: SaslCluster) -> N
     assert broker["quorate_authentications_failed_total"] > 0, "a wrong password, above"
 
 
-def test_no_secret_is_in_any_log(cluster: SaslCluster) -> None:
-    """SEC-03: passwords of nodes, brokers and clients, after all that happened above."""
+def _said_by_tools(cluster: SaslCluster, directory: Path) -> Iterator[str]:
+    """Every configuration of every node, and what its metadata directory shows."""
+    admin = client_file(directory / "admin.properties", "PLAIN", USER, PASSWORD)
     for node in cluster.nodes.values():
-        said = node.log() + node.http("/metrics")[1]
-        assert "refusing" in said or node in cluster.controller_nodes
-        for secret in (NODE_SECRET, BROKER_SECRET, PASSWORD, "c4nary"):
-            assert secret not in said
+        to = ("--bootstrap-server", cluster.clients) if node not in cluster.controller_nodes else (
+            "--bootstrap-controller", cluster.bootstrap_controllers)  # fmt: skip
+        of_node = ("--entity-type", "brokers", "--entity-name", str(node.node_id))
+        seen = kraft("configs", *to, "--command-config", admin, "--describe", "--all", *of_node)
+        assert "plain.sasl.jaas.config=null sensitive=true" in seen.stdout, seen.stderr
+        yield seen.stdout + seen.stderr
+    log = next(Path(cluster.controller_nodes[0].properties["log.dirs"]).glob("__cluster_metadata-0/*.log"))
+    yield kraft("dump-log", "--cluster-metadata-decoder", "--files", str(log)).stdout
+    yield kraft("metadata-shell", "--directory", str(log.parent), "tree", "/").stdout
+
+
+def test_no_secret_is_in_any_output(cluster: SaslCluster, tmp_path: Path) -> None:
+    """SEC-01, SEC-03: passwords of nodes, brokers and clients, after all that happened above; and the files of the
+    nodes hold none of them either (SEC-04, SEC-06).
+    """
+    said = [*_said_by_tools(cluster, tmp_path)]
+    for node in cluster.nodes.values():
+        said += [node.log(), node.http("/metrics")[1], "\n".join(node.properties.values())]
+    assert any("refusing" in each for each in said), "a login that failed is logged"
+    assert any(SCRAM_USER in each for each in said), "the metadata log has been read"
+    for secret in (NODE_SECRET, BROKER_SECRET, PASSWORD, "c4nary"):
+        assert [each for each in said if secret in each] == []

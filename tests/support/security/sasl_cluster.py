@@ -68,6 +68,7 @@ class SaslCluster(Cluster):
 
     def __init__(self, directory: Path, controllers: int = 1, brokers: int = 1, **extra: str) -> None:
         super().__init__(directory, controllers, brokers)
+        self._secrets = directory / "secrets"
         self.clients_port = free_ports(1)[0]
         for node in self.nodes.values():
             node.properties["delegation.token.secret.key"] = NODE_SECRET
@@ -76,6 +77,22 @@ class SaslCluster(Cluster):
         for node in self.broker_nodes:
             node.properties |= of_brokers() | extra
             node.properties["listeners"] += f",CLIENTS://127.0.0.1:{self.clients_port}"
+        self._name_secrets()
+
+    def _name_secrets(self) -> None:
+        """They lie in files of their own; the nodes' properties name them."""
+        self._secrets.mkdir()
+        for name, secret in {"node": NODE_SECRET, "broker": BROKER_SECRET, "user": PASSWORD}.items():
+            (self._secrets / name).write_text(secret)
+            for node in self.nodes.values():
+                reference = f"${{dir:{self._secrets}:{name}}}"
+                node.properties |= {key: text.replace(secret, reference) for key, text in node.properties.items()}
+        for node in self.nodes.values():
+            node.properties |= {
+                "config.providers": "dir",
+                "config.providers.dir.class": "org.apache.kafka.common.config.provider.DirectoryConfigProvider",
+                "config.providers.dir.param.allowed.paths": str(self._secrets),
+            }
 
     def format(self, *options: str) -> None:
         super().format(*options, *added_users())
