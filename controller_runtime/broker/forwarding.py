@@ -44,7 +44,8 @@ SUSPECTS: Final = "forwarding-again"
 """For a request that was on a connection that ended: nothing else is on this one."""
 MAX_LOSSES: Final = 2
 """Connections that one request may be on when they end."""
-REQUEST_TIMEOUT_S: Final = 30.0
+REQUEST_TIMEOUT_S: Final = 60.0
+"""Between a request and the last attempt to have it decided, whatever stands in between; as Kafka's `retryTimeoutMs`."""
 _RETRY_S: Final = 0.1
 _CALL_TIMEOUT_MS: Final = 30_000
 _CREATE_TOPICS_VERSION: Final = 7

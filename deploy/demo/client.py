@@ -11,12 +11,13 @@ import time
 
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import KafkaAdminClient, NewTopic
-from kafka.errors import KafkaError
+from kafka.errors import KafkaError, RequestTimedOutError, TopicAlreadyExistsError
 
 PARTITIONS = 3
 ROUNDS = 10
 PAUSE_SECONDS = 0.5
 TIMEOUT_MS = 60_000
+ATTEMPTS = 3
 BOOTSTRAP_TIMEOUT_MS = 120_000
 
 
@@ -32,7 +33,19 @@ def create_topic(servers: str, topic: str) -> None:
     admin = KafkaAdminClient(
         bootstrap_servers=servers, request_timeout_ms=TIMEOUT_MS, bootstrap_timeout_ms=BOOTSTRAP_TIMEOUT_MS
     )
-    admin.create_topics([NewTopic(name=topic, num_partitions=PARTITIONS, replication_factor=1)], timeout_ms=TIMEOUT_MS)
+    wanted = NewTopic(name=topic, num_partitions=PARTITIONS, replication_factor=1)
+    for attempt in range(ATTEMPTS):
+        try:
+            admin.create_topics([wanted], timeout_ms=TIMEOUT_MS)
+            break
+        except TopicAlreadyExistsError:
+            if not attempt:
+                raise
+            break  # the attempt that was not answered in time was carried out
+        except RequestTimedOutError:
+            if attempt == ATTEMPTS - 1:
+                raise
+            say("no controller decided in time, asking again")
     admin.close()
     say(f"created the topic {topic} with {PARTITIONS} partitions")
 
