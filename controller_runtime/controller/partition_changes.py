@@ -169,7 +169,7 @@ class PartitionChange:
         found = next(filter(self._may_be_elected, self.replicas), None)
         if found is not None:
             return found, False
-        last = old.last_known_elr
+        last = old.last_known_elr if old.leader == NO_LEADER else ()  # somebody leads: what is remembered is stale
         if self.policy.elr_enabled and not self.elr and not self.isr and len(last) == 1 and may_lead(last[0]):
             return last[0], True
         if self.election is Election.UNCLEAN:
@@ -197,8 +197,7 @@ class PartitionChange:
         # Without the ELR the last member stays in the ISR of a partition that nobody leads.
         if (self.isr or elr_enabled) and self.isr != old.isr:
             changes["isr"] = self.isr
-        if elr_enabled:
-            self._name_last_known_leader(changes)
+        self._name_last_known_leader(changes)
 
     def _name_assignment(self, changes: dict[str, Any]) -> None:
         old = self.partition
@@ -219,12 +218,17 @@ class PartitionChange:
             changes["adding_replicas"] = self.adding
 
     def _name_last_known_leader(self, changes: dict[str, Any]) -> None:
-        """Remember who led when there is no leader any more; forget it when there is one again."""
-        leader = changes.get("leader", NO_LEADER_CHANGE)
-        if leader == NO_LEADER and not self.partition.last_known_elr:
-            changes["last_known_elr"] = (self.partition.leader,)
-        elif leader >= 0 and self.partition.last_known_elr:
-            changes["last_known_elr"] = ()
+        """Remember who led when there is no leader any more; forget it when there is one again, also while the feature
+        is off: who led before others did has not what they wrote (Apache Kafka 4.3.1 would elect it again).
+        """
+        old, leader = self.partition, changes.get("leader", NO_LEADER_CHANGE)
+        known = old.last_known_elr
+        if leader == NO_LEADER and (old.leader != NO_LEADER or not known):  # -1 where nobody led, as Apache Kafka's
+            known = (old.leader,) if self.policy.elr_enabled else ()
+        elif leader >= 0:
+            known = ()
+        if known != old.last_known_elr:
+            changes["last_known_elr"] = known
 
 
 def elr_enabled(image: MetadataImage) -> bool:

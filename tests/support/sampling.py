@@ -51,3 +51,23 @@ def leave_out(config: pytest.Config, items: list[pytest.Item], files: Sequence[S
             items[:] = [item for item in items if item not in mine]
         if mine:
             config.stash[ACCOUNT].append(f"{each.what}: {'told' if told else 'left out'}")
+
+
+def one_way_each(config: pytest.Config, items: list[pytest.Item], tests: Sequence[str]) -> None:
+    """Of `tests`, which show the same cases in several ways, each case in one way; the next seed takes the next way."""
+    if os.environ.get("QUORATE_SOAK") or any(".py" in argument for argument in config.args):
+        return
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        name, _, case = item.name.partition("[")
+        if name in tests:
+            cases.setdefault(case, []).append(item)
+    kept = {ways[(run_seed() + number) % len(ways)].nodeid for number, ways in enumerate(cases.values())}
+    left_out = [item for ways in cases.values() for item in ways if item.nodeid not in kept]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        gone = {item.nodeid for item in left_out}
+        items[:] = [item for item in items if item.nodeid not in gone]
+        config.stash[ACCOUNT].append(
+            f"{len(cases)} cases of {tests[0]} in one of {len(tests)} ways each (seed {run_seed()})"
+        )

@@ -53,7 +53,7 @@ from kraft_operator.plan.rollout.children import sync_children
 from kraft_operator.plan.rollout.revisions import judge_revisions
 from kraft_operator.plan.rollout.rolling import roll_pods
 from kraft_operator.plan.rollout.versions import finalize_versions
-from kraft_operator.plan.situation import Decision, Finding, Rule, Situation, Verdict
+from kraft_operator.plan.situation import NOTHING, Decision, Finding, Rule, Situation, Verdict
 from kraft_operator.plan.steps import Approved
 from kraft_operator.plan.voters.domains import judge_domains
 from kraft_operator.plan.voters.endpoints import correct_endpoints, refuse_moved_voters
@@ -228,6 +228,8 @@ def _after(now: Situation, verdict: Verdict, restart: str) -> Situation:
     """`restart` is the stamp that the resource itself asks for; the last RollingRestart adds its own."""
     ledger = verdict.ledger or now.ledger
     stamp = with_stamp(restart, ledger) if ledger is not None else now.cluster.restart
+    if verdict == NOTHING and stamp == now.cluster.restart:
+        return now  # of most rules; a copy of the situation costs as much as they do
     return replace(
         now,
         cluster=now.cluster if stamp == now.cluster.restart else replace(now.cluster, restart=stamp),

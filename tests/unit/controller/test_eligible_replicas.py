@@ -13,6 +13,7 @@ from controller_runtime.protocol.messages import alter_partition_reassignments_r
 from controller_runtime.protocol.messages import alter_partition_request as isr_q
 from controller_runtime.protocol.messages import create_topics_request as topics_q
 from controller_runtime.protocol.messages import incremental_alter_configs_request as configs_q
+from controller_runtime.protocol.messages import update_features_request as features_q
 from controller_runtime.protocol.messages.clear_elr_record import ClearElrRecord
 from controller_runtime.protocol.messages.partition_change_record import PartitionChangeRecord
 from support.nodes.controller_world import World, directory_of
@@ -158,3 +159,38 @@ def test_a_reassignment_says_where_replicas_live_from_3_7_iv2_on(level: int) -> 
     assert isinstance(again, PartitionChangeRecord)
     assert again.replicas == (2, 1, 0)
     assert again.directories == (None if level == 16 else tuple(map(directory_of, (2, 1, 0))))
+
+
+ELR: Final = "eligible.leader.replicas.version"
+
+
+def set_elr(cluster: Partitions, level: int) -> None:
+    kind = 1 if level else 2  # an upgrade, a safe downgrade
+    update = features_q.FeatureUpdateKey(feature=ELR, max_version_level=level, upgrade_type=kind)
+    cluster.world.decide(features_q.UpdateFeaturesRequest(feature_updates=(update,)))
+    assert cluster.world.image.features.level(ELR) == level
+
+
+def test_who_led_before_others_did_is_not_the_last_known_leader() -> None:
+    """ELR-03: others led while the feature was off, and have what broker 0 has not."""
+    cluster = Partitions()
+    cluster.fence(1, 2, 0)
+    assert (cluster.mail.leader, cluster.mail.last_known_elr) == (-1, (0,))
+    set_elr(cluster, 0)
+    unclean = configs_q.AlterableConfig(name="unclean.leader.election.enable", config_operation=SET, value="true")
+    resource = configs_q.AlterConfigsResource(resource_type=TOPIC, resource_name="mail", configs=(unclean,))
+    cluster.world.decide(configs_q.IncrementalAlterConfigsRequest(resources=(resource,)))
+    cluster.world.heartbeat(1)
+    cluster.world.periodic()
+    assert cluster.mail.leader == 1
+    assert cluster.mail.last_known_elr == ()
+
+
+def test_a_last_known_leader_that_a_java_controller_left_behind_is_forgotten() -> None:
+    """ELR-03: whoever leads now is the one to be remembered when nobody does any more."""
+    cluster = Partitions()
+    topic = cluster.world.image.topics.named("mail")
+    assert topic is not None
+    cluster.world.append([(PartitionChangeRecord(topic_id=topic.id, partition_id=0, last_known_elr=(2,)), 2)])
+    cluster.fence(2, 1, 0)
+    assert (cluster.mail.leader, cluster.mail.last_known_elr) == (-1, (0,))

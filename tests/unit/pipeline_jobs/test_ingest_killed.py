@@ -20,7 +20,7 @@ import pytest
 
 from support.disks.log_fleet import History, disks, topic
 
-STEPS: Final = 1000 if os.environ.get("QUORATE_SOAK") else 6
+STEPS: Final = 1000 if os.environ.get("QUORATE_SOAK") else 3
 """Of the 15 to 60 steps of an ingest, how many a run breaks it at."""
 HARNESS = r"""
 import errno, json, os, random, shutil, signal, sys
