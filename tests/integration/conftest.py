@@ -6,14 +6,11 @@ A soak runs all, and so does a run that asks for a file by name. Which were chos
 
 from __future__ import annotations
 
-import os
-import random
-from pathlib import Path
 from typing import Final
 
 import pytest
 
-from support import sampling
+from support.sampling import leave_out_variants
 
 VARIANTS: Final = {
     "test_a_sync_that_fails_ends_the_process_and_is_never_tried_again": 1,
@@ -31,26 +28,4 @@ VARIANTS: Final = {
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    asked = any(".py" in argument for argument in config.args)
-    if os.environ.get("QUORATE_SOAK") or asked:
-        return
-    groups: dict[str, list[pytest.Item]] = {}
-    for item in items:
-        name = item.name.partition("[")[0]
-        if Path(__file__).parent in item.path.parents and name in VARIANTS:
-            groups.setdefault(name, []).append(item)
-    seed = sampling.run_seed()
-    kept = [one for name in sorted(groups) for one in _some(groups[name], VARIANTS[name], f"{seed} {name}")]
-    left_out = [item for group in groups.values() for item in group if item not in kept]
-    if not left_out:
-        return
-    config.hook.pytest_deselected(items=left_out)
-    items[:] = [item for item in items if item not in left_out]
-    told = ", ".join(item.name.partition("[")[2].rstrip("]") for item in kept)
-    config.stash[sampling.ACCOUNT].append(
-        f"{len(kept)} of {len(kept) + len(left_out)} variants of {len(groups)} tests (seed {seed}): {told}"
-    )
-
-
-def _some(group: list[pytest.Item], count: int, seed: str) -> list[pytest.Item]:
-    return random.Random(seed).sample(group, min(count, len(group)))
+    leave_out_variants(config, items, VARIANTS)

@@ -10,27 +10,44 @@ from support.apache_kafka.differential import Pair
 from support.apache_kafka.java_kafka import make_archive, require_java
 from support.apache_kafka.node_pairs import GUARDED, KEEPING, pair_of_nodes
 from support.nodes.processes import free_ports
-from support.sampling import Sometimes, leave_out
+from support.sampling import Sometimes, leave_out, leave_out_variants
 
 SAMPLED = (
-    Sometimes("test_operator_asks_java.py", "the operator beside Apache Kafka 4.2 and 4.3.1", 3, 0),
-    Sometimes("test_update_voter_java.py", "voters' endpoints corrected beside Apache Kafka", 3, 1),
-    Sometimes("test_java_brokers_survive.py", "Apache Kafka's brokers and our controllers, killed in turn", 3, 0),
-    Sometimes("test_java_brokers_coordinate.py", "transactions and groups of Apache Kafka's brokers", 3, 1),
-    Sometimes("test_java_brokers_change.py", "directories, replicas and levels of Java's brokers change", 3, 1),
-    Sometimes("test_java_brokers_stream.py", "a streams group of Apache Kafka's library and broker", 3, 2),
-    Sometimes("test_live_migration.py", "controllers of Apache Kafka replaced by ours and back, by the runbook", 3, 2),
+    Sometimes("test_operator_asks_java.py", "the operator beside Apache Kafka 4.2 and 4.3.1", 4, 0),
+    Sometimes("test_java_brokers_survive.py", "Apache Kafka's brokers and our controllers, killed in turn", 4, 0),
+    Sometimes("test_java_brokers_coordinate.py", "transactions and groups of Apache Kafka's brokers", 4, 1),
+    Sometimes("test_update_voter_java.py", "voters' endpoints corrected beside Apache Kafka", 4, 2),
+    Sometimes("test_java_brokers_change.py", "directories, replicas and levels of Java's brokers change", 4, 2),
+    Sometimes("test_java_brokers_stream.py", "a streams group of Apache Kafka's library and broker", 4, 3),
+    Sometimes("test_live_migration.py", "controllers of Apache Kafka replaced by ours and back, by the runbook", 4, 3),
+    Sometimes("test_snapshots_java.py", "snapshots that observers fetch from the other kind, disks taken over", 4, 0),
+    Sometimes("test_mixed_snapshots.py", "voters that live from the other kind's snapshots", 4, 1),
+    Sometimes("test_recovered_quorum_java.py", "the seed of a lost quorum, of both kinds", 4, 2),
+    Sometimes("test_mixed_segments.py", "a log of several segments that the other kind follows", 4, 3),
+    Sometimes("test_tools_java.py", "Java's tools at our nodes", 3, 0),
+    Sometimes("test_tools_ours_on_java.py", "our tools at Java's nodes", 3, 1),
     Sometimes("test_tools_beside_java.py", "the tools beside Java's, answer for answer", 3, 2),
+    Sometimes("test_mixed_membership.py", "voters of both kinds come and go", 3, 1),
+    Sometimes("test_mixed_quorum.py", "quorums of both kinds, killed in turn", 3, 2),
+    Sometimes("test_lost_disk.py", "the disk of a voter of either kind is lost", 3, 0),
     Sometimes("test_security_tools_java.py", "Java's tools for ACLs, quotas, SCRAM and tokens beside ours", 3, 0),
     Sometimes("test_java_broker_enforces.py", "a broker of Java enforces what our controllers keep", 3, 1),
-    Sometimes("test_snapshots_java.py", "snapshots that observers fetch from the other kind, disks taken over", 2, 0),
-    Sometimes("test_mixed_snapshots.py", "voters that live from the other kind's snapshots", 2, 1),
+    Sometimes("test_java_brokers_replicate.py", "Apache Kafka's brokers replicate under our controllers", 2, 0),
+    Sometimes("test_storage_java.py", "directories of one kind that the other kind opens", 2, 1),
+    Sometimes("test_tls_beside_java.py", "one cluster of both kinds over TLS", 2, 0),
+    Sometimes("test_sasl_beside_java.py", "one cluster of both kinds with SASL", 2, 1),
+    Sometimes("test_authorization_matrix.py", "who is refused, API by API", 2, 1),
+    Sometimes("test_configs_tool_java.py", "groups and client metrics by Java's tool", 2, 0),
 )
-"""Many starts of Java, each half a minute and more. Of those that resemble each other every run tells one."""
+"""Many starts of Java, each half a minute and more. Of those that resemble each other every run tells one: the rests of
+one division belong together, and each has about as much to do as the others."""
+VARIANTS = {"test_two_controllers_that_hear_the_same_story_decide_the_same": 1}
+"""How many of a test's variants are run."""
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     leave_out(config, items, SAMPLED)
+    leave_out_variants(config, items, VARIANTS)
 
 
 @pytest.fixture(scope="session")

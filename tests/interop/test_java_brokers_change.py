@@ -52,7 +52,8 @@ class Story:
         led = self.dice.choice(self.nodes.partitions(TOPIC))
         broker, node = led.leader, self.nodes.cluster.nodes[led.leader]
         home = next(path for path in directories(node) if (path / f"{TOPIC}-{led.index}").exists())
-        held = {int(path.name.rpartition("-")[2]) for path in home.glob(f"{TOPIC}-*")}
+        ends = [path.name.rpartition("-")[2] for path in home.glob(f"{TOPIC}-*")]
+        held = {int(end) for end in ends if end.isdigit()}  # others are moved here, or deleted: `-future`, `-delete`
         kept = set(range(PARTITIONS)) - held
         home.rename(home.with_suffix(".failed"))
         home.write_text("a file where a directory has to be\n")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import random
 import subprocess
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -51,6 +52,35 @@ def leave_out(config: pytest.Config, items: list[pytest.Item], files: Sequence[S
             items[:] = [item for item in items if item not in mine]
         if mine:
             config.stash[ACCOUNT].append(f"{each.what}: {'told' if told else 'left out'}")
+
+
+def leave_out_variants(config: pytest.Config, items: list[pytest.Item], variants: Mapping[str, int]) -> None:
+    """Of each test that is named, so many variants are run; the seed chooses."""
+    if os.environ.get("QUORATE_SOAK") or any(".py" in argument for argument in config.args):
+        return
+    groups: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        name = item.name.partition("[")[0]
+        if name in variants:
+            groups.setdefault(name, []).append(item)
+    seed = run_seed()
+    kept = {id(one) for name, group in sorted(groups.items()) for one in _some(group, variants[name], f"{seed} {name}")}
+    left_out = [item for group in groups.values() for item in group if id(item) not in kept]
+    if not left_out:
+        return
+    config.hook.pytest_deselected(items=left_out)
+    gone = {id(item) for item in left_out}
+    told = ", ".join(
+        item.name.partition("[")[2].rstrip("]") for group in groups.values() for item in group if id(item) in kept
+    )
+    items[:] = [item for item in items if id(item) not in gone]
+    config.stash[ACCOUNT].append(
+        f"{len(kept)} of {len(kept) + len(left_out)} variants of {len(groups)} tests (seed {seed}): {told}"
+    )
+
+
+def _some(group: list[pytest.Item], count: int, seed: str) -> list[pytest.Item]:
+    return random.Random(seed).sample(group, min(count, len(group)))
 
 
 def one_way_each(config: pytest.Config, items: list[pytest.Item], tests: Sequence[str]) -> None:
