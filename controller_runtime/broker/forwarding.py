@@ -45,7 +45,7 @@ SUSPECTS: Final = "forwarding-again"
 MAX_LOSSES: Final = 2
 """Connections that one request may be on when they end."""
 REQUEST_TIMEOUT_S: Final = 60.0
-"""Between a request and the last attempt to have it decided, whatever stands in between; as Kafka's `retryTimeoutMs`."""
+"""Between a request and the last attempt to have it decided, whatever comes in between (Kafka's `retryTimeoutMs`)."""
 _RETRY_S: Final = 0.1
 _CALL_TIMEOUT_MS: Final = 30_000
 _CREATE_TOPICS_VERSION: Final = 7
