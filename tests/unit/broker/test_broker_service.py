@@ -427,7 +427,7 @@ def test_a_forwarded_request_waits_for_a_controller_and_is_given_up_in_the_end()
     assert soon in world.answers
     world.reachable = False
     never = world.send(create("never"))
-    world.wait(31.0)
+    world.wait(61.0)
     answer = world.answers[never]
     assert isinstance(answer, CreateTopicsResponse)
     assert answer.topics[0].error_code == ErrorCode.REQUEST_TIMED_OUT
