@@ -181,6 +181,10 @@ def play_the_driver(story: Story) -> None:
         story.kubernetes.gateway._call("PATCH", path, {}, body, content="application/merge-patch+json")
 
 
+def domains(story: Story) -> set[str]:
+    return {each["name"] for each in story.resource()["status"]["quorum"]["domains"]}
+
+
 def uids(story: Story, kind: Any) -> dict[str, str]:
     found = story.kubernetes.gateway.list(kind, story.namespace, f"kraft.quorate.dev/cluster={story.name}")
     return {each["metadata"]["name"]: each["metadata"]["uid"] for each in found}
@@ -202,7 +206,7 @@ def test_a_domain_that_holds_a_majority_of_the_voters_is_named_and_the_cluster_s
             label("label", "node", host, f"{ROOM}={host}")
         apart = len(set(hosts)) == len(hosts)
         story.await_condition("FailureDomainsSatisfied", "True" if apart else "False")
-        assert {each["name"] for each in story.resource()["status"]["quorum"]["domains"]} == set(hosts)
+        eventually("every domain is seen", lambda: domains(story) == set(hosts), 60)
         for host in set(hosts[:2]):
             label("label", "--overwrite", "node", host, f"{ROOM}=cellar")
         found = story.await_condition("FailureDomainsSatisfied", "False", "CommitMajorityInOneDomain")
