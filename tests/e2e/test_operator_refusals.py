@@ -105,7 +105,6 @@ def test_a_claim_that_bears_another_clusters_identity_is_never_bootstrapped_over
     story.kubernetes.gateway.create(CLAIM, story.namespace, {"metadata": meta, "spec": spec})
     story.apply(controllers=ONE, brokerPools=[])
 
-
     def refused() -> str:
         """Said by the guard at first; once the operator has seen as much, by the voter that is lost."""
         found = story.condition("StorageHealthy")
