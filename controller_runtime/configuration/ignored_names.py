@@ -20,11 +20,9 @@ transaction.state.log.replication.factor short 3
 transaction.state.log.segment.bytes int 104857600
 transaction.two.phase.commit.enable boolean false
 transactional.id.expiration.ms int 604800000
-# quotas are not applied yet
+# replication is not throttled yet
 alter.log.dirs.replication.quota.window.num int 11
 alter.log.dirs.replication.quota.window.size.seconds int 1
-quota.window.num int 11
-quota.window.size.seconds int 1
 replication.quota.window.num int 11
 replication.quota.window.size.seconds int 1
 # topics and the dynamic configuration of all brokers say it; the file of one node has no say over others' topics

@@ -89,6 +89,7 @@ log.message.timestamp.type string CreateTime
 log.roll.hours int 168
 log.roll.ms long null
 log.segment.bytes int 1073741824
+max.connection.creation.rate int 2147483647
 max.connections int 2147483647
 max.connections.per.ip int 2147483647
 max.connections.per.ip.overrides string
@@ -106,6 +107,8 @@ node.id int REQUIRED
 num.partitions int 1
 process.roles list REQUIRED
 queued.max.request.bytes long -1
+quota.window.num int 11
+quota.window.size.seconds int 1
 sasl.enabled.mechanisms list GSSAPI
 sasl.mechanism.controller.protocol string GSSAPI
 sasl.mechanism.inter.broker.protocol string GSSAPI
@@ -145,8 +148,6 @@ client.quota.callback.class class null
 log.flush.interval.messages long 9223372036854775807
 log.flush.interval.ms long null
 log.flush.scheduler.interval.ms long 9223372036854775807
-# the limit on new connections would not hold
-max.connection.creation.rate int 2147483647
 # principals would not be what it makes of them
 principal.builder.class class org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder
 # records kept only in the remote tier would be missing
@@ -226,8 +227,9 @@ REFUSED_PREFIXES: Final = ("sasl.", "ssl.")
 
 LISTENER_PREFIX: Final = "listener.name."
 OF_LISTENERS: Final = ("ssl.", "connections.max.reauth.ms", "sasl.enabled.mechanisms", "sasl.server.max.receive.size")
-"""What a listener may have of its own: `listener.name.<listener>.<name>`; and MAX_CONNECTIONS."""
-MAX_CONNECTIONS: Final = "max.connections"
+"""What a listener may have of its own: `listener.name.<listener>.<name>`; and ON_CONNECTIONS."""
+ON_CONNECTIONS: Final = ("max.connections", "max.connection.creation.rate")
+"""Those that may change while a node runs."""
 OF_MECHANISMS: Final = ("connections.max.reauth.ms", "sasl.jaas.config")
 """What a listener may have for a mechanism: `listener.name.<listener>.<mechanism>.<name>`."""
 MECHANISM_PREFIXES: Final = ("plain", "scram-sha-256", "scram-sha-512")

@@ -19,12 +19,12 @@ from controller_runtime.configuration.names import (
     INTERNAL_ROWS,
     LISTENER_AT_START,
     LISTENER_PREFIX,
-    MAX_CONNECTIONS,
     MECHANISM_PREFIXES,
     OF_AUTHORIZER,
     OF_LISTENERS,
     OF_MECHANISMS,
     OF_PROVIDERS,
+    ON_CONNECTIONS,
     ONLY_AT_START,
     OWN_NAMES,
     REFUSED,
@@ -67,6 +67,7 @@ _LOWEST: Final = {
     "log.index.interval.bytes": 0,
     "log.index.size.max.bytes": 4,
     "log.segment.bytes": 1024 * 1024,
+    "max.connection.creation.rate": 0,
     "max.connections": 0,
     "max.connections.per.ip": 0,
     "message.max.bytes": 0,
@@ -75,6 +76,8 @@ _LOWEST: Final = {
     "metadata.log.segment.bytes": 8 * 1024 * 1024,
     "metadata.max.idle.interval.ms": 0,
     "num.partitions": 1,
+    "quota.window.num": 1,
+    "quota.window.size.seconds": 1,
     "socket.listen.backlog.size": 1,
     "socket.request.max.bytes": 1,
 }
@@ -136,7 +139,7 @@ def _of_listener(name: str) -> str | None:
     mechanism, _, rest = bare.partition(".")
     if mechanism in MECHANISM_PREFIXES:
         return rest if rest in OF_MECHANISMS else None
-    return bare if bare == MAX_CONNECTIONS or bare.startswith(OF_LISTENERS) else None
+    return bare if bare in ON_CONNECTIONS or bare.startswith(OF_LISTENERS) else None
 
 
 def check(properties: Mapping[str, Property]) -> Iterator[str]:
@@ -187,7 +190,7 @@ def refusal_at_run_time(name: str, value: str) -> str | None:
     """Why this node may not be given the value while it runs: it would be without effect where security or durability
     need one.
     """
-    if name.startswith(LISTENER_PREFIX) and base_name(name) != MAX_CONNECTIONS:
+    if name.startswith(LISTENER_PREFIX) and base_name(name) not in ON_CONNECTIONS:
         return None if is_store_of_listener(name) else LISTENER_AT_START
     return ONLY_AT_START.get(name) or refusal(Property(name, value, "IncrementalAlterConfigs"), BY_NAME.get(name))
 

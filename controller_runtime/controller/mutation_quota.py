@@ -11,15 +11,13 @@ process leads; the next leader begins with full ones, as in Kafka.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from math import floor, inf, isfinite
+from math import floor, inf
 from typing import Any, Final
 
 from controller_runtime.answers.refused import Refused
 from controller_runtime.controller.decision import Decision, RequestContext
 from controller_runtime.identifiers import Instant
-from controller_runtime.metadata.client_quotas import CLIENT_ID, CONTROLLER_MUTATION_RATE, USER
-from controller_runtime.metadata.security import QuotaEntity
+from controller_runtime.metadata.client_quotas import CONTROLLER_MUTATION_RATE, Client, Quotas, quota_of
 from controller_runtime.parts.api_table import HELD_TO_MUTATION_RATE
 from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.protocol.schema import Message
@@ -27,9 +25,6 @@ from controller_runtime.values import dataclass, replace
 
 MANY_BUCKETS: Final = 1000
 _LONGEST_MS: Final = 2**31 - 1
-Quotas = Mapping[QuotaEntity, Mapping[str, float]]
-Client = tuple[str, str]
-"""(user, client id); "" where the quota does not ask for it."""
 
 
 @dataclass(slots=True)
@@ -45,25 +40,6 @@ class TokenBucket:
 
     def is_full(self, capacity: float, now: Instant) -> bool:
         return self.tokens + self.rate * (now - self.filled_at) >= capacity
-
-
-def quota_of(quotas: Quotas, user: str, client_id: str) -> tuple[Client, float] | None:
-    """The most special quota of a client, and who shares its bucket; None: it has none."""
-    levels: tuple[tuple[QuotaEntity, Client], ...] = (
-        (((CLIENT_ID, client_id), (USER, user)), (user, client_id)),
-        (((CLIENT_ID, None), (USER, user)), (user, client_id)),
-        (((USER, user),), (user, "")),
-        (((CLIENT_ID, client_id), (USER, None)), (user, client_id)),
-        (((CLIENT_ID, None), (USER, None)), (user, client_id)),
-        (((USER, None),), (user, "")),
-        (((CLIENT_ID, client_id),), ("", client_id)),
-        (((CLIENT_ID, None),), ("", client_id)),
-    )
-    for entity, shared_by in levels:
-        rate = quotas.get(entity, {}).get(CONTROLLER_MUTATION_RATE)
-        if rate is not None and isfinite(rate):
-            return shared_by, rate
-    return None
 
 
 class MutationQuota:
@@ -120,7 +96,7 @@ class MutationQuotas:
         if strict_since is None or not quotas:
             return UNLIMITED
         _, _, user = context.principal.partition(":")
-        found = quota_of(quotas, user, context.client_id or "")
+        found = quota_of(quotas, CONTROLLER_MUTATION_RATE, user, context.client_id or "")
         if found is None:
             return UNLIMITED
         client, rate = found

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import Enum
+from math import isfinite
 from typing import Final
 
 from controller_runtime.metadata.config_values import shown
@@ -15,7 +16,15 @@ from controller_runtime.metadata.security import QuotaEntity
 USER: Final = "user"
 CLIENT_ID: Final = "client-id"
 IP: Final = "ip"
+PRODUCER_BYTE_RATE: Final = "producer_byte_rate"
+CONSUMER_BYTE_RATE: Final = "consumer_byte_rate"
+CONNECTION_CREATION_RATE: Final = "connection_creation_rate"
 CONTROLLER_MUTATION_RATE: Final = "controller_mutation_rate"
+
+
+Quotas = Mapping[QuotaEntity, Mapping[str, float]]
+Client = tuple[str, str]
+"""(user, client id); "" where the quota does not ask for it."""
 
 
 class _Kind(Enum):
@@ -27,12 +36,12 @@ class _Kind(Enum):
 
 
 _KEYS_OF_CLIENTS: Final = {
-    "producer_byte_rate": _Kind.LONG,
-    "consumer_byte_rate": _Kind.LONG,
+    PRODUCER_BYTE_RATE: _Kind.LONG,
+    CONSUMER_BYTE_RATE: _Kind.LONG,
     "request_percentage": _Kind.DOUBLE,
     CONTROLLER_MUTATION_RATE: _Kind.DOUBLE,
 }
-_KEYS_OF_ADDRESSES: Final = {"connection_creation_rate": _Kind.INT}
+_KEYS_OF_ADDRESSES: Final = {CONNECTION_CREATION_RATE: _Kind.INT}
 _FRACTION: Final = 1e-6
 """Nearer than this to a whole number is one."""
 
@@ -80,6 +89,25 @@ def check_value(keys: Mapping[str, _Kind], key: str, value: float) -> None:
         raise BadQuota(f"Proposed value for {key} is too large for {article} {kind.name}.")
     if value % 1.0 > _FRACTION:
         raise BadQuota(f"{key} cannot be a fractional value.")
+
+
+def quota_of(quotas: Quotas, key: str, user: str, client_id: str) -> tuple[Client, float] | None:
+    """The most special quota of a client, and who shares it; None: it has none."""
+    levels: tuple[tuple[QuotaEntity, Client], ...] = (
+        (((CLIENT_ID, client_id), (USER, user)), (user, client_id)),
+        (((CLIENT_ID, None), (USER, user)), (user, client_id)),
+        (((USER, user),), (user, "")),
+        (((CLIENT_ID, client_id), (USER, None)), (user, client_id)),
+        (((CLIENT_ID, None), (USER, None)), (user, client_id)),
+        (((USER, None),), (user, "")),
+        (((CLIENT_ID, client_id),), ("", client_id)),
+        (((CLIENT_ID, None),), ("", client_id)),
+    )
+    for entity, shared_by in levels:
+        rate = quotas.get(entity, {}).get(key)
+        if rate is not None and isfinite(rate):
+            return shared_by, rate
+    return None
 
 
 def _is_address(text: str) -> bool:

@@ -1,4 +1,5 @@
-"""What of a node's own dynamic configurations its shell acts on: how many connections its listeners may have.
+"""What of a node's own dynamic configurations its shell acts on: how many connections its listeners may have,
+and how many a second.
 
 The shell begins with what the file says. What the committed image says holds from then on, on controllers and brokers
 alike; topics take their values elsewhere.
@@ -26,8 +27,8 @@ class OwnSettings:
     def __init__(self, own: OwnConfigs, quorum: QuorumPart) -> None:
         self._own = own
         self._quorum = quorum
-        self._of_nodes: object = None
-        self._limits = connection_limits(ConfigsImage(), own)
+        self._seen: tuple[object, object] = (None, None)
+        self._limits = connection_limits(ConfigsImage(), {}, own)
 
     def on_event(self, event: object, now: Instant, wall: WallClock) -> list[LimitConnections]:
         del event, now, wall
@@ -35,12 +36,12 @@ class OwnSettings:
 
     def poll(self, now: Instant, wall: WallClock) -> list[LimitConnections]:
         del now, wall
-        configs = self._quorum.image.configs
-        of_nodes = configs.by_type.get(BROKER)
-        if of_nodes is self._of_nodes:
+        image = self._quorum.image
+        of_nodes, quotas = image.configs.by_type.get(BROKER), image.client_quotas
+        if of_nodes is self._seen[0] and quotas is self._seen[1]:
             return []
-        before, self._of_nodes = self._limits, of_nodes
-        self._limits = connection_limits(configs, self._own)
+        before, self._seen = self._limits, (of_nodes, quotas)
+        self._limits = connection_limits(image.configs, quotas, self._own)
         return [] if self._limits == before else [self._limits]
 
     def next_deadline(self) -> None:

@@ -88,6 +88,12 @@ class LimitConnections:
     """Addresses or names, instead of `per_address`."""
     of_listener: tuple[tuple[str, int], ...] = ()
     """By its name in lower case, instead of `of_all`."""
+    created_of_all: int = 2**31 - 1
+    """How many a second; each rate is one of connections that are made."""
+    created_of_listener: tuple[tuple[str, int], ...] = ()
+    """By its name in lower case, besides that of all."""
+    created_of_address: tuple[tuple[str | None, int], ...] = ()
+    """None: of each other address."""
 
 
 @dataclass(frozen=True, slots=True)

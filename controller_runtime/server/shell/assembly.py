@@ -12,6 +12,7 @@ from typing import Final
 
 from controller_runtime.configuration.config import ServerConfig
 from controller_runtime.configuration.names import INTERNAL_SEGMENT_BYTES
+from controller_runtime.configuration.settings import Settings
 from controller_runtime.identifiers import DirectoryId, Endpoint, NodeId, ReplicaKey, Uuid
 from controller_runtime.node.quorum.snapshots import SnapshotConfig
 from controller_runtime.raft.config import RaftConfig
@@ -114,6 +115,11 @@ def raft_config(config: ServerConfig, disk: Disk, listeners: tuple[tuple[str, En
         fetch_max_bytes=settings.integer("controller.quorum.fetch.max.bytes"),
         snapshot_max_bytes=settings.integer("controller.quorum.fetch.snapshot.max.bytes"),
     )
+
+
+def quota_samples(settings: Settings) -> tuple[int, int]:
+    """Over how many samples rates are measured, and of how many milliseconds."""
+    return settings.integer("quota.window.num"), settings.integer("quota.window.size.seconds") * 1000
 
 
 def snapshot_config(config: ServerConfig) -> SnapshotConfig:

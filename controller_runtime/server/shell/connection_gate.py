@@ -9,24 +9,32 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 
 from controller_runtime.network.binding import packed_address
-from controller_runtime.network.connection_quotas import ConnectionLimits, ConnectionQuotas
+from controller_runtime.network.connection_quotas import NO_LIMIT, ConnectionLimits, ConnectionQuotas
 from controller_runtime.network.resolve import Resolver, system_resolver
 from controller_runtime.parts.effects import LimitConnections
 from controller_runtime.protocol.api_keys import ListenerType
+from controller_runtime.server.shell.connection_pace import ConnectionPace, CreationRates
 
 log = logging.getLogger(__name__)
 
 
 class ConnectionGate:
     def __init__(
-        self, listeners: Mapping[str, ListenerType], inter_broker: str, resolver: Resolver = system_resolver
+        self,
+        listeners: Mapping[str, ListenerType],
+        inter_broker: str,
+        samples: tuple[int, int],
+        resolver: Resolver = system_resolver,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`listeners`: which role each serves."""
+        """`listeners`: which role each serves; `samples`: of a rate, how many and of how many milliseconds."""
         self._roles = listeners
-        self._quotas = {role: ConnectionQuotas(protected=inter_broker) for role in set(listeners.values())}
+        self._paces = {role: ConnectionPace(samples, clock) for role in set(listeners.values())}
+        self._quotas = {role: ConnectionQuotas(protected=inter_broker, pace=it) for role, it in self._paces.items()}
         self._resolver = resolver
         self._resolving: asyncio.Task[None] | None = None
 
@@ -35,6 +43,8 @@ class ConnectionGate:
 
     def limit(self, wanted: LimitConnections) -> None:
         """From now on; bounds of names as soon as their addresses are known."""
+        for pace in self._paces.values():
+            pace.rates = self._rates(wanted)
         numeric = {host: address for host, _ in wanted.of_host if (address := _address(host)) is not None}
         self._apply(wanted, numeric)
         if self._resolving is not None:
@@ -46,6 +56,16 @@ class ConnectionGate:
     def close(self) -> None:
         if self._resolving is not None:
             self._resolving.cancel()
+
+    def _rates(self, wanted: LimitConnections) -> CreationRates:
+        own, of_address = dict(wanted.created_of_listener), dict(wanted.created_of_address)
+        known = {_address(text): rate for text, rate in of_address.items() if text is not None}
+        return CreationRates(
+            of_all=wanted.created_of_all,
+            of_listener={name: own[name.lower()] for name in self._roles if name.lower() in own},
+            per_address=of_address.get(None, NO_LIMIT),
+            of_address={address: rate for address, rate in known.items() if address is not None},
+        )
 
     def _apply(self, wanted: LimitConnections, addresses: Mapping[str, bytes]) -> None:
         own = dict(wanted.of_listener)

@@ -34,7 +34,7 @@ from controller_runtime.parts.events import ShutdownRequested
 from controller_runtime.protocol.api_keys import ListenerType
 from controller_runtime.protocol.errors import ProtocolError
 from controller_runtime.security.listener_security import SecurityError
-from controller_runtime.server.shell.assembly import Disk, jitter, open_disk
+from controller_runtime.server.shell.assembly import Disk, jitter, open_disk, quota_samples
 from controller_runtime.server.shell.certificates import Certificates
 from controller_runtime.server.shell.connection_gate import ConnectionGate
 from controller_runtime.server.shell.driver import Clock, DataPlane, Driver
@@ -124,7 +124,8 @@ class _Process:
         }
         pending: list[NodeEvent] = []
         requests = Requests(roles, pending.append)
-        gate = ConnectionGate(roles, self._config.inter_broker_listener)
+        samples = quota_samples(self._config.settings)
+        gate = ConnectionGate(roles, self._config.inter_broker_listener, samples)
         gate.limit(self._connection_limits())
         try:
             certificates = Certificates(self._config)
@@ -230,7 +231,7 @@ class _Process:
     def _connection_limits(self) -> LimitConnections:
         """As the file says; a node's dynamic configurations may say something else."""
         own = OwnConfigs(self._config.node_id, self._config.settings.values(), RULES)
-        return connection_limits(ConfigsImage(), own)
+        return connection_limits(ConfigsImage(), {}, own)
 
     def _max_collected_bytes(self) -> int:
         """A bound of ours where the file sets none (Kafka: -1, none at all); never less than one request may have."""

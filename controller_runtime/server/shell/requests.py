@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from controller_runtime.network.listener import ServerConnection
 from controller_runtime.parts.api_table import TABLES, Forwarded, served
@@ -39,9 +39,12 @@ from controller_runtime.protocol.messages.request_header import RequestHeader
 from controller_runtime.protocol.schema import Message
 from controller_runtime.security.principals import Identity
 from controller_runtime.security.protocols import ANONYMOUS
-from controller_runtime.server.shell.throttling import Throttled, time_to_wait
+from controller_runtime.server.shell.throttling import HELD_TO_BYTE_RATES, Throttled, time_to_wait
 from controller_runtime.server.telemetry.api_meter import ApiMeter, ApiRow
 from controller_runtime.values import dataclass, replace
+
+if TYPE_CHECKING:  # a process loads only what its roles need
+    from controller_runtime.server.shell.client_rates import ClientRates
 
 log = logging.getLogger(__name__)
 
@@ -63,6 +66,8 @@ class _Waiting(NamedTuple):
     """As which it is answered."""
     body: Message | None
     """Nothing, if it was not read."""
+    size: int
+    """Of its frame."""
     cost: int
     served: _Served
 
@@ -122,6 +127,9 @@ class Requests:
         self._infos: dict[ServerConnection, ConnectionInfo] = {}
         self._asked: dict[ServerConnection, RequestId] = {}
         self._throttled = Throttled()
+        self._brokers = frozenset(name for name, role in roles.items() if role is ListenerType.BROKER)
+        self.rates: ClientRates | None = None
+        """Of the clients of a broker."""
         self._next_connection = 0
         self._next_request = 0
         self.received = 0
@@ -184,16 +192,18 @@ class Requests:
         except UnsupportedApiVersion as error:
             if error.header.request_api_key != ApiKey.API_VERSIONS:
                 raise
-            return _Waiting(connection, error.header, ApiVersionsRequest(), len(frame), apis[ApiKey.API_VERSIONS])
+            asked, size = ApiVersionsRequest(), len(frame)
+            return _Waiting(connection, error.header, asked, size=size, cost=size, served=apis[ApiKey.API_VERSIONS])
         key, version = header.request_api_key, header.request_api_version
         found = apis.get(key)
         if found is None or not found.lowest <= version <= found.highest:
             raise NotServed(f"{ApiKey(key).name} v{version} is not served on {connection.listener_name}")
         if found.forwarded is Forwarded.UNREAD:
             walk_request_body(frame, header, start)
-            return _Waiting(connection, header, None, len(frame), found)
+            return _Waiting(connection, header, None, size=len(frame), cost=len(frame), served=found)
         body, elements = read_request_body(frame, header, start)
-        return _Waiting(connection, header, body, len(frame) + elements * ELEMENT_BYTES, found)
+        cost = len(frame) + elements * ELEMENT_BYTES
+        return _Waiting(connection, header, body, size=len(frame), cost=cost, served=found)
 
     def connection_closed(self, connection: ServerConnection) -> None:
         connection_id = ConnectionId(connection.connection_id)
@@ -220,6 +230,9 @@ class Requests:
             if header.request_api_key == ApiKey.API_VERSIONS:
                 header = _answered_as(header)
             frame = encode_response(body, header)
+            if (longer_ms := self._over_byte_rate(found, len(frame))) > getattr(body, "throttle_time_ms", 0):
+                body = replace(body, throttle_time_ms=longer_ms)  # type: ignore[call-arg]
+                frame = encode_response(body, header)
             row.answered(body)
             if inside is not None:
                 self.meter.forwarded(connection.listener_name, inside)
@@ -248,6 +261,16 @@ class Requests:
             self._throttled.mute(found.connection, wait_ms)
             found.connection.reply(len(frame).to_bytes(4, "big") + frame)
 
+    def _over_byte_rate(self, asked: _Waiting, answer_bytes: int) -> int:
+        """How long its client has to wait for what it produced or fetched, in milliseconds."""
+        connection, header = asked.connection, asked.header
+        if self.rates is None or header.request_api_key not in HELD_TO_BYTE_RATES:
+            return 0
+        if connection.listener_name not in self._brokers:
+            return 0
+        principal = self._infos[connection].principal
+        return self.rates.wait_ms(header, asked.body, principal, asked.size, answer_bytes)
+
     def _say_unknown(self, failed: _Waiting) -> None:
         connection = failed.connection
         if failed.body is None:
@@ -268,6 +291,7 @@ class Requests:
         if found is not None:
             self.held_bytes -= found.cost
             del self._asked[found.connection]
+            self._throttled.mute(found.connection, self._over_byte_rate(found, 0))
             found.connection.finish()
 
     def close_connection(self, connection_id: ConnectionId) -> None:
@@ -291,6 +315,8 @@ class Requests:
             if self.meter.watching:
                 self.meter.charge(row)
             return
+        if key == ApiKey.FETCH and self.rates is not None and connection.listener_name in self._brokers:
+            body = self.rates.bounded(header, body, info.principal)  # type: ignore[arg-type]
         kept = frame if arrived.served.forwarded is Forwarded.JUDGED else None
         received = RequestReceived(
             request_id,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
@@ -12,7 +13,7 @@ from controller_runtime.network.client_pool import PoolCounts
 from controller_runtime.node.events import NodeEvent
 from controller_runtime.node.node import Node
 from controller_runtime.node.ports import DrivenNode
-from controller_runtime.server.shell.assembly import Disk
+from controller_runtime.server.shell.assembly import Disk, quota_samples
 from controller_runtime.server.shell.driver import DataPlane
 from controller_runtime.server.shell.node_assembly import build_node
 from controller_runtime.server.shell.requests import Requests
@@ -31,6 +32,7 @@ from controller_runtime.values import replace
 
 if TYPE_CHECKING:  # a process loads only what its roles need
     from controller_runtime.broker.service import BrokerService
+    from controller_runtime.server.shell.client_rates import ClientRates
     from controller_runtime.server.shell.data_plane import BrokerDataPlane
 
 
@@ -67,7 +69,17 @@ def build(
     data = _open_data_plane(config, disk, requests) if config.is_broker else None
     previous_epoch = -1 if data is None else data.previous_broker_epoch
     node = build_node(config, disk, advertised, now, previous_epoch)
+    if config.is_broker:
+        requests.rates = _client_rates(config, node)
     return Running(node, disk, data, requests, started_at_ms)
+
+
+def _client_rates(config: ServerConfig, node: Node) -> ClientRates:
+    from controller_runtime.broker.byte_rates import ByteRates
+    from controller_runtime.server.shell.client_rates import ClientRates
+
+    rates = ByteRates(*quota_samples(config.settings))
+    return ClientRates(rates, lambda: node.image.client_quotas, asyncio.get_running_loop().time)
 
 
 def _open_data_plane(config: ServerConfig, disk: Disk, requests: Requests) -> BrokerDataPlane:

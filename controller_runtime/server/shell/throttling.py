@@ -8,11 +8,15 @@ behind the header; the rest of it is not looked at.
 from __future__ import annotations
 
 import asyncio
+from typing import Final
 
 from controller_runtime.network.listener import ServerConnection
 from controller_runtime.parts.api_table import HELD_TO_MUTATION_RATE
 from controller_runtime.protocol.api_keys import ApiKey, api
 from controller_runtime.protocol.messages.request_header import RequestHeader
+
+HELD_TO_BYTE_RATES: Final = (ApiKey.PRODUCE, ApiKey.FETCH)
+"""On listeners of a broker; on those of a controller a Fetch is one of the quorum."""
 
 
 class Throttled:

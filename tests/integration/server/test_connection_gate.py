@@ -11,6 +11,7 @@ from controller_runtime.server.shell.connection_gate import ConnectionGate
 
 pytestmark = pytest.mark.integration
 
+SAMPLES = (11, 1000)
 ROLES = {"CLIENTS": ListenerType.BROKER, "BROKERS": ListenerType.BROKER, "CONTROLLER": ListenerType.CONTROLLER}
 
 
@@ -25,7 +26,7 @@ async def test_names_are_looked_up_beside_everything_else_and_unknown_ones_are_s
             raise OSError("no such name")
         return (("::ffff:10.0.0.1", port), ("10.0.0.2", port))
 
-    gate = ConnectionGate(ROLES, "BROKERS", resolve)
+    gate = ConnectionGate(ROLES, "BROKERS", SAMPLES, resolve)
     gate.limit(LimitConnections(9, 8, (("slow", 1),)))
     gate.limit(LimitConnections(7, 6, (("127.0.0.1", 5), ("unknown", 4), ("one", 3)), (("clients", 2),)))
     limits = gate.of("CONTROLLER").limits
@@ -42,6 +43,6 @@ async def test_names_are_looked_up_beside_everything_else_and_unknown_ones_are_s
 
 
 def test_roles_count_their_own_connections() -> None:
-    gate = ConnectionGate(ROLES, "BROKERS")
+    gate = ConnectionGate(ROLES, "BROKERS", SAMPLES)
     assert gate.of("CLIENTS") is gate.of("BROKERS")
     assert gate.of("CLIENTS") is not gate.of("CONTROLLER")

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 import pytest
 
+from controller_runtime.broker.byte_rates import ByteRates
+from controller_runtime.metadata.client_quotas import PRODUCER_BYTE_RATE, Quotas
 from controller_runtime.network.listener import SocketServer
 from controller_runtime.network.listener_limits import ListenerLimits
 from controller_runtime.parts.events import ConnectionClosed, RequestReceived, UnreadRequest
@@ -25,9 +27,11 @@ from controller_runtime.protocol.messages.describe_quorum_response import Descri
 from controller_runtime.protocol.messages.incremental_alter_configs_request import IncrementalAlterConfigsRequest
 from controller_runtime.protocol.messages.incremental_alter_configs_response import IncrementalAlterConfigsResponse
 from controller_runtime.protocol.messages.metadata_request import MetadataRequest
+from controller_runtime.protocol.messages.produce_request import ProduceRequest
 from controller_runtime.protocol.messages.request_header import RequestHeader
 from controller_runtime.protocol.schema import Message
 from controller_runtime.server.shell import requests
+from controller_runtime.server.shell.client_rates import ClientRates
 from controller_runtime.server.shell.requests import Fed, Requests
 
 pytestmark = pytest.mark.integration
@@ -268,3 +272,19 @@ async def test_when_the_time_has_passed_the_next_request_is_taken_up(stand: Stan
 
 def header_of(version: int) -> RequestHeader:
     return RequestHeader(request_api_key=ApiKey.DELETE_TOPICS, request_api_version=version, correlation_id=1)
+
+
+async def test_who_produces_too_fast_waits_even_when_no_answer_is_wanted() -> None:
+    """SEC-10: acks=0; what was sent meanwhile is not taken up."""
+    quotas: Quotas = {(("client-id", "tester"),): {PRODUCER_BYTE_RATE: 1.0}}
+    async with standing(ListenerType.BROKER) as stand:
+        stand.requests.rates = ClientRates(ByteRates(2, 1000), lambda: quotas, lambda: 1.0)
+        stand.ask(ProduceRequest(acks=0, timeout_ms=1), 9, 1)
+        asked = await stand.request()
+        stand.ask(MetadataRequest(), 12, 2)
+        stand.requests.finish_without_reply(asked.request_id)
+        other = await another(stand, stand.writer.get_extra_info("peername")[1])
+        other.ask(MetadataRequest(), 12, 3)
+        assert (await stand.request()).correlation_id == 3
+        assert stand.events.empty()
+        other.writer.close()

@@ -7,6 +7,7 @@ import pytest
 from controller_runtime.answers.connection_limits import connection_limits
 from controller_runtime.configuration.settings import RULES
 from controller_runtime.metadata.broker_configs import OwnConfigs
+from controller_runtime.metadata.client_quotas import Quotas
 from controller_runtime.metadata.configs import ALL_BROKERS, BROKER, ConfigsBuilder, ConfigsImage
 from controller_runtime.parts.effects import LimitConnections
 
@@ -20,12 +21,14 @@ def limits(
     mine: Mapping[str, str] | None = None,
     of_all: Mapping[str, str] | None = None,
     file: Mapping[str, str] | None = None,
+    *,
+    quotas: Quotas | None = None,
 ) -> LimitConnections:
     builder = ConfigsBuilder(ConfigsImage())
     for resource, values in (("1", mine or {}), (ALL_BROKERS, of_all or {}), ("2", {TOTAL: "77"})):
         for name, text in values.items():
             builder.set(BROKER, resource, name, text)
-    return connection_limits(builder.freeze(), OwnConfigs(1, file or {}, RULES))
+    return connection_limits(builder.freeze(), quotas or {}, OwnConfigs(1, file or {}, RULES))
 
 
 def test_without_a_word_there_is_no_limit() -> None:
@@ -63,3 +66,25 @@ def test_hosts_and_listeners_have_bounds_of_their_own() -> None:
     )
     assert said.of_host == (("127.0.0.1", 5), ("localhost", 6), ("::1", 7))
     assert said.of_listener == (("internal", 8), ("plaintext", 10))
+
+
+def test_how_many_are_made_a_second_is_said_by_configurations_and_quotas_of_addresses() -> None:
+    """SEC-09, KIP-612: for all, for a listener, and for addresses; quotas of users are none of it."""
+    rate = "max.connection.creation.rate"
+    said = limits(
+        {f"listener.name.plaintext.{rate}": "7"},
+        {rate: "9"},
+        {rate: "3"},
+        quotas={
+            (("ip", "10.0.0.1"),): {"connection_creation_rate": 5.0},
+            (("ip", None),): {"connection_creation_rate": 2.0},
+            (("user", "ann"),): {"producer_byte_rate": 1.0},
+        },
+    )
+    assert said == LimitConnections(
+        NO_LIMIT,
+        NO_LIMIT,
+        created_of_all=9,
+        created_of_listener=(("plaintext", 7),),
+        created_of_address=(("10.0.0.1", 5), (None, 2)),
+    )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from controller_runtime.controller.mutation_quota import MANY_BUCKETS, quota_of
+from controller_runtime.controller.mutation_quota import MANY_BUCKETS
 from controller_runtime.identifiers import Instant
+from controller_runtime.metadata.client_quotas import quota_of
 from controller_runtime.metadata.security import QuotaEntity
 from controller_runtime.protocol.messages.client_quota_record import ClientQuotaRecord, EntityData
 from controller_runtime.protocol.messages.create_partitions_request import (
@@ -142,12 +143,12 @@ SHARED_BY = (("ann", "c"), ("ann", "c"), ("ann", ""), ("ann", "c"), ("ann", "c")
 def test_the_most_special_quota_counts_and_says_who_shares_it() -> None:
     for first in range(len(LEVELS)):
         quotas = {entity: {RATE: float(place + 1)} for place, entity in enumerate(LEVELS) if place >= first}
-        assert quota_of(quotas, "ann", "c") == (SHARED_BY[first], float(first + 1))
-    assert quota_of({ANN: {"producer_byte_rate": 1.0}, (("user", None),): {RATE: 3.0}}, "ann", "c") == (
+        assert quota_of(quotas, RATE, "ann", "c") == (SHARED_BY[first], float(first + 1))
+    assert quota_of({ANN: {"producer_byte_rate": 1.0}, (("user", None),): {RATE: 3.0}}, RATE, "ann", "c") == (
         ("ann", ""),
         3.0,
     )
-    assert quota_of({ANN: {RATE: 1.0}}, "bob", "c") is None
+    assert quota_of({ANN: {RATE: 1.0}}, RATE, "bob", "c") is None
 
 
 def test_users_share_what_is_theirs_and_nothing_else() -> None:

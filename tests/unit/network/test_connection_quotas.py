@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import pytest
 
@@ -147,3 +147,97 @@ def test_a_lower_bound_of_an_address_closes_nobody() -> None:
     quotas.limit(ConnectionLimits(per_address=1))
     assert all(one.is_in for one in visitors)
     assert quotas.enter(Visitor()) is Admission.REFUSED
+
+
+class Pace:
+    """Implements `connection_quotas.Pace` with waits that a test names; time passes when it says so."""
+
+    def __init__(self, *of_listener: float, of_address: tuple[float, ...] = ()) -> None:
+        self.waits, self.waits_of_addresses = list(of_listener), list(of_address)
+        self.calls: list[tuple[float, Callable[[], None]]] = []
+
+    def of_listener(self, name: str, *, protected: bool) -> float:
+        del name, protected
+        return self.waits.pop(0)
+
+    def of_address(self, address: bytes) -> float:
+        del address
+        return self.waits_of_addresses.pop(0) if self.waits_of_addresses else 0.0
+
+    def later(self, seconds: float, call: Callable[[], None]) -> None:
+        self.calls.append((seconds, call))
+
+    def time_passes(self) -> None:
+        self.calls.pop(0)[1]()
+
+
+def paced(pace: Pace, *listeners: str, of_all: int = 100) -> ConnectionQuotas:
+    quotas = ConnectionQuotas(ConnectionLimits(of_all), pace=pace)
+    for name in listeners or ("CLIENTS",):
+        quotas.add_listener(name, most_waiting=3)
+    return quotas
+
+
+def test_who_comes_too_fast_waits_one_after_another_and_is_counted_once() -> None:
+    """SEC-09, KIP-612."""
+    pace = Pace(0.0, 0.5, 0.0, 0.25)
+    quotas = paced(pace)
+    first, second, third, fourth = (enter(quotas, Visitor()) for _ in range(4))
+    assert [one.is_in for one in (first, second, third, fourth)] == [True, False, False, False]
+    assert [seconds for seconds, _ in pace.calls] == [0.5]
+    assert quotas.enter(second) is Admission.WAITS
+    pace.time_passes()
+    assert [one.is_in for one in (second, third, fourth)] == [True, True, False]
+    assert pace.waits == []
+    pace.time_passes()
+    assert fourth.is_in
+
+
+def test_other_listeners_do_not_wait_for_one_that_is_too_fast() -> None:
+    pace = Pace(0.5, 0.0)
+    quotas = paced(pace, "CLIENTS", "OTHERS")
+    assert quotas.enter(Visitor("CLIENTS")) is Admission.WAITS
+    assert quotas.enter(Visitor("OTHERS")) is Admission.IN
+
+
+def test_who_gives_up_does_not_let_the_next_one_in_early() -> None:
+    pace = Pace(0.5, 0.25)
+    quotas = paced(pace)
+    first, second = enter(quotas, Visitor()), enter(quotas, Visitor())
+    quotas.leave(first)
+    assert not second.is_in
+    pace.time_passes()
+    assert not second.is_in, "it is counted itself"
+    pace.time_passes()
+    assert second.is_in
+
+
+def test_time_alone_makes_no_room() -> None:
+    quotas = paced(pace := Pace(0.0, 0.5), of_all=1)
+    first, second = enter(quotas, Visitor()), enter(quotas, Visitor())
+    quotas.leave(first)
+    third = enter(quotas, Visitor())
+    assert not second.is_in
+    quotas.limit(ConnectionLimits(0))
+    pace.time_passes()
+    assert not second.is_in
+    assert not third.is_in
+
+
+def test_who_comes_too_fast_from_its_address_is_closed_after_a_while_and_holds_no_place() -> None:
+    """SEC-09; closed at once it would be back at once."""
+    pace = Pace(0.0, 0.0, 0.0, of_address=(0.75, 0.75))
+    quotas = paced(pace, of_all=1)
+    hasty, gone = enter(quotas, Visitor()), enter(quotas, Visitor())
+    assert quotas.enter(hasty) is Admission.WAITS
+    assert enter(quotas, Visitor(address=THERE)).is_in
+    quotas.leave(gone)
+    pace.time_passes()
+    pace.time_passes()
+    assert (hasty.turned_away, gone.turned_away) == ("connections are made too fast from its address", "")
+
+
+def test_no_more_are_kept_to_be_closed_than_there_is_room_for() -> None:
+    """Attack 20: a flood is not held in memory."""
+    quotas = paced(Pace(*[0.0] * 1001, of_address=(1.0,) * 1001))
+    assert [quotas.enter(Visitor()) for _ in range(1001)] == [Admission.WAITS] * 1000 + [Admission.REFUSED]
