@@ -27,7 +27,7 @@ from controller_runtime.answers.config_changes import (
 from controller_runtime.answers.loggers import Levels, changed_levels
 from controller_runtime.answers.refused import Refused
 from controller_runtime.metadata.broker_config_specs import specs
-from controller_runtime.metadata.broker_configs import OwnConfigs, check_change, refuse_names
+from controller_runtime.metadata.broker_configs import OwnConfigs, check_change, refuse_names, refuse_stores
 from controller_runtime.metadata.config_values import ConfigType, InvalidConfig, shown
 from controller_runtime.metadata.configs import ALL_BROKERS, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, TOPIC
 from controller_runtime.metadata.image import MetadataImage
@@ -113,7 +113,8 @@ def _check(image: MetadataImage, resource: Resource, own: OwnConfigs) -> None:
 
 def _check_broker(image: MetadataImage, resource: Resource, own: OwnConfigs) -> None:
     name = resource.resource_name
-    values = dict(image.configs.of(BROKER, name))
+    before = image.configs.of(BROKER, name)
+    values = dict(before)
     set_now: dict[str, str] = {}
     for config in changes_of(resource, values):
         _check_operation(config, own)
@@ -125,6 +126,8 @@ def _check_broker(image: MetadataImage, resource: Resource, own: OwnConfigs) -> 
     try:
         check_change(image.configs, name, values, set_now, own)
         refuse_names(set_now, own.rules)
+        if name != ALL_BROKERS:
+            refuse_stores(before, values, own.rules)
     except InvalidConfig as error:
         # So Kafka's brokers call a value that they do not take (KAFKA-13609).
         raise Refused(ErrorCode.INVALID_REQUEST, str(error)) from error

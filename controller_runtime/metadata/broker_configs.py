@@ -46,6 +46,10 @@ def _no_reason(_name: str, _value: str) -> str | None:
     return None
 
 
+def _no_fault(_values: Mapping[str, str]) -> str | None:
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class NameOfANode:
     """A name of Kafka's for nodes."""
@@ -70,6 +74,9 @@ class NodeRules:
     """Why this node may not be given a value, if it may not: it would be without effect where security or durability
     need one.
     """
+
+    unusable_stores: Callable[[Mapping[str, str]], str | None] = _no_fault
+    """What would be wrong with the stores of this node's listeners if it had these dynamic values; looks into files."""
 
     def is_known(self, name: str) -> bool:
         """Whether Kafka has a configuration of this name."""
@@ -98,6 +105,17 @@ def refuse_names(names: Mapping[str, str], rules: NodeRules) -> None:
     for name, value in names.items():
         if (why := rules.refusal(name, value)) is not None:
             raise InvalidConfig(f"{shown(name)} cannot be set on this node: {why}. Leave it at Kafka's default.")
+
+
+def refuse_stores(before: Mapping[str, str], after: Mapping[str, str], rules: NodeRules) -> None:
+    """Raise InvalidConfig when the stores of this node's listeners could not be used after a change of what concerns
+    them.
+    """
+    touched = {name for name in {*before, *after} if _AFTER_A_LISTENER_ONLY.fullmatch(base_name(name))}
+    if all(before.get(name) == after.get(name) for name in touched):
+        return
+    if (why := rules.unusable_stores(after)) is not None:
+        raise InvalidConfig(f"{why}. The node keeps the stores that it has.")
 
 
 def without_effect(before: ConfigsImage, after: ConfigsImage, own: OwnConfigs) -> Iterator[str]:

@@ -34,6 +34,8 @@ LOOK_SECONDS: Final = 1.0
 EXPIRY_WARNING_SECONDS: Final = 30 * 86400
 _SAY_AGAIN_SECONDS: Final = 86400.0
 
+_Contexts = tuple[Material, ssl.SSLContext | None, ssl.SSLContext]
+"""What is on disk, and made of it: for who connects, and for where this node connects."""
 Stamps = tuple[tuple[int, int, int] | None, ...]
 
 
@@ -48,7 +50,7 @@ class TlsStores:
         self.failed_reloads = 0
         self._proves_itself = proves_itself
         self._seen = _stamps(settings)
-        self._take(load_material(settings))
+        self._material, self._server, self.client = self._contexts(settings, load_material(settings))
         self._said_at: float | None = None
 
     def look(self, *, anew: bool = False) -> bool:
@@ -62,33 +64,42 @@ class TlsStores:
     def change(self, settings: TlsSettings) -> bool:
         """Take other stores, or the same ones again, if they can be used."""
         try:
-            _check_presence(self.settings, settings)
-            material = load_material(settings)
-            if self._material.own is not None and material.own is not None:
-                check_renewal(settings, self._material.own.chain[0], material.own.chain[0])
-            before, self.settings = self.settings, settings
-            try:
-                self._take(material)
-            except TlsError:
-                self.settings = before
-                raise
+            contexts = self._contexts_of(settings)
         except (TlsError, StoreError) as error:
             self.failed_reloads += 1
             log.error("%s keeps the certificates that it has: %s", self.name, error)
             return False
+        self.settings = settings
+        self._material, self._server, self.client = contexts
         self._seen = _stamps(settings)
         self.reloads += 1
         self._said_at = None
         log.info("%s: key store and trust store were read anew, new connections use them", self.name)
         return True
 
-    def _take(self, material: Material) -> None:
-        """All of it or nothing. Raises TlsError."""
-        server = server_context(self.settings, material) if material.own is not None else None
-        client = client_context(self.settings, material)
+    def fault_of(self, settings: TlsSettings) -> str | None:
+        """Why other stores could not be taken, if they could not. Nothing changes."""
+        try:
+            self._contexts_of(settings)
+        except (TlsError, StoreError) as error:
+            return str(error)
+        return None
+
+    def _contexts_of(self, settings: TlsSettings) -> _Contexts:
+        """Of stores that come after those that there are. Raises TlsError, StoreError."""
+        _check_presence(self.settings, settings)
+        material = load_material(settings)
+        if self._material.own is not None and material.own is not None:
+            check_renewal(settings, self._material.own.chain[0], material.own.chain[0])
+        return self._contexts(settings, material)
+
+    def _contexts(self, settings: TlsSettings, material: Material) -> _Contexts:
+        """Raises TlsError."""
+        server = server_context(settings, material) if material.own is not None else None
+        client = client_context(settings, material)
         if self._proves_itself and server is not None:
-            prove(server, client_context(replace(self.settings, checks_host=False), material))
-        self._material, self._server, self.client = material, server, client
+            prove(server, client_context(replace(settings, checks_host=False), material))
+        return material, server, client
 
     @property
     def server(self) -> ssl.SSLContext:

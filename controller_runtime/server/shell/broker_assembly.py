@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from controller_runtime.answers.api_versions import supported_levels
 from controller_runtime.broker.lifecycle import BrokerIdentity
@@ -16,6 +16,9 @@ from controller_runtime.server.shell.assembly import Disk, random_uuid
 from controller_runtime.server.telemetry import logs
 from controller_runtime.storage.errors import StorageError
 from controller_runtime.values import replace
+
+StoreFaults = Callable[[Mapping[str, str]], str | None]
+"""Dynamic values of a node to why its listeners could not use their stores."""
 
 
 def log_directories(config: ServerConfig, disk: Disk) -> Mapping[DirectoryId, str]:
@@ -30,7 +33,11 @@ def log_directories(config: ServerConfig, disk: Disk) -> Mapping[DirectoryId, st
 
 
 def broker_config(
-    config: ServerConfig, disk: Disk, advertised: Mapping[str, Endpoint], previous_epoch: int
+    config: ServerConfig,
+    disk: Disk,
+    advertised: Mapping[str, Endpoint],
+    previous_epoch: int,
+    unusable_stores: StoreFaults,
 ) -> BrokerConfig:
     settings = config.settings
     names = [listener.name for listener in config.broker_listeners]
@@ -51,7 +58,7 @@ def broker_config(
         identity=identity,
         auto_create_topics=settings.boolean("auto.create.topics.enable"),
         node_configs=settings.values(),
-        rules=replace(RULES, loggers=logs.levels),
+        rules=replace(RULES, loggers=logs.levels, unusable_stores=unusable_stores),
         log_directories={each: os.path.abspath(path) for each, path in log_directories(config, disk).items()},
         offline_directories=tuple(os.path.abspath(path) for path in disk.directories.offline),
         metadata_directory=disk.directories.metadata_directory_id,

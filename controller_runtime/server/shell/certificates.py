@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from controller_runtime.configuration.config import ServerConfig
+from controller_runtime.configuration.names import LISTENER_PREFIX
 from controller_runtime.configuration.providers import BadProviders
 from controller_runtime.configuration.security import read_security, with_stores
 from controller_runtime.metadata.configs import BROKER
@@ -23,8 +24,13 @@ from controller_runtime.server.telemetry.facts import SecurityFacts
 if TYPE_CHECKING:
     from controller_runtime.metadata.image import MetadataImage
     from controller_runtime.network.tls_stores import TlsStores
+    from controller_runtime.security.tls_settings import TlsSettings
 
 log = logging.getLogger(__name__)
+
+
+class _Unusable(Exception):
+    """What is said of stores makes no sense."""
 
 
 class Certificates:
@@ -66,24 +72,45 @@ class Certificates:
         if dynamic is self._dynamic:
             return
         self._dynamic = dynamic
+        for name, stores in self._stores.items():
+            try:
+                wanted = self._wanted(name, dynamic)
+            except _Unusable as error:
+                log.error("listener %s keeps the certificates that it has: %s", name, error)
+                continue
+            if wanted is not None and wanted != stores.settings:
+                stores.change(wanted)
+
+    def fault_of(self, dynamic: Mapping[str, str]) -> str | None:
+        """Why a listener could not use its stores if this node had these dynamic values; of those that they change."""
+        for name, stores in self._stores.items():
+            if _of_listener(name, dynamic) == _of_listener(name, self._dynamic):
+                continue
+            try:
+                wanted = self._wanted(name, dynamic)
+            except _Unusable as error:
+                return str(error)
+            if wanted is not None and (why := stores.fault_of(wanted)) is not None:
+                return why
+        return None
+
+    def _wanted(self, name: str, dynamic: Mapping[str, str]) -> TlsSettings | None:
+        """Raises _Unusable."""
+        wrong: list[str] = []
+
+        def problem(which: str, why: str) -> None:
+            wrong.append(f"{which}: {why}")
+
         try:
             settings = with_stores(self._config.settings, dynamic, self._config.providers)
         except BadProviders as error:
-            log.error("all listeners keep the certificates that they have: %s", error)
-            return
-        for name, stores in self._stores.items():
-            wrong: list[str] = []
-
-            def problem(which: str, why: str, said: list[str] = wrong) -> None:
-                said.append(f"{which}: {why}")
-
-            serves = any(one.name == name for one in self._config.listeners)
-            protocol = self._config.listener_security[name].protocol
-            found = read_security(settings, name, protocol, problem, serves=serves)
-            if wrong:
-                log.error("listener %s keeps the certificates that it has: %s", name, "; ".join(wrong))
-            elif found.tls is not None and found.tls != stores.settings:
-                stores.change(found.tls)
+            raise _Unusable(str(error)) from error
+        serves = any(one.name == name for one in self._config.listeners)
+        protocol = self._config.listener_security[name].protocol
+        found = read_security(settings, name, protocol, problem, serves=serves)
+        if wrong:
+            raise _Unusable("; ".join(wrong))
+        return found.tls
 
     def close(self) -> None:
         if self._timer is not None:
@@ -102,3 +129,8 @@ class Certificates:
                 failed_reloads=stores.failed_reloads,
             )
         return found
+
+
+def _of_listener(name: str, dynamic: Mapping[str, str]) -> Mapping[str, str]:
+    prefix = f"{LISTENER_PREFIX}{name.lower()}."
+    return {one: value for one, value in dynamic.items() if one.startswith(prefix)}

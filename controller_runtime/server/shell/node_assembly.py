@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from controller_runtime.configuration.config import ServerConfig
 from controller_runtime.identifiers import Endpoint, Instant
@@ -22,9 +22,16 @@ from controller_runtime.values import replace
 
 
 def build_node(
-    config: ServerConfig, disk: Disk, advertised: Mapping[str, Endpoint], now: Instant, previous_broker_epoch: int = -1
+    config: ServerConfig,
+    disk: Disk,
+    advertised: Mapping[str, Endpoint],
+    now: Instant,
+    previous_broker_epoch: int = -1,
+    unusable_stores: Callable[[Mapping[str, str]], str | None] = lambda _: None,
 ) -> Node:
-    """`advertised` holds the ports that were bound; `previous_broker_epoch` is -1 unless the last stop was clean."""
+    """`advertised` holds the ports that were bound; `previous_broker_epoch` is -1 unless the last stop was clean;
+    `unusable_stores` says why listeners could not use their stores, of dynamic values of this node.
+    """
     listeners = tuple((name, advertised[name]) for name in config.controller_listener_names if name in advertised)
     node_config = NodeConfig(
         raft=raft_config(config, disk, listeners if config.is_controller else ()),
@@ -39,6 +46,7 @@ def build_node(
     if config.is_broker:
         from controller_runtime.server.shell.broker_assembly import broker_config
 
-        node_config = replace(node_config, broker=broker_config(config, disk, advertised, previous_broker_epoch))
+        broker = broker_config(config, disk, advertised, previous_broker_epoch, unusable_stores)
+        node_config = replace(node_config, broker=broker)
     found = NodeDisk(disk.metadata_log, disk.metadata_log, disk.stored)
     return compose(node_config, found, Chance(new_uuid=random_uuid, below=below), jitter, now)

@@ -111,6 +111,7 @@ class _Process:
         self._listeners: list[SocketServer] = []
         self._http: HttpPort | None = None
         self._known_image: Callable[[], MetadataImage | None] = lambda: None
+        self._unusable_stores: Callable[[Mapping[str, str]], str | None] = lambda _: None
         self._stopping = False
         self._started_at_ms = time.time_ns() // 1_000_000
 
@@ -129,6 +130,7 @@ class _Process:
         gate.limit(self._connection_limits())
         try:
             certificates = Certificates(self._config)
+            self._unusable_stores = certificates.fault_of
             advertised = await self._bind(requests, certificates, gate)
         except (OSError, SecurityError) as error:
             log.critical("cannot start: %s", (error.strerror if isinstance(error, OSError) else None) or error)
@@ -214,7 +216,13 @@ class _Process:
         from controller_runtime.server.shell import running
 
         return running.build(
-            self._config, self._disk, advertised, now=now, requests=requests, started_at_ms=self._started_at_ms
+            self._config,
+            self._disk,
+            advertised,
+            now=now,
+            requests=requests,
+            started_at_ms=self._started_at_ms,
+            unusable_stores=self._unusable_stores,
         )
 
     def _limits(self) -> ListenerLimits:

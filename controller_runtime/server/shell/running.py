@@ -65,10 +65,13 @@ def build(
     now: Instant,
     requests: Requests,
     started_at_ms: int,
+    unusable_stores: Callable[[Mapping[str, str]], str | None],
 ) -> RunningNode:
     data = _open_data_plane(config, disk, requests) if config.is_broker else None
     previous_epoch = -1 if data is None else data.previous_broker_epoch
-    node = build_node(config, disk, advertised, now, previous_epoch)
+    node = build_node(
+        config, disk, advertised, now, previous_broker_epoch=previous_epoch, unusable_stores=unusable_stores
+    )
     if config.is_broker:
         requests.rates = _client_rates(config, node)
     return Running(node, disk, data, requests, started_at_ms)

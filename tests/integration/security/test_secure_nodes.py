@@ -91,7 +91,9 @@ def shown_at(port: int, authority: Authority) -> bytes:
 def test_certificates_are_replaced_on_running_nodes(
     cluster: Cluster, authority: Authority, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """SSL-18, 19: by a new file, by another place that IncrementalAlterConfigs names; controllers and brokers alike."""
+    """SSL-18, 19: by a new file, by another place that IncrementalAlterConfigs names; controllers and brokers alike.
+    SSL-16, SSL-20: a broker is not given what it could not use; so the log does not have it either.
+    """
     config = client(tmp_path, authority)
 
     def configs(node_id: int, *words: str) -> int:
@@ -109,13 +111,29 @@ def test_certificates_are_replaced_on_running_nodes(
         name = f"listener.name.{listener}.ssl.keystore.location"
         assert configs(node_id, "--entity-name", str(node_id), "--add-config", f"{name}={place}") == 0
         eventually("the new place", lambda: shown_at(node.port, authority) == moved.der)  # noqa: B023
-        assert configs(node_id, "--entity-name", str(node_id), "--add-config", f"{name}=/nowhere.pem") == 0
-        node.wait_for_log("keeps the certificates that it has")
+        if node_id < 10:  # a controller keeps what it is asked to, as Kafka's, and goes on with what it has
+            assert configs(node_id, "--entity-name", str(node_id), "--add-config", f"{name}=/nowhere.pem") == 0
+            node.wait_for_log("keeps the certificates that it has")
         assert shown_at(node.port, authority) == moved.der
         assert configs(node_id, "--entity-name", str(node_id), "--delete-config", name) == 0
         eventually("its file", lambda: shown_at(node.port, authority) == renewed.der)  # noqa: B023
         ends = f'quorate_certificate_end_timestamp_seconds{{listener="{listener.upper()}"}}'
         assert ends in node.http("/metrics")[1]
+    capsys.readouterr()
+    (tmp_path / "cut.pem").write_text(authority.issue("node-11").chain_pem[:-40])
+    stranger = authority.issue("somebody-else").write(tmp_path, "else.pem")
+    serving = shown_at(cluster.nodes[11].port, authority)
+    for wrong, why in (
+        (Path("/nowhere.pem"), "No such file"),
+        (tmp_path / "cut.pem", "Failed to load SSL keystore"),
+        (stranger, "ssl.allow.dn.changes"),
+    ):
+        wanted = f"listener.name.plaintext.ssl.keystore.location={wrong}"
+        assert configs(11, "--entity-name", "11", "--add-config", wanted) == 1
+        said = capsys.readouterr()
+        assert why in said.out + said.err
+        assert "The node keeps the stores that it has." in said.out + said.err
+    assert shown_at(cluster.nodes[11].port, authority) == serving
     store = "ssl.keystore.location=/x"
     for words in (
         ["--entity-name", "11", "--add-config", store],

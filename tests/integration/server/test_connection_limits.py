@@ -104,3 +104,28 @@ def test_a_listener_lets_no_more_in_than_it_may_have_and_the_file_says_what_hold
         first.close()
         assert answered(waiting)
         waiting.close()
+
+
+def test_connections_are_made_no_faster_than_was_said_last(tmp_path: Path) -> None:
+    """SEC-09: a burst is let in, the others wait one after another; those of another listener do not."""
+    with running(tmp_path) as (asker, port, controller_port):
+        change(asker, str(NODE_ID), "listener.name.plaintext.max.connection.creation.rate", "1")
+        eventually("it holds", lambda: not at_once(port))
+        assert at_once(controller_port)
+        change(asker, str(NODE_ID), "listener.name.plaintext.max.connection.creation.rate", None)
+        eventually("it does not hold any more", lambda: at_once(port))
+
+
+def at_once(port: int) -> bool:
+    """Whether the last of many is answered as soon as the first; in the end all are."""
+    connections = [connect(port) for _ in range(14)]
+    connections[-1].settimeout(0.5)
+    try:
+        soon = answered(connections[-1])
+    except TimeoutError:
+        soon = False
+        connections[-1].settimeout(30)
+        assert answered(connections[-1])
+    for each in connections:
+        each.close()
+    return soon

@@ -29,7 +29,12 @@ HERE = {
 }
 ELSEWHERE = {"log.segment.bytes", "log.roll.ms", "log.index.interval.bytes", "min.insync.replicas"}
 """Of logs, which are configured anew (`test_changed_segments`), and what partitions of several replicas are held to."""
-OF_CONNECTIONS = {"max.connections", "max.connections.per.ip", "max.connections.per.ip.overrides"}
+OF_CONNECTIONS = {
+    "max.connection.creation.rate",
+    "max.connections",
+    "max.connections.per.ip",
+    "max.connections.per.ip.overrides",
+}
 """`tests/integration/server/test_connection_limits.py`."""
 
 
