@@ -5,11 +5,12 @@ at anything; and which tokens there are, which a broker answers from its image.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NoReturn
 
 from controller_runtime.answers.security_rules import SecurityRules
 from controller_runtime.metadata.image import MetadataImage
 from controller_runtime.metadata.security import DelegationToken
+from controller_runtime.parts.pieces import InPieces
 from controller_runtime.protocol.api_keys import ApiKey
 from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.protocol.messages.create_delegation_token_request import CreateDelegationTokenRequest
@@ -72,19 +73,20 @@ def created_by(requester: str, owner: str, version: int) -> CreateDelegationToke
 
 def describe_tokens(
     image: MetadataImage, request: DescribeDelegationTokenRequest, rules: SecurityRules
-) -> DescribeDelegationTokenResponse:
+) -> InPieces[NoReturn, DescribeDelegationTokenResponse]:
     """Those of the owners that are asked for, or whom they may renew; without any that are asked for, all."""
     if rules.token_secret is None:
         return DescribeDelegationTokenResponse(error_code=ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED)
-    asked = request.owners
-    owners = None if asked is None else {f"{one.principal_type}:{one.principal_name}" for one in asked}
-    return DescribeDelegationTokenResponse(
-        tokens=tuple(
-            _described(token, rules.token_secret)
-            for token in image.delegation_tokens.values()
-            if owners is None or not owners.isdisjoint((token.owner, *token.renewers))
-        )
-    )
+    owners: set[str] = set()
+    for one in request.owners or ():
+        owners.add(f"{one.principal_type}:{one.principal_name}")
+        yield None
+    tokens: list[DescribedDelegationToken] = []
+    for token in image.delegation_tokens.values():
+        if request.owners is None or not owners.isdisjoint((token.owner, *token.renewers)):
+            tokens.append(_described(token, rules.token_secret))
+        yield None
+    return DescribeDelegationTokenResponse(tokens=tuple(tokens))
 
 
 def _described(token: DelegationToken, secret: bytes) -> DescribedDelegationToken:

@@ -1,7 +1,7 @@
 """Requests at a broker's listeners are judged before any handler sees them; what leaves is made whole again.
 
 A request of which the authorizer lets a part be served goes to its handler without the rest, and is remembered until
-its answer leaves, whichever part of the broker it comes from.
+its answer leaves, whichever part of the broker it comes from. Both may take more than one step (`long_answers`).
 """
 
 from __future__ import annotations
@@ -10,28 +10,27 @@ from collections.abc import Callable
 from typing import Any, assert_never
 
 from controller_runtime.answers.rights.guard import Guard, Question
-from controller_runtime.answers.rights.verdict import Refused
-from controller_runtime.broker.effects import BrokerEffect
+from controller_runtime.answers.rights.verdict import Refused, Verdict
+from controller_runtime.broker.long_answers import Effects, LongAnswers
 from controller_runtime.broker.produce import NO_ACKS
 from controller_runtime.broker.rights import GATE
 from controller_runtime.identifiers import Instant, WallClock
 from controller_runtime.metadata.authorizer import AuthorizerRules
 from controller_runtime.metadata.image import MetadataImage
 from controller_runtime.parts.asker import Asker, Narrowed
-from controller_runtime.parts.effects import CloseConnection, Respond
+from controller_runtime.parts.effects import CloseConnection, Log, Respond
 from controller_runtime.parts.events import ConnectionId, RequestId, RequestReceived
-from controller_runtime.parts.failed_requests import unknown_error
 from controller_runtime.protocol.messages.produce_request import ProduceRequest
 from controller_runtime.values import replace
 
-Effects = list[BrokerEffect]
 Handler = Callable[[RequestReceived, Any, Instant, WallClock], Effects]
 """Each takes the request of its own API, beside the event that brought it."""
 
 
 class Admission:
-    def __init__(self, rules: AuthorizerRules, makes_topics: bool) -> None:
+    def __init__(self, rules: AuthorizerRules, makes_topics: bool, long: LongAnswers) -> None:
         self.guard = Guard(rules, GATE, makes_topics)
+        self._long = long
         self._narrowed: dict[RequestId, tuple[ConnectionId, Narrowed]] = {}
         """Requests that are served in part, until they are answered."""
 
@@ -41,18 +40,35 @@ class Admission:
         return len(self._narrowed)
 
     def guarded(self, handler: Handler, image: MetadataImage) -> Handler:
-        return lambda event, _, now, wall: self._judged(handler, image, event, now, wall)
+        return lambda event, _, now, wall: self._judge(handler, image, event, now, wall)
 
-    def _judged(
+    def _judge(
         self, handler: Handler, image: MetadataImage, event: RequestReceived, now: Instant, wall: WallClock
     ) -> Effects:
         who = event.connection
         question = Question(who.principal, who.peer_address, event.api_key, event.api_version, event.body)
-        verdict, said = self.guard.judge(question, image, now)
+        return self._long.first(
+            Asker(event.request_id, event.body, None, who.connection_id),
+            self.guard.judge(question, image, now),
+            lambda found, now, wall: self._judged(handler, event, *found, now, wall),
+            now,
+            wall,
+            outlives=_is_unanswered(event),
+        )
+
+    def _judged(
+        self,
+        handler: Handler,
+        event: RequestReceived,
+        verdict: Verdict,
+        said: list[Log],
+        now: Instant,
+        wall: WallClock,
+    ) -> Effects:
         if verdict is None:
             return [*said, *handler(event, event.body, now, wall)]
         # Who wants no answer learns of an error by losing the connection, as in Kafka.
-        is_unanswered = isinstance(event.body, ProduceRequest) and event.body.acks == NO_ACKS
+        who, is_unanswered = event.connection, _is_unanswered(event)
         end: Effects = [CloseConnection(who.connection_id)] if is_unanswered else []
         match verdict:
             case Refused(answer):
@@ -65,23 +81,37 @@ class Admission:
             case _:
                 assert_never(verdict)
 
-    def completed(self, effects: Effects) -> Effects:
-        """What leaves, with answers to what was served in part made whole."""
+    def completed(self, effects: Effects, now: Instant, wall: WallClock) -> Effects:
+        """What leaves, with answers to what was served in part made whole, now or a little later."""
         if not self._narrowed:
             return effects
-        return [self._completed(each) if isinstance(each, Respond) else each for each in effects]
+        out: Effects = []
+        for each in effects:
+            found = self._narrowed.pop(each.request_id, None) if isinstance(each, Respond) else None
+            if found is None or not isinstance(each, Respond):
+                out.append(each)
+            else:
+                out += self._complete(each, *found, now, wall)
+        return out
 
-    def _completed(self, answer: Respond) -> BrokerEffect:
-        found = self._narrowed.pop(answer.request_id, None)
-        if found is None:
-            return answer
-        connection_id, narrowed = found
-        try:
-            return Respond(answer.request_id, narrowed.complete(answer.body))
-        except Exception:
-            return unknown_error(Asker(answer.request_id, narrowed.whole, None, connection_id))
+    def _complete(
+        self, answer: Respond, connection_id: ConnectionId, narrowed: Narrowed, now: Instant, wall: WallClock
+    ) -> Effects:
+        return self._long.first(
+            Asker(answer.request_id, narrowed.whole, None, connection_id),
+            narrowed.completed(answer.body),
+            lambda whole, *_: [Respond(answer.request_id, whole)],
+            now,
+            wall,
+            doing="answered",
+        )
 
     def on_closed(self, connection_id: ConnectionId) -> None:
         """Nobody waits any more."""
         for request_id in [each for each, (whose, _) in self._narrowed.items() if whose == connection_id]:
             del self._narrowed[request_id]
+
+
+def _is_unanswered(event: RequestReceived) -> bool:
+    """Its sender wants no answer, and may have hung up when it is served."""
+    return isinstance(event.body, ProduceRequest) and event.body.acks == NO_ACKS

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
-from typing import Final
+from typing import Final, NoReturn
 
 from controller_runtime.broker.append_rules import BatchRefusal
 from controller_runtime.broker.batch_checks import check_frames, frame_size, is_transactional
@@ -25,6 +25,7 @@ from controller_runtime.identifiers import Instant, PartitionId, Uuid, WallClock
 from controller_runtime.parts.effects import CloseConnection, Respond
 from controller_runtime.parts.events import ConnectionId, RequestReceived
 from controller_runtime.parts.failed_requests import FailedRequests
+from controller_runtime.parts.pieces import InPieces
 from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.protocol.messages.produce_request import (
     PartitionProduceData,
@@ -39,6 +40,8 @@ from controller_runtime.values import dataclass, field, replace
 
 NO_ACKS: Final = 0
 ALL_ACKS: Final = -1
+LOOKED_AT_TOGETHER: Final = 20
+"""Beginnings of batches: a unit of work."""
 _VALID_ACKS: Final = (ALL_ACKS, NO_ACKS, 1)
 _UNKNOWN: Final = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
 
@@ -110,7 +113,7 @@ class ProduceHandler:
         return self._long.begin(event, work, outlives=request.acks == NO_ACKS)
 
     def _serve(self, event: RequestReceived, request: ProduceRequest, now: Instant, wall: WallClock) -> Answering:
-        fault = fault_of(request)
+        fault = yield from fault_of(request)
         if fault is not None:
             return [_refuse(event, request, fault)]
         if self._partitions.may_open or len(self._early):
@@ -349,20 +352,20 @@ def _each_once(request: ProduceRequest) -> Iterator[tuple[TopicProduceData, Iter
     return ((topic, wanted.values()) for topic, wanted in found.values())
 
 
-def fault_of(request: ProduceRequest) -> BatchRefusal | None:
+def fault_of(request: ProduceRequest) -> InPieces[NoReturn, BatchRefusal | None]:
     """What Kafka refuses a whole request for: bytes that it cannot find the first batch in, or a transaction without
     its name.
     """
-    for topic in request.topic_data:
-        for data in topic.partition_data:
-            if not data.records:
-                continue
-            size = frame_size(data.records)
-            if isinstance(size, BatchRefusal):
-                return size
-            if size is not None and is_transactional(data.records):
-                named = request.transactional_id is not None
-                return None if named else BatchRefusal(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    batches = (data.records for topic in request.topic_data for data in topic.partition_data if data.records)
+    for number, records in enumerate(batches, 1):
+        if number % LOOKED_AT_TOGETHER == 0:
+            yield None
+        size = frame_size(records)
+        if isinstance(size, BatchRefusal):
+            return size
+        if size is not None and is_transactional(records):
+            named = request.transactional_id is not None
+            return None if named else BatchRefusal(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     return None
 
 

@@ -5,12 +5,12 @@ name of the client; what concerns the cluster alone by its row of the table (`an
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, NoReturn
 
 from controller_runtime.answers.rights.configs import alter_levels, describe_configs
 from controller_runtime.answers.rights.describe_cluster import describe_brokers
 from controller_runtime.answers.rights.gate import Gate
-from controller_runtime.answers.rights.verdict import Judge, Judged, Refused, Verdict
+from controller_runtime.answers.rights.verdict import Judge, Judged, Judging, Refused, Verdict, narrowed
 from controller_runtime.broker import rights_to_records as records
 from controller_runtime.broker.cluster_view import INTERNAL_TOPICS, fault_of
 from controller_runtime.broker.topic_partitions import fault_of as fault_of_page
@@ -18,6 +18,7 @@ from controller_runtime.identifiers import ZERO_UUID
 from controller_runtime.parts.asker import Narrowed
 from controller_runtime.parts.authority import Asking
 from controller_runtime.parts.authorization import Resource
+from controller_runtime.parts.pieces import InPieces
 from controller_runtime.protocol.api_keys import ApiKey, ListenerType
 from controller_runtime.protocol.authorized_operations import ALL_OF_CLUSTER, ALL_OF_TOPIC, NOT_ASKED, Operation
 from controller_runtime.protocol.errors import ErrorCode
@@ -44,13 +45,13 @@ from controller_runtime.values import replace
 _DENIED: Final = ErrorCode.TOPIC_AUTHORIZATION_FAILED
 
 
-def metadata(judged: Judged, request: MetadataRequest) -> Verdict:
+def metadata(judged: Judged, request: MetadataRequest) -> Judging:
     """Of all topics those that may be described. A topic that is named and may not be is said to be unauthorized,
     whether or not it exists; so is one that would be created, and may not be.
     """
     asked = request.topics
     if asked is None or (judged.version == 0 and not asked):
-        return Narrowed(request, request, lambda answer: _with_bits(judged, request, _describable(judged, answer)))
+        return Narrowed(request, request, lambda answer: _describable(judged, request, answer))
     if fault_of(asked, judged.version):
         return None
     by_id = any(each.topic_id != ZERO_UUID for each in asked)
@@ -62,11 +63,12 @@ def metadata(judged: Judged, request: MetadataRequest) -> Verdict:
             left.append(each)
         else:
             refused[each.topic_id if by_id else each.name] = found
+        yield None
 
-    def complete(answer: Message) -> Message:
+    def complete(answer: Message) -> InPieces[NoReturn, Message]:
         assert isinstance(answer, MetadataResponse), "it answers Metadata"
         # Version 0 without topics means all of them.
-        served = _with_bits(judged, request, answer if left else replace(answer, topics=()))
+        served = yield from _with_bits(judged, request, answer if left else replace(answer, topics=()))
         return replace(served, topics=(*served.topics, *refused.values()))
 
     return Narrowed(request, replace(request, topics=tuple(left)), complete)
@@ -91,70 +93,77 @@ def _of_name(judged: Judged, request: MetadataRequest, asked: MetadataRequestTop
     return MetadataResponseTopic(error_code=_DENIED, name=name, is_internal=name in INTERNAL_TOPICS)
 
 
-def _describable(judged: Judged, answer: Message) -> MetadataResponse:
+def _describable(judged: Judged, request: MetadataRequest, answer: Message) -> InPieces[NoReturn, Message]:
     assert isinstance(answer, MetadataResponse), "it answers Metadata"
-    topics = (
-        each for each in answer.topics if judged.asking.could(Operation.DESCRIBE, Resource.TOPIC, each.name or "")
-    )
-    return replace(answer, topics=tuple(topics))
+    topics: list[MetadataResponseTopic] = []
+    for each in answer.topics:
+        if judged.asking.could(Operation.DESCRIBE, Resource.TOPIC, each.name or ""):
+            topics.append(each)
+        yield None
+    return (yield from _with_bits(judged, request, replace(answer, topics=tuple(topics))))
 
 
-def _with_bits(judged: Judged, request: MetadataRequest, answer: MetadataResponse) -> MetadataResponse:
+def _with_bits(
+    judged: Judged, request: MetadataRequest, answer: MetadataResponse
+) -> InPieces[NoReturn, MetadataResponse]:
     cluster = answer.cluster_authorized_operations
     if cluster != NOT_ASKED:
         may = judged.asking.may(Operation.DESCRIBE, Resource.CLUSTER)
         cluster = judged.asking.operations(ALL_OF_CLUSTER, Resource.CLUSTER) if may else 0
-    topics = _bits_of_topics(judged, request, answer.topics)
+    topics = answer.topics
+    if request.include_topic_authorized_operations:
+        shown: list[MetadataResponseTopic] = []
+        for each in topics:
+            shown.append(each if each.topic_authorized_operations == NOT_ASKED else _with_operations(judged, each))
+            yield None
+        topics = tuple(shown)
     return replace(answer, topics=topics, cluster_authorized_operations=cluster)
 
 
-def _bits_of_topics(
-    judged: Judged, request: MetadataRequest, topics: tuple[MetadataResponseTopic, ...]
-) -> tuple[MetadataResponseTopic, ...]:
-    if not request.include_topic_authorized_operations:
-        return topics
-    return tuple(
-        each
-        if each.topic_authorized_operations == NOT_ASKED
-        else replace(
-            each,
-            topic_authorized_operations=judged.asking.operations(ALL_OF_TOPIC, Resource.TOPIC, each.name or ""),
-        )
-        for each in topics
-    )
+def _with_operations(judged: Judged, topic: MetadataResponseTopic) -> MetadataResponseTopic:
+    bits = judged.asking.operations(ALL_OF_TOPIC, Resource.TOPIC, topic.name or "")
+    return replace(topic, topic_authorized_operations=bits)
 
 
-def topic_partitions(judged: Judged, request: DescribeTopicPartitionsRequest) -> Verdict:
+def topic_partitions(judged: Judged, request: DescribeTopicPartitionsRequest) -> Judging:
     """A page holds only what may be described: the rest is left out, or said to be unauthorized if it was named."""
     if fault_of_page(request):
         return None
     asking, begin = judged.asking, "" if request.cursor is None else request.cursor.topic_name
-    named = sorted({topic.name for topic in request.topics})
-    names = [name for name in named or sorted(topic.name for topic in judged.image.topics) if name >= begin]
-    ask = asking.may if named else asking.could
-    allowed: list[str] = []
-    denied: list[str] = []
-    for name in names:
-        (allowed if ask(Operation.DESCRIBE, Resource.TOPIC, name) else denied).append(name)
-    said = denied if named else []
-    refused = [DescribeTopicPartitionsResponseTopic(error_code=_DENIED, name=name) for name in said]
-    cursor = request.cursor if begin in allowed else None
+    is_named = bool(request.topics)
+    ask = asking.may if is_named else asking.could
+    allowed: list[TopicRequest] = []
+    refused: list[DescribeTopicPartitionsResponseTopic] = []
+    may_begin = False
+    for name in (yield from _names_from(judged, request, begin)):
+        if ask(Operation.DESCRIBE, Resource.TOPIC, name):
+            may_begin |= name == begin
+            allowed.append(TopicRequest(name=name))
+        elif is_named:
+            refused.append(DescribeTopicPartitionsResponseTopic(error_code=_DENIED, name=name))
+        yield None
 
-    def complete(answer: Message) -> Message:
+    def complete(answer: Message) -> InPieces[NoReturn, Message]:
         assert isinstance(answer, DescribeTopicPartitionsResponse), "it answers DescribeTopicPartitions"
-        topics = (
-            replace(
-                each,
-                topic_authorized_operations=asking.operations(ALL_OF_TOPIC, Resource.TOPIC, each.name or ""),
-            )
-            for each in answer.topics
-        )
+        topics: list[DescribeTopicPartitionsResponseTopic] = []
+        for each in answer.topics:
+            bits = asking.operations(ALL_OF_TOPIC, Resource.TOPIC, each.name or "")
+            topics.append(replace(each, topic_authorized_operations=bits))
+            yield None
         return replace(answer, topics=(*topics, *refused))
 
-    if not allowed:
-        return Refused(complete(DescribeTopicPartitionsResponse()))
-    rest = replace(request, topics=tuple(TopicRequest(name=name) for name in allowed), cursor=cursor)
-    return Narrowed(request, rest, complete)
+    rest = replace(request, topics=tuple(allowed), cursor=request.cursor if may_begin else None)
+    return (yield from narrowed(request, rest, not allowed, complete, DescribeTopicPartitionsResponse()))
+
+
+def _names_from(judged: Judged, request: DescribeTopicPartitionsRequest, begin: str) -> InPieces[NoReturn, list[str]]:
+    """Those that are asked for, or all there are; in order, from the cursor's on."""
+    found: set[str] = set()
+    for name in (topic.name for topic in request.topics or judged.image.topics):
+        if name >= begin:
+            found.add(name)
+        yield None
+    return sorted(found)
 
 
 def log_directories(judged: Judged, _: DescribeLogDirsRequest) -> Verdict:
@@ -173,9 +182,14 @@ def describe_tokens(judged: Judged, request: DescribeDelegationTokenRequest) -> 
     return Narrowed(request, request, lambda answer: _tokens_seen(judged, answer))
 
 
-def _tokens_seen(judged: Judged, answer: Message) -> Message:
+def _tokens_seen(judged: Judged, answer: Message) -> InPieces[NoReturn, Message]:
     assert isinstance(answer, DescribeDelegationTokenResponse), "it answers DescribeDelegationToken"
-    return replace(answer, tokens=tuple(each for each in answer.tokens if _is_seen(judged.asking, each)))
+    tokens: list[DescribedDelegationToken] = []
+    for each in answer.tokens:
+        if _is_seen(judged.asking, each):
+            tokens.append(each)
+        yield None
+    return replace(answer, tokens=tuple(tokens))
 
 
 def _is_seen(asking: Asking, token: DescribedDelegationToken) -> bool:

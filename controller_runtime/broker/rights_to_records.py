@@ -5,16 +5,17 @@ one, whether or not they exist: who may not know a topic learns nothing of it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from controller_runtime.answers.rights.gate import partitions_denied
-from controller_runtime.answers.rights.verdict import Judged, Refused, Verdict, narrowed
+from controller_runtime.answers.rights.verdict import Judged, Judging, Refused, Verdict, narrowed
 from controller_runtime.broker.batch_checks import frame_size, is_transactional
 from controller_runtime.broker.fetch import is_full
 from controller_runtime.broker.offsets import ISOLATION_LEVELS
-from controller_runtime.broker.produce import fault_of
+from controller_runtime.broker.produce import LOOKED_AT_TOGETHER, fault_of
 from controller_runtime.parts.asker import Narrowed
 from controller_runtime.parts.authorization import Resource
+from controller_runtime.parts.pieces import InPieces
 from controller_runtime.protocol.authorized_operations import Operation
 from controller_runtime.protocol.error_responses import refusal
 from controller_runtime.protocol.errors import ErrorCode
@@ -26,69 +27,110 @@ from controller_runtime.protocol.messages.init_producer_id_response import InitP
 from controller_runtime.protocol.messages.list_offsets_request import ListOffsetsRequest
 from controller_runtime.protocol.messages.offset_for_leader_epoch_request import OffsetForLeaderEpochRequest
 from controller_runtime.protocol.messages.produce_request import ProduceRequest
+from controller_runtime.protocol.messages.produce_response import ProduceResponse
 from controller_runtime.protocol.schema import Message
-from controller_runtime.values import replace
+from controller_runtime.values import dataclass, replace
 
 _DENIED: Final = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+_REFUSED_TOGETHER: Final = 20
+"""Partitions: a unit of work."""
 
 
-def produce(judged: Judged, request: ProduceRequest) -> Verdict:
+@dataclass(frozen=True, slots=True)
+class _Fields:
+    """What messages about records call their topics, and the partitions of these, in request and answer."""
+
+    asked: str
+    answered: str
+    partitions: str
+    said: str
+
+
+_OF_PRODUCE: Final = _Fields("topic_data", "responses", "partition_data", "partition_responses")
+_OF_OTHERS: Final = _Fields("topics", "topics", "partitions", "partitions")
+
+
+def produce(judged: Judged, request: ProduceRequest) -> Judging:
     """What cannot be read is refused as that; a transaction needs Write on its name before any topic is looked at."""
-    if fault_of(request) is not None:
+    if (yield from fault_of(request)) is not None:
         return None
     name = request.transactional_id
     asking = judged.asking
-    if _is_of_transaction(request) and not (
+    if (yield from _is_of_transaction(request)) and not (
         name is not None and asking.may(Operation.WRITE, Resource.TRANSACTIONAL_ID, name)
     ):
-        return Refused(refusal(request, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED))
-    return _by_topic(judged, request, Operation.WRITE, "topic_data", "responses")
+        code = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+        refused = yield from _refused(request, request.topic_data, _OF_PRODUCE, code)
+        return Refused(ProduceResponse(responses=tuple(refused)))
+    return (yield from _by_topic(judged, request, Operation.WRITE, _OF_PRODUCE))
 
 
-def _is_of_transaction(request: ProduceRequest) -> bool:
+def _is_of_transaction(request: ProduceRequest) -> InPieces[NoReturn, bool]:
     """Some batch says so."""
-    return any(
-        isinstance(frame_size(data.records), int) and is_transactional(data.records)
-        for topic in request.topic_data
-        for data in topic.partition_data
-        if data.records
-    )
+    batches = (data.records for topic in request.topic_data for data in topic.partition_data if data.records)
+    for number, records in enumerate(batches, 1):
+        if number % LOOKED_AT_TOGETHER == 0:
+            yield None
+        if isinstance(frame_size(records), int) and is_transactional(records):
+            return True
+    return False
 
 
-def delete_records(judged: Judged, request: DeleteRecordsRequest) -> Verdict:
-    return _by_topic(judged, request, Operation.DELETE, "topics", "topics")
+def delete_records(judged: Judged, request: DeleteRecordsRequest) -> Judging:
+    return (yield from _by_topic(judged, request, Operation.DELETE, _OF_OTHERS))
 
 
-def list_offsets(judged: Judged, request: ListOffsetsRequest) -> Verdict:
-    return _by_topic(judged, request, Operation.DESCRIBE, "topics", "topics")
+def list_offsets(judged: Judged, request: ListOffsetsRequest) -> Judging:
+    return (yield from _by_topic(judged, request, Operation.DESCRIBE, _OF_OTHERS))
 
 
-def epoch_ends(judged: Judged, request: OffsetForLeaderEpochRequest) -> Verdict:
+def epoch_ends(judged: Judged, request: OffsetForLeaderEpochRequest) -> Judging:
     """Followers ask, and consumers."""
     if judged.asking.could(Operation.CLUSTER_ACTION, Resource.CLUSTER):
         return None
-    return _by_topic(judged, request, Operation.DESCRIBE, "topics", "topics")
+    return (yield from _by_topic(judged, request, Operation.DESCRIBE, _OF_OTHERS))
 
 
-def _by_topic(judged: Judged, request: Message, operation: Operation, asked: str, answered: str) -> Verdict:
-    """`asked` and `answered`: the fields of request and answer that have the topics."""
-    allowed, denied = _split(judged, getattr(request, asked), operation)
+def _by_topic(judged: Judged, request: Message, operation: Operation, fields: _Fields) -> Judging:
+    allowed, denied = yield from _split(judged, getattr(request, fields.asked), operation)
     if not denied:
         return None
-    refused: Any = refusal(_replaced(request, asked, denied), _DENIED)
+    refused = yield from _refused(request, denied, fields, _DENIED)
 
     def complete(answer: Message) -> Message:
-        return _replaced(answer, answered, (*getattr(answer, answered), *getattr(refused, answered)))
+        whole: Message = _replaced(answer, fields.answered, (*getattr(answer, fields.answered), *refused))
+        return whole
 
-    rest = _replaced(request, asked, allowed)
-    return Refused(refused) if not allowed else Narrowed(request, rest, complete)
+    if not allowed:
+        return Refused(_replaced(refusal(_replaced(request, fields.asked, ()), _DENIED), fields.answered, refused))
+    return Narrowed(request, _replaced(request, fields.asked, allowed), complete)
 
 
-def _replaced(message: Message, name: str, value: Sequence[Any]) -> Message:
+def _refused(
+    request: Message, topics: Sequence[Any], fields: _Fields, code: ErrorCode
+) -> InPieces[NoReturn, list[Any]]:
+    """What the answer has of these topics."""
+    found: list[Any] = []
+    for topic in topics:
+        wanted = getattr(topic, fields.partitions)
+        said: list[Any] = []
+        one: Any = None
+        for first in range(0, max(1, len(wanted)), _REFUSED_TOGETHER):
+            few = _replaced(topic, fields.partitions, wanted[first : first + _REFUSED_TOGETHER])
+            (one,) = getattr(refusal(_replaced(request, fields.asked, (few,)), code), fields.answered)
+            said += getattr(one, fields.said)
+            yield None
+        found.append(_replaced(one, fields.said, said))
+    return found
+
+
+def _replaced(message: Any, name: str, value: Sequence[Any]) -> Any:
     return replace(message, **{name: tuple(value)})
 
 
-def _split(judged: Judged, topics: Sequence[Any], operation: Operation) -> tuple[list[Any], list[Any]]:
+def _split(
+    judged: Judged, topics: Sequence[Any], operation: Operation
+) -> InPieces[NoReturn, tuple[list[Any], list[Any]]]:
     """Who is unknown by his id is refused as that."""
     allowed: list[Any] = []
     denied: list[Any] = []
@@ -96,6 +138,7 @@ def _split(judged: Judged, topics: Sequence[Any], operation: Operation) -> tuple
         name = judged.name_of(_name(topic), getattr(topic, "topic_id", None))
         may = name is None or judged.asking.may(operation, Resource.TOPIC, name)
         (allowed if may else denied).append(topic)
+        yield None
     return allowed, denied
 
 
@@ -104,25 +147,25 @@ def _name(topic: Any) -> str:
     return getattr(topic, "name", "") or getattr(topic, "topic", "")
 
 
-def fetch(judged: Judged, request: FetchRequest) -> Verdict:
+def fetch(judged: Judged, request: FetchRequest) -> Judging:
     """Followers need ClusterAction, whichever topics they name; a replica id is believed only with it."""
     if request.isolation_level not in ISOLATION_LEVELS or not is_full(request):
         return None
     if max(request.replica_id, request.replica_state.replica_id) >= 0:
         if judged.asking.may(Operation.CLUSTER_ACTION, Resource.CLUSTER):
             return None
-        return Refused(FetchResponse(responses=partitions_denied(request.topics, _DENIED)))
-    allowed, denied = _split(judged, request.topics, Operation.READ)
+        return Refused(FetchResponse(responses=(yield from partitions_denied(request.topics, _DENIED))))
+    allowed, denied = yield from _split(judged, request.topics, Operation.READ)
     if not denied:
         return None
-    responses = partitions_denied(denied, _DENIED)
+    responses = yield from partitions_denied(denied, _DENIED)
 
     def complete(answer: Message) -> Message:
         assert isinstance(answer, FetchResponse), "it answers Fetch"
         return replace(answer, responses=(*answer.responses, *responses))
 
     rest = replace(request, topics=tuple(allowed))
-    return narrowed(request, rest, not allowed, complete, FetchResponse())
+    return (yield from narrowed(request, rest, not allowed, complete, FetchResponse()))
 
 
 def init_producer_id(judged: Judged, request: InitProducerIdRequest) -> Verdict:

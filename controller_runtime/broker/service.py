@@ -22,7 +22,7 @@ from controller_runtime.answers.describe_scram import describe_scram_credentials
 from controller_runtime.answers.sasl_requests import SASL_REQUESTS, out_of_turn
 from controller_runtime.answers.security_rules import SecurityRules
 from controller_runtime.broker import tokens
-from controller_runtime.broker.admission import Admission, Effects, Handler
+from controller_runtime.broker.admission import Admission, Handler
 from controller_runtime.broker.cluster_view import View, describe_cluster, metadata
 from controller_runtime.broker.config_resources import list_config_resources
 from controller_runtime.broker.delete_records import delete_records
@@ -37,7 +37,7 @@ from controller_runtime.broker.local_changes import LocalChanges
 from controller_runtime.broker.local_partitions import LocalPartitions
 from controller_runtime.broker.log_directories import LogDirectories
 from controller_runtime.broker.log_events import LogEvents
-from controller_runtime.broker.long_answers import Answering, LongAnswers, answering, answering_at_once
+from controller_runtime.broker.long_answers import Answering, Effects, LongAnswers, answering, answering_at_once
 from controller_runtime.broker.offsets import OffsetsHandler
 from controller_runtime.broker.produce import ProduceHandler
 from controller_runtime.broker.producer_ids import ProducerIds
@@ -128,7 +128,7 @@ class BrokerService:
         )
         self._handlers = self._handlers_by_key()
         authorizer = config.security.authorizer
-        self.admission = None if authorizer is None else Admission(authorizer, config.auto_create_topics)
+        self.admission = None if authorizer is None else Admission(authorizer, config.auto_create_topics, self._long)
         """Without an authorizer nobody is asked."""
 
     @property
@@ -210,7 +210,7 @@ class BrokerService:
     def _go_on(self, now: Instant, wall: WallClock) -> Effects:
         """One piece of what takes long: in turns, what changes here and what is to be answered."""
         self._changed_last = self.changes.is_behind and not (self._changed_last and len(self._long))
-        out = self._logs.go_on(now, wall) if self._changed_last else self._long.go_on()
+        out = self._logs.go_on(now, wall) if self._changed_last else self._long.go_on(now, wall)
         self._long.begin_step()
         return out
 
@@ -331,9 +331,6 @@ class BrokerService:
             ApiKey.API_VERSIONS: self._api_versions,
             ApiKey.DESCRIBE_CLUSTER: lambda event, request: describe_cluster(self._view(event), request),
             **dict.fromkeys(SASL_REQUESTS, lambda _, request: out_of_turn(request)),
-            ApiKey.DESCRIBE_DELEGATION_TOKEN: lambda event, request: tokens.described(
-                self._image, event, request, self.config.security
-            ),
             ApiKey.DESCRIBE_ACLS: lambda _, request: describe_acls(self._image, request, self.config.security),
             ApiKey.DESCRIBE_CLIENT_QUOTAS: lambda _, request: describe_client_quotas(self._image, request),
             ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: lambda _, request: describe_scram_credentials(self._image, request),
@@ -346,6 +343,9 @@ class BrokerService:
             ApiKey.DESCRIBE_CONFIGS: lambda _, request: describe_configs(self._image, request, self._own),
             ApiKey.DESCRIBE_TOPIC_PARTITIONS: lambda event, request: describe_topic_partitions(view(event), request),
             ApiKey.OFFSET_FOR_LEADER_EPOCH: lambda _, request: self._offsets.epoch_ends(request),
+            ApiKey.DESCRIBE_DELEGATION_TOKEN: lambda event, request: tokens.described(
+                self._image, event, request, self.config.security
+            ),
         }
         return {
             ApiKey.PRODUCE: self._produce.on_request,

@@ -12,6 +12,7 @@ from controller_runtime.identifiers import Instant, WallClock
 from controller_runtime.metadata.image import MetadataImage
 from controller_runtime.parts.effects import Respond
 from controller_runtime.parts.events import RequestReceived, unread
+from controller_runtime.parts.pieces import InPieces
 from controller_runtime.protocol.messages.describe_delegation_token_request import DescribeDelegationTokenRequest
 from controller_runtime.protocol.schema import Message
 
@@ -29,7 +30,7 @@ def changed(
 
 def described(
     image: MetadataImage, event: RequestReceived, request: DescribeDelegationTokenRequest, rules: SecurityRules
-) -> Message:
+) -> InPieces[BrokerEffect, Message]:
     if not event.connection.may_use_tokens:
         return not_allowed(request, event.connection.principal, event.api_version)
-    return describe_tokens(image, request, rules)
+    return (yield from describe_tokens(image, request, rules))

@@ -4,28 +4,31 @@ delegation tokens. Every other one needs rights on the cluster (`answers.rights.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, NoReturn
 
 from controller_runtime.answers.refused import DEFAULT_MESSAGES
 from controller_runtime.answers.rights.configs import alter_configs, describe_configs
 from controller_runtime.answers.rights.describe_cluster import describe_controllers
 from controller_runtime.answers.rights.gate import Gate
-from controller_runtime.answers.rights.verdict import Judge, Judged, Refused, Verdict, narrowed
+from controller_runtime.answers.rights.verdict import Judge, Judged, Judging, Refused, Verdict, counted, narrowed
 from controller_runtime.answers.token_requests import created_by, owner_of
 from controller_runtime.identifiers import METADATA_TOPIC_NAME, ZERO_UUID, Uuid
 from controller_runtime.parts.authorization import Resource
+from controller_runtime.parts.pieces import InPieces
 from controller_runtime.protocol.api_keys import ApiKey, ListenerType
 from controller_runtime.protocol.authorized_operations import Operation
 from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.protocol.messages.create_delegation_token_request import CreateDelegationTokenRequest
-from controller_runtime.protocol.messages.create_partitions_request import CreatePartitionsRequest
+from controller_runtime.protocol.messages.create_partitions_request import (
+    CreatePartitionsRequest,
+    CreatePartitionsTopic,
+)
 from controller_runtime.protocol.messages.create_partitions_response import (
     CreatePartitionsResponse,
     CreatePartitionsTopicResult,
 )
-from controller_runtime.protocol.messages.create_topics_request import CreateTopicsRequest
+from controller_runtime.protocol.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
 from controller_runtime.protocol.messages.create_topics_response import CreatableTopicResult, CreateTopicsResponse
 from controller_runtime.protocol.messages.delete_topics_request import DeleteTopicsRequest, DeleteTopicState
 from controller_runtime.protocol.messages.delete_topics_response import DeletableTopicResult, DeleteTopicsResponse
@@ -35,62 +38,88 @@ from controller_runtime.values import replace
 _DENIED: Final = ErrorCode.TOPIC_AUTHORIZATION_FAILED
 
 
-def _once(names: list[str]) -> list[str]:
-    """What is named twice is refused for that."""
-    return [name for name, times in Counter(names).items() if times == 1]
+def create_topics(judged: Judged, request: CreateTopicsRequest) -> Judging:
+    """Create on the cluster or on the topic. Who may not describe its configurations is not told them.
 
-
-def create_topics(judged: Judged, request: CreateTopicsRequest) -> Verdict:
-    """Create on the cluster or on the topic. Who may not describe its configurations is not told them."""
+    What is named twice is refused for that.
+    """
     asking = judged.asking
-    wanted = [name for name in _once([topic.name for topic in request.topics]) if name != METADATA_TOPIC_NAME]
+    times = yield from counted(topic.name for topic in request.topics)
     everywhere = asking.could(Operation.CREATE, Resource.CLUSTER)
-    denied = {name for name in wanted if not everywhere and not asking.may(Operation.CREATE, Resource.TOPIC, name)}
-    hidden = {name for name in wanted if not asking.could(Operation.DESCRIBE_CONFIGS, Resource.TOPIC, name)}
-    if not denied and not hidden:
+    left: list[CreatableTopic] = []
+    hidden: set[str] = set()
+    results: list[CreatableTopicResult] = []
+    for topic in request.topics:
+        name = topic.name
+        is_denied = False
+        if times[name] == 1 and name != METADATA_TOPIC_NAME:
+            is_denied = not everywhere and not asking.may(Operation.CREATE, Resource.TOPIC, name)
+            if not asking.could(Operation.DESCRIBE_CONFIGS, Resource.TOPIC, name):
+                hidden.add(name)
+        if is_denied:
+            results.append(CreatableTopicResult(name=name, error_code=_DENIED, error_message="Authorization failed."))
+        else:
+            left.append(topic)
+        yield None
+    if not results and not hidden:
         return None
-    results = tuple(
-        CreatableTopicResult(name=name, error_code=_DENIED, error_message="Authorization failed.") for name in denied
-    )
 
-    def complete(answer: Message) -> Message:
+    def complete(answer: Message) -> InPieces[NoReturn, Message]:
         assert isinstance(answer, CreateTopicsResponse), "it answers CreateTopics"
-        topics = (_hidden(each) if each.name in hidden and not each.error_code else each for each in answer.topics)
+        topics: list[CreatableTopicResult] = []
+        for each in answer.topics:
+            topics.append(_hidden(each) if each.name in hidden and not each.error_code else each)
+            yield None
         return replace(answer, topics=(*topics, *results))
 
-    left = tuple(topic for topic in request.topics if topic.name not in denied)
-    return narrowed(request, replace(request, topics=left), not left, complete, CreateTopicsResponse())
+    rest = replace(request, topics=tuple(left))
+    return (yield from narrowed(request, rest, not left, complete, CreateTopicsResponse()))
 
 
 def _hidden(made: CreatableTopicResult) -> CreatableTopicResult:
     return replace(made, num_partitions=-1, replication_factor=-1, configs=(), topic_config_error_code=_DENIED)
 
 
-def create_partitions(judged: Judged, request: CreatePartitionsRequest) -> Verdict:
-    once = _once([topic.name for topic in request.topics])
-    denied = {name for name in once if not judged.asking.may(Operation.ALTER, Resource.TOPIC, name)}
-    if not denied:
+def create_partitions(judged: Judged, request: CreatePartitionsRequest) -> Judging:
+    """What is named twice is refused for that."""
+    times = yield from counted(topic.name for topic in request.topics)
+    left: list[CreatePartitionsTopic] = []
+    results: list[CreatePartitionsTopicResult] = []
+    for topic in request.topics:
+        name = topic.name
+        if times[name] > 1 or judged.asking.may(Operation.ALTER, Resource.TOPIC, name):
+            left.append(topic)
+        else:
+            results.append(CreatePartitionsTopicResult(name=name, error_code=_DENIED))
+        yield None
+    if not results:
         return None
-    results = tuple(CreatePartitionsTopicResult(name=name, error_code=_DENIED) for name in denied)
 
     def complete(answer: Message) -> Message:
         assert isinstance(answer, CreatePartitionsResponse), "it answers CreatePartitions"
         return replace(answer, results=(*answer.results, *results))
 
-    left = tuple(topic for topic in request.topics if topic.name not in denied)
-    return narrowed(request, replace(request, topics=left), not left, complete, CreatePartitionsResponse())
+    rest = replace(request, topics=tuple(left))
+    return (yield from narrowed(request, rest, not left, complete, CreatePartitionsResponse()))
 
 
-def delete_topics(judged: Judged, request: DeleteTopicsRequest) -> Verdict:
+def delete_topics(judged: Judged, request: DeleteTopicsRequest) -> Judging:
     """Delete on the cluster, or on the topic. Who may not describe a topic does not learn whether it is there, nor the
     name behind an id.
     """
     if judged.asking.could(Operation.DELETE, Resource.CLUSTER):
         return None
-    states = request.topics or tuple(DeleteTopicState(name=name) for name in request.topic_names)
-    named = Counter(state.topic_id if state.name is None else state.name for state in states)
+    states = request.topics
+    if not states:
+        by_names = []
+        for name in request.topic_names:
+            by_names.append(DeleteTopicState(name=name))
+            yield None
+        states = tuple(by_names)
+    named = yield from counted(state.topic_id if state.name is None else state.name for state in states)
     kept, results = [], []
     for state in states:
+        yield None
         whose = state.topic_id if state.name is None else state.name
         refusal = None if named[whose] > 1 else _not_deleted(judged, state)
         if refusal is None:
@@ -108,7 +137,7 @@ def delete_topics(judged: Judged, request: DeleteTopicsRequest) -> Verdict:
         rest = replace(request, topics=tuple(kept))
     else:
         rest = replace(request, topic_names=tuple(state.name or "" for state in kept))
-    return narrowed(request, rest, not kept, complete, DeleteTopicsResponse())
+    return (yield from narrowed(request, rest, not kept, complete, DeleteTopicsResponse()))
 
 
 def _not_deleted(judged: Judged, state: DeleteTopicState) -> DeletableTopicResult | None:

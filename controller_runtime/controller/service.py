@@ -9,7 +9,7 @@ each broker was last heard of, and when the periodic work is due. It is made ane
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from controller_runtime.answers.config_changes import Request as AlterConfigs
 from controller_runtime.answers.describe_configs import describe_configs
@@ -39,7 +39,7 @@ from controller_runtime.controller.placement import Placer
 from controller_runtime.controller.producer_ids import allocate_producer_ids
 from controller_runtime.controller.reassignments import alter_reassignments, list_reassignments
 from controller_runtime.controller.security_requests import SecurityHandler, SecurityRequests
-from controller_runtime.controller.topic_deletion import delete_topics
+from controller_runtime.controller.topic_deletion import delete_topics, many_are_named
 from controller_runtime.controller.topics import ShownConfigs, TopicDefaults, TopicIds, plan_topics, takes_long
 from controller_runtime.identifiers import Instant, NodeId, Offset, WallClock
 from controller_runtime.metadata.broker_configs import NodeRules, OwnConfigs
@@ -47,7 +47,7 @@ from controller_runtime.metadata.features import VersionedRecord
 from controller_runtime.metadata.image import MetadataImage
 from controller_runtime.parts.api_table import CONTROLLER, Where, answered_at
 from controller_runtime.parts.chance import Chance
-from controller_runtime.parts.pieces import whole
+from controller_runtime.parts.pieces import InPieces, whole
 from controller_runtime.protocol.api_keys import ApiKey
 from controller_runtime.protocol.error_responses import refusal
 from controller_runtime.protocol.messages.allocate_producer_ids_request import AllocateProducerIdsRequest
@@ -64,6 +64,7 @@ from controller_runtime.protocol.messages.create_topics_request import CreateTop
 from controller_runtime.protocol.messages.delete_topics_request import DeleteTopicsRequest
 from controller_runtime.protocol.messages.describe_cluster_request import DescribeClusterRequest
 from controller_runtime.protocol.messages.describe_configs_request import DescribeConfigsRequest
+from controller_runtime.protocol.messages.describe_configs_response import DescribeConfigsResponse
 from controller_runtime.protocol.messages.elect_leaders_request import ElectLeadersRequest
 from controller_runtime.protocol.messages.list_partition_reassignments_request import ListPartitionReassignmentsRequest
 from controller_runtime.protocol.messages.no_op_record import NoOpRecord
@@ -226,6 +227,8 @@ class ControllerService:
         """Whether a request that is not `settled` is decided by `plan`, because it may touch many partitions."""
         if isinstance(request, CreateTopicsRequest):
             return takes_long(request, self._config.num_partitions)
+        if isinstance(request, DeleteTopicsRequest):
+            return many_are_named(request)
         return request.KEY in _IN_PIECES
 
     def plan(self, image: MetadataImage, request: Message, context: RequestContext, now: Instant) -> Pieces:
@@ -237,6 +240,12 @@ class ControllerService:
         except Refused as error:
             decision = Decision(refusal(request, error.code, error.message))
         return quota.said_in(decision) if quota.throttle_ms else decision
+
+    def describe_configs(
+        self, image: MetadataImage, request: DescribeConfigsRequest
+    ) -> InPieces[NoReturn, DescribeConfigsResponse]:
+        """What `handle` answers, in pieces."""
+        return describe_configs(image, request, self._own_configs())
 
     def is_too_late(self, request: Message, waited_s: float) -> bool:
         """Nobody waits any more for the decision of a request that waited so long."""
@@ -266,7 +275,7 @@ class ControllerService:
         return Decision(describe_cluster(asked.image, request, asked.context, self._config.cluster_id))
 
     def _describe_configs(self, asked: _Asked, request: DescribeConfigsRequest) -> Decision:
-        return Decision(whole(describe_configs(asked.image, request, self._own_configs())))
+        return Decision(whole(self.describe_configs(asked.image, request)))
 
     def _heartbeat(self, asked: _Asked, request: BrokerHeartbeatRequest) -> Decision | Pieces:
         return heartbeat(asked.image, request, asked.context, self._leading().heartbeats, asked.now)
@@ -290,7 +299,7 @@ class ControllerService:
         ids = TopicIds(asked.image, self._chance.new_uuid)
         return plan_topics(asked.image, request, self._topic_defaults, ids, asked.quota)
 
-    def _delete_topics(self, asked: _Asked, request: DeleteTopicsRequest) -> Decision:
+    def _delete_topics(self, asked: _Asked, request: DeleteTopicsRequest) -> Pieces:
         enabled = self._config.delete_topic_enable
         return delete_topics(asked.image, request, asked.context.api_version, enabled=enabled, quota=asked.quota)
 

@@ -61,7 +61,7 @@ class BrokerPart:
 
     def on_event(self, event: object, now: Instant, wall: WallClock) -> list[BrokerEffect]:
         found, admission = self._on_event(event, now, wall), self.service.admission
-        return found if admission is None else admission.completed(found)
+        return found if admission is None else admission.completed(found, now, wall)
 
     def _on_event(self, event: object, now: Instant, wall: WallClock) -> list[BrokerEffect]:
         if isinstance(event, BrokerEvent):
@@ -93,7 +93,7 @@ class BrokerPart:
             return found
         guard = admission.guard
         guard.is_ready = guard.is_ready or seen.is_known
-        return admission.completed(found)
+        return admission.completed(found, now, wall)
 
     def next_deadline(self) -> Instant | None:
         return self.service.next_deadline()

@@ -9,14 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from operator import attrgetter
-from typing import TYPE_CHECKING, ClassVar, Final, assert_never, cast
+from typing import TYPE_CHECKING, ClassVar, Final, cast
 
 from controller_runtime.answers.api_versions import api_versions
 from controller_runtime.answers.loggers import answer_about_loggers, levels_asked
-from controller_runtime.answers.rights.guard import Guard, Question
-from controller_runtime.answers.rights.verdict import Refused
 from controller_runtime.answers.sasl_requests import SASL_REQUESTS, out_of_turn
-from controller_runtime.controller.rights import GATE
 from controller_runtime.controller.service import (
     SERVED_BY_ACTIVE,
     SERVED_BY_ANY,
@@ -30,6 +27,7 @@ from controller_runtime.node.active.active_controller import Active
 from controller_runtime.node.active.log_writer import LINGER_S, LogWriter
 from controller_runtime.node.active.pending import ControllerRequest
 from controller_runtime.node.active.request_contexts import RequestContexts
+from controller_runtime.node.controller_admission import ControllerAdmission
 from controller_runtime.node.controller_registration import ControllerIdentity, ControllerRegistrar
 from controller_runtime.node.operation_counters import OperationCounters
 from controller_runtime.node.quorum.describe_quorum import describe_quorum
@@ -39,12 +37,13 @@ from controller_runtime.node.quorum.part import QuorumPart
 from controller_runtime.node.quorum.wire import RAFT_KEYS, VOTER_KEYS
 from controller_runtime.node.standby import Standby
 from controller_runtime.parts import envelope as envelopes
-from controller_runtime.parts.asker import Asker, Narrowed
+from controller_runtime.parts.asker import Asker
 from controller_runtime.parts.call_ids import CallIds
 from controller_runtime.parts.chance import Chance
 from controller_runtime.parts.effects import CloseConnection, Log, Respond, SetLogLevels
 from controller_runtime.parts.events import CallFailed, CallId, RequestReceived, ResponseReceived
 from controller_runtime.parts.failed_requests import not_controller, place_of
+from controller_runtime.parts.long_answers import LongAnswers
 from controller_runtime.protocol.api_keys import ApiKey, ListenerType
 from controller_runtime.protocol.messages.incremental_alter_configs_request import IncrementalAlterConfigsRequest
 from controller_runtime.protocol.schema import Message
@@ -52,8 +51,10 @@ from controller_runtime.values import dataclass, replace
 
 if TYPE_CHECKING:
     from controller_runtime.protocol.messages.api_versions_request import ApiVersionsRequest
+    from controller_runtime.protocol.messages.describe_configs_request import DescribeConfigsRequest
     from controller_runtime.protocol.messages.describe_quorum_request import DescribeQuorumRequest
     from controller_runtime.protocol.messages.envelope_request import EnvelopeRequest
+    from controller_runtime.protocol.messages.request_header import RequestHeader
 
 _TYPE: Final = attrgetter("resource_type")
 
@@ -104,9 +105,8 @@ class ControllerPart:
             **dict.fromkeys(SERVED_BY_ANY, self._from_image),
         }
         decisions = config.decisions
-        authorizer = decisions.security.authorizer
-        self.guard = None if authorizer is None else Guard(authorizer, GATE)
-        """Without an authorizer nobody is asked."""
+        self._long: LongAnswers[QuorumEffect] = LongAnswers(quorum.meta.faults, OURS)
+        self.admission = ControllerAdmission(decisions.security.authorizer, quorum, self._long)
         self._own = OwnConfigs(decisions.node_id, decisions.node_configs, decisions.rules)
 
     # What others may know.
@@ -161,7 +161,7 @@ class ControllerPart:
         return out
 
     def next_deadline(self) -> Instant | None:
-        return self._role.next_deadline()
+        return Instant(0.0) if len(self._long) else self._role.next_deadline()  # another turn
 
     def _on_registered(self, call_id: CallId, body: Message, now: Instant) -> list[QuorumEffect]:
         try:
@@ -176,14 +176,18 @@ class ControllerPart:
     def _on_request(self, event: RequestReceived, now: Instant, wall: WallClock) -> list[QuorumEffect]:
         try:
             if event.api_key in RAFT_KEYS:
-                said, served = self._of_connection(event, now)
-                return [*said, *self._quorum.request(event, now, wall)] if served else said
+                return self._on_raft(event, now, wall)
             return self._whole.get(event.api_key, self._on_call)(event, now, wall)
         except OURS:
             raise
         except Exception as error:
             asker = Asker(event.request_id, event.body, None, event.connection.connection_id)
             return [*self._quorum.meta.faults.fail(asker, "decided", error)]
+
+    def _on_raft(self, event: RequestReceived, now: Instant, wall: WallClock) -> list[QuorumEffect]:
+        if self.admission.guard is None:
+            return self._quorum.request(event, now, wall)
+        return self.admission.admit_at_once(_call_of(event), lambda: self._quorum.request(event, now, wall), now)
 
     def _api_versions(self, event: RequestReceived, _now: Instant, _wall: WallClock) -> list[QuorumEffect]:
         quorum = self._quorum
@@ -198,12 +202,13 @@ class ControllerPart:
         return [Respond(event.request_id, answer)]
 
     def _on_call(self, event: RequestReceived, now: Instant, wall: WallClock) -> list[QuorumEffect]:
-        call = _call_of(event)
-        return self._serve(call, now, wall) if self.guard is None else self._admit(call, now, wall)
+        call, admission = _call_of(event), self.admission
+        return (
+            self._serve(call, now, wall) if admission.guard is None else admission.admit(call, self._serve, now, wall)
+        )
 
     def _on_envelope(self, event: RequestReceived, now: Instant, wall: WallClock) -> list[QuorumEffect]:
-        said, served = self._of_connection(event, now)
-        return [*said, *self._unwrap(event, now, wall)] if served else said
+        return self.admission.admit_at_once(_call_of(event), lambda: self._unwrap(event, now, wall), now)
 
     def _unwrap(self, event: RequestReceived, now: Instant, wall: WallClock) -> list[QuorumEffect]:
         found = envelopes.unwrap(cast("EnvelopeRequest", event.body))
@@ -223,57 +228,20 @@ class ControllerPart:
             address=found.address,
         )
         if key in VOTER_KEYS:
-            said, admitted = self._judged(call, now)
-            if admitted is None:
-                return said
-            if not self._quorum.meta.replica.is_leader:
-                return [*said, Respond(event.request_id, envelopes.not_controller())]
             forwarded = replace(event, api_key=key, api_version=version, body=found.request.body)
-            return [*said, *self._quorum.request(forwarded, now, wall, header)]
-        return self._admit(call, now, wall)
+            return self.admission.admit_at_once(call, lambda: self._change_voters(forwarded, header, now, wall), now)
+        return self.admission.admit(call, self._serve, now, wall)
 
-    # Who may.
-
-    def _admit(self, call: ControllerRequest, now: Instant, wall: WallClock) -> list[QuorumEffect]:
-        if self.guard is None:
-            return self._serve(call, now, wall)
-        said, admitted = self._judged(call, now)
-        return said if admitted is None else [*said, *self._serve(admitted, now, wall)]
-
-    def _of_connection(self, event: RequestReceived, now: Instant) -> tuple[list[QuorumEffect], bool]:
-        """What is never narrowed, in the name of who holds the connection."""
-        if self.guard is None:
-            return [], True
-        said, admitted = self._judged(_call_of(event), now)
-        return said, admitted is not None
-
-    def _judged(self, call: ControllerRequest, now: Instant) -> tuple[list[QuorumEffect], ControllerRequest | None]:
-        """The request as far as it is served, and what is said of the rest; None: nothing of it is served."""
-        guard, asker = self.guard, call.asker
-        if guard is None:
-            return [], call
-        guard.is_ready = guard.is_ready or self._quorum.is_known
-        forwarded = asker.envelope is not None
-        question = Question(
-            call.principal,
-            call.connection.peer_address if call.address is None else call.address,
-            call.key,
-            call.version,
-            asker.request,
-            may_use_tokens=(forwarded or call.connection.authenticated) and not call.token_authenticated,
-        )
-        verdict, said = guard.judge(question, self._quorum.image, now)
-        match verdict:
-            case None:
-                return [*said], call
-            case Refused(answer):
-                return [*said, envelopes.respond(asker, answer)], None
-            case Narrowed():
-                return [*said], replace(call, asker=replace(asker, request=verdict.rest, narrowed=verdict))
-            case _:
-                assert_never(verdict)
+    def _change_voters(
+        self, forwarded: RequestReceived, header: RequestHeader, now: Instant, wall: WallClock
+    ) -> list[QuorumEffect]:
+        if not self._quorum.meta.replica.is_leader:
+            return [Respond(forwarded.request_id, envelopes.not_controller())]
+        return self._quorum.request(forwarded, now, wall, header)
 
     def _serve(self, call: ControllerRequest, now: Instant, wall: WallClock) -> list[QuorumEffect]:
+        if call.key == ApiKey.DESCRIBE_CONFIGS:
+            return self._describe_configs(call, now, wall)
         reads = self._reads.get(call.key)
         if reads is not None:
             try:
@@ -300,6 +268,11 @@ class ControllerPart:
             return changed + self._role.serve(call, now, wall)
         return [*changed, envelopes.respond(asker, answer)]
 
+    def _describe_configs(self, call: ControllerRequest, now: Instant, wall: WallClock) -> list[QuorumEffect]:
+        asker, request = call.asker, cast("DescribeConfigsRequest", call.asker.request)
+        work = self._service.describe_configs(self._quorum.image, request)
+        return self._long.first(asker, work, lambda answer, *_: [envelopes.respond(asker, answer)], now, wall)
+
     def _describe_quorum(self, call: ControllerRequest, now: Instant, wall: WallClock) -> QuorumEffect:
         asker, replica = call.asker, self._quorum.meta.replica
         seen = replica.describe(now)
@@ -324,6 +297,8 @@ class ControllerPart:
         out += self._if_deposed()
         if isinstance(self._role, Standby) and (epoch := self._quorum.epoch_to_write()) is not None:
             out += self._activate(epoch, now, wall)
+        if self._long.has_begun:
+            out += self._long.end_step(now, wall)
         self._role.work(out, now, wall)
         out += self._if_deposed()  # Writing may be what makes it notice that it leads no more.
 

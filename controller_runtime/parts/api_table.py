@@ -115,6 +115,7 @@ CONTROLLER: Final[Mapping[ApiKey, Row]] = {
             ),
         ),
         Where.ACTIVE,
+        in_pieces=True,
     ),
     ApiKey.DESCRIBE_CONFIGS: Row(_DESCRIBE_CONFIGS, Where.ANY),
     ApiKey.ALTER_CONFIGS: Row(
@@ -223,7 +224,7 @@ BROKER: Final[Mapping[ApiKey, Row]] = {
     ApiKey.CREATE_DELEGATION_TOKEN: _tokens(_CREATE_TOKENS),
     ApiKey.RENEW_DELEGATION_TOKEN: _tokens(NOTHING),
     ApiKey.EXPIRE_DELEGATION_TOKEN: _tokens(NOTHING),
-    ApiKey.DESCRIBE_DELEGATION_TOKEN: Row(_DESCRIBE_TOKENS, note=_TOKENS_NOTE),
+    ApiKey.DESCRIBE_DELEGATION_TOKEN: Row(_DESCRIBE_TOKENS, note=_TOKENS_NOTE, in_pieces=True),
     ApiKey.DESCRIBE_ACLS: Row(_DESCRIBE, note=_ACLS_NOTE),
     ApiKey.CREATE_ACLS: _forwarded(ApiKey.CREATE_ACLS),
     ApiKey.DELETE_ACLS: _forwarded(ApiKey.DELETE_ACLS),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from typing import NoReturn
 
 from controller_runtime.parts.events import ConnectionId, RequestId
+from controller_runtime.parts.pieces import InPieces
 from controller_runtime.protocol.messages.request_header import RequestHeader
 from controller_runtime.protocol.schema import Message
 from controller_runtime.values import dataclass, field
@@ -18,8 +20,12 @@ class Narrowed:
     """As it came."""
     rest: Message
     """What is served of it."""
-    complete: Callable[[Message], Message] = field(compare=False, repr=False)
-    """Makes of the answer to the rest the answer to the whole."""
+    complete: Callable[[Message], Message | InPieces[NoReturn, Message]] = field(compare=False, repr=False)
+    """Makes of the answer to the rest the answer to the whole; in pieces, where it looks at each thing in it."""
+
+    def completed(self, answer: Message) -> InPieces[NoReturn, Message]:
+        found = self.complete(answer)
+        return (yield from found) if isinstance(found, Generator) else found
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ number; names in it are escaped, because clients choose them.
 from __future__ import annotations
 
 import json
+from itertools import islice
 from typing import Final
 
 from controller_runtime.identifiers import Instant
@@ -63,14 +64,15 @@ class Authority:
         return Asking(self, acls, Client(principal, host_of(address)), api_key)
 
     def decide(self, acls: AclsImage | None, question: _Question) -> Decision:
-        found = self._found.get(question)
+        is_newest = acls is self._acls  # A long request is judged to its end by the ACLs that it was begun with.
+        found = self._found.get(question) if is_newest else None
         if found is None:
             client, operation, resource, name = question
             if resource is Resource.ANY_TOPIC:
                 found = self.rules.decide_for_any(acls, client, operation, _TYPES[resource])
             else:
                 found = self.rules.decide(acls, client, operation, _TYPES[resource], name)
-            if acls is self._acls:
+            if is_newest:
                 if len(self._found) >= MAX_REMEMBERED:
                     self._found.clear()
                 self._found[question] = found
@@ -81,16 +83,14 @@ class Authority:
         second = int(now)
         if second != self._second:
             self._second, self._lines = second, 0
+        written = [*islice(asking.denials.items(), max(0, MAX_AUDIT_LINES - self._lines))]
         out = []
-        for question, decision in asking.denials.items():
-            if self._lines >= MAX_AUDIT_LINES:
-                self._unwritten += 1
-                continue
-            if self._unwritten:
-                out.append(Log("info", f"denied: {self._unwritten} more requests, not written one by one"))
-                self._unwritten = 0
-            self._lines += 1
-            out.append(Log("info", _line(question, decision, asking.api_key)))
+        if written and self._unwritten:
+            out.append(Log("info", f"denied: {self._unwritten} more requests, not written one by one"))
+            self._unwritten = 0
+        out += [Log("info", _line(question, decision, asking.api_key)) for question, decision in written]
+        self._lines += len(written)
+        self._unwritten += len(asking.denials) - len(written)
         return out
 
 

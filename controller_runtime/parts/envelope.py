@@ -10,6 +10,7 @@ from __future__ import annotations
 from controller_runtime.parts.api_table import served
 from controller_runtime.parts.asker import Asker
 from controller_runtime.parts.effects import Inside, Respond
+from controller_runtime.parts.pieces import whole
 from controller_runtime.protocol.api_keys import ListenerType, api
 from controller_runtime.protocol.codec import decode_prefix
 from controller_runtime.protocol.errors import ErrorCode, ProtocolError
@@ -91,7 +92,7 @@ def respond(asker: Asker, answer: Message) -> Respond:
     Envelope. Raises what encoding it raises.
     """
     if asker.narrowed is not None:
-        answer = asker.narrowed.complete(answer)
+        answer = whole(asker.narrowed.completed(answer))
     header = asker.envelope
     if header is None:
         return Respond(asker.request_id, answer)

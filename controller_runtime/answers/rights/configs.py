@@ -16,7 +16,7 @@ from controller_runtime.answers.config_changes import (
     response_to,
 )
 from controller_runtime.answers.refused import DEFAULT_MESSAGES
-from controller_runtime.answers.rights.verdict import CODES, Judged, Verdict, narrowed
+from controller_runtime.answers.rights.verdict import CODES, Judged, Judging, counted, narrowed
 from controller_runtime.metadata.configs import BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, TOPIC
 from controller_runtime.parts.authority import CLUSTER_NAME
 from controller_runtime.parts.authorization import Resource
@@ -50,81 +50,83 @@ def _may(judged: Judged, operation: Operation, kind: int, name: str) -> bool:
     return judged.asking.may(operation, resource, CLUSTER_NAME if resource is Resource.CLUSTER else name)
 
 
-def describe_configs(judged: Judged, request: DescribeConfigsRequest) -> Verdict:
+def describe_configs(judged: Judged, request: DescribeConfigsRequest) -> Judging:
     if not all(each.resource_type in _OF for each in request.resources):
         return None
     allowed: list[DescribeConfigsResource] = []
-    denied: list[DescribeConfigsResource] = []
+    results: list[DescribeConfigsResult] = []
     for each in request.resources:
-        may = _may(judged, Operation.DESCRIBE_CONFIGS, each.resource_type, each.resource_name)
-        (allowed if may else denied).append(each)
-    if not denied:
+        if _may(judged, Operation.DESCRIBE_CONFIGS, each.resource_type, each.resource_name):
+            allowed.append(each)
+        else:
+            results.append(_not_described(each))
+        yield None
+    if not results:
         return None
-    results = tuple(
-        DescribeConfigsResult(
-            error_code=CODES[_OF[each.resource_type]],
-            error_message=DEFAULT_MESSAGES[CODES[_OF[each.resource_type]]],
-            resource_type=each.resource_type,
-            resource_name=each.resource_name,
-        )
-        for each in denied
-    )
 
     def complete(answer: Message) -> Message:
         assert isinstance(answer, DescribeConfigsResponse), "it answers DescribeConfigs"
         return replace(answer, results=(*answer.results, *results))
 
     rest = replace(request, resources=tuple(allowed))
-    return narrowed(request, rest, not allowed, complete, DescribeConfigsResponse())
+    return (yield from narrowed(request, rest, not allowed, complete, DescribeConfigsResponse()))
 
 
-def alter_configs(judged: Judged, request: Request) -> Verdict:
+def _not_described(asked: DescribeConfigsResource) -> DescribeConfigsResult:
+    code = CODES[_OF[asked.resource_type]]
+    return DescribeConfigsResult(
+        error_code=code,
+        error_message=DEFAULT_MESSAGES[code],
+        resource_type=asked.resource_type,
+        resource_name=asked.resource_name,
+    )
+
+
+def alter_configs(judged: Judged, request: Request) -> Judging:
     """What a controller alters. A resource that is named twice is refused for that, but levels of loggers, which need
     ClusterAction, as in Kafka: they are altered as often as they are named.
     """
-    seen: dict[tuple[int, str], int] = {}
-    for each in resources_of(request):
-        named = (each.resource_type, each.resource_name)
-        seen[named] = seen.get(named, 0) + 1
+    times = yield from counted((each.resource_type, each.resource_name) for each in resources_of(request))
     legacy = isinstance(request, AlterConfigsRequest)
-    denied = {
-        named
-        for named, times in seen.items()
-        if (times == 1 or named[0] == BROKER_LOGGER)
-        and not (legacy and named[0] == BROKER_LOGGER)
-        and not _may(judged, _to_alter(named[0]), *named)
-    }
-    return _without(request, denied)
+    denied: set[tuple[int, str]] = set()
+    for (kind, name), often in times.items():
+        is_judged = (often == 1 or kind == BROKER_LOGGER) and not (legacy and kind == BROKER_LOGGER)
+        if is_judged and not _may(judged, _to_alter(kind), kind, name):
+            denied.add((kind, name))
+        yield None
+    return (yield from _without(request, denied))
 
 
-def alter_levels(judged: Judged, request: Request) -> Verdict:
+def alter_levels(judged: Judged, request: Request) -> Judging:
     """What a broker does at once: the levels of its loggers. The rest is judged by the controller."""
-    loggers = {
-        (each.resource_type, each.resource_name)
-        for each in resources_of(request)
-        if each.resource_type == BROKER_LOGGER
-    }
+    loggers: set[tuple[int, str]] = set()
+    for each in resources_of(request):
+        if each.resource_type == BROKER_LOGGER:
+            loggers.add((each.resource_type, each.resource_name))
+        yield None
     if not loggers or judged.asking.may(Operation.ALTER_CONFIGS, Resource.CLUSTER):
         return None
-    return _without(request, loggers, says_why=False)
+    return (yield from _without(request, loggers, says_why=False))
 
 
 def _to_alter(kind: int) -> Operation:
     return Operation.CLUSTER_ACTION if kind == BROKER_LOGGER else Operation.ALTER_CONFIGS
 
 
-def _without(request: Request, denied: set[tuple[int, str]], *, says_why: bool = True) -> Verdict:
+def _without(request: Request, denied: set[tuple[int, str]], *, says_why: bool = True) -> Judging:
     if not denied:
         return None
-    resources = resources_of(request)
-    left = [each for each in resources if (each.resource_type, each.resource_name) not in denied]
-    gone = [each for each in resources if (each.resource_type, each.resource_name) in denied]
-    said: list[ResourceResponse] = [answer_to(each, answers.Refused(CODES[_OF[each.resource_type]])) for each in gone]
-    if not says_why:
-        said = [replace(each, error_message=None) for each in said]
+    left: list[Any] = []
+    said: list[ResourceResponse] = []
+    for each in resources_of(request):
+        if (each.resource_type, each.resource_name) in denied:
+            answer = answer_to(each, answers.Refused(CODES[_OF[each.resource_type]]))
+            said.append(answer if says_why else replace(answer, error_message=None))
+        else:
+            left.append(each)
+        yield None
 
     def complete(answer: Any) -> Message:
         return replace(answer, responses=(*answer.responses, *said))  # type: ignore[no-any-return]
 
-    rest = request_of(request, left)
-    return narrowed(request, rest, not left, complete, response_to(request, ()))
+    return (yield from narrowed(request, request_of(request, left), not left, complete, response_to(request, ())))

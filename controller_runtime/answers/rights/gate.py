@@ -7,14 +7,15 @@ An API with neither is refused: default deny.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Final
+from collections.abc import Generator, Mapping, Sequence
+from typing import Final, NoReturn
 
 from controller_runtime.answers.refused import DEFAULT_MESSAGES
-from controller_runtime.answers.rights.verdict import Judge, Judged, Refused, Verdict
+from controller_runtime.answers.rights.verdict import Judge, Judged, Judging, Refused
 from controller_runtime.parts.api_table import TABLES, Row
 from controller_runtime.parts.authority import Asking
 from controller_runtime.parts.authorization import Authorization, Need, Resource
+from controller_runtime.parts.pieces import InPieces, whole
 from controller_runtime.protocol.api_keys import ApiKey, ListenerType
 from controller_runtime.protocol.error_responses import refusal
 from controller_runtime.protocol.errors import ErrorCode
@@ -45,8 +46,8 @@ class Gate:
         """What has a judge of its own."""
         return frozenset(self._judges)
 
-    def judge(self, judged: Judged, request: Message) -> Verdict:
-        """Which verdict; who is served nothing by this role has none."""
+    def judge(self, judged: Judged, request: Message) -> Judging:
+        """Which verdict; who is served nothing by this role has none. Of many names one by one."""
         key, asking = ApiKey(judged.asking.api_key), judged.asking
         row = self._rows.get(key)
         if row is None or not (row.authorization or key in self._judges):
@@ -57,7 +58,8 @@ class Gate:
         if not asking.is_ready:
             return Refused(refusal(request, ErrorCode.UNKNOWN_SERVER_ERROR))
         if (judge := self._judges.get(key)) is not None:
-            return judge(judged, request)
+            found = judge(judged, request)
+            return (yield from found) if isinstance(found, Generator) else found
         if is_of_cluster(row) and _has(asking, row.authorization):
             return None
         return refused(request, judged.version)
@@ -79,22 +81,22 @@ def _nothing_fetched(request: FetchRequest, version: int) -> FetchResponse:
     """Up to version 12 each partition says so, too."""
     code = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
     named = request.topics if version < _FIRST_VERSION_WITH_ONE_ERROR else ()
-    return FetchResponse(error_code=code, responses=partitions_denied(named, code))
+    return FetchResponse(error_code=code, responses=whole(partitions_denied(named, code)))
 
 
-def partitions_denied(topics: Sequence[FetchTopic], code: ErrorCode) -> tuple[FetchableTopicResponse, ...]:
-    return tuple(
-        FetchableTopicResponse(
-            topic=topic.topic,
-            topic_id=topic.topic_id,
-            partitions=tuple(
-                PartitionData(partition_index=index, error_code=code, high_watermark=-1)
-                for index in dict.fromkeys(one.partition for one in topic.partitions)
-            ),
-        )
-        for topic in topics
-        if topic.partitions
-    )
+def partitions_denied(
+    topics: Sequence[FetchTopic], code: ErrorCode
+) -> InPieces[NoReturn, tuple[FetchableTopicResponse, ...]]:
+    denied: list[FetchableTopicResponse] = []
+    for topic in topics:
+        said: dict[int, PartitionData] = {}
+        for one in topic.partitions:
+            said[one.partition] = PartitionData(partition_index=one.partition, error_code=code, high_watermark=-1)
+            yield None
+        if said:
+            partitions = tuple(said.values())
+            denied.append(FetchableTopicResponse(topic=topic.topic, topic_id=topic.topic_id, partitions=partitions))
+    return tuple(denied)
 
 
 def is_of_cluster(row: Row) -> bool:

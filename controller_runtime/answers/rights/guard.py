@@ -5,6 +5,8 @@ A node without an authorizer has no guard.
 
 from __future__ import annotations
 
+from typing import NoReturn
+
 from controller_runtime.answers.rights.gate import Gate
 from controller_runtime.answers.rights.verdict import Judged, Verdict
 from controller_runtime.identifiers import Instant
@@ -12,6 +14,7 @@ from controller_runtime.metadata.authorizer import AuthorizerRules
 from controller_runtime.metadata.image import MetadataImage
 from controller_runtime.parts.authority import Authority
 from controller_runtime.parts.effects import Log
+from controller_runtime.parts.pieces import InPieces
 from controller_runtime.protocol.schema import Message
 from controller_runtime.values import dataclass
 
@@ -37,10 +40,12 @@ class Guard:
         self.is_ready = False
         """The image has come as far as the log was committed when this node first knew how far that is."""
 
-    def judge(self, question: Question, image: MetadataImage, now: Instant) -> tuple[Verdict, list[Log]]:
-        """The verdict, and what the audit log says."""
+    def judge(
+        self, question: Question, image: MetadataImage, now: Instant
+    ) -> InPieces[NoReturn, tuple[Verdict, list[Log]]]:
+        """The verdict, and what the audit log says; all of it by the ACLs of this image."""
         acls = image.acls if self.is_ready else None
         asking = self.authority.asking(acls, question.principal, question.address, question.api_key)
         judged = Judged(asking, question.version, image, self._makes_topics, question.may_use_tokens)
-        verdict = self._gate.judge(judged, question.request)
+        verdict = yield from self._gate.judge(judged, question.request)
         return verdict, self.authority.audit(asking, now) if asking.denials else []

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, Final
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from typing import Any, Final, NoReturn, TypeVar
 
 from controller_runtime.metadata.image import MetadataImage
 from controller_runtime.parts.asker import Narrowed
 from controller_runtime.parts.authority import Asking
 from controller_runtime.parts.authorization import Resource
+from controller_runtime.parts.pieces import InPieces
 from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.protocol.schema import Message
 from controller_runtime.values import dataclass
@@ -53,12 +55,29 @@ class Judged:
         return None if topic is None else topic.name
 
 
-Judge = Callable[[Judged, Any], Verdict]
+Judging = InPieces[NoReturn, Verdict]
+"""A verdict on many things, one by one."""
+Judge = Callable[[Judged, Any], Verdict | Judging]
 """Each takes the request of its own API."""
+Name = TypeVar("Name", bound=Hashable)
 
 
 def narrowed(
-    whole: Message, rest: Message, is_empty: bool, complete: Callable[[Message], Message], empty: Message
-) -> Verdict:
+    whole_request: Message,
+    rest: Message,
+    is_empty: bool,
+    complete: Callable[[Message], Message | InPieces[NoReturn, Message]],
+    empty: Message,
+) -> Judging:
     """`empty`: the answer to a request for nothing."""
-    return Refused(complete(empty)) if is_empty else Narrowed(whole, rest, complete)
+    found = Narrowed(whole_request, rest, complete)
+    return Refused((yield from found.completed(empty))) if is_empty else found
+
+
+def counted(names: Iterable[Name]) -> InPieces[NoReturn, Counter[Name]]:
+    """How often each is named."""
+    times: Counter[Name] = Counter()
+    for name in names:
+        times[name] += 1
+        yield None
+    return times

@@ -157,7 +157,7 @@ class Running:
             started_at_ms=self._started_at_ms,
             failed_requests=failed_requests(node.meta.faults, self._faults),
             authorizations=authorizations(
-                None if node.controller is None else node.controller.guard,
+                None if node.controller is None else node.controller.admission.guard,
                 None if broker is None or broker.admission is None else broker.admission.guard,
             ),
             apis=self._meter.facts(),

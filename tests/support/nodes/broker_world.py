@@ -135,6 +135,8 @@ class BrokerWorld:
         self.now = self.controller.now
         self.wall = WallClock(1_800_000_000_000)
         self.reachable = True
+        self.authenticates = False
+        """Who asks has shown who he is."""
         self.may_fail = False
         """A test that puts bugs there itself; for all others a request that fails inside is a bug found."""
         self.answers: dict[RequestId, Message | None] = {}
@@ -301,7 +303,7 @@ class BrokerWorld:
         request_id = RequestId(self._last_request)
         assert body.KEY is not None
         wanted = body.VERSIONS.highest if version is None else version
-        info = ConnectionInfo(ConnectionId(connection), "PLAINTEXT")
+        info = ConnectionInfo(ConnectionId(connection), "PLAINTEXT", authenticated=self.authenticates)
         self._asked[request_id] = body.KEY, wanted
         self.happen(_as_it_arrives(request_id, info, body.KEY, wanted, body))
         return request_id

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from controller_runtime.answers.security_rules import SecurityRules
 from controller_runtime.broker import effects as of_broker
 from controller_runtime.broker.effects import BrokerEffect, BrokerEvent
 from controller_runtime.identifiers import Instant, WallClock
@@ -23,11 +24,13 @@ from controller_runtime.protocol.messages import list_offsets_request as listing
 from controller_runtime.protocol.messages import offset_for_leader_epoch_request as epochs
 from controller_runtime.protocol.messages import produce_request as producing
 from controller_runtime.protocol.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
+from controller_runtime.protocol.messages.delegation_token_record import DelegationTokenRecord
 from controller_runtime.protocol.messages.delete_topics_request import DeleteTopicsRequest, DeleteTopicState
 from controller_runtime.protocol.messages.describe_configs_request import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
 )
+from controller_runtime.protocol.messages.describe_delegation_token_request import DescribeDelegationTokenRequest
 from controller_runtime.protocol.messages.describe_log_dirs_request import DescribeLogDirsRequest
 from controller_runtime.protocol.messages.describe_topic_partitions_request import DescribeTopicPartitionsRequest
 from controller_runtime.protocol.messages.incremental_alter_configs_request import (
@@ -39,6 +42,7 @@ from controller_runtime.protocol.messages.metadata_request import MetadataReques
 from controller_runtime.protocol.record_batch import encode_batch
 from controller_runtime.protocol.records import Record
 from controller_runtime.protocol.schema import Message
+from controller_runtime.values import replace
 from support.nodes.broker_world import BrokerWorld
 from support.nodes.controller_world import World
 
@@ -46,13 +50,21 @@ PER_TOPIC: Final = 10
 TOPICS_PER_REQUEST: Final = 100
 UNKNOWN_NAMES: Final = 5_000
 SESSION_S: Final = 10.0
+SECURITY: Final = SecurityRules(token_secret=b"of the whole cluster")
 
 
 class QuickBroker(BrokerWorld):
     """`costs`: what each step costs, in order, by `measure`, which does the work that it is given."""
 
-    def __init__(self, controller: World, run: int, measure: Callable[[Callable[[], None]], float]) -> None:
-        super().__init__(controller=controller, directories=2, run=run)
+    def __init__(
+        self,
+        controller: World,
+        run: int,
+        measure: Callable[[Callable[[], None]], float],
+        security: SecurityRules,
+    ) -> None:
+        super().__init__(controller=controller, directories=2, run=run, security=security)
+        self.authenticates = True
         self.costs: list[float] = []
         step = self.pump.step
 
@@ -98,11 +110,13 @@ class Kind:
 
 
 class BusyBroker:
+    SECURITY_OF_BROKER = SECURITY
+
     def __init__(self, partitions: int, measure: Callable[[Callable[[], None]], float]) -> None:
         self._partitions = partitions
         self._measure = measure
-        self._controller = World()
-        self._broker = QuickBroker(self._controller, 0, measure)
+        self._controller = World(security=replace(SECURITY, keeps_acls=True))
+        self._broker = QuickBroker(self._controller, 0, measure, self.SECURITY_OF_BROKER)
 
     def run(self) -> Iterator[Kind]:
         """Each kind, when it is done; what came of it is asserted."""
@@ -135,6 +149,8 @@ class BusyBroker:
             names = [f"t-{n}" for n in range(first, min(count, first + TOPICS_PER_REQUEST))]
             topics = (CreatableTopic(name=name, num_partitions=PER_TOPIC, replication_factor=1) for name in names)
             self._controller.decide(CreateTopicsRequest(topics=tuple(topics)))
+        tokens = (DelegationTokenRecord(owner="User:ann", token_id=f"token-{n}") for n in range(self._partitions))
+        self._controller.append((token, 0) for token in tokens)
         self._broker.settle()
         assert self._led == self._partitions
 
@@ -149,7 +165,7 @@ class BusyBroker:
 
     def _restart(self) -> None:
         self._controller.wait(SESSION_S)
-        self._broker = QuickBroker(self._controller, self._broker.run + 1, self._measure)
+        self._broker = QuickBroker(self._controller, self._broker.run + 1, self._measure, self.SECURITY_OF_BROKER)
         costs = self._broker.costs
         self._broker.start()
         self._broker.settle()
@@ -193,6 +209,7 @@ class BusyBroker:
             "Metadata, 5,000 unknown names": MetadataRequest(topics=unknown, allow_auto_topic_creation=False),
             "DescribeTopicPartitions, a page": DescribeTopicPartitionsRequest(topics=()),
             "DescribeConfigs, every topic": DescribeConfigsRequest(resources=tuple(described)),
+            "DescribeDelegationToken": DescribeDelegationTokenRequest(owners=None),
             "DescribeLogDirs": DescribeLogDirsRequest(topics=None),
             "ListOffsets, latest": _list_offsets(topics, -1),
             "ListOffsets, by time": _list_offsets(topics, 1_000),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from controller_runtime.answers.rights.gate import Gate, is_of_cluster
-from controller_runtime.answers.rights.verdict import Judged, Refused
+from controller_runtime.answers.rights.verdict import Judged, Refused, Verdict
 from controller_runtime.broker.rights import GATE as OF_BROKER
 from controller_runtime.controller.rights import GATE as OF_CONTROLLER
 from controller_runtime.identifiers import Instant
@@ -14,6 +14,7 @@ from controller_runtime.metadata.image import MetadataImage
 from controller_runtime.parts.api_table import TABLES, Forwarded
 from controller_runtime.parts.authority import MAX_AUDIT_LINES, Authority
 from controller_runtime.parts.authorization import NOTHING, Resource
+from controller_runtime.parts.pieces import whole
 from controller_runtime.protocol.api_keys import ApiKey, ListenerType
 from controller_runtime.protocol.authorized_operations import Operation
 from controller_runtime.protocol.errors import ErrorCode
@@ -35,6 +36,10 @@ NEVER_SERVED = {ApiKey.DESCRIBE_DELEGATION_TOKEN, ApiKey.DESCRIBE_USER_SCRAM_CRE
 """By controllers, whoever asks."""
 
 
+def judge(gate: Gate, judged: Judged, request: Message) -> Verdict:
+    return whole(gate.judge(judged, request))
+
+
 def asked(authority: Authority, request: Message, principal: str = "User:ann", *, known: bool = True) -> Judged:
     assert request.KEY is not None
     asking = authority.asking(IMAGE.acls if known else None, principal, LOOPBACK, request.KEY)
@@ -53,20 +58,19 @@ def test_every_row_is_judged_by_its_cluster_right_or_by_a_judge_of_its_own(role:
 
 def test_a_row_that_names_what_nobody_judges_is_refused() -> None:
     """Default deny: Metadata needs rights on topics, and this gate has no judge for it."""
-    verdict = Gate(ListenerType.BROKER, {}).judge(
-        asked(Authority(AuthorizerRules()), MetadataRequest()), MetadataRequest()
-    )
+    request = MetadataRequest()
+    verdict = judge(Gate(ListenerType.BROKER, {}), asked(Authority(AuthorizerRules()), request), request)
     assert isinstance(verdict, Refused)
 
 
 def test_before_the_log_is_known_only_super_users_are_served() -> None:
     """ACL-02."""
     authority, request = Authority(AuthorizerRules(frozenset({"User:admin"}))), UpdateFeaturesRequest()
-    early = OF_CONTROLLER.judge(asked(authority, request, known=False), request)
+    early = judge(OF_CONTROLLER, asked(authority, request, known=False), request)
     assert early == Refused(UpdateFeaturesResponse(error_code=ErrorCode.UNKNOWN_SERVER_ERROR, error_message=None))
-    assert OF_CONTROLLER.judge(asked(authority, request, "User:admin", known=False), request) is None
+    assert judge(OF_CONTROLLER, asked(authority, request, "User:admin", known=False), request) is None
     assert authority.counts == {("UpdateFeatures", "allowed"): 1}
-    late = OF_CONTROLLER.judge(asked(authority, request), request)
+    late = judge(OF_CONTROLLER, asked(authority, request), request)
     assert isinstance(late, Refused)
     assert isinstance(late.answer, UpdateFeaturesResponse)
     assert late.answer.error_code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
@@ -106,7 +110,7 @@ def test_a_flood_of_denials_is_counted_and_not_written() -> None:
 def test_deletions_by_name_do_not_say_which_topics_there_are() -> None:
     """ACL-26: who may nothing hears the same of what is there and what is not."""
     request = DeleteTopicsRequest(topic_names=("there", "absent"), timeout_ms=1_000)
-    verdict = OF_CONTROLLER.judge(asked(Authority(AuthorizerRules()), request), request)
+    verdict = judge(OF_CONTROLLER, asked(Authority(AuthorizerRules()), request), request)
     assert isinstance(verdict, Refused)
     answers = {(each.name, each.error_code, each.topic_id) for each in verdict.answer.responses}  # type: ignore[attr-defined]
     assert {(code, topic_id) for _, code, topic_id in answers} == {(29, next(iter(answers))[2])}
