@@ -27,7 +27,7 @@ from controller_runtime.node.active.active_controller import Active
 from controller_runtime.node.active.log_writer import LINGER_S, LogWriter
 from controller_runtime.node.active.pending import ControllerRequest
 from controller_runtime.node.active.request_contexts import RequestContexts
-from controller_runtime.node.controller_admission import ControllerAdmission
+from controller_runtime.node.controller_admission import ControllerAdmission, Serve
 from controller_runtime.node.controller_registration import ControllerIdentity, ControllerRegistrar
 from controller_runtime.node.operation_counters import OperationCounters
 from controller_runtime.node.quorum.describe_quorum import describe_quorum
@@ -203,9 +203,9 @@ class ControllerPart:
 
     def _on_call(self, event: RequestReceived, now: Instant, wall: WallClock) -> list[QuorumEffect]:
         call, admission = _call_of(event), self.admission
-        return (
-            self._serve(call, now, wall) if admission.guard is None else admission.admit(call, self._serve, now, wall)
-        )
+        if admission.guard is None:
+            return self._serve(call, now, wall)
+        return admission.admit(call, self._serve_while(self._role), now, wall)
 
     def _on_envelope(self, event: RequestReceived, now: Instant, wall: WallClock) -> list[QuorumEffect]:
         return self.admission.admit_at_once(_call_of(event), lambda: self._unwrap(event, now, wall), now)
@@ -230,7 +230,7 @@ class ControllerPart:
         if key in VOTER_KEYS:
             forwarded = replace(event, api_key=key, api_version=version, body=found.request.body)
             return self.admission.admit_at_once(call, lambda: self._change_voters(forwarded, header, now, wall), now)
-        return self.admission.admit(call, self._serve, now, wall)
+        return self.admission.admit(call, self._serve_while(self._role), now, wall)
 
     def _change_voters(
         self, forwarded: RequestReceived, header: RequestHeader, now: Instant, wall: WallClock
@@ -238,6 +238,18 @@ class ControllerPart:
         if not self._quorum.meta.replica.is_leader:
             return [Respond(forwarded.request_id, envelopes.not_controller())]
         return self._quorum.request(forwarded, now, wall, header)
+
+    def _serve_while(self, role: Standby | Active) -> Serve:
+        """What was judged in several steps, and by whom this node was when it began: one that leads since knew less
+        then than what was acknowledged before it led.
+        """
+
+        def serve(call: ControllerRequest, now: Instant, wall: WallClock) -> list[QuorumEffect]:
+            if call.key in SERVED_BY_ACTIVE and self._role is not role:
+                return [not_controller(call.asker, self._quorum.leader_id)]
+            return self._serve(call, now, wall)
+
+        return serve
 
     def _serve(self, call: ControllerRequest, now: Instant, wall: WallClock) -> list[QuorumEffect]:
         if call.key == ApiKey.DESCRIBE_CONFIGS:

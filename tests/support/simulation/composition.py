@@ -6,10 +6,12 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from controller_runtime.answers.api_versions import SUPPORTED_LEVELS
+from controller_runtime.answers.security_rules import SecurityRules
 from controller_runtime.broker.lifecycle import BrokerIdentity
 from controller_runtime.broker.service import BrokerConfig
 from controller_runtime.controller.service import ControllerConfig
 from controller_runtime.identifiers import BrokerEpoch, Uuid
+from controller_runtime.metadata.authorizer import AuthorizerRules
 from controller_runtime.metadata.features import VersionedRecord
 from controller_runtime.metadata.records import decode_record
 from controller_runtime.node.compose import NodeConfig, NodeDisk, compose
@@ -53,6 +55,7 @@ def _controller_config(machine: Machine) -> ControllerPartConfig:
         _records(load_bootstrap_values(machine.disk, DATA) or ()),
         broker_session_timeout_s=timings.session_timeout_s,
         no_op_interval_s=timings.no_op_interval_s,
+        security=_security(machine),
     )
     incarnation = Uuid(machine.rng.randbytes(16))
     identity = ControllerIdentity(machine.id, incarnation, ((LISTENER, endpoint_of(machine.id), 0),))
@@ -73,7 +76,12 @@ def _broker_config(machine: Machine, data: DataPlane) -> BrokerConfig:
         heartbeat_interval_s=timings.heartbeat_interval_s,
         registration_timeout_s=REGISTRATION_TIMEOUT_S,
     )
-    return BrokerConfig(identity)
+    return BrokerConfig(identity, security=_security(machine))
+
+
+def _security(machine: Machine) -> SecurityRules:
+    authorizer = AuthorizerRules(frozenset({"User:ANONYMOUS"}))
+    return SecurityRules(authorizer=authorizer if machine.fleet.authorizes else None)
 
 
 def raft_config(machine: Machine) -> RaftConfig:

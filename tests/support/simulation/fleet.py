@@ -73,6 +73,8 @@ class Fleet:
     """Below 3.7 controllers do not register themselves."""
     scrub_ms: int = 10_000
     """Between two slices of what is read again, to find bit rot."""
+    authorizes: bool = False
+    """Everybody who is somebody (`World.principals`) is held to the ACLs; nodes are super users."""
     fetch_bytes: int = 1 << 20
     """How much one Fetch or FetchSnapshot brings at most."""
 

@@ -27,6 +27,7 @@ import pytest
 from simulation.invariants.every import every_invariant
 from support.simulation.campaign import stories, without_collector
 from support.simulation.replication.schedule import Replication, plan_of
+from support.simulation.rights import Rights
 from support.simulation.schedule import Outcome
 from support.simulation.work import Work
 
@@ -75,10 +76,16 @@ def _replication(seeds: range) -> Iterator[str | None]:
     return (_failure(Replication(plan_of(seed), every_invariant()).run) for seed in seeds)
 
 
+def _rights(seeds: range) -> Iterator[str | None]:
+    """Races between ACLs and fail-overs (`rights`)."""
+    return (_failure(Rights(seed).run) for seed in seeds)
+
+
 PLAYS: Final[dict[str, Callable[[range], Iterator[str | None]]]] = {
     "quorum": _quorum,
     "work": _work,
     "replication": _replication,
+    "rights": _rights,
 }
 """What each kind of schedule says of these seeds, one by one: how it failed, or None."""
 

@@ -110,6 +110,7 @@ class Exchange:
 
 
 Asker = Callable[[Message], None]
+NOBODY = "User:ANONYMOUS"
 CLIENT = NodeId(-100)
 """Clients have this number and those below. TCP delivers their requests once: twice would be another change."""
 MAX_STEPS_PER_MOMENT = 1000
@@ -146,6 +147,8 @@ class World:
         self._next_request = 1
         self.slow_disk: dict[NodeId, float] = {}
         """How many of its writes are slow."""
+        self.principals: dict[NodeId, str] = {}
+        """Clients that are somebody."""
         self.late_votes = 0.0
         """How many answers to votes come when the candidate stands in a later epoch."""
         self._late: list[tuple[NodeId, int, Callable[[], None]]] = []
@@ -363,7 +366,8 @@ class World:
         self._next_request += 1
         self._requests[request_id] = exchange
         listener = BROKER_LISTENER if machine.is_broker else LISTENER
-        connection = ConnectionInfo(ConnectionId(exchange.source), listener)
+        principal = self.principals.get(exchange.source, NOBODY)
+        connection = ConnectionInfo(ConnectionId(exchange.source), listener, principal=principal)
         machine.feed(self._request_event(machine, request_id, connection, exchange, arrived))
 
     def _request_event(

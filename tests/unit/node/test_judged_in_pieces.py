@@ -18,6 +18,7 @@ from controller_runtime.metadata.authorizer import AuthorizerRules
 from controller_runtime.node.effects import NodeEffect
 from controller_runtime.node.events import NodeEvent
 from controller_runtime.node.quorum.snapshots import SnapshotConfig
+from controller_runtime.parts import pieces
 from controller_runtime.parts.effects import Respond
 from controller_runtime.parts.events import ConnectionId, ConnectionInfo, RequestId, RequestReceived, TimePassed
 from controller_runtime.protocol.authorized_operations import Operation
@@ -32,6 +33,7 @@ from controller_runtime.protocol.messages.create_partitions_request import (
 from controller_runtime.protocol.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
 from controller_runtime.protocol.messages.create_topics_response import CreateTopicsResponse
 from controller_runtime.protocol.messages.delete_topics_request import DeleteTopicsRequest, DeleteTopicState
+from controller_runtime.protocol.messages.delete_topics_response import DeleteTopicsResponse
 from controller_runtime.protocol.messages.describe_configs_request import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
@@ -179,3 +181,26 @@ def test_what_is_allowed_while_it_is_judged_is_no_longer_refused_by_half() -> No
         world.lone.feed(TimePassed())
     assert isinstance(answer, CreateTopicsResponse)
     assert {each.error_code for each in answer.topics} == {ErrorCode.TOPIC_AUTHORIZATION_FAILED}
+
+
+def test_who_was_judged_before_this_node_led_asks_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was acknowledged by the leaders before it, it may not have known when it began to judge."""
+    world = Judging()
+    lone = world.lone
+    monkeypatch.setattr(pieces, "PIECE_UNITS", 10)
+    lone.holds_flushes = True
+    lone.perform(lone.node.meta.resign(lone.node.meta.replica.epoch, lone.now, lone.wall))
+    asked = world.send(REQUESTS["DeleteTopics"])
+    assert not lone.controller.is_active
+    lone.now = Instant(lone.now + 5)
+    lone.holds_flushes = False
+    lone.finish_flush()
+    while not lone.controller.is_active:
+        lone.feed(TimePassed())
+    assert world.answer(asked) is None, "it is judged still"
+    while (answer := world.answer(asked)) is None:
+        lone.feed(TimePassed())
+    assert isinstance(answer, DeleteTopicsResponse)
+    codes = {each.error_code for each in answer.responses}
+    assert ErrorCode.UNKNOWN_TOPIC_OR_PARTITION not in codes, "nothing is decided"
+    assert ErrorCode.NOT_CONTROLLER in codes
