@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from kraft_operator.credentials import IssueCertificate, MakeAuthority
 from kraft_operator.ledger import JournaledStep, Ledger
 from storage_guard.formats import Grant
 
@@ -351,6 +352,8 @@ Action = (
     | EndHelper
     | DropClaim
     | DeleteOperation
+    | MakeAuthority
+    | IssueCertificate
 )
 VOTERS_FEEL: Final = (RemoveVoter, AddVoter, UpdateVoter, DiscardClaim, RestartPod)
 """A plan has at most one of these."""
@@ -387,6 +390,8 @@ def target(action: Action) -> str:
             return f"broker {action.node_id}"
         case DeleteOperation():
             return f"KRaftOperation/{action.name}"
+        case MakeAuthority() | IssueCertificate():
+            return f"Secret/{action.secret if isinstance(action, MakeAuthority) else action.wanted.secret}"
         case FinalizeFeature():
             return action.name
         case RemoveVoter() | AddVoter() | UpdateVoter():

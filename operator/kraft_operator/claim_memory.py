@@ -47,6 +47,7 @@ def kept(ledger: Ledger) -> Ledger:
         given_up=ledger.given_up,
         doubted=ledger.doubted,
         cordoned=ledger.cordoned,
+        security=ledger.security,
     )
 
 
@@ -67,6 +68,7 @@ def render(ledger: Ledger) -> str:
     values |= {"restart": known.restart} if known.restart else {}
     values |= {"removed": ranges} if (ranges := ranges_of_removed(known)) else {}
     values |= {"cordoned": list(known.cordoned)} if known.cordoned else {}
+    values |= {"security": known.security} if known.security else {}
     values |= (
         {"givenUp": [[each.node_id, list(each.only), each.more, each.lost] for each in known.given_up]}
         if known.given_up
@@ -149,6 +151,7 @@ def _parsed(values: Mapping[str, Any]) -> Ledger:
         ),
         doubted=tuple(int(each) for each in values["doubted"]),
         cordoned=tuple(int(each) for each in values.get("cordoned", ())),
+        security=str(values.get("security", "")),
         serial=int(values["serial"]),
     )
 

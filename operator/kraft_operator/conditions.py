@@ -35,6 +35,7 @@ HEALTHY: Final = {
     Topic.VERSIONS: ("Final", "every feature level that the resource asks for is finalized"),
     Topic.ENDPOINTS: ("Consistent", "every voter's endpoint is the one in the metadata log"),
     Topic.DOMAINS: ("Satisfied", "no failure domain holds a majority of the voters"),
+    Topic.SECURITY: ("Valid", "every certificate of the cluster is good, and none is due"),
     Topic.REGISTRATIONS: ("Clean", "only nodes of this cluster are registered"),
 }
 ASIDE: Final = (Topic.VERSIONS.value, Topic.REGISTRATIONS.value, Topic.DOMAINS.value)
@@ -44,7 +45,8 @@ ASIDE: Final = (Topic.VERSIONS.value, Topic.REGISTRATIONS.value, Topic.DOMAINS.v
 def conditions(cluster: KRaftCluster, observed: Observed, decision: Decision) -> list[Condition]:
     findings = _once(decision.findings)
     by_topic = {topic: [each for each in findings if each.topic is topic] for topic in Topic}
-    topics = [_topic(topic, by_topic[topic]) for topic in HEALTHY]
+    secure = cluster.spec.security.required
+    topics = [_topic(topic, by_topic[topic]) for topic in HEALTHY if secure or topic is not Topic.SECURITY]
     lost = _lost(decision)
     quorum = _available(observed, decision.ledger, lost)
     stalled = [each for each in findings if each.stalled]
@@ -58,6 +60,7 @@ def conditions(cluster: KRaftCluster, observed: Observed, decision: Decision) ->
         quorum,
         _redundant(observed, decision.ledger),
         *topics,
+        _secure(cluster, by_topic[Topic.SECURITY]),
         _aside(Topic.MANUAL, by_topic[Topic.MANUAL], "None", "the operator can do by itself whatever has to be done"),
         _aside(Topic.SUSPENDED, by_topic[Topic.SUSPENDED], "Running", "the operator acts on this cluster"),
         _aside(Topic.HIBERNATED, by_topic[Topic.HIBERNATED], "Awake", "the nodes are kept running"),
@@ -194,6 +197,18 @@ def _aside(topic: Topic, findings: Sequence[Finding], reason: str, message: str)
 def _joined(findings: Sequence[Finding]) -> str:
     text = "; ".join(dict.fromkeys(each.message for each in findings))
     return text if len(text) <= MAX_MESSAGE else text[: MAX_MESSAGE - 1] + "…"
+
+
+def _secure(cluster: KRaftCluster, findings: Sequence[Finding]) -> Condition:
+    """Whether strangers are kept out. That they are not is its owner's choice: no fault, but nothing to overlook."""
+    kind = "Secure"
+    if cluster.spec.security.required:
+        message = "every connection is encrypted and says who it is, and what no ACL allows is denied"
+        return condition(kind, "True", "Required", message)
+    if findings:
+        return condition(kind, "False", findings[0].reason, _joined(findings))
+    message = "whoever reaches a listener may do everything: connections are plaintext, nobody says who it is"
+    return condition(kind, "False", "Disabled", message)
 
 
 def _available(observed: Observed, ledger: Ledger | None, lost: Finding | None) -> Condition:

@@ -50,6 +50,8 @@ from kraft_operator.actions import (
 )
 from kraft_operator.api import names
 from kraft_operator.api.spec import KRaftCluster, VolumePolicy
+from kraft_operator.certificate_writes import CertificateWrites
+from kraft_operator.credentials import IssueCertificate, MakeAuthority
 from kraft_operator.disk_writes import DiskWrites
 from kraft_operator.fence import FenceLost, Holder, Stale, still_holds
 from kraft_operator.kube import (
@@ -74,6 +76,7 @@ from kraft_operator.plan.brake import Begun, Brake
 from kraft_operator.plan.rollout.children import fingerprint
 from kraft_operator.pod_facts import NUDGE_ANNOTATION
 from kraft_operator.quorum import QuorumChanges
+from kraft_operator.security.certificates import Issuer
 from kraft_operator.settings import Failpoints
 from storage_guard.formats import RACK_ANNOTATION
 
@@ -103,6 +106,7 @@ class Execution:
     call_timeout: float
     ledger_object: Object | None
     settled: dict[tuple[str, str], str]
+    issuer: Issuer = field(default_factory=Issuer)
     done: list[Action] = field(default_factory=list)
     refused: list[tuple[Action, str]] = field(default_factory=list)
     ledger_written: bool = False
@@ -149,8 +153,8 @@ class Execution:
                 self._write_ledger(action.ledger)
             case ApplyChild():
                 self._apply(action.manifest)
-            case DeleteChild():
-                self._delete(BY_KIND[action.api, action.kind], action.name, action.uid)
+            case DeleteChild() | OrphanSet() | DeleteOperation() | EndHelper():
+                self._take_away(action)
             case DeliverGrant():
                 self._fenced("grant", action.step, lambda: self.disks.deliver(action))
             case AnnotateClaim():
@@ -164,8 +168,6 @@ class Execution:
                 self.disks.retain(action)
             case MakeClaim():
                 self.disks.make_claim(action)
-            case OrphanSet():
-                self._delete(STATEFUL_SET, action.name, action.uid, orphan=True)
             case TellRack():
                 self._annotate(POD, action.pod, {RACK_ANNOTATION: action.rack}, action.uid)
             case NudgePod():
@@ -194,10 +196,8 @@ class Execution:
                 self._fenced("restart", action.step, lambda: self._restart(action))
             case RunHelper():
                 self._run_helper(action)
-            case DeleteOperation():
-                self._delete(OPERATION, action.name, action.uid)
-            case EndHelper():
-                self._delete(POD, action.pod, action.uid)
+            case MakeAuthority() | IssueCertificate():
+                self.certificates.perform(action)
             case DropClaim():
                 self.failpoints.hit("before_call.drop_claim")
                 self.kube.delete(CLAIM, self.cluster.namespace, action.claim, uid=action.uid, timeout=self.call_timeout)
@@ -216,6 +216,13 @@ class Execution:
     @property
     def disks(self) -> DiskWrites:
         return DiskWrites(self.cluster.namespace, self.kube, self.holder, self.failpoints, self.call_timeout)
+
+    @property
+    def certificates(self) -> CertificateWrites:
+        authority = names.authority_key(self.cluster.name)
+        return CertificateWrites(
+            self.cluster, self.kube, self.issuer, self.failpoints, self.call_timeout, authority=authority
+        )
 
     def _unregister(self, action: UnregisterBroker) -> None:
         self._still_holds(action.step)
@@ -282,6 +289,17 @@ class Execution:
         self._still_holds(action.step)
         self.failpoints.hit("before_call.restart")
         self.kube.delete(POD, self.cluster.namespace, action.pod, uid=action.uid, timeout=self.call_timeout)
+
+    def _take_away(self, action: DeleteChild | OrphanSet | DeleteOperation | EndHelper) -> None:
+        match action:
+            case DeleteChild():
+                self._delete(BY_KIND[action.api, action.kind], action.name, action.uid)
+            case OrphanSet():
+                self._delete(STATEFUL_SET, action.name, action.uid, orphan=True)
+            case DeleteOperation():
+                self._delete(OPERATION, action.name, action.uid)
+            case EndHelper():
+                self._delete(POD, action.pod, action.uid)
 
     def _delete(self, kind: Kind, name: str, uid: str, *, orphan: bool = False) -> None:
         timeout = self.call_timeout

@@ -54,6 +54,8 @@ CLAIM: Final = Kind("PersistentVolumeClaim", "v1", "persistentvolumeclaims")
 VOLUME: Final = Kind("PersistentVolume", "v1", "persistentvolumes", namespaced=False)
 NODE: Final = Kind("Node", "v1", "nodes", namespaced=False)
 CONFIG_MAP: Final = Kind("ConfigMap", "v1", "configmaps")
+SECRET: Final = Kind("Secret", "v1", "secrets")
+"""Never listed nor watched: the operator may read those whose names it knows."""
 SERVICE: Final = Kind("Service", "v1", "services")
 STATEFUL_SET: Final = Kind("StatefulSet", "apps/v1", "statefulsets")
 STORAGE_CLASS: Final = Kind("StorageClass", "storage.k8s.io/v1", "storageclasses", namespaced=False)

@@ -207,6 +207,9 @@ class Ledger:
     """
     cordoned: tuple[int, ...] = ()
     """Brokers that the operator has cordoned, and has to open again."""
+    security: str = ""
+    """The security.tls.mode that the cluster was formed with, if it was Required: it cannot be taken back by an edit.
+    """
     serial: int = 0
     """Counts what was written. A ledger below the claims' memory was put back from a backup."""
 

@@ -115,6 +115,7 @@ def _ledger(ledger: Ledger) -> dict[str, Any]:
         **({"givenUp": [_given_up(each) for each in ledger.given_up]} if ledger.given_up else {}),
         **({"doubted": list(ledger.doubted)} if ledger.doubted else {}),
         **({"cordoned": list(ledger.cordoned)} if ledger.cordoned else {}),
+        **({"security": ledger.security} if ledger.security else {}),
         "serial": ledger.serial,
     }
 
@@ -225,6 +226,7 @@ def _parsed(values: Mapping[str, Any]) -> Ledger:
         ),
         doubted=tuple(int(each) for each in values.get("doubted", ())),
         cordoned=tuple(int(each) for each in values.get("cordoned", ())),
+        security=str(values.get("security", "")),
         serial=int(values.get("serial", 0)),
         **_parsed_revisions(values.get("revisions") or {}),
     )

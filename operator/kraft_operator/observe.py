@@ -13,10 +13,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from controller_runtime.identifiers import Endpoint
+from controller_runtime.security.listener_security import PLAINTEXT
 from kraft_operator import pod_facts, volume_facts
 from kraft_operator.api import names
+from kraft_operator.api.parse import formed_with
 from kraft_operator.api.reader import quantity
+from kraft_operator.api.security import TlsMode
 from kraft_operator.api.spec import KRaftCluster, Probes, Role, RolloutStrategy
+from kraft_operator.credentials_seen import Access
 from kraft_operator.judgement import Round
 from kraft_operator.kube import (
     CHILDREN,
@@ -30,6 +34,7 @@ from kraft_operator.kube import (
     VOLUME,
     Forbidden,
     Gateway,
+    Kind,
     NotFound,
     Object,
     Reader,
@@ -52,6 +57,8 @@ from storage_guard.formats import NO_RACK
 class Sight:
     """What was seen, and the ledger's ConfigMap as it was read, for the precondition of its next write."""
 
+    cluster: KRaftCluster
+    """As it was formed: an edit of the resource changes nothing about its being secure."""
     observed: Observed
     ledger: Ledger | None
     ledger_object: Object | None
@@ -66,29 +73,27 @@ def observe(
     probe: QuorumProbe,
     before: Round | None = None,
     suspected: Collection[str] = (),
+    look_at_secrets: Callable[[KRaftCluster, Collection[int]], Access] = lambda *_: Access(),
     reclaim_policy: Callable[[str, bool], str] = lambda *_: "",
 ) -> Sight:
     """`reclaim_policy` says of a bound volume what becomes of it when its claim goes, read now if that is asked for;
-    empty if it cannot be read. Raises CorruptLedger, KubeError."""
+    empty if it cannot be read. `look_at_secrets` reads those of these nodes. Raises CorruptLedger, InvalidSpec,
+    KubeError."""
     namespace, selector = cluster.namespace, f"{names.LABEL_CLUSTER}={cluster.name}"
     ledger_object = reader.find(CONFIG_MAP, namespace, names.ledger_name(cluster.name))
     ledger = parse(ledger_object.get("data") or {}) if ledger_object is not None else None
+    cluster = formed_with(cluster, TlsMode(ledger.security or TlsMode.DISABLED)) if ledger is not None else cluster
     claims = reader.list(CLAIM, namespace, selector)
     all_pods = reader.list(POD, namespace, selector)
     pods = tuple(_each(pod_facts.pod, all_pods))
     live = {kind: reader.list(kind, namespace, selector) for kind in CHILDREN}
     sets = tuple(_each(pod_facts.node_set, live[STATEFUL_SET]))
-    children = tuple(
-        Child(kind.api, kind.kind, item["metadata"]["name"], item["metadata"]["uid"], item)
-        for kind, items in live.items()
-        for item in items
-        if _ours(item, cluster)
-    )
     seen_claims = tuple(_each(pod_facts.claim, claims))
     operations = operations_of(reader, namespace, cluster.name)
     about_brokers = (OperationType.UNREGISTER_NODE, OperationType.REPLACE_BROKER)
     wanted = any(each.type in about_brokers and not each.finished for each in operations)
-    asked = addresses(cluster, ledger, pods, sets, before)
+    access = look_at_secrets(cluster, _nodes(cluster, sets))
+    asked = reached(addresses(cluster, ledger, pods, sets, before), access)
     asked = replace(
         asked,
         with_replicas=asked.with_replicas or wanted or looks_for_ghosts(suspected) or weighs_losses(suspected),
@@ -102,7 +107,7 @@ def observe(
         seen_claims,
         pods,
         sets,
-        children,
+        _children(live, cluster),
         quorum,
         brokers,
         _racks(cluster, pods, reader),
@@ -111,14 +116,24 @@ def observe(
         _owners(ledger_object),
         operations,
         helpers=tuple(map(pod_facts.helper, (each for each in all_pods if pod_facts.is_helper(each)))),
-        witnesses=_witnesses(cluster, ledger, pods, operations),
+        witnesses=_witnesses(cluster, ledger, pods, operations, access),
+        credentials=access.credentials,
         expandable=_expandable(cluster, seen_claims, kube),
         zones=controllers_in(cluster, pods, reader),
         hosts=_hosts(ledger, pods, kube),
         reclaimed=frozenset(volume for volume, policy in policies.items() if policy == "Delete"),
         retained=frozenset(volume for volume, policy in policies.items() if policy == "Retain"),
     )
-    return Sight(observed, ledger, ledger_object, asked)
+    return Sight(cluster, observed, ledger, ledger_object, asked)
+
+
+def _children(live: Mapping[Kind, tuple[Object, ...]], cluster: KRaftCluster) -> tuple[Child, ...]:
+    return tuple(
+        Child(kind.api, kind.kind, item["metadata"]["name"], item["metadata"]["uid"], item)
+        for kind, items in live.items()
+        for item in items
+        if _ours(item, cluster)
+    )
 
 
 def _policies(
@@ -138,7 +153,11 @@ def _expandable(cluster: KRaftCluster, claims: list[Claim] | tuple[Claim, ...], 
 
 
 def _witnesses(
-    cluster: KRaftCluster, ledger: Ledger | None, pods: tuple[Pod, ...], operations: tuple[Operation, ...]
+    cluster: KRaftCluster,
+    ledger: Ledger | None,
+    pods: tuple[Pod, ...],
+    operations: tuple[Operation, ...],
+    access: Access,
 ) -> tuple[Witness, ...] | None:
     """Asked while a recovery waits to begin: afterwards the controllers are held."""
     waits = any(each.type is OperationType.RECOVER_QUORUM and not each.finished for each in operations)
@@ -156,7 +175,7 @@ def _witnesses(
         for pod in running
         if pod.role == Role.CONTROLLER.value and pod.node_id in hosts
     }
-    return ask_witnesses(pages, controllers)
+    return ask_witnesses(pages, controllers if access.security else {}, access.security or PLAINTEXT)
 
 
 def operations_of(reader: Reader, namespace: str, name: str) -> tuple[Operation, ...]:
@@ -192,6 +211,18 @@ def addresses(
         or (asked is not None and asked.type == OperationType.PROTECT_CLAIMS.value)
     )
     return Addresses(controllers, directories, _brokers(cluster, pods), with_replicas, before=before)
+
+
+def reached(asked: Addresses, access: Access) -> Addresses:
+    """With what secures the connections; nobody is asked while the operator has nothing to show."""
+    if access.security is None:
+        return replace(asked, controllers=dict.fromkeys(asked.controllers), brokers={})
+    return replace(asked, security=access.security)
+
+
+def _nodes(cluster: KRaftCluster, sets: tuple[NodeSet, ...]) -> frozenset[int]:
+    """Whose certificates matter: those that are asked for, and those that are there."""
+    return frozenset({each.node_id for each in sets}.union(*(group.node_ids for group in cluster.spec.groups)))
 
 
 def controllers_of(cluster: KRaftCluster, observed: Observed, ledger: Ledger | None) -> tuple[Endpoint, ...]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
 
+from kraft_operator.credentials import Credentials
 from kraft_operator.operations.operation import Operation
 from kraft_operator.operations.verdict import Witness
 from storage_guard.copies import CopyReport
@@ -336,6 +337,8 @@ class Observed:
     """Names of the bound PersistentVolumes that outlive their claim: read in this pass while a ProtectClaims is under
     way.
     """
+    credentials: Credentials | None = None
+    """Of a secure cluster."""
     hosts: Mapping[int, tuple[str, str]] = field(default_factory=dict)
     """Node ids to name and UID of the Kubernetes node on which they run, where the ledger does not say so already."""
 

@@ -15,14 +15,15 @@ from typing import Any, Final, TypeVar
 
 from controller_runtime.admin.client import AdminClient
 from controller_runtime.identifiers import Endpoint
+from controller_runtime.security.listener_security import ListenerSecurity
 
 T = TypeVar("T")
 IDLE_SECONDS: Final = 120.0
 """Longer than the longest pause between two looks at a cluster."""
 CLOSING_SECONDS: Final = 5.0
 
-Nodes = tuple[bool, frozenset[Endpoint]]
-"""Whether they are controllers, and where they are."""
+Nodes = tuple[bool, frozenset[Endpoint], ListenerSecurity]
+"""Whether they are controllers, where they are, and how they are reached: another certificate is another client."""
 
 
 class Pools:
@@ -43,12 +44,14 @@ class Pools:
                 self._thread.start()
         return asyncio.run_coroutine_threadsafe(question, self._loop).result()
 
-    async def controllers(self, endpoints: Collection[Endpoint], seconds: float) -> AdminClient:
+    async def controllers(
+        self, endpoints: Collection[Endpoint], seconds: float, security: ListenerSecurity
+    ) -> AdminClient:
         """`seconds` is how long a question may take that does not say otherwise."""
-        return (await self._client((True, frozenset(endpoints)))).with_timeout(seconds)
+        return (await self._client((True, frozenset(endpoints), security))).with_timeout(seconds)
 
-    async def brokers(self, endpoints: Collection[Endpoint], seconds: float) -> AdminClient:
-        return (await self._client((False, frozenset(endpoints)))).with_timeout(seconds)
+    async def brokers(self, endpoints: Collection[Endpoint], seconds: float, security: ListenerSecurity) -> AdminClient:
+        return (await self._client((False, frozenset(endpoints), security))).with_timeout(seconds)
 
     def close(self) -> None:
         """Close every connection and end the thread. Who asks again begins anew."""
@@ -73,7 +76,7 @@ class Pools:
             await client.close()
 
 
-def _made(controllers: bool, endpoints: Collection[Endpoint]) -> AdminClient:
+def _made(controllers: bool, endpoints: Collection[Endpoint], security: ListenerSecurity) -> AdminClient:
     if controllers:
-        return AdminClient(bootstrap_controllers=sorted(endpoints, key=str))
-    return AdminClient(bootstrap_servers=sorted(endpoints, key=str))
+        return AdminClient(bootstrap_controllers=sorted(endpoints, key=str), security=security)
+    return AdminClient(bootstrap_servers=sorted(endpoints, key=str), security=security)

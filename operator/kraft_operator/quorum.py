@@ -22,6 +22,7 @@ from controller_runtime.admin.results import (
 )
 from controller_runtime.identifiers import DirectoryId, Endpoint, Epoch, NodeId, Uuid
 from controller_runtime.protocol.errors import ErrorCode
+from controller_runtime.security.listener_security import PLAINTEXT, ListenerSecurity
 from kraft_operator import cluster_queries
 from kraft_operator.api.metadata_versions import KRAFT_FEATURE
 from kraft_operator.cluster_queries import PROBE_SECONDS, TOPICS_SECONDS, answered
@@ -54,6 +55,8 @@ class Addresses:
     """Ask every node which levels it supports."""
     trials: tuple[tuple[str, int], ...] = ()
     """Feature levels that the active controller is asked about, without changing anything."""
+    security: ListenerSecurity = PLAINTEXT
+    """How the operator connects. It holds a key, which its text leaves out."""
     before: Round | None = None
     """The round to compare with: long enough ago for every live replica to have fetched since."""
 
@@ -83,7 +86,7 @@ class QuorumChanges(Protocol):
 class QuorumProbe(Protocol):
     def look(self, addresses: Addresses) -> tuple[Quorum, Brokers]: ...
 
-    def changes(self, controllers: Collection[Endpoint]) -> QuorumChanges: ...
+    def changes(self, controllers: Collection[Endpoint], security: ListenerSecurity) -> QuorumChanges: ...
 
 
 class KafkaProbe:
@@ -95,8 +98,8 @@ class KafkaProbe:
     def look(self, addresses: Addresses) -> tuple[Quorum, Brokers]:
         return self._pools.run(_look(addresses, self._pools))
 
-    def changes(self, controllers: Collection[Endpoint]) -> QuorumChanges:
-        return KafkaChanges(tuple(controllers), self._pools)
+    def changes(self, controllers: Collection[Endpoint], security: ListenerSecurity) -> QuorumChanges:
+        return KafkaChanges(tuple(controllers), self._pools, security)
 
     def close(self) -> None:
         self._pools.close()
@@ -116,6 +119,7 @@ class KafkaChanges:
 
     controllers: tuple[Endpoint, ...]
     pools: Pools
+    security: ListenerSecurity = PLAINTEXT
 
     def unregister(self, node_id: int, timeout: float) -> None:
         self._ask(
@@ -171,7 +175,11 @@ class KafkaChanges:
         failed = f"broker {node_id} was not cordoned"
         self.pools.run(
             self._changed(
-                failed, self.pools.brokers([endpoint], timeout), lambda admin: _closed(admin, node_id), None, timeout
+                failed,
+                self.pools.brokers([endpoint], timeout, self.security),
+                lambda admin: _closed(admin, node_id),
+                None,
+                timeout,
             )
         )
 
@@ -187,7 +195,7 @@ class KafkaChanges:
     ) -> None:
         if not self.controllers:
             raise AdminFailed(f"{failed}: no controller runs")
-        client = self.pools.controllers(self.controllers, timeout)
+        client = self.pools.controllers(self.controllers, timeout, self.security)
         self.pools.run(self._changed(failed, client, change, done_already, timeout))
 
     async def _changed(
@@ -256,7 +264,7 @@ async def _controllers(
     beliefs: dict[int, Belief | None] = dict.fromkeys(addresses.controllers)
     if not asked:
         return judge(beliefs, None, addresses.directories), Registry(), None
-    admin = await pools.controllers(asked.values(), PROBE_SECONDS)
+    admin = await pools.controllers(asked.values(), PROBE_SECONDS, addresses.security)
     answers = await asyncio.gather(*(_belief(admin, endpoint) for endpoint in asked.values()))
     beliefs |= dict(zip(asked, answers, strict=True))
     leader = agreed_leader(beliefs)
@@ -272,7 +280,10 @@ async def _controllers(
 
 async def _cordoned(addresses: Addresses, pools: Pools) -> tuple[dict[int, bool | None], frozenset[int]]:
     leaving = {node_id: endpoint for node_id, endpoint in addresses.brokers.items() if node_id in addresses.leaving}
-    clients = {node_id: await pools.brokers([endpoint], PROBE_SECONDS) for node_id, endpoint in leaving.items()}
+    clients = {
+        node_id: await pools.brokers([endpoint], PROBE_SECONDS, addresses.security)
+        for node_id, endpoint in leaving.items()
+    }
     return await cluster_queries.cordoned(clients), await cluster_queries.single_replica(clients)
 
 
@@ -284,7 +295,7 @@ async def _belief(admin: AdminClient, endpoint: Endpoint) -> Belief | None:
 async def _brokers(addresses: Addresses, pools: Pools) -> Brokers:
     if not addresses.brokers:
         return Brokers()
-    admin = await pools.brokers(addresses.brokers.values(), PROBE_SECONDS)
+    admin = await pools.brokers(addresses.brokers.values(), PROBE_SECONDS, addresses.security)
     cluster = await answered(admin.describe_cluster(include_fenced=True))
     topics = None
     if addresses.with_replicas and cluster is not None:

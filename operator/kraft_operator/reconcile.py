@@ -40,6 +40,7 @@ from kraft_operator.plan.rules import plan
 from kraft_operator.plan.situation import Decision, Draw, Fence, Finding, Situation, Topic
 from kraft_operator.plan.steps import Approved, from_status
 from kraft_operator.quorum import AdminFailed, QuorumProbe
+from kraft_operator.security.certificates import Issuer
 from kraft_operator.settings import Settings
 
 logger: Final = logging.getLogger("kraft_operator")
@@ -59,6 +60,7 @@ class Reconciler:
     draw: Draw
     recorder: events.Recorder
     clock: Callable[[], float] = time.monotonic
+    issuer: Issuer = field(default_factory=Issuer)
     index: Index = field(init=False)
     _memories: dict[Key, Memory] = field(default_factory=dict)
 
@@ -94,6 +96,7 @@ class Reconciler:
         try:
             cluster = parse_cluster(resource)
             sight = self._observe(key, cluster, self.index)
+            cluster = sight.cluster
             decision = self._decide(key, resource, cluster, sight)
         except Exception as error:
             logger.debug("%s: a live look has to tell: %r", key, error)
@@ -116,6 +119,7 @@ class Reconciler:
         try:
             cluster = parse_cluster(resource)
             sight = self._observe(key, cluster, self.kube)
+            cluster = sight.cluster
         except InvalidSpec as error:
             return self._refuse(resource, "SpecInvalid", f"{error.path}: {error.problem}")
         except CorruptLedger as error:
@@ -140,14 +144,9 @@ class Reconciler:
         memory = self._memory(key, cluster)
         before, policy = memory.before(self.clock()), partial(self._reclaim_policy, memory)
         sight = observe(
-            cluster,
-            reader,
-            self.kube,
-            probe=self.probe,
-            before=before,
-            suspected=memory.suspected,
-            reclaim_policy=policy,
-        )
+            cluster, reader, self.kube, probe=self.probe, before=before, suspected=memory.suspected,
+            look_at_secrets=partial(memory.secrets.look, kube=self.kube, now=self.clock()), reclaim_policy=policy,
+        )  # fmt: skip
         memory.note_quorum(sight.observed.quorum, self.clock())
         return sight
 
@@ -160,7 +159,7 @@ class Reconciler:
             images=Images(self.settings.operator_image, self.settings.lease_namespace), settled=memory.settled,
             progress=memory.progress, overdue=memory.overdue(now), waited=memory.waited(now),
             published=from_status((resource.get("status") or {}).get("plan")),
-            date=datetime.now(UTC), brake=self.account.brake(), rendered=memory.rendered,
+            date=self.issuer.now(), brake=self.account.brake(), rendered=memory.rendered,
             lays_out=now >= memory.way_due,
         )  # fmt: skip
         decision = plan(situation)
@@ -184,7 +183,9 @@ class Reconciler:
         memory, before = self._memories[key], resource.get("status")
         execution = Execution(
             cluster, self.kube, holder=self.holder, account=self.account,
-            quorum=self.probe.changes(controllers_of(cluster, sight.observed, decision.ledger)),
+            quorum=self.probe.changes(
+                controllers_of(cluster, sight.observed, decision.ledger), sight.asked.security
+            ), issuer=self.issuer,
             failpoints=self.settings.failpoints, call_timeout=self.settings.call_timeout,
             ledger_object=sight.ledger_object, settled=memory.settled,
         )  # fmt: skip
@@ -196,16 +197,11 @@ class Reconciler:
         except Exception as error:
             found = hindrance(error)
             more = (Finding(Topic.MANUAL, *found, stalled=True),) if found else ()
-            self._report(
-                key,
-                resource,
-                cluster,
-                sight=sight,
-                decision=replace(decision, findings=decision.findings + more),
-                execution=execution,
-            )
+            told = replace(decision, findings=decision.findings + more)
+            self._report(key, resource, cluster, sight=sight, decision=told, execution=execution)
             raise
         finally:
+            memory.secrets.forget(decision.actions)
             for waited in memory.note_touched(execution.done, self.clock()):
                 self.metrics.observe("kraft_operator_grant_seconds", waited)
         self._report(key, resource, cluster, sight=sight, decision=decision, execution=execution)

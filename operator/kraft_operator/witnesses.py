@@ -17,6 +17,7 @@ from typing import Final
 
 from controller_runtime.admin.client import AdminClient, AdminError, ApiError
 from controller_runtime.identifiers import Endpoint
+from controller_runtime.security.listener_security import PLAINTEXT, ListenerSecurity
 from kraft_operator.operations.verdict import Witness
 
 SECONDS: Final = 2.5
@@ -25,13 +26,15 @@ _SAMPLE: Final = re.compile(
 )
 
 
-def ask_witnesses(pages: Mapping[int, str], controllers: Mapping[int, Endpoint]) -> tuple[Witness, ...]:
+def ask_witnesses(
+    pages: Mapping[int, str], controllers: Mapping[int, Endpoint], security: ListenerSecurity = PLAINTEXT
+) -> tuple[Witness, ...]:
     """`pages` are the metrics pages of the nodes that run. Blocks for `SECONDS` for each controller that is silent, and
     for each eight pages.
     """
     with ThreadPoolExecutor(max_workers=8) as pool:
         answered = dict(zip(pages, pool.map(_page, pages.values()), strict=True))
-    epochs = asyncio.run(_epochs(controllers))
+    epochs = asyncio.run(_epochs(controllers, security))
     found = []
     for node_id in sorted({*pages, *controllers}):
         known, promised = answered.get(node_id, (0, 0))
@@ -53,11 +56,12 @@ def _page(url: str) -> tuple[int, int]:
         return 0, 0
 
 
-async def _epochs(controllers: Mapping[int, Endpoint]) -> dict[int, int]:
+async def _epochs(controllers: Mapping[int, Endpoint], security: ListenerSecurity) -> dict[int, int]:
     if not controllers:
         return {}
     found: dict[int, int] = {}
-    async with AdminClient(bootstrap_controllers=controllers.values(), timeout_seconds=SECONDS) as admin:
+    where = tuple(controllers.values())
+    async with AdminClient(bootstrap_controllers=where, timeout_seconds=SECONDS, security=security) as admin:
         for node_id, endpoint in controllers.items():
             try:
                 async with asyncio.timeout(SECONDS):

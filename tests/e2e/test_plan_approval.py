@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from controller_runtime.identifiers import Endpoint
+from controller_runtime.security.listener_security import ListenerSecurity
 from kraft_operator.api import names
 from kraft_operator.events import Recorder
 from kraft_operator.keys import Key
@@ -35,7 +36,7 @@ class Silence:
     def look(self, addresses: Addresses) -> tuple[Quorum, Brokers]:
         return Quorum(), Brokers()
 
-    def changes(self, controllers: Collection[Endpoint]) -> KafkaChanges:
+    def changes(self, controllers: Collection[Endpoint], security: ListenerSecurity) -> KafkaChanges:
         return KafkaChanges(tuple(controllers), Pools())
 
 

@@ -32,7 +32,8 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end -}}
 {{- end -}}
 
-{{/* What the operator does in the namespaces of its clusters. No Secrets, no wildcards. */}}
+{{/* What the operator does in the namespaces of its clusters. No wildcards; of Secrets, only those whose
+# names it knows. */}}
 {{- define "kraft-operator.namespacedRules" -}}
 - apiGroups: [kraft.quorate.dev]
   resources: [kraftclusters, kraftoperations]
@@ -55,6 +56,10 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 - apiGroups: [""]
   resources: [services, configmaps]
   verbs: [get, list, watch, create, update, patch, delete]
+# By name only: neither list nor watch, and none is deleted. Secrets of secure clusters and of their users.
+- apiGroups: [""]
+  resources: [secrets]
+  verbs: [get, create, update, patch]
 - apiGroups: [apps]
   resources: [statefulsets]
   verbs: [get, list, watch, create, update, patch, delete]

@@ -90,6 +90,33 @@ def ledger_name(cluster: str) -> str:
     return f"{cluster}-ledger"
 
 
+def authority_key(cluster: str) -> str:
+    """The Secret with the key of the cluster's certificate authority; also the authority's name."""
+    return f"{cluster}-ca"
+
+
+def authority_certificate(cluster: str) -> str:
+    """The Secret with its certificate alone, for whoever shall trust it."""
+    return f"{cluster}-ca-cert"
+
+
+def operator_tls(cluster: str) -> str:
+    """The Secret with the operator's own certificate."""
+    return f"{cluster}-operator-tls"
+
+
+def node_tls(cluster: str, node_id: int) -> str:
+    return f"{cluster}-{node_id}-tls"
+
+
+def operator_identity(cluster: str) -> str:
+    return f"{cluster}-operator"
+
+
+def node_identity(cluster: str, node_id: int | str) -> str:
+    return f"{cluster}-node-{node_id}"
+
+
 def node_host(cluster: str, role: str, node_id: int, namespace: str, cluster_domain: str) -> str:
     """The DNS name of a node's pod."""
     return f"{pod_name(cluster, role, node_id)}.{nodes_service(cluster)}.{namespace}.svc.{cluster_domain}"

@@ -15,7 +15,9 @@ from controller_runtime.identifiers import Uuid
 from kraft_operator.api import names
 from kraft_operator.api.config_keys import owner_of
 from kraft_operator.api.metadata_versions import level_of
+from kraft_operator.api.parse_security import check_security, secured, security_of
 from kraft_operator.api.reader import InvalidSpec, Reader, duration, quantity
+from kraft_operator.api.security import Authentication, TlsMode
 from kraft_operator.api.spec import (
     BootstrapPolicy,
     ChangeMode,
@@ -93,18 +95,30 @@ def parse_cluster(resource: Mapping[str, Any]) -> KRaftCluster:
     )
 
 
+def formed_with(cluster: KRaftCluster, mode: TlsMode) -> KRaftCluster:
+    """The cluster with the security that it was formed with, whatever the resource asks for now. Raises InvalidSpec
+    for a resource that only makes sense with the other one.
+    """
+    if cluster.spec.security.mode is mode:
+        return cluster
+    asked = cluster.spec.security.mode
+    security = cluster.source.get("security") or {}
+    source = {**cluster.source, "security": {**security, "tls": {**(security.get("tls") or {}), "mode": mode.value}}}
+    return replace(cluster, spec=parse_spec(Reader("spec", source)), kept_mode=asked.value, source=source)
+
+
 def _claims(text: str) -> frozenset[str]:
     return frozenset(each.strip() for each in text.split(",") if each.strip())
 
 
 def parse_spec(spec: Reader) -> ClusterSpec:
-    endpoints = spec.child("endpoints")
+    endpoints, security = spec.child("endpoints"), security_of(spec)
     parsed = ClusterSpec(
         image=_image(spec.child("image")),
         controllers=_controllers(spec.child("controllers")),
         broker_pools=tuple(_pool(pool) for pool in spec.items("brokerPools")),
         controller_listeners=_listeners(endpoints, "controller", ListenerSpec("CONTROLLER", 9093)),
-        broker_listeners=_listeners(endpoints, "broker", ListenerSpec("PLAINTEXT", 9092)),
+        broker_listeners=secured(_listeners(endpoints, "broker", ListenerSpec("PLAINTEXT", 9092)), security),
         cluster_domain=spec.text("clusterDomain", "cluster.local"),
         cluster_id=_cluster_id(spec),
         config=_config(spec.child("config")),
@@ -116,6 +130,7 @@ def parse_spec(spec: Reader) -> ClusterSpec:
         rollout=_rollout(spec.child("rollout")),
         versions=_versions(spec),
         change_mode=spec.child("changePolicy").choice("mode", ChangeMode, ChangeMode.APPLY),
+        security=security,
     )
     for path, problem in check(parsed):
         raise InvalidSpec(f"{spec.path}.{path}", problem)
@@ -142,6 +157,7 @@ def check(spec: ClusterSpec) -> Iterator[tuple[str, str]]:
             if group.node_id_range.overlaps(other.node_id_range):
                 yield f"{_path(spec, other)}.nodeIdRange", f"overlaps that of {group.name}"
     yield from _check_listeners(spec)
+    yield from check_security(spec)
 
 
 def _check_ids(path: str, group: Group) -> Iterator[tuple[str, str]]:
@@ -333,7 +349,10 @@ def _listeners(endpoints: Reader, role: str, default: ListenerSpec) -> tuple[Lis
     listeners = []
     for item in endpoints.items(role):
         exposure = item.choice("exposure", Exposure, Exposure.CLUSTER_INTERNAL)
-        listener = ListenerSpec(item.text("name"), item.number("port"), exposure, item.optional_text("advertisedHost"))
+        asked = item.child("authentication")
+        how = asked.choice("type", Authentication, Authentication.NONE) if asked.has("type") else None
+        host = item.optional_text("advertisedHost")
+        listener = ListenerSpec(item.text("name"), item.number("port"), exposure, host, how)
         if not _LISTENER_NAME.match(listener.name) or listener.name == "HTTP":
             raise InvalidSpec(
                 item.at("name"), f"{listener.name!r}: a listener's name is up to 15 of A-Z and 0-9, and not HTTP"

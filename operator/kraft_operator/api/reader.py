@@ -114,6 +114,13 @@ class Reader:
             raise InvalidSpec(self.at(name), f"a number stands there twice: {found!r}")
         return tuple(found)
 
+    def words(self, name: str) -> tuple[str, ...]:
+        """A list of texts."""
+        found = self._typed(name, list, "a list") or []
+        if any(not isinstance(each, str) for each in found):
+            raise InvalidSpec(self.at(name), f"texts are needed, not {found!r}")
+        return tuple(found)
+
     def choice(self, name: str, kind: type[E], default: E) -> E:
         text = self.optional_text(name)
         if text is None:

@@ -17,7 +17,7 @@ from kraft_operator.api.parse import parse_spec
 from kraft_operator.api.reader import InvalidSpec, Reader
 from kraft_operator.api.spec import Group, KRaftCluster
 
-SHARED: Final = ("image", "probes", "endpoints", "config")
+SHARED: Final = ("image", "probes", "endpoints", "config", "security")
 OWN: Final = ("image", "probes", "resources", "pod", "config", "rack", "failureDomains")
 
 

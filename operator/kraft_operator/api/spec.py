@@ -13,6 +13,7 @@ from itertools import islice
 from typing import Any
 
 from kraft_operator.api import names
+from kraft_operator.api.security import Authentication, Security
 
 
 class PullPolicy(StrEnum):
@@ -215,6 +216,8 @@ class ListenerSpec:
     exposure: Exposure = Exposure.CLUSTER_INTERNAL
     advertised_host: str | None = None
     """What clients outside are given instead of the Kubernetes node's or the load balancer's own address."""
+    authentication: Authentication | None = None
+    """Of who connects; None in a cluster that is not secure, and on controllers' listeners."""
 
     @property
     def exposed(self) -> bool:
@@ -286,6 +289,7 @@ class ClusterSpec:
     rollout: Rollout = Rollout()
     versions: Versions = Versions()
     change_mode: ChangeMode = ChangeMode.APPLY
+    security: Security = field(default_factory=Security)
 
     @property
     def groups(self) -> tuple[Group, ...]:
@@ -321,6 +325,8 @@ class KRaftCluster:
     """NAME:UID of empty claims that somebody lets be formatted although the ledger does not know what their node had
     before.
     """
+    kept_mode: str = ""
+    """Which security.tls.mode the resource asks for, where the cluster was formed with the other one and keeps it."""
     source: Mapping[str, Any] = field(default_factory=dict)
     """The spec as it was read: of it, what makes a group's pods is kept for the way back (`revision`)."""
 

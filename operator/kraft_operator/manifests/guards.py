@@ -15,6 +15,7 @@ from kraft_operator.api import names
 from kraft_operator.api.spec import Exposure, Group, Role
 from kraft_operator.manifests.context import Context, Manifest, NodePlan
 from kraft_operator.manifests.properties import DATA_PATH, FILE_NAME, LOG_PATH
+from kraft_operator.manifests.security import tls_volumes
 from storage_guard.formats import (
     FORMAT_MODE_ANNOTATION,
     GRANT_ANNOTATION,
@@ -90,6 +91,7 @@ def volumes(context: Context, node: NodePlan) -> list[Manifest]:
         {"name": "node", "emptyDir": {"sizeLimit": "1Mi"}},
         {"name": "journal", "emptyDir": {"sizeLimit": "1Mi"}},
         {"name": "tmp", "emptyDir": {}},
+        *tls_volumes(cluster, node.node_id),
     ]
 
 

@@ -33,6 +33,7 @@ from kraft_operator.manifests.guards import (
     volumes,
 )
 from kraft_operator.manifests.properties import DATA_PATH, server_properties
+from kraft_operator.manifests.security import tls_mounts
 from kraft_operator.manifests.services import port_name
 from storage_guard.formats import FORMAT_MODE_ANNOTATION, NO_INITIAL_CONTROLLERS, config_hash
 
@@ -179,6 +180,7 @@ def _kafka(context: Context, group: Group) -> Manifest:
             {"name": CLAIM, "mountPath": DATA_PATH},
             {"name": "node", "mountPath": NODE_PATH, "readOnly": True},
             {"name": "tmp", "mountPath": TEMPORARY_PATH},
+            *tls_mounts(context.cluster),
         ],
         **_probes(probes, listeners[0]),
     }

@@ -36,12 +36,14 @@ def disruption_budgets(
 
 def network_policies(cluster: KRaftCluster, images: Images) -> list[Manifest]:
     """Controller listeners only from the cluster's own pods and the operator's namespace; brokers' and metrics from
-    anywhere. A broker is reached by its own cluster and the operator at any port: while a listener's port is edited,
-    pods of both revisions run."""
+    anywhere, but the first one of a secure cluster, which is the brokers' own. A broker is reached by its own cluster
+    and the operator at any port: while a listener's port is edited, pods of both revisions run.
+    """
     spec = cluster.spec
     own_pods = {"podSelector": {"matchLabels": selector(cluster)}}
     operator = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": images.operator_namespace}}}
     metrics = {"ports": [{"port": names.HTTP_PORT, "protocol": "TCP"}]}
+    for_clients = spec.broker_listeners[1:] if spec.security.required else spec.broker_listeners
     return [
         _policy(
             cluster,
@@ -49,7 +51,10 @@ def network_policies(cluster: KRaftCluster, images: Images) -> list[Manifest]:
             [{"from": [own_pods, operator], "ports": _ports(spec.controller_listeners)}, metrics],
         ),
         _policy(
-            cluster, Role.BROKER, [{"ports": _ports(spec.broker_listeners)}, {"from": [own_pods, operator]}, metrics]
+            cluster,
+            Role.BROKER,
+            # Without ports a rule would be about all of them.
+            [*([{"ports": _ports(for_clients)}] if for_clients else []), {"from": [own_pods, operator]}, metrics],
         ),
     ]
 

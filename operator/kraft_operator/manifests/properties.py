@@ -13,6 +13,7 @@ from typing import Final
 from kraft_operator.api import names
 from kraft_operator.api.spec import Group, ListenerSpec, Role
 from kraft_operator.manifests.context import Context, Manifest, NodePlan, metadata, node_selector
+from kraft_operator.manifests.security import protocol_of, security_properties
 
 FILE_NAME: Final = "server.properties"
 DATA_PATH: Final = "/var/lib/kafka/data"
@@ -58,7 +59,8 @@ def _own_properties(context: Context, group: Group, node: NodePlan) -> dict[str,
         "listeners": _endpoints(listeners, ""),
         "advertised.listeners": ",".join(_advertised(listener, host, node) for listener in listeners),
         "listener.security.protocol.map": ",".join(
-            f"{listener.name}:PLAINTEXT" for listener in (*spec.controller_listeners, *spec.broker_listeners)
+            f"{listener.name}:{protocol_of(listener, secure=spec.security.required)}"
+            for listener in (*spec.controller_listeners, *spec.broker_listeners)
         ),
         "controller.listener.names": ",".join(listener.name for listener in spec.controller_listeners),
         "controller.quorum.bootstrap.servers": ",".join(voters),
@@ -66,7 +68,7 @@ def _own_properties(context: Context, group: Group, node: NodePlan) -> dict[str,
     }
     if group.role is Role.BROKER:
         properties["inter.broker.listener.name"] = spec.broker_listeners[0].name
-    return properties
+    return properties | security_properties(context.cluster, group.role)
 
 
 def _advertised(listener: ListenerSpec, host: str, node: NodePlan) -> str:

@@ -53,6 +53,7 @@ from kraft_operator.plan.rollout.children import sync_children
 from kraft_operator.plan.rollout.revisions import judge_revisions
 from kraft_operator.plan.rollout.rolling import roll_pods
 from kraft_operator.plan.rollout.versions import finalize_versions
+from kraft_operator.plan.security import keep_certificates, keep_the_mode
 from kraft_operator.plan.situation import NOTHING, Decision, Finding, Rule, Situation, Verdict
 from kraft_operator.plan.steps import Approved
 from kraft_operator.plan.voters.domains import judge_domains
@@ -70,6 +71,7 @@ RULES: Final[tuple[Rule, ...]] = (
     wait_for_the_past_to_go,
     refuse_moved_voters,
     find_the_ledger,
+    keep_the_mode,
     refuse_another_cluster_id,
     refuse_taken_node_ids,
     learn_identities,
@@ -94,6 +96,7 @@ RULES: Final[tuple[Rule, ...]] = (
     find_addresses,
     protect_claims,
     keep_guarded,
+    keep_certificates,
     sync_children,
     tell_racks,
     grant_disks,
@@ -115,6 +118,7 @@ UPKEEP: Final[tuple[Rule, ...]] = (
     settle_the_journal,
     guard_claims,
     keep_budget,
+    keep_certificates,
     tell_racks,
     nudge_gates,
     annotate_claims,
@@ -138,6 +142,7 @@ RECOVERY: Final[tuple[Rule, ...]] = (
     choose_brokers,
     recover_quorum,
     keep_guarded,
+    keep_certificates,
     sync_children,
     tell_racks,
 )
@@ -149,6 +154,7 @@ RESTORED: Final[tuple[Rule, ...]] = (
     hold_while_suspended,
     wait_for_the_past_to_go,
     find_the_ledger,
+    keep_the_mode,
     refuse_another_cluster_id,
     refuse_taken_node_ids,
     settle_the_journal,

@@ -49,6 +49,7 @@ class Topic(StrEnum):
     REGISTRATIONS = "RegistrationsClean"
     ENDPOINTS = "EndpointsConsistent"
     DOMAINS = "FailureDomainsSatisfied"
+    SECURITY = "CertificatesValid"
     SUSPENDED = "Suspended"
     HIBERNATED = "Hibernated"
     MANUAL = "ManualInterventionRequired"

@@ -160,8 +160,8 @@ def _follows(status: Object) -> set[str]:
 
 
 def _is_bad(condition: Object) -> bool:
-    if condition["type"] in SUMMARIES:
-        return False
+    if condition["type"] in SUMMARIES or condition["reason"] == "Disabled":
+        return False  # that a cluster is plaintext is its owner's choice
     return bool(condition["status"] != ("False" if condition["type"] in ABNORMAL else "True"))
 
 

@@ -93,6 +93,8 @@ STORIES: Final = (
     Story("test_operator_rolls.py", 150),
     Story("test_storage_identity.py", 100),
     Story("test_operator_drain.py", 170, soak=True),
+    Story("test_operator_secure.py", 20),
+    Story("test_operator_secure.py", 480, "renewed_below_running_nodes", soak=True),
     Story("test_operator_restore.py", 190),
     Story("test_operator_lost_brokers.py", 400, soak=True),
     Story("test_operator_lost_brokers.py", 190, "our_broker"),
@@ -129,6 +131,7 @@ FORMING: Final = {
     (CLUSTER, "[apache-kafka]"): 60,
     (ESTATE, ""): 50,
     ("test_operator_migrates.py", ""): 60,
+    ("test_operator_secure.py", ""): 50,
 }
 """Seconds before the first story of a cluster can begin, where several stories share it."""
 

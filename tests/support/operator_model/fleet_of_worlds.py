@@ -12,6 +12,7 @@ from contextlib import suppress
 from typing import Any
 
 from controller_runtime.identifiers import Endpoint
+from controller_runtime.security.listener_security import ListenerSecurity
 from kraft_operator.api.parse import parse_cluster
 from kraft_operator.events import Recorder
 from kraft_operator.fence import Stale
@@ -146,7 +147,7 @@ class Fleet:
     def look(self, addresses: Addresses) -> tuple[Quorum, Brokers]:
         return self.apis[self.current].look(addresses)
 
-    def changes(self, controllers: Collection[Endpoint]) -> WorldApi:
+    def changes(self, controllers: Collection[Endpoint], security: ListenerSecurity) -> WorldApi:
         return self.apis[self.current]
 
     def __getattr__(self, name: str) -> Any:

@@ -15,12 +15,14 @@ from typing import Any
 
 from kraft_operator import reconcile
 from kraft_operator.actions import ApplyChild
+from kraft_operator.credentials import Authority, Credentials
 from kraft_operator.events import notes
 from kraft_operator.kube import Forbidden
 from kraft_operator.ledger import MAX_NODES, Ledger
 from kraft_operator.observed import Observed, QuorumState, Trouble, VoterState
 from kraft_operator.plan.nodes.health import REMEDIES
-from kraft_operator.plan.situation import Decision
+from kraft_operator.plan.rules import plan
+from kraft_operator.plan.situation import Decision, Situation
 from kraft_operator.plugin.view import screen
 from kraft_operator.status import hindered, refused, status
 from support.datadriven import parse
@@ -376,13 +378,32 @@ def outside_the_plan(said: Said) -> None:
         said.change({}, hindered(2, *found, {}, TIME), None, None)
 
 
+def secure_clusters(said: Said) -> None:
+    """One without certificates, with good ones, without its authority; and those that are asked to be another."""
+    world = formed()
+    world.edit(security={"tls": {"mode": "Required"}})
+    assert world.ledger is not None
+    now, good = world.situation(), Authority("f" * 64)
+    secure = replace(now, ledger=replace(world.ledger, security="Required"))
+    for seen in (Credentials(), Credentials(good), Credentials(None, "f" * 64), Credentials(fault="it has no tls.key")):
+        _decided(said, replace(secure, observed=replace(now.observed, credentials=seen)))
+    whole = replace(now.observed, credentials=None)
+    _decided(said, replace(secure, observed=whole))
+    _decided(said, replace(secure, observed=whole, cluster=replace(now.cluster, kept_mode="Disabled")))
+    _decided(said, replace(now, observed=whole))
+
+
+def _decided(said: Said, now: Situation) -> None:
+    said.status(status(now.cluster, now.observed, plan(now), {}, TIME))
+
+
 STORIES: dict[str, Callable[[Said], None]] = {
     each.__name__: each
     for each in (
         a_life, repairs, scaling, a_bad_revision, a_lost_quorum, leaving_brokers,
         full_ledgers, ghosts, drift, versions, approvals,
         volumes, lost_ledgers, claims_made_anew, backups, clients_outside,
-        blocked_versions, a_refusal, waits_of_pods, quorums, outside_the_plan,
+        blocked_versions, a_refusal, waits_of_pods, quorums, outside_the_plan, secure_clusters,
     )
 }  # fmt: skip
 

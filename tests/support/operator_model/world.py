@@ -272,6 +272,8 @@ class World:
         """Disks that tell of a later epoch than that of their log."""
         self.operations: dict[str, dict[str, object]] = {}
         """KRaftOperations by name, as the API server has them."""
+        self.secrets: dict[str, dict[str, Any]] = {}
+        """By name, as the API server has them."""
 
     # the operator
 
@@ -656,7 +658,8 @@ class World:
         if pod is None and ("StatefulSet", node_set.name) not in self.children:
             return False  # orphaned pods have nobody who makes them anew
         if pod is None:
-            if refused_by_kubernetes(self.children["StatefulSet", node_set.name].live["spec"]["template"]):
+            template = self.children["StatefulSet", node_set.name].live["spec"]["template"]
+            if refused_by_kubernetes(template) or self._lacks_a_secret(template):
                 return False
             self._create(node_id, node_set)
             return True
@@ -683,6 +686,11 @@ class World:
             case _:
                 self._run(node_id, pod)
         return (pod.stage, pod.hold) != before
+
+    def _lacks_a_secret(self, template: Mapping[str, Any]) -> bool:
+        """A kubelet starts nothing of a pod before all of its volumes are there."""
+        wanted = (each["secret"]["secretName"] for each in template["spec"].get("volumes") or () if "secret" in each)
+        return any(each not in self.secrets for each in wanted)
 
     def _create(self, node_id: int, node_set: NodeSet) -> None:
         name = f"data-{node_set.name}-0"

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
 from controller_runtime.identifiers import Endpoint
+from controller_runtime.security.listener_security import PLAINTEXT, ListenerSecurity
 from kraft_operator.actions import AddVoter, RemoveVoter, UpdateVoter
 from kraft_operator.api import names
 from kraft_operator.api.parse import parse_cluster
@@ -29,6 +30,7 @@ from kraft_operator.kube import (
     LEASE,
     NODE,
     POD,
+    SECRET,
     STORAGE_CLASS,
     VOLUME,
     Conflict,
@@ -93,6 +95,12 @@ class WorldApi:
     """Questions to the API server."""
     looks: int = 0
     """At the quorum."""
+    events: Objects = field(default_factory=list)
+    """Kubernetes Events that were posted."""
+    changed_by: ListenerSecurity = PLAINTEXT
+    """How changes of the quorum were asked for last."""
+    asked: Addresses | None = None
+    """How the quorum was looked at last."""
 
     def edit(self, **changes: object) -> None:
         """As `kubectl apply` of another spec."""
@@ -136,6 +144,8 @@ class WorldApi:
     def _all(self, kind: Kind) -> Objects:
         if kind is CLUSTER:
             return [copy.deepcopy(self.resource)]
+        if kind is SECRET:
+            return copy.deepcopy(list(self.world.secrets.values()))
         if kind is POD:
             return [self._pod(node_id, pod) for node_id, pod in self.world.pods.items()]
         if kind is CLAIM:
@@ -152,7 +162,12 @@ class WorldApi:
 
         def act() -> Object:
             if kind is EVENT:
+                self.events.append(copy.deepcopy(body))
                 return copy.deepcopy(body)
+            if kind is SECRET:
+                if name in self.world.secrets:
+                    raise Conflict(409, f"secrets {name} already exists")
+                return self._store_secret(body)
             if kind is CLAIM:
                 if name in self.world.claims:
                     raise Conflict(409, f"claim {name} exists")
@@ -168,6 +183,11 @@ class WorldApi:
         def act() -> Object:
             if kind is LEASE:
                 return self._replace_lease(body)
+            if kind is SECRET:
+                there = self.world.secrets.get(body["metadata"]["name"])
+                if there is None or there["metadata"]["resourceVersion"] != body["metadata"]["resourceVersion"]:
+                    raise Conflict(409, "the object has been modified")
+                return self._store_secret(body)
             live = next(iter(self._ledger()), None)
             if live is None or live["metadata"]["resourceVersion"] != body["metadata"]["resourceVersion"]:
                 raise Conflict(409, "the object has been modified")
@@ -179,6 +199,8 @@ class WorldApi:
         name = body["metadata"]["name"]
 
         def act() -> Object:
+            if kind is SECRET:
+                return self._store_secret(body)
             if sub:
                 self.resource["status"] = copy.deepcopy(body["status"])
                 return copy.deepcopy(self.resource)
@@ -255,12 +277,16 @@ class WorldApi:
     def look(self, addresses: Addresses) -> tuple[Quorum, Brokers]:
         def answer() -> tuple[Quorum, Brokers]:
             self.world.before = addresses.before
+            self.asked = addresses
+            if self.world.cluster.spec.security.required and addresses.security == PLAINTEXT:
+                return Quorum(), Brokers()  # no listener of a secure cluster understands it
             return self.world._quorum(), self.world._brokers()
 
         self.looks += 1
         return self.faults.read("look at the quorum", answer)
 
-    def changes(self, controllers: Collection[Endpoint]) -> WorldApi:
+    def changes(self, controllers: Collection[Endpoint], security: ListenerSecurity) -> WorldApi:
+        self.changed_by = security
         return self
 
     def remove(self, node_id: int, directory_id: str, timeout: float) -> None:
@@ -294,6 +320,15 @@ class WorldApi:
         self._write(f"uncordon {node_id}", lambda: self.world.cordoned.discard(node_id))
 
     # what is stored
+
+    def _store_secret(self, body: Object) -> Object:
+        """Who may list or watch Secrets may read them all: this server gives them by name only."""
+        self.version += 1
+        name = body["metadata"]["name"]
+        uid = self.world.secrets[name]["metadata"]["uid"] if name in self.world.secrets else f"uid-Secret-{name}"
+        meta = {**body["metadata"], "uid": uid, "resourceVersion": str(self.version)}
+        self.world.secrets[name] = copy.deepcopy({**body, "metadata": meta})
+        return copy.deepcopy(self.world.secrets[name])
 
     def _touch(self, kind: str, name: str) -> None:
         self.version += 1

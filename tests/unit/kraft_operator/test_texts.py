@@ -117,7 +117,8 @@ def reasons_of_events() -> set[str]:
     }  # fmt: skip
 
 
-NOT_REASONS = {each.value for each in Topic} | {"QuorumAvailable", "QuorumRedundant", "Ready", "Stalled", "Reconciling",
+NOT_REASONS = {each.value for each in Topic} | {
+    "Secure", "QuorumAvailable", "QuorumRedundant", "Ready", "Stalled", "Reconciling",
     "Suspended", "Hibernated"} | {
     "Dead", "Live", "Lagging", "Unknown", "True", "False", "Service", "StatefulSet", "ConfigMap",
     "PersistentVolumeClaim", "Pod", "Force", "Delete", "ReplaceBroker",

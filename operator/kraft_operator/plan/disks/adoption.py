@@ -14,6 +14,7 @@ from kraft_operator.ledger import Entry, Formation, Ledger, Origin, WrittenOff
 from kraft_operator.observed import Claim
 from kraft_operator.plan.disks.copies import restored
 from kraft_operator.plan.disks.recall import borne, outdated, rebuilt, recalled, remembered, unproven_nodes
+from kraft_operator.plan.security import mode_of
 from kraft_operator.plan.situation import NOTHING, Finding, Situation, Topic, Verdict
 from kraft_operator.plan.wording import called
 
@@ -58,7 +59,8 @@ def find_the_ledger(now: Situation) -> Verdict:
             "neither a ledger nor an annotated claim of this cluster",
         )
     unproven = tuple(sorted(claim.uid for claim in now.observed.claims))
-    return Verdict(ledger=Ledger(now.cluster.spec.cluster_id or now.draw(), unproven_claims=unproven))
+    return Verdict(ledger=Ledger(now.cluster.spec.cluster_id or now.draw(), unproven_claims=unproven,
+        security=mode_of(now)))  # fmt: skip
 
 
 def refuse_another_cluster_id(now: Situation) -> Verdict:
@@ -124,7 +126,7 @@ def _from_identities(now: Situation, cluster_id: str, bearing: tuple[Claim, ...]
     gone = tuple(WrittenOff(claim.node_id, claim.identity["directory-id"]) for claim in old)
     return Ledger(
         cluster_id, Origin.REBUILT, Formation.FORMED, generation, controllers, entries=entries, written_off=gone,
-        doubted=unproven_nodes(now, (claim.node_id for claim in bearing)),
+        doubted=unproven_nodes(now, (claim.node_id for claim in bearing)), security=mode_of(now),
     )  # fmt: skip
 
 

@@ -50,6 +50,7 @@ from kraft_operator.api import names
 from kraft_operator.api.reader import quantity
 from kraft_operator.api.spec import VolumePolicy
 from kraft_operator.claim_memory import KEY
+from kraft_operator.credentials import Authority, Credentials, IssueCertificate, Issued, MakeAuthority
 from kraft_operator.manifests.helpers import LABEL_HELPER, LABEL_HELPER_NODE, LABEL_OPERATION
 from kraft_operator.manifests.nodes import template_of
 from kraft_operator.observed import (
@@ -111,6 +112,8 @@ def changed(seen: Observed, action: Action) -> Observed:
             return replace(seen, brokers=_brokers(seen.brokers, action))
         case RunHelper() | EndHelper() | DeleteOperation():
             return _operations(seen, action)
+        case MakeAuthority() | IssueCertificate():
+            return replace(seen, credentials=_credentials(seen.credentials or Credentials(), action))
         case _:
             assert_never(action)
 
@@ -164,6 +167,20 @@ def _deleted(seen: Observed, action: DeleteChild | OrphanSet) -> Observed:
         sets=tuple(each for each in seen.sets if each.node_id not in gone),
         pods=tuple(each for each in seen.pods if orphaned or each.node_id not in gone),
     )
+
+
+# certificates
+
+
+def _credentials(known: Credentials, action: MakeAuthority | IssueCertificate) -> Credentials:
+    """Without an end, as nobody looks at a clock here."""
+    if isinstance(action, MakeAuthority):
+        made = known.authority or Authority(f"authority {action.secret}")
+        return replace(known, authority=made, published=made.fingerprint, fault="")
+    wanted = action.wanted
+    made_of = Issued(f"Secret/{wanted.secret}", "", wanted.subject.text, frozenset(wanted.hosts),
+        issuer=action.authority, trusts=(action.authority,))  # fmt: skip
+    return replace(known, issued={**known.issued, wanted.secret: made_of})
 
 
 # claims, pods, volumes

@@ -37,6 +37,7 @@ from kraft_operator.actions import (
     WriteLedger,
     target,
 )
+from kraft_operator.credentials import IssueCertificate, MakeAuthority
 from kraft_operator.plan.nodes.replacement import GIVE_UP_DISK, given_up, replaced
 from kraft_operator.plan.outline import words
 from kraft_operator.plan.outline.of_children import applied_sets, child_step
@@ -71,6 +72,8 @@ def step_of(action: Action, now: Situation, sets: frozenset[str]) -> PlanStep | 
             | EndHelper()
             | DeleteOperation()
             | UncordonBroker()
+            | MakeAuthority()
+            | IssueCertificate()
         ):
             return None
         case ApplyChild() | DeleteChild():

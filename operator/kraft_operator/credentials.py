@@ -1,0 +1,104 @@
+"""Certificates as the planner sees them: whose they are, for which hosts, until when. No key is in any of these values,
+so that none can reach a plan, a status, an Event or a log.
+
+The actions say what is to be made; only `certificate_writes` makes keys, and puts them into Secrets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """As whom a certificate's owner comes. Its text is that of Java's principals (RFC 2253)."""
+
+    common_name: str
+    namespace: str
+    cluster: str
+
+    @property
+    def text(self) -> str:
+        return f"CN={self.common_name},OU={self.namespace},O={self.cluster}"
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A certificate that the cluster needs, and the Secret that shall hold it."""
+
+    secret: str
+    subject: Subject
+    hosts: tuple[str, ...]
+    """Names and addresses, each once; empty for who only connects to others."""
+    seconds: float
+    """How long it is valid."""
+    owner: tuple[str, str, str, str]
+    """apiVersion, kind, name and UID of the object with which the Secret goes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Issued:
+    """What is in a Secret. `fault` says why that is of no use; then the rest means nothing."""
+
+    uid: str = ""
+    version: str = ""
+    """Its resourceVersion: what takes its place is fenced by it."""
+    subject: str = ""
+    hosts: frozenset[str] = frozenset()
+    begins: float = 0.0
+    ends: float = float("inf")
+    """Seconds since 1970."""
+    issuer: str = ""
+    """Fingerprint of the authority whose signature it bears, among those that the Secret trusts."""
+    trusts: tuple[str, ...] = ()
+    """Fingerprints of the authorities beside it."""
+    fault: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Authority:
+    """The cluster's own."""
+
+    fingerprint: str
+    begins: float = 0.0
+    ends: float = float("inf")
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """Of a secure cluster, as they were read."""
+
+    authority: Authority | None = None
+    """Whose key is there."""
+    published: str = ""
+    """Fingerprint of the authority that everybody may read; empty without one."""
+    issued: Mapping[str, Issued] = field(default_factory=dict)
+    """By the name of the Secret; what is not there has no Secret."""
+    fault: str = ""
+    """Why the Secret with the authority's key cannot be used."""
+
+
+@dataclass(frozen=True, slots=True)
+class MakeAuthority:
+    """Make the cluster's authority unless it is there, and publish its certificate. An authority that is there is
+    never replaced.
+    """
+
+    secret: str
+    public_secret: str
+    subject: Subject
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class IssueCertificate:
+    """Make a key and a certificate, and put them in the place of what was read (`uid`, `version`; empty: of nothing).
+    `authority` is the fingerprint of the one that the plan knows.
+    """
+
+    wanted: Wanted
+    authority: str
+    uid: str
+    version: str
+    reason: str

@@ -1,0 +1,82 @@
+"""What a secure node's file says, with Apache Kafka's names only, and where its certificate is.
+
+Every node shows the certificate of its Secret, mounted whole, so that the kubelet puts a renewed one in its place.
+Between nodes, and for the operator, both ends show one; all nodes are one principal, whichever of them comes, so that
+a node more or less changes no other node's file. What is not allowed is denied.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kraft_operator.api import names
+from kraft_operator.api.security import Authentication
+from kraft_operator.api.spec import KRaftCluster, ListenerSpec, Role
+from kraft_operator.manifests.context import Manifest
+
+TLS_PATH: Final = "/etc/kafka/tls"
+VOLUME: Final = "tls"
+AUTHORIZER: Final = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+SCRAM: Final = "SCRAM-SHA-512"
+SCRAM_MODULE: Final = "org.apache.kafka.common.security.scram.ScramLoginModule"
+
+
+def protocol_of(listener: ListenerSpec, *, secure: bool) -> str:
+    if not secure:
+        return "PLAINTEXT"
+    return "SASL_SSL" if listener.authentication is Authentication.SCRAM else "SSL"
+
+
+def nodes_principal(cluster: KRaftCluster) -> str:
+    return f"CN={cluster.name}-node,OU={cluster.namespace},O={cluster.name}"
+
+
+def operator_principal(cluster: KRaftCluster) -> str:
+    return f"CN={names.operator_identity(cluster.name)},OU={cluster.namespace},O={cluster.name}"
+
+
+def security_properties(cluster: KRaftCluster, role: Role) -> dict[str, str]:
+    """Empty for a cluster that is not secure."""
+    spec = cluster.spec
+    if not spec.security.required:
+        return {}
+    found = {
+        "ssl.keystore.type": "PEM",
+        "ssl.keystore.location": f"{TLS_PATH}/keystore.pem",
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.location": f"{TLS_PATH}/ca.crt",
+        "authorizer.class.name": AUTHORIZER,
+        "super.users": ";".join(_super_users(cluster)),
+    }
+    internal = [*spec.controller_listeners, *(spec.broker_listeners[:1] if role is Role.BROKER else ())]
+    for listener in internal:
+        prefix = f"listener.name.{listener.name.lower()}."
+        found[f"{prefix}ssl.client.auth"] = "required"
+        found[f"{prefix}ssl.principal.mapping.rules"] = _one_principal(cluster)
+    for listener in spec.broker_listeners[1:] if role is Role.BROKER else ():
+        if listener.authentication is Authentication.SCRAM:
+            prefix = f"listener.name.{listener.name.lower()}."
+            found[f"{prefix}sasl.enabled.mechanisms"] = SCRAM
+            found[f"{prefix}{SCRAM.lower()}.sasl.jaas.config"] = f"{SCRAM_MODULE} required;"
+    return found
+
+
+def tls_volumes(cluster: KRaftCluster, node_id: int) -> list[Manifest]:
+    if not cluster.spec.security.required:
+        return []
+    return [{"name": VOLUME, "secret": {"secretName": names.node_tls(cluster.name, node_id), "defaultMode": 0o440}}]
+
+
+def tls_mounts(cluster: KRaftCluster) -> list[Manifest]:
+    """Never a subPath: a file that is mounted by one is never renewed."""
+    return [{"name": VOLUME, "mountPath": TLS_PATH, "readOnly": True}] if cluster.spec.security.required else []
+
+
+def _super_users(cluster: KRaftCluster) -> list[str]:
+    own = [f"User:{nodes_principal(cluster)}", f"User:{operator_principal(cluster)}"]
+    return [*own, *cluster.spec.security.super_users]
+
+
+def _one_principal(cluster: KRaftCluster) -> str:
+    node = names.node_identity(cluster.name, "[0-9]+")
+    return f"RULE:^CN={node},OU={cluster.namespace},O={cluster.name}$/{nodes_principal(cluster)}/,DEFAULT"

@@ -1,0 +1,89 @@
+"""The security of a cluster: as it was formed, and with certificates that are good.
+
+Whether a cluster is secure is decided when its ledger is made, from what the resource says then, and written in it; an
+edit of the resource changes nothing, because nodes of the two kinds do not understand each other. Certificates are made
+before the objects that mount them. Their Secrets go with the node's ConfigMap, so a node that has none yet gets its
+certificate a pass later, and its pod waits for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kraft_operator.actions import Action
+from kraft_operator.api import names
+from kraft_operator.api.security import TlsMode
+from kraft_operator.credentials import Credentials, MakeAuthority
+from kraft_operator.manifests.context import NodePlan
+from kraft_operator.plan.situation import NOTHING, Finding, Situation, Topic, Verdict
+from kraft_operator.security.due import due
+from kraft_operator.security.identities import authority_subject, wanted
+
+
+def mode_of(now: Situation) -> str:
+    """What a new ledger says of the cluster's security; nothing for plaintext."""
+    return TlsMode.REQUIRED.value if now.cluster.spec.security.required else ""
+
+
+def keep_the_mode(now: Situation) -> Verdict:
+    """A ledger that was just made again from claims may say another mode than the resource: the next look has it."""
+    if now.ledger is not None and now.ledger.security != mode_of(now):
+        told = "the next look at the cluster knows with which security it was formed"
+        return Verdict(findings=(Finding(Topic.SECURITY, "SecurityIsRead", told),), stop=True)
+    if not now.cluster.kept_mode:
+        return NOTHING
+    formed = now.cluster.spec.security.mode.value
+    told = (
+        f"set spec.security.tls.mode back to {formed}: the cluster was formed with it and stays so, because nodes with "
+        f"and without TLS do not understand each other. To get a cluster with {now.cluster.kept_mode}, make another "
+        "one and move the data there"
+    )
+    return Verdict(findings=(Finding(Topic.SPEC, "SecurityModeIsKept", told, stalled=True),))
+
+
+def keep_certificates(now: Situation) -> Verdict:
+    seen = now.observed.credentials
+    if not now.cluster.spec.security.required or seen is None or now.ledger is None:
+        return NOTHING
+    if (trouble := _authority_trouble(now, seen)) is not None:
+        return Verdict(findings=(trouble,))
+    actions: list[Action] = []
+    key, public = names.authority_key(now.cluster.name), names.authority_certificate(now.cluster.name)
+    if seen.authority is None or seen.published != seen.authority.fingerprint:
+        reason = "the cluster has no authority yet" if seen.authority is None else "its certificate is not published"
+        actions.append(MakeAuthority(key, public, authority_subject(now.cluster), reason))
+    owners = {each.name: each.uid for each in now.observed.children if each.kind == "ConfigMap"}
+    date = now.date.timestamp() if now.date is not None else None
+    wants = list(wanted(now.cluster, _nodes(now), owners))
+    issues = list(due(wants, seen, date))
+    told = [f"{each.wanted.secret} ({each.reason})" for each in issues]
+    if seen.authority is None:
+        told = [f"the authority {key}"]
+    findings = (Finding(Topic.SECURITY, "CertificatesDue", f"made now: {_some(told)}"),) if told else ()
+    return Verdict(actions=(*actions, *issues), findings=findings)
+
+
+def _authority_trouble(now: Situation, seen: Credentials) -> Finding | None:
+    """Its key is lost or damaged: nothing can be issued, and no other authority may take its place unasked, because
+    running nodes trust this one.
+    """
+    key = names.authority_key(now.cluster.name)
+    if seen.fault:
+        why, reason = f"what is in it cannot be used: {seen.fault}", "AuthorityUnreadable"
+    elif seen.authority is None and (seen.published or seen.issued):
+        why, reason = "it is gone, and certificates that it issued are in use", "AuthorityLost"
+    else:
+        return None
+    told = (
+        f"restore the Secret {key} from its backup: {why}. The certificates that there are stay in use until they end"
+    )
+    return Finding(Topic.SECURITY, reason, told, key, stalled=True)
+
+
+def _nodes(now: Situation) -> Iterable[NodePlan]:
+    """Those that are, where the rules about nodes were not asked."""
+    return now.nodes or (NodePlan(each.node_id, each.pool) for each in now.observed.sets)
+
+
+def _some(texts: list[str]) -> str:
+    return ", ".join(texts[:3]) + (f" and {len(texts) - 3} more" if len(texts) > 3 else "")

@@ -1,0 +1,65 @@
+"""Which certificates a secure cluster needs, and for which hosts.
+
+A node's certificate serves both directions, as a node shows the same one to who connects and where it connects. Its
+subject never changes, because a node refuses to reload a certificate of another name; its hosts only grow while it
+lives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+
+from kraft_operator.api import names
+from kraft_operator.api.spec import Group, KRaftCluster, Role
+from kraft_operator.credentials import Subject, Wanted
+from kraft_operator.manifests.context import NodePlan
+from storage_guard.formats import HOST_IP
+
+LOCALHOST: Final = "localhost"
+
+
+def node_subject(cluster: KRaftCluster, node_id: int) -> Subject:
+    return Subject(names.node_identity(cluster.name, node_id), cluster.namespace, cluster.name)
+
+
+def operator_subject(cluster: KRaftCluster) -> Subject:
+    return Subject(names.operator_identity(cluster.name), cluster.namespace, cluster.name)
+
+
+def authority_subject(cluster: KRaftCluster) -> Subject:
+    return Subject(names.authority_key(cluster.name), cluster.namespace, cluster.name)
+
+
+def wanted(cluster: KRaftCluster, nodes: Iterable[NodePlan], owners: Mapping[str, str]) -> Iterator[Wanted]:
+    """The operator's, then each node's. `owners`: UIDs of the nodes' ConfigMaps by name; a node that has none yet gets
+    its certificate once it has.
+    """
+    seconds = cluster.spec.security.validity_seconds
+    own = (names.API_VERSION, names.KIND, cluster.name, cluster.uid)
+    yield Wanted(names.operator_tls(cluster.name), operator_subject(cluster), (), seconds, own)
+    for node in nodes:
+        group = cluster.spec.group(node.group)
+        name = names.node_name(cluster.name, node.group, node.node_id)
+        if group is not None and name in owners:
+            owner = ("v1", "ConfigMap", name, owners[name])
+            secret, subject = names.node_tls(cluster.name, node.node_id), node_subject(cluster, node.node_id)
+            yield Wanted(secret, subject, hosts_of(cluster, group, node), seconds, owner)
+
+
+def hosts_of(cluster: KRaftCluster, group: Group, node: NodePlan) -> tuple[str, ...]:
+    pod = names.pod_name(cluster.name, group.name, node.node_id)
+    found = [*_service_names(cluster, f"{pod}.{names.nodes_service(cluster.name)}"), LOCALHOST]
+    if group.role is Role.BROKER:
+        found += _service_names(cluster, names.bootstrap_service(cluster.name))
+        for listener in (each for each in cluster.spec.broker_listeners if each.exposed):
+            found += _service_names(cluster, names.exposed_bootstrap(cluster.name, listener.name))
+            found += [listener.advertised_host] if listener.advertised_host else []
+        found += [host for _, host, _ in node.addresses if host != HOST_IP]
+    return tuple(dict.fromkeys(found))
+
+
+def _service_names(cluster: KRaftCluster, name: str) -> list[str]:
+    """From short to long, as the resolver of a pod completes them."""
+    local = f"{name}.{cluster.namespace}"
+    return [name, local, f"{local}.svc", f"{local}.svc.{cluster.spec.cluster_domain}"]

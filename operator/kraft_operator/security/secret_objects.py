@@ -1,0 +1,110 @@
+"""Secrets that hold certificates: as they are written, and what is read of them.
+
+`tls.key` (PKCS#8) and `tls.crt` as Kubernetes names them, `ca.crt` whom their owner trusts, and `keystore.pem`, key and
+chain in one file as Kafka's PEM key store wants them.
+"""
+
+from __future__ import annotations
+
+import binascii
+from base64 import b64decode, b64encode
+from collections.abc import Mapping
+from typing import Any, Final
+
+from kraft_operator.api.spec import KRaftCluster, VolumePolicy
+from kraft_operator.credentials import Authority, Issued, Wanted
+from kraft_operator.manifests.context import labels, owner_reference
+from kraft_operator.security.certificates import BadCertificate, Pair, facts, read
+
+KEY: Final = "tls.key"
+CERTIFICATE: Final = "tls.crt"
+TRUSTED: Final = "ca.crt"
+KEY_STORE: Final = "keystore.pem"
+
+Secret = dict[str, Any]
+
+
+def authority_secret(cluster: KRaftCluster, name: str, pair: Pair) -> Secret:
+    """Without an owner as long as volumes outlive the resource: whoever comes back to them needs it."""
+    return _secret(cluster, name, {CERTIFICATE: pair.certificate, KEY: pair.key}, _with_volumes(cluster))
+
+
+def public_secret(cluster: KRaftCluster, name: str, certificate: str) -> Secret:
+    return _secret(cluster, name, {TRUSTED: certificate}, _with_volumes(cluster))
+
+
+def leaf_secret(cluster: KRaftCluster, wanted: Wanted, pair: Pair, trusted: str) -> Secret:
+    api, kind, name, uid = wanted.owner
+    owner = {"apiVersion": api, "kind": kind, "name": name, "uid": uid}
+    data = {
+        CERTIFICATE: pair.certificate,
+        KEY: pair.key,
+        KEY_STORE: pair.key + pair.certificate,
+        TRUSTED: trusted,
+    }
+    return _secret(cluster, wanted.secret, data, [owner])
+
+
+def text_of(secret: Mapping[str, Any], key: str) -> str:
+    """Raises BadCertificate."""
+    try:
+        return b64decode((secret.get("data") or {})[key], validate=True).decode("ascii")
+    except KeyError as error:
+        raise BadCertificate(f"it has no {key}") from error
+    except (binascii.Error, ValueError, TypeError) as error:
+        raise BadCertificate(f"its {key} is no text") from error
+
+
+def pair_of(secret: Mapping[str, Any]) -> Pair:
+    """Raises BadCertificate."""
+    return Pair(text_of(secret, KEY), text_of(secret, CERTIFICATE))
+
+
+def authority_of(secret: Mapping[str, Any]) -> Authority:
+    """Raises BadCertificate, also for a key that is not the certificate's."""
+    pair = pair_of(secret)
+    found, _, _ = read(pair, pair.certificate)
+    return Authority(found.fingerprint, found.begins, found.ends)
+
+
+def published_by(secret: Mapping[str, Any] | None) -> str:
+    """Fingerprint; empty for what cannot be read."""
+    try:
+        return facts(text_of(secret or {}, TRUSTED)).fingerprint
+    except BadCertificate:
+        return ""
+
+
+def issued_in(secret: Mapping[str, Any]) -> Issued:
+    meta = secret["metadata"]
+    uid, version = meta["uid"], meta.get("resourceVersion", "")
+    try:
+        pair = pair_of(secret)
+        found, issuer, trusts = read(pair, text_of(secret, TRUSTED))
+        if text_of(secret, KEY_STORE) != pair.key + pair.certificate:
+            raise BadCertificate(f"its {KEY_STORE} is not its key and certificate")
+    except BadCertificate as error:
+        return Issued(uid, version, fault=str(error))
+    return Issued(
+        uid, version, found.subject, hosts=found.hosts, begins=found.begins, ends=found.ends, issuer=issuer,
+        trusts=trusts,
+    )  # fmt: skip
+
+
+def _with_volumes(cluster: KRaftCluster) -> list[Secret]:
+    return [owner_reference(cluster)] if cluster.spec.volume_policy is VolumePolicy.DELETE else []
+
+
+def _secret(cluster: KRaftCluster, name: str, data: Mapping[str, str], owners: list[Secret]) -> Secret:
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "type": "Opaque",
+        "metadata": {
+            "name": name,
+            "namespace": cluster.namespace,
+            "labels": labels(cluster),
+            "ownerReferences": owners,
+        },
+        "data": {key: b64encode(value.encode()).decode() for key, value in data.items()},
+    }
