@@ -11,7 +11,8 @@ timer.
   between the number and its delivery.
 - Requests that wait one behind the other are given together, at most `MAX_TOGETHER`.
 - Listen before you believe the time: a timer that fires late was held up, so the node may look at its watch only after
-  what arrived meanwhile was read. Otherwise a peer would be taken for silent that was not.
+  what arrived meanwhile was read. Otherwise a peer would be taken for silent that was not. For how long it was held up
+  it is told with the time: peers whose answers it owes, or who slept on the same machine, have said nothing.
 - After `Stop`, or `halt`, nothing is taken and nothing is performed any more.
 """
 
@@ -51,6 +52,12 @@ class Pump:
         self._listening_until: Instant | None = None
         self._set_at = AT_ONCE
         """When the timer was asked for."""
+        self._expected: Instant | None = None
+        """By then it was to have a turn; None: whenever something happens."""
+        self._turn_at = AT_ONCE
+        """It had one."""
+        self._held_up_s = 0.0
+        """For how long it had none although it should have, all in all, since the node was told."""
         self.is_saving = False
         """An election state is on its way to the disk."""
         self.is_over = False
@@ -109,6 +116,8 @@ class Pump:
 
     def step(self, taken: Sequence[NodeEvent], now: Instant, wall: WallClock) -> None:
         """Give the node what was taken; then perform `effects`."""
+        self._notice(now)
+        self._expected = now
         self._effects.extend(self._node.step(taken, now, wall))
 
     def effects(self) -> Iterator[NodeEffect]:
@@ -125,12 +134,25 @@ class Pump:
 
     def timer(self, now: Instant) -> Instant | None:
         """When `time_passed` is to be called at the latest."""
+        self._notice(now)
+        wanted = self._timer(now)
+        if self.is_saving:
+            self._expected = now  # nothing is heard before the election state is on disk
+        else:
+            self._expected = None if wanted is None else max(wanted, now)
+        return wanted
+
+    def _timer(self, now: Instant) -> Instant | None:
         if self.is_saving or self.is_over:
             return None
         self._set_at = now
         deadline, until = self._node.next_deadline(), self._listening_until
+        if until is None and self._held_up_s:
+            until = self._listening_until = Instant(now + LISTEN_S)
         if deadline is None or until is None:
-            return deadline
+            return deadline if until is None else until
+        if self._held_up_s:
+            return until
         if deadline > until:
             self._listening_until = None
         return max(deadline, until)
@@ -139,15 +161,25 @@ class Pump:
         """The timer fired: the node hears of it if it wants to, and if it has heard all that came before. Ask `timer`
         again.
         """
+        self._notice(now)
         listened = self._listening_until is not None and now >= self._listening_until
         if listened:
             self._listening_until = None
         if self.is_saving or self.is_over or self._listening_until is not None:
             return
         deadline = self._node.next_deadline()
-        if deadline is None or deadline > now:
+        due = deadline is not None and deadline <= now
+        if not due and not self._held_up_s:
             return
-        if not listened and now - (deadline or self._set_at) > LATE_S:
+        if not listened and (self._held_up_s or now - (deadline or self._set_at) > LATE_S):
             self._listening_until = Instant(now + LISTEN_S)
         else:
-            self.feed(TimePassed())
+            self.feed(TimePassed(self._held_up_s))
+            self._held_up_s = 0.0
+
+    def _notice(self, now: Instant) -> None:
+        """A turn that comes late, or a step that took long: since the turn before, perhaps nobody was heard."""
+        if self._expected is not None and now - self._expected > LATE_S:
+            self._held_up_s += now - self._turn_at
+            self._expected = now
+        self._turn_at = now

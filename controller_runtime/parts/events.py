@@ -141,6 +141,9 @@ class PeerDisconnected:
 class TimePassed:
     """The deadline that `next_deadline()` named has come; feeding it early or late is harmless."""
 
+    held_up_s: float = 0.0
+    """For so long, until now, this node did not run and heard nobody: no silence of others."""
+
 
 @dataclass(frozen=True, slots=True)
 class ShutdownRequested:

@@ -114,6 +114,9 @@ class Shutdown:
 class Tick:
     """Time has passed."""
 
+    held_up_s: float = 0.0
+    """For so long, until now, this node heard nobody because it did not run."""
+
 
 RaftEvent = (
     RequestArrived

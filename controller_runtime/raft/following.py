@@ -36,11 +36,13 @@ def poll_unattached(q: Quorum, role: Unattached, now: Instant) -> None:
 def poll_follower(q: Quorum, role: Follower, now: Instant) -> None:
     if q.may_stand:
         stands_at = role.fetch_deadline if now < role.fetch_deadline else _turn_at(q, role)
-        if now >= stands_at and (q.silence_counts or not role.has_fetched):
+        asks_nothing = role.has_fetched and waits_for_disk(q)
+        if now >= stands_at and not asks_nothing and (q.silence_counts or not role.has_fetched):
             become_prospective(q, now)
             return
-        q.wake(stands_at)
-    if q.config.durable_fetch and q.log.flushed_offset < q.log.end_offset:
+        if not asks_nothing:
+            q.wake(stands_at)
+    if waits_for_disk(q):
         return
     if role.snapshot is not None and role.snapshot.written:
         return
@@ -53,6 +55,28 @@ def poll_follower(q: Quorum, role: Follower, now: Instant) -> None:
         now, Lane.FETCH, role.leader_id, endpoint=endpoint, request=request, timeout_ms=q.config.request_timeout_ms
     ):
         ask_anybody(q, now, but=endpoint)
+
+
+def waits_for_disk(q: Quorum) -> bool:
+    """It asks for nothing before all that it has is on its disk. Meanwhile it is its own disk that keeps it waiting,
+    not its leader.
+    """
+    return q.config.durable_fetch and q.log.flushed_offset < q.log.end_offset
+
+
+def on_disk_caught_up(q: Quorum, role: Follower, now: Instant) -> None:
+    """It asks now, and the leader has the whole fetch timeout to answer."""
+    if role.has_fetched:
+        role.fetch_deadline = q.after(now, q.config.fetch_timeout_ms)
+
+
+def on_held_up(q: Quorum, role: Follower, seconds: float, now: Instant) -> None:
+    """What the leader said meanwhile was heard before; if it said nothing, the time begins when there is somebody to
+    hear it.
+    """
+    if role.has_fetched:
+        whole = q.after(now, q.config.fetch_timeout_ms)
+        role.fetch_deadline = max(role.fetch_deadline, Instant(min(whole, role.fetch_deadline + seconds)))
 
 
 def ask_anybody(q: Quorum, now: Instant, but: Endpoint | None = None) -> None:

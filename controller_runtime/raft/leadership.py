@@ -99,6 +99,12 @@ def check_quorum_deadline(q: Quorum, leader: Leader) -> Instant | None:
     return q.after(contacts[needed - 1], q.config.fetch_timeout_ms * 1.5)
 
 
+def on_held_up(leader: Leader, seconds: float, now: Instant) -> None:
+    """Nobody was silent while this node did not run: perhaps all that time it owed the answer to a fetch."""
+    for progress in leader.voters.values():
+        progress.last_contact = Instant(min(now, progress.last_contact + seconds))
+
+
 def _begin_epoch(q: Quorum, progress: Progress, now: Instant) -> None:
     """Tell a voter who leads: at once, then every half fetch timeout until it fetches."""
     endpoint = dict(progress.listeners).get(q.config.listener)

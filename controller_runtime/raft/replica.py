@@ -201,7 +201,7 @@ class Replica:
             case ConnectionLost(endpoint):
                 following.on_connection_lost(q, endpoint, now)
             case Flushed(end_offset):
-                self._on_flushed(end_offset)
+                self._on_flushed(end_offset, now)
             case LeaderAppend(epoch, batches):
                 replication.on_leader_append(q, epoch, batches)
             case SnapshotFetched(snapshot_id, kraft_version, voters):
@@ -218,8 +218,8 @@ class Replica:
                     leadership.resign(q, q.role, now)
             case Shutdown():
                 self._on_shutdown(now)
-            case Tick():
-                pass
+            case Tick(held_up_s):
+                self._on_held_up(held_up_s, now)
             case _ as unknown:
                 assert_never(unknown)
 
@@ -247,11 +247,26 @@ class Replica:
             case _ as unknown:
                 assert_never(unknown)
 
-    def _on_flushed(self, end_offset: Offset) -> None:
+    def _on_flushed(self, end_offset: Offset, now: Instant) -> None:
         q = self._q
+        waited = following.waits_for_disk(q)
         q.log.flushed_offset = max(q.log.flushed_offset, min(end_offset, q.log.end_offset))
-        if isinstance(q.role, Leader):
-            replication.advance_leader(q, q.role)
+        match q.role:
+            case Leader() as role:
+                replication.advance_leader(q, role)
+            case Follower() as role if waited and not following.waits_for_disk(q):
+                following.on_disk_caught_up(q, role, now)
+            case _:
+                pass
+
+    def _on_held_up(self, seconds: float, now: Instant) -> None:
+        match self._q.role:
+            case Leader() as role if seconds:
+                leadership.on_held_up(role, seconds, now)
+            case Follower() as role if seconds:
+                following.on_held_up(self._q, role, seconds, now)
+            case _:
+                pass
 
     def _on_shutdown(self, now: Instant) -> None:
         q = self._q

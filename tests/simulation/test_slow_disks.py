@@ -13,6 +13,7 @@ from support.simulation.stage import Stage
 pytestmark = pytest.mark.simulation
 
 SYNC_SECONDS = 0.5
+LONGER_THAN_A_FETCH = 2.5
 
 
 def make_slow(stage: Stage, slow: set[NodeId]) -> None:
@@ -40,6 +41,20 @@ def test_syncs_of_half_a_second_cause_no_election(seed: int, who: str) -> None:
     assert found is not None
     assert (stage.leader(), found.meta.replica.epoch) == (leader, epoch)
     stage.wait_until_all_agree()
+
+
+@pytest.mark.parametrize("who", ["both followers", "everybody"])
+def test_a_follower_that_waits_for_its_own_disk_does_not_take_its_leader_for_silent(who: str) -> None:
+    """A sync takes longer than the fetch timeout, as of a disk that many share."""
+    stage = Stage(1, 3)
+    stage.wait_for_progress(5)
+    leader = stage.wait_for_leader()
+    found = stage.machine(leader).node
+    assert found is not None
+    epoch, slow = found.meta.replica.epoch, {*stage.nodes} - ({leader} if who == "both followers" else set())
+    stage.world.disk_delay = lambda machine: LONGER_THAN_A_FETCH if machine.id in slow else 0.001  # type: ignore[method-assign]
+    stage.for_a_while(30.0)
+    assert (stage.leader(), found.meta.replica.epoch) == (leader, epoch)
 
 
 @pytest.mark.parametrize("seed", [1, 2])

@@ -126,8 +126,8 @@ class MetadataReplica:
         self.meter.stepped(self.replica, now)
         return out
 
-    def tick(self, now: Instant, wall: WallClock) -> list[QuorumEffect]:
-        return self._step(Tick(), now, wall)
+    def tick(self, now: Instant, wall: WallClock, held_up_s: float = 0.0) -> list[QuorumEffect]:
+        return self._step(Tick(held_up_s), now, wall)
 
     def flushed(self, end_offset: Offset, now: Instant, wall: WallClock) -> list[QuorumEffect]:
         return self._step(Flushed(end_offset), now, wall)

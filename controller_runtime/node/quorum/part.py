@@ -140,8 +140,8 @@ class QuorumPart:
                 return self.meta.flushed(end_offset, now, wall)
             case SnapshotFlushed(snapshot_id):
                 return self.meta.snapshot_flushed(snapshot_id, now, wall)
-            case TimePassed():
-                return self.meta.tick(now, wall)
+            case TimePassed(held_up_s):
+                return self.meta.tick(now, wall, held_up_s)
             case ShutdownRequested():
                 return self.flush(now, wall) + self.meta.shutdown(now, wall)
             case _:

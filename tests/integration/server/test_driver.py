@@ -289,7 +289,7 @@ async def test_time_passes_at_the_deadline_even_when_it_moves_closer(stands: Cal
     stand.driver.start()
     asked = script.deadline = loop.time() + 0.05
     stand.driver.feed(ShutdownRequested())
-    await until(lambda: TimePassed() in script.seen)
+    await until(lambda: any(isinstance(event, TimePassed) for event in script.seen))
     assert loop.time() >= asked
 
 
@@ -336,10 +336,10 @@ def test_after_the_process_was_held_up_it_hears_what_arrived_before_it_judges_wh
         loop.add_reader(long_work, work)
         loop.add_reader(mine, arrived)
         starts_it.send(b"x")
-        await until(lambda: len(script.seen) == 1)
+        await until(lambda: len(script.seen) >= 2)
         await asyncio.sleep(0.1)  # the timer that let it listen is over
         starts_it.send(b"x")
-        await until(lambda: len(script.seen) == 4)
+        await until(lambda: len(script.seen) >= 5 and isinstance(script.seen[-1], TimePassed))
         for end in ends:
             loop.remove_reader(end)
             end.close()
@@ -348,4 +348,7 @@ def test_after_the_process_was_held_up_it_hears_what_arrived_before_it_judges_wh
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(story())
     heard = [each.call_id if isinstance(each, CallFailed) else type(each) for each in script.seen]
-    assert heard == [CallId(7), CallId(1), CallId(7), TimePassed]
+    turns = [
+        each for each, before in zip(heard, [None, *heard], strict=False) if each is not TimePassed or each != before
+    ]
+    assert turns == [CallId(7), TimePassed, CallId(1), CallId(7), TimePassed]

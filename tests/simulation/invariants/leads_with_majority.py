@@ -2,7 +2,7 @@
 no more.
 
 Told by the leader's own clock, from the requests that it took. It is asked when its timer has fired: whoever was itself
-kept from running first hears what came meanwhile.
+kept from running first hears what came meanwhile, and does not count the time in which it heard nobody.
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ class LeadsWithMajority:
         """Leader -> voter -> since when it is one in this epoch: who is new, or new under this key, has its time from
         then on.
         """
+        self.told: dict[NodeId, float] = {}
+        """Leader -> when it was told of the time last."""
         self.voters: dict[NodeId, VoterSet] = {}
         """Whom `since` tells of."""
 
@@ -43,7 +45,7 @@ class LeadsWithMajority:
             return
         if self.led.get(machine.id) != (machine.boots, role.epoch):
             self.led[machine.id] = (machine.boots, role.epoch)
-            self.heard[machine.id], self.since[machine.id] = {}, {}
+            self.heard[machine.id], self.since[machine.id], self.told[machine.id] = {}, {}, 0.0
             self.voters.pop(machine.id, None)
         now, heard = machine.now, self.heard[machine.id]
         for event in machine.taken:
@@ -56,6 +58,7 @@ class LeadsWithMajority:
             since = self.since[machine.id] = {key: since.get(key, now) for key in others}
         if not isinstance(machine.taken[-1], TimePassed):
             return
+        self._hold_up(machine, machine.taken[-1].held_up_s)
         needed = voters.majority - (1 if replica.is_voter else 0)
         if needed <= 0:
             return
@@ -63,6 +66,15 @@ class LeadsWithMajority:
         silent = now - contacts[needed - 1]
         if silent > 1.5 * world.fleet.timings.fetch_timeout_ms / 1000 + ALLOWANCE_S:
             raise Violation(f"n{machine.id} leads epoch {role.epoch}, no majority fetched for {silent:.2f} s")
+
+    def _hold_up(self, machine: Machine, seconds: float) -> None:
+        now, last = machine.now, self.told.get(machine.id, 0.0)
+        if seconds > now - last:
+            raise Violation(f"n{machine.id} says that it was held up for {seconds:.2f} of {now - last:.2f} s")
+        self.told[machine.id] = now
+        heard, since = self.heard[machine.id], self.since[machine.id]
+        heard.update({node: min(now, at + seconds) for node, at in heard.items()})
+        since.update({key: min(now, at + seconds) for key, at in since.items()})
 
 
 def speaker(event: NodeEvent) -> int | None:

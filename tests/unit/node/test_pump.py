@@ -96,7 +96,7 @@ def test_while_an_election_state_is_saved_no_timer_runs() -> None:
     assert script.fire(6.0) is None
     script.pump.saved()
     script.run()
-    assert script.pump.timer(Instant(6.0)) == 5.0
+    assert script.pump.timer(Instant(6.0)) == 6.0 + LISTEN_S, "it heard nobody meanwhile"
 
 
 def test_an_election_state_may_be_on_disk_before_the_next_effect_is_asked_for() -> None:
@@ -178,13 +178,46 @@ def test_time_passes_at_the_deadline_and_not_before() -> None:
 def test_a_timer_that_was_held_up_fires_only_after_what_arrived_meanwhile_was_heard() -> None:
     script = Script()
     script.deadline = 5.0
+    script.pump.timer(Instant(4.5))
     listens = script.fire(5.5)
     assert (listens, script.seen) == (5.5 + LISTEN_S, [])
     script.pump.feed(failed(1))
-    script.run()
+    script.run(5.5)
     assert script.pump.timer(Instant(5.501)) == listens
     script.fire(5.5 + LISTEN_S)
-    assert script.seen == [[failed(1)], [TimePassed()]]
+    assert script.seen == [[failed(1)], [TimePassed(1.0)]]
+
+
+def test_a_node_that_was_held_up_is_told_for_how_long_once() -> None:
+    """All of it since its last turn: where in between it slept it cannot know."""
+    script = Script()
+    script.deadline = 5.0
+    assert script.pump.timer(Instant(3.0)) == 5.0
+    script.pump.feed(failed(1))
+    assert script.pump.timer(Instant(7.0)) == 7.0 + LISTEN_S, "it may come before the deadline"
+    script.run(7.0)
+    script.deadline = 9.0
+    script.fire(7.0 + LISTEN_S)
+    assert script.seen == [[failed(1)], [TimePassed(4.0)]]
+    script.fire(9.0)
+    assert script.seen[2:] == [[TimePassed()]]
+
+
+def test_a_long_step_and_a_slow_save_hold_a_node_up() -> None:
+    script = Script()
+    script.deadline = 50.0
+    script.pump.timer(Instant(3.0))
+    script.pump.feed(failed(1))
+    script.pump.step(script.pump.take(), Instant(3.0), WallClock(0))
+    assert script.pump.timer(Instant(3.5)) == 3.5 + LISTEN_S
+    script.fire(3.5 + LISTEN_S)
+    assert script.seen[-1] == [TimePassed(0.5)]
+    script.pump.is_saving = True
+    assert script.pump.timer(Instant(4.0)) is None
+    script.pump.saved()
+    assert script.pump.timer(Instant(6.0)) == 6.0 + LISTEN_S
+    script.fire(6.0 + LISTEN_S)
+    assert script.seen[-1] == [TimePassed(2.0)]
 
 
 def test_what_is_heard_may_make_the_timer_needless_and_the_next_late_one_is_not_believed_either() -> None:
@@ -222,3 +255,12 @@ def test_a_turn_that_was_held_up_comes_after_what_arrived_meanwhile() -> None:
     script.pump.timer(Instant(100.0))
     assert script.fire(101.0) == 101.0 + LISTEN_S
     assert script.seen == []
+
+
+def test_between_two_pieces_of_its_work_a_node_may_be_held_up_too() -> None:
+    script = Script()
+    script.deadline = AT_ONCE
+    script.pump.timer(Instant(100.0))
+    script.fire(101.0)
+    script.fire(101.0 + LISTEN_S)
+    assert script.seen == [[TimePassed(1.0)]]
