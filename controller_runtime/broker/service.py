@@ -8,55 +8,37 @@ partitions led here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Mapping
 from itertools import islice
-from typing import Any
 
-from controller_runtime.answers.api_versions import api_versions
-from controller_runtime.answers.config_changes import Request as AlterConfigs
-from controller_runtime.answers.describe_acls import describe_acls
-from controller_runtime.answers.describe_client_quotas import describe_client_quotas
-from controller_runtime.answers.describe_configs import describe_configs
-from controller_runtime.answers.describe_scram import describe_scram_credentials
-from controller_runtime.answers.sasl_requests import SASL_REQUESTS, out_of_turn
 from controller_runtime.answers.security_rules import SecurityRules
-from controller_runtime.broker import tokens
-from controller_runtime.broker.admission import Admission, Handler
-from controller_runtime.broker.cluster_view import View, describe_cluster, metadata
-from controller_runtime.broker.config_resources import list_config_resources
-from controller_runtime.broker.delete_records import delete_records
+from controller_runtime.broker.admission import Admission
 from controller_runtime.broker.directory_assignments import DirectoryAssignments
-from controller_runtime.broker.effects import BrokerEffect, BrokerEvent
+from controller_runtime.broker.effects import BrokerEvent
 from controller_runtime.broker.errands import ClientsRequest, refuse
 from controller_runtime.broker.fetch import FetchHandler
-from controller_runtime.broker.forwarded_configs import judge
 from controller_runtime.broker.forwarding import Forwarder
 from controller_runtime.broker.lifecycle import BrokerIdentity, BrokerLifecycle, Fatal, State
 from controller_runtime.broker.local_changes import LocalChanges
 from controller_runtime.broker.local_partitions import LocalPartitions
 from controller_runtime.broker.log_directories import LogDirectories
 from controller_runtime.broker.log_events import LogEvents
-from controller_runtime.broker.long_answers import Answering, Effects, LongAnswers, answering, answering_at_once
+from controller_runtime.broker.long_answers import Effects, LongAnswers
 from controller_runtime.broker.offsets import OffsetsHandler
 from controller_runtime.broker.produce import ProduceHandler
 from controller_runtime.broker.producer_ids import ProducerIds
-from controller_runtime.broker.topic_partitions import describe_topic_partitions
+from controller_runtime.broker.request_handlers import Answerers, RequestHandlers
 from controller_runtime.identifiers import BrokerEpoch, DirectoryId, Endpoint, Instant, Offset, WallClock
 from controller_runtime.metadata.broker_configs import NodeRules, OwnConfigs, without_effect
 from controller_runtime.metadata.image import MetadataImage
 from controller_runtime.parts.asker import Asker
 from controller_runtime.parts.call_ids import CallIds
-from controller_runtime.parts.effects import Call, CloseConnection, Log, Respond, SetLogLevels, Stop
-from controller_runtime.parts.events import CallFailure, CallId, ConnectionId, RequestReceived, UnreadRequest, unread
+from controller_runtime.parts.effects import Call, CloseConnection, Log, Stop
+from controller_runtime.parts.events import CallFailure, CallId, ConnectionId, RequestReceived, UnreadRequest
 from controller_runtime.parts.failed_requests import FailedRequests
-from controller_runtime.parts.pieces import InPieces
-from controller_runtime.protocol.api_keys import ApiKey, ListenerType
 from controller_runtime.protocol.errors import ErrorCode
-from controller_runtime.protocol.messages.api_versions_request import ApiVersionsRequest
 from controller_runtime.protocol.messages.broker_heartbeat_response import BrokerHeartbeatResponse
 from controller_runtime.protocol.messages.broker_registration_response import BrokerRegistrationResponse
-from controller_runtime.protocol.messages.metadata_request import MetadataRequest
 from controller_runtime.protocol.schema import Message
 from controller_runtime.values import dataclass, field
 
@@ -107,7 +89,6 @@ class BrokerService:
         self._beat: CallId | None = None
         self._image = MetadataImage.empty()
         self._image_end = Offset(0)
-        self._kraft_version = 0
         self._controller: Endpoint | None = None
         self._said = State.STARTING
         self._told: str | None = None
@@ -126,7 +107,19 @@ class BrokerService:
             offsets=self._offsets,
             metadata_directory=config.metadata_directory,
         )
-        self._handlers = self._handlers_by_key()
+        parts = Answerers(
+            partitions=self.partitions,
+            long=self._long,
+            produce=self._produce,
+            fetch=self._fetch,
+            offsets=self._offsets,
+            forwarder=self._forwarder,
+            producer_ids=self._producer_ids,
+            log_directories=self._log_directories,
+        )
+        self._handlers = RequestHandlers(
+            parts, config.identity, self._own, config.security, auto_create_topics=config.auto_create_topics
+        )
         authorizer = config.security.authorizer
         self.admission = None if authorizer is None else Admission(authorizer, config.auto_create_topics, self._long)
         """Without an authorizer nobody is asked."""
@@ -161,7 +154,8 @@ class BrokerService:
         now: Instant,
     ) -> Effects:
         """The newest committed image, where it ends, and where the active controller is reached now."""
-        self._kraft_version, self._controller = kraft_version, controller
+        self._controller = controller
+        self._handlers.see(image, end_offset, kraft_version)
         if end_offset != self._image_end:
             self._image_end = end_offset
             self.lifecycle.metadata_advanced(image, now)
@@ -305,7 +299,7 @@ class BrokerService:
             return [*self.faults.fail(asker, "served", error)]
 
     def _on_request(self, event: RequestReceived, now: Instant, wall: WallClock) -> Effects:
-        handler = self._handlers.get(event.api_key)
+        handler = self._handlers.by_key.get(event.api_key)
         if handler is None:
             return [CloseConnection(event.connection.connection_id)]
         admission = self.admission
@@ -314,7 +308,7 @@ class BrokerService:
     @property
     def handled(self) -> frozenset[int]:
         """The keys that have a handler: those of the broker's table that it reads (a test compares them)."""
-        return frozenset(self._handlers)
+        return frozenset(self._handlers.by_key)
 
     def on_unread(self, request: UnreadRequest, now: Instant) -> Effects:
         """What only the active controller can read and decide."""
@@ -324,76 +318,3 @@ class BrokerService:
             said = self.faults.count(request.api_key, "forwarded", error)
             words = "the broker failed to forward it"
             return [said, *refuse(ClientsRequest(request), ErrorCode.UNKNOWN_SERVER_ERROR, words, self.faults)]
-
-    def _handlers_by_key(self) -> dict[int, Handler]:
-        """What reads or changes partitions or other parts of the broker, what the image answers."""
-        answers: dict[int, Callable[[RequestReceived, Any], Message]] = {
-            ApiKey.API_VERSIONS: self._api_versions,
-            ApiKey.DESCRIBE_CLUSTER: lambda event, request: describe_cluster(self._view(event), request),
-            **dict.fromkeys(SASL_REQUESTS, lambda _, request: out_of_turn(request)),
-            ApiKey.DESCRIBE_ACLS: lambda _, request: describe_acls(self._image, request, self.config.security),
-            ApiKey.DESCRIBE_CLIENT_QUOTAS: lambda _, request: describe_client_quotas(self._image, request),
-            ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: lambda _, request: describe_scram_credentials(self._image, request),
-            ApiKey.LIST_CONFIG_RESOURCES: lambda event, request: list_config_resources(
-                self._view(event), request, event.api_version
-            ),
-        }
-        long, view = self._long, self._view
-        long_answers: dict[int, Callable[[RequestReceived, Any], InPieces[BrokerEffect, Message]]] = {
-            ApiKey.DESCRIBE_CONFIGS: lambda _, request: describe_configs(self._image, request, self._own),
-            ApiKey.DESCRIBE_TOPIC_PARTITIONS: lambda event, request: describe_topic_partitions(view(event), request),
-            ApiKey.OFFSET_FOR_LEADER_EPOCH: lambda _, request: self._offsets.epoch_ends(request),
-            ApiKey.DESCRIBE_DELEGATION_TOKEN: lambda event, request: tokens.described(
-                self._image, event, request, self.config.security
-            ),
-        }
-        return {
-            ApiKey.PRODUCE: self._produce.on_request,
-            ApiKey.FETCH: lambda event, request, now, _: self._fetch.on_request(event, request, now),
-            ApiKey.LIST_OFFSETS: long.handler(lambda event, request, *_: self._offsets.on_request(event, request)),
-            ApiKey.INIT_PRODUCER_ID: lambda event, request, *_: [
-                *self._producer_ids.on_request(event.request_id, request)
-            ],
-            ApiKey.METADATA: long.handler(self._on_metadata),
-            ApiKey.ALTER_CONFIGS: self._on_alter_configs,
-            ApiKey.DELETE_RECORDS: long.handler(
-                lambda event, request, *_: delete_records(self.partitions, event, request)
-            ),
-            ApiKey.DESCRIBE_LOG_DIRS: lambda event, request, now, _: self._log_directories.on_request(
-                event, request, self._image.cluster.brokers.get(self.config.identity.node_id), now
-            ),
-            ApiKey.INCREMENTAL_ALTER_CONFIGS: self._on_alter_configs,
-            **dict.fromkeys(tokens.DECIDED_BY_CONTROLLER, partial(tokens.changed, self._forwarder)),
-            **{key: answering_at_once(answer) for key, answer in answers.items()},
-            **{key: long.handler(answering(answer)) for key, answer in long_answers.items()},
-        }
-
-    def _api_versions(self, event: RequestReceived, request: ApiVersionsRequest) -> Message:
-        level, end_offset = self._kraft_version, self._image_end
-        return api_versions(
-            request,
-            event.api_version,
-            ListenerType.BROKER,
-            image=self._image,
-            kraft_version=level,
-            end_offset=end_offset,
-        )
-
-    def _on_metadata(self, event: RequestReceived, asked: MetadataRequest, now: Instant, _: WallClock) -> Answering:
-        answer, missing = yield from metadata(self._view(event), asked, event.api_version)
-        if missing and self.config.auto_create_topics:
-            self._forwarder.create_topics(missing, now)
-        return [Respond(event.request_id, answer)]
-
-    def _on_alter_configs(self, event: RequestReceived, request: AlterConfigs, now: Instant, _: WallClock) -> Effects:
-        judged = judge(self._image, request, self._own)
-        if not judged.answered and event.frame is not None:
-            return self._forwarder.forward(unread(event), now)
-        out: Effects = [SetLogLevels(tuple(judged.levels.items()))] if judged.levels else []
-        if (rest := judged.rest) is None:
-            return [*out, Respond(event.request_id, judged.answer())]
-        return out + self._forwarder.forward_rest(event, rest, judged.answer, now)
-
-    def _view(self, event: RequestReceived) -> View:
-        identity = self.config.identity
-        return View(self._image, identity.cluster_id, event.connection.listener, identity.node_id)
