@@ -2,7 +2,8 @@
 
 Every request is answered in full, without a fetch session (session id 0 tells the client so). A request that finds too
 little waits in a purgatory and is tried again when one of its partitions grows or changes hands, or at its deadline.
-Reading happens in the shell; between the question and the data the log may only have grown.
+Reading happens in the shell; between the question and the data the log may only have grown. A follower reads to the end
+of the log, everybody else to the high watermark; where it has come is learned when its request arrives, once.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from __future__ import annotations
 from typing import Final
 
 from controller_runtime.broker.effects import BrokerEffect, CancelRead, ReadRecords, ReadSlice, RecordsRead, WorkId
+from controller_runtime.broker.in_sync import InSync
+from controller_runtime.broker.leader import Leader
 from controller_runtime.broker.local_partitions import LocalPartitions
 from controller_runtime.broker.long_answers import Answering, LongAnswers
 from controller_runtime.broker.offsets import ISOLATION_LEVELS
@@ -32,12 +35,16 @@ from controller_runtime.values import dataclass, field, replace
 MAX_RESPONSE_BYTES: Final = 55 << 20
 """Kafka's `fetch.max.bytes` of the broker: no answer is larger, whatever is asked."""
 NO_SESSION: Final = 0
+NOBODY: Final = -1
+"""As the id of a follower."""
 READ_COMMITTED: Final = 1
 _FULL_FETCHES: Final = (-1, 0)
 """Session epochs that name every partition, whatever the session: one that ends and one that begins."""
 _FIRST_VERSION_WITH_ONE_ERROR: Final = 13
 _FIRST_VERSION_BY_ID: Final = 13
 _UNKNOWN: Final = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
+_Awaited = tuple[PartitionId, bool]
+"""What a fetch waits for: a partition's high watermark, or (for followers) its end."""
 
 
 @dataclass(slots=True)
@@ -48,19 +55,31 @@ class _Fetch:
     request: FetchRequest
     deadline: Instant
     waits_for: dict[PartitionId, int] = field(default_factory=dict)
-    """The high watermark of each partition when it was looked at last."""
+    """Up to where each partition could be read when it was looked at last."""
+    is_counted: bool = False
+    """A follower's offsets were noted."""
     reading: tuple[FetchTopic, ...] = ()
     errors: dict[tuple[int, int], ErrorCode | EpochEndOffset] = field(default_factory=dict)
     """By the place of topic and partition in the request."""
     places: tuple[tuple[int, int], ...] = ()
     """Which places the slices being read belong to."""
 
+    @property
+    def follower(self) -> int:
+        """The broker that replicates by it; -1: a consumer reads."""
+        return max(NOBODY, self.request.replica_id, self.request.replica_state.replica_id)
+
+    def bound(self, log: OpenLog) -> int:
+        """Up to where it may read."""
+        return log.high_watermark if self.follower == NOBODY else log.written_offset
+
 
 class FetchHandler:
-    def __init__(self, partitions: LocalPartitions, long: LongAnswers) -> None:
+    def __init__(self, partitions: LocalPartitions, long: LongAnswers, in_sync: InSync) -> None:
         self._partitions = partitions
         self._long = long
-        self._parked: Purgatory[PartitionId, _Fetch] = Purgatory()
+        self._in_sync = in_sync
+        self._parked: Purgatory[_Awaited, _Fetch] = Purgatory()
         self._reading: dict[WorkId, _Fetch] = {}
         self._last_work = 0
 
@@ -80,13 +99,18 @@ class FetchHandler:
     def on_time(self, now: Instant) -> list[BrokerEffect]:
         return [effect for fetch in self._parked.expired(now) for effect in self._attempt(fetch, now)]
 
-    def on_advanced(self, key: PartitionId, high_watermark: int, now: Instant) -> list[BrokerEffect]:
+    def on_written(self, leader: Leader, now: Instant) -> list[BrokerEffect]:
         """More of the partition may be read: those who wait for it try again."""
-        return self._wake(self._parked.reached(key, high_watermark), now)
+        log = leader.log
+        woken = self._parked.reached((log.key, False), log.high_watermark)
+        if leader.replicas.remotes:
+            woken += self._parked.reached((log.key, True), log.written_offset)
+        return self._wake(woken, now)
 
     def on_changed(self, key: PartitionId, now: Instant) -> list[BrokerEffect]:
         """Who leads it, or in which epoch, is not what it was: those who wait for it look again."""
-        return self._wake(self._parked.reached(key, ANY_LEVEL), now)
+        woken = [one for by in (False, True) for one in self._parked.reached((key, by), ANY_LEVEL)]
+        return self._wake(woken, now)
 
     def _wake(self, woken: list[tuple[Ticket, _Fetch]], now: Instant) -> list[BrokerEffect]:
         fetches = [self._parked.end(ticket) for ticket, _ in woken]
@@ -125,10 +149,11 @@ class FetchHandler:
     def _has_grown(self, fetch: _Fetch) -> bool:
         """While it was looked at or read it was not parked, so it has not heard what was written meanwhile."""
         led = ((self._partitions.led(key), seen) for key, seen in fetch.waits_for.items())
-        return any(one is None or one.log.high_watermark > seen for one, seen in led)
+        return any(one is None or fetch.bound(one.log) > seen for one, seen in led)
 
     def _park(self, fetch: _Fetch) -> None:
-        levels = [(key, seen + 1) for key, seen in fetch.waits_for.items()]
+        by = fetch.follower != NOBODY
+        levels = [((key, by), seen + 1) for key, seen in fetch.waits_for.items()]
         self._parked.add(fetch, levels, fetch.deadline, fetch.event.connection.connection_id)
 
     # One attempt.
@@ -164,31 +189,29 @@ class FetchHandler:
         for topic_place, topic in enumerate(fetch.request.topics):
             for place, wanted in enumerate(topic.partitions):
                 yield None
-                found = self._judge(topic, wanted, fetch.request, fetch.event.api_version)
+                found = self._judge(topic, wanted, fetch)
                 if not isinstance(found, OpenLog):
                     fetch.errors[topic_place, place] = found
                     continue
-                fetch.waits_for[found.key] = found.high_watermark
-                if wanted.fetch_offset < found.high_watermark:
-                    slices.append(
-                        ReadSlice(found.key, wanted.fetch_offset, wanted.partition_max_bytes, found.high_watermark)
-                    )
+                bound = fetch.waits_for[found.key] = fetch.bound(found)
+                if wanted.fetch_offset < bound:
+                    slices.append(ReadSlice(found.key, wanted.fetch_offset, wanted.partition_max_bytes, bound))
                     places.append((topic_place, place))
-        fetch.places = tuple(places)
+        fetch.places, fetch.is_counted = tuple(places), True
         return slices
 
-    def _judge(
-        self, topic: FetchTopic, wanted: FetchPartition, request: FetchRequest, version: int
-    ) -> OpenLog | ErrorCode | EpochEndOffset:
+    def _judge(self, topic: FetchTopic, wanted: FetchPartition, fetch: _Fetch) -> OpenLog | ErrorCode | EpochEndOffset:
         """What is read, or why not, or where the reader's history parts from ours."""
-        if topic.topic_id == ZERO_UUID and version >= _FIRST_VERSION_BY_ID:
+        request = fetch.request
+        if topic.topic_id == ZERO_UUID and fetch.event.api_version >= _FIRST_VERSION_BY_ID:
             return ErrorCode.UNKNOWN_TOPIC_ID
         known = max(NO_EPOCH, wanted.current_leader_epoch)
         found = self._partitions.find(topic.topic, topic.topic_id, wanted.partition, known)
         if isinstance(found, ErrorCode):
             return found
-        if max(request.replica_id, request.replica_state.replica_id) >= 0:
-            return ErrorCode.NOT_LEADER_OR_FOLLOWER  # what is led here has no other replica
+        if fetch.follower != NOBODY and fetch.follower not in found.replicas.remotes:
+            # As in Kafka: who knows the epoch knows more than this broker, perhaps a reassignment.
+            return ErrorCode.NOT_LEADER_OR_FOLLOWER if known == NO_EPOCH else ErrorCode.UNKNOWN_LEADER_EPOCH
         if wanted.partition_max_bytes < 0 or request.max_bytes < 0:
             return ErrorCode.UNKNOWN_SERVER_ERROR  # as Kafka, which cannot make room for so few
         if wanted.last_fetched_epoch >= 0:
@@ -199,7 +222,15 @@ class FetchHandler:
                 return EpochEndOffset(epoch=epoch, end_offset=end)
         if not found.log.start_offset <= wanted.fetch_offset <= found.log.end_offset:
             return ErrorCode.OFFSET_OUT_OF_RANGE
+        if fetch.follower != NOBODY and not fetch.is_counted:
+            error = self._note(found, wanted, fetch)
+            if error != ErrorCode.NONE:
+                return error
         return found.log
+
+    def _note(self, leader: Leader, wanted: FetchPartition, fetch: _Fetch) -> ErrorCode:
+        epoch = fetch.request.replica_state.replica_epoch
+        return self._in_sync.fetched(leader, fetch.follower, wanted.fetch_offset, wanted.log_start_offset, epoch)
 
     def _response(
         self, fetch: _Fetch, data: dict[tuple[int, int], bytes | ErrorCode]

@@ -1,9 +1,10 @@
 """A partition that this broker leads: which batches it takes, which offsets they get, and how far readers may read.
 
 The broker decides here, in memory; the shell writes afterwards, in the order of the decisions. The high watermark is
-the least offset that every replica in sync has written: only what is below is shown to readers, and only that is
-acknowledged to who wants it from all of them. With one replica it follows the write. Sequence numbers are checked
-against what was decided, not only against what was written, so a retry that overtakes its first attempt is still found.
+the least offset that every replica in sync has written (`replication.led_replicas`): only what is below is shown to
+readers, and only that is acknowledged to who wants it from all of them. With one replica it follows the write. Sequence
+numbers are checked against what was decided, not only against what was written, so a retry that overtakes its first
+attempt is still found.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ from typing import Final
 from controller_runtime.broker.append_rules import AppendRules, BatchRefusal
 from controller_runtime.broker.batch_checks import NEWEST_VERSION, Checked, check_batch
 from controller_runtime.broker.partition import NO_EPOCH, NO_OFFSET, OpenLog
-from controller_runtime.identifiers import NodeId
+from controller_runtime.broker.replication.led_replicas import LedReplicas
+from controller_runtime.identifiers import Instant, NodeId
+from controller_runtime.metadata.partitions import Partition
 from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.protocol.producer_states import (
     NO_PRODUCER,
@@ -54,25 +57,20 @@ class Leader:
 
     log: OpenLog
     epoch: int
-    in_sync_ends: dict[NodeId, int] = field(default_factory=dict)
-    """How far the other replicas in sync have the log. There are none as long as only a sole replica leads."""
+    replicas: LedReplicas = field(default_factory=LedReplicas)
 
-    def lead(self, epoch: int) -> None:
-        """An epoch begins where the log ends, as soon as it is led in it, and what is written may be all there is to
-        wait for.
-        """
-        self.epoch = epoch
-        self.log.begin_epoch(epoch, self.log.end_offset)
-        self._advance_high_watermark()
+    def lead(self, node_id: NodeId, partition: Partition, now: Instant, *, led: bool) -> None:
+        """An epoch begins where the log ends, as soon as it is led in it. `led`: this broker led the one before."""
+        self.epoch = partition.leader_epoch
+        self.log.begin_epoch(self.epoch, self.log.end_offset)
+        self.replicas.begin(node_id, partition, self.log.end_offset, now, led=led)
 
-    def written(self, end_offset: int) -> None:
-        self.log.written(end_offset)
-        self._advance_high_watermark()
-
-    def _advance_high_watermark(self) -> None:
-        """The only place that sets it. It never goes back."""
-        reached = min((self.log.written_offset, *self.in_sync_ends.values()))
-        self.log.high_watermark = max(self.log.high_watermark, reached)
+    def raise_high_watermark(self, reached: int) -> bool:
+        """The only place that does. It never goes back."""
+        if reached <= self.log.high_watermark:
+            return False
+        self.log.high_watermark = reached
+        return True
 
     def append(
         self, records: bytes | None, rules: AppendRules, wall: int, version: int = NEWEST_VERSION

@@ -1,10 +1,9 @@
 """Which partitions live on this broker, which of them it leads, and what their logs are doing.
 
 The image says what should be here; `local_changes` hands on what it changes. Opening a log takes time, so a partition
-is served only once it is opened and led. A partition with more replicas than this one is neither opened nor served:
-nothing of it is copied to them, so what was acknowledged could be lost. A topic that vanished from the image is deleted
-here; a topic of the same name made later is another one, by its id. The states of a replica, and why one follows
-another, are in `partition_states`.
+is served only once it is opened and led. A topic that vanished from the image is deleted here; a topic of the same name
+made later is another one, by its id. The states of a replica, and why one follows another, are in `partition_states`;
+what a leader knows of the other replicas is in `replication`.
 """
 
 from __future__ import annotations
@@ -28,17 +27,16 @@ from controller_runtime.broker.partition_states import (
     Offline,
     Opening,
     PartitionState,
-    Unserved,
     check_transition,
 )
-from controller_runtime.identifiers import ZERO_UUID, DirectoryId, NodeId, PartitionId, Uuid
+from controller_runtime.broker.replication.in_sync_counts import InSyncCounts
+from controller_runtime.broker.replication.led_replicas import LedReplicas, Surroundings
+from controller_runtime.broker.topic_rules import TopicRules
+from controller_runtime.identifiers import ZERO_UUID, DirectoryId, Instant, NodeId, PartitionId, Uuid
 from controller_runtime.metadata.cluster import MIGRATING, UNASSIGNED
-from controller_runtime.metadata.configs import TOPIC, ConfigsImage
 from controller_runtime.metadata.image import MetadataImage
 from controller_runtime.metadata.partitions import Partition
-from controller_runtime.metadata.topic_configs import topic_configs
 from controller_runtime.metadata.topics import TopicImage
-from controller_runtime.parts.effects import Log
 from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.values import dataclass
 
@@ -50,18 +48,19 @@ class _Replica:
     topic: str
     registered: Partition
     state: PartitionState
-    reported: bool = False
-    """That it is not served was said."""
-
-    @property
-    def is_alone(self) -> bool:
-        return len(self.registered.replicas) == 1
 
 
 class LocalPartitions:
-    def __init__(self, node_id: NodeId, node_configs: Mapping[str, str]) -> None:
+    def __init__(self, node_id: NodeId, node_configs: Mapping[str, str], now: Instant, max_lag_s: float = 30.0) -> None:
         self._node_id = node_id
-        self._node_configs = node_configs
+        self._topic_rules = TopicRules(node_id, node_configs)
+        self.now = now
+        """Of this step: whoever begins one says it."""
+        self.max_lag_s = max_lag_s
+        """How long a follower may lag and stay in sync (`replica.lag.time.max.ms`)."""
+        self.with_followers: dict[PartitionId, Leader] = {}
+        """What is led here and has other replicas."""
+        self._risen: dict[PartitionId, Leader] = {}
         self._image = MetadataImage.empty()
         self.is_behind = False
         """Something in the image was not acted on yet."""
@@ -70,11 +69,6 @@ class LocalPartitions:
         self._opening: set[PartitionId] = set()
         self._outdated_opens: dict[PartitionId, int] = {}
         """Of replicas that went away while their logs were being opened: what comes of it concerns nobody."""
-        self._rules: dict[str, AppendRules] = {}
-        self._effective: dict[tuple[tuple[str, str], ...], Mapping[str, str]] = {}
-        """Of topics, by what they set themselves."""
-        self._configs_seen: ConfigsImage | None = None
-        """What both were computed of."""
 
     @property
     def image(self) -> MetadataImage:
@@ -100,6 +94,13 @@ class LocalPartitions:
         changed, self._changed = self._changed, []
         return changed
 
+    def take_risen(self) -> list[Leader]:
+        """Whose high watermark rose since this was asked last, otherwise than by what this broker wrote."""
+        if not self._risen:
+            return []
+        risen, self._risen = self._risen, {}
+        return [leader for key, leader in risen.items() if self.led(key) is leader]
+
     def on_partition(
         self, topic: TopicImage, index: int, partition: Partition, *, is_first: bool = False
     ) -> list[BrokerEffect]:
@@ -112,25 +113,18 @@ class LocalPartitions:
             return self._arrive(key, _Replica(topic.name, partition, Opening()), is_new=not is_first)
         replica.registered = partition
         match replica.state:
-            case Unserved(None) if replica.is_alone:
-                self._enter(key, replica, Opening())
-                replica.reported = False
-                return [self._opened_from(key, replica, is_new=False)]
-            case Leader(log) | Follower(log) | Unserved(OpenLog() as log):
+            case Leader(log) | Follower(log):
                 self._take_part(key, replica, log)
-            case Opening() | Offline() | Unserved():
+            case Opening() | Offline():
                 pass
             case _ as unknown:
                 assert_never(unknown)
-        return self._not_served(key, replica)
+        return []
 
     def _arrive(self, key: PartitionId, replica: _Replica, *, is_new: bool) -> list[BrokerEffect]:
         self._replicas[key] = replica
         self._changed.append(key)
-        if replica.is_alone:
-            return [self._opened_from(key, replica, is_new=is_new)]
-        replica.state = Unserved(None)
-        return self._not_served(key, replica)
+        return [self._opened_from(key, replica, is_new=is_new)]
 
     def _opened_from(self, key: PartitionId, replica: _Replica, *, is_new: bool) -> OpenPartition:
         self._opening.add(key)
@@ -140,39 +134,46 @@ class LocalPartitions:
 
     def _take_part(self, key: PartitionId, replica: _Replica, log: OpenLog) -> None:
         """The part in its partition that the image gives it, now that its log is open."""
-        epoch, state = replica.registered.leader_epoch, replica.state
-        if not replica.is_alone:
-            if not isinstance(state, Unserved):
-                self._enter(key, replica, Unserved(log))
-        elif replica.registered.leader != self._node_id:
+        registered, state = replica.registered, replica.state
+        if registered.leader != self._node_id:
             if not isinstance(state, Follower):
                 self._enter(key, replica, Follower(log))
-        elif not isinstance(state, Leader):
-            leader = Leader(log, epoch)
-            leader.lead(epoch)
+            return
+        if not isinstance(state, Leader):
+            leader = Leader(log, registered.leader_epoch, LedReplicas())
+            leader.lead(self._node_id, registered, self.now, led=False)
             self._enter(key, replica, leader)
-        elif epoch != state.epoch:
-            state.lead(epoch)
-            self._changed.append(key)
+        else:
+            leader = state
+            if registered.leader_epoch != leader.epoch:
+                leader.lead(self._node_id, registered, self.now, led=True)
+                self._changed.append(key)
+            else:
+                leader.replicas.see(self._node_id, registered)
+        if leader.replicas.remotes:
+            self.with_followers[key] = leader
+        else:
+            self.with_followers.pop(key, None)
+        self.advance(leader)
 
     def _enter(self, key: PartitionId, replica: _Replica, state: PartitionState) -> None:
         check_transition(replica.state, state)
         replica.state = state
         self._opening.discard(key)
+        self.with_followers.pop(key, None)
         self._changed.append(key)
 
-    def _not_served(self, key: PartitionId, replica: _Replica) -> list[BrokerEffect]:
-        if replica.reported or replica.is_alone or replica.registered.leader != self._node_id:
-            return []
-        replica.reported = True
-        where = ", ".join(map(str, replica.registered.replicas))
-        return [
-            Log(
-                "error",
-                f"move {replica.topic}-{key.index} to Java brokers or to one replica: its replicas are {where}, "
-                "this broker leads it and copies nothing to the others, so it serves nothing of it",
-            )
-        ]
+    def advance(self, leader: Leader) -> None:
+        """What counts for its high watermark may have changed."""
+        reached = leader.log.written_offset
+        if leader.replicas.remotes:
+            reached = leader.replicas.high_watermark(reached, self.around(leader))
+        if leader.raise_high_watermark(reached):
+            self._risen[leader.log.key] = leader
+
+    def around(self, leader: Leader) -> Surroundings:
+        least = self.rules(leader.log.topic).min_insync_replicas
+        return Surroundings(self.now, self._image.cluster, self.max_lag_s, least)
 
     def close(self, key: PartitionId) -> list[BrokerEffect]:
         """It is no replica of this broker any more."""
@@ -182,6 +183,7 @@ class LocalPartitions:
         if isinstance(replica.state, Opening):
             self._outdated_opens[key] = self._outdated_opens.get(key, 0) + 1
             self._opening.discard(key)
+        self.with_followers.pop(key, None)
         self._changed.append(key)
         return [ClosePartition(key, delete=True)]
 
@@ -244,9 +246,10 @@ class LocalPartitions:
         replica = self._replicas.get(key)
         match None if replica is None else replica.state:
             case Leader() as leader:
-                leader.written(end_offset)
+                leader.log.written(end_offset)
+                self.advance(leader)
                 return leader
-            case Follower(log) | Unserved(OpenLog() as log):
+            case Follower(log):
                 log.written(end_offset)
             case _:
                 pass  # Its log was given up, or is a new one that is being opened.
@@ -266,12 +269,15 @@ class LocalPartitions:
     def leader_count(self) -> int:
         return sum(isinstance(replica.state, Leader) for replica in self._replicas.values())
 
-    @property
-    def not_served_count(self) -> int:
-        """Partitions that it should lead and does not serve, because they have more replicas."""
-        return sum(
-            replica.registered.leader == self._node_id and not replica.is_alone for replica in self._replicas.values()
-        )
+    def in_sync_counts(self) -> InSyncCounts:
+        """A partition of one replica has all that it needs, and none to lose."""
+        under_replicated = under_min = at_min = 0
+        for leader in self.with_followers.values():
+            replicas, count = leader.replicas, len(leader.replicas.isr)
+            needed = replicas.needed(self.rules(leader.log.topic).min_insync_replicas)
+            under_replicated += count <= len(replicas.remotes)
+            under_min, at_min = under_min + (count < needed), at_min + (count == needed)
+        return InSyncCounts(under_replicated, under_min, at_min + self.leader_count - len(self.with_followers))
 
     def high_watermarks(self) -> dict[PartitionId, int]:
         """Of every partition whose log is open."""
@@ -299,19 +305,15 @@ class LocalPartitions:
             registered = self._image.topics.partition(key.topic_id, key.index)
         else:
             registered = replica.registered if replica is not None and isinstance(replica.state, Opening) else None
-        return registered is not None and registered.leader == self._node_id and registered.replicas == (self._node_id,)
+        return registered is not None and registered.leader == self._node_id
 
-    def has_too_few(self, name: str, topic_id: Uuid, index: int) -> bool:
-        """The partition is led here, and fewer replicas are in sync than an acknowledgement by all of them needs.
-
-        As in Kafka no more are asked for than there are.
+    def has_too_few(self, leader: Leader, *, maximal: bool = False) -> bool:
+        """Fewer replicas are in sync than an acknowledgement by all of them needs. `maximal`: also those count who may
+        be by now.
         """
-        key = self.key(name, topic_id, index)
-        replica = None if key is None else self._replicas.get(key)
-        if replica is None or replica.registered.leader != self._node_id:
-            return False
-        needed = min(self.rules(replica.topic).min_insync_replicas, len(replica.registered.replicas))
-        return len(replica.registered.isr) < needed
+        replicas = leader.replicas
+        count = len(replicas.maximal_isr) if maximal else len(replicas.isr)
+        return count < replicas.needed(self.rules(leader.log.topic).min_insync_replicas)
 
     def key(self, name: str, topic_id: Uuid, index: int) -> PartitionId | None:
         """The partition that a request means, by topic id if it has one."""
@@ -339,33 +341,18 @@ class LocalPartitions:
                 return leader if error == ErrorCode.NONE else error
             case Offline():
                 return ErrorCode.KAFKA_STORAGE_ERROR
-            case Opening() | Follower() | Unserved():
+            case Opening() | Follower():
                 return check_epoch(leader_epoch, replica.registered.leader_epoch) or ErrorCode.NOT_LEADER_OR_FOLLOWER
             case _ as unknown:
                 assert_never(unknown)
 
     def rules(self, topic: str) -> AppendRules:
-        """What the topic's configuration says about appends; computed once for each state of the configuration."""
-        self._forget_old_configs()
-        found = self._rules.get(topic)
-        if found is None:
-            found = self._rules[topic] = AppendRules.of(self._configs(topic))
-        return found
+        """What the topic's configuration says about appends."""
+        return self._topic_rules.of(self._image.configs, topic)
 
     def _configs(self, topic: str) -> Mapping[str, str]:
-        """Computed once for all topics that set the same."""
-        self._forget_old_configs()
-        own = tuple(sorted(self._image.configs.of(TOPIC, topic).items()))
-        found = self._effective.get(own)
-        if found is None:
-            found = topic_configs(self._image.configs, topic, self._node_id, self._node_configs)
-            self._effective[own] = found
-        return found
-
-    def _forget_old_configs(self) -> None:
-        if self._configs_seen is not self._image.configs:
-            self._rules, self._effective, self._configs_seen = {}, {}, self._image.configs
+        return self._topic_rules.configs(self._image.configs, topic)
 
 
 def _open_log(state: PartitionState) -> OpenLog | None:
-    return state.log if isinstance(state, Leader | Follower | Unserved) else None
+    return state.log if isinstance(state, Leader | Follower) else None

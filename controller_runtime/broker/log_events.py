@@ -112,11 +112,12 @@ class LogEvents:
         for key in self._partitions.take_changed():
             out += self._produce.on_changed(key, now, wall)
             out += self._fetch.on_changed(key, now)
+        for leader in self._partitions.take_risen():
+            out += self._serve_written(leader, now)
         return out
 
     def _serve_written(self, leader: Leader, now: Instant) -> Effects:
-        log = leader.log
-        return [*self._produce.on_written(leader, now), *self._fetch.on_advanced(log.key, log.high_watermark, now)]
+        return [*self._produce.on_written(leader, now), *self._fetch.on_written(leader, now)]
 
     def _directory_failed(self, event: DirectoryFailed, now: Instant) -> Effects | Fatal:
         """As in Kafka the others go on, unless it was the last one or has the metadata log."""

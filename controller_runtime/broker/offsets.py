@@ -50,6 +50,9 @@ _SINCE_VERSION: Final = {
 }
 """From which version on a negative timestamp means something."""
 _FIRST_VERSION_WITH_EPOCH: Final = 4
+_FIRST_VERSION_WITH_NOT_AVAILABLE: Final = 5
+CONSUMER: Final = -1
+"""As a replica id; who has another one asks as a broker does."""
 _NOT_TIERED: Final = (LATEST_TIERED, EARLIEST_PENDING_UPLOAD)
 ISOLATION_LEVELS: Final = (0, 1)
 _Place = tuple[str, int]
@@ -62,6 +65,7 @@ class _Listing:
 
     request_id: RequestId
     version: int
+    is_consumer: bool = True
     answers: dict[_Place, ListOffsetsPartitionResponse] = field(default_factory=dict)
     open: set[WorkId] = field(default_factory=set)
     is_whole: bool = False
@@ -75,7 +79,7 @@ class OffsetsHandler:
         self._last_work = 0
 
     def on_request(self, event: RequestReceived, request: ListOffsetsRequest) -> Answering:
-        listing = _Listing(event.request_id, event.api_version)
+        listing = _Listing(event.request_id, event.api_version, request.replica_id == CONSUMER)
         wanted = [(topic.name, one) for topic in request.topics for one in topic.partitions]
         named = Counter((name, one.partition_index) for name, one in wanted)
         for name, one in wanted:
@@ -105,7 +109,7 @@ class OffsetsHandler:
         if isinstance(found, ErrorCode):
             listing.answers[place] = _error(index, found)
         elif wanted.timestamp == LATEST:
-            listing.answers[place] = _at(index, found.log.high_watermark, found.epoch)
+            listing.answers[place] = self._latest(listing, index, found)
         elif wanted.timestamp in (EARLIEST, EARLIEST_LOCAL):
             listing.answers[place] = _at(index, found.log.start_offset, found.log.epoch_of(found.log.start_offset))
         elif wanted.timestamp in _NOT_TIERED:
@@ -118,15 +122,33 @@ class OffsetsHandler:
             return FindTimestamp(work_id, found.log.key, wanted.timestamp)
         return None
 
+    def _latest(self, listing: _Listing, index: int, leader: Leader) -> ListOffsetsPartitionResponse:
+        if not listing.is_consumer:
+            return _at(index, leader.log.written_offset, leader.epoch)
+        if leader.replicas.epoch_start > leader.log.high_watermark:
+            return _error(index, _not_available(listing))
+        return _at(index, leader.log.high_watermark, leader.epoch)
+
+    def _found(self, listing: _Listing, leader: Leader, event: TimestampFound) -> ListOffsetsPartitionResponse:
+        """As in Kafka nobody is told of a record that consumers may not see yet; while a new leader does not know how
+        far that is, it says so.
+        """
+        log, index = leader.log, leader.log.key.index
+        if listing.is_consumer and event.offset >= log.high_watermark:
+            if leader.replicas.epoch_start > log.high_watermark:
+                return _error(index, _not_available(listing))
+            return _at(index, -1, -1)
+        return ListOffsetsPartitionResponse(
+            partition_index=index,
+            timestamp=event.timestamp,
+            offset=event.offset,
+            leader_epoch=log.epoch_of(event.offset) if event.offset >= 0 else -1,
+        )
+
     def on_found(self, event: TimestampFound) -> list[BrokerEffect]:
         listing, place, partition = self._lookups.pop(event.work_id)
         listing.open.discard(event.work_id)
-        listing.answers[place] = ListOffsetsPartitionResponse(
-            partition_index=partition.log.key.index,
-            timestamp=event.timestamp,
-            offset=event.offset,
-            leader_epoch=partition.log.epoch_of(event.offset) if event.offset >= 0 else -1,
-        )
+        listing.answers[place] = self._found(listing, partition, event)
         is_over = listing.is_whole and not listing.open
         return [Respond(listing.request_id, _response(listing))] if is_over else []
 
@@ -146,6 +168,12 @@ class OffsetsHandler:
             return EpochEndOffset(partition=wanted.partition, error_code=found)
         epoch, end = found.end_of_epoch(wanted.leader_epoch)
         return EpochEndOffset(partition=wanted.partition, leader_epoch=epoch, end_offset=end)
+
+
+def _not_available(listing: _Listing) -> ErrorCode:
+    """A new leader has not heard yet how far the old one let consumers see (KIP-207)."""
+    is_known = listing.version >= _FIRST_VERSION_WITH_NOT_AVAILABLE
+    return ErrorCode.OFFSET_NOT_AVAILABLE if is_known else ErrorCode.LEADER_NOT_AVAILABLE
 
 
 def _error(index: int, error: ErrorCode) -> ListOffsetsPartitionResponse:

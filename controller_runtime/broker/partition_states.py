@@ -28,21 +28,13 @@ class Follower:
 
 
 @dataclass(frozen=True, slots=True)
-class Unserved:
-    """It has more replicas than this one, to which nothing is copied: what was acknowledged could be lost."""
-
-    log: OpenLog | None
-    """None: its files were not touched."""
-
-
-@dataclass(frozen=True, slots=True)
 class Offline:
     """Its log cannot be opened, or could not be written."""
 
     reason: str
 
 
-PartitionState = Opening | Leader | Follower | Unserved | Offline
+PartitionState = Opening | Leader | Follower | Offline
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,25 +45,17 @@ class Transition:
 
 
 INITIAL: Final[dict[type[PartitionState], str]] = {
-    Opening: "the image has a replica here, and no other",
-    Unserved: "the image has a replica here, and others",
+    Opening: "the image has a replica here",
 }
 
 TRANSITIONS: Final = (
     Transition(Opening, Leader, "its log is open and this broker leads"),
     Transition(Opening, Follower, "its log is open; nobody leads, or another broker"),
-    Transition(Opening, Unserved, "its log is open; replicas were added meanwhile"),
     Transition(Opening, Offline, "its log cannot be opened"),
     Transition(Leader, Follower, "nobody leads any more, or another broker: this one was fenced, or is leaving"),
-    Transition(Leader, Unserved, "replicas were added"),
     Transition(Leader, Offline, "its log could not be written"),
     Transition(Follower, Leader, "this broker leads"),
-    Transition(Follower, Unserved, "replicas were added"),
     Transition(Follower, Offline, "its log could not be written"),
-    Transition(Unserved, Opening, "the other replicas were removed; its log was never opened"),
-    Transition(Unserved, Leader, "the other replicas were removed, and this broker leads"),
-    Transition(Unserved, Follower, "the other replicas were removed, and nobody leads"),
-    Transition(Unserved, Offline, "its log could not be written"),
 )
 """What an image changes within a state is no transition: a leader begins a higher epoch, a follower has another
 leader.

@@ -194,16 +194,15 @@ class ProduceHandler:
         if found in _UNKNOWN:
             return BatchRefusal(found)
         acks = attempt.acks
-        if isinstance(found, Leader) and acks in _VALID_ACKS:
+        too_few = acks == ALL_ACKS and isinstance(found, Leader) and self._partitions.has_too_few(found)
+        if isinstance(found, Leader) and acks in _VALID_ACKS and not too_few:
             return found  # Its batch is about to be looked at.
         frames = check_frames(data.records or b"", attempt.version)
         if isinstance(frames, BatchRefusal):
             return frames
         if acks not in _VALID_ACKS:
             return BatchRefusal(ErrorCode.INVALID_REQUIRED_ACKS)
-        assert isinstance(found, ErrorCode), "a led partition was found"
-        too_few = acks == ALL_ACKS and self._partitions.has_too_few(topic.name, topic.topic_id, data.index)
-        return BatchRefusal(ErrorCode.NOT_ENOUGH_REPLICAS if too_few else found)
+        return BatchRefusal(ErrorCode.NOT_ENOUGH_REPLICAS if isinstance(found, Leader) else found)
 
     # What happens meanwhile.
 
@@ -286,7 +285,7 @@ class ProduceHandler:
         parked.is_written = True
         missing = {wait.key: wait.offset for wait in self._unreplicated(parked)}
         if not missing:
-            return [Respond(parked.event.request_id, _answer(parked))]
+            return [self._replicated(parked)]
         deadline, connection_id = _deadline(parked.request, now), parked.event.connection.connection_id
         self._replicating.add(parked, missing.items(), deadline, connection_id)
         parked.open = len(missing)
@@ -313,8 +312,16 @@ class ProduceHandler:
                 out += self._wait_for_replicas(parked, now)
             elif parked.open == 0:
                 self._replicating.end(ticket)
-                out.append(Respond(parked.event.request_id, _answer(parked)))
+                out.append(self._replicated(parked))
         return out
+
+    def _replicated(self, parked: _Parked) -> BrokerEffect:
+        """All in sync have it; as in Kafka it is said if these are fewer by now than were asked for."""
+        for wait in parked.waits if parked.request.acks == ALL_ACKS else ():
+            led = self._partitions.led(wait.key)
+            if led is not None and wait.place not in parked.failed and self._partitions.has_too_few(led, maximal=True):
+                parked.failed[wait.place] = ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
+        return Respond(parked.event.request_id, _answer(parked))
 
     def _time_out(self, parked: _Parked) -> BrokerEffect:
         for wait in self._unreplicated(parked):

@@ -18,6 +18,7 @@ from controller_runtime.broker.effects import BrokerEvent
 from controller_runtime.broker.errands import ClientsRequest, refuse
 from controller_runtime.broker.fetch import FetchHandler
 from controller_runtime.broker.forwarding import Forwarder
+from controller_runtime.broker.in_sync import InSync
 from controller_runtime.broker.lifecycle import BrokerIdentity, BrokerLifecycle, Fatal, State
 from controller_runtime.broker.local_changes import LocalChanges
 from controller_runtime.broker.local_partitions import LocalPartitions
@@ -37,6 +38,7 @@ from controller_runtime.parts.effects import Call, CloseConnection, Log, Stop
 from controller_runtime.parts.events import CallFailure, CallId, ConnectionId, RequestReceived, UnreadRequest
 from controller_runtime.parts.failed_requests import FailedRequests
 from controller_runtime.protocol.errors import ErrorCode
+from controller_runtime.protocol.messages.alter_partition_response import AlterPartitionResponse
 from controller_runtime.protocol.messages.broker_heartbeat_response import BrokerHeartbeatResponse
 from controller_runtime.protocol.messages.broker_registration_response import BrokerRegistrationResponse
 from controller_runtime.protocol.schema import Message
@@ -65,6 +67,8 @@ class BrokerConfig:
     """Where they are, in the order of `log.dirs`."""
     offline_directories: tuple[str, ...] = ()
     """Paths of those that could not be read at start."""
+    replica_lag_s: float = 30.0
+    """`replica.lag.time.max.ms`."""
     metadata_directory: DirectoryId | None = None
     """The log directory that has the metadata log, too: the node cannot go on without it."""
 
@@ -74,14 +78,15 @@ class BrokerService:
         self.config = config
         node_id = config.identity.node_id
         self.lifecycle = BrokerLifecycle(config.identity, now)
-        self.partitions = LocalPartitions(node_id, config.node_configs)
+        self.partitions = LocalPartitions(node_id, config.node_configs, now, config.replica_lag_s)
         self.changes = LocalChanges(self.partitions, node_id)
         self._own = OwnConfigs(node_id, config.node_configs, config.rules)
         self._calls = calls
         self.faults = FailedRequests()
         self._long = LongAnswers(self.faults)
         self._produce = ProduceHandler(self.partitions, self.faults, self._long)
-        self._fetch = FetchHandler(self.partitions, self._long)
+        self._in_sync = InSync(node_id, self.partitions, calls, now)
+        self._fetch = FetchHandler(self.partitions, self._long, self._in_sync)
         self._offsets = OffsetsHandler(self.partitions)
         self._forwarder = Forwarder(f"broker-{node_id}", calls, self.faults)
         self._producer_ids = ProducerIds(node_id, calls)
@@ -181,12 +186,14 @@ class BrokerService:
             self._forwarder.next_deadline(reachable=self._controller is not None),
             self._producer_ids.next_deadline(),
             self._directories.next_deadline(),
+            self._in_sync.next_deadline(),
             self._log_directories.next_deadline(),
         )
         return min((at for at in wanted if at is not None), default=None)
 
     def poll(self, now: Instant, wall: WallClock) -> Effects:
         """After every event: send what is due, answer what is ripe."""
+        self.partitions.now = now
         out = self._go_on(now, wall)
         if self._logs.recover(now):
             out += self._logs.go_on(now, wall)
@@ -195,6 +202,8 @@ class BrokerService:
         out += self._forwarder.poll(self._controller, now)
         out += self._producer_ids.poll(self._controller, self.epoch, now)
         out += self._directories.poll(self._image, self._controller, self.epoch, now)
+        out += self._in_sync.poll(self._controller, self.epoch, now)
+        out += self._logs.serve_changed(now, wall)
         out += self._send_beat(now)
         if self.lifecycle.state is not self._said:
             self._said = self.lifecycle.state
@@ -235,6 +244,10 @@ class BrokerService:
         if self._directories.owns(call_id):
             self._directories.done(now)
             return []
+        if self._in_sync.changes.owns(call_id):
+            assert isinstance(body, AlterPartitionResponse), "it answers AlterPartition"
+            self._in_sync.changes.on_response(body, now)
+            return []
         self._beat = None
         match body:
             case BrokerRegistrationResponse():
@@ -263,6 +276,9 @@ class BrokerService:
         if self._directories.owns(call_id):
             self._directories.done(now)
             return []
+        if self._in_sync.changes.owns(call_id):
+            self._in_sync.changes.on_failure(now)
+            return []
         self._beat = None
         self.lifecycle.failed(now)
         return []
@@ -286,6 +302,7 @@ class BrokerService:
     # The data plane.
 
     def on_data(self, event: BrokerEvent, now: Instant, wall: WallClock) -> Effects:
+        self.partitions.now = now
         found = self._logs.on_event(event, now, wall)
         return self._fatal(found) if isinstance(found, Fatal) else found
 
@@ -299,6 +316,7 @@ class BrokerService:
             return [*self.faults.fail(asker, "served", error)]
 
     def _on_request(self, event: RequestReceived, now: Instant, wall: WallClock) -> Effects:
+        self.partitions.now = now
         handler = self._handlers.by_key.get(event.api_key)
         if handler is None:
             return [CloseConnection(event.connection.connection_id)]

@@ -212,7 +212,6 @@ replica.fetch.max.bytes int 1048576
 replica.fetch.min.bytes int 1
 replica.fetch.response.max.bytes int 10485760
 replica.fetch.wait.max.ms int 500
-replica.lag.time.max.ms long 30000
 replica.selector.class string null
 replica.socket.receive.buffer.bytes int 65536
 replica.socket.timeout.ms int 30000

@@ -109,6 +109,7 @@ process.roles list REQUIRED
 queued.max.request.bytes long -1
 quota.window.num int 11
 quota.window.size.seconds int 1
+replica.lag.time.max.ms long 30000
 sasl.enabled.mechanisms list GSSAPI
 sasl.mechanism.controller.protocol string GSSAPI
 sasl.mechanism.inter.broker.protocol string GSSAPI

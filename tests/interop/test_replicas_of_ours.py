@@ -1,5 +1,5 @@
-"""A Java controller places two replicas on brokers of ours, which copy nothing to each other: nothing is acknowledged,
-so nothing can be lost.
+"""A Java broker follows what ours leads, under Java's controller: through kill -9 of either nothing that was
+acknowledged by all in sync is lost, and both logs are the same bytes.
 """
 
 from __future__ import annotations
@@ -18,37 +18,54 @@ from controller_runtime.protocol.messages.create_topics_response import CreateTo
 from controller_runtime.protocol.messages.fetch_response import FetchResponse
 from controller_runtime.protocol.messages.metadata_response import MetadataResponse, MetadataResponsePartition
 from controller_runtime.protocol.messages.produce_response import ProduceResponse
+from controller_runtime.protocol.record_batch import Record, decode_batches, encode_batch
 from support.apache_kafka.java_kafka import JavaNode, require_java
-from support.clients.lying_batches import batch
 from support.nodes.processes import Cluster, NodeProcess, eventually
 from support.nodes.strangers import ask, metrics
 
 pytestmark = [pytest.mark.interop, pytest.mark.slow]
 
 SECONDS = 240.0
-NOT_SERVED = "quorate_broker_replicated_partitions_not_served"
-BOTH = {11, 12}
+UNDER_MIN = "kafka_server_replicamanager_underminisrpartitioncount"
+OURS, JAVAS = 11, 12
+BOTH = {OURS, JAVAS}
+LAG_MS = "3000"
+
+
+class Mixed:
+    """Java's controller, a broker of ours and one of Java's."""
+
+    def __init__(self, made: Cluster) -> None:
+        self.cluster = made
+        self.java: dict[int, JavaNode] = {}
+
+    def start_java(self, node_id: int, said: str) -> None:
+        node = self.cluster.nodes[node_id]
+        self.java[node_id] = JavaNode(node.properties_file, node.directory / "java.txt")
+        self.java[node_id].wait_for_log(said, timeout_s=SECONDS)
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """Java's controller, two brokers of ours; the one asks for two replicas in sync in its file."""
+def mixed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mixed]:
     require_java()
     with Cluster(tmp_path_factory.mktemp("replicas"), controllers=1, brokers=2) as made:
-        controller = made.nodes[1]
-        controller.properties.pop("quorate.http.listener")
-        made.nodes[11].properties["min.insync.replicas"] = "2"
+        for node in made.nodes.values():
+            node.properties["replica.lag.time.max.ms"] = LAG_MS
+        for node_id in (1, JAVAS):
+            made.nodes[node_id].properties.pop("quorate.http.listener")
         made.format()
-        controller.write_properties()
-        java = JavaNode(controller.properties_file, controller.directory / "java.txt")
+        for node_id in (1, JAVAS):
+            made.nodes[node_id].write_properties()
+        found = Mixed(made)
         try:
-            java.wait_for_log("Kafka Server started", timeout_s=SECONDS)
-            for broker in made.broker_nodes:
-                broker.start()
+            found.start_java(1, "Kafka Server started")
+            found.start_java(JAVAS, "Kafka Server started")
+            made.nodes[OURS].start()
             made.wait_until_unfenced(SECONDS)
-            yield made
+            yield found
         finally:
-            java.kill()
+            for node in found.java.values():
+                node.kill()
 
 
 def create(cluster: Cluster, name: str, replicas: tuple[int, ...], **configs: str) -> NodeProcess:
@@ -75,50 +92,75 @@ def described(broker: NodeProcess, name: str) -> MetadataResponsePartition | Non
     return found[0] if found and found[0].leader_id >= 0 else None
 
 
-def produced(broker: NodeProcess, name: str, acks: int) -> ErrorCode:
-    one = produce_q.PartitionProduceData(index=0, records=batch())
+def isr(broker: NodeProcess, name: str) -> set[int]:
+    found = described(broker, name)
+    return set() if found is None else set(found.isr_nodes)
+
+
+def produced(broker: NodeProcess, name: str, value: bytes, acks: int = -1) -> ErrorCode:
+    one = produce_q.PartitionProduceData(index=0, records=encode_batch([Record(0, 1_000, None, value)]))
     topics = (produce_q.TopicProduceData(name=name, partition_data=(one,)),)
-    answer = ask(broker, produce_q.ProduceRequest(acks=acks, timeout_ms=5_000, topic_data=topics), 9)
+    answer = ask(broker, produce_q.ProduceRequest(acks=acks, timeout_ms=20_000, topic_data=topics), 9)
     assert isinstance(answer, ProduceResponse)
     return ErrorCode(answer.responses[0].partition_responses[0].error_code)
 
 
-def fetched(broker: NodeProcess, name: str) -> ErrorCode:
-    one = fetch_q.FetchPartition(partition=0, partition_max_bytes=1000)
-    topics = (fetch_q.FetchTopic(topic=name, partitions=(one,)),)
-    answer = ask(broker, fetch_q.FetchRequest(max_bytes=1000, topics=topics), 12)
-    assert isinstance(answer, FetchResponse)
-    return ErrorCode(answer.responses[0].partitions[0].error_code)
+def read(broker: NodeProcess, name: str, offset: int = 0) -> list[bytes | None]:
+    """What a consumer sees from there on."""
+    found: list[bytes | None] = []
+    while True:
+        at = offset + len(found)
+        one = fetch_q.FetchPartition(partition=0, fetch_offset=at, partition_max_bytes=1 << 20)
+        topics = (fetch_q.FetchTopic(topic=name, partitions=(one,)),)
+        answer = ask(broker, fetch_q.FetchRequest(max_bytes=1 << 20, topics=topics), 12)
+        assert isinstance(answer, FetchResponse)
+        data = answer.responses[0].partitions[0]
+        assert data.error_code == 0, ErrorCode(data.error_code)
+        new = [record.value for batch in decode_batches(data.records or b"") for record in batch.records]
+        if not new:
+            return found
+        found += new
 
 
-def directories(cluster: Cluster, name: str) -> list[Path]:
-    return [path for broker in cluster.broker_nodes for path in Path(broker.properties["log.dirs"]).glob(f"{name}-*")]
+def log_of(broker: NodeProcess, name: str) -> bytes:
+    (path,) = Path(broker.properties["log.dirs"]).glob(f"{name}-0")
+    return b"".join(segment.read_bytes() for segment in sorted(path.glob("*.log")))
 
 
-def test_what_two_brokers_of_ours_should_both_have_is_never_acknowledged(cluster: Cluster) -> None:
-    leader = create(cluster, "pairs", (11, 12), min_insync_replicas="2")
-    seen = described(leader, "pairs")
-    assert seen is not None
-    assert (seen.leader_id, set(seen.replica_nodes), set(seen.isr_nodes)) == (11, BOTH, BOTH)
-    assert {produced(leader, "pairs", acks) for acks in (-1, 1) for _ in range(50)} == {
-        ErrorCode.NOT_LEADER_OR_FOLLOWER
-    }
-    assert fetched(leader, "pairs") == ErrorCode.NOT_LEADER_OR_FOLLOWER
-    assert leader.log().count("move pairs-0 to Java brokers or to one replica") == 1
-    assert metrics(leader)[NOT_SERVED] == 1
+def test_java_follows_what_ours_leads_and_nothing_acknowledged_is_lost_with_either(mixed: Mixed) -> None:
+    """ISR-04, ISR-12, PRD-15 and FLW-01 beside Java."""
+    cluster = mixed.cluster
+    ours, javas = cluster.nodes[OURS], cluster.nodes[JAVAS]
+    create(cluster, "pairs", (OURS, JAVAS), min_insync_replicas="2")
+    acknowledged = [b"first %d" % number for number in range(100)]
+    eventually("the first is acknowledged", lambda: produced(ours, "pairs", b"begin") == ErrorCode.NONE)
+    acknowledged.insert(0, b"begin")
+    assert {produced(ours, "pairs", value) for value in acknowledged[1:]} == {ErrorCode.NONE}
+    assert read(ours, "pairs") == acknowledged
 
-    other = cluster.nodes[12]
-    leader.kill()
-    eventually("the other leads", lambda: (found := described(other, "pairs")) is not None and found.leader_id == 12)
-    assert produced(other, "pairs", -1) == ErrorCode.NOT_ENOUGH_REPLICAS, "one of two is in sync"
-    assert produced(other, "pairs", 1) == ErrorCode.NOT_LEADER_OR_FOLLOWER
-    assert directories(cluster, "pairs") == [], "nothing of it is on a disk, so nothing of it is lost"
-    leader.start()
+    mixed.java[JAVAS].kill()
+    eventually("it is out of the ISR", lambda: isr(ours, "pairs") == {OURS})
+    assert produced(ours, "pairs", b"not enough") == ErrorCode.NOT_ENOUGH_REPLICAS
+    assert produced(ours, "pairs", b"on one", acks=1) == ErrorCode.NONE
+    assert read(ours, "pairs") == acknowledged, "what one of two has is not shown (KIP-966)"
+    assert metrics(ours)[UNDER_MIN] == 1
+    mixed.start_java(JAVAS, "Kafka Server started")
+    eventually("it is in the ISR again", lambda: isr(ours, "pairs") == BOTH)
+    acknowledged.append(b"on one")
+    more = [b"second %d" % number for number in range(100)]
+    assert {produced(ours, "pairs", value) for value in more} == {ErrorCode.NONE}
+    acknowledged += more
+    assert read(ours, "pairs") == acknowledged
+    eventually("both logs are the same", lambda: log_of(ours, "pairs") == log_of(javas, "pairs"))
+
+    ours.kill()
+    eventually("Java leads", lambda: (found := described(javas, "pairs")) is not None and found.leader_id == JAVAS)
+    eventually("it shows all", lambda: read(javas, "pairs") == acknowledged)
+    ours.start()
     cluster.wait_until_unfenced(SECONDS)
 
 
-def test_one_replica_is_served_although_two_are_asked_for(cluster: Cluster) -> None:
-    leader = create(cluster, "alone", (11,), min_insync_replicas="2")
-    eventually("it is served", lambda: produced(leader, "alone", -1) == ErrorCode.NONE)
-    assert fetched(leader, "alone") == ErrorCode.NONE
-    assert len(directories(cluster, "alone")) == 1
+def test_one_replica_is_served_although_two_are_asked_for(mixed: Mixed) -> None:
+    leader = create(mixed.cluster, "alone", (OURS,), min_insync_replicas="2")
+    eventually("it is served", lambda: produced(leader, "alone", b"one") == ErrorCode.NONE)
+    assert read(leader, "alone")[0] == b"one"

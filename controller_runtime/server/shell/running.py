@@ -171,7 +171,7 @@ class Running:
             broker_state=broker.lifecycle.state.value,
             leaders=partitions.leader_count,
             replicas=partitions.replica_count,
-            not_served=partitions.not_served_count,
+            in_sync=partitions.in_sync_counts(),
             batches=batch_facts(self._node, self._observer),
             failed_requests=failed_requests(self._node.meta.faults, broker.faults, self._faults),
         )

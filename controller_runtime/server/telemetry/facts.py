@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from controller_runtime.answers.rights.guard import Guard
+from controller_runtime.broker.replication.in_sync_counts import InSyncCounts
 from controller_runtime.identifiers import NO_DIRECTORY, Instant
 from controller_runtime.metadata.image import MetadataImage
 from controller_runtime.node.node import Node
@@ -157,8 +158,8 @@ class NodeFacts:
     """
     leaders: int = 0
     replicas: int = 0
-    not_served: int = 0
-    """Partitions that the broker should lead, and does not serve because they have other replicas."""
+    in_sync: InSyncCounts = InSyncCounts()
+    """Of the partitions that it leads."""
     batches: BatchFacts | None = None
     counters: Mapping[str, float] = field(default_factory=dict)
     failed_requests: Mapping[tuple[str, str], int] = field(default_factory=dict)

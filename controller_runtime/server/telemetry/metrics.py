@@ -243,7 +243,10 @@ def _broker(facts: NodeFacts) -> Iterable[Sample]:
     yield Sample(jmx_name("kafka.server", "ReplicaManager", "LeaderCount"), facts.leaders)
     yield Sample(jmx_name("kafka.server", "ReplicaManager", "PartitionCount"), facts.replicas)
     if facts.is_broker:
-        yield Sample("quorate_broker_replicated_partitions_not_served", facts.not_served)
+        counts = facts.in_sync
+        yield Sample(jmx_name("kafka.server", "ReplicaManager", "UnderReplicatedPartitions"), counts.under_replicated)
+        yield Sample(jmx_name("kafka.server", "ReplicaManager", "UnderMinIsrPartitionCount"), counts.under_min)
+        yield Sample(jmx_name("kafka.server", "ReplicaManager", "AtMinIsrPartitionCount"), counts.at_min)
 
     if facts.batches is not None:
         yield from _distribution(

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from controller_runtime.broker.append_rules import AppendRules, BatchRefusal
 from controller_runtime.broker.leader import Appended, Leader
 from controller_runtime.broker.partition import OpenLog, check_epoch
-from controller_runtime.identifiers import PartitionId, Uuid
+from controller_runtime.identifiers import Instant, NodeId, PartitionId, Uuid
+from controller_runtime.metadata.partitions import Partition
 from controller_runtime.metadata.topic_configs import TOPIC_CONFIGS
 from controller_runtime.protocol.compression import Compression
 from controller_runtime.protocol.errors import ErrorCode
@@ -23,6 +24,10 @@ WALL = 1_800_000_000_000
 
 def partition(epoch: int = 3, end: int = 0) -> Leader:
     return Leader(OpenLog(PartitionId(Uuid.of(1, 1), 0), "orders", 0, end, end, end), epoch)
+
+
+def lead(led: Leader, epoch: int) -> None:
+    led.lead(NodeId(1), Partition((1,), (), (1,), 1, leader_epoch=epoch), Instant(0.0), led=True)
 
 
 def batch(
@@ -52,13 +57,12 @@ def test_batches_get_the_next_offsets_and_the_leaders_epoch() -> None:
     assert decoded.header.partition_leader_epoch == 3
 
 
-def test_readers_see_only_what_is_written() -> None:
+def test_a_high_watermark_never_goes_back() -> None:
     led = partition()
     outcome = led.append(batch(3), RULES, WALL)
     assert isinstance(outcome, Appended)
     assert (led.log.high_watermark, outcome.wait_for) == (0, 3)
-    led.written(3)
-    assert led.log.high_watermark == 3
+    assert (led.raise_high_watermark(3), led.raise_high_watermark(2), led.log.high_watermark) == (True, False, 3)
 
 
 @pytest.mark.parametrize(
@@ -213,15 +217,15 @@ def test_an_append_says_the_brokers_time_only_if_it_is_the_records_time() -> Non
 
 def test_an_epoch_is_known_from_the_offset_where_it_was_first_led() -> None:
     led = partition(epoch=3)
-    led.lead(3)
+    lead(led, 3)
     assert (led.log.epoch_starts, led.log.epoch_of(0), led.end_of_epoch(3)) == ([(3, 0)], 3, (3, 0))
     led.append(batch(4), RULES, WALL)
-    led.lead(3)
+    lead(led, 3)
     assert led.log.epoch_starts == [(3, 0)], "it is the same one"
-    led.lead(5)
+    lead(led, 5)
     assert (led.log.epoch_starts, led.epoch) == ([(3, 0), (5, 4)], 5)
     led.append(batch(2), RULES, WALL)
-    led.lead(9)
+    lead(led, 9)
     assert led.log.epoch_starts == [(3, 0), (5, 4), (9, 6)]
     assert [led.end_of_epoch(epoch) for epoch in (3, 4, 5, 8, 9, 10)] == [
         (3, 4),
@@ -236,11 +240,11 @@ def test_an_epoch_is_known_from_the_offset_where_it_was_first_led() -> None:
 def test_an_epoch_that_wrote_nothing_is_forgotten_for_the_next() -> None:
     led = partition(epoch=3)
     for epoch in (3, 5, 6):
-        led.lead(epoch)
+        lead(led, epoch)
     assert led.log.epoch_starts == [(6, 0)]
     led.append(batch(), RULES, WALL)
     for epoch in (7, 8):
-        led.lead(epoch)
+        lead(led, epoch)
     assert led.log.epoch_starts == [(6, 0), (8, 1)]
 
 

@@ -24,7 +24,6 @@ from controller_runtime.broker.partition_states import (
     Offline,
     Opening,
     PartitionState,
-    Unserved,
     check_transition,
 )
 from controller_runtime.identifiers import ZERO_UUID, PartitionId
@@ -47,7 +46,6 @@ STATES: dict[type[PartitionState], PartitionState] = {
     Opening: Opening(),
     Leader: Leader(LOG, 1),
     Follower: Follower(LOG),
-    Unserved: Unserved(LOG),
     Offline: Offline("bad"),
 }
 OTHER = 12
@@ -139,23 +137,28 @@ def test_the_epoch_of_a_client_is_judged_before_who_leads() -> None:
     ]
 
 
-def test_replicas_that_come_and_go_end_and_begin_the_service() -> None:
+def test_replicas_come_and_go_while_it_leads() -> None:
     story = Story()
     story.place(BROKER, OTHER, leader=BROKER)
-    assert (story.state(), list(story.world.data)) == (Unserved, [])
-    story.change(BROKER, leader=BROKER)
-    assert story.state() is Opening
-    story.change(BROKER, OTHER, leader=BROKER)
     story.disk()
-    assert story.state() is Unserved
-    story.change(BROKER, leader=-1)
-    assert (story.state(), list(story.world.data)) == (Follower, []), "its log is open already"
-    story.change(BROKER, OTHER, leader=BROKER)
+    assert (story.state(), story.found(), others(story)) == (Leader, ErrorCode.NONE, [OTHER])
     story.change(BROKER, leader=BROKER)
-    assert (story.state(), story.found()) == (Leader, ErrorCode.NONE)
+    assert (story.state(), others(story)) == (Leader, [])
+    story.change(BROKER, OTHER, OTHER + 1, leader=BROKER)
+    assert others(story) == [OTHER, OTHER + 1]
+    story.change(BROKER, OTHER, leader=OTHER)
+    assert (story.state(), story.found()) == (Follower, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    assert not story.world.service.partitions.with_followers
 
 
-@pytest.mark.parametrize("when", ["opening", "leading", "following", "unserved"])
+def others(story: Story) -> list[int]:
+    led = story.world.service.partitions.led(KEY)
+    assert led is not None
+    assert (KEY in story.world.service.partitions.with_followers) == bool(led.replicas.remotes)
+    return list(led.replicas.remotes)
+
+
+@pytest.mark.parametrize("when", ["opening", "leading", "leading others", "following"])
 def test_a_log_that_fails_takes_its_partition_offline_for_good(when: str) -> None:
     """DIR-01: it answers 56."""
     story = Story()
@@ -165,8 +168,8 @@ def test_a_log_that_fails_takes_its_partition_offline_for_good(when: str) -> Non
     story.disk()
     if when == "following":
         story.change(BROKER, leader=-1)
-    elif when == "unserved":
-        story.change(BROKER, OTHER, leader=OTHER)
+    elif when == "leading others":
+        story.change(BROKER, OTHER, leader=BROKER)
     story.fail("bad sector")
     assert (story.state(), story.found()) == (Offline, ErrorCode.KAFKA_STORAGE_ERROR)
     story.fail("bad sector")

@@ -6,7 +6,7 @@ import pytest
 
 from controller_runtime.broker.effects import BrokerEffect, PartitionFailed
 from controller_runtime.broker.leader import Leader
-from controller_runtime.identifiers import Instant, NodeId, PartitionId
+from controller_runtime.identifiers import Instant, PartitionId
 from controller_runtime.parts.events import RequestId
 from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.protocol.messages.fetch_response import FetchResponse
@@ -15,10 +15,10 @@ from controller_runtime.protocol.messages.produce_request import ProduceRequest,
 from controller_runtime.protocol.messages.produce_response import ProduceResponse
 from support.clients.client_requests import fetch, produce, values
 from support.nodes.broker_world import BROKER, BrokerWorld
+from support.nodes.scripted_follower import follow_from
 
 pytestmark = pytest.mark.unit
 
-OTHER = NodeId(12)
 OK, LATE, LOST = ErrorCode.NONE, ErrorCode.REQUEST_TIMED_OUT, ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
@@ -35,6 +35,11 @@ def led(world: BrokerWorld, index: int = 0) -> Leader:
     found = world.service.partitions.led(led_key(world, index))
     assert found is not None
     return found
+
+
+def follow(world: BrokerWorld, index: int, end: int = 0) -> None:
+    """Another replica in sync, which has what is below `end`."""
+    follow_from(world, "orders", index, end)
 
 
 def led_key(world: BrokerWorld, index: int) -> PartitionId:
@@ -73,7 +78,7 @@ def lose(world: BrokerWorld, index: int = 0) -> None:
 def test_acks_of_all_wait_for_the_replicas_in_sync_as_long_as_timeout_ms_says() -> None:
     """PRD-15: 7 when time is up, beside the offset that the batch has; what others wrote is no failure (PRD-27)."""
     world = serving()
-    led(world).in_sync_ends[OTHER] = 0
+    follow(world, 0)
     request_id = world.send(two(b"lags", b"does not"), version=9)
     world.settle()
     assert world.service.next_deadline() == world.now + 1.0, "nobody else has to wake it"
@@ -85,7 +90,7 @@ def test_acks_of_all_wait_for_the_replicas_in_sync_as_long_as_timeout_ms_says() 
 
 def test_who_does_not_ask_for_all_does_not_wait_for_other_replicas() -> None:
     world = serving()
-    led(world).in_sync_ends[OTHER] = 0
+    follow(world, 0)
     request_id = world.send(two(b"lags", b"does not", acks=1), version=9)
     assert answered(world, request_id) is None, "the disk does not have it yet"
     world.settle()
@@ -95,12 +100,12 @@ def test_who_does_not_ask_for_all_does_not_wait_for_other_replicas() -> None:
 
 def test_an_acknowledgement_comes_with_the_high_watermark() -> None:
     world = serving()
-    led(world).in_sync_ends[OTHER] = 0
+    follow(world, 0)
     first = world.send(produce("orders", b"one", timeout_ms=5000), version=9)
     reading = world.send(fetch("orders", 0, wait_ms=5000), version=12)
     world.wait(1.0)
     assert (answered(world, first), reading in world.answers) == (None, False)
-    led(world).in_sync_ends[OTHER] = 1
+    follow(world, 0, 1)
     second = world.send(produce("orders", b"two", timeout_ms=5000), version=9)
     world.settle()
     assert (answered(world, first), answered(world, second)) == ([(OK, 0)], None)
@@ -124,13 +129,13 @@ def test_a_leader_that_is_none_any_more_says_so_and_the_offset_stays_in_the_answ
     """PRD-15: 6 on leader loss; the other partition is waited for. ISR-21."""
     world = serving()
     for index in (0, 1):
-        led(world, index).in_sync_ends[OTHER] = 0
+        follow(world, index)
     request_id = world.send(two(b"a", b"b", timeout_ms=9000), version=9)
     if when == "while another replica lags":
         world.settle()
     lose(world)
     assert answered(world, request_id) is None, "one partition does not end the wait for the other"
-    led(world, 1).in_sync_ends[OTHER] = 1
+    follow(world, 1, 1)
     world.send(produce("orders", b"c", index=1), version=9)
     world.settle()
     assert answered(world, request_id) == [(LOST, 0), (OK, 0)]
@@ -141,7 +146,7 @@ def test_nobody_is_answered_whose_connection_ended_and_what_it_wrote_stays() -> 
     writing = world.send(produce("orders", b"one"), version=9, connection=7)
     world.hang_up(7)
     world.settle()
-    led(world).in_sync_ends[OTHER] = 1
+    follow(world, 0, 1)
     replicating = world.send(produce("orders", b"two"), version=9, connection=8)
     world.settle()
     world.hang_up(8)

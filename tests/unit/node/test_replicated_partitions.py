@@ -1,163 +1,317 @@
-"""A broker that does not replicate acknowledges nothing that another replica should have too, and touches nothing of
-it.
+"""The leader of a partition with other replicas: what followers are told, who is in sync, what is acknowledged. By
+requests of a follower that keeps no log, and of clients; the controller is the real one.
 """
 
 from __future__ import annotations
 
 import pytest
 
-from controller_runtime.identifiers import ZERO_UUID
-from controller_runtime.parts.effects import Log
+from controller_runtime.broker.leader import Leader
+from controller_runtime.identifiers import PartitionId
+from controller_runtime.metadata.partitions import Partition
+from controller_runtime.parts.events import RequestId
 from controller_runtime.protocol.errors import ErrorCode
-from controller_runtime.protocol.messages import fetch_request, list_offsets_request, produce_request
+from controller_runtime.protocol.messages import list_offsets_request
+from controller_runtime.protocol.messages.alter_partition_request import AlterPartitionRequest
 from controller_runtime.protocol.messages.config_record import ConfigRecord
-from controller_runtime.protocol.messages.fetch_response import FetchResponse
+from controller_runtime.protocol.messages.create_topics_request import CreatableReplicaAssignment, CreatableTopicConfig
+from controller_runtime.protocol.messages.fetch_response import EpochEndOffset, FetchResponse, PartitionData
 from controller_runtime.protocol.messages.list_offsets_response import ListOffsetsResponse
-from controller_runtime.protocol.messages.partition_change_record import PartitionChangeRecord
-from controller_runtime.protocol.messages.partition_record import PartitionRecord
-from controller_runtime.protocol.messages.produce_request import ProduceRequest
 from controller_runtime.protocol.messages.produce_response import ProduceResponse
-from controller_runtime.protocol.messages.topic_record import TopicRecord
 from controller_runtime.protocol.schema import Message
-from controller_runtime.storage.small_files import encode_partition_metadata
-from support.clients.lying_batches import batch
+from support.clients.client_requests import fetch, produce, values
 from support.nodes.broker_world import BROKER, BrokerWorld
-from support.nodes.controller_world import directory_of, uuid
+from support.nodes.scripted_follower import FOLLOWER, ask_as_follower, fetched
 
 pytestmark = pytest.mark.unit
 
-TOPIC = uuid("topic", 1)
-OTHER = 12
-TOPIC_CONFIG, BROKER_CONFIG = 2, 4
+TOPIC_CONFIG = 2
+ALONE: tuple[int, ...] = (BROKER,)
+BOTH: tuple[int, ...] = (BROKER, FOLLOWER)
+LAG = 30.0
 
 
-def world_with(
-    replicas: tuple[int, ...], isr: tuple[int, ...], leader: int = BROKER, least: str | None = None
-) -> BrokerWorld:
-    """A broker whose image has this partition, as a Java controller may have placed it."""
-    world = BrokerWorld(node_configs={} if least is None else {"min.insync.replicas": least})
-    world.start()
-    placed = PartitionRecord(
-        partition_id=0, topic_id=TOPIC, replicas=replicas, isr=isr, leader=leader, leader_epoch=0, partition_epoch=0
+class Story:
+    """`stock`, one partition on the broker under test, which leads it, and on a follower that says what it has."""
+
+    def __init__(self, least: int = 1, isr: tuple[int, ...] = BOTH) -> None:
+        self.world = world = BrokerWorld()
+        world.start()
+        world.controller.start_broker(FOLLOWER)
+        created = world.controller.create(
+            "stock", partitions=-1, factor=-1, assignments=_placed(*BOTH), configs=_least(least)
+        )
+        assert created.error_code == 0, created
+        self.topic = world.controller.image.topics.ids["stock"]
+        self.key = PartitionId(self.topic, 0)
+        world.settle()
+        if FOLLOWER not in isr:
+            self.wait_beyond_lag()
+
+    def wait(self, seconds: float) -> None:
+        """The follower stays alive meanwhile."""
+        while seconds > 0:
+            self.world.controller.heartbeat(FOLLOWER)
+            self.world.wait(min(1.0, seconds))
+            seconds -= 1.0
+
+    def wait_beyond_lag(self) -> None:
+        self.wait(LAG * 1.6)
+
+    @property
+    def led(self) -> Leader:
+        found = self.world.service.partitions.led(self.key)
+        assert found is not None
+        return found
+
+    @property
+    def registered(self) -> Partition:
+        found = self.world.controller.image.topics.partition(self.topic, 0)
+        assert found is not None
+        return found
+
+    @property
+    def epoch(self) -> int:
+        return self.world.controller.epoch(FOLLOWER)
+
+    def follow(self, offset: int, **more: int) -> PartitionData:
+        return fetched(self.world.ask(self.asked(offset, **more), FetchResponse, 17))
+
+    def asked(self, offset: int, **more: int) -> Message:
+        more.setdefault("broker_epoch", self.epoch)
+        return ask_as_follower(self.topic, 0, offset, **more)
+
+    def write(self, *values: bytes, acks: int = -1, timeout_ms: int = 60_000) -> RequestId:
+        sent = self.world.send(produce("stock", *values, acks=acks, timeout_ms=timeout_ms), 9)
+        self.world.settle()
+        return sent
+
+    def outcome(self, request: RequestId) -> ErrorCode | None:
+        answer = self.world.answers.get(request)
+        if answer is None:
+            return None
+        assert isinstance(answer, ProduceResponse)
+        return ErrorCode(answer.responses[0].partition_responses[0].error_code)
+
+    def consume(self, offset: int = 0) -> list[bytes | None]:
+        return values(self.world.ask(fetch("stock", offset), FetchResponse, 12))
+
+    def latest(self, replica_id: int = -1, version: int = 7) -> tuple[ErrorCode, int]:
+        one = list_offsets_request.ListOffsetsPartition(partition_index=0, timestamp=-1)
+        topics = (list_offsets_request.ListOffsetsTopic(name="stock", partitions=(one,)),)
+        request = list_offsets_request.ListOffsetsRequest(replica_id=replica_id, topics=topics)
+        found = self.world.ask(request, ListOffsetsResponse, version).topics[0].partitions[0]
+        return ErrorCode(found.error_code), found.offset
+
+
+def _placed(*replicas: int) -> object:
+    return (CreatableReplicaAssignment(partition_index=0, broker_ids=replicas),)
+
+
+def _least(count: int) -> object:
+    return (CreatableTopicConfig(name="min.insync.replicas", value=str(count)),)
+
+
+def test_what_a_follower_does_not_have_yet_is_neither_acknowledged_nor_shown() -> None:
+    story = Story()
+    sent = story.write(b"one", b"two")
+    assert (story.outcome(sent), story.consume(), story.latest()) == (None, [], (ErrorCode.NONE, 0))
+    found = story.follow(0)
+    assert (len(found.records or b"") > 0, found.high_watermark) == (True, 0), "a follower reads to the end"
+    assert story.outcome(sent) is None
+    assert story.follow(2).high_watermark == 2
+    assert (story.outcome(sent), story.consume(), story.latest()) == (
+        ErrorCode.NONE,
+        [b"one", b"two"],
+        (ErrorCode.NONE, 2),
     )
-    tell(world, TopicRecord(name="stock", topic_id=TOPIC), placed)
-    return world
 
 
-def tell(world: BrokerWorld, *records: Message) -> None:
-    world.controller.append((record, record.VERSIONS.highest) for record in records)
-    world.settle()
+def test_a_follower_that_waits_is_told_what_is_written_and_a_consumer_what_it_has() -> None:
+    story = Story()
+    following = story.world.send(story.asked(0, wait_ms=500), 17, connection=7)
+    consuming = story.world.send(fetch("stock", 0, wait_ms=60_000), 12, connection=8)
+    story.world.settle()
+    assert not {following, consuming} & set(story.world.answers)
+    story.write(b"one")
+    assert following in story.world.answers
+    assert consuming not in story.world.answers
+    story.follow(1)
+    assert consuming in story.world.answers
 
 
-def produced(world: BrokerWorld, acks: int) -> ErrorCode:
-    data = produce_request.PartitionProduceData(index=0, records=batch())
-    topics = (produce_request.TopicProduceData(name="stock", partition_data=(data,)),)
-    answer = world.ask(ProduceRequest(acks=acks, topic_data=topics), ProduceResponse, 9)
-    return ErrorCode(answer.responses[0].partition_responses[0].error_code)
+def test_who_lags_leaves_the_isr_and_what_waited_for_it_is_acknowledged() -> None:
+    """ISR-12: after `replica.lag.time.max.ms` without a fetch, if something was written."""
+    story = Story()
+    story.follow(0)
+    sent = story.write(b"one")
+    story.wait(LAG - 1)
+    assert (story.registered.isr, story.outcome(sent)) == (BOTH, None)
+    story.wait(LAG)
+    assert (story.registered.isr, story.led.replicas.isr, story.outcome(sent)) == (ALONE, ALONE, ErrorCode.NONE)
 
 
-def fetched(world: BrokerWorld) -> ErrorCode:
-    one = fetch_request.FetchPartition(partition=0, partition_max_bytes=1000)
-    topics = (fetch_request.FetchTopic(topic="stock", partitions=(one,)),)
-    answer = world.ask(fetch_request.FetchRequest(topics=topics), FetchResponse, 12)
-    return ErrorCode(answer.responses[0].partitions[0].error_code)
+def test_who_has_everything_stays_however_long_it_is_silent() -> None:
+    story = Story()
+    story.follow(0)
+    story.wait(3 * LAG)
+    assert story.registered.isr == BOTH
 
 
-def listed(world: BrokerWorld) -> ErrorCode:
-    one = list_offsets_request.ListOffsetsPartition(partition_index=0, timestamp=-1)
-    topics = (list_offsets_request.ListOffsetsTopic(name="stock", partitions=(one,)),)
-    answer = world.ask(list_offsets_request.ListOffsetsRequest(topics=topics), ListOffsetsResponse, 7)
-    return ErrorCode(answer.topics[0].partitions[0].error_code)
+def test_a_follower_joins_when_it_has_what_consumers_see_and_the_beginning_of_the_epoch() -> None:
+    """ISR-04, KAFKA-7128: not before; by an AlterPartition that names its incarnation (KIP-903)."""
+    story = Story(isr=ALONE)
+    story.write(b"one", b"two")
+    assert story.registered.isr == ALONE
+    story.follow(1)
+    assert story.registered.isr == ALONE
+    story.follow(2)
+    assert (story.registered.isr, story.led.replicas.isr) == (BOTH, BOTH)
 
 
-@pytest.mark.parametrize("acks", [-1, 1])
-@pytest.mark.parametrize("isr", [(BROKER, OTHER), (BROKER,)])
-def test_a_partition_with_another_replica_is_not_served(acks: int, isr: tuple[int, ...]) -> None:
-    world = world_with((BROKER, OTHER), isr)
-    refused = ErrorCode.NOT_LEADER_OR_FOLLOWER
-    assert (produced(world, acks), fetched(world), listed(world)) == (refused, refused, refused)
-    assert (world.service.partitions.leader_count, world.service.partitions.not_served_count) == (0, 1)
+def test_a_follower_below_the_beginning_of_the_epoch_does_not_join() -> None:
+    """ISR-04: the high watermark alone may be lower than what the last leader let consumers see."""
+    story = Story(isr=ALONE)
+    led = story.led
+    led.log.high_watermark, led.replicas.epoch_start = 0, 2
+    story.write(b"one", b"two", b"three", acks=1)
+    led.log.high_watermark = 1
+    story.follow(1)
+    assert (story.registered.isr, led.replicas.pending) == (ALONE, None)
+    story.follow(3)
+    assert story.registered.isr == BOTH
 
 
-def test_it_says_so_once_with_the_remedy_first() -> None:
-    world = BrokerWorld()
-    world.start()
-    told: list[Log] = []
-    placed = PartitionRecord(
-        partition_id=0, topic_id=TOPIC, replicas=(BROKER, OTHER), isr=(BROKER, OTHER), leader=BROKER
+@pytest.mark.parametrize("why", ["fenced", "leaving", "an earlier incarnation"])
+def test_who_may_not_be_in_the_isr_is_not_asked_for(why: str) -> None:
+    """ISR-05, ISR-10, KIP-841: nor does the high watermark wait for it."""
+    story = Story(isr=ALONE)
+    epoch = story.epoch
+    if why != "leaving":
+        story.world.wait(20.0)  # without a heartbeat of the follower
+        story.world.controller.periodic()
+        story.world.settle()
+    if why == "an earlier incarnation":
+        story.world.controller.start_broker(FOLLOWER, 2)
+        story.world.settle()
+    elif why == "leaving":
+        story.world.controller.heartbeat(FOLLOWER, want_shut_down=True)
+        story.world.settle()
+    found = story.follow(0, broker_epoch=epoch)
+    assert found.error_code == (ErrorCode.NOT_LEADER_OR_FOLLOWER if why == "an earlier incarnation" else 0), "ISR-06"
+    assert (story.registered.isr, story.led.replicas.pending) == (ALONE, None)
+    assert story.outcome(story.write(b"one")) == ErrorCode.NONE
+
+
+def test_until_the_controller_has_answered_the_high_watermark_waits_for_who_was_asked_for() -> None:
+    """ISR-07, ISR-08: the maximal ISR."""
+    story = Story(isr=ALONE)
+    story.world.send(story.asked(0), 17, connection=9)
+    (call,) = [one for one in story.world.calls if isinstance(one.body, AlterPartitionRequest)]
+    story.world.calls.clear()
+    sent = story.world.send(produce("stock", b"one", timeout_ms=60_000), 9)
+    story.world.perform_data()
+    assert (story.outcome(sent), story.led.replicas.pending is not None, story.led.log.high_watermark) == (
+        None,
+        True,
+        0,
     )
-    for records in (
-        (TopicRecord(name="stock", topic_id=TOPIC), placed),
-        (PartitionChangeRecord(partition_id=0, topic_id=TOPIC, isr=(BROKER,)),),
-        (PartitionChangeRecord(partition_id=0, topic_id=TOPIC, leader=OTHER),),
-        (PartitionChangeRecord(partition_id=0, topic_id=TOPIC, leader=BROKER),),
-    ):
-        world.controller.append((record, record.VERSIONS.highest) for record in records)
-        world.service.changes.on_image(world.controller.image)
-        told += [each for each in world.service.changes.go_on() if isinstance(each, Log)]
-    (line,) = told
-    assert line.level == "error"
-    assert line.text.startswith("move stock-0 to Java brokers or to one replica: its replicas are 11, 12,")
+    story.world.calls.append(call)
+    story.world.settle()
+    assert (story.registered.isr, story.outcome(sent)) == (BOTH, None)
 
 
-def test_nothing_on_its_disk_is_made_or_touched_for_a_replica_that_it_does_not_serve() -> None:
-    for leader in (BROKER, OTHER):
-        world = world_with((BROKER, OTHER), (BROKER, OTHER), leader)
-        produced(world, -1)
-        assert not world.disk.exists("/data/stock-0")
-    world = BrokerWorld()
-    world.disk.make_directories("/data/stock-0")
-    left = world.disk.open("/data/stock-0/00000000000000000000.log", create=True)
-    left.write_at(0, b"what a Java broker left, torn at its e")
-    whose = world.disk.open("/data/stock-0/partition.metadata", create=True)
-    whose.write_at(0, encode_partition_metadata(TOPIC))
-    placed = PartitionRecord(partition_id=0, topic_id=TOPIC, replicas=(BROKER, OTHER), isr=(OTHER,), leader=OTHER)
-    tell(world, TopicRecord(name="stock", topic_id=TOPIC), placed)
-    world.start()
-    assert sorted(world.disk.list_directory("/data/stock-0")) == ["00000000000000000000.log", "partition.metadata"]
-    assert left.read_at(0, 1000) == b"what a Java broker left, torn at its e"
+def test_a_change_that_nobody_answers_is_asked_again() -> None:
+    """ISR-13, ISR-14."""
+    story = Story(isr=ALONE)
+    story.world.reachable = False
+    story.follow(0)
+    assert story.led.replicas.pending is not None
+    story.wait(1.0)
+    assert story.registered.isr == ALONE
+    story.world.reachable = True
+    story.wait(1.0)
+    assert (story.registered.isr, story.led.replicas.pending) == (BOTH, None)
 
 
-def test_it_serves_from_the_moment_when_it_is_the_only_replica() -> None:
-    world = world_with((BROKER, OTHER), (BROKER,))
-    assert produced(world, -1) == ErrorCode.NOT_LEADER_OR_FOLLOWER
-    tell(world, PartitionChangeRecord(partition_id=0, topic_id=TOPIC, replicas=(BROKER,), isr=(BROKER,)))
-    assert (produced(world, -1), fetched(world)) == (ErrorCode.NONE, ErrorCode.NONE)
-    assert world.service.partitions.not_served_count == 0
+def test_fewer_in_sync_than_asked_for_are_not_enough_before_the_append() -> None:
+    """PRD-15: 19, nothing is appended; who does not ask for all is served, and nobody sees it (ISR-11, KIP-966)."""
+    story = Story(least=2, isr=ALONE)
+    assert story.outcome(story.write(b"one")) == ErrorCode.NOT_ENOUGH_REPLICAS
+    assert story.led.log.end_offset == 0
+    assert story.outcome(story.write(b"two", acks=1)) == ErrorCode.NONE
+    assert (story.consume(), story.led.log.high_watermark) == ([], 0)
+    story.follow(1)
+    assert story.registered.isr == BOTH
+    assert story.consume() == [b"two"]
 
 
-def test_a_replica_that_is_added_ends_the_service_and_what_waits_is_not_acknowledged() -> None:
-    world = world_with((BROKER,), (BROKER,))
-    data = produce_request.PartitionProduceData(index=0, records=batch())
-    topics = (produce_request.TopicProduceData(name="stock", topic_id=ZERO_UUID, partition_data=(data,)),)
-    waiting = world.send(ProduceRequest(acks=-1, topic_data=topics), 9)
-    homes = (directory_of(BROKER), directory_of(OTHER))
-    change = PartitionChangeRecord(
-        partition_id=0, topic_id=TOPIC, replicas=(BROKER, OTHER), adding_replicas=(OTHER,), directories=homes
-    )
-    world.controller.append([(change, change.VERSIONS.highest)])
-    world.see_metadata()
-    answer = world.answers[waiting]
-    assert isinstance(answer, ProduceResponse)
-    code = answer.responses[0].partition_responses[0].error_code
-    assert code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+def test_fewer_in_sync_than_asked_for_by_then_are_said_after_the_append() -> None:
+    """PRD-15: 20, beside the offset that the batch has, when the rule changed while its disk was slow."""
+    story = Story(isr=ALONE)
+    sent = story.world.send(produce("stock", b"one", timeout_ms=60_000), 9)
+    story.world.perform_data()
+    assert story.outcome(sent) == ErrorCode.NONE
+    sent = story.world.send(produce("stock", b"two", timeout_ms=60_000), 9)
+    led = story.led
+    led.log.written(2)
+    led.raise_high_watermark(2)  # before the rule came
+    tell = ConfigRecord(resource_type=TOPIC_CONFIG, resource_name="stock", name="min.insync.replicas", value="2")
+    story.world.controller.append([(tell, tell.VERSIONS.highest)])
+    story.world.settle()
+    assert story.outcome(sent) == ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
 
 
-@pytest.mark.parametrize("where", ["topic", "cluster", "broker", "file"])
-def test_fewer_in_sync_than_asked_for_are_not_enough_for_acks_of_all(where: str) -> None:
-    world = world_with((BROKER, OTHER), (BROKER,), least="2" if where == "file" else None)
-    assert produced(world, -1) == ErrorCode.NOT_LEADER_OR_FOLLOWER, "the cluster says 1, and that is before the file"
-    kind, name, value = {
-        "topic": (TOPIC_CONFIG, "stock", "2"),
-        "cluster": (BROKER_CONFIG, "", "2"),
-        "broker": (BROKER_CONFIG, "11", "2"),
-        "file": (BROKER_CONFIG, "", None),
-    }[where]
-    tell(world, ConfigRecord(resource_type=kind, resource_name=name, name="min.insync.replicas", value=value))
-    assert produced(world, -1) == ErrorCode.NOT_ENOUGH_REPLICAS
-    assert produced(world, 1) == ErrorCode.NOT_LEADER_OR_FOLLOWER
+@pytest.mark.parametrize(
+    ("asks", "error"),
+    [
+        ({"epoch": 5}, ErrorCode.UNKNOWN_LEADER_EPOCH),
+        ({"broker": 77, "epoch": 0}, ErrorCode.UNKNOWN_LEADER_EPOCH),
+        ({"broker": 77}, ErrorCode.NOT_LEADER_OR_FOLLOWER),
+        ({"offset": 9}, ErrorCode.OFFSET_OUT_OF_RANGE),
+        ({"offset": -1}, ErrorCode.OFFSET_OUT_OF_RANGE),
+        ({"last_epoch": 4}, ErrorCode.OFFSET_OUT_OF_RANGE),
+    ],
+)
+def test_who_asks_what_no_follower_may_is_told_so_and_moves_nothing(asks: dict[str, int], error: ErrorCode) -> None:
+    """FCH-20, ISR-20: 75 for a stranger that knows the epoch, 6 for one that does not."""
+    story = Story()
+    story.write(b"one")
+    before = story.led.replicas.remotes[FOLLOWER].end_offset
+    found = story.follow(asks.pop("offset", 0), **asks)
+    assert (found.error_code, found.high_watermark, found.records) == (error, -1, b"")
+    assert (story.led.replicas.remotes[FOLLOWER].end_offset, story.led.log.high_watermark) == (before, 0)
 
 
-def test_one_replica_is_enough_where_there_is_one() -> None:
-    world = world_with((BROKER,), (BROKER,), least="2")
-    assert (produced(world, -1), produced(world, 1)) == (ErrorCode.NONE, ErrorCode.NONE)
+def test_a_follower_whose_history_parts_from_the_leaders_is_told_where() -> None:
+    """FCH-19: and counts for nothing yet."""
+    story = Story()
+    story.write(b"one", acks=1)
+    story.led.log.epoch_starts[:] = [(0, 0), (3, 1)]
+    story.led.epoch = 3
+    found = story.follow(5, last_epoch=2)
+    assert (found.error_code, found.diverging_epoch) == (0, EpochEndOffset(epoch=0, end_offset=1))
+    assert story.led.replicas.remotes[FOLLOWER].end_offset == -1
+
+
+def test_a_new_leader_says_that_it_does_not_know_the_latest_offset_yet() -> None:
+    """QRY-02: 78, and 5 for who does not know that; a broker is told the end of the log (QRY-01)."""
+    story = Story()
+    story.write(b"one", acks=1)
+    story.led.replicas.epoch_start = 1
+    assert story.latest() == (ErrorCode.OFFSET_NOT_AVAILABLE, -1)
+    assert story.latest(version=4) == (ErrorCode.LEADER_NOT_AVAILABLE, -1)
+    assert story.latest(replica_id=FOLLOWER) == (ErrorCode.NONE, 1)
+    story.follow(1)
+    assert story.latest() == (ErrorCode.NONE, 1)
+
+
+def test_partitions_that_are_short_of_replicas_are_counted_as_kafka_counts_them() -> None:
+    """ISR-17."""
+    story = Story(least=2)
+    counts = story.world.service.partitions.in_sync_counts()
+    assert (counts.under_replicated, counts.under_min, counts.at_min) == (0, 0, 1)
+    story.write(b"one", acks=1)
+    story.wait_beyond_lag()
+    counts = story.world.service.partitions.in_sync_counts()
+    assert (counts.under_replicated, counts.under_min, counts.at_min) == (1, 1, 0)
