@@ -45,6 +45,10 @@ class Mixed:
         self.java[node_id].wait_for_log(said, timeout_s=SECONDS)
 
 
+def wait_until_serving(broker: NodeProcess) -> None:
+    eventually(f"broker {broker.node_id} is ready", lambda: broker.http("/readyz")[0] == 200, SECONDS)
+
+
 @pytest.fixture(scope="module")
 def mixed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mixed]:
     require_java()
@@ -61,7 +65,7 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mixed]:
             found.start_java(1, "Kafka Server started")
             found.start_java(JAVAS, "Kafka Server started")
             made.nodes[OURS].start()
-            made.wait_until_unfenced(SECONDS)
+            wait_until_serving(made.nodes[OURS])
             yield found
         finally:
             for node in found.java.values():
@@ -157,7 +161,7 @@ def test_java_follows_what_ours_leads_and_nothing_acknowledged_is_lost_with_eith
     eventually("Java leads", lambda: (found := described(javas, "pairs")) is not None and found.leader_id == JAVAS)
     eventually("it shows all", lambda: read(javas, "pairs") == acknowledged)
     ours.start()
-    cluster.wait_until_unfenced(SECONDS)
+    wait_until_serving(ours)
 
 
 def test_one_replica_is_served_although_two_are_asked_for(mixed: Mixed) -> None:
