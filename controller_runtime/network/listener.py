@@ -102,7 +102,6 @@ class ServerConnection(asyncio.Protocol):
             self.peer_address = packed_address(name[0])
         if not self._listener.admit(self):
             self._transport.abort()
-        self._schedule_advance()
 
     def data_received(self, data: bytes) -> None:
         listener = self._listener

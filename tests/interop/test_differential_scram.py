@@ -117,5 +117,5 @@ ASKED_OF_A_CONTROLLER = Table(
 
 @pytest.mark.parametrize("table", [ALTER, DESCRIBE, ASKED_OF_A_CONTROLLER], ids=lambda table: table.key.name)
 def test_scram_credentials_are_changed_and_told_as_kafka_does(pair: Pair, table: Table) -> None:
-    """CFG-07: what is described was set here before."""
+    """TOK-13, TOK-14. CFG-07: what is described was set here before."""
     assert judge(pair, table) >= 15

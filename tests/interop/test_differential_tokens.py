@@ -112,6 +112,7 @@ ON_PLAINTEXT = (
 
 @pytest.mark.parametrize("table", ON_PLAINTEXT, ids=lambda table: table.key.name)
 def test_on_a_listener_without_protection_no_token_is_given_away(guarded_pair: Pair, table: Table) -> None:
+    """TOK-04: 64, whatever is asked."""
     assert judge(guarded_pair, table) >= 10
 
 
@@ -210,12 +211,14 @@ def _story(one: Forwarding) -> list[tuple[str, object]]:
 
 
 def test_tokens_that_a_broker_asks_for_are_decided_as_by_kafka(guarded_pair: Pair) -> None:
-    """CFG-07: owners, renewers, times and who came with a token."""
+    """CFG-07, TOK-01, TOK-06, TOK-07, TOK-08: owners, renewers, times; TOK-16: and who came with a token."""
     java, ours = (_story(Forwarding(side)) for side in guarded_pair.sides)
     assert ours == java
 
 
 def test_without_a_secret_there_are_no_tokens(pair: Pair) -> None:
+    """TOK-05: 61."""
+
     def story(one: Forwarding) -> list[tuple[str, object]]:
         one.create("hers", "User:ann", _create())
         one.create("a bad renewer", "User:ann", _create("Group:ops"))

@@ -1,7 +1,16 @@
-"""Events and effects as one line each, for the debug log. Bytes are shown by their number."""
+"""Events and effects as one line each, for the debug log. Of bytes only their number is shown, and no value of a
+configuration that is a secret or that nobody knows: tokens, keys and passwords are in requests and records
+(CVE-2026-33558).
+"""
 
 from __future__ import annotations
 
+import re
+from ast import literal_eval
+from typing import Final
+
+from controller_runtime.configuration.settings import row_of
+from controller_runtime.metadata.topic_configs import TOPIC_CONFIGS
 from controller_runtime.node.effects import NodeEffect
 from controller_runtime.node.events import NodeEvent
 from controller_runtime.node.quorum.effects import Append, WriteSnapshot
@@ -9,7 +18,10 @@ from controller_runtime.parts.effects import Call, Respond
 from controller_runtime.parts.events import RequestReceived, ResponseReceived, UnreadRequest
 from controller_runtime.protocol.api_keys import ApiKey
 
-_MAX_TEXT = 400
+_MAX_TEXT: Final = 400
+_LITERAL: Final = re.compile(r"""(name=|value=|)(b?)('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")""", re.DOTALL)
+_MAX_WALKED: Final = 100_000
+"""Characters of one value; what is longer is shown by its type."""
 
 
 def render_event(event: NodeEvent) -> str:
@@ -40,4 +52,29 @@ def render_effect(effect: NodeEffect) -> str:
 
 def _short(value: object) -> str:
     text = repr(value)
+    text = _redacted(text) if len(text) <= _MAX_WALKED else f"{type(value).__name__}(...)"
     return text if len(text) <= _MAX_TEXT else f"{text[:_MAX_TEXT]}... ({len(text)} characters)"
+
+
+def _redacted(text: str) -> str:
+    """Every literal of a representation is looked at in its turn, so that nothing inside one is taken for another."""
+    hides = False
+
+    def shown(found: re.Match[str]) -> str:
+        nonlocal hides
+        field, is_bytes, literal = found.groups()
+        if is_bytes:
+            return f"{field}<{len(literal_eval(is_bytes + literal))} bytes>"
+        if field == "name=":
+            hides = _is_sensitive(literal[1:-1])
+        elif field == "value=" and hides:
+            return "value='[hidden]'"
+        return found.group()
+
+    return _LITERAL.sub(shown, text)
+
+
+def _is_sensitive(name: str) -> bool:
+    """As DescribeConfigs: of a name that nobody knows nobody can say whether it is a secret."""
+    row = row_of(name)
+    return name not in TOPIC_CONFIGS if row is None else row.kind == "password"

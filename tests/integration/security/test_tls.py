@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -359,3 +360,39 @@ def test_stores_are_read_anew_from_files(tmp_path: Path) -> None:
         "SECURE",
         TlsSettings(KeyStore(StoreType.PEM, str(own)), TrustStore(StoreType.PEM, str(trusted)), ClientAuth.REQUIRED),
     )
+
+
+async def test_a_certificate_of_the_clients_authority_opens_no_listener_of_controllers() -> None:
+    """Attack 14: each listener believes its own authority, on one node too."""
+    ann = CA.issue("ann")
+    async with serving(settings(trusted=CA)) as for_clients, serving(settings(trusted=OTHER_CA)) as for_controllers:
+        assert await for_clients.ask(settings(ann)) == FRAME
+        await for_controllers.refuses(settings(ann))
+        assert await for_controllers.ask(settings(OTHER_CA.issue("node-2"))) == FRAME
+
+
+async def test_a_request_that_comes_with_the_end_of_the_handshake_is_answered() -> None:
+    """Clients of TLS 1.3 send both in one packet: what is there before the connection is, is not left lying."""
+    stores = ClientSecurity(ListenerSecurity(SecurityProtocol.SSL, settings(CA.issue("ann")))).stores
+    assert stores is not None
+    async with serving() as served:
+        incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        client = stores.client.wrap_bio(incoming, outgoing, server_hostname="127.0.0.1")
+        reader, writer = await asyncio.open_connection("127.0.0.1", served.port)
+        while True:
+            try:
+                client.do_handshake()
+                break
+            except ssl.SSLWantReadError:
+                writer.write(outgoing.read())
+                incoming.write(await asyncio.wait_for(reader.read(65536), 20))
+        client.write(FRAME + FRAME)
+        writer.write(outgoing.read())
+        said = b""
+        while len(said) < 2 * len(FRAME):
+            incoming.write(await asyncio.wait_for(reader.read(65536), 20))
+            with contextlib.suppress(ssl.SSLWantReadError):
+                while len(said) < 2 * len(FRAME):
+                    said += client.read(100)
+        assert said == 2 * FRAME
+        writer.transport.abort()

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.integration
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SaslCluster]:
-    more = {"listener.name.clients.plain.connections.max.reauth.ms": "1500"}
+    more = {"listener.name.clients.plain.connections.max.reauth.ms": "1500", "quorate.log.level": "debug"}
     with SaslCluster(tmp_path_factory.mktemp("sasl"), controllers=3, brokers=1, **more) as made:
         made.start()
         made.wait_until_unfenced()
@@ -247,6 +247,8 @@ def test_no_secret_is_in_any_output(cluster: SaslCluster, tmp_path: Path) -> Non
     for node in cluster.nodes.values():
         said += [node.log(), node.http("/metrics")[1], "\n".join(node.properties.values())]
     assert any("refusing" in each for each in said), "a login that failed is logged"
+    assert any("hmac=<64 bytes>" in each for each in said), "at level debug requests are logged (attack 10)"
+    assert [each for each in said if "hmac=b" in each] == []
     assert any(SCRAM_USER in each for each in said), "the metadata log has been read"
     for secret in (NODE_SECRET, BROKER_SECRET, PASSWORD, "c4nary"):
         assert [each for each in said if secret in each] == []

@@ -297,13 +297,15 @@ class BrokerWorld:
 
     # Clients.
 
-    def send(self, body: Message, version: int | None = None, connection: int = 1) -> RequestId:
+    def send(
+        self, body: Message, version: int | None = None, connection: int = 1, info: ConnectionInfo | None = None
+    ) -> RequestId:
         """Send a request and perform nothing yet."""
         self._last_request += 1
         request_id = RequestId(self._last_request)
         assert body.KEY is not None
         wanted = body.VERSIONS.highest if version is None else version
-        info = ConnectionInfo(ConnectionId(connection), "PLAINTEXT", authenticated=self.authenticates)
+        info = info or ConnectionInfo(ConnectionId(connection), "PLAINTEXT", authenticated=self.authenticates)
         self._asked[request_id] = body.KEY, wanted
         self.happen(_as_it_arrives(request_id, info, body.KEY, wanted, body))
         return request_id

@@ -7,14 +7,30 @@ import pytest
 from controller_runtime.answers.security_rules import SecurityRules
 from controller_runtime.identifiers import Uuid
 from controller_runtime.metadata.authorizer import AuthorizerRules
-from controller_runtime.parts.events import ConnectionId
+from controller_runtime.parts.events import ConnectionId, ConnectionInfo
 from controller_runtime.protocol.authorized_operations import NOT_ASKED, Operation
 from controller_runtime.protocol.messages.create_acls_request import AclCreation, CreateAclsRequest
 from controller_runtime.protocol.messages.create_acls_response import CreateAclsResponse
+from controller_runtime.protocol.messages.create_delegation_token_request import (
+    CreatableRenewers,
+    CreateDelegationTokenRequest,
+)
+from controller_runtime.protocol.messages.create_delegation_token_response import CreateDelegationTokenResponse
+from controller_runtime.protocol.messages.describe_delegation_token_request import (
+    DescribeDelegationTokenOwner,
+    DescribeDelegationTokenRequest,
+)
+from controller_runtime.protocol.messages.describe_delegation_token_response import DescribeDelegationTokenResponse
 from controller_runtime.protocol.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic, ReplicaState
 from controller_runtime.protocol.messages.fetch_response import FetchResponse
 from controller_runtime.protocol.messages.init_producer_id_request import InitProducerIdRequest
 from controller_runtime.protocol.messages.init_producer_id_response import InitProducerIdResponse
+from controller_runtime.protocol.messages.list_offsets_request import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+)
+from controller_runtime.protocol.messages.list_offsets_response import ListOffsetsResponse
 from controller_runtime.protocol.messages.metadata_request import MetadataRequest, MetadataRequestTopic
 from controller_runtime.protocol.messages.metadata_response import MetadataResponse
 from controller_runtime.protocol.messages.produce_request import (
@@ -24,6 +40,8 @@ from controller_runtime.protocol.messages.produce_request import (
 )
 from controller_runtime.protocol.messages.produce_response import ProduceResponse
 from controller_runtime.protocol.record_batch import Record, encode_batch
+from controller_runtime.protocol.schema import Message
+from controller_runtime.values import replace
 from support.nodes.broker_world import BrokerWorld
 from support.nodes.controller_world import World
 
@@ -185,3 +203,86 @@ def test_who_may_write_to_any_topic_gets_a_producer_id() -> None:
     assert guarded(*denied).ask(request, InitProducerIdResponse).error_code == 31
     cluster = acl("kafka-cluster", Operation.IDEMPOTENT_WRITE, kind=4)
     assert guarded(cluster).ask(request, InitProducerIdResponse).error_code == 0
+
+
+SECRET = b"of the whole cluster"
+
+
+def with_tokens(*acls: AclCreation) -> tuple[BrokerWorld, list[str]]:
+    """A broker that knows tokens of ann (whom bob may renew) and of carl; their ids."""
+    rules = {"token_secret": SECRET, "token_max_lifetime_ms": 10**9, "token_expiry_ms": 10**8}
+    controller = World(security=SecurityRules(keeps_acls=True, **rules))  # type: ignore[arg-type]
+    world = BrokerWorld(controller=controller, security=SecurityRules(authorizer=AuthorizerRules(), **rules))  # type: ignore[arg-type]
+    world.start()
+    ids = []
+    for owner, renewer in (("ann", "bob"), ("carl", "dan")):
+        renewers = (CreatableRenewers(principal_type="User", principal_name=renewer),)
+        wanted = CreateDelegationTokenRequest(max_lifetime_ms=-1, renewers=renewers)
+        made = controller.ask(wanted, CreateDelegationTokenResponse, principal=f"User:{owner}", forwarded=True)
+        assert made.error_code == 0
+        ids.append(made.token_id)
+    answer = controller.ask(CreateAclsRequest(creations=acls), CreateAclsResponse)
+    assert not any(each.error_code for each in answer.results)
+    world.settle()
+    return world, ids
+
+
+def seen_by(world: BrokerWorld, who: str, *owners: str, by_token: bool = False) -> list[str] | int:
+    """The ids of the tokens that somebody is told of, or why he is told of none."""
+    asked = tuple(DescribeDelegationTokenOwner(principal_type="User", principal_name=each) for each in owners)
+    request = DescribeDelegationTokenRequest(owners=asked or None)
+    shown = who != ANYBODY
+    info = ConnectionInfo(
+        ConnectionId(1), "PLAINTEXT", principal=who, authenticated=shown, token_authenticated=by_token
+    )
+    request_id = world.send(request, info=info)
+    world.settle()
+    answer = world.answers[request_id]
+    assert isinstance(answer, DescribeDelegationTokenResponse)
+    return answer.error_code or [token.token_id for token in answer.tokens]
+
+
+def test_tokens_are_shown_to_whom_they_belong_to_who_renews_them_and_who_may_see_them() -> None:
+    """TOK-09: an HMAC is a password. TOK-03, TOK-04: who came with a token, or says not who he is, is told nothing."""
+    see_token = replace(acl("id", Operation.DESCRIBE, kind=6), principal="User:eve")
+    see_ann = replace(acl("User:ann", Operation.DESCRIBE_TOKENS, kind=7), principal="User:fred")
+    world, (anns, carls) = with_tokens(see_ann)
+    created = replace(see_token, resource_name=carls)
+    world.controller.ask(CreateAclsRequest(creations=(created,)), CreateAclsResponse)
+    world.settle()
+    seen = {who: seen_by(world, f"User:{who}") for who in ("ann", "bob", "carl", "dan", "eve", "fred", "stranger")}
+    assert seen == {"ann": [anns], "bob": [anns], "carl": [carls], "dan": [carls], "eve": [carls], "fred": [anns],
+                    "stranger": []}  # fmt: skip
+    assert seen_by(world, "User:ann", "carl") == []
+    assert seen_by(world, "User:fred", "ann", "carl") == [anns]
+    assert seen_by(world, "User:ann", by_token=True) == seen_by(world, ANYBODY) == 64
+
+
+def test_a_group_of_that_name_is_not_the_user() -> None:
+    """Attack 17 (KIP-373): tokens are users' own."""
+    world, (anns, _) = with_tokens()
+    assert seen_by(world, "User:ann") == [anns]
+    assert seen_by(world, "Group:ann") == []
+
+
+def test_who_may_not_see_a_topic_is_answered_as_if_it_were_not_there() -> None:
+    """Attack 23: the same codes, words and order for names that there are and names that there are not."""
+    names = ("mine", "theirs", "nowhere")
+
+    def told(*existing: str) -> list[Message]:
+        world = guarded(acl("mine", Operation.DESCRIBE), topics=("mine", *existing))
+        part = (PartitionProduceData(index=0, records=encode_batch([Record(0, 1000, None, b"one")])),)
+        unseen = tuple(TopicProduceData(name=name, partition_data=part) for name in names[1:])
+        offsets = tuple(
+            ListOffsetsTopic(name=name, partitions=(ListOffsetsPartition(partition_index=0, timestamp=-1),))
+            for name in names[1:]
+        )
+        asked = tuple(MetadataRequestTopic(name=name) for name in names)
+        metadata = world.ask(MetadataRequest(topics=asked), MetadataResponse)
+        return [
+            replace(metadata, topics=tuple(topic for topic in metadata.topics if topic.name != "mine")),
+            world.ask(ProduceRequest(acks=1, timeout_ms=1_000, topic_data=unseen), ProduceResponse, 12),
+            world.ask(ListOffsetsRequest(replica_id=-1, topics=offsets), ListOffsetsResponse),
+        ]
+
+    assert told() == told("theirs") == told("nowhere", "theirs")

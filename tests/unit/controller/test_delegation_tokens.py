@@ -106,12 +106,14 @@ def test_a_token_is_over_a_moment_after_its_end_and_can_only_be_removed() -> Non
 
 @pytest.mark.parametrize(("level", "code"), [(DELEGATION_TOKENS - 1, 35), (DELEGATION_TOKENS, 0)])
 def test_they_need_a_metadata_version_that_has_them(level: int, code: int) -> None:
+    """TOK-12."""
     world = world_of_tokens(level=level)
     assert create(world).error_code == code
     assert renew(world, b"nobody's") == (code or 62, 0)
 
 
 def test_an_owner_is_a_user() -> None:
+    """TOK-06, attack 17: no token of `Group:admin` that would log in as User:admin."""
     fields = {"owner_principal_type": "Group", "owner_principal_name": "admin"}
     assert create(world_of_tokens(), **fields).error_code == 67
     assert create(world_of_tokens(), "Group:admin").error_code == 67
@@ -126,6 +128,7 @@ def test_who_is_renewer_may_renew_and_expire() -> None:
 
 
 def test_what_is_over_is_removed_when_it_is_looked_for_and_the_rest_stays() -> None:
+    """TOK-10."""
     world = world_of_tokens(token_check_interval_s=100.0)
     old, young = create(world), create(world)
     world.wall = WallClock(NOW + MINUTE)
@@ -155,12 +158,21 @@ def test_nothing_is_removed_without_a_secret() -> None:
     assert blind.wait(200.0) == []
 
 
-def test_another_leader_knows_the_tokens_of_the_log() -> None:
+@pytest.mark.parametrize("by_snapshot", [False, True])
+def test_another_leader_knows_the_tokens_of_the_log(by_snapshot: bool) -> None:
+    """TOK-11: also one that has only seen a snapshot."""
     world = world_of_tokens()
     token = create(world).hmac
     heir = world_of_tokens()
-    heir.image = world.image
+    heir.image = _from_snapshot(world.image) if by_snapshot else world.image
     assert renew(heir, token)[0] == 0
+
+
+def _from_snapshot(image: MetadataImage) -> MetadataImage:
+    builder = MetadataImage().builder()
+    for record, _ in snapshot_records(image):
+        replay(builder, record)
+    return builder.freeze()
 
 
 def test_hmacs_of_tokens_that_are_gone_are_forgotten() -> None:

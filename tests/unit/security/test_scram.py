@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hmac
 import random
 from functools import cache
 from typing import Any, Final
@@ -11,6 +12,7 @@ import pytest
 
 from controller_runtime.protocol.messages.user_scram_credential_record import UserScramCredentialRecord
 from controller_runtime.security.principals import Identity
+from controller_runtime.security.sasl.plain import PlainServer
 from controller_runtime.security.sasl.scram import Login, ScramClient, ScramServer, ServerNotTrusted
 from controller_runtime.security.sasl.server import Accepted, Challenge, Refused
 from controller_runtime.security.scram_keys import ScramKeys, keys_of
@@ -273,3 +275,28 @@ def test_any_byte_that_changes_on_the_way_ends_the_login() -> None:
         with pytest.raises(Refused):
             ours.on_token(bytes(final))
         assert bytes(final) != before
+
+
+@pytest.mark.parametrize("user", ["ann", "nobody"])
+def test_proofs_and_passwords_are_compared_in_constant_time(user: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Attack 6 (CVE-2021-38153): by the standard library's comparison, as often for who does not exist."""
+    compared: list[tuple[int, int]] = []
+    compare = hmac.compare_digest
+
+    def noted(one: Any, other: Any) -> bool:
+        compared.append((len(one), len(other)))
+        return compare(one, other)
+
+    monkeypatch.setattr(hmac, "compare_digest", noted)
+    client, ours = ScramClient(SHA256, user, "wrong", "client"), server()
+    said = ours.on_token(client.first())
+    assert isinstance(said, Challenge)
+    final = client.on_challenge(said.data)
+    assert final is not None
+    with pytest.raises(Refused):
+        ours.on_token(final)
+    assert compared[-1] == (32, 32)
+    assert len(compared) == 2, "the nonce, and the key"
+    with pytest.raises(Refused):
+        PlainServer({"ann": "pencil"}).on_token(f"\0{user}\0wrong".encode())
+    assert len(compared) == 3

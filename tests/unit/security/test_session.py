@@ -199,7 +199,9 @@ def test_a_session_lasts_as_long_as_the_credential_and_the_listener_allow(
 
 
 def test_a_client_may_authenticate_again_as_the_same_by_the_same_way() -> None:
-    """SAS-36: another principal is refused in words, another mechanism ends it, within a second it is not begun."""
+    """SAS-36, attack 19: another principal is refused in words, another mechanism ends it; within a second it
+    is not begun.
+    """
     talk = Talk(max_reauth_ms=60_000)
     talk.log_in()
     talk.now += 5
