@@ -14,6 +14,7 @@ from controller_runtime.answers.refused import Refused
 from controller_runtime.answers.security_rules import SecurityRules
 from controller_runtime.answers.token_requests import NO_TIME, created_by, owner_of
 from controller_runtime.controller.decision import Decision, RequestContext
+from controller_runtime.controller.own_work import MAX_SWEPT
 from controller_runtime.identifiers import Uuid, WallClock
 from controller_runtime.metadata.features import DELEGATION_TOKENS, VersionedRecord
 from controller_runtime.metadata.image import MetadataImage
@@ -28,8 +29,6 @@ from controller_runtime.protocol.messages.renew_delegation_token_request import 
 from controller_runtime.protocol.messages.renew_delegation_token_response import RenewDelegationTokenResponse
 from controller_runtime.values import replace
 
-MAX_SWEPT: Final = 1000
-"""So many expired tokens are removed in one step."""
 _USER: Final = "User"
 _LATEST: Final = 2**63 - 1
 

@@ -13,7 +13,6 @@ from math import inf
 from typing import Final
 
 from controller_runtime.controller.decision import Decision, Pieces, written
-from controller_runtime.controller.delegation_tokens import MAX_SWEPT, DelegationTokens
 from controller_runtime.controller.elections import MAX_BY_ITSELF, preferred_leaders, unclean_leaders
 from controller_runtime.identifiers import Instant, Offset, WallClock
 from controller_runtime.metadata.features import VersionedRecord
@@ -22,6 +21,10 @@ from controller_runtime.protocol.messages.elect_leaders_response import ElectLea
 
 AGAIN_AFTER_S: Final = 0.01
 """What is beyond one step is done this much later."""
+MAX_SWEPT: Final = 1000
+"""So many expired tokens are removed in one step."""
+Sweep = Callable[[MetadataImage, WallClock], Iterable[VersionedRecord | None]]
+"""Gives the records that remove tokens whose time is over."""
 UNCLEAN_INTERVAL_S: Final = 300.0
 """Kafka's `unclean.leader.election.interval.ms`."""
 
@@ -36,9 +39,9 @@ class OwnWork:
     """As long as this node leads."""
 
     def __init__(
-        self, tokens: DelegationTokens, rebalance_interval_s: float | None, token_check_interval_s: float, now: Instant
+        self, expired_tokens: Sweep, rebalance_interval_s: float | None, token_check_interval_s: float, now: Instant
     ) -> None:
-        self._tokens = tokens
+        self._expired_tokens = expired_tokens
         self._interval_s = {
             _Work.PREFERRED: rebalance_interval_s or inf,
             _Work.UNCLEAN: UNCLEAN_INTERVAL_S,
@@ -54,7 +57,7 @@ class OwnWork:
         changes: dict[_Work, tuple[Callable[[], Iterable[VersionedRecord | None]], int]] = {
             _Work.PREFERRED: (lambda: preferred_leaders(image), MAX_BY_ITSELF),
             _Work.UNCLEAN: (lambda: unclean_leaders(image), MAX_BY_ITSELF),
-            _Work.TOKENS: (lambda: islice(self._tokens.swept(image, wall), MAX_SWEPT), MAX_SWEPT),
+            _Work.TOKENS: (lambda: islice(self._expired_tokens(image, wall), MAX_SWEPT), MAX_SWEPT),
         }
         for work, (begin, at_most) in changes.items():
             if now >= self._due[work]:

@@ -195,7 +195,7 @@ class ControllerService:
             no_op_due=Instant(now + self._config.no_op_interval_s),
             fencing_due=self._next_fencing(now),
             own_work=OwnWork(
-                self._security.tokens,
+                self._security.expired_tokens,
                 self._config.rebalance_interval_s,
                 self._config.security.token_check_interval_s,
                 now,

@@ -28,19 +28,16 @@ Serve = Callable[[ControllerRequest, Instant, WallClock], Effects]
 
 
 class ControllerAdmission:
-    def __init__(self, authorizer: AuthorizerRules | None, quorum: QuorumPart, long: LongAnswers[QuorumEffect]) -> None:
-        self.guard = None if authorizer is None else Guard(authorizer, GATE)
-        """Without an authorizer nobody is asked."""
+    def __init__(self, authorizer: AuthorizerRules, quorum: QuorumPart, long: LongAnswers[QuorumEffect]) -> None:
+        self.guard = Guard(authorizer, GATE)
         self._quorum = quorum
         self._long = long
 
     def admit(self, call: ControllerRequest, serve: Serve, now: Instant, wall: WallClock) -> Effects:
         """Serve it, or what is left of it, now or a little later."""
-        if self.guard is None:
-            return serve(call, now, wall)
         return self._long.first(
             call.asker,
-            self._judging(self.guard, call, now),
+            self._judging(call, now),
             lambda found, now, wall: self._served(call, serve, *found, now, wall),
             now,
             wall,
@@ -50,9 +47,7 @@ class ControllerAdmission:
 
     def admit_at_once(self, call: ControllerRequest, serve: Callable[[], Effects], now: Instant) -> Effects:
         """What needs rights on the cluster alone: it is served whole, or refused."""
-        if self.guard is None:
-            return serve()
-        verdict, said = whole(self._judging(self.guard, call, now))
+        verdict, said = whole(self._judging(call, now))
         match verdict:
             case Refused(answer):
                 return [*said, envelopes.respond(call.asker, answer)]
@@ -74,9 +69,8 @@ class ControllerAdmission:
             case _:
                 assert_never(verdict)
 
-    def _judging(
-        self, guard: Guard, call: ControllerRequest, now: Instant
-    ) -> InPieces[QuorumEffect, tuple[Verdict, list[Log]]]:
+    def _judging(self, call: ControllerRequest, now: Instant) -> InPieces[QuorumEffect, tuple[Verdict, list[Log]]]:
+        guard = self.guard
         guard.is_ready = guard.is_ready or self._quorum.is_known
         asker = call.asker
         question = Question(

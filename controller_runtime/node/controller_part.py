@@ -27,7 +27,6 @@ from controller_runtime.node.active.active_controller import Active
 from controller_runtime.node.active.log_writer import LINGER_S, LogWriter
 from controller_runtime.node.active.pending import ControllerRequest
 from controller_runtime.node.active.request_contexts import RequestContexts
-from controller_runtime.node.controller_admission import ControllerAdmission, Serve
 from controller_runtime.node.controller_registration import ControllerIdentity, ControllerRegistrar
 from controller_runtime.node.operation_counters import OperationCounters
 from controller_runtime.node.quorum.describe_quorum import describe_quorum
@@ -50,6 +49,8 @@ from controller_runtime.protocol.schema import Message
 from controller_runtime.values import dataclass, replace
 
 if TYPE_CHECKING:
+    from controller_runtime.metadata.authorizer import AuthorizerRules
+    from controller_runtime.node.controller_admission import ControllerAdmission, Serve
     from controller_runtime.protocol.messages.api_versions_request import ApiVersionsRequest
     from controller_runtime.protocol.messages.describe_configs_request import DescribeConfigsRequest
     from controller_runtime.protocol.messages.describe_quorum_request import DescribeQuorumRequest
@@ -106,7 +107,9 @@ class ControllerPart:
         }
         decisions = config.decisions
         self._long: LongAnswers[QuorumEffect] = LongAnswers(quorum.meta.faults, OURS)
-        self.admission = ControllerAdmission(decisions.security.authorizer, quorum, self._long)
+        authorizer = decisions.security.authorizer
+        self.admission = None if authorizer is None else _admission(authorizer, quorum, self._long)
+        """Without an authorizer nobody is asked."""
         self._own = OwnConfigs(decisions.node_id, decisions.node_configs, decisions.rules)
 
     # What others may know.
@@ -185,7 +188,7 @@ class ControllerPart:
             return [*self._quorum.meta.faults.fail(asker, "decided", error)]
 
     def _on_raft(self, event: RequestReceived, now: Instant, wall: WallClock) -> list[QuorumEffect]:
-        if self.admission.guard is None:
+        if self.admission is None:
             return self._quorum.request(event, now, wall)
         return self.admission.admit_at_once(_call_of(event), lambda: self._quorum.request(event, now, wall), now)
 
@@ -202,13 +205,20 @@ class ControllerPart:
         return [Respond(event.request_id, answer)]
 
     def _on_call(self, event: RequestReceived, now: Instant, wall: WallClock) -> list[QuorumEffect]:
-        call, admission = _call_of(event), self.admission
-        if admission.guard is None:
-            return self._serve(call, now, wall)
-        return admission.admit(call, self._serve_while(self._role), now, wall)
+        return self._admit(_call_of(event), now, wall)
 
     def _on_envelope(self, event: RequestReceived, now: Instant, wall: WallClock) -> list[QuorumEffect]:
-        return self.admission.admit_at_once(_call_of(event), lambda: self._unwrap(event, now, wall), now)
+        return self._admit_at_once(_call_of(event), lambda: self._unwrap(event, now, wall), now)
+
+    def _admit(self, call: ControllerRequest, now: Instant, wall: WallClock) -> list[QuorumEffect]:
+        if self.admission is None:
+            return self._serve(call, now, wall)
+        return self.admission.admit(call, self._serve_while(self._role), now, wall)
+
+    def _admit_at_once(
+        self, call: ControllerRequest, serve: Callable[[], list[QuorumEffect]], now: Instant
+    ) -> list[QuorumEffect]:
+        return serve() if self.admission is None else self.admission.admit_at_once(call, serve, now)
 
     def _unwrap(self, event: RequestReceived, now: Instant, wall: WallClock) -> list[QuorumEffect]:
         found = envelopes.unwrap(cast("EnvelopeRequest", event.body))
@@ -229,8 +239,8 @@ class ControllerPart:
         )
         if key in VOTER_KEYS:
             forwarded = replace(event, api_key=key, api_version=version, body=found.request.body)
-            return self.admission.admit_at_once(call, lambda: self._change_voters(forwarded, header, now, wall), now)
-        return self.admission.admit(call, self._serve_while(self._role), now, wall)
+            return self._admit_at_once(call, lambda: self._change_voters(forwarded, header, now, wall), now)
+        return self._admit(call, now, wall)
 
     def _change_voters(
         self, forwarded: RequestReceived, header: RequestHeader, now: Instant, wall: WallClock
@@ -356,6 +366,13 @@ class ControllerPart:
         self._service.deactivate()
         refused = [not_controller(asker, self._quorum.leader_id) for asker in active.take_askers()]
         return [*refused, Log("info", f"no longer the active controller of epoch {active.writer.epoch}")]
+
+
+def _admission(authorizer: AuthorizerRules, quorum: QuorumPart, long: LongAnswers[QuorumEffect]) -> ControllerAdmission:
+    """Imported where there is an authorizer: it brings two dozen modules."""
+    from controller_runtime.node.controller_admission import ControllerAdmission
+
+    return ControllerAdmission(authorizer, quorum, long)
 
 
 def _out_of_turn(event: RequestReceived, _now: Instant, _wall: WallClock) -> list[QuorumEffect]:

@@ -157,8 +157,7 @@ class Running:
             started_at_ms=self._started_at_ms,
             failed_requests=failed_requests(node.meta.faults, self._faults),
             authorizations=authorizations(
-                None if node.controller is None else node.controller.admission.guard,
-                None if broker is None or broker.admission is None else broker.admission.guard,
+                *(part.admission.guard for part in (node.controller, broker) if part is not None and part.admission)
             ),
             apis=self._meter.facts(),
         )

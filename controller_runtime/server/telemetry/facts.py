@@ -11,9 +11,8 @@ import os
 import time
 from collections import Counter
 from collections.abc import Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from controller_runtime.answers.rights.guard import Guard
 from controller_runtime.broker.replication.in_sync_counts import InSyncCounts
 from controller_runtime.identifiers import NO_DIRECTORY, Instant
 from controller_runtime.metadata.image import MetadataImage
@@ -25,6 +24,9 @@ from controller_runtime.server.telemetry.channel_facts import ChannelFacts, Chan
 from controller_runtime.server.telemetry.image_facts import ImageCounter, ImageFacts
 from controller_runtime.server.telemetry.measuring import Distribution, IdleShare, Rate, WatchedNode, distribution_of
 from controller_runtime.values import dataclass, field
+
+if TYPE_CHECKING:
+    from controller_runtime.answers.rights.guard import Guard
 
 _PAGE_BYTES: Final = os.sysconf("SC_PAGE_SIZE")
 

@@ -7,7 +7,7 @@ import hmac
 import pytest
 
 from controller_runtime.answers.security_rules import SecurityRules
-from controller_runtime.controller.delegation_tokens import MAX_SWEPT
+from controller_runtime.controller.own_work import MAX_SWEPT
 from controller_runtime.identifiers import WallClock
 from controller_runtime.metadata.features import DELEGATION_TOKENS
 from controller_runtime.metadata.image import MetadataImage
