@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 import pytest
 from aiokafka import AIOKafkaProducer
-from confluent_kafka import Consumer, Producer
-from confluent_kafka import TopicPartition as Place
 
-from support.apache_kafka.java_kafka import JavaNode, require_java, run_tool
+from support.apache_kafka.java_kafka import require_java, run_tool
 from support.apache_kafka.kafka_python import KafkaProducer
-from support.apache_kafka.mixed_quorum import MixedQuorum
+from support.apache_kafka.mixed_cluster import (
+    OURS,
+    SECONDS,
+    MixedCluster,
+    read_by_librdkafka,
+    write_by_librdkafka,
+)
 from support.nodes.processes import eventually, free_ports
 from support.security.sasl_cluster import (
     NODE_SECRET,
@@ -34,18 +37,14 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:read_text is deprecated:DeprecationWarning"),
 ]
 
-OURS: Final = 11
-JAVA: Final = 12
-SECONDS: Final = 180.0
 WAYS: Final = (("PLAIN", USER), ("SCRAM-SHA-256", SCRAM_USER), ("SCRAM-SHA-512", SCRAM_USER))
 
 
-class SaslWorld:
-    """Controllers 1 and 3 of ours and 2 of Java's by PLAIN, broker 11 of ours and 12 of Java's by SCRAM."""
+class SaslWorld(MixedCluster):
+    """The controllers know each other by PLAIN, the brokers by SCRAM."""
 
     def __init__(self, directory: Path) -> None:
-        self.directory = directory
-        self.quorum = MixedQuorum(directory, "OJO", brokers=2, options=added_users())
+        super().__init__(directory, tuple(added_users()))
         for node in self.quorum.cluster.nodes.values():
             node.properties["delegation.token.secret.key"] = NODE_SECRET
         for node in self.quorum.cluster.controller_nodes:
@@ -58,32 +57,17 @@ class SaslWorld:
             if node.node_id == OURS:
                 self.clients = f"127.0.0.1:{port}"
 
-    def start(self) -> None:
-        self.quorum.start([1, 2, 3, OURS])
-        java = self.quorum.node(JAVA)
-        self.java_broker = JavaNode(java.properties_file, java.directory / "java.log")
-        eventually("our broker is ready", lambda: self.quorum.node(OURS).http("/readyz")[0] == 200, SECONDS)
-        self.java_broker.wait_for_log("Transition from STARTING to STARTED", SECONDS)
-
     def java_tool(self, name: str, mechanism: str, *arguments: str, at: str) -> str:
         user = dict(WAYS)[mechanism]
         file = client_file(self.directory / f"{mechanism}.properties", mechanism, user, PASSWORD)
-        where = ["--bootstrap-controller" if at == self.quorum.bootstrap else "--bootstrap-server", at]
-        done = run_tool(name, *where, "--command-config", file, *arguments, timeout_s=SECONDS)
-        assert done.rc == 0, done
-        return done.out
+        return self.ask(name, file, *arguments, at=at)
 
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SaslWorld]:
     require_java()
-    made = SaslWorld(tmp_path_factory.mktemp("mixed-sasl"))
-    with made.quorum:
-        made.start()
-        try:
-            yield made
-        finally:
-            made.java_broker.kill()
+    with SaslWorld(tmp_path_factory.mktemp("mixed-sasl")) as made:
+        yield made
 
 
 def test_java_and_ours_are_one_cluster_that_knows_its_members(world: SaslWorld) -> None:
@@ -105,21 +89,9 @@ def test_clients_of_every_kind_come_by_every_mechanism(world: SaslWorld) -> None
             sasl_plain_username=user, sasl_plain_password=PASSWORD)  # fmt: skip
         producer.send("on-ours", f"kafka-python {mechanism}".encode()).get(60)
         producer.close()
-        librdkafka = Producer(_librdkafka(world, mechanism, user))
-        librdkafka.produce("on-ours", f"librdkafka {mechanism}".encode())
-        assert librdkafka.flush(60) == 0
-        del librdkafka
+        write_by_librdkafka(_librdkafka(world, mechanism, user), "on-ours", f"librdkafka {mechanism}".encode())
         asyncio.run(_aiokafka(world, mechanism, user))
-    consumer = Consumer({**_librdkafka(world, *WAYS[2]), "group.id": "none", "enable.auto.commit": False})
-    consumer.assign([Place("on-ours", 0, 0)])
-    found: list[bytes] = []
-    deadline = time.monotonic() + 60
-    while len(found) < len(sent) and time.monotonic() < deadline:
-        message = consumer.poll(1.0)
-        if message is not None and message.error() is None:
-            found.append(message.value())
-    consumer.close()
-    assert found == sent
+    assert read_by_librdkafka(_librdkafka(world, *WAYS[2]), "on-ours", len(sent)) == sent
 
 
 def _librdkafka(world: SaslWorld, mechanism: str, user: str) -> dict[str, str | int | float | bool]:

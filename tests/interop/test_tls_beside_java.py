@@ -6,19 +6,22 @@ import asyncio
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
 
 import pytest
 from aiokafka import AIOKafkaProducer
-from confluent_kafka import Consumer, Producer
-from confluent_kafka import TopicPartition as Place
 
 from controller_runtime.configuration.client_security import client_security
 from controller_runtime.network.client_security import ClientSecurity
-from support.apache_kafka.java_kafka import JavaNode, require_java, run_tool
+from support.apache_kafka.java_kafka import require_java, run_tool
 from support.apache_kafka.kafka_python import KafkaConsumer, KafkaProducer, TopicPartition
-from support.apache_kafka.mixed_quorum import MixedQuorum
-from support.nodes.processes import eventually
+from support.apache_kafka.mixed_cluster import (
+    JAVA,
+    OURS,
+    SECONDS,
+    MixedCluster,
+    read_by_librdkafka,
+    write_by_librdkafka,
+)
 from support.security.authority import Authority, secure_properties, tls_properties, write_properties
 
 pytestmark = [
@@ -27,21 +30,17 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:read_text is deprecated:DeprecationWarning"),
 ]
 
-OURS: Final = 11
-JAVA: Final = 12
-SECONDS: Final = 180.0
 
-
-class SecureWorld:
-    """Controllers 1 and 3 of ours and 2 of Java's, broker 11 of ours and 12 of Java's, and a client's files."""
+class SecureWorld(MixedCluster):
+    """All of it by mutual TLS, and a client's files."""
 
     def __init__(self, directory: Path) -> None:
+        super().__init__(directory)
         authority = Authority("mixed-ca")
         self.trusted = authority.write(directory)
         self.own = authority.issue("client").write(directory, "client.pem")
         self.settings = {"security.protocol": "SSL", **tls_properties(self.own, self.trusted)}
         self.file = str(write_properties(directory / "client.properties", self.settings))
-        self.quorum = MixedQuorum(directory, "OJO", brokers=2)
         for node in self.quorum.cluster.nodes.values():
             own = authority.issue(f"node-{node.node_id}").write(node.directory)
             node.properties |= secure_properties(own, self.trusted)
@@ -54,18 +53,8 @@ class SecureWorld:
     def ours(self) -> str:
         return f"127.0.0.1:{self.quorum.node(OURS).port}"
 
-    def start(self) -> None:
-        self.quorum.start([1, 2, 3, OURS])
-        java = self.quorum.node(JAVA)
-        self.java_broker = JavaNode(java.properties_file, java.directory / "java.log")
-        eventually("our broker is ready", lambda: self.quorum.node(OURS).http("/readyz")[0] == 200, SECONDS)
-        self.java_broker.wait_for_log("Transition from STARTING to STARTED", SECONDS)
-
     def java_tool(self, name: str, *arguments: str, at: str) -> str:
-        where = ["--bootstrap-controller" if at == self.quorum.bootstrap else "--bootstrap-server", at]
-        done = run_tool(name, *where, "--command-config", self.file, *arguments, timeout_s=SECONDS)
-        assert done.rc == 0, done
-        return done.out
+        return self.ask(name, self.file, *arguments, at=at)
 
     def python_settings(self) -> dict[str, object]:
         return {
@@ -89,13 +78,8 @@ class SecureWorld:
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecureWorld]:
     require_java()
-    made = SecureWorld(tmp_path_factory.mktemp("mixed-tls"))
-    with made.quorum:
-        made.start()
-        try:
-            yield made
-        finally:
-            made.java_broker.kill()
+    with SecureWorld(tmp_path_factory.mktemp("mixed-tls")) as made:
+        yield made
 
 
 def test_java_and_ours_are_one_cluster_over_mutual_tls(world: SecureWorld) -> None:
@@ -117,16 +101,14 @@ def test_clients_of_every_kind_produce_and_consume_over_tls(world: SecureWorld) 
     producer = KafkaProducer(**world.python_settings())
     producer.send("clients", b"kafka-python").get(60)
     producer.close()
-    librdkafka = Producer(world.librdkafka_settings())
-    librdkafka.produce("clients", b"librdkafka")
-    assert librdkafka.flush(60) == 0
-    del librdkafka
+    write_by_librdkafka(world.librdkafka_settings(), "clients", b"librdkafka")
     asyncio.run(_aiokafka(world))
-    assert _read_by_librdkafka(world, 3) == [b"kafka-python", b"librdkafka", b"aiokafka"]
+    found = read_by_librdkafka(world.librdkafka_settings(), "clients", 3)
+    assert found == [b"kafka-python", b"librdkafka", b"aiokafka"]
     consumer = KafkaConsumer(group_id=None, enable_auto_commit=False, **world.python_settings())
     consumer.assign([TopicPartition("clients", 0)])
     consumer.seek_to_beginning()
-    found: list[bytes] = []
+    found = []
     deadline = time.monotonic() + 60
     while len(found) < 3 and time.monotonic() < deadline:
         found += [each.value for batch in consumer.poll(500).values() for each in batch]
@@ -141,16 +123,3 @@ async def _aiokafka(world: SecureWorld) -> None:
     await producer.start()
     await producer.send_and_wait("clients", b"aiokafka")
     await producer.stop()
-
-
-def _read_by_librdkafka(world: SecureWorld, count: int) -> list[bytes]:
-    consumer = Consumer({**world.librdkafka_settings(), "group.id": "none", "enable.auto.commit": False})
-    consumer.assign([Place("clients", 0, 0)])
-    found: list[bytes] = []
-    deadline = time.monotonic() + 60
-    while len(found) < count and time.monotonic() < deadline:
-        message = consumer.poll(1.0)
-        if message is not None and message.error() is None:
-            found.append(message.value())
-    consumer.close()
-    return found

@@ -143,6 +143,8 @@ class Running:
         node, observer, broker = self._node, self._observer, self._broker
         observer.node.watch()
         image = await observer.count(node.image)
+        roles = {"controller": node.controller, "broker": broker}
+        guards = {role: part.admission.guard for role, part in roles.items() if part is not None and part.admission}
         facts = NodeFacts(
             node_id=node.meta.config.node_id,
             cluster_id=self._disk.directories.cluster_id,
@@ -156,9 +158,8 @@ class Running:
             resident_bytes=resident_bytes(),
             started_at_ms=self._started_at_ms,
             failed_requests=failed_requests(node.meta.faults, self._faults),
-            authorizations=authorizations(
-                *(part.admission.guard for part in (node.controller, broker) if part is not None and part.admission)
-            ),
+            authorizations=authorizations(guards.values()),
+            authorizers=tuple(observer.authorizer(role, guard, len(node.image.acls)) for role, guard in guards.items()),
             apis=self._meter.facts(),
         )
         return facts if broker is None else self._with_broker(facts, broker)

@@ -10,7 +10,7 @@ import asyncio
 import os
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from controller_runtime.broker.replication.in_sync_counts import InSyncCounts
@@ -139,6 +139,19 @@ class SecurityFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class AuthorizerFacts:
+    """Of one role."""
+
+    role: str
+    """`broker` or `controller`."""
+    allowed_rate: float
+    """Decisions in a minute, over the last one."""
+    denied_rate: float
+    acls: int
+    """In the image that it decides by."""
+
+
+@dataclass(frozen=True, slots=True)
 class NodeFacts:
     node_id: int
     cluster_id: str
@@ -165,9 +178,10 @@ class NodeFacts:
     batches: BatchFacts | None = None
     counters: Mapping[str, float] = field(default_factory=dict)
     failed_requests: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    """By API and by what was being done (see `node.faults`)."""
     authorizations: Mapping[tuple[str, str], int] = field(default_factory=dict)
     """By API, and whether the authorizer allowed or denied; none without one."""
-    """By API and by what was being done (see `node.faults`)."""
+    authorizers: tuple[AuthorizerFacts, ...] = ()
     apis: tuple[ApiFacts, ...] = ()
     """Of each role's table."""
 
@@ -181,8 +195,10 @@ class Observer:
 
         self.node = WatchedNode(node, lambda: node.quorum.replayed_batches[0], meter, lambda: node.working_on, listen)
         self.images = ImageCounter()
-        now = time.monotonic()
+        self._began = now = time.monotonic()
         self._appended, self._fetched = Rate(now), Rate(now)
+        self._decided: dict[str, tuple[Rate, Rate]] = {}
+        """Allowed and denied, by role."""
         self._committed: tuple[Rate, int] | None = None
         """And the high watermark at the first look."""
         self._idle = IdleShare()
@@ -200,6 +216,16 @@ class Observer:
             if self.images.is_quick(image):
                 return self.images.count(image)
             return await asyncio.to_thread(self.images.count, image)
+
+    def authorizer(self, role: str, guard: Guard, acls: int) -> AuthorizerFacts:
+        now, counts = self.now(), guard.authority
+        allowed, denied = self._decided.setdefault(role, (Rate(self._began), Rate(self._began)))
+        return AuthorizerFacts(
+            role,
+            60 * allowed.per_second(sum(counts.allowed.values()), now),
+            60 * denied.per_second(sum(counts.denied.values()), now),
+            acls,
+        )
 
     def _commit_rate(self, high_watermark: int, now: float) -> float:
         if self._committed is None:
@@ -318,11 +344,11 @@ def failed_requests(*parts: FailedRequests) -> dict[tuple[str, str], int]:
     return dict(total)
 
 
-def authorizations(*guards: Guard | None) -> dict[tuple[str, str], int]:
+def authorizations(guards: Iterable[Guard]) -> dict[tuple[str, str], int]:
     """What the authorizer said, in all roles of a process."""
     total: Counter[tuple[str, str]] = Counter()
     for guard in guards:
-        total.update({} if guard is None else guard.authority.counts)
+        total.update(guard.authority.counts)
     return dict(total)
 
 

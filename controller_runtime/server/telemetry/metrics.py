@@ -16,7 +16,14 @@ from controller_runtime.answers.api_versions import SUPPORTED_LEVELS
 from controller_runtime.identifiers import METADATA_TOPIC_NAME
 from controller_runtime.server.telemetry.api_meter import ApiFacts
 from controller_runtime.server.telemetry.channel_facts import ChannelFacts
-from controller_runtime.server.telemetry.facts import ControllerFacts, LogFacts, NodeFacts, RaftFacts, SecurityFacts
+from controller_runtime.server.telemetry.facts import (
+    AuthorizerFacts,
+    ControllerFacts,
+    LogFacts,
+    NodeFacts,
+    RaftFacts,
+    SecurityFacts,
+)
 from controller_runtime.server.telemetry.image_facts import ACTIVE, CONTROLLED_SHUTDOWN, FENCED, ImageFacts
 from controller_runtime.server.telemetry.measuring import Distribution
 from controller_runtime.values import dataclass
@@ -68,8 +75,23 @@ def samples(facts: NodeFacts) -> Iterable[Sample]:
         yield Sample("quorate_failed_requests_total", count, (("request", request), ("while", doing)), "counter")
     for (request, said), count in sorted(facts.authorizations.items()):
         yield Sample("quorate_authorizations_total", count, (("request", request), ("said", said)), "counter")
+    for authorizer in facts.authorizers:
+        yield from _authorizer(authorizer)
     for name, value in sorted(facts.counters.items()):
         yield Sample(name, value, kind="counter")
+
+
+def _authorizer(facts: AuthorizerFacts) -> Iterable[Sample]:
+    """As a plugin's of Apache Kafka (KIP-877)."""
+    whose = (("class", "StandardAuthorizer"), ("config", "authorizer.class.name"), ("role", facts.role))
+
+    def named(attribute: str) -> str:
+        return jmx_name("kafka.server", "plugins", attribute)
+
+    yield Sample(named("authorization-request-rate-per-minute"), facts.allowed_rate + facts.denied_rate, whose)
+    yield Sample(named("authorization-allowed-rate-per-minute"), facts.allowed_rate, whose)
+    yield Sample(named("authorization-denied-rate-per-minute"), facts.denied_rate, whose)
+    yield Sample(named("acls-total-count"), facts.acls, whose)
 
 
 def _raft(raft: RaftFacts) -> Iterable[Sample]:

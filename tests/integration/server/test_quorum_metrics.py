@@ -38,6 +38,7 @@ CONTROLLER = "kafka_controller_kafkacontroller_"
 EVENTS = "kafka_controller_controllereventmanager_"
 PROCESSOR = "quorate_request_processor_seconds_total"
 REQUESTS = "kafka_network_requestmetrics_"
+SAID = ("request", "allowed", "denied")
 STATS = "kafka_controller_controllerstats_"
 
 Metrics = dict[str, float]
@@ -296,3 +297,22 @@ def test_snapshots_are_told_when_they_are_written_and_when_they_are_loaded(tmp_p
         node.kill()
         node.start()
         becomes(node, "the snapshot is loaded", lambda m: m[loader + "handleloadsnapshotcount"] == 1)
+
+
+def test_what_the_authorizer_says_is_measured(tmp_path: Path) -> None:
+    """As a plugin of Apache Kafka's (KIP-877), in the names that its JMX exporter gives."""
+    authorizer = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+    settings = {"authorizer.class.name": authorizer, "super.users": "User:admin"}
+    with Cluster(tmp_path, controllers=1, extra=settings) as cluster:
+        cluster.start()
+        (node,) = cluster.controller_nodes
+        becomes(node, "leads", lambda found: found.get(CONTROLLER + "activecontrollercount") == 1)
+        refused = ask(node, CreateTopicsRequest(topics=(topic("theirs", "true"),)), 7)
+        assert isinstance(refused, CreateTopicsResponse)
+        assert refused.topics[0].error_code == 29
+        whose = '{class="StandardAuthorizer",config="authorizer.class.name",role="controller"}'
+        rate = {said: f"kafka_server_plugins_authorization_{said}_rate_per_minute{whose}" for said in SAID}
+        found = becomes(node, "denied", lambda found: found.get(rate["denied"], 0) > 0)
+        assert found[rate["allowed"]] == 0
+        assert found[rate["request"]] == found[rate["denied"]]
+        assert found[f"kafka_server_plugins_acls_total_count{whose}"] == 0

@@ -11,6 +11,7 @@ from controller_runtime.network.client_pool import PoolCounts
 from controller_runtime.server.telemetry.api_meter import ApiFacts
 from controller_runtime.server.telemetry.channel_facts import ChannelObserver
 from controller_runtime.server.telemetry.facts import (
+    AuthorizerFacts,
     BatchFacts,
     ControllerFacts,
     LogFacts,
@@ -49,9 +50,11 @@ FACTS = NodeFacts(
     connections={"CONTROLLER": 4}, outgoing=CHANNEL, resident_bytes=35_000_000, started_at_ms=1_795_220_000_500,
     broker_state=3, leaders=5,
     apis=(ApiFacts("Vote", "controller", {"2": 9}, {"INVALID_REQUEST": 3}, 0.25),),
+    authorizers=(AuthorizerFacts("broker", 90.0, 6.0, 40),),
     replicas=6, batches=BatchFacts(distribution_of([1, 1, 8], 90), distribution_of([80, 240], 90),
         distribution_of([0.5, 1.5], 2)),
 )  # fmt: skip
+SAID = ("request", "allowed", "denied")
 BESIDE_A_VALUE = ("_count", "_mean", "_max")
 """What the exporter adds to the name of a meter or a histogram."""
 
@@ -69,6 +72,11 @@ OF_KIPS_ONLY = {
     ),
 }
 """KIP-631 and KIP-835 name them, Kafka 4.3.1 has none of them."""
+OF_PLUGINS = {
+    *(jmx_name("kafka.server", "plugins", f"authorization-{said}-rate-per-minute") for said in SAID),
+    jmx_name("kafka.server", "plugins", "acls-total-count"),
+}
+"""Of StandardAuthorizer (KIP-877); the Kafka that was listed ran without one."""
 
 
 def value(facts: NodeFacts, domain: str, kind: str, name: str, **labels: str) -> float:
@@ -97,9 +105,9 @@ def test_every_metric_of_kafka_that_we_show_has_the_name_of_kafka() -> None:
     ours = {sample.name for sample in samples(FACTS) if sample.name.startswith("kafka_")}
     kafka = names_of_kafka()
     assert len(ours) > 60
-    known = kafka | OF_KIPS_ONLY
+    known = kafka | OF_KIPS_ONLY | OF_PLUGINS
     assert ours - known - {f"{name}{suffix}" for name in known for suffix in BESIDE_A_VALUE} == set()
-    assert OF_KIPS_ONLY - ours == set()
+    assert (OF_KIPS_ONLY | OF_PLUGINS) - ours == set()
 
 
 def test_no_name_of_the_quorums_kips_is_missing() -> None:
@@ -238,3 +246,10 @@ def test_what_is_unknown_is_minus_one_and_an_average_of_nothing_no_number() -> N
 def test_the_text_is_what_prometheus_reads() -> None:
     made = render([Sample("a", 1), Sample("a", 2.5, (("l", 'x"\\\n'),)), Sample("b", 3, kind="counter")])
     assert made == '# TYPE a gauge\na 1\na{l="x\\"\\\\\\n"} 2.5\n# TYPE b counter\nb 3\n'
+
+
+def test_the_authorizer_is_measured_as_a_plugin_of_kafkas() -> None:
+    whose = {"class": "StandardAuthorizer", "config": "authorizer.class.name", "role": "broker"}
+    rates = [value(FACTS, "kafka.server", "plugins", f"authorization-{one}-rate-per-minute", **whose) for one in SAID]
+    assert rates == [96.0, 90.0, 6.0]
+    assert value(FACTS, "kafka.server", "plugins", "acls-total-count", **whose) == 40
