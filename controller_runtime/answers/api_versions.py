@@ -42,9 +42,9 @@ SUPPORTED_LEVELS: Final[dict[str, tuple[int, int]]] = {
 """What this runtime understands, by feature name."""
 
 
-def supported_levels(role: ListenerType) -> Mapping[str, tuple[int, int]]:
-    """What a node says of itself in this role."""
-    return SUPPORTED_LEVELS if role is ListenerType.CONTROLLER else {**SUPPORTED_LEVELS, SINGLE_REPLICA: (0, 1)}
+def supported_levels(*, replicates: bool = True) -> Mapping[str, tuple[int, int]]:
+    """What a node says of itself. A broker that cannot follow others says that it keeps one replica of a partition."""
+    return SUPPORTED_LEVELS if replicates else {**SUPPORTED_LEVELS, SINGLE_REPLICA: (0, 1)}
 
 
 def api_versions(
@@ -54,10 +54,9 @@ def api_versions(
     image: MetadataImage,
     kraft_version: int,
     end_offset: Offset,
+    supported: Mapping[str, tuple[int, int]] = SUPPORTED_LEVELS,
 ) -> ApiVersionsResponse:
-    """The answer; `image` is the newest committed one, which ends at `end_offset`. A broker says that it keeps one
-    replica of a partition only.
-    """
+    """The answer; `image` is the newest committed one, which ends at `end_offset`."""
     if version not in api(ApiKey.API_VERSIONS).versions:
         return _unknown_version()
     if version >= _FIRST_VERSION_WITH_SOFTWARE and not is_named(request):
@@ -72,7 +71,7 @@ def api_versions(
         ),
         supported_features=tuple(
             SupportedFeatureKey(name=name, min_version=lowest, max_version=highest)
-            for name, (lowest, highest) in supported_levels(role).items()
+            for name, (lowest, highest) in supported.items()
             if lowest > 0 or version >= _FIRST_VERSION_WITH_ZERO_LEVELS
         ),
         finalized_features_epoch=max(-1, end_offset - 1),

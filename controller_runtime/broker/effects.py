@@ -74,6 +74,24 @@ class AppendRecords:
 
 
 @dataclass(frozen=True, slots=True)
+class CutLog:
+    """A follower has what its leader has not: the log ends at `end_offset`, or before the batch that reaches over it.
+    `LogCut` follows.
+    """
+
+    key: PartitionId
+    end_offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class RestartLog:
+    """Nothing that a follower has is of use: the log begins anew, empty, at `start_offset`. `LogCut` follows."""
+
+    key: PartitionId
+    start_offset: int
+
+
+@dataclass(frozen=True, slots=True)
 class DeleteBefore:
     """Nothing below `start_offset` is read any more: remove what lies wholly below."""
 
@@ -139,6 +157,8 @@ PartitionEffect = (
     | ClosePartition
     | ConfigureLog
     | AppendRecords
+    | CutLog
+    | RestartLog
     | DeleteBefore
     | MeasureDirectory
     | ReadRecords
@@ -213,6 +233,17 @@ class PartitionWritten:
 
 
 @dataclass(frozen=True, slots=True)
+class LogCut:
+    """Where the log begins and ends now, and what is known of it."""
+
+    key: PartitionId
+    start_offset: int
+    end_offset: int
+    epoch_starts: tuple[tuple[int, int], ...]
+    producers: Mapping[int, ProducerEntry]
+
+
+@dataclass(frozen=True, slots=True)
 class RecordsRead:
     """In the order of the slices: whole batches, or why the slice could not be read."""
 
@@ -249,6 +280,7 @@ BrokerEvent = (
     | DirectoryFailed
     | DirectoryMeasured
     | PartitionWritten
+    | LogCut
     | RecordsRead
     | TimestampFound
 )

@@ -16,7 +16,7 @@ from controller_runtime.broker.leader import Leader
 from controller_runtime.broker.local_partitions import LocalPartitions
 from controller_runtime.broker.long_answers import Answering, LongAnswers
 from controller_runtime.broker.offsets import ISOLATION_LEVELS
-from controller_runtime.broker.partition import NO_EPOCH, OpenLog
+from controller_runtime.broker.partition import NO_EPOCH, NO_OFFSET, OpenLog
 from controller_runtime.broker.purgatory import ANY_LEVEL, Purgatory, Ticket
 from controller_runtime.identifiers import ZERO_UUID, Instant, PartitionId, Uuid
 from controller_runtime.parts.effects import Respond
@@ -56,6 +56,8 @@ class _Fetch:
     deadline: Instant
     waits_for: dict[PartitionId, int] = field(default_factory=dict)
     """Up to where each partition could be read when it was looked at last."""
+    knows: dict[PartitionId, int] = field(default_factory=dict)
+    """The high watermark that a follower has heard of, if it says so (KIP-1166)."""
     is_counted: bool = False
     """A follower's offsets were noted."""
     reading: tuple[FetchTopic, ...] = ()
@@ -113,7 +115,8 @@ class FetchHandler:
         return self._wake(woken, now)
 
     def _wake(self, woken: list[tuple[Ticket, _Fetch]], now: Instant) -> list[BrokerEffect]:
-        fetches = [self._parked.end(ticket) for ticket, _ in woken]
+        """A follower may be woken twice, by the end and by the high watermark."""
+        fetches = [self._parked.end(ticket) for ticket in dict(woken)]
         return [effect for fetch in fetches for effect in self._attempt(fetch, now)]
 
     def on_closed(self, connection_id: ConnectionId) -> list[BrokerEffect]:
@@ -149,11 +152,17 @@ class FetchHandler:
     def _has_grown(self, fetch: _Fetch) -> bool:
         """While it was looked at or read it was not parked, so it has not heard what was written meanwhile."""
         led = ((self._partitions.led(key), seen) for key, seen in fetch.waits_for.items())
-        return any(one is None or fetch.bound(one.log) > seen for one, seen in led)
+        return any(one is None or fetch.bound(one.log) > seen for one, seen in led) or self._has_news(fetch)
+
+    def _has_news(self, fetch: _Fetch) -> bool:
+        """A follower has not heard of a high watermark: as in Kafka it need not wait for anything else (KIP-1166)."""
+        led = ((self._partitions.led(key), known) for key, known in fetch.knows.items())
+        return any(one is not None and one.log.high_watermark > known for one, known in led)
 
     def _park(self, fetch: _Fetch) -> None:
         by = fetch.follower != NOBODY
         levels = [((key, by), seen + 1) for key, seen in fetch.waits_for.items()]
+        levels += [((key, False), known + 1) for key, known in fetch.knows.items()]
         self._parked.add(fetch, levels, fetch.deadline, fetch.event.connection.connection_id)
 
     # One attempt.
@@ -174,7 +183,7 @@ class FetchHandler:
                 self._reading[work_id] = fetch
                 limit = min(fetch.request.max_bytes, MAX_RESPONSE_BYTES)
                 return [ReadRecords(work_id, tuple(slices), limit)]
-            patient = fetch.request.min_bytes > 0 and now < fetch.deadline
+            patient = fetch.request.min_bytes > 0 and now < fetch.deadline and not self._has_news(fetch)
             if not patient or fetch.errors or not fetch.waits_for:
                 return [Respond(fetch.event.request_id, (yield from self._response(fetch, {})))]
             if not self._has_grown(fetch):
@@ -183,7 +192,7 @@ class FetchHandler:
 
     def _look(self, fetch: _Fetch) -> InPieces[BrokerEffect, list[ReadSlice]]:
         """What can be read now."""
-        fetch.errors, fetch.waits_for = {}, {}
+        fetch.errors, fetch.waits_for, fetch.knows = {}, {}, {}
         slices: list[ReadSlice] = []
         places: list[tuple[int, int]] = []
         for topic_place, topic in enumerate(fetch.request.topics):
@@ -194,6 +203,8 @@ class FetchHandler:
                     fetch.errors[topic_place, place] = found
                     continue
                 bound = fetch.waits_for[found.key] = fetch.bound(found)
+                if fetch.follower != NOBODY:
+                    fetch.knows[found.key] = max(NO_OFFSET, wanted.high_watermark)
                 if wanted.fetch_offset < bound:
                     slices.append(ReadSlice(found.key, wanted.fetch_offset, wanted.partition_max_bytes, bound))
                     places.append((topic_place, place))

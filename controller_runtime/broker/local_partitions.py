@@ -16,6 +16,7 @@ from controller_runtime.broker.effects import (
     BrokerEffect,
     ClosePartition,
     ConfigureLog,
+    LogCut,
     OpenPartition,
     PartitionFailed,
     PartitionOpened,
@@ -23,19 +24,19 @@ from controller_runtime.broker.effects import (
 from controller_runtime.broker.leader import Leader
 from controller_runtime.broker.partition import OpenLog, check_epoch
 from controller_runtime.broker.partition_states import (
-    Follower,
     Offline,
     Opening,
     PartitionState,
     check_transition,
 )
+from controller_runtime.broker.replication.follower import Follower
 from controller_runtime.broker.replication.in_sync_counts import InSyncCounts
 from controller_runtime.broker.replication.led_replicas import LedReplicas, Surroundings
 from controller_runtime.broker.topic_rules import TopicRules
 from controller_runtime.identifiers import ZERO_UUID, DirectoryId, Instant, NodeId, PartitionId, Uuid
 from controller_runtime.metadata.cluster import MIGRATING, UNASSIGNED
 from controller_runtime.metadata.image import MetadataImage
-from controller_runtime.metadata.partitions import Partition
+from controller_runtime.metadata.partitions import NO_LEADER, Partition
 from controller_runtime.metadata.topics import TopicImage
 from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.values import dataclass
@@ -60,6 +61,8 @@ class LocalPartitions:
         """How long a follower may lag and stay in sync (`replica.lag.time.max.ms`)."""
         self.with_followers: dict[PartitionId, Leader] = {}
         """What is led here and has other replicas."""
+        self.following: dict[NodeId, dict[PartitionId, Follower]] = {}
+        """What others lead, by who leads it."""
         self._risen: dict[PartitionId, Leader] = {}
         self._image = MetadataImage.empty()
         self.is_behind = False
@@ -136,9 +139,10 @@ class LocalPartitions:
         """The part in its partition that the image gives it, now that its log is open."""
         registered, state = replica.registered, replica.state
         if registered.leader != self._node_id:
-            if not isinstance(state, Follower):
-                self._enter(key, replica, Follower(log))
+            self._follow(key, replica, log)
             return
+        if isinstance(state, Follower) and state.is_cut:
+            return  # It is led as soon as it is known what is left of its log (`on_cut`).
         if not isinstance(state, Leader):
             leader = Leader(log, registered.leader_epoch, LedReplicas())
             leader.lead(self._node_id, registered, self.now, led=False)
@@ -156,8 +160,27 @@ class LocalPartitions:
             self.with_followers.pop(key, None)
         self.advance(leader)
 
+    def _follow(self, key: PartitionId, replica: _Replica, log: OpenLog) -> None:
+        state, registered = replica.state, replica.registered
+        if not isinstance(state, Follower):
+            state = Follower(log)
+            self._enter(key, replica, state)
+        self._leave_leader(key, state)
+        state.follow(registered.leader, registered.leader_epoch)
+        if registered.leader != NO_LEADER:
+            self.following.setdefault(NodeId(registered.leader), {})[key] = state
+
+    def _leave_leader(self, key: PartitionId, state: PartitionState) -> None:
+        if isinstance(state, Follower):
+            leader = NodeId(state.leader)
+            followed = self.following.get(leader, {})
+            followed.pop(key, None)
+            if not followed:
+                self.following.pop(leader, None)
+
     def _enter(self, key: PartitionId, replica: _Replica, state: PartitionState) -> None:
         check_transition(replica.state, state)
+        self._leave_leader(key, replica.state)
         replica.state = state
         self._opening.discard(key)
         self.with_followers.pop(key, None)
@@ -184,6 +207,7 @@ class LocalPartitions:
             self._outdated_opens[key] = self._outdated_opens.get(key, 0) + 1
             self._opening.discard(key)
         self.with_followers.pop(key, None)
+        self._leave_leader(key, replica.state)
         self._changed.append(key)
         return [ClosePartition(key, delete=True)]
 
@@ -213,6 +237,18 @@ class LocalPartitions:
         self._take_part(event.key, replica, log)
         return True
 
+    def on_cut(self, event: LogCut) -> None:
+        """A follower's log ends, or begins, elsewhere now."""
+        replica = self._replicas.get(event.key)
+        state = None if replica is None else replica.state
+        if replica is None or not isinstance(state, Follower) or not state.is_cut:
+            return  # It was given up meanwhile, or begun anew with what followed.
+        log, state.is_cut = state.log, False
+        log.start_offset, log.end_offset, log.written_offset = event.start_offset, event.end_offset, event.end_offset
+        log.high_watermark = min(max(log.high_watermark, event.start_offset), event.end_offset)
+        log.epoch_starts, log.producers = list(event.epoch_starts), dict(event.producers)
+        self._take_part(event.key, replica, log)
+
     def on_failed(self, event: PartitionFailed) -> None:
         if event.key is None:
             return
@@ -241,16 +277,19 @@ class LocalPartitions:
         replica = self._replicas.get(key)
         return replica if replica is not None and isinstance(replica.state, Opening) else None
 
-    def written(self, key: PartitionId, end_offset: int) -> Leader | None:
-        """The partition if it is led here: more of it may be read now."""
+    def written(self, key: PartitionId, end_offset: int) -> Leader | int | None:
+        """The partition if it is led here: more of it may be read now. Of one that is followed, where it begins by now
+        if that is later than it did.
+        """
         replica = self._replicas.get(key)
         match None if replica is None else replica.state:
             case Leader() as leader:
                 leader.log.written(end_offset)
                 self.advance(leader)
                 return leader
-            case Follower(log):
+            case Follower(log) as follower:
                 log.written(end_offset)
+                return follower.settle()
             case _:
                 pass  # Its log was given up, or is a new one that is being opened.
         return None

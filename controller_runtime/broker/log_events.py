@@ -8,8 +8,10 @@ from controller_runtime.broker.directory_assignments import DirectoryAssignments
 from controller_runtime.broker.effects import (
     BrokerEffect,
     BrokerEvent,
+    DeleteBefore,
     DirectoryFailed,
     DirectoryMeasured,
+    LogCut,
     PartitionFailed,
     PartitionOpened,
     PartitionWritten,
@@ -79,8 +81,13 @@ class LogEvents:
             case DirectoryMeasured():
                 return self._directories.on_measured(event)
             case PartitionWritten(key, end_offset):
-                leader = self._partitions.written(key, end_offset)
-                return [] if leader is None else self._serve_written(leader, now)
+                found = self._partitions.written(key, end_offset)
+                if isinstance(found, int):
+                    return [DeleteBefore(key, found)]
+                return [] if found is None else self._serve_written(found, now)
+            case LogCut():
+                self._partitions.on_cut(event)
+                return self.serve_changed(now, wall)
             case RecordsRead():
                 return self._fetch.on_read(event, now)
             case TimestampFound():

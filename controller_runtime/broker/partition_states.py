@@ -11,20 +11,13 @@ from __future__ import annotations
 from typing import Final
 
 from controller_runtime.broker.leader import Leader
-from controller_runtime.broker.partition import OpenLog
+from controller_runtime.broker.replication.follower import Follower
 from controller_runtime.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Opening:
     """Its log is being recovered, or made."""
-
-
-@dataclass(frozen=True, slots=True)
-class Follower:
-    """Its log is open, and this broker does not lead it: it refuses clients, and keeps what it has."""
-
-    log: OpenLog
 
 
 @dataclass(frozen=True, slots=True)

@@ -138,6 +138,7 @@ class RequestHandlers:
             image=self._image,
             kraft_version=self._kraft_version,
             end_offset=self._image_end,
+            supported=self._identity.features,
         )
 
     def _on_metadata(self, event: RequestReceived, asked: MetadataRequest, now: Instant, _: WallClock) -> Answering:

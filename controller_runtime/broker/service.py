@@ -28,6 +28,7 @@ from controller_runtime.broker.long_answers import Effects, LongAnswers
 from controller_runtime.broker.offsets import OffsetsHandler
 from controller_runtime.broker.produce import ProduceHandler
 from controller_runtime.broker.producer_ids import ProducerIds
+from controller_runtime.broker.replica_fetchers import FetchSettings, ReplicaFetchers
 from controller_runtime.broker.request_handlers import Answerers, RequestHandlers
 from controller_runtime.identifiers import BrokerEpoch, DirectoryId, Endpoint, Instant, Offset, WallClock
 from controller_runtime.metadata.broker_configs import NodeRules, OwnConfigs, without_effect
@@ -69,6 +70,9 @@ class BrokerConfig:
     """Paths of those that could not be read at start."""
     replica_lag_s: float = 30.0
     """`replica.lag.time.max.ms`."""
+    inter_broker_listener: str | None = "PLAINTEXT"
+    """At which brokers speak with each other; None: this one does not, and follows nobody."""
+    replica_fetch: FetchSettings = FetchSettings()
     metadata_directory: DirectoryId | None = None
     """The log directory that has the metadata log, too: the node cannot go on without it."""
 
@@ -86,6 +90,10 @@ class BrokerService:
         self._long = LongAnswers(self.faults)
         self._produce = ProduceHandler(self.partitions, self.faults, self._long)
         self._in_sync = InSync(node_id, self.partitions, calls, now)
+        listener, settings = config.inter_broker_listener, config.replica_fetch
+        self._fetchers = ReplicaFetchers(
+            node_id, self.partitions, calls, self.faults, listener=listener, settings=settings
+        )
         self._fetch = FetchHandler(self.partitions, self._long, self._in_sync)
         self._offsets = OffsetsHandler(self.partitions)
         self._forwarder = Forwarder(f"broker-{node_id}", calls, self.faults)
@@ -187,6 +195,7 @@ class BrokerService:
             self._producer_ids.next_deadline(),
             self._directories.next_deadline(),
             self._in_sync.next_deadline(),
+            self._fetchers.next_deadline(),
             self._log_directories.next_deadline(),
         )
         return min((at for at in wanted if at is not None), default=None)
@@ -203,6 +212,7 @@ class BrokerService:
         out += self._producer_ids.poll(self._controller, self.epoch, now)
         out += self._directories.poll(self._image, self._controller, self.epoch, now)
         out += self._in_sync.poll(self._controller, self.epoch, now)
+        out += self._fetchers.poll(self._image, self.epoch, now)
         out += self._logs.serve_changed(now, wall)
         out += self._send_beat(now)
         if self.lifecycle.state is not self._said:
@@ -248,6 +258,9 @@ class BrokerService:
             assert isinstance(body, AlterPartitionResponse), "it answers AlterPartition"
             self._in_sync.changes.on_response(body, now)
             return []
+        if self._fetchers.owns(call_id):
+            self._fetchers.on_response(call_id, body, now)
+            return []
         self._beat = None
         match body:
             case BrokerRegistrationResponse():
@@ -278,6 +291,9 @@ class BrokerService:
             return []
         if self._in_sync.changes.owns(call_id):
             self._in_sync.changes.on_failure(now)
+            return []
+        if self._fetchers.owns(call_id):
+            self._fetchers.on_failure(call_id, now)
             return []
         self._beat = None
         self.lifecycle.failed(now)

@@ -204,17 +204,14 @@ log.roll.jitter.ms long null
 max.incremental.fetch.session.cache.slots int 1000
 # every partition of a request is answered
 max.request.partition.size.limit int 2000
-# replicas of other brokers are not fetched yet
-num.replica.alter.log.dirs.threads int null
+# one conversation with each broker that leads what is followed here
 num.replica.fetchers int 1
-replica.fetch.backoff.ms int 1000
-replica.fetch.max.bytes int 1048576
-replica.fetch.min.bytes int 1
-replica.fetch.response.max.bytes int 10485760
-replica.fetch.wait.max.ms int 500
-replica.selector.class string null
 replica.socket.receive.buffer.bytes int 65536
 replica.socket.timeout.ms int 30000
+# logs are not moved between directories yet
+num.replica.alter.log.dirs.threads int null
+# consumers read from leaders
+replica.selector.class string null
 # producer ids do not expire yet
 producer.id.expiration.ms int 86400000
 # ssl.enabled.protocols says which versions of TLS are spoken

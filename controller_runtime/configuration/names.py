@@ -109,6 +109,11 @@ process.roles list REQUIRED
 queued.max.request.bytes long -1
 quota.window.num int 11
 quota.window.size.seconds int 1
+replica.fetch.backoff.ms int 1000
+replica.fetch.max.bytes int 1048576
+replica.fetch.min.bytes int 1
+replica.fetch.response.max.bytes int 10485760
+replica.fetch.wait.max.ms int 500
 replica.lag.time.max.ms long 30000
 sasl.enabled.mechanisms list GSSAPI
 sasl.mechanism.controller.protocol string GSSAPI

@@ -177,13 +177,40 @@ class PartitionLog:
         if not self._start <= end_offset <= self.end_offset:
             raise InvalidOffset(f"cannot truncate {self.directory} ({self._start}..{self.end_offset}) to {end_offset}")
         if end_offset < self.end_offset:
-            self._log.truncate(end_offset, self._log.boundary(end_offset))
-            self.recovery_point = min(self.recovery_point, end_offset)
-            self._changed = True
-            self._perform()
-            producer_snapshots.remove_snapshots_beyond(self._filesystem, self.directory, end_offset)
-            log = self._log
-            self.producers = producers_at(log.files, log.directory, log.segments, log.end_offset)
+            self._cut(end_offset, self._log.boundary(end_offset))
+
+    def _cut(self, end_offset: Offset, position: int) -> None:
+        self._log.truncate(end_offset, position)
+        self.recovery_point = min(self.recovery_point, end_offset)
+        self._changed = True
+        self._perform()
+        producer_snapshots.remove_snapshots_beyond(self._filesystem, self.directory, end_offset)
+        log = self._log
+        self.producers = producers_at(log.files, log.directory, log.segments, log.end_offset)
+
+    def cut(self, end_offset: Offset) -> None:
+        """Let the log end at `end_offset`, or before the batch that reaches over it; at its start nothing is left."""
+        if end_offset <= self._start:
+            self.restart(end_offset)
+            return
+        segment = self._log.segments[self._log.segment_index(end_offset)]
+        found = segment.find(end_offset, segment.size)
+        if found is not None:
+            end_offset = Offset(min(end_offset, found.base_offset))
+        if end_offset < self._start:
+            self.restart(self._start)
+        elif end_offset < self.end_offset:
+            self._cut(end_offset, segment.size if found is None else found.position)
+
+    def restart(self, start_offset: Offset) -> None:
+        """Drop everything; the log goes on, empty, at `start_offset`."""
+        self._log.reset(start_offset)
+        self._start = self.recovery_point = start_offset
+        self.producers.clear()
+        self._changed = True
+        self._perform()
+        for offset in producer_snapshots.snapshot_offsets(self._filesystem, self.directory):
+            self._filesystem.remove(producer_snapshots.snapshot_path(self.directory, offset))
 
     def _queue_snapshot(self, offset: int) -> None:
         path = producer_snapshots.snapshot_path(self.directory, offset)

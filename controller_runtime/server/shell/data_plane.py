@@ -21,6 +21,7 @@ from controller_runtime.broker.effects import (
     CancelRead,
     ClosePartition,
     ConfigureLog,
+    CutLog,
     DeleteBefore,
     DirectoryFailed,
     FindTimestamp,
@@ -30,6 +31,7 @@ from controller_runtime.broker.effects import (
     PartitionEffect,
     PartitionFailed,
     ReadRecords,
+    RestartLog,
     SetAsideStrays,
     StraysSetAside,
 )
@@ -120,6 +122,8 @@ class BrokerDataPlane:
                 self._work_on(key, lambda work: work.configure(effect))
             case AppendRecords(key):
                 self._work_on(key, lambda work: work.append(effect), self._feed)
+            case CutLog(key) | RestartLog(key):
+                self._work_on(key, lambda work: work.cut(effect), self._feed)
             case DeleteBefore(key):
                 self._work_on(key, lambda work: work.delete_before(effect))
             case MeasureDirectory(_, directory):

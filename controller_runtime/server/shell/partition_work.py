@@ -20,14 +20,17 @@ from controller_runtime.broker.effects import (
     AppendRecords,
     BrokerEvent,
     ConfigureLog,
+    CutLog,
     DeleteBefore,
     DirectoryMeasured,
     FindTimestamp,
+    LogCut,
     MeasureDirectory,
     OpenPartition,
     PartitionOpened,
     PartitionWritten,
     ReadSlice,
+    RestartLog,
     TimestampFound,
 )
 from controller_runtime.identifiers import Offset, PartitionId
@@ -100,6 +103,22 @@ class PartitionWork:
             self._directory.abandon(effect.key)
             raise
         return PartitionWritten(effect.key, end)
+
+    def cut(self, effect: CutLog | RestartLog) -> BrokerEvent:
+        log = self._log(effect.key)
+        try:
+            if isinstance(effect, CutLog):
+                log.cut(Offset(effect.end_offset))
+            else:
+                log.restart(Offset(effect.start_offset))
+        except DISK_FAILURES as error:
+            self._directory.abandon(effect.key)
+            raise self._lost(error) from error
+        except Exception:
+            self._directory.abandon(effect.key)
+            raise
+        producers = {producer_id: entry.copy() for producer_id, entry in log.producers.items()}
+        return LogCut(effect.key, log.start_offset, log.end_offset, log.epoch_starts(), producers)
 
     def delete_before(self, effect: DeleteBefore) -> None:
         log = self._log(effect.key)

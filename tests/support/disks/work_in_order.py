@@ -11,6 +11,7 @@ from controller_runtime.broker.effects import (
     AppendRecords,
     BrokerEvent,
     ConfigureLog,
+    CutLog,
     DeleteBefore,
     FindTimestamp,
     MeasureDirectory,
@@ -18,6 +19,7 @@ from controller_runtime.broker.effects import (
     PartitionFailed,
     ReadRecords,
     RecordsRead,
+    RestartLog,
     SetAsideStrays,
     StraysSetAside,
 )
@@ -93,6 +95,9 @@ class WorkInOrder:
 
     def append(self, effect: AppendRecords) -> BrokerEvent:
         return self._at(effect.key).append(effect)
+
+    def cut(self, effect: CutLog | RestartLog) -> BrokerEvent:
+        return self._at(effect.key).cut(effect)
 
     def delete_before(self, effect: DeleteBefore) -> None:
         self._at(effect.key).delete_before(effect)

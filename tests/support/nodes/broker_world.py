@@ -21,6 +21,7 @@ from controller_runtime.broker.effects import (
     CancelRead,
     ClosePartition,
     ConfigureLog,
+    CutLog,
     DeleteBefore,
     FindTimestamp,
     FinishWithoutReply,
@@ -28,6 +29,7 @@ from controller_runtime.broker.effects import (
     OpenPartition,
     ReadRecords,
     Relay,
+    RestartLog,
     SetAsideStrays,
     WorkId,
 )
@@ -77,9 +79,13 @@ Answer = TypeVar("Answer", bound=Message)
 CONTROLLER = Endpoint("controller", 9093)
 BROKER = NodeId(11)
 DATA_EFFECTS = (
-    SetAsideStrays, OpenPartition, ClosePartition, ConfigureLog, AppendRecords, DeleteBefore, ReadRecords,
-    FindTimestamp, MeasureDirectory,
+    SetAsideStrays, OpenPartition, ClosePartition, ConfigureLog, AppendRecords, CutLog, RestartLog, DeleteBefore,
+    ReadRecords, FindTimestamp, MeasureDirectory,
 )  # fmt: skip
+
+
+def endpoint_of(node_id: NodeId) -> Endpoint:
+    return Endpoint("localhost", 9081 + node_id)
 
 
 @dataclass(slots=True)
@@ -120,14 +126,20 @@ class BrokerWorld:
         directories: int = 1,
         controller: World | None = None,
         run: int = 0,
+        node_id: NodeId = BROKER,
         **config: Any,
     ) -> None:
         """`run`: how often it was started before."""
+        self.node_id = node_id
+        self.cuts = 0
+        """How often a log was cut, or begun anew."""
+        self.peer_calls: deque[Call] = deque()
+        """Calls of other brokers: nobody answers them here (see `broker_fleet`)."""
         self.controller = controller or World()
         self.run = run
         self.disk = disk or MemoryDisk()
         paths = ["/data", "/data2"][:directories]
-        self.directories = {directory_of(BROKER, number): path for number, path in enumerate(paths, 1)}
+        self.directories = {directory_of(node_id, number): path for number, path in enumerate(paths, 1)}
         for path in paths:
             self.disk.make_directories(path)
         self.manager = Logs.open(self.disk, self.directories)
@@ -148,10 +160,10 @@ class BrokerWorld:
         self._asked: dict[RequestId, tuple[int, int]] = {}
         """Which API at which version."""
         identity = BrokerIdentity(
-            node_id=BROKER,
+            node_id=node_id,
             cluster_id=CLUSTER_ID,
-            incarnation_id=uuid("start", BROKER * 100 + run),
-            listeners=(("PLAINTEXT", Endpoint("localhost", 9092), 0),),
+            incarnation_id=uuid("start", node_id * 100 + run),
+            listeners=(("PLAINTEXT", endpoint_of(node_id), 0),),
             features=SUPPORTED_LEVELS,
             log_dirs=tuple(self.directories),
         )
@@ -218,7 +230,9 @@ class BrokerWorld:
     def perform_calls(self) -> None:
         while self.calls:
             call = self.calls.popleft()
-            if self.reachable:
+            if call.endpoint != CONTROLLER:
+                self.peer_calls.append(call)
+            elif self.reachable:
                 answer = self._controller_answers(call.body)
                 self.happen(ResponseReceived(call.call_id, call.body.VERSIONS.highest, answer))
             else:
@@ -239,6 +253,9 @@ class BrokerWorld:
                     event = self.work.read(effect)
                 case MeasureDirectory() as effect:
                     event = self.work.measure(effect)
+                case CutLog() | RestartLog() as effect:
+                    self.cuts += 1
+                    event = self.work.cut(effect)
                 case DeleteBefore() as effect:
                     self.work.delete_before(effect)
                     continue

@@ -17,6 +17,7 @@ from controller_runtime.broker.effects import (
     CancelRead,
     ClosePartition,
     ConfigureLog,
+    CutLog,
     DeleteBefore,
     FindTimestamp,
     FinishWithoutReply,
@@ -25,6 +26,7 @@ from controller_runtime.broker.effects import (
     PartitionEffect,
     PartitionFailed,
     ReadRecords,
+    RestartLog,
     SetAsideStrays,
 )
 from controller_runtime.identifiers import BrokerEpoch, Offset, PartitionId
@@ -45,6 +47,8 @@ Work = (
     | ClosePartition
     | ConfigureLog
     | AppendRecords
+    | CutLog
+    | RestartLog
     | DeleteBefore
     | ReadRecords
     | FindTimestamp
@@ -141,6 +145,8 @@ class DataPlane:
             case AppendRecords():
                 self._plan_checkpoint()
                 return self._work.append(work)
+            case CutLog() | RestartLog():
+                return self._work.cut(work)
             case ReadRecords():
                 return self._work.read(work)
             case FindTimestamp():

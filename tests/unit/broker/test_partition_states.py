@@ -19,13 +19,13 @@ from controller_runtime.broker.partition import OpenLog
 from controller_runtime.broker.partition_states import (
     INITIAL,
     TRANSITIONS,
-    Follower,
     IllegalTransition,
     Offline,
     Opening,
     PartitionState,
     check_transition,
 )
+from controller_runtime.broker.replication.follower import Follower
 from controller_runtime.identifiers import ZERO_UUID, PartitionId
 from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.protocol.messages.partition_change_record import PartitionChangeRecord
