@@ -37,8 +37,10 @@ def _parse_voter(text: str) -> InitialVoter:
     if not node:
         raise illegal("Invalid @ at beginning of dynamic voter string.")
     node_id = _int32(node)
-    if node_id is None or node_id < 0:
+    if node_id is None:
         raise illegal("Failed to parse node id in dynamic voter string.")
+    if node_id < 0:
+        raise illegal(f"Invalid negative node id {node_id} in dynamic voter string.")
     if not rest:
         raise illegal("No hostname found after node id.")
     host, rest = _split_host(rest)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from controller_runtime.cli import main as kraft
-from controller_runtime.cli.initial_controllers import parse_initial_controllers
+from controller_runtime.cli.initial_controllers import Uncaught, parse_initial_controllers
 
 pytestmark = pytest.mark.unit
 
@@ -59,3 +59,9 @@ def test_what_kafka_takes_for_initial_controllers_is_taken(text: str, voters: li
     """STO-03: asked of Apache Kafka 4.3.1."""
     found = parse_initial_controllers(text.format("MvDxzVmcRsaTz33bUuRU6A"))
     assert [(it.node_id, it.endpoint.host, it.endpoint.port) for it in found] == voters
+
+
+def test_a_negative_node_id_of_an_initial_controller_is_named() -> None:
+    """STO-03: in the words of Apache Kafka's DynamicVoter."""
+    with pytest.raises(Uncaught, match=r"Invalid negative node id -1 in dynamic voter string\."):
+        parse_initial_controllers("-1@localhost:29093:MvDxzVmcRsaTz33bUuRU6A")

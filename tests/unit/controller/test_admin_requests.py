@@ -47,6 +47,7 @@ from controller_runtime.protocol.messages.list_partition_reassignments_request i
 )
 from controller_runtime.protocol.messages.list_partition_reassignments_response import (
     ListPartitionReassignmentsResponse,
+    OngoingPartitionReassignment,
 )
 from controller_runtime.protocol.messages.no_op_record import NoOpRecord
 from controller_runtime.protocol.messages.partition_change_record import PartitionChangeRecord
@@ -361,21 +362,29 @@ def test_reassignments_under_way_are_listed() -> None:
     """REP-17: of all topics, or of the named partitions; what does not exist is left out."""
     world, _ = world_with_topic()
     world.create("mail", 2)
-    homes = (directory_of(1), directory_of(2))
+    homes = (directory_of(1), directory_of(2), directory_of(3))
     change = PartitionChangeRecord(
-        topic_id=uuid("topic", 2), partition_id=1, replicas=(1, 2), adding_replicas=(2,), directories=homes
+        topic_id=uuid("topic", 2),
+        partition_id=1,
+        replicas=(1, 2, 3),
+        adding_replicas=(2,),
+        removing_replicas=(3,),
+        directories=homes,
     )
     world.append([(change, 2)])
 
-    def listed(*named: tuple[str, tuple[int, ...]]) -> list[tuple[str, int, tuple[int, ...]]]:
+    def listed(*named: tuple[str, tuple[int, ...]]) -> list[tuple[str, OngoingPartitionReassignment]]:
         topics = tuple(ListPartitionReassignmentsTopics(name=n, partition_indexes=i) for n, i in named) or None
         request = ListPartitionReassignmentsRequest(topics=topics)
         answer = world.ask(request, ListPartitionReassignmentsResponse)
-        return [(t.name, p.partition_index, p.adding_replicas) for t in answer.topics for p in t.partitions]
+        return [(t.name, p) for t in answer.topics for p in t.partitions]
 
-    assert listed() == [("mail", 1, (2,))]
+    moving = OngoingPartitionReassignment(
+        partition_index=1, replicas=(1, 2, 3), adding_replicas=(2,), removing_replicas=(3,)
+    )
+    assert listed() == [("mail", moving)]
     assert listed(("mail", (0,)), ("stock", (0,)), ("nope", (0,))) == []
-    assert listed(("mail", (0, 1))) == [("mail", 1, (2,))]
+    assert listed(("mail", (0, 1))) == [("mail", moving)]
 
 
 def test_controllers_are_described_by_the_listener_that_was_asked() -> None:

@@ -4,6 +4,7 @@ another one. What Apache Kafka 4.3.1 did with the same directories is in each ca
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import pytest
 from controller_runtime.identifiers import DirectoryId, NodeId, PartitionId, Uuid
 from controller_runtime.storage.directories import NodeDirectories, open_directories
 from controller_runtime.storage.errors import StorageError
-from controller_runtime.storage.filesystem import OsFileSystem
+from controller_runtime.storage.filesystem import FileSystem, Lock, OsFileSystem
 from controller_runtime.storage.log_manager import LogManager, LogOffline
 from controller_runtime.storage.meta_properties import MetaProperties, save_meta_properties
 from support.disks.memory_disk import MemoryDisk
@@ -23,10 +24,33 @@ KEY = PartitionId(Uuid.of(1, 1), 0)
 ONLINE, GONE = DirectoryId(Uuid.of(1, 200)), DirectoryId(Uuid.of(1, 201))
 
 
-def opened(home: Path) -> NodeDirectories:
+class Refusing(OsFileSystem):
+    """One operation on a directory or on what is in it ends with an error of its disk."""
+
+    def __init__(self, operation: str, where: Path) -> None:
+        self._operation, self._where = operation, str(where)
+
+    def _refuse(self, operation: str, path: str) -> None:
+        if operation == self._operation and path.startswith(self._where):
+            raise OSError(errno.EIO, "Input/output error", path)
+
+    def exists(self, path: str) -> bool:
+        self._refuse("exists", path)
+        return super().exists(path)
+
+    def is_directory(self, path: str) -> bool:
+        self._refuse("is_directory", path)
+        return super().is_directory(path)
+
+    def lock(self, path: str) -> Lock:
+        self._refuse("lock", path)
+        return super().lock(path)
+
+
+def opened(home: Path, disk: FileSystem | None = None) -> NodeDirectories:
     paths = [str(home / name) for name in ("a", "b")]
     return open_directories(
-        OsFileSystem(),
+        disk or OsFileSystem(),
         paths,
         metadata_dir=paths[0],
         node_id=NodeId(1),
@@ -72,6 +96,19 @@ def test_it_is_offline_and_the_others_are_opened(home: Path, breaks: Callable[[P
     assert dict(found.ids) == {str(home / "a"): Uuid.of(9, 1)}
     assert [path for path, why in found.offline.items() if path in why] == [str(home / "b")]
     found.release()
+
+
+@pytest.mark.parametrize(
+    ("operation", "what"), [("exists", ""), ("exists", "meta.properties"), ("is_directory", ""), ("lock", "")]
+)
+def test_one_whose_disk_answers_with_errors_is_offline(home: Path, operation: str, what: str) -> None:
+    """STO-04: whatever is asked of it first. That of the metadata log stops the start."""
+    found = opened(home, Refusing(operation, home / "b" / what))
+    assert dict(found.ids) == {str(home / "a"): Uuid.of(9, 1)}
+    assert [(path, "Input/output error" in why) for path, why in found.offline.items()] == [(str(home / "b"), True)]
+    found.release()
+    with pytest.raises(StorageError, match=r"replace the disk of the metadata log: .*/a cannot be .*: Input/output"):
+        opened(home, Refusing(operation, home / "a" / what))
 
 
 @pytest.mark.parametrize("breaks", [a_file_instead, a_directory_for_the_file])
