@@ -13,7 +13,7 @@ import pytest
 from controller_runtime.identifiers import DirectoryId, NodeId, PartitionId, Uuid
 from controller_runtime.storage.directories import NodeDirectories, open_directories
 from controller_runtime.storage.errors import StorageError
-from controller_runtime.storage.filesystem import FileSystem, Lock, OsFileSystem
+from controller_runtime.storage.filesystem import FileSystem, OsFileSystem, OsLock
 from controller_runtime.storage.log_manager import LogManager, LogOffline
 from controller_runtime.storage.meta_properties import MetaProperties, save_meta_properties
 from support.disks.memory_disk import MemoryDisk
@@ -42,7 +42,7 @@ class Refusing(OsFileSystem):
         self._refuse("is_directory", path)
         return super().is_directory(path)
 
-    def lock(self, path: str) -> Lock:
+    def lock(self, path: str) -> OsLock:
         self._refuse("lock", path)
         return super().lock(path)
 
