@@ -1,12 +1,14 @@
 """Showing who we are on one outgoing connection, before its first request and again before the time is over (KIP-368).
 
 Requests that come while it lasts wait for its end; those on their way are answered before, because a peer answers in
-order. A login that is not answered in time ends the connection.
+order. A login that is not answered in time ends the connection. The keys of SCRAM take thousands of hashes, as many as
+the peer says: a thread makes them, and nobody else waits.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 from collections.abc import Callable
 from typing import Final
@@ -51,11 +53,24 @@ class Login:
     def close(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
+        self._session = self._timer = None
 
     def _on_answer(self, answer: Message) -> None:
-        assert self._session is not None, "only what was asked for is answered"
+        session = self._session
+        assert session is not None, "only what was asked for is answered"
+        if session.is_costly:
+            made = self._loop.run_in_executor(None, session.on_answer, answer)
+            made.add_done_callback(lambda done: self._go_on(session, done.result))
+        else:
+            self._go_on(session, lambda: session.on_answer(answer))
+
+    def _go_on(self, session: ClientSession, result: Callable[[], Message | LoggedIn]) -> None:
+        if self._session is not session:
+            with contextlib.suppress(LoginFailed, asyncio.CancelledError):
+                result()
+            return
         try:
-            following = self._session.on_answer(answer)
+            following = result()
         except LoginFailed as failed:
             self._fail(str(failed))
             return
@@ -66,7 +81,6 @@ class Login:
 
     def _end(self, session: LoggedIn) -> None:
         self.close()
-        self._session = self._timer = None
         again = session.again_in_seconds(int.from_bytes(os.urandom(4), "big") / (1 << 32))
         if again is not None:
             self._timer = self._loop.call_later(again, self.begin)

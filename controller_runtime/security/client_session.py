@@ -50,6 +50,11 @@ class ClientSession:
         )
         self._is_proven = not scram
 
+    @property
+    def is_costly(self) -> bool:
+        """Whether an answer may take long to be judged."""
+        return self._scram is not None
+
     def begin(self) -> Message:
         return SaslHandshakeRequest(mechanism=self._login.mechanism)
 
