@@ -32,7 +32,8 @@ GOAL_MIB: Final = 256.0
 SETTLING_S: Final = 15.0
 WRITING: Final = ("POST", "PUT", "PATCH", "APPLY", "DELETE", "DELETECOLLECTION")
 THEIRS: Final = frozenset(
-    {"kraftclusters", "kraftoperations", "statefulsets", "services", "configmaps", "persistentvolumeclaims",
+    {"kraftclusters", "kraftoperations", "kraftusers",
+     "statefulsets", "services", "configmaps", "persistentvolumeclaims",
         "poddisruptionbudgets",
      "networkpolicies", "pods", "events"}
 )  # fmt: skip

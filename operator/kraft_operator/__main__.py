@@ -25,7 +25,7 @@ import kopf
 from controller_runtime.identifiers import Uuid
 from kraft_operator import selftest
 from kraft_operator.events import Recorder
-from kraft_operator.handlers import children, clusters, operations, process
+from kraft_operator.handlers import children, clusters, operations, process, users
 from kraft_operator.handlers.memo import Memo
 from kraft_operator.health_server import HealthServer, Heartbeats
 from kraft_operator.kube import connect
@@ -41,7 +41,7 @@ from kraft_operator.workers import Workers
 
 logger: Final = logging.getLogger("kraft_operator")
 SELFTEST: Final = "selftest"
-HANDLERS: Final = (clusters, children, operations, process)
+HANDLERS: Final = (clusters, children, operations, process, users)
 """Imported for their decorators."""
 
 

@@ -11,8 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from kraft_operator.credentials import IssueCertificate, MakeAuthority
+from kraft_operator.credentials import CredentialAction, IssueCertificate, MakeAuthority
 from kraft_operator.ledger import JournaledStep, Ledger
+from kraft_operator.users import UserAction
 from storage_guard.formats import Grant
 
 
@@ -352,8 +353,8 @@ Action = (
     | EndHelper
     | DropClaim
     | DeleteOperation
-    | MakeAuthority
-    | IssueCertificate
+    | CredentialAction
+    | UserAction
 )
 VOTERS_FEEL: Final = (RemoveVoter, AddVoter, UpdateVoter, DiscardClaim, RestartPod)
 """A plan has at most one of these."""
@@ -363,6 +364,8 @@ DISRUPTIVE: Final = (CordonBroker, UncordonBroker, UnregisterBroker, MoveReplica
 
 def target(action: Action) -> str:
     """What an action is about, for people."""
+    if isinstance(action, UserAction):
+        return f"KRaftUser/{action.user}"
     match action:
         case WriteLedger():
             return "ledger"
@@ -378,12 +381,10 @@ def target(action: Action) -> str:
             return f"StatefulSet/{action.name}"
         case RetainVolume():
             return f"PersistentVolume/{action.volume}"
-        case AnnotateClaim() | GrowClaim() | DiscardClaim() | MakeClaim():
+        case AnnotateClaim() | GrowClaim() | DiscardClaim() | MakeClaim() | DropClaim():
             return f"PersistentVolumeClaim/{action.claim}"
         case RestartPod() | RunHelper() | EndHelper():
             return f"Pod/{action.pod}"
-        case DropClaim():
-            return f"PersistentVolumeClaim/{action.claim}"
         case (
             UnregisterBroker() | MoveReplicas() | CordonBroker() | UncordonBroker() | BeginReplacement() | GiveUpDisk()
         ):

@@ -48,6 +48,7 @@ def kept(ledger: Ledger) -> Ledger:
         doubted=ledger.doubted,
         cordoned=ledger.cordoned,
         security=ledger.security,
+        users=ledger.users,
     )
 
 
@@ -69,6 +70,7 @@ def render(ledger: Ledger) -> str:
     values |= {"removed": ranges} if (ranges := ranges_of_removed(known)) else {}
     values |= {"cordoned": list(known.cordoned)} if known.cordoned else {}
     values |= {"security": known.security} if known.security else {}
+    values |= {"users": list(known.users)} if known.users else {}
     values |= (
         {"givenUp": [[each.node_id, list(each.only), each.more, each.lost] for each in known.given_up]}
         if known.given_up
@@ -152,6 +154,7 @@ def _parsed(values: Mapping[str, Any]) -> Ledger:
         doubted=tuple(int(each) for each in values["doubted"]),
         cordoned=tuple(int(each) for each in values.get("cordoned", ())),
         security=str(values.get("security", "")),
+        users=tuple(str(each) for each in values.get("users", ())),
         serial=int(values["serial"]),
     )
 

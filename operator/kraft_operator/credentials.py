@@ -102,3 +102,6 @@ class IssueCertificate:
     uid: str
     version: str
     reason: str
+
+
+CredentialAction = MakeAuthority | IssueCertificate

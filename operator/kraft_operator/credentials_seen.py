@@ -8,7 +8,7 @@ with what they have.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from controller_runtime.security.listener_security import PLAINTEXT, ListenerSecurity
@@ -18,7 +18,9 @@ from kraft_operator.credentials import Authority, Credentials, IssueCertificate,
 from kraft_operator.kube import SECRET, Gateway, Object
 from kraft_operator.security.access import access_by
 from kraft_operator.security.certificates import BadCertificate
-from kraft_operator.security.secret_objects import authority_of, issued_in, published_by
+from kraft_operator.security.secret_objects import TRUSTED, authority_of, issued_in, published_by, text_of
+from kraft_operator.security.user_objects import settings_of, user_secret_seen
+from kraft_operator.users import MakePassword, SetPassword, User, Users, UserSecret
 
 OWN_SECONDS: Final = 30.0
 """How long the authority and the operator's own certificate are believed."""
@@ -43,6 +45,9 @@ class SecretMemory:
     _authority: tuple[float, Authority | None, str, str] | None = None
     """When it was read, what it is, whose certificate is published, what is wrong with it."""
     _security: ListenerSecurity | None = None
+    _users: dict[str, tuple[float, UserSecret | None]] = field(default_factory=dict)
+    _trusted: str = ""
+    """The published certificate of the authority."""
 
     def look(self, cluster: KRaftCluster, nodes: Collection[int], kube: Gateway, now: float) -> Access:
         """Raises KubeError."""
@@ -59,11 +64,27 @@ class SecretMemory:
         issued = {name: found for name, (_, found) in self._issued.items() if found is not None}
         return Access(Credentials(authority, published, issued, fault), self._security)
 
+    def users(self, cluster: KRaftCluster, wanted: tuple[User, ...], kube: Gateway, now: float) -> Users | None:
+        """What is asked for, and what its Secrets say. Raises KubeError."""
+        if not cluster.spec.security.required:
+            problem = f"{cluster.name} is not secure: nobody could say who it is (spec.security.tls.mode)"
+            return Users(tuple(replace(each, fault=problem) for each in wanted)) if wanted else None
+        self._users = {name: known for name, known in self._users.items() if name in {each.name for each in wanted}}
+        for name in (each.name for each in wanted if not each.fault):
+            known = self._users.get(name)
+            if known is None or known[1] is None or now - known[0] >= NODES_SECONDS:
+                secret = kube.find(SECRET, cluster.namespace, names.user_secret(name))
+                self._users[name] = now, user_secret_seen(secret) if secret is not None else None
+        seen = {name: found for name, (_, found) in self._users.items() if found is not None}
+        return Users(wanted, seen, settings_of(cluster, self._trusted))
+
     def forget(self, actions: Iterable[object]) -> None:
         """What these write, or would have written had it been as it was believed to be, is read by the next look."""
         for action in actions:
             if isinstance(action, IssueCertificate):
                 self._issued.pop(action.wanted.secret, None)
+            if isinstance(action, MakePassword | SetPassword):
+                self._users.pop(action.user, None)
             if isinstance(action, MakeAuthority | IssueCertificate):
                 self._authority = None
 
@@ -80,6 +101,7 @@ class SecretMemory:
             public = kube.find(SECRET, cluster.namespace, names.authority_certificate(cluster.name))
             found, fault = _authority(secret)
             known = self._authority = now, found, published_by(public), fault
+            self._trusted = text_of(public, TRUSTED) if known[2] and public is not None else ""
         return known[1:]
 
 

@@ -75,9 +75,11 @@ from kraft_operator.manifests.context import labels, owner_reference
 from kraft_operator.plan.brake import Begun, Brake
 from kraft_operator.plan.rollout.children import fingerprint
 from kraft_operator.pod_facts import NUDGE_ANNOTATION
-from kraft_operator.quorum import QuorumChanges
+from kraft_operator.quorum import AdminFailed, QuorumChanges
 from kraft_operator.security.certificates import Issuer
 from kraft_operator.settings import Failpoints
+from kraft_operator.user_writes import UserWrites
+from kraft_operator.users import ChangeAcls, ForgetUser, MakePassword, SetPassword, SetQuotas, TellUser, UserAction
 from storage_guard.formats import RACK_ANNOTATION
 
 logger: Final = logging.getLogger("kraft_operator")
@@ -109,12 +111,14 @@ class Execution:
     issuer: Issuer = field(default_factory=Issuer)
     done: list[Action] = field(default_factory=list)
     refused: list[tuple[Action, str]] = field(default_factory=list)
+    failed: dict[str, str] = field(default_factory=dict)
+    """Users for whom a change of the cluster failed, and why."""
     ledger_written: bool = False
     ledger_asked: bool = False
 
     def run(self, actions: tuple[Action, ...]) -> None:
         """Perform them. A child that the API server refuses for its content, or a volume that the operator may not
-        change, is noted, and does not stop the others."""
+        change, is noted, and does not stop the others; nor does a user whose wishes the cluster refuses."""
         for action in actions:
             try:
                 self._ask(action)
@@ -125,6 +129,11 @@ class Execution:
                     raise
                 self.refused.append((action, error.message))
                 self._log(action, f"refused: {error.message}")
+            except AdminFailed as error:
+                if not isinstance(action, UserAction):
+                    raise
+                self.failed[action.user] = str(error)  # its status says it, and the others get theirs
+                self._log(action, str(error))
             else:
                 self.done.append(action)
                 self._log(action, action.reason)
@@ -196,6 +205,8 @@ class Execution:
                 self._fenced("restart", action.step, lambda: self._restart(action))
             case RunHelper():
                 self._run_helper(action)
+            case MakePassword() | SetPassword() | ChangeAcls() | SetQuotas() | ForgetUser() | TellUser():
+                self.users.perform(action, self.failed.get(action.user, ""))
             case MakeAuthority() | IssueCertificate():
                 self.certificates.perform(action)
             case DropClaim():
@@ -216,6 +227,10 @@ class Execution:
     @property
     def disks(self) -> DiskWrites:
         return DiskWrites(self.cluster.namespace, self.kube, self.holder, self.failpoints, self.call_timeout)
+
+    @property
+    def users(self) -> UserWrites:
+        return UserWrites(self.cluster, self.kube, self.quorum, self.failpoints, self.call_timeout)
 
     @property
     def certificates(self) -> CertificateWrites:

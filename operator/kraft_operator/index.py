@@ -19,11 +19,11 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final
 
 from kraft_operator.keys import CLUSTER_LABEL, Key
-from kraft_operator.kube import CHILDREN, CLAIM, CLUSTER, OPERATION, POD, Gateway, Kind, NotFound, Object
+from kraft_operator.kube import CHILDREN, CLAIM, CLUSTER, OPERATION, POD, USER, Gateway, Kind, NotFound, Object
 
 OF_CLUSTERS: Final = (POD, CLAIM, *CHILDREN)
 """Found by the label that names their cluster."""
-WATCHED: Final = (CLUSTER, OPERATION, *OF_CLUSTERS)
+WATCHED: Final = (CLUSTER, OPERATION, USER, *OF_CLUSTERS)
 BELIEVED_SECONDS: Final = 600.0
 """How long is believed what is not watched: the labels of Kubernetes nodes."""
 
@@ -161,7 +161,7 @@ def _place(item: Mapping[str, Any]) -> Place:
 def _owner(kind: Kind, item: Mapping[str, Any]) -> str:
     if kind is CLUSTER:
         return str(item["metadata"]["name"])
-    if kind is OPERATION:
+    if kind in (OPERATION, USER):
         return str((item.get("spec") or {}).get("clusterName", ""))
     return str((item["metadata"].get("labels") or {}).get(CLUSTER_LABEL, ""))
 

@@ -49,6 +49,7 @@ class Kind:
 
 CLUSTER: Final = Kind("KRaftCluster", "kraft.quorate.dev/v1alpha1", "kraftclusters")
 OPERATION: Final = Kind("KRaftOperation", "kraft.quorate.dev/v1alpha1", "kraftoperations")
+USER: Final = Kind("KRaftUser", "kraft.quorate.dev/v1alpha1", "kraftusers")
 POD: Final = Kind("Pod", "v1", "pods")
 CLAIM: Final = Kind("PersistentVolumeClaim", "v1", "persistentvolumeclaims")
 VOLUME: Final = Kind("PersistentVolume", "v1", "persistentvolumes", namespaced=False)

@@ -207,6 +207,8 @@ class Ledger:
     """
     cordoned: tuple[int, ...] = ()
     """Brokers that the operator has cordoned, and has to open again."""
+    users: tuple[str, ...] = ()
+    """KRaftUsers for whom the cluster has something, or may have."""
     security: str = ""
     """The security.tls.mode that the cluster was formed with, if it was Required: it cannot be taken back by an edit.
     """

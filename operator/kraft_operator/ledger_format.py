@@ -116,6 +116,7 @@ def _ledger(ledger: Ledger) -> dict[str, Any]:
         **({"doubted": list(ledger.doubted)} if ledger.doubted else {}),
         **({"cordoned": list(ledger.cordoned)} if ledger.cordoned else {}),
         **({"security": ledger.security} if ledger.security else {}),
+        **({"users": list(ledger.users)} if ledger.users else {}),
         "serial": ledger.serial,
     }
 
@@ -227,6 +228,7 @@ def _parsed(values: Mapping[str, Any]) -> Ledger:
         doubted=tuple(int(each) for each in values.get("doubted", ())),
         cordoned=tuple(int(each) for each in values.get("cordoned", ())),
         security=str(values.get("security", "")),
+        users=tuple(_text(each) for each in values.get("users", ())),
         serial=int(values.get("serial", 0)),
         **_parsed_revisions(values.get("revisions") or {}),
     )

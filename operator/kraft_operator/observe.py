@@ -20,7 +20,8 @@ from kraft_operator.api.parse import formed_with
 from kraft_operator.api.reader import quantity
 from kraft_operator.api.security import TlsMode
 from kraft_operator.api.spec import KRaftCluster, Probes, Role, RolloutStrategy
-from kraft_operator.credentials_seen import Access
+from kraft_operator.api.users import parse_user
+from kraft_operator.credentials_seen import Access, SecretMemory
 from kraft_operator.judgement import Round
 from kraft_operator.kube import (
     CHILDREN,
@@ -31,6 +32,7 @@ from kraft_operator.kube import (
     POD,
     STATEFUL_SET,
     STORAGE_CLASS,
+    USER,
     VOLUME,
     Forbidden,
     Gateway,
@@ -49,6 +51,7 @@ from kraft_operator.plan.nodes.replacement import weighs_losses
 from kraft_operator.plan.rollout.rolling import outdated_pods
 from kraft_operator.plan.rollout.versions import trials
 from kraft_operator.quorum import Addresses, QuorumProbe
+from kraft_operator.users import User, Users
 from kraft_operator.witnesses import ask_witnesses
 from storage_guard.formats import NO_RACK
 
@@ -71,14 +74,15 @@ def observe(
     reader: Reader,
     kube: Gateway,
     probe: QuorumProbe,
+    secrets: SecretMemory,
+    now: float,
     before: Round | None = None,
     suspected: Collection[str] = (),
-    look_at_secrets: Callable[[KRaftCluster, Collection[int]], Access] = lambda *_: Access(),
     reclaim_policy: Callable[[str, bool], str] = lambda *_: "",
 ) -> Sight:
     """`reclaim_policy` says of a bound volume what becomes of it when its claim goes, read now if that is asked for;
-    empty if it cannot be read. `look_at_secrets` reads those of these nodes. Raises CorruptLedger, InvalidSpec,
-    KubeError."""
+    empty if it cannot be read. `secrets` is what is remembered of this cluster's at `now`. Raises CorruptLedger,
+    InvalidSpec, KubeError."""
     namespace, selector = cluster.namespace, f"{names.LABEL_CLUSTER}={cluster.name}"
     ledger_object = reader.find(CONFIG_MAP, namespace, names.ledger_name(cluster.name))
     ledger = parse(ledger_object.get("data") or {}) if ledger_object is not None else None
@@ -90,16 +94,14 @@ def observe(
     sets = tuple(_each(pod_facts.node_set, live[STATEFUL_SET]))
     seen_claims = tuple(_each(pod_facts.claim, claims))
     operations = operations_of(reader, namespace, cluster.name)
-    about_brokers = (OperationType.UNREGISTER_NODE, OperationType.REPLACE_BROKER)
-    wanted = any(each.type in about_brokers and not each.finished for each in operations)
-    access = look_at_secrets(cluster, _nodes(cluster, sets))
-    asked = reached(addresses(cluster, ledger, pods, sets, before), access)
+    access = secrets.look(cluster, _nodes(cluster, sets), kube, now)
+    users = secrets.users(cluster, users_of(reader, cluster), kube, now)
+    asked = _asked(addresses(cluster, ledger, pods, sets, before), operations, suspected)
     asked = replace(
-        asked,
-        with_replicas=asked.with_replicas or wanted or looks_for_ghosts(suspected) or weighs_losses(suspected),
+        reached(asked, access),
         leaving=_surplus(cluster, ledger, sets),
         with_versions=cluster.spec.versions.wants_anything,
-        trials=trials(suspected),
+        with_users=_matter(users, ledger),
     )
     quorum, brokers = probe.look(asked)
     policies = _policies(seen_claims, operations, reclaim_policy)
@@ -118,6 +120,7 @@ def observe(
         helpers=tuple(map(pod_facts.helper, (each for each in all_pods if pod_facts.is_helper(each)))),
         witnesses=_witnesses(cluster, ledger, pods, operations, access),
         credentials=access.credentials,
+        users=replace(users, found=brokers.users) if users is not None else None,
         expandable=_expandable(cluster, seen_claims, kube),
         zones=controllers_in(cluster, pods, reader),
         hosts=_hosts(ledger, pods, kube),
@@ -125,6 +128,17 @@ def observe(
         retained=frozenset(volume for volume, policy in policies.items() if policy == "Retain"),
     )
     return Sight(cluster, observed, ledger, ledger_object, asked)
+
+
+def _asked(asked: Addresses, operations: tuple[Operation, ...], suspected: Collection[str]) -> Addresses:
+    about_brokers = (OperationType.UNREGISTER_NODE, OperationType.REPLACE_BROKER)
+    wanted = any(each.type in about_brokers and not each.finished for each in operations)
+    replicas = asked.with_replicas or wanted or looks_for_ghosts(suspected) or weighs_losses(suspected)
+    return replace(asked, with_replicas=replicas, trials=trials(suspected))
+
+
+def _matter(users: Users | None, ledger: Ledger | None) -> bool:
+    return users is not None and bool(users.wanted or (ledger is not None and ledger.users))
 
 
 def _children(live: Mapping[Kind, tuple[Object, ...]], cluster: KRaftCluster) -> tuple[Child, ...]:
@@ -185,6 +199,17 @@ def operations_of(reader: Reader, namespace: str, name: str) -> tuple[Operation,
     except NotFound:
         return ()
     return tuple(each for each in map(parse_operation, found) if each.cluster == name)
+
+
+def users_of(reader: Reader, cluster: KRaftCluster) -> tuple[User, ...]:
+    """Who names this cluster, by name; nobody where the resource definition is not installed."""
+    try:
+        found = reader.list(USER, cluster.namespace)
+    except NotFound:
+        return ()
+    mine = (each for each in found if (each.get("spec") or {}).get("clusterName") == cluster.name)
+    alive = (each for each in mine if not each["metadata"].get("deletionTimestamp"))
+    return tuple(sorted(map(parse_user, alive), key=lambda user: user.name))
 
 
 def addresses(

@@ -15,6 +15,7 @@ from typing import Any, Final
 from kraft_operator.credentials import Credentials
 from kraft_operator.operations.operation import Operation
 from kraft_operator.operations.verdict import Witness
+from kraft_operator.users import Found, Users
 from storage_guard.copies import CopyReport
 from storage_guard.formats import Report
 
@@ -296,6 +297,8 @@ class Brokers:
     """Of the brokers that have to leave: those that keep partitions of one replica only, so that nothing can be moved
     off them.
     """
+    users: Found | None = None
+    """Asked for where there are any."""
     cordoned: Mapping[int, bool | None] = field(default_factory=dict)
     """Of the brokers that have to leave and answered: whether they take no new replicas; None where the release knows
     no cordons.
@@ -338,6 +341,8 @@ class Observed:
     way.
     """
     credentials: Credentials | None = None
+    """Of a secure cluster."""
+    users: Users | None = None
     """Of a secure cluster."""
     hosts: Mapping[int, tuple[str, str]] = field(default_factory=dict)
     """Node ids to name and UID of the Kubernetes node on which they run, where the ledger does not say so already."""

@@ -23,12 +23,13 @@ from controller_runtime.admin.results import (
 from controller_runtime.identifiers import DirectoryId, Endpoint, Epoch, NodeId, Uuid
 from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.security.listener_security import PLAINTEXT, ListenerSecurity
-from kraft_operator import cluster_queries
+from kraft_operator import cluster_queries, user_queries
 from kraft_operator.api.metadata_versions import KRAFT_FEATURE
 from kraft_operator.cluster_queries import PROBE_SECONDS, TOPICS_SECONDS, answered
 from kraft_operator.judgement import Belief, Described, Replica, Round, agreed_leader, judge
 from kraft_operator.observed import Brokers, Quorum, Registry
 from kraft_operator.pools import Pools
+from kraft_operator.user_queries import UserChange
 
 TOPICS_SHOWN: Final = 5
 DELETE: Final = 1
@@ -55,6 +56,8 @@ class Addresses:
     """Ask every node which levels it supports."""
     trials: tuple[tuple[str, int], ...] = ()
     """Feature levels that the active controller is asked about, without changing anything."""
+    with_users: bool = False
+    """Ask the brokers also who can log in, and what everybody may."""
     security: ListenerSecurity = PLAINTEXT
     """How the operator connects. It holds a key, which its text leaves out."""
     before: Round | None = None
@@ -81,6 +84,8 @@ class QuorumChanges(Protocol):
     def cordon(self, node_id: int, endpoint: Endpoint, timeout: float) -> None: ...
 
     def uncordon(self, node_id: int, timeout: float) -> None: ...
+
+    def change_user(self, change: UserChange, timeout: float) -> None: ...
 
 
 class QuorumProbe(Protocol):
@@ -185,6 +190,11 @@ class KafkaChanges:
 
     def uncordon(self, node_id: int, timeout: float) -> None:
         self._ask(f"broker {node_id} is still cordoned", lambda admin: _opened(admin, node_id), None, timeout)
+
+    def change_user(self, change: UserChange, timeout: float) -> None:
+        """Asking for what is there already changes nothing."""
+        failed = f"user {change.user} was not changed"
+        self._ask(failed, lambda admin: user_queries.change(admin, change), None, timeout)
 
     def _ask(
         self,
@@ -302,11 +312,12 @@ async def _brokers(addresses: Addresses, pools: Pools) -> Brokers:
         topics = await answered(admin.with_timeout(TOPICS_SECONDS).describe_topics(), TOPICS_SECONDS)
     if cluster is None:
         return Brokers()
+    users = await answered(user_queries.found(admin)) if addresses.with_users else None
     registered = frozenset(int(node.node_id) for node in cluster.nodes)
     fenced = frozenset(int(node.node_id) for node in cluster.nodes if node.is_fenced)
     racks = {int(node.node_id): node.rack for node in cluster.nodes if node.rack}
     if topics is None:
-        return Brokers(registered, fenced, racks=racks)
+        return Brokers(registered, fenced, racks=racks, users=users)
     return Brokers(
         registered,
         fenced,
@@ -314,6 +325,7 @@ async def _brokers(addresses: Addresses, pools: Pools) -> Brokers:
         at_risk=_at_risk(topics),
         racks=racks,
         partitions=cluster_queries.placements(topics),
+        users=users,
     )
 
 

@@ -145,7 +145,7 @@ class Reconciler:
         before, policy = memory.before(self.clock()), partial(self._reclaim_policy, memory)
         sight = observe(
             cluster, reader, self.kube, probe=self.probe, before=before, suspected=memory.suspected,
-            look_at_secrets=partial(memory.secrets.look, kube=self.kube, now=self.clock()), reclaim_policy=policy,
+            secrets=memory.secrets, now=self.clock(), reclaim_policy=policy,
         )  # fmt: skip
         memory.note_quorum(sight.observed.quorum, self.clock())
         return sight

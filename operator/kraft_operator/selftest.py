@@ -15,7 +15,7 @@ from typing import Final
 from kraft_operator.api import names
 from kraft_operator.kube import LEASE, Gateway, Kind, KubeError
 
-DEFINITIONS: Final = ("kraftclusters", "kraftoperations")
+DEFINITIONS: Final = ("kraftclusters", "kraftoperations", "kraftusers")
 CUSTOM_RESOURCE: Final = Kind(
     "CustomResourceDefinition", "apiextensions.k8s.io/v1", "customresourcedefinitions", namespaced=False
 )
@@ -25,6 +25,9 @@ RIGHTS: Final = (
     (names.GROUP, "kraftclusters/status", ("patch",)),
     (names.GROUP, "kraftoperations", ("get", "list", "watch", "delete")),
     (names.GROUP, "kraftoperations/status", ("patch",)),
+    (names.GROUP, "kraftusers", ("get", "list", "watch")),
+    (names.GROUP, "kraftusers/status", ("patch",)),
+    ("", "secrets", ("get", "create", "update", "patch")),
     ("", "pods", ("get", "list", "watch", "patch", "delete")),
     ("", "persistentvolumeclaims", ("get", "list", "watch", "patch", "delete")),
     ("", "services", ("get", "list", "create", "patch", "delete")),

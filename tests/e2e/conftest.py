@@ -86,7 +86,7 @@ def kubernetes() -> Iterator[Kubernetes]:
 @pytest.fixture(scope="session")
 def resource_definition(kubernetes: Kubernetes) -> None:
     """Installed and served, both."""
-    for name in ("kraftclusters", "kraftoperations"):
+    for name in ("kraftclusters", "kraftoperations", "kraftusers"):
         install(kubernetes, yaml.safe_load((ROOT / "crds" / f"{name}.yaml").read_text()))
 
 

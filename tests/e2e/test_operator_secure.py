@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from kraft_operator.kube import SECRET
+from kraft_operator.kube import SECRET, USER
 from support.kubernetes.cluster import ROOT, Kubernetes
 from support.kubernetes.operator_process import DEVCLUSTER, Images, OperatorProcess, Story, eventually, operator, pool
 
@@ -78,6 +78,10 @@ class Client:
         return "--bootstrap-server", f"{host}:9091"
 
     @property
+    def clients(self) -> tuple[str, str]:
+        return "--bootstrap-server", f"{self.story.name}-bootstrap.{self.story.namespace}.svc.cluster.local:9092"
+
+    @property
     def controllers(self) -> tuple[str, str]:
         host = f"{self.story.name}-controller-1-0.{self.story.name}-nodes.{self.story.namespace}.svc"
         return "--bootstrap-controller", f"{host}:9093"
@@ -112,6 +116,55 @@ def test_who_shows_no_certificate_is_refused(story: Story, running: OperatorProc
     for properties in ({"security.protocol": "PLAINTEXT"}, nameless):
         with pytest.raises((AssertionError, subprocess.TimeoutExpired)):
             client.run("metadata-quorum", properties, *asked[2:])
+
+
+def test_a_user_is_let_in_with_its_secret_and_may_what_it_asks_for(
+    story: Story, running: OperatorProcess, client: Client
+) -> None:
+    """OPS-06: made, given another password, and deleted."""
+    for topic in ("orders", "payroll"):
+        client.run("topics", client.as_operator(), *client.own, "--create", "--topic", topic)
+    acls: list[dict[str, object]] = [{"resource": {"type": "Topic", "name": "orders"}, "operations": ["Describe"]}]
+    user(story, "ann", acls)
+    eventually("ann is ready", lambda: is_ready(story, "ann"), 120)
+    properties = of_user(story, "ann")
+    listed = client.run("topics", properties, *client.clients, "--list").split()
+    assert listed == ["orders"]
+    wrong = {**properties, "sasl.jaas.config": properties["sasl.jaas.config"].replace('password="', 'password="x')}
+    with pytest.raises((AssertionError, subprocess.TimeoutExpired)):
+        client.run("topics", wrong, *client.clients, "--list")
+    mark = "kraft.quorate.dev/rotate=once"
+    story.kubernetes.kubectl("-n", story.namespace, "annotate", "kraftuser", "ann", mark)
+    eventually("ann has another password", lambda: of_user(story, "ann") != properties, 120)
+    eventually("it is taken", lambda: client.run("topics", of_user(story, "ann"), *client.clients, "--list"), 120)
+    with pytest.raises((AssertionError, subprocess.TimeoutExpired)):
+        client.run("topics", properties, *client.clients, "--list")
+    known = of_user(story, "ann")
+    story.kubernetes.kubectl("-n", story.namespace, "delete", "kraftuser", "ann")
+
+    def refused() -> bool:
+        with pytest.raises((AssertionError, subprocess.TimeoutExpired)):
+            client.run("topics", known, *client.clients, "--list")
+        return "User:ann" not in client.run("acls", client.as_operator(), *client.own, "--list")
+
+    eventually("ann is forgotten", refused, 180)
+
+
+def user(story: Story, name: str, acls: list[dict[str, object]]) -> None:
+    meta = {"name": name, "namespace": story.namespace}
+    spec = {"clusterName": story.name, "acls": acls}
+    body = {"apiVersion": USER.api, "kind": USER.kind, "metadata": meta, "spec": spec}
+    story.kubernetes.gateway.create(USER, story.namespace, body)
+
+
+def is_ready(story: Story, name: str) -> bool:
+    status = story.kubernetes.gateway.get(USER, story.namespace, name).get("status") or {}
+    return [(each["type"], each["status"]) for each in status.get("conditions") or ()] == [("Ready", "True")]
+
+
+def of_user(story: Story, name: str) -> Text:
+    text = secret(story, f"{name}-credentials", "client.properties")
+    return dict(line.split("=", 1) for line in text.splitlines())
 
 
 def test_certificates_are_renewed_below_running_nodes(story: Story, running: OperatorProcess) -> None:

@@ -36,13 +36,13 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 # names it knows. */}}
 {{- define "kraft-operator.namespacedRules" -}}
 - apiGroups: [kraft.quorate.dev]
-  resources: [kraftclusters, kraftoperations]
+  resources: [kraftclusters, kraftoperations, kraftusers]
   verbs: [get, list, watch]
 - apiGroups: [kraft.quorate.dev]
   resources: [kraftoperations]
   verbs: [delete]
 - apiGroups: [kraft.quorate.dev]
-  resources: [kraftclusters/status, kraftoperations/status]
+  resources: [kraftclusters/status, kraftoperations/status, kraftusers/status]
   verbs: [get, patch]
 - apiGroups: [kraft.quorate.dev]
   resources: [kraftclusters/finalizers]

@@ -16,6 +16,8 @@ KIND: Final = "KRaftCluster"
 PLURAL: Final = "kraftclusters"
 OPERATIONS: Final = "kraftoperations"
 OPERATION_KIND: Final = "KRaftOperation"
+USERS: Final = "kraftusers"
+USER_KIND: Final = "KRaftUser"
 
 FIELD_MANAGER: Final = "kraft-operator"
 CONTROLLER_ROLE: Final = "controller"
@@ -46,6 +48,8 @@ ANNOTATION_FORMAT: Final = f"{GROUP}/approve-format"
 """On the resource: NAME:UID of empty claims, separated by commas, that may be formatted although their node may have
 had another disk before.
 """
+ANNOTATION_ROTATE: Final = f"{GROUP}/rotate"
+"""On a KRaftUser, any value: a new one gives it another password."""
 ANNOTATION_REVISION: Final = f"{GROUP}/revision"
 ANNOTATION_TEMPLATE: Final = f"{GROUP}/template"
 """On a pod: what of its template asks for a restart when it changes."""
@@ -115,6 +119,11 @@ def operator_identity(cluster: str) -> str:
 
 def node_identity(cluster: str, node_id: int | str) -> str:
     return f"{cluster}-node-{node_id}"
+
+
+def user_secret(user: str) -> str:
+    """With its login. No certificate's Secret ends like this one."""
+    return f"{user}-credentials"
 
 
 def node_host(cluster: str, role: str, node_id: int, namespace: str, cluster_domain: str) -> str:

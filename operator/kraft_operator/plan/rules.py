@@ -56,6 +56,7 @@ from kraft_operator.plan.rollout.versions import finalize_versions
 from kraft_operator.plan.security import keep_certificates, keep_the_mode
 from kraft_operator.plan.situation import NOTHING, Decision, Finding, Rule, Situation, Verdict
 from kraft_operator.plan.steps import Approved
+from kraft_operator.plan.users import keep_users
 from kraft_operator.plan.voters.domains import judge_domains
 from kraft_operator.plan.voters.endpoints import correct_endpoints, refuse_moved_voters
 from kraft_operator.plan.voters.membership import (
@@ -64,6 +65,7 @@ from kraft_operator.plan.voters.membership import (
     remove_surplus_voters,
     replace_lost_voters,
 )
+from kraft_operator.users import UserAction
 
 RULES: Final[tuple[Rule, ...]] = (
     report_pods,
@@ -109,6 +111,7 @@ RULES: Final[tuple[Rule, ...]] = (
     correct_endpoints,
     roll_pods,
     finalize_versions,
+    keep_users,
 )
 
 
@@ -260,13 +263,14 @@ def _owner_changed(now: Situation) -> bool:
 
 def _in_order(now: Situation, before: Ledger | None, actions: list[Action], *, stop: bool) -> tuple[Action, ...]:
     """The journal first, then what has to outlive it; what cannot be taken back last, followed by the note that it is
-    done.
+    done. Users come after all that the cluster itself needs.
     """
     ledger = now.ledger
     if ledger is None:
         assert not actions, f"nothing may be done without a ledger, not {actions[0]}"
         return ()
     final = [action for action in actions if isinstance(action, DISRUPTIVE)]
+    of_users = [action for action in actions if isinstance(action, UserAction)]
     journal: list[Action] = []
     if ledger != before or _owner_changed(now):
         reason = "it is new" if before is None else "it learned or permitted something"
@@ -279,6 +283,6 @@ def _in_order(now: Situation, before: Ledger | None, actions: list[Action], *, s
             done = retired(done, action.step)
         if isinstance(action, UncordonBroker):
             done = opened(done, action.step)
-    others = [action for action in actions if not isinstance(action, DISRUPTIVE)]
+    others = [action for action in actions if not isinstance(action, (*DISRUPTIVE, UserAction))]
     note = [WriteLedger(replace(done, serial=done.serial + 1), "the step is done")] if done != ledger else []
-    return (*journal, *others, *final, *note)
+    return (*journal, *others, *final, *note, *of_users)

@@ -10,7 +10,9 @@ from typing import get_args
 import pytest
 
 from kraft_operator.actions import Action, BeginReplacement, DeleteOperation, GiveUpDisk, TellRack
+from kraft_operator.credentials import CredentialAction
 from kraft_operator.operations.operation import parse_operation
+from kraft_operator.users import UserAction
 from support.operator_model.compared import compared_pass
 from support.operator_model.world import World, pool
 
@@ -19,8 +21,17 @@ pytestmark = pytest.mark.properties
 PASSES = 28
 TWO_GIBIBYTES = [{**pool("b", 2, 100), "storage": {"size": "2Gi"}}]
 NEWEST = {"policy": "FollowVersionAfterSoak", "soak": "1s"}
-ELSEWHERE = {TellRack, DeleteOperation, BeginReplacement, GiveUpDisk}
-"""The world has no racks and no dates, and of the two others nothing can be seen."""
+ELSEWHERE = {
+    TellRack,
+    DeleteOperation,
+    BeginReplacement,
+    GiveUpDisk,
+    *get_args(CredentialAction),
+    *get_args(UserAction),
+}
+"""The world has no racks and no dates; of two others nothing can be seen, and Secrets and users are in runs of the
+reconciler only (`test_secure_cluster`, `test_users`).
+"""
 
 Act = Callable[[World], object]
 

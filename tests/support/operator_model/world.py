@@ -73,6 +73,7 @@ from kraft_operator.plan.rollout.versions import trials
 from kraft_operator.plan.rules import plan
 from kraft_operator.plan.situation import Decision, Fence, Situation
 from kraft_operator.plan.steps import Outline, from_status, to_status
+from kraft_operator.users import Acl
 from storage_guard.copies import CopyReport, State
 from storage_guard.facts import DirectoryIdentity, Journal, LedgerFacts, LogEnd, Passage, PodFacts, VolumeFacts, Way
 from storage_guard.formats import (
@@ -272,6 +273,12 @@ class World:
         """Disks that tell of a later epoch than that of their log."""
         self.operations: dict[str, dict[str, object]] = {}
         """KRaftOperations by name, as the API server has them."""
+        self.logins: dict[str, str] = {}
+        """Who can log in, and by what: the salted password."""
+        self.acls: dict[str, set[Acl]] = {}
+        self.quotas: dict[str, dict[str, float]] = {}
+        self.users: dict[str, dict[str, Any]] = {}
+        """KRaftUsers by name, as the API server has them."""
         self.secrets: dict[str, dict[str, Any]] = {}
         """By name, as the API server has them."""
 

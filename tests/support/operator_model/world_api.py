@@ -13,7 +13,7 @@ import copy
 import json
 import zlib
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, TypeVar
 
 from controller_runtime.identifiers import Endpoint
@@ -32,6 +32,7 @@ from kraft_operator.kube import (
     POD,
     SECRET,
     STORAGE_CLASS,
+    USER,
     VOLUME,
     Conflict,
     Kind,
@@ -42,6 +43,8 @@ from kraft_operator.ledger import JournaledStep, StepKind
 from kraft_operator.observed import Brokers, Child, Quorum
 from kraft_operator.pod_facts import NUDGE_ANNOTATION
 from kraft_operator.quorum import Addresses
+from kraft_operator.user_queries import UserChange
+from kraft_operator.users import Found
 from storage_guard.formats import FORMAT_MODE_ANNOTATION, GRANT_ANNOTATION, RACK_ANNOTATION, Grant
 from support.operator_model.world import LiveClaim, LivePod, World, resource
 
@@ -144,6 +147,8 @@ class WorldApi:
     def _all(self, kind: Kind) -> Objects:
         if kind is CLUSTER:
             return [copy.deepcopy(self.resource)]
+        if kind is USER:
+            return copy.deepcopy(list(self.world.users.values()))
         if kind is SECRET:
             return copy.deepcopy(list(self.world.secrets.values()))
         if kind is POD:
@@ -201,6 +206,11 @@ class WorldApi:
         def act() -> Object:
             if kind is SECRET:
                 return self._store_secret(body)
+            if kind is USER:
+                if name not in self.world.users:
+                    raise NotFound(404, f"{kind.kind} {name}")
+                self.world.users[name]["status"] = copy.deepcopy(body["status"])
+                return copy.deepcopy(self.world.users[name])
             if sub:
                 self.resource["status"] = copy.deepcopy(body["status"])
                 return copy.deepcopy(self.resource)
@@ -280,7 +290,12 @@ class WorldApi:
             self.asked = addresses
             if self.world.cluster.spec.security.required and addresses.security == PLAINTEXT:
                 return Quorum(), Brokers()  # no listener of a secure cluster understands it
-            return self.world._quorum(), self.world._brokers()
+            brokers = self.world._brokers()
+            if addresses.with_users and addresses.brokers:
+                acls = {name: frozenset(some) for name, some in self.world.acls.items()}
+                found = Found(frozenset(self.world.logins), acls, copy.deepcopy(self.world.quotas))
+                brokers = replace(brokers, users=found)
+            return self.world._quorum(), brokers
 
         self.looks += 1
         return self.faults.read("look at the quorum", answer)
@@ -318,6 +333,22 @@ class WorldApi:
 
     def uncordon(self, node_id: int, timeout: float) -> None:
         self._write(f"uncordon {node_id}", lambda: self.world.cordoned.discard(node_id))
+
+    def change_user(self, change: UserChange, timeout: float) -> None:
+        def act() -> None:
+            world, name = self.world, change.user
+            if change.login is not None and change.login.salted is None:
+                world.logins.pop(name, None)
+            elif change.login is not None and change.login.salted is not None:
+                world.logins[name] = (change.login.salt + change.login.salted).hex()
+            world.acls[name] = (world.acls.get(name, set()) | set(change.add)) - set(change.remove)
+            known = {**world.quotas.get(name, {}), **change.quotas}
+            world.quotas[name] = {key: value for key, value in known.items() if value is not None}
+            for kept in (world.acls, world.quotas):
+                if not kept[name]:
+                    del kept[name]
+
+        self._write(f"change user {change.user}", act)
 
     # what is stored
 

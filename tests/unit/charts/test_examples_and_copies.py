@@ -24,9 +24,10 @@ COPIES = ("charts/kraft-operator/files/kraftclusters.yaml", "deploy/kustomize/ba
 EXAMPLES = sorted((ROOT / "deploy" / "examples").glob("*.yaml"))
 
 
+@pytest.mark.parametrize("name", ["kraftoperations", "kraftusers"])
 @pytest.mark.parametrize("folder", ["charts/kraft-operator/files", "deploy/kustomize/base"])
-def test_a_copy_of_the_definition_of_operations_is_a_copy(folder: str) -> None:
-    original = ROOT / "crds" / "kraftoperations.yaml"
+def test_a_copy_of_another_definition_is_a_copy(folder: str, name: str) -> None:
+    original = ROOT / "crds" / f"{name}.yaml"
     assert (ROOT / folder / original.name).read_text() == original.read_text(), f"run: cp crds/{original.name} {folder}"
 
 

@@ -4,15 +4,13 @@ nobody ever sees. The real reconciler over the model of Kubernetes; certificates
 
 from __future__ import annotations
 
-import copy
 import json
 from base64 import b64decode, b64encode
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from functools import cache
+from datetime import timedelta
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import pytest
 
@@ -20,39 +18,27 @@ from controller_runtime.configuration.config import load
 from controller_runtime.security.listener_security import PLAINTEXT
 from controller_runtime.security.protocols import SecurityProtocol
 from controller_runtime.security.tls_settings import ClientAuth
-from kraft_operator.security.certificates import Facts, Issuer, facts
-from support.operator_model.world import World, resource
+from kraft_operator.security.certificates import facts
+from support.operator_model.secure_runs import (
+    SECURE,
+    Calendar,
+    SecureRun,
+    data,
+    formed,
+    later,
+    properties,
+    secure,
+    told,
+)
+from support.operator_model.world import World
 from support.operator_model.world_api import Died, Faults, WorldApi
-from support.operator_model.world_runs import Run
 
 pytestmark = pytest.mark.unit
 
 T = TypeVar("T")
 
-SECURE = {"security": {"tls": {"mode": "Required"}}}
 NODES = ("c-0-tls", "c-1-tls", "c-2-tls", "c-100-tls", "c-101-tls")
 LEAFS = (*NODES, "c-operator-tls")
-BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
-
-
-class Calendar:
-    def __init__(self) -> None:
-        self.date = BEGIN
-
-    def now(self) -> datetime:
-        return self.date
-
-
-class SecureRun(Run):
-    """With a calendar: certificates are made and judged by it."""
-
-    __slots__ = ("calendar",)
-    calendar: Calendar
-
-    def process(self) -> Any:
-        found = Run.process(self)
-        found.issuer = Issuer(self.calendar.now)
-        return found
 
 
 @dataclass(slots=True)
@@ -70,48 +56,6 @@ class DeathAtCall(Faults):
         if self.after:
             call()
         raise Died(what)
-
-
-def secure(**changes: object) -> SecureRun:
-    spec = {**SECURE, **changes}
-    api = WorldApi(World(**spec))
-    api.resource = {**api.resource, **resource(**spec)}
-    run = SecureRun(api)
-    run.calendar = Calendar()
-    return run
-
-
-@cache
-def forming() -> SecureRun:
-    run = secure()
-    run.settle()
-    return run
-
-
-def formed(**changes: object) -> SecureRun:
-    """A cluster that is Ready, as a copy of its own."""
-    if changes:
-        run = secure(**changes)
-        run.settle()
-    else:
-        run = SecureRun(copy.deepcopy(forming().api), copy.deepcopy(forming().lease), forming().now)
-        run.calendar = Calendar()
-        run.settle()
-    assert run.condition("Ready")["status"] == "True", run.condition("Ready")
-    return run
-
-
-def data(run: Run, secret: str, key: str) -> str:
-    return b64decode(run.world.secrets[secret]["data"][key]).decode()
-
-
-def told(run: Run, secret: str) -> Facts:
-    return facts(data(run, secret, "tls.crt"))
-
-
-def properties(run: Run, name: str) -> dict[str, str]:
-    text = run.world.children["ConfigMap", name].live["data"]["server.properties"]
-    return dict(line.split("=", 1) for line in text.splitlines() if line and not line.startswith("#"))
 
 
 def test_a_secure_cluster_forms_with_an_authority_and_a_certificate_for_each_node() -> None:
@@ -196,15 +140,6 @@ def test_certificates_are_renewed_at_two_thirds_of_their_life_without_a_restart(
     assert run.api.asked.security.tls is not None
     assert run.api.asked.security.tls.keystore is not None
     assert run.api.asked.security.tls.keystore.chain == data(run, "c-operator-tls", "tls.crt")
-
-
-def later(run: SecureRun, passed: timedelta) -> None:
-    """So much later, to an operator that believes nothing that it read before."""
-    run.calendar.date += passed
-    run.now += 3600.0
-    for _ in range(3):
-        run.tick()
-    run.settle()
 
 
 @pytest.mark.parametrize("damage", ["deleted", "garbage", "half"])

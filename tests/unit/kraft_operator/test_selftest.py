@@ -69,6 +69,6 @@ def test_rights_are_asked_for_in_every_watched_namespace_and_for_volumes_nowhere
 
 
 def test_a_lease_that_nobody_renews_and_a_definition_that_is_missing_are_named() -> None:
-    found = run(Api(age=120, definitions=("kraftclusters",)))
+    found = run(Api(age=120, definitions=("kraftclusters", "kraftusers")))
     assert "kraftoperations.kraft.quorate.dev" in found[0]
     assert found[1].endswith("no operator acts")

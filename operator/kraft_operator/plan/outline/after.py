@@ -69,6 +69,7 @@ from kraft_operator.observed import (
 )
 from kraft_operator.plan.brake import Begun
 from kraft_operator.plan.situation import Situation
+from kraft_operator.users import ChangeAcls, ForgetUser, MakePassword, SetPassword, SetQuotas, TellUser
 
 Written = AnnotateClaim | Remember | GrowClaim
 """What is written on claims."""
@@ -96,6 +97,8 @@ def changed(seen: Observed, action: Action) -> Observed:
     match action:
         case WriteLedger() | BeginReplacement() | GiveUpDisk():
             return seen  # what they change is remembered, not seen
+        case MakePassword() | SetPassword() | ChangeAcls() | SetQuotas() | ForgetUser() | TellUser():
+            return replace(seen, users=None)  # a way does not lead through users: they are seen to in every pass
         case ApplyChild(manifest):
             return _applied(seen, manifest)
         case DeleteChild() | OrphanSet():

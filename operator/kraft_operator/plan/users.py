@@ -1,0 +1,155 @@
+"""The users of a secure cluster: a Secret with a password, the login, the ACLs and quotas that their resources ask for.
+
+A user is in the ledger before anything is made for it, and leaves it when nothing of it is left: so a user whose
+resource is deleted, also while no operator looks, loses login, ACLs and quotas. ACLs that others gave to a user are
+kept as long as it lives: what was given here is in the user's status.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any, Final
+
+from kraft_operator.actions import Action
+from kraft_operator.api import names
+from kraft_operator.ledger import Formation, Ledger
+from kraft_operator.plan.situation import NOTHING, Situation, Verdict
+from kraft_operator.users import (
+    Acl,
+    ChangeAcls,
+    ForgetUser,
+    Found,
+    MakePassword,
+    SetPassword,
+    SetQuotas,
+    TellUser,
+    User,
+    Users,
+    UserSecret,
+)
+
+MAX_STEPS: Final = 50
+"""Users for whom something is done in one pass: a thousand new ones do not keep a lost voter waiting."""
+
+
+def keep_users(now: Situation) -> Verdict:
+    seen, ledger = now.observed.users, now.ledger
+    if seen is None or ledger is None or ledger.formation is not Formation.FORMED:
+        return NOTHING
+    actions: list[Action] = []
+    done = 0
+    for user in seen.wanted:
+        steps = _steps(user, seen)
+        if steps and (done := done + 1) <= MAX_STEPS:
+            actions += steps
+    gone, left = _gone(seen, ledger)
+    known = {user.name for user in seen.wanted if not user.fault} | left
+    return Verdict(ledger=replace(ledger, users=tuple(sorted(known))), actions=(*actions, *gone))
+
+
+def _gone(seen: Users, ledger: Ledger) -> tuple[list[Action], set[str]]:
+    """Users without a resource: what is done about them, and who of them has to be remembered."""
+    actions: list[Action] = []
+    left: set[str] = set()
+    wanted = {user.name for user in seen.wanted}
+    for name in (each for each in ledger.users if each not in wanted):
+        found = seen.found
+        if found is None:
+            left.add(name)
+            continue
+        login, acls, quotas = name in found.scram, found.acls.get(name, frozenset()), found.quotas.get(name, {})
+        if login or acls or quotas:
+            left.add(name)
+            actions.append(ForgetUser(name, login, tuple(sorted(acls)), tuple(sorted(quotas)), "its KRaftUser is gone"))
+    return actions, left
+
+
+def _steps(user: User, seen: Users) -> list[Action]:
+    """What is to be done for one user; nothing when all is as it should be and said."""
+    if user.fault:
+        return _told(user, "False", "SpecInvalid", user.fault)
+    secret = seen.secrets.get(user.name)
+    if secret is None:
+        return [MakePassword(user.name, user.uid, "", user.rotate, fresh=True, reason="it has no Secret")]
+    if secret.owner != user.uid:
+        name = names.user_secret(user.name)
+        problem = f"delete or rename the Secret {name}, which is somebody else's: nothing is written into it"
+        return _told(user, "False", "SecretTaken", problem)
+    if why := _outdated(user, secret, seen):
+        fresh = bool(secret.fault) or secret.rotated != user.rotate
+        return [MakePassword(user.name, user.uid, secret.version, user.rotate, fresh=fresh, reason=why)]
+    if seen.found is None:
+        return []
+    return _in_the_cluster(user, secret, seen.found)
+
+
+def _outdated(user: User, secret: UserSecret, seen: Users) -> str:
+    if secret.fault:
+        return f"its Secret cannot be used: {secret.fault}"
+    if secret.rotated != user.rotate:
+        return "another password is asked for"
+    return "where to connect or whom to trust has changed" if secret.settings != seen.settings else ""
+
+
+def _in_the_cluster(user: User, secret: UserSecret, found: Found) -> list[Action]:
+    steps: list[Action] = []
+    if user.name not in found.scram or user.status.get("credential") != secret.version:
+        reason = "it cannot log in yet" if user.name not in found.scram else "its Secret is another one"
+        steps.append(SetPassword(user.name, secret.version, reason))
+    there = found.acls.get(user.name, frozenset())
+    given = frozenset(acl for text in _listed(user.status.get("acls")) if (acl := acl_of(text)) is not None)
+    add, remove = tuple(sorted(user.acls - there)), tuple(sorted((given - user.acls) & there))
+    if add or remove:
+        steps.append(ChangeAcls(user.name, add, remove, "its ACLs are not those that it asks for"))
+    quotas = found.quotas.get(user.name, {})
+    changed: dict[str, float | None] = {key: value for key, value in user.quotas.items() if quotas.get(key) != value}
+    changed |= dict.fromkeys(sorted(quotas.keys() - user.quotas.keys()))
+    if changed:
+        steps.append(SetQuotas(user.name, changed, "its quotas are not those that it asks for"))
+    more: dict[str, object] = {
+        "secret": names.user_secret(user.name),
+        "credential": secret.version,
+        "acls": [text_of(each) for each in sorted(user.acls)],
+    }
+    return [*steps, *_told(user, "True", "Ready", "it can log in, and has the rights that it asks for", more)]
+
+
+def _told(user: User, value: str, reason: str, message: str, more: dict[str, object] | None = None) -> list[Action]:
+    """Its status, if that says something else."""
+    condition: dict[str, object] = {"type": "Ready", "status": value, "reason": reason, "message": message}
+    condition |= {"observedGeneration": user.generation}
+    kept = {key: user.status[key] for key in ("secret", "credential", "acls") if key in user.status}
+    new = {"observedGeneration": user.generation, **(kept if more is None else more)}
+    old = {key: value for key, value in user.status.items() if key != "conditions"}
+    before = [
+        {key: text for key, text in each.items() if key != "lastTransitionTime"}
+        for each in _conditions(user.status.get("conditions"))
+    ]
+    if old == new and before == [condition]:
+        return []
+    return [TellUser(user.name, user.uid, {**new, "conditions": [condition]}, reason)]
+
+
+def _conditions(value: Any) -> list[dict[str, Any]]:
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+
+
+def _listed(value: Any) -> list[str]:
+    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
+
+
+def text_of(acl: Acl) -> str:
+    """As a status keeps it."""
+    return json.dumps(
+        [acl.resource_type, acl.name, acl.pattern_type, acl.host, acl.operation, acl.permission], ensure_ascii=False
+    )
+
+
+def acl_of(text: str) -> Acl | None:
+    """What `text_of` has written; None for what somebody else has."""
+    try:
+        kind, name, pattern, host, operation, permission = json.loads(text)
+        return Acl(int(kind), str(name), int(pattern), str(host), operation=int(operation), permission=int(permission))
+    except (ValueError, TypeError):
+        return None
