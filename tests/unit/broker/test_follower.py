@@ -96,7 +96,7 @@ def test_sequences_are_not_checked() -> None:
 
 @pytest.mark.parametrize(
     "records",
-    [batch(0)[:-1] + b"?", batch(0)[:16] + b"\x01" + batch(0)[17:], batch(5) + batch(3), batch(3)],
+    [batch(4)[:-1] + b"?", batch(4)[:16] + b"\x01" + batch(4)[17:], batch(5) + batch(4), batch(3)],
     ids=["checksum", "magic", "offsets go back", "offset below the end"],
 )
 def test_what_cannot_be_is_not_taken(records: bytes) -> None:

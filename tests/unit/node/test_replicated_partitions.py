@@ -7,7 +7,10 @@ from __future__ import annotations
 import pytest
 
 from controller_runtime.broker.leader import Leader
-from controller_runtime.identifiers import PartitionId
+from controller_runtime.broker.replication.led_replicas import Surroundings
+from controller_runtime.broker.replication.remote_replica import RemoteReplica
+from controller_runtime.identifiers import ZERO_UUID, BrokerEpoch, Instant, NodeId, PartitionId
+from controller_runtime.metadata.cluster import BrokerRegistration, ClusterImage
 from controller_runtime.metadata.partitions import Partition
 from controller_runtime.parts.events import RequestId
 from controller_runtime.protocol.errors import ErrorCode
@@ -222,6 +225,41 @@ def test_until_the_controller_has_answered_the_high_watermark_waits_for_who_was_
     story.world.calls.append(call)
     story.world.settle()
     assert (story.registered.isr, story.outcome(sent)) == (BOTH, None)
+
+
+def test_who_was_asked_for_is_waited_for_however_long_the_controller_is_silent() -> None:
+    """ISR-07: it may be in the ISR by now, though it does not fetch any more."""
+    story = Story(isr=ALONE)
+    story.world.reachable = False
+    story.follow(0)
+    story.wait(LAG + 2)
+    sent = story.write(b"one")
+    assert (story.led.replicas.isr, story.outcome(sent), story.led.log.high_watermark) == (ALONE, None, 0)
+
+
+@pytest.mark.parametrize(
+    ("fetched", "fenced", "leaving", "may"),
+    [
+        (7, False, False, True),
+        (-1, False, False, True),
+        (None, False, False, False),
+        (6, False, False, False),
+        (7, True, False, False),
+        (7, False, True, False),
+    ],
+)
+def test_only_who_is_registered_unfenced_and_stays_may_join(
+    fetched: int | None, fenced: bool, leaving: bool, may: bool
+) -> None:
+    """ISR-05, ISR-10."""
+    broker, epoch = NodeId(FOLLOWER), BrokerEpoch(7)
+    known = BrokerRegistration(
+        broker, epoch, ZERO_UUID, listeners={}, features={}, fenced=fenced, in_controlled_shutdown=leaving
+    )
+    cluster = ClusterImage({broker: known})
+    around = Surroundings(Instant(0.0), cluster, LAG, 1)
+    assert around.may_join(FOLLOWER, RemoteReplica(broker_epoch=fetched)) == may
+    assert not around.may_join(FOLLOWER + 1, RemoteReplica(broker_epoch=fetched))
 
 
 def test_a_change_that_nobody_answers_is_asked_again() -> None:
