@@ -134,6 +134,7 @@ def changes(old: TopicImage | None, new: TopicImage) -> list[int]:
     ],
 )
 def test_partitions_that_are_new_or_differ_are_found(records: tuple[Message, ...], wanted: list[int]) -> None:
+    """IMG-02: these, and no others."""
     assert changes(*changed(STOCK, *records)) == wanted
 
 
