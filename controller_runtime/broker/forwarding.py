@@ -18,6 +18,7 @@ from controller_runtime.answers.topic_names import MAX_PARTITIONS_PER_REQUEST
 from controller_runtime.broker.effects import BrokerEffect
 from controller_runtime.broker.errands import ClientsRequest, Errand, RestOfRequest, TopicsToBeMade, refuse
 from controller_runtime.broker.forwarding_queue import Forwarded, ForwardingQueue
+from controller_runtime.broker.offsets_topic import InternalTopicToBeMade
 from controller_runtime.identifiers import Endpoint, Instant
 from controller_runtime.parts.call_ids import CallIds
 from controller_runtime.parts.effects import Call
@@ -89,6 +90,16 @@ class Forwarder:
         frame = encode_request(body, _CREATE_TOPICS_VERSION, 0, self._client_id, with_length=False)
         envelope = _envelope(frame, _ITSELF)
         self._wait(TopicsToBeMade(new, self._creating), envelope, now)
+
+    def create_internal_topic(self, topic: CreatableTopic, now: Instant) -> None:
+        """One that this broker needs for its clients, as it wants it."""
+        if topic.name in self._creating:
+            return
+        self._creating.add(topic.name)
+        body = CreateTopicsRequest(topics=(topic,))
+        frame = encode_request(body, _CREATE_TOPICS_VERSION, 0, self._client_id, with_length=False)
+        errand = InternalTopicToBeMade(topic.name, _CREATE_TOPICS_VERSION, self._creating)
+        self._wait(errand, _envelope(frame, _ITSELF), now)
 
     def _accept(self, errand: Errand, frame: bytes, connection: ConnectionInfo, now: Instant) -> list[BrokerEffect]:
         if len(self._waiting) + len(self._in_flight) >= _MAX_WAITING:

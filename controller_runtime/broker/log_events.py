@@ -20,6 +20,7 @@ from controller_runtime.broker.effects import (
     TimestampFound,
 )
 from controller_runtime.broker.fetch import FetchHandler
+from controller_runtime.broker.groups import Groups
 from controller_runtime.broker.leader import Leader
 from controller_runtime.broker.lifecycle import BrokerLifecycle, Fatal, State
 from controller_runtime.broker.local_changes import LocalChanges
@@ -45,6 +46,7 @@ class LogEvents:
         produce: ProduceHandler,
         fetch: FetchHandler,
         offsets: OffsetsHandler,
+        groups: Groups,
         metadata_directory: DirectoryId | None,
     ) -> None:
         """`metadata_directory` has the metadata log, too: the node cannot go on without it."""
@@ -56,6 +58,7 @@ class LogEvents:
         self._produce = produce
         self._fetch = fetch
         self._offsets = offsets
+        self._groups = groups
         self._metadata_directory = metadata_directory
         self._recovering = False
         """Its logs are being recovered, or are."""
@@ -88,7 +91,9 @@ class LogEvents:
             case LogCut():
                 self._partitions.on_cut(event)
                 return self.serve_changed(now, wall)
-            case RecordsRead():
+            case RecordsRead(work_id):
+                if self._groups.owns(work_id):
+                    return self._groups.on_read(event)
                 return self._fetch.on_read(event, now)
             case TimestampFound():
                 return self._offsets.on_found(event)
@@ -119,6 +124,7 @@ class LogEvents:
         for key in self._partitions.take_changed():
             out += self._produce.on_changed(key, now, wall)
             out += self._fetch.on_changed(key, now)
+            out += self._groups.on_changed(key, now, wall)
         for leader in self._partitions.take_risen():
             out += self._serve_written(leader, now)
         return out

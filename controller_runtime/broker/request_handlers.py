@@ -27,6 +27,7 @@ from controller_runtime.broker.effects import BrokerEffect
 from controller_runtime.broker.fetch import FetchHandler
 from controller_runtime.broker.forwarded_configs import judge
 from controller_runtime.broker.forwarding import Forwarder
+from controller_runtime.broker.groups import Groups
 from controller_runtime.broker.lifecycle import BrokerIdentity
 from controller_runtime.broker.local_partitions import LocalPartitions
 from controller_runtime.broker.log_directories import LogDirectories
@@ -60,6 +61,7 @@ class Answerers:
     forwarder: Forwarder
     producer_ids: ProducerIds
     log_directories: LogDirectories
+    groups: Groups
 
 
 class RequestHandlers:
@@ -125,6 +127,7 @@ class RequestHandlers:
                 event, request, self._image.cluster.brokers.get(self._identity.node_id), now
             ),
             ApiKey.INCREMENTAL_ALTER_CONFIGS: self._on_alter_configs,
+            **parts.groups.handlers(view),
             **dict.fromkeys(tokens.DECIDED_BY_CONTROLLER, partial(tokens.changed, parts.forwarder)),
             **{key: answering_at_once(answer) for key, answer in answers.items()},
             **{key: long.handler(answering(answer)) for key, answer in long_answers.items()},

@@ -11,6 +11,7 @@ from controller_runtime.answers.rights.configs import alter_levels, describe_con
 from controller_runtime.answers.rights.describe_cluster import describe_brokers
 from controller_runtime.answers.rights.gate import Gate
 from controller_runtime.answers.rights.verdict import Judge, Judged, Judging, Refused, Verdict, narrowed
+from controller_runtime.broker import rights_to_groups as groups
 from controller_runtime.broker import rights_to_records as records
 from controller_runtime.broker.cluster_view import INTERNAL_TOPICS, fault_of
 from controller_runtime.broker.topic_partitions import fault_of as fault_of_page
@@ -210,6 +211,17 @@ _JUDGES: Final[Mapping[ApiKey, Judge]] = {
     ApiKey.DELETE_RECORDS: records.delete_records,
     ApiKey.INIT_PRODUCER_ID: records.init_producer_id,
     ApiKey.METADATA: metadata,
+    ApiKey.FIND_COORDINATOR: groups.find_coordinator,
+    ApiKey.JOIN_GROUP: groups.members_request,
+    ApiKey.SYNC_GROUP: groups.members_request,
+    ApiKey.HEARTBEAT: groups.members_request,
+    ApiKey.LEAVE_GROUP: groups.members_request,
+    ApiKey.OFFSET_COMMIT: groups.offset_commit,
+    ApiKey.OFFSET_FETCH: groups.offset_fetch,
+    ApiKey.OFFSET_DELETE: groups.offset_delete,
+    ApiKey.LIST_GROUPS: groups.list_groups,
+    ApiKey.DESCRIBE_GROUPS: groups.describe_groups,
+    ApiKey.DELETE_GROUPS: groups.delete_groups,
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: topic_partitions,
     ApiKey.DESCRIBE_CLUSTER: describe_brokers,
     ApiKey.DESCRIBE_CONFIGS: describe_configs,

@@ -8,7 +8,7 @@ partitions led here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import islice
 
 from controller_runtime.answers.security_rules import SecurityRules
@@ -18,6 +18,7 @@ from controller_runtime.broker.effects import BrokerEvent
 from controller_runtime.broker.errands import ClientsRequest, refuse
 from controller_runtime.broker.fetch import FetchHandler
 from controller_runtime.broker.forwarding import Forwarder
+from controller_runtime.broker.groups import Groups, Outside
 from controller_runtime.broker.in_sync import InSync
 from controller_runtime.broker.lifecycle import BrokerIdentity, BrokerLifecycle, Fatal, State
 from controller_runtime.broker.local_changes import LocalChanges
@@ -30,7 +31,8 @@ from controller_runtime.broker.produce import ProduceHandler
 from controller_runtime.broker.producer_ids import ProducerIds
 from controller_runtime.broker.replica_fetchers import FetchSettings, ReplicaFetchers
 from controller_runtime.broker.request_handlers import Answerers, RequestHandlers
-from controller_runtime.identifiers import BrokerEpoch, DirectoryId, Endpoint, Instant, Offset, WallClock
+from controller_runtime.coordinator.group_settings import GroupSettings
+from controller_runtime.identifiers import BrokerEpoch, DirectoryId, Endpoint, Instant, Offset, Uuid, WallClock
 from controller_runtime.metadata.broker_configs import NodeRules, OwnConfigs, without_effect
 from controller_runtime.metadata.image import MetadataImage
 from controller_runtime.parts.asker import Asker
@@ -78,7 +80,7 @@ class BrokerConfig:
 
 
 class BrokerService:
-    def __init__(self, config: BrokerConfig, calls: CallIds, now: Instant) -> None:
+    def __init__(self, config: BrokerConfig, calls: CallIds, new_uuid: Callable[[], Uuid], now: Instant) -> None:
         self.config = config
         node_id = config.identity.node_id
         self.lifecycle = BrokerLifecycle(config.identity, now)
@@ -97,6 +99,8 @@ class BrokerService:
         self._fetch = FetchHandler(self.partitions, self._long, self._in_sync)
         self._offsets = OffsetsHandler(self.partitions)
         self._forwarder = Forwarder(f"broker-{node_id}", calls, self.faults)
+        outside = Outside(self._forwarder, self._long, self.faults)
+        self._groups = Groups(self.partitions, GroupSettings.of(config.node_configs), new_uuid, outside, now)
         self._producer_ids = ProducerIds(node_id, calls)
         self._directories = DirectoryAssignments(node_id, calls)
         self._beat: CallId | None = None
@@ -118,8 +122,15 @@ class BrokerService:
             produce=self._produce,
             fetch=self._fetch,
             offsets=self._offsets,
+            groups=self._groups,
             metadata_directory=config.metadata_directory,
         )
+        self._handlers = self._request_handlers(config)
+        authorizer = config.security.authorizer
+        self.admission = None if authorizer is None else Admission(authorizer, config.auto_create_topics, self._long)
+        """Without an authorizer nobody is asked."""
+
+    def _request_handlers(self, config: BrokerConfig) -> RequestHandlers:
         parts = Answerers(
             partitions=self.partitions,
             long=self._long,
@@ -129,13 +140,11 @@ class BrokerService:
             forwarder=self._forwarder,
             producer_ids=self._producer_ids,
             log_directories=self._log_directories,
+            groups=self._groups,
         )
-        self._handlers = RequestHandlers(
+        return RequestHandlers(
             parts, config.identity, self._own, config.security, auto_create_topics=config.auto_create_topics
         )
-        authorizer = config.security.authorizer
-        self.admission = None if authorizer is None else Admission(authorizer, config.auto_create_topics, self._long)
-        """Without an authorizer nobody is asked."""
 
     @property
     def epoch(self) -> BrokerEpoch:
@@ -182,7 +191,7 @@ class BrokerService:
     @property
     def has_more_to_do(self) -> bool:
         """Something is done in pieces, one in each step."""
-        return self.changes.is_behind or len(self._long) > 0
+        return self.changes.is_behind or len(self._long) > 0 or self._groups.has_more_to_do
 
     def next_deadline(self) -> Instant | None:
         if self.has_more_to_do:
@@ -197,6 +206,7 @@ class BrokerService:
             self._in_sync.next_deadline(),
             self._fetchers.next_deadline(),
             self._log_directories.next_deadline(),
+            self._groups.next_deadline(),
         )
         return min((at for at in wanted if at is not None), default=None)
 
@@ -208,6 +218,7 @@ class BrokerService:
             out += self._logs.go_on(now, wall)
         out += [*self._produce.on_time(now, wall), *self._fetch.on_time(now)]
         out += self._log_directories.on_time(now)
+        out += self._groups.poll(now, wall)
         out += self._forwarder.poll(self._controller, now)
         out += self._producer_ids.poll(self._controller, self.epoch, now)
         out += self._directories.poll(self._image, self._controller, self.epoch, now)

@@ -84,7 +84,7 @@ remote.log.reader.threads int 10
 remote.log.storage.manager.class.name string null
 remote.log.storage.manager.class.path string null
 remote.log.storage.manager.impl.prefix string rsm.config.
-# consumer groups are not served yet
+# groups of the consumer protocol (KIP-848) are not served yet
 group.consumer.assignment.interval.ms int 1000
 group.consumer.assignors list uniform,range
 group.consumer.heartbeat.interval.ms int 5000
@@ -101,19 +101,6 @@ group.coordinator.background.threads int 2
 group.coordinator.cached.buffer.max.bytes int 1048588
 group.coordinator.rebalance.protocols list classic,consumer,streams
 group.coordinator.threads int 4
-group.initial.rebalance.delay.ms int 3000
-group.max.session.timeout.ms int 1800000
-group.max.size int 2147483647
-group.min.session.timeout.ms int 6000
-offset.metadata.max.bytes int 4096
-offsets.commit.timeout.ms int 5000
-offsets.load.buffer.size int 5242880
-offsets.retention.check.interval.ms long 600000
-offsets.retention.minutes int 10080
-offsets.topic.compression.codec int 0
-offsets.topic.num.partitions int 50
-offsets.topic.replication.factor short 3
-offsets.topic.segment.bytes int 104857600
 # share groups are not served yet
 group.share.assignment.interval.ms int 1000
 group.share.assignors list simple

@@ -74,6 +74,10 @@ delegation.token.expiry.time.ms long 86400000
 delegation.token.max.lifetime.ms long 604800000
 delegation.token.secret.key password null
 delete.topic.enable boolean true
+group.initial.rebalance.delay.ms int 3000
+group.max.session.timeout.ms int 1800000
+group.max.size int 2147483647
+group.min.session.timeout.ms int 6000
 initial.broker.registration.timeout.ms int 60000
 inter.broker.listener.name string null
 leader.imbalance.check.interval.seconds long 300
@@ -105,6 +109,15 @@ metadata.max.retention.ms long 604800000
 min.insync.replicas int 1
 node.id int REQUIRED
 num.partitions int 1
+offset.metadata.max.bytes int 4096
+offsets.commit.timeout.ms int 5000
+offsets.load.buffer.size int 5242880
+offsets.retention.check.interval.ms long 600000
+offsets.retention.minutes int 10080
+offsets.topic.compression.codec int 0
+offsets.topic.num.partitions int 50
+offsets.topic.replication.factor short 3
+offsets.topic.segment.bytes int 104857600
 process.roles list REQUIRED
 queued.max.request.bytes long -1
 quota.window.num int 11

@@ -68,7 +68,7 @@ def compose(config: NodeConfig, disk: NodeDisk, chance: Chance, jitter: Callable
         LogUpkeep(config.snapshots, quorum, disk.log, disk.snapshots, now),
         OwnSettings(_own(config), quorum),
         controller=_controller(config, quorum, disk, chance, calls),
-        broker=_broker(config, quorum, calls, now),
+        broker=_broker(config, quorum, calls, chance, now),
         controller_listeners=[name for name, _ in config.raft.listeners],
     )
 
@@ -93,10 +93,12 @@ def _controller(
     return ControllerPart(config.controller, quorum, chance, CallIds(calls, ControllerPart.NAME), largest)
 
 
-def _broker(config: NodeConfig, quorum: QuorumPart, calls: CallTable, now: Instant) -> BrokerPart | None:
+def _broker(
+    config: NodeConfig, quorum: QuorumPart, calls: CallTable, chance: Chance, now: Instant
+) -> BrokerPart | None:
     if config.broker is None:
         return None
     from controller_runtime.broker.service import BrokerService
     from controller_runtime.node.broker_part import BrokerPart
 
-    return BrokerPart(BrokerService(config.broker, CallIds(calls, BrokerPart.NAME), now), quorum)
+    return BrokerPart(BrokerService(config.broker, CallIds(calls, BrokerPart.NAME), chance.new_uuid, now), quorum)

@@ -69,6 +69,9 @@ _CLUSTER_ACTION: Final = Right(Operation.CLUSTER_ACTION, Resource.CLUSTER)
 _ALTER: Final = (need(Right(Operation.ALTER, Resource.CLUSTER)),)
 _DESCRIBE: Final = (need(Right(Operation.DESCRIBE, Resource.CLUSTER)),)
 _DESCRIBE_TOPIC: Final = Right(Operation.DESCRIBE, Resource.TOPIC)
+_READ_TOPIC: Final = Right(Operation.READ, Resource.TOPIC)
+_READ_GROUP: Final = Right(Operation.READ, Resource.GROUP)
+_DESCRIBE_GROUP: Final = Right(Operation.DESCRIBE, Resource.GROUP)
 _CREATE: Final = _on(Operation.CREATE, Resource.CLUSTER, Resource.TOPIC)
 _ALTER_QUOTAS: Final = (need(Right(Operation.ALTER_CONFIGS, Resource.CLUSTER)),)
 _DESCRIBE_QUOTAS: Final = (need(Right(Operation.DESCRIBE_CONFIGS, Resource.CLUSTER)),)
@@ -185,6 +188,26 @@ BROKER: Final[Mapping[ApiKey, Row]] = {
     ),
     ApiKey.LIST_OFFSETS: Row((need(_DESCRIBE_TOPIC),), in_pieces=True),
     ApiKey.METADATA: Row((need(_DESCRIBE_TOPIC), need(*_CREATE, part="topics to be made")), in_pieces=True),
+    ApiKey.OFFSET_COMMIT: Row((need(_READ_GROUP), need(_READ_TOPIC, part="topics")), in_pieces=True),
+    ApiKey.OFFSET_FETCH: Row((need(_DESCRIBE_GROUP), need(_DESCRIBE_TOPIC, part="topics")), in_pieces=True),
+    ApiKey.FIND_COORDINATOR: Row(
+        (
+            need(_DESCRIBE_GROUP, part="groups"),
+            need(Right(Operation.DESCRIBE, Resource.TRANSACTIONAL_ID), part="transactions"),
+        ),
+        status=Status.PARTIAL,
+        note="groups; COORDINATOR_NOT_AVAILABLE for transactions and share groups",
+    ),
+    ApiKey.JOIN_GROUP: Row((need(_READ_GROUP),)),
+    ApiKey.HEARTBEAT: Row((need(_READ_GROUP),)),
+    ApiKey.LEAVE_GROUP: Row((need(_READ_GROUP),)),
+    ApiKey.SYNC_GROUP: Row((need(_READ_GROUP),)),
+    ApiKey.DESCRIBE_GROUPS: Row((need(_DESCRIBE_GROUP),), in_pieces=True),
+    ApiKey.LIST_GROUPS: Row(
+        (need(Right(Operation.DESCRIBE, Resource.CLUSTER), _DESCRIBE_GROUP),),
+        in_pieces=True,
+        note="groups of the classic protocol",
+    ),
     ApiKey.SASL_HANDSHAKE: Row(NOTHING),
     ApiKey.SASL_AUTHENTICATE: Row(NOTHING),
     ApiKey.API_VERSIONS: Row(NOTHING),
@@ -218,6 +241,10 @@ BROKER: Final[Mapping[ApiKey, Row]] = {
         _configs(Operation.ALTER_CONFIGS),
         note="checked, then forwarded to the controller",
         forwarded=Forwarded.JUDGED,
+    ),
+    ApiKey.DELETE_GROUPS: Row((need(Right(Operation.DELETE, Resource.GROUP)),), in_pieces=True),
+    ApiKey.OFFSET_DELETE: Row(
+        (need(Right(Operation.DELETE, Resource.GROUP)), need(_READ_TOPIC, part="topics")), in_pieces=True
     ),
     ApiKey.LIST_CONFIG_RESOURCES: Row((need(Right(Operation.DESCRIBE_CONFIGS, Resource.CLUSTER)),)),
     ApiKey.LIST_PARTITION_REASSIGNMENTS: _forwarded(ApiKey.LIST_PARTITION_REASSIGNMENTS),

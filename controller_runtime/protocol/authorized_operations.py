@@ -55,4 +55,5 @@ ALL_OF_CLUSTER: Final = _bits(
     Operation.IDEMPOTENT_WRITE,
     *_CONFIGS,
 )
+ALL_OF_GROUP: Final = _bits(Operation.READ, Operation.DELETE, Operation.DESCRIBE, *_CONFIGS)
 NOT_ASKED: Final = -(2**31)

@@ -66,6 +66,10 @@ def refusal(request: Message, error: int, message: str | None = None) -> Message
         from controller_runtime.protocol.broker_error_responses import SHAPES
 
         return SHAPES[name](request, int(error))
+    if name in ABOUT_GROUPS:
+        from controller_runtime.protocol import group_error_responses
+
+        return group_error_responses.SHAPES[name](request, int(error))
     response = message_class(name.removesuffix("Request") + "Response")
     fields = {spec.name for spec in response.FIELDS}
     values: dict[str, Any] = {"error_code": int(error)}
@@ -206,6 +210,18 @@ ONLY_BROKERS: Final = frozenset(
     }
 )
 """Requests that only brokers serve, whose answers say more than the error at their top."""
+
+ABOUT_GROUPS: Final = frozenset(
+    {
+        "FindCoordinatorRequest",
+        "JoinGroupRequest",
+        "OffsetCommitRequest",
+        "OffsetFetchRequest",
+        "DescribeGroupsRequest",
+        "DeleteGroupsRequest",
+    }
+)
+"""Requests about groups that name several things: their shapes are in a module of their own."""
 
 ABOUT_SECURITY: Final = frozenset(
     {

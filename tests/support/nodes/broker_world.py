@@ -35,7 +35,7 @@ from controller_runtime.broker.effects import (
 )
 from controller_runtime.broker.lifecycle import BrokerIdentity
 from controller_runtime.broker.service import BrokerConfig, BrokerService
-from controller_runtime.identifiers import Endpoint, Instant, NodeId, Offset, WallClock
+from controller_runtime.identifiers import Endpoint, Instant, NodeId, Offset, Uuid, WallClock
 from controller_runtime.metadata.image import MetadataImage
 from controller_runtime.node.broker_part import BrokerPart
 from controller_runtime.node.effects import NodeEffect
@@ -157,6 +157,7 @@ class BrokerWorld:
         self.data: deque[BrokerEffect] = deque()
         self.calls: deque[Call] = deque()
         self._last_request = 0
+        self._uuids = 0
         self._asked: dict[RequestId, tuple[int, int]] = {}
         """Which API at which version."""
         identity = BrokerIdentity(
@@ -167,9 +168,13 @@ class BrokerWorld:
             features=SUPPORTED_LEVELS,
             log_dirs=tuple(self.directories),
         )
-        self.service = BrokerService(BrokerConfig(identity, **config), CallIds(), self.now)
+        self.service = BrokerService(BrokerConfig(identity, **config), CallIds(), self._new_uuid, self.now)
         self.shown = Shown(MetadataImage(), Offset(0))
         self.pump = Pump(LoneBroker(BrokerPart(self.service, self.shown)), lambda: Offset(0))
+
+    def _new_uuid(self) -> Uuid:
+        self._uuids += 1
+        return uuid("member", self.run * 1_000_000 + self._uuids)
 
     def restarted(self) -> BrokerWorld:
         """Another process on the same disk, after a crash and the end of the session of this one."""

@@ -21,16 +21,20 @@ from controller_runtime.node.events import NodeEvent
 from controller_runtime.protocol.messages import delete_records_request as deletion
 from controller_runtime.protocol.messages import fetch_request as fetching
 from controller_runtime.protocol.messages import list_offsets_request as listing
+from controller_runtime.protocol.messages import offset_commit_request as committing
+from controller_runtime.protocol.messages import offset_delete_request as forgetting
 from controller_runtime.protocol.messages import offset_for_leader_epoch_request as epochs
 from controller_runtime.protocol.messages import produce_request as producing
 from controller_runtime.protocol.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
 from controller_runtime.protocol.messages.delegation_token_record import DelegationTokenRecord
+from controller_runtime.protocol.messages.delete_groups_request import DeleteGroupsRequest
 from controller_runtime.protocol.messages.delete_topics_request import DeleteTopicsRequest, DeleteTopicState
 from controller_runtime.protocol.messages.describe_configs_request import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
 )
 from controller_runtime.protocol.messages.describe_delegation_token_request import DescribeDelegationTokenRequest
+from controller_runtime.protocol.messages.describe_groups_request import DescribeGroupsRequest
 from controller_runtime.protocol.messages.describe_log_dirs_request import DescribeLogDirsRequest
 from controller_runtime.protocol.messages.describe_topic_partitions_request import DescribeTopicPartitionsRequest
 from controller_runtime.protocol.messages.incremental_alter_configs_request import (
@@ -38,7 +42,9 @@ from controller_runtime.protocol.messages.incremental_alter_configs_request impo
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
+from controller_runtime.protocol.messages.list_groups_request import ListGroupsRequest
 from controller_runtime.protocol.messages.metadata_request import MetadataRequest, MetadataRequestTopic
+from controller_runtime.protocol.messages.offset_fetch_request import OffsetFetchRequest, OffsetFetchRequestGroup
 from controller_runtime.protocol.record_batch import encode_batch
 from controller_runtime.protocol.records import Record
 from controller_runtime.protocol.schema import Message
@@ -51,6 +57,9 @@ TOPICS_PER_REQUEST: Final = 100
 UNKNOWN_NAMES: Final = 5_000
 SESSION_S: Final = 10.0
 SECURITY: Final = SecurityRules(token_secret=b"of the whole cluster")
+OFFSETS: Final = "__consumer_offsets"
+GROUP: Final = "g"
+_UNKNOWN_GROUPS: Final = tuple(f"unknown-{n}" for n in range(UNKNOWN_NAMES))
 
 
 class QuickBroker(BrokerWorld):
@@ -146,7 +155,8 @@ class BusyBroker:
         """All of it comes in one image."""
         count = self._partitions // PER_TOPIC
         for first in range(0, count, TOPICS_PER_REQUEST):
-            names = [f"t-{n}" for n in range(first, min(count, first + TOPICS_PER_REQUEST))]
+            numbers = range(first, min(count, first + TOPICS_PER_REQUEST))
+            names = [f"t-{n}" if n else OFFSETS for n in numbers]
             topics = (CreatableTopic(name=name, num_partitions=PER_TOPIC, replication_factor=1) for name in names)
             self._controller.decide(CreateTopicsRequest(topics=tuple(topics)))
         tokens = (DelegationTokenRecord(owner="User:ann", token_id=f"token-{n}") for n in range(self._partitions))
@@ -218,7 +228,25 @@ class BusyBroker:
             "Produce": _produce(topics),
             "Fetch of records": _fetch(topics, wait_ms=0),
             "DeleteRecords": _delete_records(topics),
+            "OffsetCommit": _commit_offsets(topics),
+            "OffsetFetch": OffsetFetchRequest(groups=(OffsetFetchRequestGroup(group_id=GROUP, topics=None),)),
+            "OffsetDelete": _delete_offsets(topics),
+            "DescribeGroups, 5,000 unknown names": DescribeGroupsRequest(groups=_UNKNOWN_GROUPS),
+            "ListGroups": ListGroupsRequest(),
+            "DeleteGroups, 5,000 unknown names": DeleteGroupsRequest(groups_names=_UNKNOWN_GROUPS),
         }
+
+
+def _commit_offsets(topics: Sequence[TopicImage]) -> Message:
+    wanted = tuple(committing.OffsetCommitRequestPartition(partition_index=n) for n in range(PER_TOPIC))
+    each = (committing.OffsetCommitRequestTopic(topic_id=topic.id, partitions=wanted) for topic in topics)
+    return committing.OffsetCommitRequest(group_id=GROUP, topics=tuple(each))
+
+
+def _delete_offsets(topics: Sequence[TopicImage]) -> Message:
+    wanted = tuple(forgetting.OffsetDeleteRequestPartition(partition_index=n) for n in range(PER_TOPIC))
+    each = (forgetting.OffsetDeleteRequestTopic(name=topic.name, partitions=wanted) for topic in topics)
+    return forgetting.OffsetDeleteRequest(group_id=GROUP, topics=tuple(each))
 
 
 def _list_offsets(topics: Sequence[TopicImage], timestamp: int) -> Message:

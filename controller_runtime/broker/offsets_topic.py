@@ -1,0 +1,66 @@
+"""`__consumer_offsets`, made when a group is looked for first: as the configuration of this broker says."""
+
+from __future__ import annotations
+
+from controller_runtime.broker.effects import BrokerEffect
+from controller_runtime.coordinator.group_settings import GroupSettings
+from controller_runtime.coordinator.ports import TOPIC
+from controller_runtime.parts.effects import Log
+from controller_runtime.protocol.api_keys import ApiKey
+from controller_runtime.protocol.errors import ErrorCode
+from controller_runtime.protocol.framing import decode_response
+from controller_runtime.protocol.messages.create_topics_request import CreatableTopic, CreatableTopicConfig
+from controller_runtime.protocol.messages.create_topics_response import CreateTopicsResponse
+from controller_runtime.values import dataclass
+
+
+def offsets_topic(settings: GroupSettings) -> CreatableTopic:
+    configs = {
+        "cleanup.policy": "compact",
+        "compression.type": "producer",
+        "segment.bytes": str(settings.topic_segment_bytes),
+    }
+    return CreatableTopic(
+        name=TOPIC,
+        num_partitions=settings.topic_partitions,
+        replication_factor=settings.topic_replication_factor,
+        configs=tuple(CreatableTopicConfig(name=name, value=value) for name, value in configs.items()),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class InternalTopicToBeMade:
+    """The broker's own wish; clients that need the topic ask again, so whatever the answer, so does the broker."""
+
+    name: str
+    version: int
+    creating: set[str]
+    """Of all topics that are being asked for."""
+
+    @property
+    def api_key(self) -> int:
+        return ApiKey.CREATE_TOPICS
+
+    def answered(self, frame: bytes) -> list[BrokerEffect]:
+        self.creating.discard(self.name)
+        answer = decode_response(frame, self.api_key, self.version).body
+        assert isinstance(answer, CreateTopicsResponse), "it answers CreateTopics"
+        for each in answer.topics:
+            if each.error_code not in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS):
+                return [self._failed(each.error_message or ErrorCode(each.error_code).name)]
+        return [Log("info", f"asked for topic {self.name}")]
+
+    def refused(self, code: ErrorCode, words: str) -> list[BrokerEffect]:
+        self.creating.discard(self.name)
+        return [self._failed(f"{words} ({code.name})")]
+
+    def unreadable(self) -> list[BrokerEffect]:
+        return self.refused(ErrorCode.UNSUPPORTED_VERSION, "the controller cannot read the request")
+
+    def failed(self) -> list[BrokerEffect]:
+        self.creating.discard(self.name)
+        return []
+
+    def _failed(self, why: str) -> Log:
+        remedy = "set offsets.topic.replication.factor to what the brokers can keep"
+        return Log("warning", f"{remedy}, if that is it: topic {self.name} cannot be made: {why}")

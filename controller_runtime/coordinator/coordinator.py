@@ -1,0 +1,84 @@
+"""The coordinator of a broker: which of its partitions a group belongs to, and whether that is served here now.
+
+A group belongs to the partition of `__consumer_offsets` that Java's hash of its name says, and is served by the leader
+of that partition, once its records are read. Other nodes answer NOT_COORDINATOR, and a node that reads still
+COORDINATOR_LOAD_IN_PROGRESS.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from controller_runtime.coordinator.classic_values import Timer
+from controller_runtime.coordinator.group_partition import GroupPartition
+from controller_runtime.coordinator.group_settings import GroupSettings
+from controller_runtime.coordinator.ports import TOPIC, OffsetsTopic
+from controller_runtime.coordinator.timers import Timers
+from controller_runtime.identifiers import Instant, Uuid, WallClock
+from controller_runtime.parts.effects import Respond
+from controller_runtime.protocol.errors import ErrorCode
+
+_INT: Final = 1 << 32
+_MOST_TIMERS: Final = 250
+"""That one step answers: a few milliseconds of work."""
+
+
+def java_hash(text: str) -> int:
+    """Java's String.hashCode, as a signed 32-bit number."""
+    found = 0
+    data = text.encode("utf-16-be", "surrogatepass")
+    for place in range(0, len(data), 2):
+        found = (31 * found + (data[place] << 8 | data[place + 1])) % _INT
+    return found - _INT if found >= _INT >> 1 else found
+
+
+def partition_for(group_id: str, partition_count: int) -> int:
+    return (java_hash(group_id) & 0x7FFFFFFF) % partition_count
+
+
+class GroupCoordinator:
+    def __init__(self, settings: GroupSettings, topic: OffsetsTopic, new_uuid: Callable[[], Uuid]) -> None:
+        self.settings = settings
+        self.topic = topic
+        self.new_uuid = new_uuid
+        self._timers: Timers[Timer] = Timers()
+        self.partitions: dict[int, GroupPartition] = {}
+        """Those that are led here, by index."""
+
+    def place_of(self, group_id: str) -> int | None:
+        """The partition that it belongs to; None: there is no `__consumer_offsets` yet."""
+        found = self.topic.image.topics.named(TOPIC)
+        return None if found is None else partition_for(group_id, found.partition_count)
+
+    def find(self, group_id: str) -> GroupPartition | ErrorCode:
+        """The partition of a group, if it is served here."""
+        index = self.place_of(group_id)
+        found = None if index is None else self.partitions.get(index)
+        if found is None or found.fault:
+            return ErrorCode.NOT_COORDINATOR
+        return found if found.is_loaded else ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+
+    def lead(self, index: int) -> GroupPartition:
+        """From now on this node leads the partition, in a new epoch; it is to be loaded."""
+        found = self.partitions[index] = GroupPartition(index, self.settings, self.topic, self._timers)
+        return found
+
+    def resign(self, index: int, now: Instant, wall: WallClock) -> list[Respond]:
+        found = self.partitions.pop(index, None)
+        return [] if found is None else found.resign(now, wall)
+
+    def next_deadline(self) -> Instant | None:
+        return self._timers.next_deadline()
+
+    def on_time(self, now: Instant, wall: WallClock) -> list[Respond]:
+        """What is due, as far as one step goes."""
+        out: list[Respond] = []
+        for _ in range(_MOST_TIMERS):
+            timer = self._timers.take_due(now)
+            if timer is None:
+                break
+            found = self.find(timer.group_id)
+            if isinstance(found, GroupPartition):
+                out += found.on_timer(timer, now, wall)
+        return out

@@ -1,0 +1,253 @@
+"""One partition of `__consumer_offsets` that is led here: its groups, their offsets, and who waits for the log.
+
+What is decided is appended first, and counts as soon as the log has taken it; it is told when it is committed. So a
+write that the log refuses has changed nothing, and one that waits too long is answered as such, whatever becomes of it
+later.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from typing import Final, assert_never
+
+from controller_runtime.coordinator import classic_requests as classic
+from controller_runtime.coordinator.classic_group import ClassicGroup
+from controller_runtime.coordinator.classic_values import GroupEffect, Store, Stored, Timer
+from controller_runtime.coordinator.committed_offsets import CommittedOffsets
+from controller_runtime.coordinator.group_settings import GroupSettings
+from controller_runtime.coordinator.offsets_records import GroupLogRecord, GroupRecord, OffsetRecord, batch_of
+from controller_runtime.coordinator.ports import OffsetsTopic
+from controller_runtime.coordinator.timers import Timers
+from controller_runtime.identifiers import Instant, WallClock
+from controller_runtime.parts.effects import Respond
+from controller_runtime.parts.events import RequestId
+from controller_runtime.protocol.error_responses import refusal
+from controller_runtime.protocol.errors import ErrorCode
+from controller_runtime.protocol.schema import Message
+from controller_runtime.values import dataclass, field
+
+Responds = list[Respond]
+
+_CODES: Final = {
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
+    ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
+    ErrorCode.INVALID_FETCH_SIZE: ErrorCode.UNKNOWN_SERVER_ERROR,
+}
+"""What a client is told of an error of the log."""
+
+
+def told_of(error: ErrorCode) -> ErrorCode:
+    return _CODES.get(error, error)
+
+
+@dataclass(slots=True)
+class Gathering:
+    """An answer whose parts are written by several partitions."""
+
+    request_id: RequestId
+    names: list[str]
+    codes: list[ErrorCode]
+    open: int = 0
+    is_whole: bool = False
+    """All parts were asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """To `request`, when what it asked for is committed."""
+
+    request_id: RequestId
+    request: Message
+    body: Message
+
+
+@dataclass(frozen=True, slots=True)
+class GroupStored:
+    group_id: str
+    stored: Stored
+
+
+@dataclass(frozen=True, slots=True)
+class PartStored:
+    gathering: Gathering
+    place: int
+
+
+Then = Answer | GroupStored | PartStored
+"""Who is told what became of a write."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    end_offset: int
+    deadline: Instant
+    then: Then
+
+
+@dataclass(slots=True)
+class GroupPartition:
+    index: int
+    settings: GroupSettings
+    topic: OffsetsTopic
+    timers: Timers[Timer]
+    """Of all partitions."""
+    groups: dict[str, ClassicGroup] = field(default_factory=dict)
+    offsets: CommittedOffsets = field(default_factory=CommittedOffsets)
+    end_offset: int = 0
+    """Of what was written here."""
+    is_loaded: bool = False
+    has_resigned: bool = False
+    """Another one may have its place: it writes nothing any more."""
+    fault: str = ""
+    """Why its records cannot be read; it serves nothing then."""
+    gathered: list[Gathering] = field(default_factory=list)
+    """Whose last part is there."""
+    _waiting: deque[_Waiting] = field(default_factory=deque)
+
+    # From the log.
+
+    def replay(self, record: GroupLogRecord, at: int) -> None:
+        """While it is loaded."""
+        if isinstance(record, OffsetRecord):
+            self.offsets.replay(record, at)
+        elif record.value is None:
+            self.groups.pop(record.group_id, None)
+        else:
+            group = self.groups[record.group_id] = self._new(record.group_id)
+            group.load(record.value)
+
+    def begin(self, now: Instant, wall: WallClock) -> Responds:
+        """Everything is replayed: groups live from now on."""
+        for group_id in self.offsets.groups():
+            self.group_of(group_id)
+        self.is_loaded = True
+        out: Responds = []
+        for group in list(self.groups.values()):
+            out += self.perform(group, classic.begin(group, now, wall), now, wall)
+        return out
+
+    def group_of(self, group_id: str) -> ClassicGroup:
+        """It is made if it is not there: a simple group, until somebody joins."""
+        group = self.groups.get(group_id)
+        if group is None:
+            group = self.groups[group_id] = self._new(group_id)
+        return group
+
+    def _new(self, group_id: str) -> ClassicGroup:
+        return ClassicGroup(group_id, self.settings, self.timers)
+
+    def forget(self, group_id: str) -> None:
+        """It is deleted."""
+        group = self.groups.pop(group_id, None)
+        if group is not None:
+            group.stop_timers()
+
+    # To the log.
+
+    def perform(self, group: ClassicGroup, effects: Sequence[GroupEffect], now: Instant, wall: WallClock) -> Responds:
+        """What the group wants to be done, and what follows from that."""
+        out: Responds = []
+        for effect in effects:
+            match effect:
+                case Respond():
+                    out.append(effect)
+                case Store(value, stored):
+                    then = None if stored is None else GroupStored(group.group_id, stored)
+                    out += self.write([GroupRecord(group.group_id, value)], then, now, wall)
+                case _ as unknown:
+                    assert_never(unknown)
+        return out
+
+    def write(self, records: Sequence[GroupLogRecord], then: Then | None, now: Instant, wall: WallClock) -> Responds:
+        """Append them as one batch; `then` is told when it is committed, or at once that it is refused."""
+        error = self.append(records, wall)
+        if error:
+            return [] if then is None else self._tell(then, error, now, wall)
+        return self.wait(then, now)
+
+    def append(self, records: Sequence[GroupLogRecord], wall: WallClock) -> ErrorCode:
+        """One batch, or why the log does not take it."""
+        if self.has_resigned:
+            return ErrorCode.NOT_LEADER_OR_FOLLOWER
+        found = self.topic.append(self.index, batch_of(records, wall, self.settings.topic_codec), wall)
+        if isinstance(found, ErrorCode):
+            return found
+        first, self.end_offset = found - len(records), found
+        for place, record in enumerate(records):
+            if isinstance(record, OffsetRecord):
+                self.offsets.replay(record, first + place, end_offset=found)
+        return ErrorCode.NONE
+
+    def wait(self, then: Then | None, now: Instant) -> Responds:
+        """For all that was written until now."""
+        if then is not None:
+            deadline = Instant(now + self.settings.commit_timeout_ms / 1000)
+            self._waiting.append(_Waiting(self.end_offset, deadline, then))
+        return []
+
+    def committed_to(self, high_watermark: int, now: Instant, wall: WallClock) -> Responds:
+        """All replicas in sync have what lies below."""
+        self.offsets.committed_to(high_watermark)
+        out: Responds = []
+        while self._waiting and self._waiting[0].end_offset <= high_watermark:
+            out += self._tell(self._waiting.popleft().then, ErrorCode.NONE, now, wall)
+        return out
+
+    def _tell(self, then: Then, error: ErrorCode, now: Instant, wall: WallClock) -> Responds:
+        told = told_of(error)
+        match then:
+            case Answer(request_id, request, body):
+                return [Respond(request_id, refusal(request, told) if told else body)]
+            case GroupStored(group_id, stored):
+                group = self.groups.get(group_id)
+                if group is None:
+                    return []
+                return self.perform(group, classic.on_stored(group, stored, told, now, wall), now, wall)
+            case PartStored(gathering, place):
+                gathering.codes[place] = told
+                gathering.open -= 1
+                if gathering.open == 0 and gathering.is_whole:
+                    self.gathered.append(gathering)
+                return []
+            case _ as unknown:
+                assert_never(unknown)
+
+    # Time.
+
+    @property
+    def waits(self) -> bool:
+        """Somebody waits for the log."""
+        return bool(self._waiting)
+
+    def next_deadline(self) -> Instant | None:
+        """Of who waits for the log."""
+        return self._waiting[0].deadline if self._waiting else None
+
+    def give_up(self, now: Instant, wall: WallClock) -> Responds:
+        """On those that have waited too long for the log."""
+        out: Responds = []
+        while self._waiting and self._waiting[0].deadline <= now:
+            out += self._tell(self._waiting.popleft().then, ErrorCode.REQUEST_TIMED_OUT, now, wall)
+        return out
+
+    def on_timer(self, timer: Timer, now: Instant, wall: WallClock) -> Responds:
+        group = self.groups.get(timer.group_id)
+        return [] if group is None else self.perform(group, classic.on_timer(group, timer, now, wall), now, wall)
+
+    def resign(self, now: Instant, wall: WallClock) -> Responds:
+        """Another broker leads the partition, or none: whoever waits looks for the coordinator."""
+        self.has_resigned = True
+        out: Responds = []
+        while self._waiting:
+            out += self._tell(self._waiting.popleft().then, ErrorCode.NOT_LEADER_OR_FOLLOWER, now, wall)
+        for group in self.groups.values():
+            group.stop_timers()
+            out += [each for each in group.dismiss_all(ErrorCode.NOT_COORDINATOR) if isinstance(each, Respond)]
+        return out

@@ -1,0 +1,26 @@
+"""What a group coordinator needs of the broker that it runs on."""
+
+from __future__ import annotations
+
+from typing import Final, Protocol
+
+from controller_runtime.identifiers import WallClock
+from controller_runtime.metadata.image import MetadataImage
+from controller_runtime.protocol.errors import ErrorCode
+
+TOPIC: Final = "__consumer_offsets"
+
+
+class OffsetsTopic(Protocol):
+    """The partitions of `__consumer_offsets`, and the image that says what else there is."""
+
+    @property
+    def image(self) -> MetadataImage:
+        """The newest."""
+        ...
+
+    def append(self, index: int, batch: bytes, wall: WallClock) -> int | ErrorCode:
+        """Append one batch to a partition that is led here. Where it ends: it is committed when the high watermark is
+        there (`GroupPartition.committed_to`). Or why it is not taken; then nothing has changed.
+        """
+        ...
