@@ -15,6 +15,7 @@ from typing import Final, NoReturn
 
 from controller_runtime.broker.append_rules import BatchRefusal
 from controller_runtime.broker.batch_checks import check_frames, frame_size, is_transactional
+from controller_runtime.broker.cluster_view import INTERNAL_TOPICS
 from controller_runtime.broker.effects import AppendRecords, BrokerEffect, FinishWithoutReply
 from controller_runtime.broker.leader import Appended, Leader
 from controller_runtime.broker.local_partitions import LocalPartitions
@@ -42,6 +43,7 @@ NO_ACKS: Final = 0
 ALL_ACKS: Final = -1
 LOOKED_AT_TOGETHER: Final = 20
 """Beginnings of batches: a unit of work."""
+_ADMIN_CLIENT: Final = "__admin_client"
 _VALID_ACKS: Final = (ALL_ACKS, NO_ACKS, 1)
 _UNKNOWN: Final = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
 
@@ -74,6 +76,7 @@ class _Attempt:
     version: int
     acks: int
     wall: WallClock
+    client_id: str | None
     effects: list[BrokerEffect] = field(default_factory=list)
     waits: list[_Wait] = field(default_factory=list)
 
@@ -137,7 +140,7 @@ class ProduceHandler:
         return tuple(dict.fromkeys(key for key in named if key is not None))
 
     def _append_all(self, event: RequestReceived, request: ProduceRequest, now: Instant, wall: WallClock) -> Answering:
-        attempt = _Attempt(event.api_version, request.acks, wall)
+        attempt = _Attempt(event.api_version, request.acks, wall, event.client_id)
         topics = []
         for topic_place, (topic, wanted) in enumerate(_each_once(request)):
             answers: list[PartitionProduceResponse] = []
@@ -195,14 +198,22 @@ class ProduceHandler:
             return BatchRefusal(found)
         acks = attempt.acks
         too_few = acks == ALL_ACKS and isinstance(found, Leader) and self._partitions.has_too_few(found)
-        if isinstance(found, Leader) and acks in _VALID_ACKS and not too_few:
+        is_inner = self._is_closed_to(attempt.client_id, topic)
+        if isinstance(found, Leader) and acks in _VALID_ACKS and not (too_few or is_inner):
             return found  # Its batch is about to be looked at.
         frames = check_frames(data.records or b"", attempt.version)
         if isinstance(frames, BatchRefusal):
             return frames
         if acks not in _VALID_ACKS:
             return BatchRefusal(ErrorCode.INVALID_REQUIRED_ACKS)
+        if is_inner:
+            return BatchRefusal(ErrorCode.INVALID_TOPIC_EXCEPTION)
         return BatchRefusal(ErrorCode.NOT_ENOUGH_REPLICAS if isinstance(found, Leader) else found)
+
+    def _is_closed_to(self, client_id: str | None, topic: TopicProduceData) -> bool:
+        """Coordinators alone write to the topics that they keep; as in Kafka its admin client may mend them."""
+        named = None if topic.name else self._partitions.image.topics.get(topic.topic_id)
+        return (topic.name if named is None else named.name) in INTERNAL_TOPICS and client_id != _ADMIN_CLIENT
 
     # What happens meanwhile.
 

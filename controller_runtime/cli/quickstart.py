@@ -175,6 +175,8 @@ def properties(member: Member, plan: Plan, data: str) -> str:
         "log.dirs": data,
         "quorate.http.listener": f"{HOST}:{member.http_port}",
     }
+    if not is_controller:
+        lines["offsets.topic.replication.factor"] = min(3, len(plan.brokers))
     return "".join(f"{name}={value}\n" for name, value in lines.items())
 
 

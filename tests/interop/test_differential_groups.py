@@ -36,8 +36,14 @@ from controller_runtime.protocol.messages.offset_fetch_request import (
     OffsetFetchRequestTopic,
     OffsetFetchRequestTopics,
 )
+from controller_runtime.protocol.messages.produce_request import (
+    PartitionProduceData,
+    ProduceRequest,
+    TopicProduceData,
+)
 from controller_runtime.protocol.messages.sync_group_request import SyncGroupRequest, SyncGroupRequestAssignment
 from support.apache_kafka.differential import Case, Pair, Side, Table, judge
+from support.clients.lying_batches import batch
 from support.nodes.processes import eventually
 
 pytestmark = [pytest.mark.interop]
@@ -409,7 +415,23 @@ def _list_groups() -> Table:
     )
 
 
+def _produce() -> Table:
+    """PRD-12: coordinators alone write to the topics that they keep."""
+    record = PartitionProduceData(index=0, records=batch())
+    topics = (TopicProduceData(name="__consumer_offsets", partition_data=(record,)),)
+    return Table(
+        ApiKey.PRODUCE,
+        BROKER,
+        tuple(
+            Case(f"to the offsets, acks={acks}", ProduceRequest(acks=acks, topic_data=topics), versions=range(3, 13))
+            for acks in (-1, 1, 2)
+        ),
+        malformed=False,
+    )
+
+
 TABLES = (
+    _produce(),
     _find_coordinator(),
     _heartbeat(),
     _sync_group(),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from controller_runtime.broker.effects import AppendRecords, ReadRecords
+from controller_runtime.identifiers import PartitionId
 from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.protocol.messages.delete_topics_request import DeleteTopicsRequest, DeleteTopicState
 from controller_runtime.protocol.messages.find_coordinator_request import FindCoordinatorRequest
@@ -18,6 +19,8 @@ from controller_runtime.protocol.messages.offset_commit_response import OffsetCo
 from controller_runtime.protocol.messages.offset_fetch_request import OffsetFetchRequest, OffsetFetchRequestGroup
 from controller_runtime.protocol.messages.offset_fetch_response import OffsetFetchResponse
 from controller_runtime.protocol.messages.partition_change_record import PartitionChangeRecord
+from controller_runtime.protocol.messages.produce_response import ProduceResponse
+from support.clients.client_requests import produce
 from support.nodes.broker_world import BROKER, BrokerWorld
 
 pytestmark = pytest.mark.unit
@@ -140,3 +143,17 @@ def test_what_was_committed_for_a_topic_goes_with_it() -> None:
     world.settle()
     world.wait(0.1)
     assert committed(world) == {}
+
+
+def test_clients_do_not_write_to_the_offsets() -> None:
+    """PRD-12"""
+    world = serving()
+    answer = world.ask(produce(OFFSETS, b"v"), ProduceResponse, 9)
+    (told,) = answer.responses[0].partition_responses
+    assert told.error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
+    assert (told.error_message, told.base_offset, told.log_start_offset) == (None, -1, -1)
+    topic = world.controller.image.topics.named(OFFSETS)
+    assert topic is not None
+    log = world.service.partitions.open_log(PartitionId(topic.id, 0))
+    assert log is not None
+    assert log.end_offset == 0

@@ -222,6 +222,24 @@ def test_an_assignment_is_told_when_it_is_committed() -> None:
     assert world.answer(late).error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
 
 
+def test_an_assignment_of_an_older_generation_is_nobodys_any_more() -> None:
+    """GRP-12, GRP-24: it is committed while the next generation waits for its own."""
+    world = Coordinated(holds=True)
+    first = world.join(version=3)
+    world.wait(0.001)
+    member = world.answer(first).member_id
+    old = world.sync(member, 1, {member: b"old"})
+    again = world.join(member, protocols=protocols("range", metadata=b"other"))
+    world.wait(0.001)
+    assert world.answer(old).error_code == AGAIN
+    assert world.answer(again).generation_id == 2
+    world.commit()
+    assert world.state() == "CompletingRebalance", "nobody has assigned anything in this generation"
+    new = world.sync(member, 2, {member: b"new"})
+    world.commit()
+    assert world.answer(new).assignment == b"new"
+
+
 def test_members_that_do_not_ask_for_their_assignment_are_removed() -> None:
     """GRP-14"""
     world = Coordinated()
