@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 SMALL_ARRAYS = 9
 NO_BOUND = 2**32
-SHARED_ARRAYS = frozenset({("CreatableTopicResult", "configs")})
+SHARED_ARRAYS = frozenset({("CreatableTopicResult", "configs"), ("DescribeConfigsResult", "configs")})
 """Structures and their arrays that may be `Shared`: the others do not pay for being asked."""
 
 
