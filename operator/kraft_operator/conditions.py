@@ -84,7 +84,10 @@ def dated(found: Sequence[Condition], old: Mapping[str, Any], generation: int, n
 
 def _once(findings: Sequence[Finding]) -> list[Finding]:
     """Without the refusal to format a disk of whose loss another finding speaks."""
-    lost = {f"-{each.subject.removeprefix('node ')}-0" for each in findings if each.subject.startswith("node ")}
+    voters = {each.subject.removeprefix("node ") for each in findings if each.subject.startswith("node ")}
+    storage = [each.subject for each in findings if each.topic is Topic.STORAGE]
+    brokers = {subject.removeprefix("broker ") for subject in storage if subject.startswith("broker ")}
+    lost = {f"-{node_id}-0" for node_id in voters | brokers}
     return [each for each in findings if each.reason != "FormatRefused" or not each.subject.endswith(tuple(lost))]
 
 

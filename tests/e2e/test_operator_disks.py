@@ -144,7 +144,7 @@ def test_data_that_neither_ledger_nor_claims_know_is_an_adoption_conflict(
 ) -> None:
     stop(story)
     story.lose_ledger()
-    keys = ("cluster-id", "node-id", "directory-id", "nonce", "pvc-uid")
+    keys = ("cluster-id", "node-id", "directory-id", "nonce", "pvc-uid", "memory")
     nothing = json.dumps({"metadata": {"annotations": {f"kraft.quorate.dev/{key}": None for key in keys}}})
     for node_id in (0, 1, 2):
         claim = f"data-{story.name}-controller-{node_id}-0"

@@ -8,12 +8,14 @@ Time passes by the pass.
 from __future__ import annotations
 
 import copy
+import json
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final, NoReturn, TypeVar
 
+from kraft_operator.api import names
 from kraft_operator.events import Recorder
 from kraft_operator.fence import FenceLost, Stale
 from kraft_operator.keys import Key
@@ -147,13 +149,21 @@ class Run:
         return Run(api, copy.deepcopy(self.lease), self.now, key=self.key, limit=self.limit)
 
     def final(self) -> dict[str, object]:
-        """What is left when all is quiet, without the names that chance gave."""
+        """What is left when all is quiet, without the names that chance gave: templates, and so revisions, bear the
+        cluster's id, which is drawn again where nobody learned of the first one.
+        """
         world, ledger = self.world, self.world.ledger
         assert ledger is not None
+        made_of = {node: each.made_of for node, each in world.sets.items()}
         return {
             "voters": sorted(world.voters),
             "running": sorted(world.running_voters()),
-            "pods": {node: (pod.stage, pod.revision) for node, pod in sorted(world.pods.items())},
+            "pods": {node: (pod.stage, pod.revision == made_of.get(node)) for node, pod in sorted(world.pods.items())},
+            "templates": {
+                name: _template(child.live, ledger.cluster_id)
+                for (kind, name), child in sorted(world.children.items())
+                if kind == "StatefulSet"
+            },
             "sets": {node: each.replicas for node, each in sorted(world.sets.items())},
             "registered": sorted(world.registered),
             "children": sorted(world.children),
@@ -164,6 +174,13 @@ class Run:
             "restarted": sorted(self.api.restarted),
             "ready": (self.condition("Ready")["status"], self.condition("Ready")["reason"]),
         }
+
+
+def _template(live: Mapping[str, Any], cluster_id: str) -> str:
+    """Of a set's pods, without its own digest."""
+    template = copy.deepcopy(live["spec"]["template"])
+    template["metadata"]["annotations"].pop(names.ANNOTATION_TEMPLATE, None)
+    return json.dumps(template, sort_keys=True).replace(cluster_id, "CLUSTER")
 
 
 CHANGES_OF_THE_QUORUM: Final = ("remove voter", "add voter", "unregister")

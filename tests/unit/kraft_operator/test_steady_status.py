@@ -143,15 +143,16 @@ def test_what_is_ready_has_nothing_to_do_and_what_is_stalled_points_at_it() -> N
     assert of(found, "Reconciling") == ("False", "Suspended")
 
 
-def test_a_lost_disk_that_is_not_replaced_is_said_once_with_its_remedy_first() -> None:
+@pytest.mark.parametrize(("node_id", "culprit"), [(1, "controller 1"), (101, "broker 101")])
+def test_a_lost_disk_that_is_not_replaced_is_said_once_with_its_remedy_first(node_id: int, culprit: str) -> None:
     world = formed(recoveryPolicy={"lostDisk": "Report"})
-    world.wipe(1)
+    world.wipe(node_id)
     world.settle()
     found = status(world.cluster, world.observed(), world.plan(), {}, "t")
     message = next(each["message"] for each in found["conditions"] if each["type"] == "StorageHealthy")
-    assert message.startswith("controller 1: put its volume back")
+    assert message.startswith(f"{culprit}: put its volume back")
     assert message.count("directory") == 1
-    assert next(each["storage"] for each in found["nodes"] if each["nodeID"] == 1) == "FormatRefused"
+    assert next(each["storage"] for each in found["nodes"] if each["nodeID"] == node_id) == "FormatRefused"
 
 
 # Stalled is patient, and conditions do not flap within a repair
