@@ -233,6 +233,14 @@ class PartitionWritten:
 
 
 @dataclass(frozen=True, slots=True)
+class LogBegins:
+    """Old records were deleted, as the topic's configurations say: the log begins at `start_offset` by now."""
+
+    key: PartitionId
+    start_offset: int
+
+
+@dataclass(frozen=True, slots=True)
 class LogCut:
     """Where the log begins and ends now, and what is known of it."""
 
@@ -280,6 +288,7 @@ BrokerEvent = (
     | DirectoryFailed
     | DirectoryMeasured
     | PartitionWritten
+    | LogBegins
     | LogCut
     | RecordsRead
     | TimestampFound

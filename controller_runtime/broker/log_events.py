@@ -11,6 +11,7 @@ from controller_runtime.broker.effects import (
     DeleteBefore,
     DirectoryFailed,
     DirectoryMeasured,
+    LogBegins,
     LogCut,
     PartitionFailed,
     PartitionOpened,
@@ -88,6 +89,12 @@ class LogEvents:
                 if isinstance(found, int):
                     return [DeleteBefore(key, found)]
                 return [] if found is None else self._serve_written(found, now)
+            case LogBegins(key, start_offset):
+                log = self._partitions.open_log(key)
+                # What was decided meanwhile (DeleteRecords, a leader's answer) may be further, or begin it anew.
+                if log is not None and log.start_offset < start_offset <= log.written_offset:
+                    log.begin_at(start_offset)
+                return []
             case LogCut():
                 self._partitions.on_cut(event)
                 return self.serve_changed(now, wall)

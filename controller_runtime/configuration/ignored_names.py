@@ -156,7 +156,7 @@ metrics.num.samples int 2
 metrics.recording.level string INFO
 metrics.sample.window.ms long 30000
 telemetry.max.bytes int 1048576
-# records are neither compacted nor deleted yet
+# records are not compacted yet
 log.cleaner.backoff.ms long 15000
 log.cleaner.dedupe.buffer.size long 134217728
 log.cleaner.delete.retention.ms long 86400000
@@ -168,22 +168,12 @@ log.cleaner.max.compaction.lag.ms long 9223372036854775807
 log.cleaner.min.cleanable.ratio double 0.5
 log.cleaner.min.compaction.lag.ms long 0
 log.cleaner.threads int 1
-log.cleanup.policy list delete
 # checkpoints are written when they change, not by a timer
 log.flush.offset.checkpoint.interval.ms int 60000
 log.flush.start.offset.checkpoint.interval.ms int 60000
 replica.high.watermark.checkpoint.interval.ms long 5000
-# indexes grow with their segment
-log.index.size.max.bytes int 10485760
 # segments grow as they are written
 log.preallocate boolean false
-# records are not deleted yet
-log.retention.bytes long -1
-log.retention.check.interval.ms long 300000
-log.retention.hours int 168
-log.retention.minutes int null
-log.retention.ms long null
-log.segment.delete.delay.ms long 60000
 # segments roll without jitter
 log.roll.jitter.hours int 0
 log.roll.jitter.ms long null

@@ -83,16 +83,24 @@ inter.broker.listener.name string null
 leader.imbalance.check.interval.seconds long 300
 listener.security.protocol.map string SASL_SSL:SASL_SSL,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT
 listeners list PLAINTEXT://:9092
+log.cleanup.policy list delete
 log.dir list /tmp/kafka-logs
 log.dir.failure.timeout.ms long 30000
 log.dirs list null
 log.index.interval.bytes int 4096
+log.index.size.max.bytes int 10485760
 log.message.timestamp.after.max.ms long 3600000
 log.message.timestamp.before.max.ms long 9223372036854775807
 log.message.timestamp.type string CreateTime
+log.retention.bytes long -1
+log.retention.check.interval.ms long 300000
+log.retention.hours int 168
+log.retention.minutes int null
+log.retention.ms long null
 log.roll.hours int 168
 log.roll.ms long null
 log.segment.bytes int 1073741824
+log.segment.delete.delay.ms long 60000
 max.connection.creation.rate int 2147483647
 max.connections int 2147483647
 max.connections.per.ip int 2147483647
@@ -255,10 +263,20 @@ MECHANISM_PREFIXES: Final = ("plain", "scram-sha-256", "scram-sha-512")
 """Mechanisms as such names have them."""
 
 INTERNAL_SEGMENT_BYTES: Final = "internal.metadata.log.segment.bytes"
-INTERNAL_NAMES: Final = ("unstable.api.versions.enable", "unstable.feature.versions.enable", INTERNAL_SEGMENT_BYTES)
+INITIAL_TASK_DELAY: Final = "log.initial.task.delay.ms"
+INTERNAL_NAMES: Final = (
+    "unstable.api.versions.enable",
+    "unstable.feature.versions.enable",
+    INTERNAL_SEGMENT_BYTES,
+    INITIAL_TASK_DELAY,
+)
 """Kafka knows them and does not list them; the second one permits `kafka-storage format` to use unstable levels, the
-third one makes segments that are smaller than `metadata.log.segment.bytes` may."""
-INTERNAL_ROWS: Final = {INTERNAL_SEGMENT_BYTES: ConfigName(INTERNAL_SEGMENT_BYTES, "int", "null", ACTED, "")}
+third one makes segments that are smaller than `metadata.log.segment.bytes` may, the fourth one is how long after a
+start logs are looked after first."""
+INTERNAL_ROWS: Final = {
+    INTERNAL_SEGMENT_BYTES: ConfigName(INTERNAL_SEGMENT_BYTES, "int", "null", ACTED, ""),
+    INITIAL_TASK_DELAY: ConfigName(INITIAL_TASK_DELAY, "long", "30000", ACTED, ""),
+}
 
 HIDDEN_NAMES: Final = (
     *INTERNAL_NAMES,
@@ -270,7 +288,6 @@ HIDDEN_NAMES: Final = (
     "internal.metadata.delete.delay.millis",
     "internal.metadata.log.segment.bytes",
     "internal.metadata.max.batch.size.in.bytes",
-    "log.initial.task.delay.ms",
     "producer.id.expiration.check.interval.ms",
     "remote.log.index.file.cache.ttl.ms",
     "remote.log.manager.task.retry.backoff.max.ms",

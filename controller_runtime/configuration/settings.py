@@ -65,6 +65,8 @@ _LOWEST: Final = {
     "internal.metadata.log.segment.bytes": 1,
     "leader.imbalance.check.interval.seconds": 1,
     "log.index.interval.bytes": 0,
+    "log.initial.task.delay.ms": 0,
+    "log.retention.check.interval.ms": 1,
     "log.index.size.max.bytes": 4,
     "log.segment.bytes": 1024 * 1024,
     "max.connection.creation.rate": 0,

@@ -83,6 +83,12 @@ class FileSystem(Protocol):
 
     def make_read_only(self, path: str) -> None: ...
 
+    def modified_ms(self, path: str) -> int:
+        """When the file's content changed last, in milliseconds of wall time."""
+
+    def set_modified(self, path: str, wall_ms: int) -> None:
+        """Say that it was then. Nothing depends on its being durable."""
+
     def lock(self, path: str) -> Lock:
         """Take the exclusive lock on this file (made if missing), or raise `DirectoryLocked`."""
 
@@ -253,6 +259,12 @@ class OsFileSystem:
 
     def make_read_only(self, path: str) -> None:
         os.chmod(path, _READ_ONLY_MODE)
+
+    def modified_ms(self, path: str) -> int:
+        return os.stat(path).st_mtime_ns // 1_000_000
+
+    def set_modified(self, path: str, wall_ms: int) -> None:
+        os.utime(path, ns=(wall_ms * 1_000_000, wall_ms * 1_000_000))
 
     def lock(self, path: str) -> OsLock:
         return OsLock(path)

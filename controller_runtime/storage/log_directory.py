@@ -9,6 +9,7 @@ thread owns a directory.
 from __future__ import annotations
 
 import json
+from collections import deque
 from collections.abc import Callable, Container, Mapping
 from typing import Final
 
@@ -18,8 +19,9 @@ from controller_runtime.storage.errors import StorageError
 from controller_runtime.storage.filesystem import FileSystem, join, read_whole
 from controller_runtime.storage.found_logs import DELETE, STRAY, FoundLog, found_logs, set_aside_name, topic_id_of
 from controller_runtime.storage.log.config import LogConfig
+from controller_runtime.storage.log.disk_work import remove_files
 from controller_runtime.storage.log.open_files import MANY, OpenFiles
-from controller_runtime.storage.partition_log import PartitionLog, partition_directory
+from controller_runtime.storage.partition_log import Grave, PartitionLog, partition_directory
 from controller_runtime.storage.small_files import decode_partition_offsets, write_atomically
 
 NO_BROKER_EPOCH: Final = -1
@@ -37,6 +39,8 @@ class LogDirectory:
         self.id: Final = directory_id
         self.path: Final = path
         self._files = OpenFiles(filesystem, open_files)
+        self.graves: Final[deque[Grave]] = deque()
+        """What its logs have set aside and nobody took note of yet."""
         epoch = self._take_clean_mark()
         self.broker_epoch: Final = NO_BROKER_EPOCH if epoch is None else epoch
         """Of the last run if it ended cleanly, else -1."""
@@ -90,6 +94,7 @@ class LogDirectory:
             log_start=self._log_starts.get(place, 0),
             clean=place in self._trusted,
             files=self._files,
+            graves=self.graves,
         )
         self._logs[partition_id], self._places[partition_id] = log, place
         self._unopened.discard(place)
@@ -107,6 +112,13 @@ class LogDirectory:
     def sizes(self) -> dict[PartitionId, int]:
         """Bytes of the logs that are open, without their indexes."""
         return {partition_id: log.size_bytes for partition_id, log in self._logs.items()}
+
+    def open_logs(self) -> list[PartitionId]:
+        return list(self._logs)
+
+    def remove_grave(self, grave: Grave) -> None:
+        """Its time has come. The partition may be gone, too."""
+        remove_files(self._filesystem, grave.directory, grave.names)
 
     def log(self, partition_id: PartitionId) -> PartitionLog:
         """An open log. Raises StorageError when it is not open (any more)."""
@@ -197,14 +209,17 @@ class LogDirectory:
     def _note(self, partition_id: PartitionId, log: PartitionLog, high_watermarks: Mapping[PartitionId, int]) -> None:
         place = self._places[partition_id]
         self._recovery_points[place] = log.recovery_point
-        self._log_starts[place] = log.start_offset
+        if log.start_offset > log.first_base:
+            self._log_starts[place] = log.start_offset
+        else:
+            self._log_starts.pop(place, None)  # as in Kafka: what the first segment says need not be said again
         if partition_id in high_watermarks:
             self._high_watermarks[place] = high_watermarks[partition_id]
 
     def _write_checkpoints(self) -> None:
         for name, table in (
             (small_files.RECOVERY_POINT_CHECKPOINT, self._recovery_points),
-            (small_files.LOG_START_CHECKPOINT, {place: at for place, at in self._log_starts.items() if at > 0}),
+            (small_files.LOG_START_CHECKPOINT, self._log_starts),
             (small_files.HIGH_WATERMARK_CHECKPOINT, self._high_watermarks),
         ):
             rows = [(topic, index, offset) for (topic, index), offset in sorted(table.items())]

@@ -9,6 +9,7 @@ time.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from typing import Final
 
@@ -20,23 +21,35 @@ from controller_runtime.storage.errors import CorruptFile, InvalidOffset, Storag
 from controller_runtime.storage.filesystem import FileSystem, join, read_whole
 from controller_runtime.storage.log import disk_work, producer_snapshots
 from controller_runtime.storage.log.batches import ScanEnd, scan
-from controller_runtime.storage.log.config import LogConfig
+from controller_runtime.storage.log.config import CleanupRules, LogConfig
 from controller_runtime.storage.log.indexes import NO_TIMESTAMP
 from controller_runtime.storage.log.open_files import MANY, OpenFiles
 from controller_runtime.storage.log.recovery import EVERYTHING, Recovered, producers_at, recover, remove_leftovers
+from controller_runtime.storage.log.retention import expired
 from controller_runtime.storage.log.segment import Segment
 from controller_runtime.storage.log.segmented_log import SegmentedLog
+from controller_runtime.values import dataclass
 
 
 class WrongTopic(StorageError):
     """The directory belongs to another topic of the same name."""
 
 
+@dataclass(frozen=True, slots=True)
+class Grave:
+    """Files that are set aside: to be removed when `delay_ms` have passed."""
+
+    directory: str
+    names: tuple[str, ...]
+    delay_ms: int
+
+
 class PartitionLog:
     """An open partition log."""
 
-    def __init__(self, log: SegmentedLog, recovered: Recovered, recovery_point: int) -> None:
+    def __init__(self, log: SegmentedLog, recovered: Recovered, recovery_point: int, graves: deque[Grave]) -> None:
         """Use `open`."""
+        self._graves = graves
         self._log = log
         self._filesystem = log.files.filesystem
         self._start = Offset(0)
@@ -57,8 +70,11 @@ class PartitionLog:
         log_start: int = 0,
         clean: bool = False,
         files: OpenFiles | None = None,
+        graves: deque[Grave] | None = None,
     ) -> PartitionLog:
-        """Recover the log, making it if it is missing. `clean`: the last stop was, so every byte is trusted."""
+        """Recover the log, making it if it is missing. `clean`: the last stop was, so every byte is trusted. `graves`
+        gets what is set aside.
+        """
         filesystem.make_directories(directory)
         _check_topic(filesystem, directory, topic_id)
         remove_leftovers(filesystem, directory)
@@ -68,7 +84,8 @@ class PartitionLog:
         )
         end = recovered.end_offset
         producer_snapshots.remove_snapshots_beyond(filesystem, directory, end)
-        log = cls(SegmentedLog(files, directory, config, recovered, ordered=False), recovered, min(recovery_point, end))
+        segments = SegmentedLog(files, directory, config, recovered, ordered=False)
+        log = cls(segments, recovered, min(recovery_point, end), deque() if graves is None else graves)
         log._begin(log_start)
         return log
 
@@ -172,6 +189,42 @@ class PartitionLog:
         self._log.begin_at(offset)
         self._perform()
 
+    @property
+    def first_base(self) -> int:
+        """Where its first segment begins."""
+        return self._log.segments[0].base_offset
+
+    @property
+    def rules(self) -> CleanupRules:
+        return self._log.config.cleanup
+
+    def retain(self, high_watermark: int, now_ms: int) -> int:
+        """Delete what its rules do not keep, as far as `high_watermark` at most; how many segments went."""
+        log = self._log
+        gone = expired(
+            log.segments,
+            self.rules,
+            start=self._start,
+            high_watermark=high_watermark,
+            now_ms=now_ms,
+            latest=self._latest,
+        )
+        if not gone:
+            return 0
+        if gone == len(log.segments):
+            log.roll()
+            self._queue_snapshot(log.end_offset)
+            self._changed = True
+        self._start = Offset(max(self._start, log.segments[gone].base_offset))
+        log.begin_at(self._start)
+        self._perform()
+        return gone
+
+    def _latest(self, segment: Segment) -> int:
+        """As in Kafka, when it was written stands in for records that have no time."""
+        found = segment.indexes.max_timestamp
+        return found if found >= 0 else self._filesystem.modified_ms(segment.path)
+
     def truncate(self, end_offset: Offset) -> None:
         """Cut the log to end before `end_offset`, a batch boundary, as a follower does whose leader has less."""
         if not self._start <= end_offset <= self.end_offset:
@@ -217,7 +270,16 @@ class PartitionLog:
         self._log.queue(disk_work.WriteUnsynced(path, producer_snapshots.encode_producers(self.producers)))
 
     def _perform(self, *, sync: bool = False) -> None:
-        disk_work.perform(self._filesystem, self._log.take_tasks(sync=sync))
+        tasks = self._log.take_tasks(sync=sync)
+        disk_work.perform(self._filesystem, tasks)
+        for task in tasks:
+            if isinstance(task, disk_work.SetAsideSegment):
+                self._bury(task.segment)
+
+    def _bury(self, segment: Segment) -> None:
+        names = (file_names.segment_file(segment.base_offset, suffix) for suffix in disk_work.SEGMENT_SUFFIXES)
+        aside = tuple(name + file_names.DELETED for name in names)
+        self._graves.append(Grave(self.directory, aside, self.rules.file_delete_delay_ms))
 
     def flush(self) -> Offset:
         """Make everything durable and return the new recovery point."""

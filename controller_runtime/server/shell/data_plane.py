@@ -39,6 +39,7 @@ from controller_runtime.identifiers import DirectoryId, PartitionId
 from controller_runtime.parts.events import RequestId
 from controller_runtime.server.shell.directory_reads import DirectoryReads, Reading
 from controller_runtime.server.shell.disk_thread import DiskThread
+from controller_runtime.server.shell.housekeeping import Housekeeping, UpkeepSettings
 from controller_runtime.server.shell.partition_work import DirectoryLost, PartitionWork, room
 from controller_runtime.storage.errors import StorageError
 from controller_runtime.storage.filesystem import FileSystem
@@ -64,6 +65,8 @@ class BrokerDataPlane:
         directories: Mapping[DirectoryId, str],
         finish_without_reply: Callable[[RequestId], None],
         *,
+        wall_ms: Callable[[], int],
+        upkeep: UpkeepSettings = UpkeepSettings(),
         has_offline: bool = False,
     ) -> None:
         """Opens the log directories: the checkpoints are read, no log is opened yet. `has_offline`: there are others,
@@ -82,6 +85,14 @@ class BrokerDataPlane:
         self._leaving: dict[PartitionId, ClosePartition] = {}
         """Its deletion is on its way, and nobody opened it again."""
         self._timer = self._loop.call_later(CHECKPOINT_SECONDS, self._checkpoint)
+        self._housekeeping = Housekeeping(
+            self._lanes,
+            self._submit,
+            upkeep,
+            feed=self._feed,
+            high_watermarks=self._known_high_watermarks,
+            wall_ms=wall_ms,
+        )
 
     @property
     def previous_broker_epoch(self) -> int:
@@ -98,6 +109,9 @@ class BrokerDataPlane:
     def attach_high_watermarks(self, high_watermarks: Callable[[], Mapping[PartitionId, int]]) -> None:
         """What the broker says of each partition, for the checkpoint."""
         self._high_watermarks = high_watermarks
+
+    def _known_high_watermarks(self) -> Mapping[PartitionId, int]:
+        return dict(self._high_watermarks())
 
     def room_made(self) -> None:
         self._reads.go_on()
@@ -140,7 +154,8 @@ class BrokerDataPlane:
     def close(self, broker_epoch: int) -> None:
         """Finish what was submitted, then flush, close and mark every log directory: each in its own thread."""
         self._timer.cancel()
-        high_watermarks = dict(self._high_watermarks())
+        self._housekeeping.close()
+        high_watermarks = self._known_high_watermarks()
         for lane in self._lanes.values():
             lane.begin_shutdown(broker_epoch, high_watermarks)
         failures = [failure for lane in self._lanes.values() if (failure := lane.end()) is not None]
@@ -195,7 +210,7 @@ class BrokerDataPlane:
 
     def _checkpoint(self) -> None:
         self._timer = self._loop.call_later(CHECKPOINT_SECONDS, self._checkpoint)
-        high_watermarks = dict(self._high_watermarks())
+        high_watermarks = self._known_high_watermarks()
         for directory in self._lanes:
             self._submit(directory, lambda work: work.checkpoint(high_watermarks))
 
@@ -216,6 +231,8 @@ class BrokerDataPlane:
         lane = self._lanes[directory]
 
         def report(failure: BaseException | None) -> None:
+            for grave in lane.work.take_graves():
+                self._housekeeping.bury(directory, grave)
             if failure is not None:
                 self._failed(directory, key, failure)
             elif done is not None:

@@ -36,11 +36,12 @@ from controller_runtime.broker.effects import (
 from controller_runtime.identifiers import Offset, PartitionId
 from controller_runtime.protocol.errors import ErrorCode, ProtocolError
 from controller_runtime.protocol.record_batch import RecordPlace, record_places
+from controller_runtime.server.shell.directory_upkeep import DirectoryUpkeep, Piece, Round
+from controller_runtime.server.shell.topic_logs import log_config
 from controller_runtime.storage.errors import CorruptFile, DiskFailed, InvalidOffset, StorageError
 from controller_runtime.storage.log.batches import split_batches
-from controller_runtime.storage.log.config import LogConfig
 from controller_runtime.storage.log_directory import LogDirectory
-from controller_runtime.storage.partition_log import PartitionLog
+from controller_runtime.storage.partition_log import Grave, PartitionLog
 
 log = logging.getLogger(__name__)
 
@@ -57,6 +58,7 @@ class PartitionWork:
     def __init__(self, directory: LogDirectory, room: Callable[[str], tuple[int, int]]) -> None:
         """`room`: all bytes of the disk that has a path, and those that may still be written."""
         self._directory = directory
+        self.upkeep: Final = DirectoryUpkeep(directory)
         self._room = room
         self._is_lost = False
 
@@ -70,7 +72,7 @@ class PartitionWork:
 
     def open(self, effect: OpenPartition) -> BrokerEvent:
         self._check()
-        found = self._directory.open_log(effect.key, effect.topic, _log_config(effect.configs))
+        found = self._directory.open_log(effect.key, effect.topic, log_config(effect.configs))
         producers = {producer_id: entry.copy() for producer_id, entry in found.producers.items()}
         return PartitionOpened(
             effect.key,
@@ -84,7 +86,7 @@ class PartitionWork:
 
     def configure(self, effect: ConfigureLog) -> None:
         """What was appended stays as it is."""
-        self._directory.configure(effect.key, _log_config(effect.configs))
+        self._directory.configure(effect.key, log_config(effect.configs))
 
     def close(self, key: PartitionId, *, delete: bool) -> None:
         self._check()
@@ -176,6 +178,31 @@ class PartitionWork:
 
     # The whole directory.
 
+    def go_on(self, upkeep: Round) -> Piece | None:
+        """The next piece of a round; None: it is over."""
+        if self._is_lost:
+            return None
+        try:
+            return next(upkeep, None)
+        except DISK_FAILURES as error:
+            raise self._lost(error) from error
+        except Exception as error:
+            _tell(error)
+            return None
+
+    def remove_grave(self, grave: Grave) -> None:
+        if self._is_lost:
+            return
+        try:
+            self._directory.remove_grave(grave)
+        except DISK_FAILURES as error:
+            raise self._lost(error) from error
+
+    def take_graves(self) -> list[Grave]:
+        """What was set aside since this was asked last. Another thread may ask."""
+        graves = self._directory.graves
+        return [graves.popleft() for _ in range(len(graves))]
+
     def checkpoint(self, high_watermarks: Mapping[PartitionId, int]) -> None:
         if self._is_lost:
             return
@@ -220,15 +247,6 @@ def _places(found: PartitionLog, batches: Iterable[bytes]) -> Iterator[RecordPla
     """Of the records that may be read."""
     for batch in batches:
         yield from (place for place in record_places(batch) if place.offset >= found.start_offset)
-
-
-def _log_config(configs: Mapping[str, str]) -> LogConfig:
-    """What a topic's configurations say of its logs."""
-    return LogConfig(
-        segment_bytes=int(configs.get("segment.bytes", 1 << 30)),
-        segment_ms=int(configs.get("segment.ms", 604800000)),
-        index_interval_bytes=int(configs.get("index.interval.bytes", 4096)),
-    )
 
 
 def _tell(error: Exception) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
@@ -86,13 +87,15 @@ def _client_rates(config: ServerConfig, node: Node) -> ClientRates:
 
 
 def _open_data_plane(config: ServerConfig, disk: Disk, requests: Requests) -> BrokerDataPlane:
-    from controller_runtime.server.shell.broker_assembly import log_directories
+    from controller_runtime.server.shell.broker_assembly import log_directories, upkeep_settings
     from controller_runtime.server.shell.data_plane import BrokerDataPlane
 
     return BrokerDataPlane(
         disk.filesystem,
         log_directories(config, disk),
         requests.finish_without_reply,
+        wall_ms=lambda: time.time_ns() // 1_000_000,
+        upkeep=upkeep_settings(config),
         has_offline=bool(disk.directories.offline),
     )
 

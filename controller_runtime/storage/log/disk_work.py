@@ -9,7 +9,7 @@ segments is never our doing.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import assert_never
+from typing import Final, assert_never
 
 from controller_runtime.identifiers import OffsetAndEpoch
 from controller_runtime.storage import file_names
@@ -17,6 +17,15 @@ from controller_runtime.storage.filesystem import FileSystem, join
 from controller_runtime.storage.log.segment import Segment, put_end, sync_file
 from controller_runtime.storage.small_files import write_atomically
 from controller_runtime.values import dataclass
+
+SEGMENT_SUFFIXES: Final = (
+    file_names.LOG,
+    file_names.OFFSET_INDEX,
+    file_names.TIME_INDEX,
+    file_names.TRANSACTION_INDEX,
+    file_names.PRODUCER_SNAPSHOT,
+)
+"""Of all files of a segment, in the order in which they go."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +63,13 @@ class TruncateSegment:
 
 @dataclass(frozen=True, slots=True)
 class RemoveSegment:
+    segment: Segment
+
+
+@dataclass(frozen=True, slots=True)
+class SetAsideSegment:
+    """Its files get Kafka's suffix `.deleted`; they are removed later, or by the next start."""
+
     segment: Segment
 
 
@@ -106,6 +122,7 @@ DiskTask = (
     | SyncIndexes
     | TruncateSegment
     | RemoveSegment
+    | SetAsideSegment
     | WriteIndexEntries
     | ReplaceFile
     | WriteUnsynced
@@ -135,6 +152,8 @@ def perform(filesystem: FileSystem, tasks: Sequence[DiskTask]) -> None:
                 segment.file.fdatasync()
             case RemoveSegment(segment):
                 _remove_segment(filesystem, segment)
+            case SetAsideSegment(segment):
+                set_aside(filesystem, segment, SEGMENT_SUFFIXES)
             case WriteIndexEntries(path, position, data):
                 put_end(filesystem, path, position, data)
             case ReplaceFile(path, data):
@@ -160,14 +179,18 @@ def remove_files(filesystem: FileSystem, directory: str, names: Sequence[str]) -
 
 def _remove_segment(filesystem: FileSystem, segment: Segment) -> None:
     segment.files.close(segment.path)
-    suffixes = (
-        file_names.LOG,
-        file_names.OFFSET_INDEX,
-        file_names.TIME_INDEX,
-        file_names.TRANSACTION_INDEX,
-        file_names.PRODUCER_SNAPSHOT,
-    )
-    remove_files(filesystem, segment.directory, [file_names.segment_file(segment.base_offset, s) for s in suffixes])
+    names = [file_names.segment_file(segment.base_offset, suffix) for suffix in SEGMENT_SUFFIXES]
+    remove_files(filesystem, segment.directory, names)
+
+
+def set_aside(filesystem: FileSystem, segment: Segment, suffixes: Sequence[str]) -> None:
+    """Give these of its files the suffix of what is deleted, durably; those that are missing are fine."""
+    segment.files.close(segment.path)
+    for suffix in suffixes:
+        path = segment.path_of(suffix)
+        if filesystem.exists(path):
+            filesystem.rename(path, path + file_names.DELETED)
+    filesystem.sync_directory(segment.directory)
 
 
 def _write_snapshot_part(filesystem: FileSystem, task: WriteSnapshotPart) -> None:

@@ -110,8 +110,13 @@ class SegmentedLog:
         if not segment.size:
             return False
         first = segment.first_timestamp
-        too_old = first is not None and header.max_timestamp - first > self.config.segment_ms
-        return too_old or segment.size + header.size_in_bytes > self.config.segment_bytes
+        config, indexes = self.config, segment.indexes
+        if first is not None and header.max_timestamp - first > config.segment_ms:
+            return True
+        if segment.size + header.size_in_bytes > config.segment_bytes:
+            return True
+        room = config.max_index_bytes
+        return len(indexes.offset.offsets) >= room // 8 or len(indexes.time.offsets) >= room // 12 - 1
 
     def _queue_bytes(self, segment: Segment, position: int, data: bytes) -> None:
         last = self._tasks[-1] if self._tasks else None
@@ -188,16 +193,17 @@ class SegmentedLog:
     def begin_at(self, start: Offset) -> None:
         """Nothing below `start` is read any more: whole segments below it are removed."""
         while len(self.segments) > 1 and self.segments[1].base_offset <= start:
-            self._remove(0)
+            self._remove(0, later=not self._ordered)
         before = self.epochs.entries()
         # In an ordered log that is empty now, the snapshot at its start says which epoch wrote up to there.
         self.epochs.begin_at(start, keep=not self._ordered or self.end_offset > start)
         self._epochs_changed |= before != self.epochs.entries()
 
-    def _remove(self, at: int) -> None:
+    def _remove(self, at: int, *, later: bool = False) -> None:
+        """`later`: its files are only set aside, as Kafka does what is deleted by a rule or on request."""
         gone = self.segments.pop(at)
         self._unsynced = [segment for segment in self._unsynced if segment is not gone]
-        self._tasks.append(disk_work.RemoveSegment(gone))
+        self._tasks.append(disk_work.SetAsideSegment(gone) if later else disk_work.RemoveSegment(gone))
 
     # The disk.
 

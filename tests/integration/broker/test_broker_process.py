@@ -221,3 +221,30 @@ def test_a_log_directory_that_cannot_be_read_at_start_is_offline_and_the_others_
         broker.start()
         cluster.wait_until_unfenced(120)
         assert sorted(read_all(cluster, "orders", 4, partitions=4)) == [b"0", b"1", b"2", b"3"]
+
+
+def test_a_broker_deletes_what_its_topics_do_not_keep(tmp_path: Path) -> None:
+    """LOG-20, LOG-24: whole segments go while it runs, and their files soon after."""
+    soon = {
+        "log.initial.task.delay.ms": "1",
+        "log.retention.check.interval.ms": "50",
+        "log.segment.delete.delay.ms": "1",
+    }
+    with Cluster(tmp_path, controllers=1, brokers=1, extra=soon) as cluster:
+        cluster.start()
+        cluster.wait_until_unfenced(120)
+        admin = KafkaAdminClient(bootstrap_servers=cluster.bootstrap_servers)
+        rules = {"segment.bytes": str(1 << 20), "retention.bytes": str(1 << 20)}
+        admin.create_topics([NewTopic("events", 1, 1, topic_configs=rules)])
+        admin.close()
+        producer = KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, linger_ms=0)
+        for number in range(8):
+            producer.send("events", b"%d" % number + b"x" * 600_000).get(60)
+        producer.close()
+        consumer = KafkaConsumer(bootstrap_servers=cluster.bootstrap_servers, group_id=None)
+        partition = TopicPartition("events", 0)
+        eventually("the log begins later", lambda: consumer.beginning_offsets([partition])[partition] == 6)
+        assert consumer.end_offsets([partition])[partition] == 8
+        consumer.close()
+        logs, kept = next(tmp_path.rglob("events-0")), {f"{6:020}", f"{7:020}"}
+        eventually("the files go", lambda: {name[:20] for name in os.listdir(logs) if ".log" in name} == kept)

@@ -82,6 +82,8 @@ class MemoryDisk:
         self.operations: list[str] = []
         self.limit: int | None = None
         self.failing_syncs = False
+        self.modified: dict[str, int] = {}
+        """Of files whose time was set; of others it is 0."""
         self._locks: set[str] = set()
 
     def count(self, operation: str) -> None:
@@ -159,6 +161,7 @@ class MemoryDisk:
             self._rename_directory(source, target)
         else:
             self.names[target] = self.names.pop(source)
+            self.modified[target] = self.modified.pop(source, 0)
 
     def _rename_directory(self, source: str, target: str) -> None:
         def moved(path: str) -> str:
@@ -177,6 +180,12 @@ class MemoryDisk:
 
     def make_read_only(self, path: str) -> None:
         self.count("chmod")
+
+    def modified_ms(self, path: str) -> int:
+        return self.modified.get(path, 0)
+
+    def set_modified(self, path: str, wall_ms: int) -> None:
+        self.modified[path] = wall_ms
 
     def lock(self, path: str) -> MemoryLock:
         if path in self._locks:

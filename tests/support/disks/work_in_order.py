@@ -102,6 +102,17 @@ class WorkInOrder:
     def delete_before(self, effect: DeleteBefore) -> None:
         self._at(effect.key).delete_before(effect)
 
+    def retain(self, high_watermarks: Mapping[PartitionId, int], now_ms: int) -> list[BrokerEvent]:
+        """A whole round of retention in every directory."""
+        rounds = [work.upkeep.retention(high_watermarks, now_ms) for work in self._work.values()]
+        return [event for each in rounds for piece in each for event in piece.events]
+
+    def bury(self) -> None:
+        """Remove what was set aside, as if its time had come."""
+        for work in self._work.values():
+            for grave in work.take_graves():
+                work.remove_grave(grave)
+
     def measure(self, effect: MeasureDirectory) -> BrokerEvent:
         return self._work[effect.directory_id].measure(effect)
 

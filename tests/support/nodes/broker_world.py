@@ -276,6 +276,11 @@ class BrokerWorld:
                     raise AssertionError(f"not queued: {other}")
             self.happen(event)
 
+    def retain(self) -> None:
+        """A round of retention."""
+        for event in self.work.retain(self.service.partitions.high_watermarks(), self.wall):
+            self.happen(event)
+
     def _controller_answers(self, body: Message) -> Message:
         if not isinstance(body, EnvelopeRequest):
             return self.controller.decide(body).response

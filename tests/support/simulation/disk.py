@@ -272,6 +272,11 @@ class SimDisk:
 
     def make_read_only(self, path: str) -> None: ...
 
+    def modified_ms(self, path: str) -> int:
+        return 0
+
+    def set_modified(self, path: str, wall_ms: int) -> None: ...
+
     def lock(self, path: str) -> SimLock:
         if path in self._locks:
             raise DirectoryLocked(path)

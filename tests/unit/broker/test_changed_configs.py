@@ -27,8 +27,20 @@ HERE = {
     "log.message.timestamp.type": ("message.timestamp.type", "LogAppendTime"),
     "compression.type": ("compression.type", "gzip"),
 }
-ELSEWHERE = {"log.segment.bytes", "log.roll.ms", "log.index.interval.bytes", "min.insync.replicas"}
-"""Of logs, which are configured anew (`test_changed_segments`), and what partitions of several replicas are held to."""
+ELSEWHERE = {
+    "log.cleanup.policy",
+    "log.index.interval.bytes",
+    "log.index.size.max.bytes",
+    "log.retention.bytes",
+    "log.retention.ms",
+    "log.roll.ms",
+    "log.segment.bytes",
+    "log.segment.delete.delay.ms",
+    "min.insync.replicas",
+}
+"""Of logs, which are configured anew (`test_changed_segments`, `test_retention`), and what partitions of several
+replicas are held to.
+"""
 OF_CONNECTIONS = {
     "max.connection.creation.rate",
     "max.connections",

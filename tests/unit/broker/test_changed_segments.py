@@ -86,6 +86,26 @@ def test_a_changed_interval_of_the_index_holds_from_the_next_batch_on(
     assert entries(world, "other") == (0 if resource_type == TOPIC else 9)
 
 
+@pytest.mark.parametrize(
+    ("resource_type", "resource", "name"),
+    [
+        (TOPIC, "orders", "segment.index.bytes"),
+        (BROKER, "", "log.index.size.max.bytes"),
+        (BROKER, "11", "log.index.size.max.bytes"),
+    ],
+)
+def test_a_full_index_ends_a_segment(resource_type: int, resource: str, name: str) -> None:
+    """LOG-01: the time index keeps a place for what is added when the segment is closed."""
+    world = serving("orders", "other")
+    for topic in ("orders", "other"):
+        alter(world, TOPIC, topic, "index.interval.bytes", "0")
+    alter(world, resource_type, resource, name, "36")
+    for topic in ("orders", "other"):
+        produce_at(world, topic, *range(1_000, 1_009))
+    assert segments(world, "orders") == 3, "a batch without an entry, and two with one, in each"
+    assert segments(world, "other") == (1 if resource_type == TOPIC else 3)
+
+
 def produce_at(world: BrokerWorld, topic: str, *timestamps: int) -> None:
     """A batch at each of these times."""
     for time in timestamps:

@@ -199,7 +199,7 @@ def run_plane(*effects: PartitionEffect, disk: MemoryDisk | None = None) -> list
 
 async def _run(disk: MemoryDisk, effects: tuple[PartitionEffect, ...]) -> list[BrokerEvent]:
     events: list[BrokerEvent] = []
-    plane = BrokerDataPlane(disk, {DATA: "/data"}, lambda _: None)
+    plane = BrokerDataPlane(disk, {DATA: "/data"}, lambda _: None, wall_ms=lambda: 0)
     feed: Callable[[object], None] = events.append  # type: ignore[assignment]
     plane.attach(feed)
     for effect in effects:

@@ -91,7 +91,7 @@ class Plane:
         self.disk = disk
         self.events: list[BrokerEvent] = []
         self._came = asyncio.Event()
-        self.plane = BrokerDataPlane(disk, {A: "/a", B: "/b"}, lambda request: None)
+        self.plane = BrokerDataPlane(disk, {A: "/a", B: "/b"}, lambda request: None, wall_ms=lambda: 0)
         self.plane.attach(self._fed)
 
     def _fed(self, event: BrokerEvent) -> None:

@@ -29,7 +29,7 @@ DATA = DirectoryId(Uuid.of(0x1000_0000_0000_4000, 0x8000_0000_0000_0001))
 async def test_reads_wait_until_consumers_have_taken_what_was_read() -> None:
     disk = MemoryDisk()
     disk.make_directories("/data")
-    plane = BrokerDataPlane(disk, {DATA: "/data"}, lambda _: None)
+    plane = BrokerDataPlane(disk, {DATA: "/data"}, lambda _: None, wall_ms=lambda: 0)
     read: list[object] = []
     came = asyncio.Event()
 
@@ -58,7 +58,7 @@ async def test_a_read_that_waits_and_is_wanted_no_more_is_not_done() -> None:
     """The client hung up while consumers had much to take."""
     disk = MemoryDisk()
     disk.make_directories("/data")
-    plane = BrokerDataPlane(disk, {DATA: "/data"}, lambda _: None)
+    plane = BrokerDataPlane(disk, {DATA: "/data"}, lambda _: None, wall_ms=lambda: 0)
     read: list[object] = []
     came = asyncio.Event()
 

@@ -10,10 +10,8 @@ from controller_runtime.metadata.topic_configs import TOPIC_CONFIGS
 
 pytestmark = pytest.mark.unit
 
-IN_PART = {"log.cleanup.policy", "sasl.jaas.config"}
-"""Ignored says the table, and why: of compaction only the keys are asked for that it needs; a login module is read
-where it is written for a listener and a mechanism.
-"""
+IN_PART = {"sasl.jaas.config"}
+"""Ignored says the table, and why: a login module is read where it is written for a listener and a mechanism."""
 RUNTIME = Path(__file__).parents[3] / "controller_runtime"
 
 
@@ -24,7 +22,7 @@ def strings_of(path: Path) -> set[str]:
 
 def read_through_topics() -> set[str]:
     """A node's setting also acts as the default of a topic's, where the broker reads that one."""
-    readers = (RUNTIME / "server" / "shell" / "partition_work.py", RUNTIME / "broker" / "append_rules.py")
+    readers = (RUNTIME / "server" / "shell" / "topic_logs.py", RUNTIME / "broker" / "append_rules.py")
     topic_names = set().union(*map(strings_of, readers)) & set(TOPIC_CONFIGS)
     return {name for topic in topic_names for name in TOPIC_CONFIGS[topic].broker_names}
 

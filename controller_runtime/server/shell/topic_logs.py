@@ -1,0 +1,29 @@
+"""What a topic's configurations say of its logs: from Kafka's names and text to values of `storage`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from controller_runtime.storage.log.config import CleanupRules, LogConfig
+
+_WEEK_MS: Final = 604_800_000
+
+
+def log_config(configs: Mapping[str, str]) -> LogConfig:
+    """`configs` are effective and were checked when they were set; what is missing has Kafka's default."""
+    policy = configs.get("cleanup.policy", "delete")
+    rules = CleanupRules(
+        deletes="delete" in policy,
+        compacts="compact" in policy,
+        retention_ms=int(configs.get("retention.ms", _WEEK_MS)),
+        retention_bytes=int(configs.get("retention.bytes", -1)),
+        file_delete_delay_ms=int(configs.get("file.delete.delay.ms", 60_000)),
+    )
+    return LogConfig(
+        segment_bytes=int(configs.get("segment.bytes", 1 << 30)),
+        segment_ms=int(configs.get("segment.ms", _WEEK_MS)),
+        index_interval_bytes=int(configs.get("index.interval.bytes", 4096)),
+        max_index_bytes=int(configs.get("segment.index.bytes", 10 << 20)),
+        cleanup=rules,
+    )
