@@ -4,6 +4,7 @@ order.
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,10 +21,16 @@ pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(1500)]
 BIN = "/opt/kafka/bin"
 CLUSTER_ID = "4L6g3nShT-eMCtK--X86sw"
 ZONE = "topology.kubernetes.io/zone"
+FROM_ENVIRONMENT = {
+    "config.providers": "env",
+    "config.providers.env.class": "org.apache.kafka.common.config.provider.EnvVarConfigProvider",
+    "num.partitions": "${env:PARTITIONS}",
+}
+"""The tool that formats reads the same file, and so needs the same environment."""
 CONTROLLER, BROKER = "f-controller-10-0", "f-hot-100-0"
 
 
-def group(**changes: Any) -> dict[str, Any]:
+def group(image: str, **changes: Any) -> dict[str, Any]:
     return {
         "replicas": 1,
         "storage": {"size": "256Mi", "storageClassName": "standard"},
@@ -53,6 +60,41 @@ def group(**changes: Any) -> dict[str, Any]:
             ],
             "priorityClassName": "system-cluster-critical",
             "terminationGracePeriodSeconds": 20,
+            "env": [{"name": "PARTITIONS", "value": "3"}],
+            "envFrom": [{"configMapRef": {"name": "site"}}],
+            "volumes": [
+                {"name": "site", "configMap": {"name": "site"}},
+                {"name": "identity", "projected": {"sources": [{"serviceAccountToken": {"path": "token"}}]}},
+                {"name": "shared", "emptyDir": {}},
+            ],
+            "volumeMounts": [{"name": "site", "mountPath": "/opt/site", "readOnly": True}],
+            "initContainers": [
+                {
+                    "name": "prepare",
+                    "image": image,
+                    "imagePullPolicy": "Never",
+                    "command": ["python3.11", "-c", "open('/shared/begun', 'w').write('by the init container')"],
+                    "volumeMounts": [{"name": "shared", "mountPath": "/shared"}],
+                }
+            ],
+            "sidecars": [
+                {
+                    "name": "agent",
+                    "image": image,
+                    "imagePullPolicy": "Never",
+                    "command": ["python3.11", "-c", "import time; time.sleep(1e6)"],
+                    "ports": [{"name": "agent", "containerPort": 9999}],
+                    "volumeMounts": [
+                        {"name": "shared", "mountPath": "/shared"},
+                        {"name": "identity", "mountPath": "/identity"},
+                    ],
+                }
+            ],
+            "serviceAccountName": "kafka",
+            "securityContext": {"runAsUser": 10001, "runAsGroup": 10002, "fsGroup": 10003},
+            "hostAliases": [{"ip": "192.0.2.7", "hostnames": ["ldap.example.com"]}],
+            "probes": {"startup": {"failureThreshold": 1200}, "liveness": {"timeoutSeconds": 9}},
+            "lifecycle": {"preStop": {"sleep": {"seconds": 1}}},
         },
         **changes,
     }
@@ -70,9 +112,10 @@ def spec(image: str) -> dict[str, Any]:
             "broker": [{"name": "INTERNAL", "port": 9092}, {"name": "CLIENTS", "port": 19092}],
         },
         "config": {"common": {"num.partitions": 2}, "controller": {"log.retention.hours": 5}},
-        "controllers": group(nodeIdRange={"start": 10, "end": 19}, config={"num.partitions": 3}),
+        "controllers": group(image, nodeIdRange={"start": 10, "end": 19}, config=FROM_ENVIRONMENT),
         "brokerPools": [
             group(
+                image,
                 name="hot",
                 nodeIdRange={"start": 100, "end": 109},
                 rack={"fromNodeLabel": ZONE},
@@ -88,6 +131,8 @@ def story(
 ) -> Iterator[Story]:
     with kubernetes.namespace("crd-fields") as namespace:
         story = Story(kubernetes, namespace, images("runtime"), "f", spec(images("runtime")))
+        kubernetes.kubectl("-n", namespace, "create", "serviceaccount", "kafka")
+        kubernetes.kubectl("-n", namespace, "create", "configmap", "site", "--from-literal=REGION=north")
         with operator(namespace, Path(tmp_path_factory.mktemp("operator")), images, port=19545):
             story.apply()
             story.await_ready()
@@ -144,14 +189,14 @@ def test_a_groups_configuration_wins_and_takes_effect(story: Story) -> None:
     )
     assert "PartitionCount: 3" in described
     controller, broker = config_of(story, "f-controller-10"), config_of(story, "f-hot-100")
-    assert {"num.partitions=3", "log.retention.hours=5"} <= set(controller)
+    assert {"num.partitions=${env:PARTITIONS}", "log.retention.hours=5"} <= set(controller)
     assert {"num.partitions=2", "log.retention.hours=7"} <= set(broker)
 
 
 @pytest.mark.parametrize("name", [CONTROLLER, BROKER])
 def test_a_pod_is_scheduled_and_decorated_as_asked(story: Story, name: str) -> None:
     found = pod(story, name)
-    wanted = group()["pod"]
+    wanted = group(story.image)["pod"]
     assert wanted["labels"].items() <= found["metadata"]["labels"].items()
     assert wanted["annotations"].items() <= found["metadata"]["annotations"].items()
     assert found["spec"]["nodeSelector"] == wanted["nodeSelector"]
@@ -168,8 +213,43 @@ def test_a_pod_is_scheduled_and_decorated_as_asked(story: Story, name: str) -> N
 def test_image_and_resources_are_those_that_were_asked_for(story: Story, name: str) -> None:
     kafka = pod(story, name)["spec"]["containers"][0]
     assert (kafka["image"], kafka["imagePullPolicy"]) == (story.image, "Never")
-    assert kafka["resources"] == group()["resources"]
+    assert kafka["resources"] == group(story.image)["resources"]
     assert kafka["readinessProbe"]["httpGet"]["path"] == "/readyz"
+
+
+def inside(story: Story, pod_name: str, container: str, code: str) -> str:
+    arguments = ("-n", story.namespace, "exec", pod_name, "-c", container, "--", "python3.11", "-c", code)
+    return story.kubernetes.kubectl(*arguments).strip()
+
+
+@pytest.mark.parametrize("name", [CONTROLLER, BROKER])
+def test_the_node_has_the_environment_the_volumes_and_the_user_that_were_asked_for(story: Story, name: str) -> None:
+    code = "import os; print(os.environ['REGION'], os.environ['PARTITIONS'], os.getuid(), os.getgid())"
+    assert inside(story, name, "kafka", code) == "north 3 10001 10002"
+    assert inside(story, name, "kafka", "print(open('/opt/site/REGION').read())") == "north"
+    code = "import os; print(os.stat('/var/lib/kafka/data/log/meta.properties').st_gid)"
+    assert inside(story, name, "kafka", code) == "10003"
+    assert "192.0.2.7\tldap.example.com" in inside(story, name, "kafka", "print(open('/etc/hosts').read())")
+
+
+@pytest.mark.parametrize("name", [CONTROLLER, BROKER])
+def test_what_was_added_runs_beside_the_node_and_sees_its_own_volumes(story: Story, name: str) -> None:
+    assert inside(story, name, "agent", "print(open('/shared/begun').read())") == "by the init container"
+    claims = inside(story, name, "agent", "print(open('/identity/token').read())").split(".")[1]
+    said = json.loads(base64.urlsafe_b64decode(f"{claims}=="))
+    assert said["sub"] == f"system:serviceaccount:{story.namespace}:kafka"
+    assert inside(story, name, "agent", "import os; print(os.path.exists('/var/lib/kafka/data'))") == "False"
+    assert inside(story, name, "kafka", "import os; print(os.path.exists('/var/run/secrets/kubernetes.io'))") == "False"
+    order = [each["name"] for each in pod(story, name)["spec"]["initContainers"]]
+    assert order == ["inspect", "gate", "format", "seal", "prepare"]
+
+
+@pytest.mark.parametrize("name", [CONTROLLER, BROKER])
+def test_probes_and_hooks_are_those_that_were_asked_for(story: Story, name: str) -> None:
+    kafka = pod(story, name)["spec"]["containers"][0]
+    assert (kafka["startupProbe"]["failureThreshold"], kafka["startupProbe"]["periodSeconds"]) == (1200, 1)
+    assert kafka["livenessProbe"]["timeoutSeconds"] == 9
+    assert kafka["lifecycle"] == {"preStop": {"sleep": {"seconds": 1}}}
 
 
 @pytest.mark.parametrize("name", [CONTROLLER, BROKER])

@@ -17,6 +17,7 @@ from kraft_operator.api.parse import parse_cluster
 from kraft_operator.api.reader import InvalidSpec
 from kraft_operator.kube import CLUSTER
 from support.kubernetes.cluster import ROOT, Kubernetes
+from support.kubernetes.wrong_fields import WRONG_FIELDS
 
 pytestmark = pytest.mark.e2e
 
@@ -137,6 +138,7 @@ WRONG: list[tuple[str, Any, str]] = [
     ("spec.config.broker", {"log.dirs": "/x"}, "log.dirs belongs to the operator"),
     ("spec.controllers.config", {"listeners": "X"}, "listeners belongs to the operator"),
     ("spec.brokerPools.0.config", {"broker.rack": "r"}, "broker.rack belongs to the operator"),
+    *WRONG_FIELDS,
 ]
 
 # (where, new value, what the API server says); the old object is BASE.
@@ -144,6 +146,7 @@ WRONG_EDITS: list[tuple[str, Any, str]] = [
     ("spec.clusterID", "5L6g3nShT-eMCtK--X86sw", "clusterID is immutable"),
     ("spec.clusterID", None, "clusterID cannot be removed once set"),
     ("spec.clusterDomain", "other.local", "clusterDomain is immutable"),
+    ("spec.security", {"tls": {"mode": "Required"}}, "security.tls.mode cannot change"),
     ("spec.controllers.replicas", 4, "controllers.replicas must be 1, 3, 5 or 7"),
     ("spec.controllers.nodeIdRange", {"start": 1, "end": 9}, "nodeIdRange.start is immutable"),
     ("spec.controllers.nodeIdRange", {"start": 0, "end": 8}, "nodeIdRange.end can only grow"),
@@ -184,6 +187,8 @@ RIGHT_EDITS: list[tuple[str, Any]] = [
     ("spec.config.broker", {"num.partitions": 3, "log.retention.hours": "24"}),
     ("spec.lifecycle.state", "Running"),
     ("spec.probes", "TCP"),
+    ("spec.controllers.pod.env", [{"name": "A", "value": "1"}, {"name": "B", "valueFrom": {"fieldRef": {}}}]),
+    ("spec.controllers.pod", {"runAs": "Assigned", "probes": {"startup": {"failureThreshold": 3600}}}),
     ("spec.deletionPolicy.volumes", "Delete"),
     ("spec.bootstrap.policy", "AdoptOnly"),
 ]

@@ -4,7 +4,9 @@ change.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +24,18 @@ EXAMPLES = sorted((ROOT / "deploy" / "examples").glob("*.yaml"))
 
 @pytest.fixture(scope="module")
 def namespace(kubernetes: Kubernetes) -> Iterator[str]:
-    with kubernetes.namespace("manifests") as name:
+    """With what the goldens' pods refer to and admission looks for."""
+    with kubernetes.namespace("manifests") as name, runtime_class(kubernetes, "gvisor"):
+        kubernetes.kubectl("-n", name, "create", "serviceaccount", "kafka")
         yield name
+
+
+@contextmanager
+def runtime_class(kubernetes: Kubernetes, name: str) -> Iterator[None]:
+    kind = {"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": {"name": name}, "handler": "runc"}
+    kubernetes.kubectl("apply", "-f", "-", stdin=json.dumps(kind))
+    yield
+    kubernetes.kubectl("delete", "runtimeclass", name)
 
 
 @pytest.mark.parametrize("spec", golden_specs(), ids=lambda spec: spec.parent.name)

@@ -15,7 +15,9 @@ from controller_runtime.identifiers import Uuid
 from kraft_operator.api import names
 from kraft_operator.api.config_keys import owner_of
 from kraft_operator.api.metadata_versions import level_of
+from kraft_operator.api.parse_pod import check_pods, parse_pod
 from kraft_operator.api.parse_security import check_security, secured, security_of
+from kraft_operator.api.pod import Pod
 from kraft_operator.api.reader import InvalidSpec, Reader, duration, quantity
 from kraft_operator.api.security import Authentication, TlsMode
 from kraft_operator.api.spec import (
@@ -37,7 +39,6 @@ from kraft_operator.api.spec import (
     NodeGone,
     NodeIdRange,
     OnBadRevision,
-    Pod,
     Probes,
     PullPolicy,
     QuorumFeature,
@@ -156,6 +157,7 @@ def check(spec: ClusterSpec) -> Iterator[tuple[str, str]]:
                 yield _path(spec, other), f"a second pool is named {other.name!r}"
             if group.node_id_range.overlaps(other.node_id_range):
                 yield f"{_path(spec, other)}.nodeIdRange", f"overlaps that of {group.name}"
+    yield from check_pods(_pods(spec))
     yield from _check_listeners(spec)
     yield from check_security(spec)
 
@@ -200,6 +202,13 @@ def _check_exposed_names(cluster: str, spec: ClusterSpec) -> None:
 
 def _path(spec: ClusterSpec, group: Group) -> str:
     return "controllers" if group is spec.controllers else f"brokerPools[{spec.broker_pools.index(group)}]"
+
+
+def _pods(spec: ClusterSpec) -> Iterator[tuple[str, Pod, frozenset[int]]]:
+    """Of each group, with its path and the ports of its nodes."""
+    for group in spec.groups:
+        listeners = spec.controller_listeners if group.role is Role.CONTROLLER else spec.broker_listeners
+        yield f"{_path(spec, group)}.pod", group.pod, frozenset(each.port for each in listeners) | _RESERVED_PORTS
 
 
 def _recovery(policy: Reader) -> RecoveryPolicy:
@@ -285,7 +294,7 @@ def _group(group: Reader, role: Role, name: str, ids: NodeIdRange | None, replic
         node_id_range=_node_ids(group.child("nodeIdRange"), ids),
         storage=_storage(group.child("storage")),
         resources=group.optional_object("resources") or {},
-        pod=_pod(group.child("pod")),
+        pod=parse_pod(group.child("pod")),
         config=_properties(group, "config"),
         rack_node_label=group.child("rack").optional_text("fromNodeLabel"),
         scale_down=_scale_down(group.child("scaleDown")),
@@ -321,26 +330,6 @@ def _storage(storage: Reader) -> Storage:
     if quantity(str(size), storage.at("size")) < quantity(MIN_SIZE, ""):
         raise InvalidSpec(storage.at("size"), f"must be at least {MIN_SIZE}, not {size}")
     return Storage(str(size), storage.optional_text("storageClassName"))
-
-
-def _pod(pod: Reader) -> Pod:
-    for kind in ("labels", "annotations"):
-        for key in pod.texts(kind):
-            domain = key.partition("/")[0]
-            if domain in (names.GROUP, "app.kubernetes.io", "statefulset.kubernetes.io"):
-                raise InvalidSpec(f"{pod.at(kind)}[{key}]", "belongs to the operator")
-    return Pod(
-        labels=pod.texts("labels"),
-        annotations=pod.texts("annotations"),
-        node_selector=pod.texts("nodeSelector"),
-        affinity=pod.optional_object("affinity"),
-        tolerations=pod.objects("tolerations"),
-        topology_spread_constraints=pod.objects("topologySpreadConstraints")
-        if pod.has("topologySpreadConstraints")
-        else None,
-        priority_class_name=pod.optional_text("priorityClassName"),
-        termination_grace_period_seconds=pod.number("terminationGracePeriodSeconds", 90),
-    )
 
 
 def _listeners(endpoints: Reader, role: str, default: ListenerSpec) -> tuple[ListenerSpec, ...]:

@@ -13,6 +13,7 @@ from itertools import islice
 from typing import Any
 
 from kraft_operator.api import names
+from kraft_operator.api.pod import Pod
 from kraft_operator.api.security import Authentication, Security
 
 
@@ -142,21 +143,6 @@ class NodeIdRange:
 class Storage:
     size: str
     storage_class_name: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Pod:
-    """How a group's pods are scheduled and decorated."""
-
-    labels: Mapping[str, str] = field(default_factory=dict)
-    annotations: Mapping[str, str] = field(default_factory=dict)
-    node_selector: Mapping[str, str] = field(default_factory=dict)
-    affinity: Mapping[str, Any] | None = None
-    tolerations: tuple[Mapping[str, Any], ...] = ()
-    topology_spread_constraints: tuple[Mapping[str, Any], ...] | None = None
-    """None: spread softly over zones and nodes. Empty: not at all."""
-    priority_class_name: str | None = None
-    termination_grace_period_seconds: int = 90
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,10 @@ from __future__ import annotations
 from typing import Final
 
 from kraft_operator.api import names
+from kraft_operator.api.pod import TEMPORARY_PATH
 from kraft_operator.api.spec import Exposure, Group, Role
 from kraft_operator.manifests.context import Context, Manifest, NodePlan
+from kraft_operator.manifests.pods import with_user_fields
 from kraft_operator.manifests.properties import DATA_PATH, FILE_NAME, LOG_PATH
 from kraft_operator.manifests.security import tls_volumes
 from storage_guard.formats import (
@@ -29,7 +31,6 @@ LEDGER_PATH: Final = "/etc/kafka/ledger"
 POD_PATH: Final = "/etc/kafka/pod"
 JOURNAL_PATH: Final = "/run/storage-guard"
 CONFIG_FILE: Final = f"{NODE_PATH}/{FILE_NAME}"
-TEMPORARY_PATH: Final = "/tmp"  # noqa: S108  an emptyDir of the pod: the root file system is read-only
 LOG_DIR_VARIABLE: Final = {"name": "LOG_DIR", "value": f"{TEMPORARY_PATH}/kafka-logs"}
 """Where Apache Kafka's scripts put their own logs; they create the directory before anything else."""
 
@@ -140,7 +141,7 @@ def _format(context: Context, group: Group) -> Manifest:
         arguments.append("$(FORMAT_MODE)")
         source = {"fieldRef": {"apiVersion": "v1", "fieldPath": f"metadata.annotations['{FORMAT_MODE_ANNOTATION}']"}}
         environment.append({"name": "FORMAT_MODE", "valueFrom": source})
-    return {
+    container: Manifest = {
         "name": "format",
         "image": image.reference,
         "imagePullPolicy": image.pull_policy.value,
@@ -156,6 +157,7 @@ def _format(context: Context, group: Group) -> Manifest:
             _mount("tmp", TEMPORARY_PATH),
         ],
     }
+    return with_user_fields(container, group.pod)
 
 
 def _downward(path: str, field: str) -> Manifest:

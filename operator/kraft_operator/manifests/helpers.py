@@ -12,12 +12,12 @@ from hashlib import sha256
 from typing import Final
 
 from kraft_operator.api import names
-from kraft_operator.api.spec import KRaftCluster
+from kraft_operator.api.spec import Group, KRaftCluster
 from kraft_operator.manifests.context import Images, Manifest, owner_reference
 from kraft_operator.manifests.guards import container_security
+from kraft_operator.manifests.pods import pod_security
 from kraft_operator.manifests.properties import DATA_PATH, LOG_PATH
 
-USER_ID: Final = 65532
 SOURCE_PATH: Final = "/var/lib/kafka/source"
 LABEL_HELPER: Final = f"{names.GROUP}/helper"
 LABEL_HELPER_NODE: Final = f"{names.GROUP}/helper-node"
@@ -54,14 +54,7 @@ def helper_pod(cluster: KRaftCluster, images: Images, task: Task, asked_by: tupl
         "restartPolicy": "Never",
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
-        "securityContext": {
-            "runAsNonRoot": True,
-            "runAsUser": USER_ID,
-            "runAsGroup": USER_ID,
-            "fsGroup": USER_ID,
-            "fsGroupChangePolicy": "OnRootMismatch",
-            "seccompProfile": {"type": "RuntimeDefault"},
-        },
+        "securityContext": pod_security(_group(cluster, task.node_id).pod),
         "tolerations": [dict(each) for each in cluster.spec.controllers.pod.tolerations],
         "containers": [
             {
@@ -96,6 +89,12 @@ def helper_pod(cluster: KRaftCluster, images: Images, task: Task, asked_by: tupl
         },
         "spec": spec,
     }
+
+
+def _group(cluster: KRaftCluster, node_id: int) -> Group:
+    """Whose disk it is: the helper is who the node is, or it could not read what the node wrote."""
+    groups = cluster.spec.groups
+    return next((each for each in groups if node_id in each.node_id_range), cluster.spec.controllers)
 
 
 def _operation(name: str, uid: str) -> Manifest:

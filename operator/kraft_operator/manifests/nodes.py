@@ -32,12 +32,12 @@ from kraft_operator.manifests.guards import (
     init_containers,
     volumes,
 )
+from kraft_operator.manifests.pods import added_containers, pod_fields, pod_security, timed, with_user_fields
 from kraft_operator.manifests.properties import DATA_PATH, server_properties
 from kraft_operator.manifests.security import tls_mounts
 from kraft_operator.manifests.services import port_name
 from storage_guard.formats import FORMAT_MODE_ANNOTATION, NO_INITIAL_CONTROLLERS, config_hash
 
-USER_ID: Final = 65532
 CLAIM: Final = "data"
 
 
@@ -113,18 +113,12 @@ def _template(context: Context, node: NodePlan) -> Manifest:
             "automountServiceAccountToken": False,
             "enableServiceLinks": False,
             "terminationGracePeriodSeconds": group.pod.termination_grace_period_seconds,
-            "securityContext": {
-                "runAsNonRoot": True,
-                "runAsUser": USER_ID,
-                "runAsGroup": USER_ID,
-                "fsGroup": USER_ID,
-                "fsGroupChangePolicy": "OnRootMismatch",
-                "seccompProfile": {"type": "RuntimeDefault"},
-            },
+            "securityContext": pod_security(group.pod),
             **_scheduling(context, group),
-            "initContainers": init_containers(context, node, digest),
-            "containers": [_kafka(context, group)],
-            "volumes": volumes(context, node),
+            **pod_fields(group.pod),
+            "initContainers": [*init_containers(context, node, digest), *added_containers(group.pod.init_containers)],
+            "containers": [_kafka(context, group), *added_containers(group.pod.sidecars)],
+            "volumes": [*volumes(context, node), *(dict(each) for each in group.pod.volumes)],
         },
     }
 
@@ -166,7 +160,7 @@ def _kafka(context: Context, group: Group) -> Manifest:
     if probes is Probes.HTTP:
         ports.append({"name": names.HTTP_PORT_NAME, "containerPort": names.HTTP_PORT, "protocol": "TCP"})
         environment.append({"name": "QUORATE_HTTP_LISTENER", "value": f"0.0.0.0:{names.HTTP_PORT}"})
-    return {
+    container: Manifest = {
         "name": "kafka",
         "image": image.reference,
         "imagePullPolicy": image.pull_policy.value,
@@ -182,8 +176,11 @@ def _kafka(context: Context, group: Group) -> Manifest:
             {"name": "tmp", "mountPath": TEMPORARY_PATH},
             *tls_mounts(context.cluster),
         ],
-        **_probes(probes, listeners[0]),
+        **timed(_probes(probes, listeners[0]), group.pod),
     }
+    if group.pod.lifecycle:
+        container["lifecycle"] = dict(group.pod.lifecycle)
+    return with_user_fields(container, group.pod)
 
 
 def _probes(probes: Probes, listener: ListenerSpec) -> Manifest:
