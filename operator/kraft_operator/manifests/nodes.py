@@ -13,6 +13,7 @@ from hashlib import sha256
 from typing import Any, Final
 
 from kraft_operator.api import names
+from kraft_operator.api.pod import TEMPORARY_PATH
 from kraft_operator.api.spec import DomainPolicy, FailureDomains, Group, KRaftCluster, ListenerSpec, Probes, Role
 from kraft_operator.manifests.context import (
     Context,
@@ -27,7 +28,6 @@ from kraft_operator.manifests.guards import (
     CONFIG_FILE,
     LOG_DIR_VARIABLE,
     NODE_PATH,
-    TEMPORARY_PATH,
     container_security,
     init_containers,
     volumes,
