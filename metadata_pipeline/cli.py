@@ -1,5 +1,6 @@
 """`kraft-pipeline`: the jobs on a command line.
 
+    kraft-pipeline run    /var/lib/kafka/metadata --output lake      (the four below, in one session)
     kraft-pipeline ingest /var/lib/kafka/metadata --output lake
     kraft-pipeline tables --output lake
     kraft-pipeline audit  --output lake           (exit status 1 when something is wrong)
@@ -13,16 +14,24 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from metadata_pipeline.allocator import keep_freed_memory
 from metadata_pipeline.problems import PipelineError
+from metadata_pipeline.session import SUBMITTED
+
+if TYPE_CHECKING:
+    from metadata_pipeline.audit.job import Audited
+    from metadata_pipeline.jobs.ingest import Ingested
+    from metadata_pipeline.report.job import Reported
+    from metadata_pipeline.tables.build import Built
 
 DEFAULT_LAKE: Final = "kraft-lake"
 NO_SPARK: Final = "none"
@@ -52,20 +61,17 @@ def parser() -> argparse.ArgumentParser:
         prog="kraft-pipeline", description="A fleet's KRaft metadata logs as tables, audits and a report."
     )
     jobs = top.add_subparsers(dest="job", required=True, metavar="job")
+    one = _job(jobs, "run", _run, "ingest, tables, audit and report in one session")
+    _add_paths(one)
+    _add_page(one)
     one = _job(jobs, "ingest", _ingest, "read what is new in metadata logs into a lake")
-    one.add_argument(
-        "paths",
-        nargs="+",
-        metavar="PATH",
-        help="log directories, or directories above them; also s3://, gs://, hdfs://",
-    )
+    _add_paths(one)
     one = _job(jobs, "tables", _tables, "make the history tables from the committed records")
     one.add_argument("--only", metavar="TABLE,...", help="these tables alone")
     one = _job(jobs, "audit", _audit, "compare the copies of each log and check what the history promises")
     one.add_argument("--json", action="store_true", help="findings as JSON lines")
     one = _job(jobs, "report", _report, "write the report, one HTML page, and its numbers as JSON")
-    one.add_argument("--page", metavar="FILE", help="where (LAKE/report.html)")
-    one.add_argument("--title", default="KRaft metadata report")
+    _add_page(one)
     one = _job(jobs, "diff", _diff, "what differs between two points in time, or between two clusters")
     one.add_argument(
         "before", metavar="CLUSTER[@POINT]", help="POINT is an offset or an ISO time (UTC); without it: now"
@@ -86,6 +92,20 @@ def parser() -> argparse.ArgumentParser:
     return top
 
 
+def _add_paths(one: argparse.ArgumentParser) -> None:
+    one.add_argument(
+        "paths",
+        nargs="+",
+        metavar="PATH",
+        help="log directories, or directories above them; also s3://, gs://, hdfs://",
+    )
+
+
+def _add_page(one: argparse.ArgumentParser) -> None:
+    one.add_argument("--page", metavar="FILE", help="where the report goes (LAKE/report.html)")
+    one.add_argument("--title", default="KRaft metadata report")
+
+
 def _job(
     jobs: Any, name: str, run: Callable[[argparse.Namespace], int], purpose: str, *, spark: bool = True
 ) -> argparse.ArgumentParser:
@@ -103,31 +123,82 @@ def _job(
     return made
 
 
-@contextmanager
-def _session(options: argparse.Namespace) -> Any:
-    from metadata_pipeline.session import open_session
+class _Sessions:
+    """The session of a job, opened when it is asked for, stopped when the job ends."""
 
-    if options.job == "ingest" and options.master == NO_SPARK:
-        yield None
-        return
+    def __init__(self, options: argparse.Namespace) -> None:
+        self._master: str | None = options.master
+        self._conf = _settings(options.conf)
+        self._spark: Any = None
+        self.is_wanted = options.master is not None or SUBMITTED in os.environ
+        """Whether the user named where Spark is to run: then it does."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._spark is not None:
+            self._spark.stop()
+
+    def open(self, *, small: bool = False) -> Any:
+        from metadata_pipeline.session import open_session
+
+        self._spark = open_session(self._master, self._conf, small=small)
+        return self._spark
+
+
+def _settings(given: Sequence[str]) -> dict[str, str]:
     conf = {}
-    for one in options.conf:
+    for one in given:
         name, equals, value = one.partition("=")
         if not equals:
             raise PipelineError(f"--conf {one} is not NAME=VALUE", "for example --conf spark.executor.memory=2g")
         conf[name] = value
-    spark = open_session(options.master, conf)
-    try:
-        yield spark
-    finally:
-        spark.stop()
+    return conf
+
+
+@contextmanager
+def _session(options: argparse.Namespace) -> Any:
+    """A session made for what the lake holds; a lake that holds nothing is told before Spark is started."""
+    from metadata_pipeline.jobs.ingest import lake_state
+    from metadata_pipeline.tables.views import is_small
+
+    with _Sessions(options) as sessions:
+        state = lake_state(options.output)
+        if not state.of("records"):
+            raise PipelineError(
+                f"{options.output} holds nothing yet", f"kraft-pipeline ingest PATH --output {options.output}"
+            )
+        yield sessions.open(small=is_small(state))
 
 
 def _ingest(options: argparse.Namespace) -> int:
     from metadata_pipeline.jobs.ingest import ingest
 
-    with _session(options) as spark:
-        done = ingest(options.paths, options.output, spark)
+    if options.master == NO_SPARK:
+        return _tell_ingested(options, ingest(options.paths, options.output))
+    with _Sessions(options) as sessions:
+        done = ingest(options.paths, options.output, sessions.open() if sessions.is_wanted else sessions.open)
+    return _tell_ingested(options, done)
+
+
+def _run(options: argparse.Namespace) -> int:
+    from metadata_pipeline.jobs.ingest import lake_state
+    from metadata_pipeline.jobs.run import run
+    from metadata_pipeline.jobs.size import is_small_fleet
+
+    with _Sessions(options) as sessions:
+        small = is_small_fleet(options.paths, lake_state(options.output))
+        done = run(options.paths, options.output, lambda: sessions.open(small=small), options.page, options.title)
+    _tell_ingested(options, done.ingested)
+    _tell_built(done.built)
+    status = _tell_audited(done.audited, as_json=False)
+    _tell_reported(done.reported)
+    print("seconds: " + ", ".join(f"{step} {took:.1f}" for step, took in done.seconds.items()), file=sys.stderr)
+    return status
+
+
+def _tell_ingested(options: argparse.Namespace, done: Ingested) -> int:
     for trouble in done.troubles:
         print(f"{trouble.path}: {trouble.fault} at {trouble.position}: {trouble.detail}", file=sys.stderr)
     for cut in done.truncations:
@@ -147,6 +218,10 @@ def _tables(options: argparse.Namespace) -> int:
 
     with _session(options) as spark:
         done = build_tables(options.output, spark, options.only.split(",") if options.only else None)
+    return _tell_built(done)
+
+
+def _tell_built(done: Built) -> int:
     for cluster, end in done.committed.items():
         print(f"{cluster}: committed up to offset {end}")
     for name, rows in sorted(done.rows.items()):
@@ -161,8 +236,12 @@ def _audit(options: argparse.Namespace) -> int:
 
     with _session(options) as spark:
         done = audit(options.output, spark)
+    return _tell_audited(done, as_json=options.json)
+
+
+def _tell_audited(done: Audited, *, as_json: bool) -> int:
     for it in done.findings:
-        if options.json:
+        if as_json:
             print(json.dumps({**asdict(it), "severity": it.severity}))
         else:
             where = ", ".join(
@@ -185,6 +264,10 @@ def _report(options: argparse.Namespace) -> int:
 
     with _session(options) as spark:
         done = report(options.output, spark, options.page, options.title)
+    return _tell_reported(done)
+
+
+def _tell_reported(done: Reported) -> int:
     print(f"{done.page}: {done.clusters} clusters, {done.findings} findings; the numbers are in {done.numbers}")
     return 0
 

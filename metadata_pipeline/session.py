@@ -68,8 +68,23 @@ def _java_version(program: Path) -> int:
     return int(match[1]) if match else 0
 
 
-def settings(master: str, conf: Mapping[str, str]) -> dict[str, str]:
-    """Spark's configuration: what a lake needs, under what the caller says."""
+SMALL: Final = {
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.autoBroadcastJoinThreshold": "-1",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.sources.parallelPartitionDiscovery.threshold": "10000",
+}
+"""For a lake of few records: Java that is written and compiled for each query, exchanges and broadcasts cost more than
+the rows.
+"""
+_SHORT_LIVED: Final = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xshare:auto"
+"""A JVM that lives for half a minute gains nothing from the second compiler."""
+
+
+def settings(master: str, conf: Mapping[str, str], *, small: bool = False) -> dict[str, str]:
+    """Spark's configuration: what a lake needs, under what the caller says. `small`: for a lake of few records."""
     ours = {
         "spark.app.name": "kraft-pipeline",
         "spark.ui.enabled": "false",
@@ -83,10 +98,12 @@ def settings(master: str, conf: Mapping[str, str]) -> dict[str, str]:
     if master.startswith("local"):
         ours |= {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1", "spark.driver.memory": "2g"}
         ours["spark.sql.shuffle.partitions"] = str(4 * (os.cpu_count() or 1))
-    return ours | dict(conf)
+        if small:
+            ours["spark.driver.extraJavaOptions"] += f" {_SHORT_LIVED}"
+    return ours | (SMALL if small else {}) | dict(conf)
 
 
-def open_session(master: str | None = None, conf: Mapping[str, str] | None = None) -> Session:
+def open_session(master: str | None = None, conf: Mapping[str, str] | None = None, *, small: bool = False) -> Session:
     """A session on `master`: `local[*]` when none is given, `sc://...` is a Spark Connect server, which needs no Java
     here.
 
@@ -99,16 +116,17 @@ def open_session(master: str | None = None, conf: Mapping[str, str] | None = Non
         raise PipelineError(f"pyspark is not installed ({missing})", "pip install 'quorate[pipeline]'") from missing
     builder: Any = SparkSession.builder
     if master is not None and master.startswith("sc://"):
-        return _with_source(_remote(_configured(builder.remote(master), conf or {}), master))
+        given = {**(SMALL if small else {}), **(conf or {})}
+        return _with_source(_remote(_configured(builder.remote(master), given), master))
     if SUBMITTED in os.environ and master is None:
         given = _submitted()
-        return _with_source(_configured(builder, beside(settings("", conf or {}), given)).getOrCreate())
+        return _with_source(_configured(builder, beside(settings("", conf or {}, small=small), given)).getOrCreate())
     home, _ = find_java()
     os.environ["JAVA_HOME"] = str(home)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     master = master or LOCAL
-    return _with_source(_configured(builder.master(master), settings(master, conf or {})).getOrCreate())
+    return _with_source(_configured(builder.master(master), settings(master, conf or {}, small=small)).getOrCreate())
 
 
 def beside(ours: Mapping[str, str], submitted: Mapping[str, str]) -> dict[str, str]:

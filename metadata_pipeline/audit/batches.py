@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from metadata_pipeline.audit.findings import AuditFinding, first_of_each_cluster
 from metadata_pipeline.canon.model import Copy
+from metadata_pipeline.lake.rows import frame_of
 
 BELIEVED: Final = "cluster_id string, node_id int, directory_id string, start bigint, end bigint"
 
@@ -67,7 +68,7 @@ def compare(spark: Any, batches: Any, copies: Iterable[Copy]) -> list[AuditFindi
     a cluster.
     """
     batches.createOrReplaceTempView("audit_batches")
-    spark.createDataFrame(believed_rows(copies), BELIEVED).createOrReplaceTempView("believed")
+    frame_of(spark, believed_rows(copies), BELIEVED).createOrReplaceTempView("believed")
     place = "node_id, directory_id, file, position"
     rows = spark.sql(first_of_each_cluster(f"{_DAMAGED} UNION ALL {_EPOCHS}", kind="found", order=place)).collect()
     findings = [

@@ -14,12 +14,14 @@ from metadata_pipeline.audit import batches, copies, history, snapshots
 from metadata_pipeline.audit.findings import FINDINGS_DDL, AuditFinding, merged, row_of
 from metadata_pipeline.lake.commits import CommitConflict, write_commit
 from metadata_pipeline.lake.entries import Commit
+from metadata_pipeline.lake.rows import arrow_rows, write_rows
 from metadata_pipeline.lake.state import LakeState
 from metadata_pipeline.problems import PipelineError
 from metadata_pipeline.progress import tracked
 from metadata_pipeline.tables.as_of import open_views
-from metadata_pipeline.tables.build import write_frame
 from metadata_pipeline.tables.committed import clusters
+from metadata_pipeline.tables.views import Views
+from metadata_pipeline.together import together
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,24 +40,27 @@ class Audited:
         return {kind: kinds.count(kind) for kind in dict.fromkeys(kinds)}
 
 
-def audit(lake: str | os.PathLike[str], spark: Any) -> Audited:
-    """Look for everything in `findings.KINDS`. The tables must be of the last ingest."""
+def audit(lake: str | os.PathLike[str], spark: Any, views: Views | None = None) -> Audited:
+    """Look for everything in `findings.KINDS`. The tables must be of the last ingest. `views`: those of the session,
+    when other jobs use them too.
+    """
     started = time.monotonic()
     home = Path(lake).absolute()
     with tracked(spark, "audit"):
-        state = open_views(spark, home)
+        state = open_views(spark, home, views)
         _require_tables(home, state)
         known = clusters(state)
-        unequal = batches.compare(spark, spark.table("batches"), [copy for it in known for copy in it.evidence.copies])
-        found = [
-            *copies.judge(state, known),
-            *unequal,
-            *history.check(spark),
-            *_explained_by_nothing_else(snapshots.compare(spark), unequal),
-        ]
-        findings = merged(found)
-        frame = spark.createDataFrame([row_of(it) for it in findings], FINDINGS_DDL).coalesce(1)
-        files = write_frame(home, "findings", uuid.uuid4().hex, frame)
+        believed = [copy for it in known for copy in it.evidence.copies]
+        unequal, broken, differing = together(
+            (
+                lambda: batches.compare(spark, spark.table("batches"), believed),
+                lambda: history.check(spark),
+                lambda: snapshots.compare(spark),
+            )
+        )
+        own = _explained_by_nothing_else(differing, unequal)
+        findings = merged([*copies.judge(state, known), *unequal, *broken, *own])
+    files = write_rows(home, "findings", uuid.uuid4().hex, arrow_rows([row_of(it) for it in findings], FINDINGS_DDL))
     replaced = tuple(live.file.path for live in state.of("findings"))
     number = state.version + 1
     done = Audited(number, findings, time.monotonic() - started)

@@ -33,6 +33,8 @@ from metadata_pipeline.sources.segments import list_segments
 ATTEMPTS: Final = 5
 KEY: Final = "_redaction_key"
 PLANS: Final = "_plans"
+ALONE_BYTES: Final = 16 << 20
+"""So much is decoded in this process sooner than workers of Spark are started."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,9 @@ class Ingested:
 def ingest(
     paths: Sequence[str] | str, lake: str | os.PathLike[str], spark: Any = None, *, pack_bytes: int = PACK_BYTES
 ) -> Ingested:
-    """Read what is new below the paths into the lake. Without a session the work is done in this process."""
+    """Read what is new below the paths into the lake. `spark` is a session, or a function that gives one: it is called
+    when more is new than `ALONE_BYTES`. Without it the work is done in this process.
+    """
     started = time.monotonic()
     home = Path(lake).absolute()
     for _ in range(ATTEMPTS):
@@ -153,6 +157,8 @@ def _run(lake: Path, parts: Sequence[Part], key_file: str, spark: Any, pack_byte
     planned = packs(parts, pack_bytes)
     if not planned:
         return []
+    if callable(spark):
+        spark = spark() if sum(part.size for part in parts) > ALONE_BYTES else None
     if spark is None:
         return [run_task(lake, pack, key_file) for pack in planned]
     from metadata_pipeline.jobs.ingest_source import IngestSource

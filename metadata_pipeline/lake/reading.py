@@ -6,10 +6,14 @@ column that older files lack is null in their rows.
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from functools import reduce
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from metadata_pipeline.copies import CopyKey
 from metadata_pipeline.lake.state import LakeState
@@ -45,12 +49,31 @@ def _without(frame: Any, dead: tuple[tuple[CopyKey, int], ...], level: Level) ->
     return frame.where(f"kind <> 'log' OR NOT coalesce({of_dead}, false)")
 
 
+_SPARKS_SCHEMA: Final = b"org.apache.spark.sql.parquet.row.metadata"
+
+
 def read_table(spark: Any, lake: Path, state: LakeState, table: str) -> Any:
-    """A table that the job `tables` or `audit` made."""
+    """A table that the job `tables` or `audit` made. Its schema is read here: Spark starts a job to learn one."""
     paths = sorted(str(lake / live.file.path) for live in state.of(table))
     if not paths:
         raise PipelineError(f"{lake} has no table {table}", f"kraft-pipeline tables --output {lake}")
-    return spark.read.parquet(*paths)
+    return spark.read.schema(_schema(Path(paths[0]))).parquet(*paths)
+
+
+def _schema(path: Path) -> Any:
+    """What Spark wrote beside the data, or what the file's own types say."""
+    from pyspark.sql.pandas.types import from_arrow_schema
+    from pyspark.sql.types import StructType
+
+    try:
+        stored = pq.read_schema(path)
+    except (OSError, pa.ArrowException) as error:
+        raise PipelineError(
+            f"{path} cannot be read: {error}", "restore it from a backup, or make the tables anew"
+        ) from error
+    if (told := (stored.metadata or {}).get(_SPARKS_SCHEMA)) is not None:
+        return StructType.fromJson(json.loads(told))
+    return from_arrow_schema(stored)
 
 
 def quoted(text: str) -> str:

@@ -7,7 +7,10 @@ beside them.
 from __future__ import annotations
 
 from collections import defaultdict
+from functools import partial
 from typing import Any, Final
+
+from metadata_pipeline.together import together
 
 BUCKETS: Final = 96
 MOST_LEADERS: Final = 400
@@ -90,9 +93,6 @@ def collect(spark: Any, *, audited: bool) -> dict[str, Any]:
     """The numbers of all clusters; the views of `tables.as_of.open_views` are there. `audited`: whether there is a
     table `findings`.
     """
-    found: dict[str, dict[str, Any]] = {}
-    for row in spark.sql(_SPANS).collect():
-        found[row["cluster_id"]] = {"span": _plain(row)}
     lists = {
         "types": (_TYPES, 60), "leaders": (_LEADERS, MOST_LEADERS), "brokers": (_FENCED, MOST_FENCED),
         "churn": (_CHURN, BUCKETS),
@@ -100,15 +100,18 @@ def collect(spark: Any, *, audited: bool) -> dict[str, Any]:
         "deleted": (_DELETED, 50),
         "provisional": (_PROVISIONAL, 50),
     }  # fmt: skip
+    asked = [_SPANS, *([_FINDINGS] if audited else []), *(sql for sql, _ in lists.values())]
+    answers = dict(zip(asked, together([partial(_rows, spark, sql) for sql in asked]), strict=True))
+    found: dict[str, dict[str, Any]] = {row["cluster_id"]: {"span": _plain(row)} for row in answers[_SPANS]}
     for name, (sql, most) in lists.items():
         grouped: dict[str, list[dict[str, Any]]] = defaultdict(list)
-        for row in spark.sql(sql).collect():
+        for row in answers[sql]:
             grouped[row["cluster_id"]].append(_plain(row))
         for cluster, shown in found.items():
             rows = grouped.get(cluster, [])
             shown[name] = _running(rows) if name == "growth" else rows[:most]
             shown[f"{name}_in_all"] = len(rows)
-    findings = [row.asDict() for row in spark.sql(_FINDINGS).collect()] if audited else []
+    findings = [row.asDict() for row in answers.get(_FINDINGS, [])]
     return {
         "clusters": {cluster: found[cluster] for cluster in sorted(found)},
         "audited": audited,
@@ -118,6 +121,11 @@ def collect(spark: Any, *, audited: bool) -> dict[str, Any]:
             severity: sum(it["severity"] == severity for it in findings) for severity in ("error", "warning", "note")
         },
     }
+
+
+def _rows(spark: Any, sql: str) -> list[Any]:
+    rows: list[Any] = spark.sql(sql).collect()
+    return rows
 
 
 def _plain(row: Any) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from metadata_pipeline.progress import tracked
 from metadata_pipeline.report.data import collect
 from metadata_pipeline.report.page import render
 from metadata_pipeline.tables.as_of import open_views
+from metadata_pipeline.tables.views import Views
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +32,16 @@ def report(
     spark: Any,
     page: str | os.PathLike[str] | None = None,
     title: str = "KRaft metadata report",
+    views: Views | None = None,
 ) -> Reported:
-    """Write `page` (LAKE/report.html when not given) and the same numbers beside it as .json."""
+    """Write `page` (LAKE/report.html when not given) and the same numbers beside it as .json. `views`: those of the
+    session, when other jobs use them too.
+    """
     started = time.monotonic()
     home = Path(lake).absolute()
     path = home / "report.html" if page is None else Path(page)
     with tracked(spark, "report"):
-        state = open_views(spark, home)
+        state = open_views(spark, home, views)
         if not state.of("partitions"):
             raise PipelineError(f"{home} has no tables yet", f"kraft-pipeline tables --output {home}")
         data = collect(spark, audited=bool(state.of("findings")))

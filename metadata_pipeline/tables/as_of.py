@@ -16,6 +16,7 @@ from metadata_pipeline.lake.reading import quoted, read_table
 from metadata_pipeline.lake.state import LakeState, replay
 from metadata_pipeline.problems import PipelineError
 from metadata_pipeline.tables.build import TABLES
+from metadata_pipeline.tables.views import Views
 
 
 def as_of(
@@ -54,16 +55,12 @@ def condition(cluster: str | None, offset: int | None, time: datetime | None, pr
     return " AND ".join(parts)
 
 
-def open_views(spark: Any, lake: str | os.PathLike[str]) -> LakeState:
+def open_views(spark: Any, lake: str | os.PathLike[str], views: Views | None = None) -> LakeState:
     """Every table of the lake as a temporary view of its name, and `committed`, `batches`: for SQL of one's own."""
-    from metadata_pipeline.lake.reading import read_level
-    from metadata_pipeline.tables.build import prepare
-
     home = Path(lake).absolute()
     state = replay(read_commits(home))
-    prepare(spark, home, state)
-    read_level(spark, home, state, "batches").createOrReplaceTempView("batches")
-    for table in state.tables:
-        if table not in ("records", "batches"):
-            read_table(spark, home, state, table).createOrReplaceTempView(table)
+    views = views or Views(spark, home)
+    views.prepare(state)
+    views.batches(state)
+    views.tables(state)
     return state

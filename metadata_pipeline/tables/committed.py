@@ -16,6 +16,7 @@ from typing import Any, Final
 from metadata_pipeline.canon.from_lake import Evidence, SnapshotFile, evidence
 from metadata_pipeline.canon.model import Canon, Proof
 from metadata_pipeline.canon.stretches import Stretch, stretches
+from metadata_pipeline.lake.rows import frame_of
 from metadata_pipeline.lake.state import LakeState
 
 PARTS: Final = "cluster_id string, node_id int, directory_id string, stretch int, start bigint, end bigint"
@@ -69,33 +70,43 @@ def bases_of(cluster: Cluster) -> list[tuple[Any, ...]]:
     ]
 
 
-def register(spark: Any, records: Any, known: Sequence[Cluster]) -> None:
-    """Make the views `committed` (log records by offset) and `events` (with what snapshots give) of these clusters."""
-    parts = spark.createDataFrame([row for it in known for row in parts_of(it)], PARTS)
-    bases = spark.createDataFrame([row for it in known for row in bases_of(it)], BASES)
+def register(spark: Any, records: Any, known: Sequence[Cluster], *, keep: bool = False, together: bool = False) -> bool:
+    """Make the views `committed` (log records by offset) and `events` (with what snapshots give) of these clusters;
+    whether a record clears ELRs. `keep`: records and events are held, for all who ask; `together`: in one partition.
+    """
     records.createOrReplaceTempView("lake_records")
-    parts.createOrReplaceTempView("canon_parts")
-    bases.createOrReplaceTempView("canon_bases")
+    if keep:
+        spark.catalog.cacheTable("lake_records")
+    frame_of(spark, [row for it in known for row in parts_of(it)], PARTS).createOrReplaceTempView("canon_parts")
+    frame_of(spark, [row for it in known for row in bases_of(it)], BASES).createOrReplaceTempView("canon_bases")
     spark.sql(_LOG_RECORDS).createOrReplaceTempView("log_records")
-    dropped = spark.createDataFrame(_dropped(spark), DROPPED)
-    dropped.createOrReplaceTempView("dropped")
-    spark.sql(_COMMITTED).createOrReplaceTempView("committed")
-    committed = spark.table("committed").selectExpr("*", "0L AS sub")
-    has_bases = any(bases_of(it) for it in known)
-    events = committed.unionByName(spark.sql(_BASE_RECORDS)) if has_bases else committed
-    events.createOrReplaceTempView("events")
+    dropped, clears = _told_apart(spark)
+    frame_of(spark, dropped, DROPPED).createOrReplaceTempView("dropped")
+    spark.sql(_COMMITTED if dropped else _ALL_COMMITTED).createOrReplaceTempView("committed")
+    events = spark.table("committed").selectExpr("*", "0L AS sub")
+    if any(bases_of(it) for it in known):
+        events = events.unionByName(spark.sql(_BASE_RECORDS))
+    (events.coalesce(1) if together else events).createOrReplaceTempView("events")
+    if keep:
+        spark.catalog.cacheTable("events")
+        spark.sql("SELECT * EXCEPT (sub) FROM events WHERE kind = 'log'").createOrReplaceTempView("committed")
     several = any(len(it.stretches) > 1 for it in known)
-    ends = spark.sql(_ENDS) if several else spark.createDataFrame([], ENDS)
+    ends = spark.sql(_ENDS) if several else frame_of(spark, [], ENDS)
     ends.createOrReplaceTempView("stretch_ends")
+    return clears
 
 
-def _dropped(spark: Any) -> list[tuple[str, int, int, int]]:
-    """The offsets that no table shows: those of transactions that were aborted or have not ended. Few rows."""
+def _told_apart(spark: Any) -> tuple[list[tuple[str, int, int, int]], bool]:
+    """The offsets that no table shows, those of transactions that were aborted or have not ended (few rows), and
+    whether there is a ClearElrRecord: in one look.
+    """
     rows = spark.sql(
         "SELECT cluster_id, stretch, offset, type FROM log_records WHERE type IN ('BeginTransactionRecord', "
-        "'EndTransactionRecord', 'AbortTransactionRecord') ORDER BY cluster_id, stretch, offset"
+        "'EndTransactionRecord', 'AbortTransactionRecord') UNION ALL (SELECT cluster_id, -1, offset, type "
+        "FROM lake_records WHERE type = 'ClearElrRecord' LIMIT 1)"
     ).collect()
-    return dropped_ranges((row["cluster_id"], row["stretch"], row["offset"], row["type"]) for row in rows)
+    found = sorted((row["cluster_id"], row["stretch"], row["offset"], row["type"]) for row in rows)
+    return dropped_ranges(it for it in found if it[1] >= 0), any(it[1] < 0 for it in found)
 
 
 NEVER: Final = (1 << 63) - 1
@@ -131,6 +142,8 @@ SELECT /*+ BROADCAST(d) */ r.* FROM log_records r LEFT ANTI JOIN dropped d
   ON r.cluster_id = d.cluster_id AND r.stretch = d.stretch AND r.offset >= d.start AND r.offset < d.end
     AND NOT r.is_control
 """
+
+_ALL_COMMITTED: Final = "SELECT * FROM log_records"
 
 _BASE_RECORDS: Final = """
 SELECT r.* EXCEPT (offset, epoch, timestamp),

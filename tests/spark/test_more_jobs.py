@@ -214,7 +214,7 @@ def test_the_command_line_answers_a_question(
         def __getattr__(self, name: str) -> Any:
             return (lambda: None) if name == "stop" else getattr(everything.spark, name)
 
-    monkeypatch.setattr("metadata_pipeline.session.open_session", lambda *_: Kept())
+    monkeypatch.setattr("metadata_pipeline.session.open_session", lambda *_, **__: Kept())
     lake = ["--output", str(everything.lake)]
     assert cli.main(["sql", f"SELECT count(*) AS n FROM leadership WHERE cluster_id = '{GOLDEN_CLUSTER}'", *lake]) == 0
     assert capsys.readouterr().out.splitlines()[-1].strip() == "5"

@@ -28,6 +28,53 @@ def test_a_fleet_is_ingested_in_this_process(tmp_path: Path, capsys: pytest.Capt
     assert "removed 0 files" in capsys.readouterr().out
 
 
+def test_few_new_bytes_are_ingested_without_a_session(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Starting Spark costs more than reading them; who names a master gets it, and so does who has much to read."""
+    opened: list[str | None] = []
+
+    def refused(master: str | None, *_: object, **__: object) -> None:
+        opened.append(master)
+        raise PipelineError("a session", "none here")
+
+    monkeypatch.setattr("metadata_pipeline.session.open_session", refused)
+    log = History("fleet-a")
+    log.lead(1)
+    log.idle(5)
+    disks(tmp_path / "fleet", "fleet-a", (1,))[1].write(log)
+    command = ["ingest", str(tmp_path / "fleet"), "--output", str(tmp_path / "lake")]
+    assert main([*command, "--master", "local[2]"]) == 2
+    monkeypatch.setattr("metadata_pipeline.jobs.ingest.ALONE_BYTES", 10)
+    assert main(command) == 2
+    assert opened == ["local[2]", None]
+    monkeypatch.undo()
+    monkeypatch.setattr("metadata_pipeline.session.open_session", refused)
+    assert main(command) == 0
+    assert "commit 0" in capsys.readouterr().out
+    assert len(opened) == 2
+
+
+@pytest.mark.parametrize("job", ["tables", "audit", "report", "sql x", "diff a b", "as-of topics a"])
+def test_a_lake_with_nothing_in_it_starts_no_session(
+    job: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delattr("metadata_pipeline.session.open_session")
+    assert main([*job.split(), "--output", str(tmp_path / "lake")]) == 2
+    error = capsys.readouterr().err
+    assert "holds nothing yet" in error
+    assert "next: kraft-pipeline ingest" in error
+
+
+def test_settings_of_a_small_lake_give_way_to_the_callers() -> None:
+    small = settings("local[2]", {"spark.sql.shuffle.partitions": "7"}, small=True)
+    assert small["spark.sql.shuffle.partitions"] == "7"
+    assert small["spark.sql.codegen.wholeStage"] == "false"
+    assert "-XX:TieredStopAtLevel=1" in small["spark.driver.extraJavaOptions"]
+    assert "log4j2" in small["spark.driver.extraJavaOptions"]
+    assert "spark.sql.codegen.wholeStage" not in settings("local[2]", {})
+
+
 @pytest.mark.parametrize(
     ("command", "told"),
     [

@@ -1,0 +1,71 @@
+"""`kraft-pipeline run`: the four jobs in one session say and make what they do one by one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from metadata_pipeline import cli
+from metadata_pipeline.jobs.ingest import lake_state
+from metadata_pipeline.lake.commits import read_commits
+from metadata_pipeline.lake.reading import read_table
+from metadata_pipeline.tables.build import TABLES, build_tables
+from support.golden import GOLDEN
+from support.pipeline.everything import GOLDEN_CLUSTER, Everything
+
+pytestmark = pytest.mark.timeout(3600)
+
+
+class Kept:
+    """The session of the tests, which the command must not stop."""
+
+    def __init__(self, spark: Any) -> None:
+        self._spark = spark
+
+    def stop(self) -> None:
+        pass
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._spark, name)
+
+
+def rows(spark: Any, lake: Path) -> dict[str, list[str]]:
+    state = lake_state(lake)
+    return {
+        table: sorted(repr(row.asDict()) for row in read_table(spark, lake, state, table).collect()) for table in TABLES
+    }
+
+
+def test_a_run_makes_what_the_four_jobs_make_one_by_one(
+    everything: Everything, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked: list[bool] = []
+
+    def opened(*_: Any, small: bool) -> Any:
+        asked.append(small)
+        return Kept(everything.spark)
+
+    monkeypatch.setattr("metadata_pipeline.session.open_session", opened)
+    lake = tmp_path / "lake"
+    assert cli.main(["run", str(GOLDEN / "cluster"), "--output", str(lake)]) == 0
+    said = capsys.readouterr()
+    assert asked == [True], "one session, made for few records"
+    assert f"{GOLDEN_CLUSTER}: committed up to offset 1266" in said.out
+    assert "2 findings, 0 of them errors" in said.err
+    assert [part.split()[0] for part in said.err.splitlines()[-1].removeprefix("seconds: ").split(", ")] == [
+        "ingest", "session", "tables", "audit", "report",
+    ]  # fmt: skip
+    expected = {name: sorted(map(repr, found)) for name, found in everything.rows[GOLDEN_CLUSTER].items()}
+    assert rows(everything.spark, lake) == expected
+    told = json.loads((lake / "report.json").read_text())
+    assert told["findings_in_all"] == 2
+    assert told["clusters"][GOLDEN_CLUSTER]["span"]["last"] == 1265
+    assert [commit.job for commit in read_commits(lake)] == ["ingest", "tables", "audit"]
+
+    monkeypatch.setattr("metadata_pipeline.tables.views.FEW_ROWS", 0)
+    monkeypatch.setattr("metadata_pipeline.tables.views.KEPT_ROWS", 0)
+    build_tables(lake, everything.spark)
+    assert rows(everything.spark, lake) == expected, "a large lake is written by Spark, and nothing of it is held"
