@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from metadata_pipeline.allocator import keep_freed_memory
 from metadata_pipeline.problems import PipelineError
 from metadata_pipeline.session import SUBMITTED
+from metadata_pipeline.sources_named import add_sources, quorums_of
 
 if TYPE_CHECKING:
     from metadata_pipeline.audit.job import Audited
@@ -62,10 +63,10 @@ def parser() -> argparse.ArgumentParser:
     )
     jobs = top.add_subparsers(dest="job", required=True, metavar="job")
     one = _job(jobs, "run", _run, "ingest, tables, audit and report in one session")
-    _add_paths(one)
+    add_sources(one)
     _add_page(one)
     one = _job(jobs, "ingest", _ingest, "read what is new in metadata logs into a lake")
-    _add_paths(one)
+    add_sources(one)
     one = _job(jobs, "tables", _tables, "make the history tables from the committed records")
     one.add_argument("--only", metavar="TABLE,...", help="these tables alone")
     one = _job(jobs, "audit", _audit, "compare the copies of each log and check what the history promises")
@@ -90,15 +91,6 @@ def parser() -> argparse.ArgumentParser:
         "dump", help="print one log or snapshot, or write it as Parquet; needs no Spark and no Java", add_help=False
     )
     return top
-
-
-def _add_paths(one: argparse.ArgumentParser) -> None:
-    one.add_argument(
-        "paths",
-        nargs="+",
-        metavar="PATH",
-        help="log directories, or directories above them; also s3://, gs://, hdfs://",
-    )
 
 
 def _add_page(one: argparse.ArgumentParser) -> None:
@@ -175,10 +167,13 @@ def _session(options: argparse.Namespace) -> Any:
 def _ingest(options: argparse.Namespace) -> int:
     from metadata_pipeline.jobs.ingest import ingest
 
-    if options.master == NO_SPARK:
-        return _tell_ingested(options, ingest(options.paths, options.output))
+    quorums = quorums_of(options)
     with _Sessions(options) as sessions:
-        done = ingest(options.paths, options.output, sessions.open() if sessions.is_wanted else sessions.open)
+        if options.master == NO_SPARK:
+            spark = None
+        else:
+            spark = sessions.open() if sessions.is_wanted else sessions.open
+        done = ingest(options.paths, options.output, spark, quorums=quorums, bytes_per_second=options.rate_limit)
     return _tell_ingested(options, done)
 
 
@@ -187,9 +182,13 @@ def _run(options: argparse.Namespace) -> int:
     from metadata_pipeline.jobs.run import run
     from metadata_pipeline.jobs.size import is_small_fleet
 
+    quorums = quorums_of(options)
     with _Sessions(options) as sessions:
         small = is_small_fleet(options.paths, lake_state(options.output))
-        done = run(options.paths, options.output, lambda: sessions.open(small=small), options.page, options.title)
+        done = run(
+            options.paths, options.output, lambda: sessions.open(small=small), options.page, options.title,
+            quorums=quorums, bytes_per_second=options.rate_limit,
+        )  # fmt: skip
     _tell_ingested(options, done.ingested)
     _tell_built(done.built)
     status = _tell_audited(done.audited, as_json=False)
@@ -204,7 +203,8 @@ def _tell_ingested(options: argparse.Namespace, done: Ingested) -> int:
     for cut in done.truncations:
         print(f"{cut.copy}: truncated from offset {cut.offset} on", file=sys.stderr)
     if done.commit is None:
-        print(f"nothing new in {', '.join(options.paths)}")
+        named = [*options.paths, options.fleet, options.bootstrap_controller]
+        print(f"nothing new in {', '.join(it for it in named if it)}")
     else:
         print(
             f"commit {done.commit} of {options.output}: {done.rows['records']} records in {done.rows['batches']} "

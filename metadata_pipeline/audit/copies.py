@@ -18,6 +18,8 @@ from metadata_pipeline.tables.committed import Cluster
 
 _TROUBLES = {
     "torn": "torn tail", "zeros": "torn tail", "shrunk": "torn tail", "identity": "nobody's log", "twice": "read twice",
+    "history replaced": "history replaced", "another cluster": "another cluster", "malformed": "bad answer",
+    "refused": "not let in", "away": "away",
 }  # fmt: skip
 
 

@@ -38,10 +38,12 @@ class Evidence:
     copies: tuple[Copy, ...]
     snapshots: tuple[SnapshotFile, ...]
     voters: tuple[VoterSet, ...]
+    told: tuple[Proof, ...] = ()
+    """What leaders said is committed, in replies that were read over the wire."""
 
     def canon(self, earlier: Iterable[Proof] = ()) -> Canon:
         marks = [SnapshotMark(it.end, it.epoch) for it in self.snapshots]
-        return decide(self.copies, marks, self.voters, earlier)
+        return decide(self.copies, marks, self.voters, (*earlier, *self.told))
 
 
 def evidence(state: LakeState, cluster: str) -> Evidence:
@@ -63,7 +65,8 @@ def evidence(state: LakeState, cluster: str) -> Evidence:
         for facts in state.copies.values()
         if facts.copy.cluster == cluster and facts.voters
     ]
-    return Evidence(copies, tuple(sorted(snapshots)), (*sorted(voters, key=repr), *dict.fromkeys(static)))
+    told = tuple(sorted(Proof(*said) for key in keys if (said := state.copies[key].told) is not None))
+    return Evidence(copies, tuple(sorted(snapshots)), (*sorted(voters, key=repr), *dict.fromkeys(static)), told)
 
 
 def _live_ranges(state: LakeState, cluster: str) -> list[SourceRange]:

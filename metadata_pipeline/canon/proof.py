@@ -6,6 +6,9 @@
    epoch on a majority proves nothing: a leader of a later epoch may still replace it (Raft thesis, figure 3.7, "figure
    8" of the paper).
 
+3. The leader of a living quorum said so: its high watermark, in the very reply that carried the record
+   (`Evidence.told` in `canon.from_lake`). It is the quorum's own word, so it needs no other copy.
+
 A copy counts for 2 only while its own epoch (quorum-state) is not newer than the record's. It then stored the record
 during that very epoch, so every later leader needs a vote of one who held it. Without that, a copy that got the record
 from a leader of a later epoch would count as if it had acknowledged it to the leader that wrote it, which is figure 8

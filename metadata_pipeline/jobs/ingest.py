@@ -16,10 +16,11 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from metadata_pipeline.jobs import changes
 from metadata_pipeline.jobs.ingest_task import LEVELS, TaskResult, part_to_json, run_task
+from metadata_pipeline.jobs.over_the_wire import WireSources, over_the_wire
 from metadata_pipeline.jobs.plan import PACK_BYTES, Part, Sources, new_parts, packs, sources_of, vanished_tails
 from metadata_pipeline.lake.commits import CommitConflict, read_commits, write_commit
 from metadata_pipeline.lake.entries import Commit, CopyFacts, Trouble, Truncation
@@ -28,7 +29,10 @@ from metadata_pipeline.problems import PipelineError, reason
 from metadata_pipeline.progress import tracked
 from metadata_pipeline.redaction import new_key
 from metadata_pipeline.sources.faults import ListingError
-from metadata_pipeline.sources.segments import list_segments
+from metadata_pipeline.sources.segments import Listing, list_segments
+
+if TYPE_CHECKING:
+    from metadata_pipeline.wire.fleet import Quorum
 
 ATTEMPTS: Final = 5
 KEY: Final = "_redaction_key"
@@ -51,16 +55,26 @@ class Ingested:
 
 
 def ingest(
-    paths: Sequence[str] | str, lake: str | os.PathLike[str], spark: Any = None, *, pack_bytes: int = PACK_BYTES
+    paths: Sequence[str] | str,
+    lake: str | os.PathLike[str],
+    spark: Any = None,
+    *,
+    pack_bytes: int = PACK_BYTES,
+    quorums: Sequence[Quorum] = (),
+    bytes_per_second: int | None = None,
 ) -> Ingested:
-    """Read what is new below the paths into the lake. `spark` is a session, or a function that gives one: it is called
-    when more is new than `ALONE_BYTES`. Without it the work is done in this process.
+    """Read what is new below the paths, and of living quorums (each at this rate), into the lake.
+
+    `spark` is a session, or a function that gives one: it is called when more is new than `ALONE_BYTES`. Without it the
+    work is done in this process.
     """
     started = time.monotonic()
     home = Path(lake).absolute()
+    given = [paths] if isinstance(paths, str) else list(paths)
     for _ in range(ATTEMPTS):
         try:
-            return _attempt([paths] if isinstance(paths, str) else list(paths), home, spark, pack_bytes, started)
+            with over_the_wire(quorums, lake_state(home), home, bytes_per_second) as wire:
+                return _attempt(given, wire, home, spark=spark, pack_bytes=pack_bytes, started=started)
         except CommitConflict:
             continue
     raise PipelineError(f"{home}: other jobs kept committing for {ATTEMPTS} attempts", "run the same command again")
@@ -92,12 +106,11 @@ def lake_state(lake: str | os.PathLike[str]) -> LakeState:
     return replay(read_commits(Path(lake)))
 
 
-def _attempt(paths: list[str], lake: Path, spark: Any, pack_bytes: int, started: float) -> Ingested:
-    state = lake_state(lake)
-    try:
-        sources = sources_of(list_segments(paths))
-    except ListingError as error:
-        raise PipelineError(str(error), "name a directory that holds __cluster_metadata-0, or one above it") from error
+def _attempt(
+    paths: list[str], wire: WireSources | None, lake: Path, spark: Any, pack_bytes: int, started: float
+) -> Ingested:
+    state = lake_state(lake) if wire is None else wire.state
+    sources = _sources(paths, wire)
     cuts = [*changes.truncations(lake, state, sources), *vanished_tails(sources, state)]
     after = replay([Commit(state.version + 1, "ingest", 0, truncate=tuple(cuts))], state)
     parts = new_parts(sources, after.read)
@@ -105,6 +118,7 @@ def _attempt(paths: list[str], lake: Path, spark: Any, pack_bytes: int, started:
     files = tuple(file for result in results for file in result.files)
     troubles = _troubles(state, sources, parts, results)
     facts = _epochs_read_after(paths, sources)
+    summary = {"paths": paths, "rows": {}, "bytes": 0, "quorums": {} if wire is None else wire.clusters}
     done = Ingested(
         None, len(parts), sum(part.size for part in parts),
         rows={level: sum(file.rows for file in files if file.table == level) for level in LEVELS},
@@ -114,7 +128,7 @@ def _attempt(paths: list[str], lake: Path, spark: Any, pack_bytes: int, started:
         return done
     commit = Commit(
         state.version + 1, "ingest", time_ms=round(time.time() * 1000), add=files, remove=(), truncate=tuple(cuts),
-        copies=facts, troubles=troubles, summary={"paths": paths, "rows": done.rows, "bytes": done.bytes_read},
+        copies=facts, troubles=troubles, summary={**summary, "rows": done.rows, "bytes": done.bytes_read},
     )  # fmt: skip
     write_commit(lake, commit)
     return Ingested(
@@ -128,12 +142,20 @@ def _attempt(paths: list[str], lake: Path, spark: Any, pack_bytes: int, started:
     )
 
 
+def _sources(paths: list[str], wire: WireSources | None) -> Sources:
+    try:
+        listed = list_segments(paths) if paths or wire is None else Listing((), ())
+    except ListingError as error:
+        raise PipelineError(str(error), "name a directory that holds __cluster_metadata-0, or one above it") from error
+    return sources_of(listed) if wire is None else wire.beside(sources_of(listed))
+
+
 def _epochs_read_after(paths: list[str], sources: Sources) -> tuple[CopyFacts, ...]:
     """The small files once more, after the logs: a record counts for a node only if its epoch was not newer when it was
     stored.
     """
     try:
-        again = {facts.copy: facts for facts in sources_of(list_segments(paths)).copies}
+        again = {facts.copy: facts for facts in sources_of(list_segments(paths)).copies} if paths else {}
     except ListingError:
         again = {}
     return tuple(again.get(facts.copy, facts) for facts in sources.copies)

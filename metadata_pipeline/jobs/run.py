@@ -13,13 +13,16 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from metadata_pipeline.audit.job import Audited, audit
 from metadata_pipeline.jobs.ingest import Ingested, ingest
 from metadata_pipeline.report.job import Reported, report
 from metadata_pipeline.tables.build import Built, build_tables
 from metadata_pipeline.tables.views import Views
+
+if TYPE_CHECKING:
+    from metadata_pipeline.wire.fleet import Quorum
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +42,16 @@ def run(
     opened: Callable[[], Any],
     page: str | os.PathLike[str] | None = None,
     title: str = "KRaft metadata report",
+    *,
+    quorums: Sequence[Quorum] = (),
+    bytes_per_second: int | None = None,
 ) -> Ran:
     """All four jobs. `opened` gives the session: it is called at once, in another thread."""
     home, seconds = Path(lake).absolute(), dict[str, float]()
     with ThreadPoolExecutor(1) as pool:
         session = pool.submit(opened)
         with _timed("ingest", seconds):
-            ingested = ingest(paths, home, session.result)
+            ingested = ingest(paths, home, session.result, quorums=quorums, bytes_per_second=bytes_per_second)
         with _timed("session", seconds):
             spark = session.result()
     views = Views(spark, home)

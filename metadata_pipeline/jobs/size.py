@@ -16,7 +16,7 @@ def is_small_fleet(paths: Sequence[str], state: LakeState) -> bool:
     ingest.
     """
     try:
-        listed = list_segments(list(paths)).directories
+        listed = list_segments(list(paths)).directories if paths else ()
     except ListingError:
         return False
     return is_small(state) and sum(segment.size for it in listed for segment in it.segments) <= ALONE_BYTES

@@ -82,6 +82,8 @@ class CopyFacts:
     """Epoch in quorum-state; None when there was no such file."""
     voters: tuple[int, ...] = ()
     """Voters in quorum-state version 0 (kraft.version 0)."""
+    told: tuple[int, int, str] | None = None
+    """(end, epoch, why): a leader said that everything below `end` is committed, the record before it of this epoch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,11 +134,16 @@ def from_json(text: str) -> Commit:
         remove=tuple(stored["remove"]),
         truncate=tuple(map(_truncation, stored["truncate"])),
         copies=tuple(
-            CopyFacts(_copy(it["copy"]), it["location"], it["epoch"], tuple(it["voters"])) for it in stored["copies"]
+            CopyFacts(_copy(it["copy"]), it["location"], it["epoch"], tuple(it["voters"]), _told(it.get("told")))
+            for it in stored["copies"]
         ),
         troubles=None if stored["troubles"] is None else tuple(map(_trouble, stored["troubles"])),
         summary=stored["summary"],
     )
+
+
+def _told(stored: Any) -> tuple[int, int, str] | None:
+    return None if stored is None else (stored[0], stored[1], stored[2])
 
 
 def _copy(stored: Mapping[str, Any]) -> CopyKey:

@@ -13,8 +13,12 @@ import pytest
 from controller_runtime.admin.client import AdminClient
 from controller_runtime.admin.connections import parse_bootstrap
 from controller_runtime.identifiers import NodeId
+from metadata_pipeline import cli as pipeline
+from metadata_pipeline.jobs.ingest import lake_state
+from metadata_pipeline.tables.committed import clusters
 from support.apache_kafka.java_kafka import JavaNode, ToolResult, require_java, run_tool
 from support.nodes.processes import CLUSTER_ID, free_ports, kraft
+from support.pipeline.lake_rows import log_rows
 
 pytestmark = [pytest.mark.interop, pytest.mark.slow]
 
@@ -48,7 +52,9 @@ broker.rack=rack-a
     node = JavaNode(properties, Path(home / "log"))
     try:
         node.wait_for_log("Kafka Server started", 180)
-        yield {"controller": f"127.0.0.1:{controller}", "server": f"127.0.0.1:{broker}"}
+        yield {
+            "controller": f"127.0.0.1:{controller}", "server": f"127.0.0.1:{broker}", "data": str(home / "data"),
+        }  # fmt: skip
     finally:
         node.stop(120)
 
@@ -131,6 +137,23 @@ def test_topics_are_made_and_described_alike(addresses: dict[str, str]) -> None:
     assert (ours.rc, ours.out.rstrip("\n")) == (java.rc, java.out.rstrip("\n"))
     gone = kraft("topics", *flag, "--delete", "--topic", "made-by-us", timeout=240)
     assert (gone.returncode, gone.stdout) == (0, "")
+
+
+def test_our_pipeline_reads_a_java_quorum_as_it_reads_its_disk(addresses: dict[str, str], tmp_path: Path) -> None:
+    """Fetch as a non-replica below the high watermark, twice: each committed record once, all of them proven."""
+    wire, disk = tmp_path / "wire", tmp_path / "disk"
+    command = ["ingest", "--bootstrap-controller", addresses["controller"], "--output", str(wire)]
+    assert pipeline.main(command) == 0
+    first = len(log_rows(wire))
+    kraft("topics", "--bootstrap-controller", addresses["controller"], "--create", "--topic", "later", timeout=240)
+    assert pipeline.main(command) == 0
+    pipeline.main(["ingest", addresses["data"], "--output", str(disk), "--master", "none"])
+    seen = log_rows(wire)
+    assert 0 < first < len(seen)
+    assert seen == log_rows(disk, 1)[: len(seen)]
+    (known,) = clusters(lake_state(wire))
+    assert (known.cluster, known.canon.end) == (CLUSTER_ID, len(seen))
+    assert known.canon.proofs[-1].why == "high watermark of node 1, leader of epoch 1"
 
 
 def test_our_admin_client_reads_a_java_quorum(addresses: dict[str, str]) -> None:

@@ -14,6 +14,7 @@ import pytest
 
 from metadata_pipeline.canon.from_lake import evidence
 from metadata_pipeline.jobs.ingest import Ingested, ingest, lake_state
+from metadata_pipeline.jobs.plan import PACK_BYTES
 from metadata_pipeline.problems import PipelineError
 from support.disks.log_fleet import Disk, History, disks, topic
 from support.pipeline.canaries import canaries_below, canaries_in, canary_log
@@ -46,8 +47,8 @@ def exactly(node_ends: dict[int, int]) -> Counter[tuple[int, int]]:
     return Counter({(node, offset): 1 for node, end in node_ends.items() for offset in range(end)})
 
 
-def run(root: Path, lake: Path, **options: int) -> Ingested:
-    return ingest(str(root), lake, **options)
+def run(root: Path, lake: Path, pack_bytes: int = PACK_BYTES) -> Ingested:
+    return ingest(str(root), lake, pack_bytes=pack_bytes)
 
 
 def test_a_growing_log_is_read_on_where_it_ended(tmp_path: Path) -> None:

@@ -1,0 +1,110 @@
+"""Which quorums are read: their names, controllers, cluster ids and credentials.
+
+A fleet file is YAML, or JSON:
+
+    quorums:
+      - name: payments
+        bootstrap: payments-0:9093,payments-1:9093
+        cluster-id: 5L6g3nShT-eMCtK--X86sw      # asked for with DescribeCluster when it is not given
+        properties: payments.properties         # Kafka's client properties: security.protocol, ssl.*, sasl.*
+
+Paths are relative to the file. Credentials are in the files that it names, never in it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from controller_runtime.configuration.client_security import BadClientSecurity, client_security
+from controller_runtime.configuration.properties import parse_properties
+from controller_runtime.security.listener_security import PLAINTEXT, ListenerSecurity
+from metadata_pipeline.problems import PipelineError
+
+_KEYS: Final = frozenset(("name", "bootstrap", "cluster-id", "properties"))
+
+
+@dataclass(frozen=True, slots=True)
+class Quorum:
+    """A living quorum. `properties` is the path of a file of Kafka's client properties, read when it is asked."""
+
+    name: str
+    bootstrap: str
+    cluster_id: str | None = None
+    properties: str | None = None
+
+    def __str__(self) -> str:
+        return self.name if self.name == self.bootstrap else f"{self.name} ({self.bootstrap})"
+
+
+def read_fleet(path: str) -> tuple[Quorum, ...]:
+    """Raises PipelineError that names the entry and what is wrong with it."""
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise PipelineError(f"{path} cannot be read: {error}", "name a fleet file with --fleet") from error
+    stored = _parsed(text, path)
+    entries = stored.get("quorums") if isinstance(stored, dict) else None
+    if not isinstance(entries, list) or not entries:
+        raise PipelineError(f"{path} names no quorums", "write `quorums:` and a list of name and bootstrap")
+    found = tuple(_quorum(entry, f"{path}: quorum {at}", Path(path).parent) for at, entry in enumerate(entries, 1))
+    names = [it.name for it in found]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise PipelineError(f"{path}: several quorums are called {', '.join(twice)}", "give each a name of its own")
+    return found
+
+
+def _parsed(text: str, path: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        pass
+    try:
+        import yaml
+    except ImportError as missing:
+        raise PipelineError(f"{path} is no JSON, and YAML needs PyYAML", "pip install pyyaml") from missing
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        where = getattr(error, "problem_mark", None)
+        line = f" in line {where.line + 1}" if where is not None else ""
+        raise PipelineError(f"{path} is not YAML{line}", "see docs/pipeline.md for a fleet file") from error
+
+
+def _quorum(entry: Any, where: str, beside: Path) -> Quorum:
+    if not isinstance(entry, dict) or not all(isinstance(value, str) for value in entry.values()):
+        raise PipelineError(f"{where} is not a set of names and texts", f"give {', '.join(sorted(_KEYS))}")
+    if unknown := sorted(set(entry) - _KEYS):
+        raise PipelineError(f"{where}: unknown {', '.join(unknown)}", f"choose among {', '.join(sorted(_KEYS))}")
+    if not entry.get("name") or not entry.get("bootstrap"):
+        raise PipelineError(f"{where} has no name or no bootstrap", "give both: bootstrap is HOST:PORT,HOST:PORT")
+    properties = entry.get("properties")
+    return Quorum(
+        entry["name"], entry["bootstrap"], entry.get("cluster-id"),
+        None if properties is None else str(beside / properties),
+    )  # fmt: skip
+
+
+def security_of(quorum: Quorum) -> ListenerSecurity:
+    """What secures its connections. Raises PipelineError; no message shows a value of the file."""
+    if quorum.properties is None:
+        return PLAINTEXT
+    try:
+        text = Path(quorum.properties).read_text(encoding="utf-8", errors="surrogateescape")
+        properties = parse_properties(text, quorum.properties)
+        if "config.providers" in properties:
+            from controller_runtime.configuration.providers import read_providers
+
+            properties, _ = read_providers(properties, os.environ).resolve_all(properties)
+        settings = {one.name: one.value.strip() for one in properties.values()}
+        if settings.get("security.protocol", "PLAINTEXT") == "PLAINTEXT":
+            return PLAINTEXT
+        return client_security(settings, quorum.properties)
+    except OSError as error:
+        why = f"{quorum.properties}: {error.strerror}"
+    except (BadClientSecurity, ValueError) as error:
+        why = str(error)
+    raise PipelineError(f"{quorum}: {why}", "mend the client properties that the quorum names")
