@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from kraft_operator.credentials import CredentialAction, IssueCertificate, MakeAuthority
+from kraft_operator.credentials import CredentialAction, IssueCertificate, MakeAuthority, TurnAuthority
 from kraft_operator.ledger import JournaledStep, Ledger
 from kraft_operator.users import UserAction
 from storage_guard.formats import Grant
@@ -391,8 +391,8 @@ def target(action: Action) -> str:
             return f"broker {action.node_id}"
         case DeleteOperation():
             return f"KRaftOperation/{action.name}"
-        case MakeAuthority() | IssueCertificate():
-            return f"Secret/{action.secret if isinstance(action, MakeAuthority) else action.wanted.secret}"
+        case MakeAuthority() | TurnAuthority() | IssueCertificate():
+            return f"Secret/{action.wanted.secret if isinstance(action, IssueCertificate) else action.secret}"
         case FinalizeFeature():
             return action.name
         case RemoveVoter() | AddVoter() | UpdateVoter():

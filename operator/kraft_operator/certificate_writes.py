@@ -1,26 +1,21 @@
 """Makes authorities and certificates, and writes them into Secrets: the only code that has keys in its hands.
 
-An authority is only ever created; who finds one takes it. A certificate takes the place of exactly the Secret that the
-plan was made upon, so that of two operators one is refused.
+An authority is only ever created; who finds one takes it. A certificate, and a step towards another authority, takes
+the place of exactly the Secret that the plan was made upon, so that of two operators one is refused.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, assert_never
 
 from kraft_operator.api.spec import KRaftCluster
-from kraft_operator.credentials import IssueCertificate, MakeAuthority
+from kraft_operator.credentials import IssueCertificate, MakeAuthority, Turn, TurnAuthority
 from kraft_operator.fence import Stale
 from kraft_operator.kube import SECRET, Gateway, Object
-from kraft_operator.security.certificates import BadCertificate, Issuer, Pair
-from kraft_operator.security.secret_objects import (
-    authority_of,
-    authority_secret,
-    leaf_secret,
-    pair_of,
-    public_secret,
-)
+from kraft_operator.security.certificates import BadCertificate, Issuer, facts
+from kraft_operator.security.secret_objects import leaf_secret, public_secret
+from kraft_operator.security.succession import Keys, authority_of, authority_secret, keys_of
 from kraft_operator.settings import Failpoints
 
 READ_AGAIN: Final = "it is read again"
@@ -36,10 +31,12 @@ class CertificateWrites:
     authority: str
     """The Secret with the authority's key."""
 
-    def perform(self, action: MakeAuthority | IssueCertificate) -> None:
+    def perform(self, action: MakeAuthority | TurnAuthority | IssueCertificate) -> None:
         match action:
             case MakeAuthority():
                 self.make_authority(action)
+            case TurnAuthority():
+                self.turn(action)
             case IssueCertificate():
                 self.issue(action)
 
@@ -48,11 +45,42 @@ class CertificateWrites:
         secret = self.kube.find(SECRET, namespace, action.secret)
         if secret is None:
             self.failpoints.hit("before_call.authority")
-            made = authority_secret(self.cluster, action.secret, self.issuer.authority(action.subject))
+            keys = Keys(self.issuer.authority(action.subject))
+            made = authority_secret(self.cluster, action.secret, keys, asked=action.asked)
             secret = self.kube.create(SECRET, namespace, made, timeout=self.timeout)
             self.failpoints.hit("after_call.authority")
-        certificate = self._pair(secret)[0].certificate
-        self.kube.apply(SECRET, public_secret(self.cluster, action.public_secret, certificate), timeout=self.timeout)
+        trusted = self._keys(secret).trusted
+        self.kube.apply(SECRET, public_secret(self.cluster, action.public_secret, trusted), timeout=self.timeout)
+
+    def turn(self, action: TurnAuthority) -> None:
+        secret = self.kube.find(SECRET, self.cluster.namespace, action.secret)
+        meta = (secret or {"metadata": {}})["metadata"]
+        if secret is None or (meta.get("uid"), meta.get("resourceVersion")) != (action.uid, action.version):
+            raise Stale(f"Secret {action.secret} is not the one that was planned upon; {READ_AGAIN}")
+        keys, known = self._keys(secret), authority_of(secret)[1]
+        body = authority_secret(
+            self.cluster, action.secret, self._turned(keys, action), since=self.issuer.now().timestamp(),
+            turns=known.turns + 1, asked=action.asked,
+        )  # fmt: skip
+        body["metadata"] |= {"uid": action.uid, "resourceVersion": action.version}
+        self.failpoints.hit(f"before_call.{action.turn.value}_authority")
+        self.kube.replace(SECRET, body, timeout=self.timeout)
+        self.failpoints.hit(f"after_call.{action.turn.value}_authority")
+
+    def _turned(self, keys: Keys, action: TurnAuthority) -> Keys:
+        match action.turn:
+            case Turn.TRUST:
+                new = self.issuer.authority(action.subject)
+                ends = facts(new.certificate).ends - self.issuer.now().timestamp()
+                return Keys(keys.signing, new, self.issuer.issue(new, action.operator, (), ends))
+            case Turn.ISSUE:
+                if keys.successor is None:
+                    raise Stale(f"Secret {action.secret} has no successor; {READ_AGAIN}")
+                return Keys(keys.successor, previous=keys.signing.certificate)
+            case Turn.FORGET:
+                return Keys(keys.signing)
+            case _ as unknown:
+                assert_never(unknown)
 
     def issue(self, action: IssueCertificate) -> None:
         """An action that was planned before there was an authority is planned anew with the one that there is."""
@@ -60,11 +88,11 @@ class CertificateWrites:
         secret = self.kube.find(SECRET, namespace, self.authority)
         if secret is None:
             raise Stale(f"Secret {self.authority} is gone; {READ_AGAIN}")
-        authority, fingerprint = self._pair(secret)
-        if fingerprint != action.authority:
+        keys = self._keys(secret)
+        if action.trusts != keys.fingerprints:
             raise Stale(f"Secret {self.authority} holds another authority; {READ_AGAIN}")
-        pair = self.issuer.issue(authority, wanted.subject, wanted.hosts, wanted.seconds)
-        body = leaf_secret(self.cluster, wanted, pair, authority.certificate)
+        pair = self.issuer.issue(keys.signing, wanted.subject, wanted.hosts, wanted.seconds)
+        body = leaf_secret(self.cluster, wanted, pair, keys.trusted)
         self.failpoints.hit("before_call.certificate")
         if not action.version:
             self.kube.create(SECRET, namespace, body, timeout=self.timeout)
@@ -73,8 +101,8 @@ class CertificateWrites:
             self.kube.replace(SECRET, body, timeout=self.timeout)
         self.failpoints.hit("after_call.certificate")
 
-    def _pair(self, secret: Object) -> tuple[Pair, str]:
+    def _keys(self, secret: Object) -> Keys:
         try:
-            return pair_of(secret), authority_of(secret).fingerprint
+            return keys_of(secret)
         except BadCertificate as error:
             raise Stale(f"Secret {self.authority} cannot be used: {error}; {READ_AGAIN}") from error

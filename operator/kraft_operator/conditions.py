@@ -21,7 +21,7 @@ from kraft_operator.plan.wording import called, listed
 Condition = dict[str, Any]
 MAX_MESSAGE: Final = 4000
 QUORUM_LOST: Final = "QuorumLost"
-HARMLESS: Final = frozenset({"GhostController"})
+HARMLESS: Final = frozenset({"GhostController", "AuthorityRotates"})
 """Reasons that are worth knowing and ask for nothing: their condition stays True."""
 FOLLOWING: Final = frozenset({"RolloutInProgress", "RestartDeferred"})
 """Reasons that follow from a BadRevision, and say nothing more beside it."""

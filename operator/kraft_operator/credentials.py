@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,18 +66,63 @@ class Authority:
     ends: float = float("inf")
 
 
+class Turn(StrEnum):
+    """The steps by which another authority takes the place of the one that there is. Before each of them, what the one
+    before it wrote is proven at every node.
+    """
+
+    TRUST = "trust"
+    """Everybody trusts both; the old one signs."""
+    ISSUE = "issue"
+    """The new one signs; everybody still trusts both. The old one's key is thrown away."""
+    FORGET = "forget"
+    """Nobody trusts the old one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Succession:
+    """Where the authority stands on its way to another one. At rest: nobody follows, nobody went before."""
+
+    successor: str = ""
+    """Fingerprint of the one that is trusted and does not sign yet."""
+    predecessor: str = ""
+    """Of the one that is trusted still and does not sign any more."""
+    since: float = 0.0
+    """When the last step was taken, in seconds since 1970."""
+    turns: int = 0
+    """Steps that were taken in the life of the cluster."""
+    asked: str = ""
+    """The wish for another authority that was heard last."""
+    uid: str = ""
+    version: str = ""
+    """Of the Secret that says all of this: the next step is fenced by them."""
+
+    @property
+    def trusted(self) -> tuple[str, ...]:
+        """Beside the authority itself."""
+        return tuple(each for each in (self.successor, self.predecessor) if each)
+
+
 @dataclass(frozen=True, slots=True)
 class Credentials:
     """Of a secure cluster, as they were read."""
 
     authority: Authority | None = None
     """Whose key is there."""
-    published: str = ""
-    """Fingerprint of the authority that everybody may read; empty without one."""
+    succession: Succession = field(default_factory=Succession)
+    published: tuple[str, ...] = ()
+    """Fingerprints of the authorities that everybody may read; empty without one."""
+    proven: frozenset[int] = frozenset()
+    """Nodes that were seen to have what the last step of a succession wrote; means nothing without one."""
     issued: Mapping[str, Issued] = field(default_factory=dict)
     """By the name of the Secret; what is not there has no Secret."""
     fault: str = ""
     """Why the Secret with the authority's key cannot be used."""
+
+    @property
+    def trusted(self) -> tuple[str, ...]:
+        """Fingerprints of those whom everybody shall trust, the one that signs first."""
+        return (self.authority.fingerprint, *self.succession.trusted) if self.authority is not None else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +134,25 @@ class MakeAuthority:
     secret: str
     public_secret: str
     subject: Subject
+    reason: str
+    asked: str = ""
+    """The wish for another authority that is fulfilled by this one."""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnAuthority:
+    """Take the next step towards another authority, in exactly the Secret that was read (`uid`, `version`)."""
+
+    secret: str
+    turn: Turn
+    subject: Subject
+    operator: Subject
+    """For whom the new one makes a certificate, to prove that it is trusted."""
+    replaced: str
+    """Fingerprint of the authority that goes."""
+    uid: str
+    version: str
+    asked: str
     reason: str
 
 
@@ -102,6 +167,8 @@ class IssueCertificate:
     uid: str
     version: str
     reason: str
+    trusts: tuple[str, ...] = ()
+    """Fingerprints of those whom its owner shall trust."""
 
 
-CredentialAction = MakeAuthority | IssueCertificate
+CredentialAction = MakeAuthority | TurnAuthority | IssueCertificate

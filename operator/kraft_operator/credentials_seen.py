@@ -9,22 +9,38 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, Protocol
+from zlib import crc32
 
 from controller_runtime.security.listener_security import PLAINTEXT, ListenerSecurity
 from kraft_operator.api import names
 from kraft_operator.api.spec import KRaftCluster
-from kraft_operator.credentials import Authority, Credentials, IssueCertificate, Issued, MakeAuthority
+from kraft_operator.credentials import (
+    Authority,
+    CredentialAction,
+    Credentials,
+    IssueCertificate,
+    Issued,
+    Succession,
+)
 from kraft_operator.kube import SECRET, Gateway, Object
-from kraft_operator.security.access import access_by
+from kraft_operator.observed import Pod
+from kraft_operator.proofs import Doubt, doubts
+from kraft_operator.security.access import access_by, key_store, secured_by
 from kraft_operator.security.certificates import BadCertificate
-from kraft_operator.security.secret_objects import TRUSTED, authority_of, issued_in, published_by, text_of
+from kraft_operator.security.secret_objects import TRUSTED, issued_in, published_by, text_of
+from kraft_operator.security.succession import authority_of, keys_of
 from kraft_operator.security.user_objects import settings_of, user_secret_seen
-from kraft_operator.users import MakePassword, SetPassword, User, Users, UserSecret
+from kraft_operator.users import Found, MakePassword, SetPassword, User, UserAction, Users, UserSecret
 
 OWN_SECONDS: Final = 30.0
 """How long the authority and the operator's own certificate are believed."""
 NODES_SECONDS: Final = 300.0
+"""At the longest. Each Secret has a time of its own between half of it and this, so that a thousand are not read at
+once.
+"""
+USERS_SECONDS: Final = 30.0
+"""How long what the cluster has of users is believed: their answers are long where users are many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +51,21 @@ class Access:
 
     credentials: Credentials | None = None
     security: ListenerSecurity | None = PLAINTEXT
+    proof: ListenerSecurity | None = None
+    """How a node is asked whether it has what the last step towards another authority wrote; None at rest."""
+
+
+@dataclass(frozen=True, slots=True)
+class AuthorityRead:
+    authority: Authority | None = None
+    succession: Succession = field(default_factory=Succession)
+    published: tuple[str, ...] = ()
+    fault: str = ""
+    """What is wrong with its Secret."""
+    signing: str = ""
+    """Its certificate."""
+    probe: ListenerSecurity | None = None
+    """With a certificate of the successor. It holds a key, which its text leaves out."""
 
 
 @dataclass(slots=True)
@@ -42,12 +73,15 @@ class SecretMemory:
     """Of one cluster, in this process. It keeps no key but the operator's own, as `ListenerSecurity`."""
 
     _issued: dict[str, tuple[float, Issued | None]] = field(default_factory=dict)
-    _authority: tuple[float, Authority | None, str, str] | None = None
-    """When it was read, what it is, whose certificate is published, what is wrong with it."""
+    _authority: tuple[float, AuthorityRead] | None = None
     _security: ListenerSecurity | None = None
     _users: dict[str, tuple[float, UserSecret | None]] = field(default_factory=dict)
     _trusted: str = ""
     """The published certificate of the authority."""
+    _proven: dict[str, str] = field(default_factory=dict)
+    """UIDs of pods whose node was seen to have what a step towards another authority wrote, to that step."""
+    _found: tuple[float, Found] | None = None
+    """What the cluster itself has of users."""
 
     def look(self, cluster: KRaftCluster, nodes: Collection[int], kube: Gateway, now: float) -> Access:
         """Raises KubeError."""
@@ -55,28 +89,54 @@ class SecretMemory:
             return Access()
         own = names.operator_tls(cluster.name)
         secrets = {names.node_tls(cluster.name, node_id) for node_id in nodes}
-        authority, published, fault = self._read_authority(cluster, kube, now)
+        read = self._read_authority(cluster, kube, now)
         self._issued = {name: known for name, known in self._issued.items() if name in secrets or name == own}
         for name in sorted(secrets | {own}):
             known = self._issued.get(name)
-            if known is None or known[1] is None or now - known[0] >= (OWN_SECONDS if name == own else NODES_SECONDS):
+            if known is None or known[1] is None or now - known[0] >= (OWN_SECONDS if name == own else _patience(name)):
                 self._read(cluster, name, kube, now, own=name == own)
         issued = {name: found for name, (_, found) in self._issued.items() if found is not None}
-        return Access(Credentials(authority, published, issued, fault), self._security)
+        found = Credentials(read.authority, read.succession, read.published, issued=issued, fault=read.fault)
+        return Access(found, self._security, self._proof(read))
+
+    def _proof(self, read: AuthorityRead) -> ListenerSecurity | None:
+        if read.probe is not None:
+            return read.probe
+        tls = self._security.tls if self._security is not None else None
+        if not read.succession.predecessor or tls is None or tls.keystore is None:
+            return None
+        return secured_by(tls.keystore, read.signing)
+
+    def proven(self, succession: Succession, uids: Collection[str] = ()) -> frozenset[str]:
+        """Pods of which the last step is proven, with those that were just found to be."""
+        step = f"{succession.turns}.{succession.uid}"
+        self._proven = {uid: known for uid, known in self._proven.items() if known == step}
+        self._proven |= dict.fromkeys(uids, step)
+        return frozenset(self._proven)
 
     def users(self, cluster: KRaftCluster, wanted: tuple[User, ...], kube: Gateway, now: float) -> Users | None:
         """What is asked for, and what its Secrets say. Raises KubeError."""
         if not cluster.spec.security.required:
             problem = f"{cluster.name} is not secure: nobody could say who it is (spec.security.tls.mode)"
             return Users(tuple(replace(each, fault=problem) for each in wanted)) if wanted else None
-        self._users = {name: known for name, known in self._users.items() if name in {each.name for each in wanted}}
-        for name in (each.name for each in wanted if not each.fault):
-            known = self._users.get(name)
-            if known is None or known[1] is None or now - known[0] >= NODES_SECONDS:
-                secret = kube.find(SECRET, cluster.namespace, names.user_secret(name))
-                self._users[name] = now, user_secret_seen(secret) if secret is not None else None
+        names_of = {each.name for each in wanted}
+        self._users = {name: known for name, known in self._users.items() if name in names_of}
+        for each in (each for each in wanted if not each.fault):
+            known = self._users.get(each.name)
+            if known is None or known[1] is None or now - known[0] >= _believed(each, known[1]):
+                secret = kube.find(SECRET, cluster.namespace, names.user_secret(each.name))
+                self._users[each.name] = now, user_secret_seen(secret) if secret is not None else None
         seen = {name: found for name, (_, found) in self._users.items() if found is not None}
         return Users(wanted, seen, settings_of(cluster, self._trusted))
+
+    def asks_about_users(self, now: float) -> bool:
+        return self._found is None or now - self._found[0] >= USERS_SECONDS
+
+    def users_found(self, answer: Found | None, now: float) -> Found | None:
+        """What the cluster has of users: by this answer, or by the last one that is believed."""
+        if answer is not None:
+            self._found = now, answer
+        return None if self.asks_about_users(now) or self._found is None else self._found[1]
 
     def forget(self, actions: Iterable[object]) -> None:
         """What these write, or would have written had it been as it was believed to be, is read by the next look."""
@@ -85,8 +145,10 @@ class SecretMemory:
                 self._issued.pop(action.wanted.secret, None)
             if isinstance(action, MakePassword | SetPassword):
                 self._users.pop(action.user, None)
-            if isinstance(action, MakeAuthority | IssueCertificate):
+            if isinstance(action, CredentialAction):
                 self._authority = None
+            if isinstance(action, UserAction):
+                self._found = None
 
     def _read(self, cluster: KRaftCluster, name: str, kube: Gateway, now: float, *, own: bool) -> None:
         secret = kube.find(SECRET, cluster.namespace, name)
@@ -94,20 +156,47 @@ class SecretMemory:
         if own:
             self._security = access_by(secret)
 
-    def _read_authority(self, cluster: KRaftCluster, kube: Gateway, now: float) -> tuple[Authority | None, str, str]:
-        known = self._authority
-        if known is None or known[1] is None or now - known[0] >= OWN_SECONDS:
+    def _read_authority(self, cluster: KRaftCluster, kube: Gateway, now: float) -> AuthorityRead:
+        if self._authority is None or self._authority[1].authority is None or now - self._authority[0] >= OWN_SECONDS:
             secret = kube.find(SECRET, cluster.namespace, names.authority_key(cluster.name))
             public = kube.find(SECRET, cluster.namespace, names.authority_certificate(cluster.name))
-            found, fault = _authority(secret)
-            known = self._authority = now, found, published_by(public), fault
-            self._trusted = text_of(public, TRUSTED) if known[2] and public is not None else ""
-        return known[1:]
+            self._authority = now, _authority(secret, public)
+            self._trusted = text_of(public, TRUSTED) if public is not None and self._authority[1].published else ""
+        return self._authority[1]
 
 
-def _authority(secret: Object | None) -> tuple[Authority | None, str]:
-    """What it is, and what is wrong with it."""
+def _patience(name: str) -> float:
+    return NODES_SECONDS * (0.5 + (crc32(name.encode()) % 1000) / 2000)
+
+
+def _believed(user: User, secret: UserSecret) -> float:
+    """One that is somebody else's may be given away at any time."""
+    return _patience(user.name) if secret.owner == user.uid else OWN_SECONDS
+
+
+def _authority(secret: Object | None, public: Object | None) -> AuthorityRead:
+    published = published_by(public)
     try:
-        return (authority_of(secret) if secret is not None else None), ""
+        if secret is None:
+            return AuthorityRead(published=published)
+        keys, (found, succession) = keys_of(secret), authority_of(secret)
     except BadCertificate as error:
-        return None, str(error)
+        return AuthorityRead(published=published, fault=str(error))
+    probe = secured_by(key_store(keys.probe), keys.trusted) if keys.probe is not None else None
+    return AuthorityRead(found, succession, published, signing=keys.signing.certificate, probe=probe)
+
+
+class Asks(Protocol):
+    def prove(self, asked: Collection[Doubt], security: ListenerSecurity) -> frozenset[str]: ...
+
+
+def proven(
+    cluster: KRaftCluster, pods: Collection[Pod], access: Access, probe: Asks, secrets: SecretMemory
+) -> Credentials | None:
+    """What was seen of the credentials, with the nodes that have what the last step towards another authority wrote."""
+    found = access.credentials
+    if found is None or access.proof is None:
+        return found
+    asked = doubts(cluster, pods, secrets.proven(found.succession))
+    known = secrets.proven(found.succession, probe.prove(asked, access.proof) if asked else ())
+    return replace(found, proven=frozenset(each.node_id for each in pods if each.uid in known))

@@ -51,7 +51,7 @@ from kraft_operator.actions import (
 from kraft_operator.api import names
 from kraft_operator.api.spec import KRaftCluster, VolumePolicy
 from kraft_operator.certificate_writes import CertificateWrites
-from kraft_operator.credentials import IssueCertificate, MakeAuthority
+from kraft_operator.credentials import IssueCertificate, MakeAuthority, TurnAuthority
 from kraft_operator.disk_writes import DiskWrites
 from kraft_operator.fence import FenceLost, Holder, Stale, still_holds
 from kraft_operator.kube import (
@@ -124,6 +124,9 @@ class Execution:
                 self._ask(action)
                 self._perform(action)
             except (Invalid, Forbidden) as error:
+                if isinstance(error, Invalid) and isinstance(action, UserAction):
+                    self._fail(action, error.message)
+                    continue
                 may_be_refused = ApplyChild if isinstance(error, Invalid) else RetainVolume
                 if not isinstance(action, may_be_refused):
                     raise
@@ -132,11 +135,15 @@ class Execution:
             except AdminFailed as error:
                 if not isinstance(action, UserAction):
                     raise
-                self.failed[action.user] = str(error)  # its status says it, and the others get theirs
-                self._log(action, str(error))
+                self._fail(action, str(error))
             else:
                 self.done.append(action)
                 self._log(action, action.reason)
+
+    def _fail(self, action: UserAction, why: str) -> None:
+        """Its status says it, and the others get theirs."""
+        self.failed[action.user] = why
+        self._log(action, why)
 
     def _log(self, action: Action, why: str) -> None:
         place = f"{self.cluster.namespace}/{self.cluster.name}"
@@ -207,7 +214,7 @@ class Execution:
                 self._run_helper(action)
             case MakePassword() | SetPassword() | ChangeAcls() | SetQuotas() | ForgetUser() | TellUser():
                 self.users.perform(action, self.failed.get(action.user, ""))
-            case MakeAuthority() | IssueCertificate():
+            case MakeAuthority() | TurnAuthority() | IssueCertificate():
                 self.certificates.perform(action)
             case DropClaim():
                 self.failpoints.hit("before_call.drop_claim")

@@ -133,6 +133,7 @@ class Memory:
 
     def note_rest(self, changes: int, asked: Addresses, quorum: Quorum, brokers: Brokers, now: float) -> None:
         self.rendered = Rendered()
+        asked, brokers = replace(asked, with_users=False), replace(brokers, users=None)
         self.rest = Rest(changes, asked, essence(quorum), brokers, now)
 
     def rests(self, changes: int, now: float) -> Rest | None:

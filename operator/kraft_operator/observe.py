@@ -21,7 +21,7 @@ from kraft_operator.api.reader import quantity
 from kraft_operator.api.security import TlsMode
 from kraft_operator.api.spec import KRaftCluster, Probes, Role, RolloutStrategy
 from kraft_operator.api.users import parse_user
-from kraft_operator.credentials_seen import Access, SecretMemory
+from kraft_operator.credentials_seen import Access, SecretMemory, proven
 from kraft_operator.judgement import Round
 from kraft_operator.kube import (
     CHILDREN,
@@ -50,6 +50,7 @@ from kraft_operator.plan.nodes.registrations import looks_for_ghosts
 from kraft_operator.plan.nodes.replacement import weighs_losses
 from kraft_operator.plan.rollout.rolling import outdated_pods
 from kraft_operator.plan.rollout.versions import trials
+from kraft_operator.proofs import restarted_for
 from kraft_operator.quorum import Addresses, QuorumProbe
 from kraft_operator.users import User, Users
 from kraft_operator.witnesses import ask_witnesses
@@ -95,16 +96,17 @@ def observe(
     seen_claims = tuple(_each(pod_facts.claim, claims))
     operations = operations_of(reader, namespace, cluster.name)
     access = secrets.look(cluster, _nodes(cluster, sets), kube, now)
-    users = secrets.users(cluster, users_of(reader, cluster), kube, now)
+    users = secrets.users(cluster, users_of(reader, namespace, cluster.name), kube, now)
     asked = _asked(addresses(cluster, ledger, pods, sets, before), operations, suspected)
     asked = replace(
         reached(asked, access),
         leaving=_surplus(cluster, ledger, sets),
         with_versions=cluster.spec.versions.wants_anything,
-        with_users=_matter(users, ledger),
+        with_users=_matter(users, ledger) and secrets.asks_about_users(now),
     )
     quorum, brokers = probe.look(asked)
     policies = _policies(seen_claims, operations, reclaim_policy)
+    cluster = restarted_for(cluster, access.credentials)
     observed = Observed(
         seen_claims,
         pods,
@@ -119,8 +121,8 @@ def observe(
         operations,
         helpers=tuple(map(pod_facts.helper, (each for each in all_pods if pod_facts.is_helper(each)))),
         witnesses=_witnesses(cluster, ledger, pods, operations, access),
-        credentials=access.credentials,
-        users=replace(users, found=brokers.users) if users is not None else None,
+        credentials=proven(cluster, pods, access, probe, secrets),
+        users=replace(users, found=secrets.users_found(brokers.users, now)) if users is not None else None,
         expandable=_expandable(cluster, seen_claims, kube),
         zones=controllers_in(cluster, pods, reader),
         hosts=_hosts(ledger, pods, kube),
@@ -201,13 +203,13 @@ def operations_of(reader: Reader, namespace: str, name: str) -> tuple[Operation,
     return tuple(each for each in map(parse_operation, found) if each.cluster == name)
 
 
-def users_of(reader: Reader, cluster: KRaftCluster) -> tuple[User, ...]:
+def users_of(reader: Reader, namespace: str, name: str) -> tuple[User, ...]:
     """Who names this cluster, by name; nobody where the resource definition is not installed."""
     try:
-        found = reader.list(USER, cluster.namespace)
+        found = reader.list(USER, namespace)
     except NotFound:
         return ()
-    mine = (each for each in found if (each.get("spec") or {}).get("clusterName") == cluster.name)
+    mine = (each for each in found if (each.get("spec") or {}).get("clusterName") == name)
     alive = (each for each in mine if not each["metadata"].get("deletionTimestamp"))
     return tuple(sorted(map(parse_user, alive), key=lambda user: user.name))
 

@@ -29,6 +29,7 @@ from kraft_operator.cluster_queries import PROBE_SECONDS, TOPICS_SECONDS, answer
 from kraft_operator.judgement import Belief, Described, Replica, Round, agreed_leader, judge
 from kraft_operator.observed import Brokers, Quorum, Registry
 from kraft_operator.pools import Pools
+from kraft_operator.proofs import Doubt, prove
 from kraft_operator.user_queries import UserChange
 
 TOPICS_SHOWN: Final = 5
@@ -91,6 +92,8 @@ class QuorumChanges(Protocol):
 class QuorumProbe(Protocol):
     def look(self, addresses: Addresses) -> tuple[Quorum, Brokers]: ...
 
+    def prove(self, asked: Collection[Doubt], security: ListenerSecurity) -> frozenset[str]: ...
+
     def changes(self, controllers: Collection[Endpoint], security: ListenerSecurity) -> QuorumChanges: ...
 
 
@@ -102,6 +105,9 @@ class KafkaProbe:
 
     def look(self, addresses: Addresses) -> tuple[Quorum, Brokers]:
         return self._pools.run(_look(addresses, self._pools))
+
+    def prove(self, asked: Collection[Doubt], security: ListenerSecurity) -> frozenset[str]:
+        return self._pools.run(prove(asked, security, self._pools))
 
     def changes(self, controllers: Collection[Endpoint], security: ListenerSecurity) -> QuorumChanges:
         return KafkaChanges(tuple(controllers), self._pools, security)

@@ -32,16 +32,18 @@ from kraft_operator.ledger_format import CorruptLedger
 from kraft_operator.manifests.context import Images
 from kraft_operator.memory import Memory, essence
 from kraft_operator.metrics import Metrics
-from kraft_operator.observe import Sight, controllers_of, observe, operations_of
+from kraft_operator.observe import Sight, controllers_of, observe, operations_of, users_of
 from kraft_operator.observed import Quorum
 from kraft_operator.operations.operation import Operation, Phase, is_expired
 from kraft_operator.operations.operation_report import OperationReport, status_of
 from kraft_operator.plan.rules import plan
 from kraft_operator.plan.situation import Decision, Draw, Fence, Finding, Situation, Topic
 from kraft_operator.plan.steps import Approved, from_status
+from kraft_operator.plan.users import without_a_cluster
 from kraft_operator.quorum import AdminFailed, QuorumProbe
 from kraft_operator.security.certificates import Issuer
 from kraft_operator.settings import Settings
+from kraft_operator.user_writes import tell_user
 
 logger: Final = logging.getLogger("kraft_operator")
 LEDGER_REMEDY: Final = "restore the ledger, or delete it to have it rebuilt from the volume claims"
@@ -300,7 +302,10 @@ class Reconciler:
             return  # deleted meanwhile
 
     def _tell_orphans(self, key: Key) -> None:
-        """Of operations whose cluster is not there."""
+        """Of operations and users whose cluster is not there."""
+        for told in without_a_cluster(users_of(self.kube, key.namespace, key.name), key.name):
+            self.holder.require(self.settings.call_timeout)
+            tell_user(self.kube, key.namespace, told, self.settings.call_timeout)
         why = f"there is no KRaftCluster {key.name} in namespace {key.namespace}"
         found = operations_of(self.kube, key.namespace, key.name)
         asked = [each for each in found if not each.finished]

@@ -106,12 +106,16 @@ class UserWrites:
         self.failpoints.hit("after_call.login")
 
     def _tell(self, action: TellUser) -> None:
-        meta = {"name": action.user, "namespace": self.cluster.namespace, "uid": action.user_uid}
-        body = {"apiVersion": USER.api, "kind": USER.kind, "metadata": meta, "status": dict(action.status)}
-        try:
-            self.kube.apply(USER, body, "status", timeout=self.timeout)
-        except NotFound:
-            return  # deleted meanwhile
+        tell_user(self.kube, self.cluster.namespace, action, self.timeout)
+
+
+def tell_user(kube: Gateway, namespace: str, action: TellUser, timeout: float) -> None:
+    meta = {"name": action.user, "namespace": namespace, "uid": action.user_uid}
+    body = {"apiVersion": USER.api, "kind": USER.kind, "metadata": meta, "status": dict(action.status)}
+    try:
+        kube.apply(USER, body, "status", timeout=timeout)
+    except NotFound:
+        return  # deleted meanwhile
 
 
 def _refused(action: TellUser, why: str) -> TellUser:

@@ -22,6 +22,7 @@ from kraft_operator.metrics import Metrics
 from kraft_operator.observed import Brokers, Quorum
 from kraft_operator.plugin.main import parser, run
 from kraft_operator.pools import Pools
+from kraft_operator.proofs import Doubt
 from kraft_operator.quorum import Addresses, KafkaChanges
 from kraft_operator.reconcile import Reconciler
 from kraft_operator.replacements import LeaseAccount
@@ -35,6 +36,9 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(120)]
 class Silence:
     def look(self, addresses: Addresses) -> tuple[Quorum, Brokers]:
         return Quorum(), Brokers()
+
+    def prove(self, asked: Collection[Doubt], security: ListenerSecurity) -> frozenset[str]:
+        return frozenset()
 
     def changes(self, controllers: Collection[Endpoint], security: ListenerSecurity) -> KafkaChanges:
         return KafkaChanges(tuple(controllers), Pools())

@@ -49,7 +49,7 @@ ANNOTATION_FORMAT: Final = f"{GROUP}/approve-format"
 had another disk before.
 """
 ANNOTATION_ROTATE: Final = f"{GROUP}/rotate"
-"""On a KRaftUser, any value: a new one gives it another password."""
+"""Any value. On a KRaftUser a new one gives it another password, on a secure KRaftCluster another authority."""
 ANNOTATION_REVISION: Final = f"{GROUP}/revision"
 ANNOTATION_TEMPLATE: Final = f"{GROUP}/template"
 """On a pod: what of its template asks for a restart when it changes."""

@@ -92,6 +92,7 @@ def parse_cluster(resource: Mapping[str, Any]) -> KRaftCluster:
         approve=metadata.texts("annotations").get(names.ANNOTATION_APPROVE, ""),
         given_up_claims=_claims(metadata.texts("annotations").get(names.ANNOTATION_GIVE_UP, "")),
         approved_formats=_claims(metadata.texts("annotations").get(names.ANNOTATION_FORMAT, "")),
+        rotate=metadata.texts("annotations").get(names.ANNOTATION_ROTATE, ""),
         source=source.values,
     )
 

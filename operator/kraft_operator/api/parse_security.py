@@ -20,7 +20,7 @@ PLAINTEXT_DEFAULT: Final = (ListenerSpec("PLAINTEXT", 9092),)
 SECURE_DEFAULT: Final = (ListenerSpec("REPLICATION", 9091), ListenerSpec("CLIENTS", 9092))
 MIN_VALIDITY_SECONDS: Final = 600.0
 MAX_VALIDITY_SECONDS: Final = 365 * 86400.0
-_PRINCIPAL: Final = re.compile(r"^[A-Za-z]+:[^;\r\n]{1,255}$")
+_PRINCIPAL: Final = re.compile(r"[A-Za-z]+:[^;\r\n]{1,255}")
 _OWNED: Final = (
     *("ssl.", "sasl.", "listener.name.", "authorizer.", "super.users", "security.", "early.start.listeners"),
     *("allow.everyone.if.no.acl.found", "principal.builder.class"),
@@ -33,11 +33,15 @@ def security_of(spec: Reader) -> Security:
     seconds = duration(tls.text("validity", "2160h"), tls.at("validity"))
     if not MIN_VALIDITY_SECONDS <= seconds <= MAX_VALIDITY_SECONDS:
         raise InvalidSpec(tls.at("validity"), "must lie between 10m and 8760h")
+    rotation = tls.child("rotation")
+    waits = duration(rotation.text("waitForClients", "168h"), rotation.at("waitForClients"))
+    if waits > MAX_VALIDITY_SECONDS:
+        raise InvalidSpec(rotation.at("waitForClients"), "must be at most 8760h")
     users = authorization.words("superUsers")
     for name in users:
-        if not _PRINCIPAL.match(name):
+        if not _PRINCIPAL.fullmatch(name):
             raise InvalidSpec(authorization.at("superUsers"), f"{name!r} is no principal such as User:ann")
-    return Security(tls.choice("mode", TlsMode, TlsMode.DISABLED), seconds, users)
+    return Security(tls.choice("mode", TlsMode, TlsMode.DISABLED), seconds, waits, users)
 
 
 def secured(listeners: tuple[ListenerSpec, ...], security: Security) -> tuple[ListenerSpec, ...]:

@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Final
 
 VALIDITY_SECONDS: Final = 90 * 86400.0
+WAIT_FOR_CLIENTS_SECONDS: Final = 7 * 86400.0
 
 
 class TlsMode(StrEnum):
@@ -29,6 +30,10 @@ class Security:
     mode: TlsMode = TlsMode.DISABLED
     validity_seconds: float = VALIDITY_SECONDS
     """Of the certificates of nodes and operator."""
+    wait_for_clients_seconds: float = WAIT_FOR_CLIENTS_SECONDS
+    """How long clients have to read their Secret again before another authority signs, and before the old one is
+    forgotten.
+    """
     super_users: tuple[str, ...] = ()
     """Principals who may everything, besides the nodes and the operator."""
 

@@ -311,6 +311,8 @@ class KRaftCluster:
     """NAME:UID of empty claims that somebody lets be formatted although the ledger does not know what their node had
     before.
     """
+    rotate: str = ""
+    """What the annotation says that asks for another authority."""
     kept_mode: str = ""
     """Which security.tls.mode the resource asks for, where the cluster was formed with the other one and keeps it."""
     source: Mapping[str, Any] = field(default_factory=dict)

@@ -13,7 +13,7 @@ from kraft_operator.users import Acl, User
 
 MAX_NAME: Final = 64
 MAX_ACLS: Final = 256
-_NAME: Final = re.compile(r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$")
+_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
 
 # Kafka's numbers.
 RESOURCES: Final = {"Topic": 2, "Group": 3, "Cluster": 4, "TransactionalId": 5}
@@ -42,7 +42,7 @@ def parse_user(resource: Mapping[str, Any]) -> User:
     known = User(name, uid, int(metadata.get("generation", 0)), status=resource.get("status") or {})
     rotate = str((metadata.get("annotations") or {}).get(names.ANNOTATION_ROTATE, ""))
     try:
-        if len(name) > MAX_NAME or not _NAME.match(name):
+        if len(name) > MAX_NAME or not _NAME.fullmatch(name):
             raise InvalidSpec("metadata.name", f"must have at most {MAX_NAME} of a-z, 0-9, '-' and '.'")
         spec = Reader("", resource).child("spec")
         spec.child("authentication").choice("type", UserAuthentication, UserAuthentication.SCRAM)

@@ -15,6 +15,7 @@ from kraft_operator.actions import DISRUPTIVE, VOTERS_FEEL, Action, UncordonBrok
 from kraft_operator.api.spec import LifecycleState, VolumePolicy
 from kraft_operator.ledger import Ledger
 from kraft_operator.operations.recovery import HELD
+from kraft_operator.plan.authority import turn_authority
 from kraft_operator.plan.disks.adoption import (
     find_the_ledger,
     hold_while_suspended,
@@ -99,6 +100,7 @@ RULES: Final[tuple[Rule, ...]] = (
     protect_claims,
     keep_guarded,
     keep_certificates,
+    turn_authority,
     sync_children,
     tell_racks,
     grant_disks,

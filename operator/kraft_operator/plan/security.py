@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from kraft_operator.actions import Action
 from kraft_operator.api import names
 from kraft_operator.api.security import TlsMode
-from kraft_operator.credentials import Credentials, MakeAuthority
+from kraft_operator.credentials import Credentials, MakeAuthority, Wanted
 from kraft_operator.manifests.context import NodePlan
 from kraft_operator.plan.situation import NOTHING, Finding, Situation, Topic, Verdict
 from kraft_operator.security.due import due
@@ -49,18 +49,21 @@ def keep_certificates(now: Situation) -> Verdict:
         return Verdict(findings=(trouble,))
     actions: list[Action] = []
     key, public = names.authority_key(now.cluster.name), names.authority_certificate(now.cluster.name)
-    if seen.authority is None or seen.published != seen.authority.fingerprint:
+    if seen.authority is None or seen.published != seen.trusted:
         reason = "the cluster has no authority yet" if seen.authority is None else "its certificate is not published"
-        actions.append(MakeAuthority(key, public, authority_subject(now.cluster), reason))
-    owners = {each.name: each.uid for each in now.observed.children if each.kind == "ConfigMap"}
+        actions.append(MakeAuthority(key, public, authority_subject(now.cluster), reason, now.cluster.rotate))
     date = now.date.timestamp() if now.date is not None else None
-    wants = list(wanted(now.cluster, _nodes(now), owners))
-    issues = list(due(wants, seen, date))
+    issues = list(due(wanted_certificates(now), seen, date))
     told = [f"{each.wanted.secret} ({each.reason})" for each in issues]
     if seen.authority is None:
         told = [f"the authority {key}"]
     findings = (Finding(Topic.SECURITY, "CertificatesDue", f"made now: {_some(told)}"),) if told else ()
     return Verdict(actions=(*actions, *issues), findings=findings)
+
+
+def wanted_certificates(now: Situation) -> Iterable[Wanted]:
+    owners = {each.name: each.uid for each in now.observed.children if each.kind == "ConfigMap"}
+    return wanted(now.cluster, _nodes(now), owners)
 
 
 def _authority_trouble(now: Situation, seen: Credentials) -> Finding | None:

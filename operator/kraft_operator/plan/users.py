@@ -8,6 +8,7 @@ kept as long as it lives: what was given here is in the user's status.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, Final
 
@@ -48,6 +49,12 @@ def keep_users(now: Situation) -> Verdict:
     return Verdict(ledger=replace(ledger, users=tuple(sorted(known))), actions=(*actions, *gone))
 
 
+def without_a_cluster(users: Iterable[User], cluster: str) -> list[TellUser]:
+    """What users are told whose cluster is not there. Theirs is one of their own namespace."""
+    problem = f"make the KRaftCluster {cluster}, or delete this user: there is none of that name in its namespace"
+    return [told for user in users for told in _told(user, "False", "ClusterNotFound", problem)]
+
+
 def _gone(seen: Users, ledger: Ledger) -> tuple[list[Action], set[str]]:
     """Users without a resource: what is done about them, and who of them has to be remembered."""
     actions: list[Action] = []
@@ -68,14 +75,14 @@ def _gone(seen: Users, ledger: Ledger) -> tuple[list[Action], set[str]]:
 def _steps(user: User, seen: Users) -> list[Action]:
     """What is to be done for one user; nothing when all is as it should be and said."""
     if user.fault:
-        return _told(user, "False", "SpecInvalid", user.fault)
+        return [*_told(user, "False", "SpecInvalid", user.fault)]
     secret = seen.secrets.get(user.name)
     if secret is None:
         return [MakePassword(user.name, user.uid, "", user.rotate, fresh=True, reason="it has no Secret")]
     if secret.owner != user.uid:
         name = names.user_secret(user.name)
         problem = f"delete or rename the Secret {name}, which is somebody else's: nothing is written into it"
-        return _told(user, "False", "SecretTaken", problem)
+        return [*_told(user, "False", "SecretTaken", problem)]
     if why := _outdated(user, secret, seen):
         fresh = bool(secret.fault) or secret.rotated != user.rotate
         return [MakePassword(user.name, user.uid, secret.version, user.rotate, fresh=fresh, reason=why)]
@@ -115,7 +122,7 @@ def _in_the_cluster(user: User, secret: UserSecret, found: Found) -> list[Action
     return [*steps, *_told(user, "True", "Ready", "it can log in, and has the rights that it asks for", more)]
 
 
-def _told(user: User, value: str, reason: str, message: str, more: dict[str, object] | None = None) -> list[Action]:
+def _told(user: User, value: str, reason: str, message: str, more: dict[str, object] | None = None) -> list[TellUser]:
     """Its status, if that says something else."""
     condition: dict[str, object] = {"type": "Ready", "status": value, "reason": reason, "message": message}
     condition |= {"observedGeneration": user.generation}

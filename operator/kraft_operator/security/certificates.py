@@ -125,7 +125,12 @@ def read(pair: Pair, trusted: str) -> tuple[Facts, str, tuple[str, ...]]:
 
 def facts(certificate: str) -> Facts:
     """Of the first certificate of a text. Raises BadCertificate."""
-    return _facts(_loaded(certificate)[0])
+    return all_facts(certificate)[0]
+
+
+def all_facts(certificates: str) -> tuple[Facts, ...]:
+    """Of every certificate of a text, at least one. Raises BadCertificate."""
+    return tuple(map(_facts, _loaded(certificates)))
 
 
 def _signed(certificate: x509.Certificate, issuer: x509.Certificate) -> bool:

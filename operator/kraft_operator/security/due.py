@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Final
 
-from kraft_operator.credentials import Authority, Credentials, IssueCertificate, Issued, Wanted
+from kraft_operator.credentials import Credentials, IssueCertificate, Issued, Wanted
 
 RENEWED_AT: Final = 2 / 3
 """Of its life a certificate is renewed, so that a third is left for whoever has to mend what keeps it from being."""
@@ -19,20 +19,24 @@ def due(wanted: Iterable[Wanted], seen: Credentials, now: float | None) -> Itera
         return
     for each in wanted:
         found = seen.issued.get(each.secret)
-        reason = "it is missing" if found is None else why(each, found, authority, now)
+        reason = "it is missing" if found is None else why(each, found, seen.trusted, now)
         if reason:
             uid, version = ("", "") if found is None else (found.uid, found.version)
-            yield IssueCertificate(_with_kept_hosts(each, found), authority.fingerprint, uid, version, reason)
+            kept = _with_kept_hosts(each, found)
+            signer = authority.fingerprint
+            yield IssueCertificate(kept, signer, uid, version, reason=reason, trusts=seen.trusted)
 
 
-def why(wanted: Wanted, found: Issued, authority: Authority, now: float | None) -> str:
-    """Why this one has to be made anew; empty when it has not."""
+def why(wanted: Wanted, found: Issued, trusted: tuple[str, ...], now: float | None) -> str:
+    """Why this one has to be made anew; empty when it has not. The first of the `trusted` signs."""
     if found.fault:
         return f"what is in its Secret cannot be used: {found.fault}"
     if found.subject != wanted.subject.text:
         return f"its Secret holds a certificate of {found.subject}"
-    if found.issuer != authority.fingerprint or found.trusts != (authority.fingerprint,):
+    if found.issuer != trusted[0]:
         return "it is of another authority"
+    if set(found.trusts) != set(trusted):
+        return "the authorities that its owner shall trust are others"
     if missing := [host for host in wanted.hosts if host not in found.hosts]:
         return f"it is not for {missing[0]}"
     if now is not None and now >= renewed_from(found.begins, found.ends):

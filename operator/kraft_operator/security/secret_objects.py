@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from kraft_operator.api.spec import KRaftCluster, VolumePolicy
-from kraft_operator.credentials import Authority, Issued, Wanted
+from kraft_operator.credentials import Issued, Wanted
 from kraft_operator.manifests.context import labels, owner_reference
-from kraft_operator.security.certificates import BadCertificate, Pair, facts, read
+from kraft_operator.security.certificates import BadCertificate, Pair, all_facts, read
 
 KEY: Final = "tls.key"
 CERTIFICATE: Final = "tls.crt"
@@ -24,13 +24,8 @@ KEY_STORE: Final = "keystore.pem"
 Secret = dict[str, Any]
 
 
-def authority_secret(cluster: KRaftCluster, name: str, pair: Pair) -> Secret:
-    """Without an owner as long as volumes outlive the resource: whoever comes back to them needs it."""
-    return _secret(cluster, name, {CERTIFICATE: pair.certificate, KEY: pair.key}, _with_volumes(cluster))
-
-
-def public_secret(cluster: KRaftCluster, name: str, certificate: str) -> Secret:
-    return _secret(cluster, name, {TRUSTED: certificate}, _with_volumes(cluster))
+def public_secret(cluster: KRaftCluster, name: str, certificates: str) -> Secret:
+    return secret_object(cluster, name, {TRUSTED: certificates}, with_volumes(cluster))
 
 
 def leaf_secret(cluster: KRaftCluster, wanted: Wanted, pair: Pair, trusted: str) -> Secret:
@@ -42,7 +37,7 @@ def leaf_secret(cluster: KRaftCluster, wanted: Wanted, pair: Pair, trusted: str)
         KEY_STORE: pair.key + pair.certificate,
         TRUSTED: trusted,
     }
-    return _secret(cluster, wanted.secret, data, [owner])
+    return secret_object(cluster, wanted.secret, data, [owner])
 
 
 def text_of(secret: Mapping[str, Any], key: str) -> str:
@@ -60,19 +55,12 @@ def pair_of(secret: Mapping[str, Any]) -> Pair:
     return Pair(text_of(secret, KEY), text_of(secret, CERTIFICATE))
 
 
-def authority_of(secret: Mapping[str, Any]) -> Authority:
-    """Raises BadCertificate, also for a key that is not the certificate's."""
-    pair = pair_of(secret)
-    found, _, _ = read(pair, pair.certificate)
-    return Authority(found.fingerprint, found.begins, found.ends)
-
-
-def published_by(secret: Mapping[str, Any] | None) -> str:
-    """Fingerprint; empty for what cannot be read."""
+def published_by(secret: Mapping[str, Any] | None) -> tuple[str, ...]:
+    """Fingerprints; none for what cannot be read."""
     try:
-        return facts(text_of(secret or {}, TRUSTED)).fingerprint
+        return tuple(each.fingerprint for each in all_facts(text_of(secret or {}, TRUSTED)))
     except BadCertificate:
-        return ""
+        return ()
 
 
 def issued_in(secret: Mapping[str, Any]) -> Issued:
@@ -91,11 +79,14 @@ def issued_in(secret: Mapping[str, Any]) -> Issued:
     )  # fmt: skip
 
 
-def _with_volumes(cluster: KRaftCluster) -> list[Secret]:
+def with_volumes(cluster: KRaftCluster) -> list[Secret]:
+    """Owners of what goes with the volumes. None as long as these outlive the resource: whoever comes back to them
+    needs it.
+    """
     return [owner_reference(cluster)] if cluster.spec.volume_policy is VolumePolicy.DELETE else []
 
 
-def _secret(cluster: KRaftCluster, name: str, data: Mapping[str, str], owners: list[Secret]) -> Secret:
+def secret_object(cluster: KRaftCluster, name: str, data: Mapping[str, str], owners: list[Secret]) -> Secret:
     return {
         "apiVersion": "v1",
         "kind": "Secret",

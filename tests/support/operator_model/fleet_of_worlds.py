@@ -22,6 +22,7 @@ from kraft_operator.kube import LEASE, Kind, Object
 from kraft_operator.lease import Term
 from kraft_operator.metrics import Metrics
 from kraft_operator.observed import Brokers, Quorum
+from kraft_operator.proofs import Doubt
 from kraft_operator.quorum import Addresses
 from kraft_operator.reconcile import Reconciler
 from kraft_operator.replacements import LeaseAccount
@@ -149,6 +150,9 @@ class Fleet:
 
     def changes(self, controllers: Collection[Endpoint], security: ListenerSecurity) -> WorldApi:
         return self.apis[self.current]
+
+    def prove(self, asked: Collection[Doubt], security: ListenerSecurity) -> frozenset[str]:
+        return self.apis[self.current].prove(asked, security)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.apis[self.current], name)

@@ -15,13 +15,14 @@ from typing import Any
 
 from kraft_operator import reconcile
 from kraft_operator.actions import ApplyChild
-from kraft_operator.credentials import Authority, Credentials
+from kraft_operator.credentials import Authority, Credentials, Issued, Succession
 from kraft_operator.events import notes
 from kraft_operator.kube import Forbidden
 from kraft_operator.ledger import MAX_NODES, Ledger
 from kraft_operator.observed import Observed, QuorumState, Trouble, VoterState
 from kraft_operator.plan.nodes.health import REMEDIES
 from kraft_operator.plan.rules import plan
+from kraft_operator.plan.security import wanted_certificates
 from kraft_operator.plan.situation import Decision, Situation
 from kraft_operator.plugin.view import screen
 from kraft_operator.status import hindered, refused, status
@@ -385,12 +386,33 @@ def secure_clusters(said: Said) -> None:
     assert world.ledger is not None
     now, good = world.situation(), Authority("f" * 64)
     secure = replace(now, ledger=replace(world.ledger, security="Required"))
-    for seen in (Credentials(), Credentials(good), Credentials(None, "f" * 64), Credentials(fault="it has no tls.key")):
+    published, fault = Credentials(published=(good.fingerprint,)), Credentials(fault="it has no tls.key")
+    for seen in (Credentials(), Credentials(good), published, fault):
         _decided(said, replace(secure, observed=replace(now.observed, credentials=seen)))
     whole = replace(now.observed, credentials=None)
     _decided(said, replace(secure, observed=whole))
     _decided(said, replace(secure, observed=whole, cluster=replace(now.cluster, kept_mode="Disabled")))
     _decided(said, replace(now, observed=whole))
+    for seen in _on_the_way(secure, good):
+        _decided(said, replace(secure, observed=replace(now.observed, credentials=seen)))
+    resting = replace(secure, observed=replace(now.observed, credentials=_issued(secure, Credentials(good))))
+    _decided(said, replace(resting, cluster=replace(now.cluster, rotate="once")))
+
+
+def _on_the_way(now: Situation, good: Authority) -> Iterator[Credentials]:
+    """To another authority: written, proven."""
+    for known in (Succession(successor="e" * 64), Succession(predecessor="e" * 64)):
+        written = _issued(now, Credentials(good, known))
+        yield written
+        yield replace(written, proven=frozenset(each.node_id for each in now.observed.pods))
+
+
+def _issued(now: Situation, seen: Credentials) -> Credentials:
+    found = {}
+    for each in wanted_certificates(now):
+        hosts, trusts = frozenset(each.hosts), seen.trusted
+        found[each.secret] = Issued(subject=each.subject.text, hosts=hosts, issuer=trusts[0], trusts=trusts)
+    return replace(seen, issued=found, published=seen.trusted)
 
 
 def _decided(said: Said, now: Situation) -> None:

@@ -42,7 +42,10 @@ from kraft_operator.kube import (
 from kraft_operator.ledger import JournaledStep, StepKind
 from kraft_operator.observed import Brokers, Child, Quorum
 from kraft_operator.pod_facts import NUDGE_ANNOTATION
+from kraft_operator.proofs import Doubt
 from kraft_operator.quorum import Addresses
+from kraft_operator.security.certificates import Pair, read
+from kraft_operator.security.secret_objects import text_of
 from kraft_operator.user_queries import UserChange
 from kraft_operator.users import Found
 from storage_guard.formats import FORMAT_MODE_ANNOTATION, GRANT_ANNOTATION, RACK_ANNOTATION, Grant
@@ -104,6 +107,14 @@ class WorldApi:
     """How changes of the quorum were asked for last."""
     asked: Addresses | None = None
     """How the quorum was looked at last."""
+    files: dict[int, Object] = field(default_factory=dict)
+    """Of secure nodes: what each has read of its Secret."""
+    stale: set[int] = field(default_factory=set)
+    """Nodes that read nothing anew, as one whose kubelet is away."""
+    reads_at_start: bool = False
+    """Nodes read their files when their pod starts only."""
+    started: dict[int, str] = field(default_factory=dict)
+    """UID of the pod that read them."""
 
     def edit(self, **changes: object) -> None:
         """As `kubectl apply` of another spec."""
@@ -299,6 +310,30 @@ class WorldApi:
 
         self.looks += 1
         return self.faults.read("look at the quorum", answer)
+
+    def prove(self, asked: Collection[Doubt], security: ListenerSecurity) -> frozenset[str]:
+        """By the certificates themselves: both ends have to trust each other's."""
+        tls = security.tls
+        assert tls is not None
+        assert tls.keystore is not None
+        assert tls.truststore is not None
+        found = set()
+        for each in asked:
+            own = self.read_by(each.node_id)
+            mine = Pair(tls.keystore.key or "", tls.keystore.chain or "")
+            theirs = Pair(text_of(own, "tls.key"), text_of(own, "tls.crt"))
+            if read(mine, text_of(own, "ca.crt"))[1] and read(theirs, tls.truststore.certificates or "")[1]:
+                found.add(each.pod_uid)
+        return frozenset(found)
+
+    def read_by(self, node_id: int) -> Object:
+        """A node's own Secret as it has read it."""
+        pod = self.world.pods.get(node_id)
+        started, uid = self.started.get(node_id), pod.uid if pod is not None else ""
+        if node_id not in self.stale and (not self.reads_at_start or started != uid):
+            self.started[node_id] = uid
+            self.files[node_id] = copy.deepcopy(self.world.secrets[names.node_tls(self.world.cluster.name, node_id)])
+        return self.files[node_id]
 
     def changes(self, controllers: Collection[Endpoint], security: ListenerSecurity) -> WorldApi:
         self.changed_by = security

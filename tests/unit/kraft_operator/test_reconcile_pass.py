@@ -20,6 +20,7 @@ from kraft_operator.lease import LeaseLost, Term
 from kraft_operator.metrics import Metrics
 from kraft_operator.observed import Brokers, Quorum
 from kraft_operator.pools import Pools
+from kraft_operator.proofs import Doubt
 from kraft_operator.quorum import Addresses, KafkaChanges
 from kraft_operator.reconcile import Reconciler
 from kraft_operator.replacements import LeaseAccount
@@ -86,6 +87,9 @@ def first_write_of(store: Store, what: str) -> int:
 class Silence:
     def look(self, addresses: Addresses) -> tuple[Quorum, Brokers]:
         return Quorum(), Brokers()
+
+    def prove(self, asked: Collection[Doubt], security: ListenerSecurity) -> frozenset[str]:
+        return frozenset()
 
     def changes(self, controllers: Collection[Endpoint], security: ListenerSecurity) -> KafkaChanges:
         return KafkaChanges(tuple(controllers), Pools())

@@ -13,6 +13,8 @@ import pytest
 
 from controller_runtime.configuration.client_security import client_security
 from controller_runtime.configuration.properties import parse_properties
+from kraft_operator.keys import Key
+from kraft_operator.kube import Invalid
 from kraft_operator.quorum import AdminFailed
 from kraft_operator.user_queries import login
 from kraft_operator.users import Acl
@@ -173,6 +175,81 @@ def test_a_secret_of_somebody_else_is_never_written() -> None:
     assert run.world.secrets["ann-credentials"] == there
     assert ready(run)["reason"] == "SecretTaken"
     assert "ann" not in run.world.logins
+
+
+def test_a_secret_that_is_given_away_is_taken_soon() -> None:
+    """Also one of an earlier user of that name, which Kubernetes takes away after it."""
+    run = formed()
+    there = {"metadata": {"name": "ann-credentials", "uid": "x", "resourceVersion": "1"}, "data": {"mine": "eA=="}}
+    run.world.secrets["ann-credentials"] = there
+    create(run)
+    settle(run)
+    del run.world.secrets["ann-credentials"]
+    for _ in range(3):
+        later_by_a_pass(run)
+    assert ready(run)["status"] == "True"
+    assert logs_in(run, secret(run, "password"))
+
+
+HOSTILE = ('a"b', "a'; drop", 'x" required\nforged', "a\\b", "*", "\u202e\u0000", "\U0001f980" * 124, '"' * 249)
+
+
+def test_whatever_a_resource_is_called_is_one_rule_and_is_taken_away_again() -> None:
+    asked = [{"resource": {"type": "Topic", "name": name}, "operations": ["Read"], "host": '"\n"'} for name in HOSTILE]
+    run = with_ann(acls=asked)
+    assert run.world.acls["ann"] == {Acl(2, name, 3, '"\n"', 3, 3) for name in HOSTILE}
+    assert max(map(len, run.world.users["ann"]["status"]["acls"])) <= 2048
+    run.world.users["ann"]["spec"]["acls"] = []
+    settle(run)
+    assert "ann" not in run.world.acls
+
+
+def test_a_name_that_could_be_read_in_two_ways_is_nobodys() -> None:
+    """The API server refuses most of them already."""
+    run = formed()
+    twofold = ['ann"', "ann;bob", "ann,O=c", "Ann", "ann\nbob", "a" * 65, ".ann", "", "bob\n"]
+    for name in twofold:
+        create(run, name)
+    settle(run)
+    assert run.world.logins == {}
+    assert not [name for name in run.world.secrets if name.endswith("-credentials")]
+    assert {"metadata.name" in ready(run, name)["message"] for name in twofold} == {True}
+
+
+def test_a_user_whose_cluster_is_not_in_its_namespace_is_told_so_and_gets_nothing() -> None:
+    """Clusters of other namespaces are out of reach: there is no field that could name one."""
+    run = formed()
+    create(run)
+    run.world.users["ann"]["spec"] = {"clusterName": "d", "clusterNamespace": "n"}
+    run.key = Key("n", "d")
+    run.step()
+    assert (ready(run)["status"], ready(run)["reason"]) == ("False", "ClusterNotFound")
+    assert run.world.logins == {}
+    assert "ann-credentials" not in run.world.secrets
+    run.api.writes.clear()
+    run.step()
+    assert run.api.writes == []
+
+
+@dataclass(slots=True)
+class RefusesTheStatus(Faults):
+    """The API server finds fault with what is said of ann."""
+
+    def write(self, what: str, call: Callable[[], T]) -> T:
+        if what == "apply KRaftUser/ann/status":
+            raise Invalid(422, "status.acls[0]: Too long")
+        return call()
+
+
+def test_a_status_that_is_refused_keeps_no_other_user_waiting() -> None:
+    run = formed()
+    run.api.faults = RefusesTheStatus()
+    create(run, acls=[READS_ORDERS])
+    create(run, "bob", acls=[READS_ORDERS])
+    for _ in range(6):
+        later_by_a_pass(run)
+    assert ready(run, "bob")["status"] == "True"
+    assert logs_in(run, secret(run, "password"))
 
 
 def test_no_password_is_told_anywhere() -> None:

@@ -50,7 +50,17 @@ from kraft_operator.api import names
 from kraft_operator.api.reader import quantity
 from kraft_operator.api.spec import VolumePolicy
 from kraft_operator.claim_memory import KEY
-from kraft_operator.credentials import Authority, Credentials, IssueCertificate, Issued, MakeAuthority
+from kraft_operator.credentials import (
+    Authority,
+    CredentialAction,
+    Credentials,
+    IssueCertificate,
+    Issued,
+    MakeAuthority,
+    Succession,
+    Turn,
+    TurnAuthority,
+)
 from kraft_operator.manifests.helpers import LABEL_HELPER, LABEL_HELPER_NODE, LABEL_OPERATION
 from kraft_operator.manifests.nodes import template_of
 from kraft_operator.observed import (
@@ -115,7 +125,7 @@ def changed(seen: Observed, action: Action) -> Observed:
             return replace(seen, brokers=_brokers(seen.brokers, action))
         case RunHelper() | EndHelper() | DeleteOperation():
             return _operations(seen, action)
-        case MakeAuthority() | IssueCertificate():
+        case MakeAuthority() | TurnAuthority() | IssueCertificate():
             return replace(seen, credentials=_credentials(seen.credentials or Credentials(), action))
         case _:
             assert_never(action)
@@ -175,15 +185,36 @@ def _deleted(seen: Observed, action: DeleteChild | OrphanSet) -> Observed:
 # certificates
 
 
-def _credentials(known: Credentials, action: MakeAuthority | IssueCertificate) -> Credentials:
+def _credentials(known: Credentials, action: CredentialAction) -> Credentials:
     """Without an end, as nobody looks at a clock here."""
+    if isinstance(action, TurnAuthority):
+        return _turned(known, action)
     if isinstance(action, MakeAuthority):
-        made = known.authority or Authority(f"authority {action.secret}")
-        return replace(known, authority=made, published=made.fingerprint, fault="")
+        asked = known.succession.asked if known.authority is not None else action.asked
+        made = replace(
+            known,
+            authority=known.authority or Authority(f"authority {action.secret}"),
+            succession=replace(known.succession, asked=asked),
+            fault="",
+        )
+        return replace(made, published=made.trusted)
     wanted = action.wanted
     made_of = Issued(f"Secret/{wanted.secret}", "", wanted.subject.text, frozenset(wanted.hosts),
-        issuer=action.authority, trusts=(action.authority,))  # fmt: skip
+        issuer=action.authority, trusts=action.trusts)  # fmt: skip
     return replace(known, issued={**known.issued, wanted.secret: made_of})
+
+
+def _turned(known: Credentials, action: TurnAuthority) -> Credentials:
+    old, before = known.authority, known.succession
+    at_rest = Succession(turns=before.turns + 1, asked=action.asked, uid=before.uid)
+    match action.turn:
+        case Turn.TRUST:
+            return replace(known, succession=replace(at_rest, successor=f"after {action.replaced}"), proven=frozenset())
+        case Turn.ISSUE:
+            gone = replace(at_rest, predecessor=old.fingerprint if old is not None else "")
+            return replace(known, authority=Authority(before.successor), succession=gone, proven=frozenset())
+        case Turn.FORGET:
+            return replace(known, succession=at_rest, proven=frozenset())
 
 
 # claims, pods, volumes

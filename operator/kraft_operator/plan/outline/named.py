@@ -37,7 +37,7 @@ from kraft_operator.actions import (
     WriteLedger,
     target,
 )
-from kraft_operator.credentials import IssueCertificate, MakeAuthority
+from kraft_operator.credentials import IssueCertificate, MakeAuthority, TurnAuthority
 from kraft_operator.plan.nodes.replacement import GIVE_UP_DISK, given_up, replaced
 from kraft_operator.plan.outline import words
 from kraft_operator.plan.outline.of_children import applied_sets, child_step
@@ -79,6 +79,8 @@ def step_of(action: Action, now: Situation, sets: frozenset[str]) -> PlanStep | 
             return None
         case MakePassword() | SetPassword() | ChangeAcls() | SetQuotas() | ForgetUser() | TellUser():
             return None
+        case TurnAuthority():
+            return words.turned(action)
         case ApplyChild() | DeleteChild():
             return child_step(action, now, sets)
         case DeliverGrant() | GrowClaim() | OrphanSet() | DiscardClaim() | RestartPod():

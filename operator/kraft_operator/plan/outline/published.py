@@ -22,7 +22,7 @@ from kraft_operator.plan.nodes.replacement import needs_approval
 from kraft_operator.plan.outline.forward import Decide, way
 from kraft_operator.plan.outline.named import named, step_of
 from kraft_operator.plan.outline.of_children import applied_sets
-from kraft_operator.plan.outline.words import FORM_QUORUM
+from kraft_operator.plan.outline.words import FORM_QUORUM, ROTATE
 from kraft_operator.plan.situation import Decision, Finding, Situation, Topic
 from kraft_operator.plan.steps import Approved, Outline, PlanStep, Risk, StepState
 
@@ -185,6 +185,8 @@ def _held_by(step: PlanStep, now: Situation, findings: Sequence[Finding]) -> Fin
     if kind == "restart":
         waits = f"{pod.name} waits" if pod else "nobody"
         return next((each for each in findings if each.topic is Topic.ROLLOUT and waits in each.message), None)
+    if kind == ROTATE:
+        return next((each for each in findings if each.topic is Topic.SECURITY), None)
     if kind == "finalize":
         return next((each for each in findings if each.topic is Topic.VERSIONS), None)
     claim = next((each.name for each in now.observed.claims if str(each.node_id) == node_id), "")

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from kraft_operator.api.spec import Drain, Group, LifecycleState, Role
+from kraft_operator.credentials import Turn, TurnAuthority
 from kraft_operator.observed import Pod
 from kraft_operator.plan.giving_up import is_forced
 from kraft_operator.plan.nodes.drain import some
@@ -155,6 +156,26 @@ def added(node_id: int) -> PlanStep:
 def updated(node_id: int, reason: str) -> PlanStep:
     gate = "it serves where its pod is, and no other change of the voters is under way"
     return PlanStep(f"update-voter/{node_id}", "UpdateVoter", f"voter {node_id}", reason, gate)
+
+
+# the authority
+
+
+ROTATE: Final = "rotate-authority"
+TURNS: Final = {
+    Turn.TRUST: ("a new authority is made, and trusted beside the old one", "every certificate is good"),
+    Turn.ISSUE: ("the new authority signs from then on, and the old one's key is thrown away",
+        "every node was seen to trust both, and clients had time to (C1)"),
+    Turn.FORGET: ("the old authority is not trusted any more",
+        "every node was seen to show a certificate of the new one, and clients had time to (C2)"),
+}  # fmt: skip
+
+
+def turned(action: TurnAuthority) -> PlanStep:
+    reason, gate = TURNS[action.turn]
+    name = f"{ROTATE}/of-{action.replaced[:12]}/{action.turn.value}"
+    lemma = {Turn.ISSUE: "C1", Turn.FORGET: "C2"}.get(action.turn, "")
+    return PlanStep(name, "RotateAuthority", f"Secret/{action.secret}", reason, gate, lemma=lemma)
 
 
 # brokers and versions
