@@ -156,17 +156,7 @@ metrics.num.samples int 2
 metrics.recording.level string INFO
 metrics.sample.window.ms long 30000
 telemetry.max.bytes int 1048576
-# records are not compacted yet
-log.cleaner.backoff.ms long 15000
-log.cleaner.dedupe.buffer.size long 134217728
-log.cleaner.delete.retention.ms long 86400000
-log.cleaner.enable boolean true
-log.cleaner.io.buffer.load.factor double 0.9
-log.cleaner.io.buffer.size int 524288
-log.cleaner.io.max.bytes.per.second double 1.7976931348623157E308
-log.cleaner.max.compaction.lag.ms long 9223372036854775807
-log.cleaner.min.cleanable.ratio double 0.5
-log.cleaner.min.compaction.lag.ms long 0
+# each log directory has one thread, which cleans its logs, too
 log.cleaner.threads int 1
 # checkpoints are written when they change, not by a timer
 log.flush.offset.checkpoint.interval.ms int 60000

@@ -83,6 +83,16 @@ inter.broker.listener.name string null
 leader.imbalance.check.interval.seconds long 300
 listener.security.protocol.map string SASL_SSL:SASL_SSL,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT
 listeners list PLAINTEXT://:9092
+log.cleaner.backoff.ms long 15000
+log.cleaner.dedupe.buffer.size long 134217728
+log.cleaner.delete.retention.ms long 86400000
+log.cleaner.enable boolean true
+log.cleaner.io.buffer.load.factor double 0.9
+log.cleaner.io.buffer.size int 524288
+log.cleaner.io.max.bytes.per.second double 1.7976931348623157E308
+log.cleaner.max.compaction.lag.ms long 9223372036854775807
+log.cleaner.min.cleanable.ratio double 0.5
+log.cleaner.min.compaction.lag.ms long 0
 log.cleanup.policy list delete
 log.dir list /tmp/kafka-logs
 log.dir.failure.timeout.ms long 30000

@@ -13,12 +13,14 @@ TIME_INDEX: Final = ".timeindex"
 SNAPSHOT: Final = ".checkpoint"
 PART: Final = ".part"
 DELETED: Final = ".deleted"
+CLEANED: Final = ".cleaned"
+SWAP: Final = ".swap"
 TRANSACTION_INDEX: Final = ".txnindex"
 PRODUCER_SNAPSHOT: Final = ".snapshot"
 
 _SEGMENT: Final = re.compile(r"(\d{20})(\.log|\.index|\.timeindex|\.snapshot|\.txnindex)\Z")
 _SNAPSHOT: Final = re.compile(r"(\d{20})-(\d{10})\.checkpoint\Z")
-_LEFTOVER: Final = re.compile(r"\d{20}.*(\.part|\.deleted|\.cleaned|\.swap)\Z")
+_LEFTOVER: Final = re.compile(r"\d{20}.*(\.part|\.deleted)\Z")
 
 
 def segment_file(base_offset: int, suffix: str) -> str:
@@ -49,6 +51,11 @@ def parse_snapshot_file(name: str) -> OffsetAndEpoch | None:
     """The id of a frozen snapshot's file, or None for other names."""
     match = _SNAPSHOT.match(name)
     return OffsetAndEpoch(Offset(int(match[1])), Epoch(int(match[2]))) if match else None
+
+
+def is_unfinished(name: str, suffix: str) -> bool:
+    """Of a segment that was cleaned: `CLEANED` or `SWAP` after the name of a file."""
+    return name.endswith(suffix) and _SEGMENT.match(name.removesuffix(suffix)) is not None
 
 
 def is_leftover(name: str) -> bool:

@@ -15,7 +15,7 @@ from typing import Final
 
 from controller_runtime.identifiers import DirectoryId, Offset, PartitionId
 from controller_runtime.storage import small_files
-from controller_runtime.storage.errors import StorageError
+from controller_runtime.storage.errors import CorruptFile, StorageError
 from controller_runtime.storage.filesystem import FileSystem, join, read_whole
 from controller_runtime.storage.found_logs import DELETE, STRAY, FoundLog, found_logs, set_aside_name, topic_id_of
 from controller_runtime.storage.log.config import LogConfig
@@ -49,6 +49,7 @@ class LogDirectory:
         self._recovery_points = self._checkpoint(small_files.RECOVERY_POINT_CHECKPOINT)
         self._log_starts = self._checkpoint(small_files.LOG_START_CHECKPOINT)
         self._high_watermarks = self._checkpoint(small_files.HIGH_WATERMARK_CHECKPOINT)
+        self._cleaned = self._cleaner_checkpoint()
         for name in filesystem.list_directory(path):
             if name.endswith(DELETE):
                 self._remove_tree(join(path, name))
@@ -76,6 +77,13 @@ class LogDirectory:
         if not self._filesystem.exists(file):
             return {}
         return decode_partition_offsets(read_whole(self._filesystem, file), file)
+
+    def _cleaner_checkpoint(self) -> dict[_Place, int]:
+        """One that cannot be right costs no more than cleaning anew."""
+        try:
+            return self._checkpoint(small_files.CLEANER_CHECKPOINT)
+        except CorruptFile:
+            return {}
 
     # Partitions.
 
@@ -119,6 +127,24 @@ class LogDirectory:
     def remove_grave(self, grave: Grave) -> None:
         """Its time has come. The partition may be gone, too."""
         remove_files(self._filesystem, grave.directory, grave.names)
+
+    def has_open(self, partition_id: PartitionId) -> bool:
+        return partition_id in self._logs
+
+    def cleaned_to(self, partition_id: PartitionId) -> int | None:
+        """How far an open log is compacted; None: it never was."""
+        return self._cleaned.get(self._places[partition_id])
+
+    def note_cleaned(self, partition_id: PartitionId, offset: int) -> None:
+        """Written down at once, as in Kafka."""
+        self._cleaned[self._places[partition_id]] = offset
+        self._write_offsets(small_files.CLEANER_CHECKPOINT, self._cleaned)
+
+    def note_cut(self, partition_id: PartitionId) -> None:
+        """What comes now where the log was cut is dirty, however far it was clean."""
+        cleaned, end = self.cleaned_to(partition_id), self._logs[partition_id].end_offset
+        if cleaned is not None and cleaned > end:
+            self.note_cleaned(partition_id, end)
 
     def log(self, partition_id: PartitionId) -> PartitionLog:
         """An open log. Raises StorageError when it is not open (any more)."""
@@ -183,6 +209,8 @@ class LogDirectory:
         """A log that comes to the same place later is another one."""
         for table in (self._recovery_points, self._log_starts, self._high_watermarks):
             table.pop(place, None)
+        if self._cleaned.pop(place, None) is not None:
+            self._write_offsets(small_files.CLEANER_CHECKPOINT, self._cleaned)
         self._unopened.discard(place)
         self._trusted.discard(place)
 
@@ -222,8 +250,11 @@ class LogDirectory:
             (small_files.LOG_START_CHECKPOINT, self._log_starts),
             (small_files.HIGH_WATERMARK_CHECKPOINT, self._high_watermarks),
         ):
-            rows = [(topic, index, offset) for (topic, index), offset in sorted(table.items())]
-            write_atomically(self._filesystem, join(self.path, name), small_files.encode_partition_offsets(rows))
+            self._write_offsets(name, table)
+
+    def _write_offsets(self, name: str, table: Mapping[_Place, int]) -> None:
+        rows = [(topic, index, offset) for (topic, index), offset in sorted(table.items())]
+        write_atomically(self._filesystem, join(self.path, name), small_files.encode_partition_offsets(rows))
 
     def shut_down(
         self,

@@ -10,13 +10,15 @@ time.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from controller_runtime.identifiers import Epoch, Offset, Uuid
 from controller_runtime.protocol.producer_states import note_batch
 from controller_runtime.protocol.record_batch import BatchHeader
 from controller_runtime.storage import file_names, small_files
+from controller_runtime.storage.compaction.cleanable import Dirt, dirt
+from controller_runtime.storage.compaction.swaps import finish_swaps, swap
 from controller_runtime.storage.errors import CorruptFile, InvalidOffset, StorageError
 from controller_runtime.storage.filesystem import FileSystem, join, read_whole
 from controller_runtime.storage.log import disk_work, producer_snapshots
@@ -51,7 +53,7 @@ class PartitionLog:
         """Use `open`."""
         self._graves = graves
         self._log = log
-        self._filesystem = log.files.filesystem
+        self.filesystem: Final = log.files.filesystem
         self._start = Offset(0)
         self._changed = bool(recovered.unsynced)
         self.recovery_point = Offset(recovery_point)
@@ -77,6 +79,7 @@ class PartitionLog:
         """
         filesystem.make_directories(directory)
         _check_topic(filesystem, directory, topic_id)
+        finish_swaps(filesystem, directory)
         remove_leftovers(filesystem, directory)
         files = OpenFiles(filesystem, MANY) if files is None else files
         recovered = recover(
@@ -223,7 +226,46 @@ class PartitionLog:
     def _latest(self, segment: Segment) -> int:
         """As in Kafka, when it was written stands in for records that have no time."""
         found = segment.indexes.max_timestamp
-        return found if found >= 0 else self._filesystem.modified_ms(segment.path)
+        return found if found >= 0 else self.filesystem.modified_ms(segment.path)
+
+    # Compaction.
+
+    @property
+    def segments(self) -> tuple[Segment, ...]:
+        return tuple(self._log.segments)
+
+    @property
+    def losses(self) -> int:
+        """How often something was cut off, or deleted."""
+        return self._log.losses
+
+    @property
+    def config(self) -> LogConfig:
+        return self._log.config
+
+    def dirt(self, cleaned_to: int | None, high_watermark: int, now_ms: int) -> Dirt:
+        """What may be cleaned: no further than where the first open transaction begins."""
+        begun = (entry.transaction_first_offset for entry in self.producers.values())
+        return dirt(
+            self._log.segments,
+            self.rules,
+            checkpoint=cleaned_to,
+            start=self._start,
+            stable=min([high_watermark, *(offset for offset in begun if offset >= 0)]),
+            now_ms=now_ms,
+            latest=self._latest,
+        )
+
+    def new_segment(self, base_offset: int) -> Segment:
+        """One that is not of the log yet."""
+        return Segment(self._log.files, self.directory, base_offset, self.config.index_interval_bytes)
+
+    def replace(self, old: Sequence[Segment], new: Segment) -> None:
+        """`new`, whose `.cleaned` files are durable, takes the place of these neighbours."""
+        swap(self.filesystem, new, old)
+        self._log.replace(old, new)
+        for segment in old:
+            self._bury(segment)
 
     def truncate(self, end_offset: Offset) -> None:
         """Cut the log to end before `end_offset`, a batch boundary, as a follower does whose leader has less."""
@@ -237,7 +279,7 @@ class PartitionLog:
         self.recovery_point = min(self.recovery_point, end_offset)
         self._changed = True
         self._perform()
-        producer_snapshots.remove_snapshots_beyond(self._filesystem, self.directory, end_offset)
+        producer_snapshots.remove_snapshots_beyond(self.filesystem, self.directory, end_offset)
         log = self._log
         self.producers = producers_at(log.files, log.directory, log.segments, log.end_offset)
 
@@ -262,8 +304,8 @@ class PartitionLog:
         self.producers.clear()
         self._changed = True
         self._perform()
-        for offset in producer_snapshots.snapshot_offsets(self._filesystem, self.directory):
-            self._filesystem.remove(producer_snapshots.snapshot_path(self.directory, offset))
+        for offset in producer_snapshots.snapshot_offsets(self.filesystem, self.directory):
+            self.filesystem.remove(producer_snapshots.snapshot_path(self.directory, offset))
 
     def _queue_snapshot(self, offset: int) -> None:
         path = producer_snapshots.snapshot_path(self.directory, offset)
@@ -271,7 +313,7 @@ class PartitionLog:
 
     def _perform(self, *, sync: bool = False) -> None:
         tasks = self._log.take_tasks(sync=sync)
-        disk_work.perform(self._filesystem, tasks)
+        disk_work.perform(self.filesystem, tasks)
         for task in tasks:
             if isinstance(task, disk_work.SetAsideSegment):
                 self._bury(task.segment)
@@ -298,7 +340,7 @@ class PartitionLog:
         if self._changed:
             tasks.extend(self._closing_snapshot())
             self._changed = False
-        disk_work.perform(self._filesystem, tasks)
+        disk_work.perform(self.filesystem, tasks)
         self._log.let_go()
 
     def _closing_snapshot(self) -> Iterator[disk_work.DiskTask]:
@@ -306,7 +348,7 @@ class PartitionLog:
         path = producer_snapshots.snapshot_path(self.directory, self.end_offset)
         yield disk_work.WriteUnsynced(path, producer_snapshots.encode_producers(self.producers))
         kept = {segment.base_offset for segment in self._log.segments} | {self.end_offset}
-        old = [one for one in producer_snapshots.snapshot_offsets(self._filesystem, self.directory) if one not in kept]
+        old = [one for one in producer_snapshots.snapshot_offsets(self.filesystem, self.directory) if one not in kept]
         if old:
             names = tuple(file_names.segment_file(offset, file_names.PRODUCER_SNAPSHOT) for offset in old)
             yield disk_work.RemoveFiles(self.directory, names)

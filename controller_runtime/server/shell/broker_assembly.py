@@ -10,12 +10,10 @@ from controller_runtime.broker.lifecycle import BrokerIdentity
 from controller_runtime.broker.replica_fetchers import FetchSettings
 from controller_runtime.broker.service import BrokerConfig
 from controller_runtime.configuration.config import ServerConfig
-from controller_runtime.configuration.names import INITIAL_TASK_DELAY
 from controller_runtime.configuration.settings import RULES
 from controller_runtime.identifiers import BrokerEpoch, DirectoryId, Endpoint
 from controller_runtime.security.protocols import SecurityProtocol
 from controller_runtime.server.shell.assembly import Disk, random_uuid
-from controller_runtime.server.shell.housekeeping import UpkeepSettings
 from controller_runtime.server.telemetry import logs
 from controller_runtime.storage.errors import StorageError
 from controller_runtime.values import replace
@@ -33,14 +31,6 @@ def log_directories(config: ServerConfig, disk: Disk) -> Mapping[DirectoryId, st
     if not found:
         raise StorageError(f"every log directory is offline: {'; '.join(disk.directories.offline.values())}")
     return found
-
-
-def upkeep_settings(config: ServerConfig) -> UpkeepSettings:
-    settings = config.settings
-    return UpkeepSettings(
-        initial_delay_s=int(settings.plain(INITIAL_TASK_DELAY, "30000")) / 1000,
-        retention_interval_s=settings.integer("log.retention.check.interval.ms") / 1000,
-    )
 
 
 def broker_config(

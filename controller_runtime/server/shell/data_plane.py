@@ -66,7 +66,7 @@ class BrokerDataPlane:
         finish_without_reply: Callable[[RequestId], None],
         *,
         wall_ms: Callable[[], int],
-        upkeep: UpkeepSettings = UpkeepSettings(),
+        upkeep: Callable[[], UpkeepSettings] = UpkeepSettings,
         has_offline: bool = False,
     ) -> None:
         """Opens the log directories: the checkpoints are read, no log is opened yet. `has_offline`: there are others,
@@ -85,10 +85,11 @@ class BrokerDataPlane:
         self._leaving: dict[PartitionId, ClosePartition] = {}
         """Its deletion is on its way, and nobody opened it again."""
         self._timer = self._loop.call_later(CHECKPOINT_SECONDS, self._checkpoint)
+        self._upkeep = upkeep
         self._housekeeping = Housekeeping(
             self._lanes,
             self._submit,
-            upkeep,
+            self._upkeep_now,
             feed=self._feed,
             high_watermarks=self._known_high_watermarks,
             wall_ms=wall_ms,
@@ -109,6 +110,13 @@ class BrokerDataPlane:
     def attach_high_watermarks(self, high_watermarks: Callable[[], Mapping[PartitionId, int]]) -> None:
         """What the broker says of each partition, for the checkpoint."""
         self._high_watermarks = high_watermarks
+
+    def attach_upkeep(self, upkeep: Callable[[], UpkeepSettings]) -> None:
+        """Asked before each round, when there is an image to ask."""
+        self._upkeep = upkeep
+
+    def _upkeep_now(self) -> UpkeepSettings:
+        return self._upkeep()
 
     def _known_high_watermarks(self) -> Mapping[PartitionId, int]:
         return dict(self._high_watermarks())

@@ -1,4 +1,4 @@
-"""When the logs of a broker are looked after: rounds of retention, and files whose time has come.
+"""When the logs of a broker are looked after: rounds of retention and of compaction, and files whose time has come.
 
 The loop's side: timers, and pieces handed to the thread of each directory one by one, so that what clients ask for
 comes in between. Between two pieces a directory rests as long as the last one took.
@@ -7,6 +7,7 @@ comes in between. Between two pieces a directory rests as long as the last one t
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, Final
@@ -15,6 +16,7 @@ from controller_runtime.broker.effects import BrokerEvent
 from controller_runtime.identifiers import DirectoryId, PartitionId
 from controller_runtime.server.shell.directory_upkeep import DirectoryUpkeep, Piece, Round
 from controller_runtime.server.shell.partition_work import PartitionWork
+from controller_runtime.storage.compaction.cleaning import CleanerSettings
 from controller_runtime.storage.partition_log import Grave
 from controller_runtime.values import dataclass
 
@@ -27,6 +29,13 @@ class UpkeepSettings:
     """`log.initial.task.delay.ms`."""
     retention_interval_s: float = 300.0
     """`log.retention.check.interval.ms`."""
+    cleans: bool = True
+    """`log.cleaner.enable`."""
+    backoff_s: float = 15.0
+    """`log.cleaner.backoff.ms`."""
+    bytes_per_second: float = math.inf
+    """`log.cleaner.io.max.bytes.per.second`."""
+    cleaner: CleanerSettings = CleanerSettings()
 
 
 Submit = Callable[[DirectoryId, Callable[[PartitionWork], Any], Callable[[Any], None]], None]
@@ -39,13 +48,13 @@ class Housekeeping:
         self,
         directories: Iterable[DirectoryId],
         submit: Submit,
-        settings: UpkeepSettings,
+        settings: Callable[[], UpkeepSettings],
         *,
         feed: Callable[[BrokerEvent], None],
         high_watermarks: Callable[[], Mapping[PartitionId, int]],
         wall_ms: Callable[[], int],
     ) -> None:
-        """Begins `initial_delay_s` after it is made."""
+        """Begins `initial_delay_s` after it is made. `settings` may change at any time: the next round has them."""
         self._loop = asyncio.get_running_loop()
         self._directories: Final = tuple(directories)
         self._submit = submit
@@ -56,7 +65,10 @@ class Housekeeping:
         self._at_work: set[tuple[str, DirectoryId]] = set()
         """Rounds that are under way: what takes longer than the interval is not begun twice."""
         self._is_closed = False
-        self._timers = {"retention": self._loop.call_later(settings.initial_delay_s, self._retain)}
+        self._timers = {
+            "retention": self._loop.call_later(settings().initial_delay_s, self._retain),
+            "cleaning": self._loop.call_later(settings().initial_delay_s, self._clean),
+        }
 
     def close(self) -> None:
         """Nothing more is begun."""
@@ -74,9 +86,16 @@ class Housekeeping:
         self._loop.call_later(grave.delay_ms / 1000, remove)
 
     def _retain(self) -> None:
-        self._timers["retention"] = self._loop.call_later(self._settings.retention_interval_s, self._retain)
+        self._timers["retention"] = self._loop.call_later(self._settings().retention_interval_s, self._retain)
         high_watermarks, now_ms = self._high_watermarks(), self._wall_ms()
         self._begin("retention", lambda upkeep: upkeep.retention(high_watermarks, now_ms))
+
+    def _clean(self) -> None:
+        settings = self._settings()
+        self._timers["cleaning"] = self._loop.call_later(settings.backoff_s, self._clean)
+        if settings.cleans:
+            high_watermarks, now_ms = self._high_watermarks(), self._wall_ms()
+            self._begin("cleaning", lambda upkeep: upkeep.cleaning(high_watermarks, now_ms, settings.cleaner))
 
     def _begin(self, kind: str, begin: Callable[[DirectoryUpkeep], Round]) -> None:
         for directory in self._directories:
@@ -94,6 +113,8 @@ class Housekeeping:
             for event in piece.events:
                 self._feed(event)
             rest = min(self._loop.time() - began, _LONGEST_REST_S)
+            if kind == "cleaning":
+                rest = max(rest, piece.io_bytes / self._settings().bytes_per_second)
             self._loop.call_later(rest, self._go_on, kind, directory, found)
 
         if not self._is_closed:

@@ -36,16 +36,15 @@ from controller_runtime.broker.effects import (
 from controller_runtime.identifiers import Offset, PartitionId
 from controller_runtime.protocol.errors import ErrorCode, ProtocolError
 from controller_runtime.protocol.record_batch import RecordPlace, record_places
-from controller_runtime.server.shell.directory_upkeep import DirectoryUpkeep, Piece, Round
+from controller_runtime.server.shell.directory_upkeep import DISK_FAILURES, DirectoryUpkeep, Piece, Round
 from controller_runtime.server.shell.topic_logs import log_config
-from controller_runtime.storage.errors import CorruptFile, DiskFailed, InvalidOffset, StorageError
+from controller_runtime.storage.errors import CorruptFile, InvalidOffset, StorageError
 from controller_runtime.storage.log.batches import split_batches
 from controller_runtime.storage.log_directory import LogDirectory
 from controller_runtime.storage.partition_log import Grave, PartitionLog
 
 log = logging.getLogger(__name__)
 
-DISK_FAILURES: Final = (OSError, DiskFailed)
 Data = bytes | ErrorCode
 """Of one slice: whole batches, or why it could not be read."""
 
@@ -113,6 +112,7 @@ class PartitionWork:
                 log.cut(Offset(effect.end_offset))
             else:
                 log.restart(Offset(effect.start_offset))
+            self._directory.note_cut(effect.key)
         except DISK_FAILURES as error:
             self._directory.abandon(effect.key)
             raise self._lost(error) from error

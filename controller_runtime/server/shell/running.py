@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from controller_runtime.configuration.config import ServerConfig
 from controller_runtime.identifiers import Endpoint, Instant
+from controller_runtime.metadata.configs import ConfigsImage
 from controller_runtime.metadata.image import MetadataImage
 from controller_runtime.network.client_pool import PoolCounts
 from controller_runtime.node.events import NodeEvent
@@ -35,6 +37,7 @@ if TYPE_CHECKING:  # a process loads only what its roles need
     from controller_runtime.broker.service import BrokerService
     from controller_runtime.server.shell.client_rates import ClientRates
     from controller_runtime.server.shell.data_plane import BrokerDataPlane
+    from controller_runtime.server.shell.housekeeping import UpkeepSettings
 
 
 class RunningNode(Protocol):
@@ -75,7 +78,15 @@ def build(
     )
     if config.is_broker:
         requests.rates = _client_rates(config, node)
+    if data is not None:
+        data.attach_upkeep(_upkeep(config, node))
     return Running(node, disk, data, requests, started_at_ms)
+
+
+def _upkeep(config: ServerConfig, node: Node) -> Callable[[], UpkeepSettings]:
+    from controller_runtime.server.shell.upkeep_settings import upkeep_settings
+
+    return lambda: upkeep_settings(config, node.image.configs)
 
 
 def _client_rates(config: ServerConfig, node: Node) -> ClientRates:
@@ -87,15 +98,16 @@ def _client_rates(config: ServerConfig, node: Node) -> ClientRates:
 
 
 def _open_data_plane(config: ServerConfig, disk: Disk, requests: Requests) -> BrokerDataPlane:
-    from controller_runtime.server.shell.broker_assembly import log_directories, upkeep_settings
+    from controller_runtime.server.shell.broker_assembly import log_directories
     from controller_runtime.server.shell.data_plane import BrokerDataPlane
+    from controller_runtime.server.shell.upkeep_settings import upkeep_settings
 
     return BrokerDataPlane(
         disk.filesystem,
         log_directories(config, disk),
         requests.finish_without_reply,
         wall_ms=lambda: time.time_ns() // 1_000_000,
-        upkeep=upkeep_settings(config),
+        upkeep=partial(upkeep_settings, config, ConfigsImage()),
         has_offline=bool(disk.directories.offline),
     )
 

@@ -45,6 +45,8 @@ class SegmentedLog:
         self.segments: Final = recovered.segments
         self.epochs: Final = recovered.epochs
         self._ordered: Final = ordered
+        self.losses = 0
+        """How often something was cut off, or a segment was removed."""
         self._tasks: list[DiskTask] = []
         self._unsynced: list[Segment] = list(recovered.unsynced)
         self._epochs_changed = recovered.epochs_changed
@@ -175,6 +177,7 @@ class SegmentedLog:
         """Cut the log to end before `end_offset`, where a batch begins at `position` of its segment."""
         while self.segments[-1].base_offset > end_offset:
             self._remove(-1)
+        self.losses += 1
         segment = self.segments[-1]
         segment.truncate(position, end_offset)
         self._tasks.append(disk_work.TruncateSegment(segment, position))
@@ -201,9 +204,18 @@ class SegmentedLog:
 
     def _remove(self, at: int, *, later: bool = False) -> None:
         """`later`: its files are only set aside, as Kafka does what is deleted by a rule or on request."""
+        self.losses += 1
         gone = self.segments.pop(at)
         self._unsynced = [segment for segment in self._unsynced if segment is not gone]
         self._tasks.append(disk_work.SetAsideSegment(gone) if later else disk_work.RemoveSegment(gone))
+
+    def replace(self, old: Sequence[Segment], new: Segment) -> None:
+        """What the disk has done already: `new` lies in the place of these neighbours, and is durable."""
+        first = self.segments.index(old[0])
+        assert self.segments[first : first + len(old)] == list(old), f"{self.directory}: not neighbours"
+        self.segments[first : first + len(old)] = [new]
+        gone = set(map(id, old))
+        self._unsynced = [segment for segment in self._unsynced if id(segment) not in gone]
 
     # The disk.
 

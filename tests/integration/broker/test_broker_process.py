@@ -248,3 +248,42 @@ def test_a_broker_deletes_what_its_topics_do_not_keep(tmp_path: Path) -> None:
         consumer.close()
         logs, kept = next(tmp_path.rglob("events-0")), {f"{6:020}", f"{7:020}"}
         eventually("the files go", lambda: {name[:20] for name in os.listdir(logs) if ".log" in name} == kept)
+
+
+def test_a_broker_compacts_a_topic_while_it_is_written(tmp_path: Path) -> None:
+    """CLN-04: and it starts again with what it left."""
+    soon = {"log.initial.task.delay.ms": "1", "log.cleaner.backoff.ms": "50"}
+    with Cluster(tmp_path, controllers=1, brokers=1, extra=soon) as cluster:
+        cluster.start()
+        cluster.wait_until_unfenced(120)
+        admin = KafkaAdminClient(bootstrap_servers=cluster.bootstrap_servers)
+        rules = {"cleanup.policy": "compact", "segment.bytes": str(1 << 20), "min.cleanable.dirty.ratio": "0.01"}
+        admin.create_topics([NewTopic("state", 1, 1, topic_configs=rules)])
+        admin.close()
+        producer = KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, linger_ms=0)
+        for number in range(12):
+            producer.send("state", b"%d" % number + b"x" * 600_000, key=b"%d" % (number % 3)).get(60)
+        producer.close()
+        logs = next(tmp_path.rglob("state-0"))
+
+        def is_compacted() -> bool:
+            names = [name for name in os.listdir(logs) if name.endswith(".log")]
+            return sum((logs / name).stat().st_size for name in names) < 5 * 600_000
+
+        eventually("it is compacted", is_compacted)
+        (broker,) = cluster.broker_nodes
+        broker.kill()
+        broker.start()
+        consumer = KafkaConsumer(bootstrap_servers=cluster.bootstrap_servers, group_id=None)
+        partition = TopicPartition("state", 0)
+        consumer.assign([partition])
+        consumer.seek_to_beginning(partition)
+        found: list[int] = []
+
+        def has_come() -> bool:
+            found.extend(record.offset for records in consumer.poll(500).values() for record in records)
+            return bool(found) and found[-1] == 11
+
+        eventually("the last record", has_come)
+        consumer.close()
+        assert found == [8, 9, 10, 11], "the last of each key, and the active segment"

@@ -26,6 +26,7 @@ from controller_runtime.broker.effects import (
 from controller_runtime.identifiers import DirectoryId, PartitionId
 from controller_runtime.server.shell.directory_reads import DirectoryReads, Reading
 from controller_runtime.server.shell.partition_work import PartitionWork
+from controller_runtime.storage.compaction.cleaning import CleanerSettings
 from controller_runtime.storage.log.config import LogConfig
 from controller_runtime.storage.log_manager import LogManager
 from controller_runtime.storage.partition_log import PartitionLog
@@ -106,6 +107,15 @@ class WorkInOrder:
         """A whole round of retention in every directory."""
         rounds = [work.upkeep.retention(high_watermarks, now_ms) for work in self._work.values()]
         return [event for each in rounds for piece in each for event in piece.events]
+
+    def compact(
+        self, high_watermarks: Mapping[PartitionId, int], now_ms: int, settings: CleanerSettings = CleanerSettings()
+    ) -> None:
+        """A whole round of compaction in every directory."""
+        for work in self._work.values():
+            found = work.upkeep.cleaning(high_watermarks, now_ms, settings)
+            while work.go_on(found) is not None:
+                pass
 
     def bury(self) -> None:
         """Remove what was set aside, as if its time had come."""

@@ -28,6 +28,15 @@ HERE = {
     "compression.type": ("compression.type", "gzip"),
 }
 ELSEWHERE = {
+    "log.cleaner.backoff.ms",
+    "log.cleaner.dedupe.buffer.size",
+    "log.cleaner.delete.retention.ms",
+    "log.cleaner.io.buffer.load.factor",
+    "log.cleaner.io.buffer.size",
+    "log.cleaner.io.max.bytes.per.second",
+    "log.cleaner.max.compaction.lag.ms",
+    "log.cleaner.min.cleanable.ratio",
+    "log.cleaner.min.compaction.lag.ms",
     "log.cleanup.policy",
     "log.index.interval.bytes",
     "log.index.size.max.bytes",
@@ -38,8 +47,8 @@ ELSEWHERE = {
     "log.segment.delete.delay.ms",
     "min.insync.replicas",
 }
-"""Of logs, which are configured anew (`test_changed_segments`, `test_retention`), and what partitions of several
-replicas are held to.
+"""Of logs, which are configured anew (`test_changed_segments`, `test_retention`, `test_compacted_topics`), and what
+partitions of several replicas are held to.
 """
 OF_CONNECTIONS = {
     "max.connection.creation.rate",
