@@ -41,7 +41,11 @@ def connection_limits(configs: ConfigsImage, quotas: Quotas, own: OwnConfigs) ->
 
 def _without_none(values: Mapping[str, str]) -> Mapping[str, str]:
     """Controllers keep a 0 that no broker takes: nobody could connect to change it."""
-    return {name: text for name, text in values.items() if base_name(name) != "max.connections" or integer(text) != 0}
+    return {
+        name: text
+        for name, text in values.items()
+        if base_name(name) not in ("max.connections", _CREATION) or integer(text) != 0
+    }
 
 
 def _of_hosts(overrides: str) -> Iterator[tuple[str, int]]:

@@ -6,12 +6,11 @@ its answer leaves, whichever part of the broker it comes from. Both may take mor
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, assert_never
+from typing import assert_never
 
 from controller_runtime.answers.rights.guard import Guard, Question
 from controller_runtime.answers.rights.verdict import Refused, Verdict
-from controller_runtime.broker.long_answers import Effects, LongAnswers
+from controller_runtime.broker.long_answers import Effects, Handler, LongAnswers
 from controller_runtime.broker.produce import NO_ACKS
 from controller_runtime.broker.rights import GATE
 from controller_runtime.identifiers import Instant, WallClock
@@ -22,9 +21,6 @@ from controller_runtime.parts.effects import CloseConnection, Log, Respond
 from controller_runtime.parts.events import ConnectionId, RequestId, RequestReceived
 from controller_runtime.protocol.messages.produce_request import ProduceRequest
 from controller_runtime.values import replace
-
-Handler = Callable[[RequestReceived, Any, Instant, WallClock], Effects]
-"""Each takes the request of its own API, beside the event that brought it."""
 
 
 class Admission:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from controller_runtime.broker.effects import BrokerEffect
+from controller_runtime.identifiers import Instant, WallClock
 from controller_runtime.parts import long_answers
 from controller_runtime.parts.effects import Respond
 from controller_runtime.parts.events import RequestReceived
@@ -16,6 +17,8 @@ Effects = list[BrokerEffect]
 Answering = InPieces[BrokerEffect, Effects]
 """A request's effects as they are decided, and the last of them."""
 LongAnswers = long_answers.LongAnswers[BrokerEffect]
+Handler = Callable[[RequestReceived, Any, Instant, WallClock], Effects]
+"""Each takes the request of its own API, beside the event that brought it."""
 
 
 def answering(

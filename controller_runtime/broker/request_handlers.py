@@ -19,7 +19,6 @@ from controller_runtime.answers.describe_scram import describe_scram_credentials
 from controller_runtime.answers.sasl_requests import SASL_REQUESTS, out_of_turn
 from controller_runtime.answers.security_rules import SecurityRules
 from controller_runtime.broker import tokens
-from controller_runtime.broker.admission import Handler
 from controller_runtime.broker.cluster_view import View, describe_cluster, metadata
 from controller_runtime.broker.config_resources import list_config_resources
 from controller_runtime.broker.delete_records import delete_records
@@ -31,7 +30,14 @@ from controller_runtime.broker.groups import Groups
 from controller_runtime.broker.lifecycle import BrokerIdentity
 from controller_runtime.broker.local_partitions import LocalPartitions
 from controller_runtime.broker.log_directories import LogDirectories
-from controller_runtime.broker.long_answers import Answering, Effects, LongAnswers, answering, answering_at_once
+from controller_runtime.broker.long_answers import (
+    Answering,
+    Effects,
+    Handler,
+    LongAnswers,
+    answering,
+    answering_at_once,
+)
 from controller_runtime.broker.offsets import OffsetsHandler
 from controller_runtime.broker.produce import ProduceHandler
 from controller_runtime.broker.producer_ids import ProducerIds

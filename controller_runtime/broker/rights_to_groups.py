@@ -10,6 +10,8 @@ from typing import Any, Final, NoReturn
 
 from controller_runtime.answers.rights.verdict import Judged, Judging, Refused, Verdict, narrowed
 from controller_runtime.coordinator.finding import FIRST_VERSION_WITH_KEYS, TRANSACTION, WORDS, nobody
+from controller_runtime.coordinator.group_answers import not_joined
+from controller_runtime.coordinator.membership_requests import lacks_protocol
 from controller_runtime.coordinator.offset_fetch import FIRST_VERSION_OF_SEVERAL
 from controller_runtime.parts.asker import Narrowed
 from controller_runtime.parts.authorization import Resource
@@ -23,6 +25,7 @@ from controller_runtime.protocol.messages.describe_groups_request import Describ
 from controller_runtime.protocol.messages.describe_groups_response import DescribeGroupsResponse
 from controller_runtime.protocol.messages.find_coordinator_request import FindCoordinatorRequest
 from controller_runtime.protocol.messages.find_coordinator_response import FindCoordinatorResponse
+from controller_runtime.protocol.messages.join_group_request import JoinGroupRequest
 from controller_runtime.protocol.messages.list_groups_request import ListGroupsRequest
 from controller_runtime.protocol.messages.list_groups_response import ListGroupsResponse
 from controller_runtime.protocol.messages.offset_commit_request import OffsetCommitRequest
@@ -35,6 +38,7 @@ from controller_runtime.protocol.messages.offset_delete_response import (
 )
 from controller_runtime.protocol.messages.offset_fetch_request import OffsetFetchRequest
 from controller_runtime.protocol.messages.offset_fetch_response import OffsetFetchResponse
+from controller_runtime.protocol.messages.sync_group_request import SyncGroupRequest
 from controller_runtime.protocol.schema import Message
 from controller_runtime.values import replace
 
@@ -67,8 +71,18 @@ def find_coordinator(judged: Judged, request: FindCoordinatorRequest) -> Judging
     return (yield from narrowed(request, rest, not allowed, complete, FindCoordinatorResponse()))
 
 
+def join_group(judged: Judged, request: JoinGroupRequest) -> Verdict:
+    if judged.asking.may(Operation.READ, Resource.GROUP, request.group_id):
+        return None
+    return Refused(not_joined(judged.version, _GROUP_DENIED, request.member_id))
+
+
+def sync_group(judged: Judged, request: SyncGroupRequest) -> Verdict:
+    return None if lacks_protocol(request, judged.version) else members_request(judged, request)
+
+
 def members_request(judged: Judged, request: Any) -> Verdict:
-    """JoinGroup, SyncGroup, Heartbeat, LeaveGroup."""
+    """Heartbeat and LeaveGroup; SyncGroup that names its protocol."""
     may = judged.asking.may(Operation.READ, Resource.GROUP, request.group_id)
     return None if may else Refused(refusal(request, _GROUP_DENIED))
 

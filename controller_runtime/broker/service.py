@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from controller_runtime.answers.security_rules import SecurityRules
-from controller_runtime.broker.admission import Admission
 from controller_runtime.broker.directory_assignments import DirectoryAssignments
 from controller_runtime.broker.effects import BrokerEvent
 from controller_runtime.broker.errands import ClientsRequest, refuse
@@ -46,6 +46,10 @@ from controller_runtime.protocol.messages.broker_heartbeat_response import Broke
 from controller_runtime.protocol.messages.broker_registration_response import BrokerRegistrationResponse
 from controller_runtime.protocol.schema import Message
 from controller_runtime.values import dataclass, field
+
+if TYPE_CHECKING:
+    from controller_runtime.broker.admission import Admission
+    from controller_runtime.metadata.authorizer import AuthorizerRules
 
 HEARTBEAT_CHANNEL = "heartbeat"
 _CALL_TIMEOUT_MS = 4_500
@@ -127,7 +131,7 @@ class BrokerService:
         )
         self._handlers = self._request_handlers(config)
         authorizer = config.security.authorizer
-        self.admission = None if authorizer is None else Admission(authorizer, config.auto_create_topics, self._long)
+        self.admission = None if authorizer is None else _admission(authorizer, config.auto_create_topics, self._long)
         """Without an authorizer nobody is asked."""
 
     def _request_handlers(self, config: BrokerConfig) -> RequestHandlers:
@@ -363,3 +367,10 @@ class BrokerService:
             said = self.faults.count(request.api_key, "forwarded", error)
             words = "the broker failed to forward it"
             return [said, *refuse(ClientsRequest(request), ErrorCode.UNKNOWN_SERVER_ERROR, words, self.faults)]
+
+
+def _admission(authorizer: AuthorizerRules, makes_topics: bool, long: LongAnswers) -> Admission:
+    """Imported where there is an authorizer: it brings some twenty modules."""
+    from controller_runtime.broker.admission import Admission
+
+    return Admission(authorizer, makes_topics, long)

@@ -14,8 +14,12 @@ _FIRST_JOIN_WITHOUT_NAME = 7
 
 
 def join_refused(asked: Asked, error: ErrorCode, member_id: str = "") -> Respond:
-    name = None if asked.version >= _FIRST_JOIN_WITHOUT_NAME else ""
-    return Respond(asked.request_id, JoinGroupResponse(error_code=error, member_id=member_id, protocol_name=name))
+    return Respond(asked.request_id, not_joined(asked.version, error, member_id))
+
+
+def not_joined(version: int, error: ErrorCode, member_id: str) -> JoinGroupResponse:
+    name = None if version >= _FIRST_JOIN_WITHOUT_NAME else ""
+    return JoinGroupResponse(error_code=error, member_id=member_id, protocol_name=name)
 
 
 def sync_refused(asked: Asked, error: ErrorCode) -> Respond:

@@ -81,12 +81,17 @@ def host_of(address: bytes) -> str:
     return "/" + ":".join(f"{int.from_bytes(address[at : at + 2], 'big'):x}" for at in range(0, len(address), 2))
 
 
+def lacks_protocol(request: SyncGroupRequest, version: int) -> bool:
+    """Whoever syncs without naming it is told so first, even if the group is not his."""
+    is_named = request.protocol_type is not None and request.protocol_name is not None
+    return version >= _FIRST_SYNC_WITH_PROTOCOL and not is_named
+
+
 def sync_group(
     groups: GroupCoordinator, event: RequestReceived, request: SyncGroupRequest, now: Instant, wall: WallClock
 ) -> Responds:
     asked = Asked(event.request_id, event.api_version)
-    is_named = request.protocol_type is not None and request.protocol_name is not None
-    if event.api_version >= _FIRST_SYNC_WITH_PROTOCOL and not is_named:
+    if lacks_protocol(request, event.api_version):
         return [sync_refused(asked, ErrorCode.INCONSISTENT_GROUP_PROTOCOL)]
     if not request.group_id:
         return [sync_refused(asked, ErrorCode.INVALID_GROUP_ID)]

@@ -30,8 +30,7 @@ _WEEK_MS: Final = 604_800_000
 _ADDRESS: Final = re.compile(r"[0-9a-zA-Z\-%._:]*")
 
 
-_CONNECTIONS: Final = "max.connections"
-_OF_A_LISTENER: Final = re.compile(r"listener\.name\.[^.]*\.max\.connections")
+_CONNECTIONS: Final = re.compile(r"(?:listener\.name\.[^.]*\.)?(max\.connections|max\.connection\.creation\.rate)")
 
 
 _MEBIBYTE: Final = 1024 * 1024
@@ -127,8 +126,8 @@ class Together:
     def _nobody(self) -> Iterator[str]:
         """A file may say that nobody is let in; then nobody could change it."""
         for name, text in self.changed.items():
-            if (name == _CONNECTIONS or _OF_A_LISTENER.fullmatch(name)) and integer(text) == 0:
-                yield f"Invalid {_CONNECTIONS} 0"
+            if (bound := _CONNECTIONS.fullmatch(name)) and integer(text) == 0:
+                yield f"Invalid {bound.group(1)} 0"
 
     def _directories_and_classes(self) -> Iterator[str]:
         cordoned = items_of(self.changed.get("cordoned.log.dirs", ""))

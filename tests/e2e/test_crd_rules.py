@@ -155,6 +155,7 @@ WRONG_EDITS: list[tuple[str, Any, str]] = [
     ("spec.controllers.storage.storageClassName", "fast", "storageClassName is immutable"),
     ("spec.controllers.storage.storageClassName", None, "storageClassName is immutable: it can be neither added"),
     ("spec.brokerPools.0.storage.storageClassName", "fast", "storageClassName is immutable: it can be neither added"),
+    ("spec.security", {"tls": {"mode": "Required"}}, "security.tls.mode cannot change"),
     ("spec.brokerPools", [], "a pool can be removed (or renamed) only after its replicas were lowered to 0"),
     ("spec.brokerPools.0.name", "other", "a pool can be removed (or renamed) only after"),
     (

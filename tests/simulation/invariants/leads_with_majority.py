@@ -71,7 +71,7 @@ class LeadsWithMajority:
         now, last = machine.now, self.told.get(machine.id, 0.0)
         if seconds > now - last:
             raise Violation(f"n{machine.id} says that it was held up for {seconds:.2f} of {now - last:.2f} s")
-        self.told[machine.id] = now
+        self.told[machine.id] = machine.taken_at
         heard, since = self.heard[machine.id], self.since[machine.id]
         heard.update({node: min(now, at + seconds) for node, at in heard.items()})
         since.update({key: min(now, at + seconds) for key, at in since.items()})

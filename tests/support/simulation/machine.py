@@ -164,6 +164,12 @@ class Machine:
         return self.process.taken
 
     @property
+    def taken_at(self) -> Instant:
+        """When the last step began: where steps take time, before now."""
+        assert self.process is not None
+        return self.process.taken_at
+
+    @property
     def now(self) -> Instant:
         return Instant(self.world.time * self.rate + self.skew)
 

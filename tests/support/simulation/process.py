@@ -68,6 +68,7 @@ class Process:
         self.pump = Pump(node, lambda: log.flushed_offset)
         self.taken: Sequence[NodeEvent] = (TimePassed(),)
         """The events of the last step, in order; a start counts as time that passed."""
+        self.taken_at = machine.now
         self.saving: ElectionState | None = None
         self._running = False
         self._busy_until = 0.0
@@ -130,6 +131,7 @@ class Process:
                 self.world.trace_event(self.machine, event)
         self._unseen = True
         now, wall, processor = self.machine.now, self.machine.wall, self.world.processor
+        self.taken_at = now
         if processor is None:
             self.pump.step(taken, now, wall)
             return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections.abc import Mapping
 from typing import Final
 
 import pytest
@@ -12,10 +13,21 @@ from controller_runtime.controller.service import SERVED, SERVED_BY_ACTIVE, SERV
 from controller_runtime.node.quorum.wire import RAFT_KEYS, VOTER_KEYS
 from controller_runtime.parts.api_table import BROKER, CONTROLLER, TABLES, Forwarded, Where, answered_at, served
 from controller_runtime.parts.authorization import NOTHING, shown
+from controller_runtime.protocol import (
+    broker_error_responses,
+    group_error_responses,
+    metadata_error_responses,
+    security_error_responses,
+)
 from controller_runtime.protocol.api_keys import ApiKey, ListenerType, api, request_class, response_class
-from controller_runtime.protocol.broker_error_responses import SHAPES
 from controller_runtime.protocol.codec import decode, encode
-from controller_runtime.protocol.error_responses import ONLY_BROKERS, refusal
+from controller_runtime.protocol.error_responses import (
+    ABOUT_GROUPS,
+    ABOUT_METADATA,
+    ABOUT_SECURITY,
+    ONLY_BROKERS,
+    refusal,
+)
 from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.protocol.messages.elect_leaders_request import ElectLeadersRequest, TopicPartitions
 from controller_runtime.protocol.messages.elect_leaders_response import ElectLeadersResponse
@@ -186,6 +198,17 @@ def test_a_refused_producer_gets_neither_an_id_nor_an_epoch() -> None:
     assert answer == expected
 
 
-def test_the_names_of_what_only_brokers_refuse_are_those_that_have_a_shape() -> None:
+@pytest.mark.parametrize(
+    ("named", "shapes"),
+    [
+        (ONLY_BROKERS, broker_error_responses.SHAPES),
+        (ABOUT_GROUPS, group_error_responses.SHAPES),
+        (ABOUT_METADATA, metadata_error_responses.SHAPES_OF_METADATA),
+        (ABOUT_SECURITY, security_error_responses.SHAPES_OF_SECURITY),
+    ],
+)
+def test_the_names_of_what_is_refused_in_a_shape_of_its_own_are_those_that_have_one(
+    named: frozenset[str], shapes: Mapping[str, object]
+) -> None:
     """The shapes are imported late, so their names are written twice."""
-    assert frozenset(SHAPES) == ONLY_BROKERS
+    assert frozenset(shapes) == named
