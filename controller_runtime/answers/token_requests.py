@@ -11,7 +11,6 @@ from controller_runtime.answers.security_rules import SecurityRules
 from controller_runtime.metadata.image import MetadataImage
 from controller_runtime.metadata.security import DelegationToken
 from controller_runtime.parts.pieces import InPieces
-from controller_runtime.protocol.api_keys import ApiKey
 from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.protocol.messages.create_delegation_token_request import CreateDelegationTokenRequest
 from controller_runtime.protocol.messages.create_delegation_token_response import CreateDelegationTokenResponse
@@ -29,11 +28,6 @@ from controller_runtime.protocol.schema import Message
 from controller_runtime.values import replace
 
 NO_TIME: Final = -1
-DECIDED_BY_CONTROLLER: Final = (
-    ApiKey.CREATE_DELEGATION_TOKEN,
-    ApiKey.RENEW_DELEGATION_TOKEN,
-    ApiKey.EXPIRE_DELEGATION_TOKEN,
-)
 
 
 def not_allowed(request: Message, principal: str, version: int) -> Message:

@@ -21,7 +21,7 @@ from controller_runtime.broker.effects import (
     TimestampFound,
 )
 from controller_runtime.broker.fetch import FetchHandler
-from controller_runtime.broker.groups import Groups
+from controller_runtime.broker.late_coordinator import Coordinator
 from controller_runtime.broker.leader import Leader
 from controller_runtime.broker.lifecycle import BrokerLifecycle, Fatal, State
 from controller_runtime.broker.local_changes import LocalChanges
@@ -47,7 +47,7 @@ class LogEvents:
         produce: ProduceHandler,
         fetch: FetchHandler,
         offsets: OffsetsHandler,
-        groups: Groups,
+        groups: Coordinator,
         metadata_directory: DirectoryId | None,
     ) -> None:
         """`metadata_directory` has the metadata log, too: the node cannot go on without it."""

@@ -26,7 +26,7 @@ from controller_runtime.broker.effects import BrokerEffect
 from controller_runtime.broker.fetch import FetchHandler
 from controller_runtime.broker.forwarded_configs import judge
 from controller_runtime.broker.forwarding import Forwarder
-from controller_runtime.broker.groups import Groups
+from controller_runtime.broker.late_coordinator import Coordinator
 from controller_runtime.broker.lifecycle import BrokerIdentity
 from controller_runtime.broker.local_partitions import LocalPartitions
 from controller_runtime.broker.log_directories import LogDirectories
@@ -67,7 +67,7 @@ class Answerers:
     forwarder: Forwarder
     producer_ids: ProducerIds
     log_directories: LogDirectories
-    groups: Groups
+    groups: Coordinator
 
 
 class RequestHandlers:

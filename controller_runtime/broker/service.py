@@ -18,8 +18,8 @@ from controller_runtime.broker.effects import BrokerEvent
 from controller_runtime.broker.errands import ClientsRequest, refuse
 from controller_runtime.broker.fetch import FetchHandler
 from controller_runtime.broker.forwarding import Forwarder
-from controller_runtime.broker.groups import Groups, Outside
 from controller_runtime.broker.in_sync import InSync
+from controller_runtime.broker.late_coordinator import Coordinator, LateCoordinator
 from controller_runtime.broker.lifecycle import BrokerIdentity, BrokerLifecycle, Fatal, State
 from controller_runtime.broker.local_changes import LocalChanges
 from controller_runtime.broker.local_partitions import LocalPartitions
@@ -32,6 +32,8 @@ from controller_runtime.broker.producer_ids import ProducerIds
 from controller_runtime.broker.replica_fetchers import FetchSettings, ReplicaFetchers
 from controller_runtime.broker.request_handlers import Answerers, RequestHandlers
 from controller_runtime.coordinator.group_settings import GroupSettings
+from controller_runtime.coordinator.ports import KEYS as KEYS_OF_GROUPS
+from controller_runtime.coordinator.ports import TOPIC as OFFSETS_TOPIC
 from controller_runtime.identifiers import BrokerEpoch, DirectoryId, Endpoint, Instant, Offset, Uuid, WallClock
 from controller_runtime.metadata.broker_configs import NodeRules, OwnConfigs, without_effect
 from controller_runtime.metadata.image import MetadataImage
@@ -103,8 +105,9 @@ class BrokerService:
         self._fetch = FetchHandler(self.partitions, self._long, self._in_sync)
         self._offsets = OffsetsHandler(self.partitions)
         self._forwarder = Forwarder(f"broker-{node_id}", calls, self.faults)
-        outside = Outside(self._forwarder, self._long, self.faults)
-        self._groups = Groups(self.partitions, GroupSettings.of(config.node_configs), new_uuid, outside, now)
+        self._groups = LateCoordinator(
+            OFFSETS_TOPIC, KEYS_OF_GROUPS, self.partitions, lambda now: self._coordinate_groups(config, new_uuid, now)
+        )
         self._producer_ids = ProducerIds(node_id, calls)
         self._directories = DirectoryAssignments(node_id, calls)
         self._beat: CallId | None = None
@@ -133,6 +136,12 @@ class BrokerService:
         authorizer = config.security.authorizer
         self.admission = None if authorizer is None else _admission(authorizer, config.auto_create_topics, self._long)
         """Without an authorizer nobody is asked."""
+
+    def _coordinate_groups(self, config: BrokerConfig, new_uuid: Callable[[], Uuid], now: Instant) -> Coordinator:
+        from controller_runtime.broker.groups import Groups, Outside
+
+        outside = Outside(self._forwarder, self._long, self.faults)
+        return Groups(self.partitions, GroupSettings.of(config.node_configs), new_uuid, outside, now)
 
     def _request_handlers(self, config: BrokerConfig) -> RequestHandlers:
         parts = Answerers(

@@ -4,8 +4,9 @@ there are, it answers from its image.
 
 from __future__ import annotations
 
+from typing import Any, Final
+
 from controller_runtime.answers.security_rules import SecurityRules
-from controller_runtime.answers.token_requests import DECIDED_BY_CONTROLLER, describe_tokens, not_allowed
 from controller_runtime.broker.effects import BrokerEffect
 from controller_runtime.broker.forwarding import Forwarder
 from controller_runtime.identifiers import Instant, WallClock
@@ -13,10 +14,14 @@ from controller_runtime.metadata.image import MetadataImage
 from controller_runtime.parts.effects import Respond
 from controller_runtime.parts.events import RequestReceived, unread
 from controller_runtime.parts.pieces import InPieces
-from controller_runtime.protocol.messages.describe_delegation_token_request import DescribeDelegationTokenRequest
+from controller_runtime.protocol.api_keys import ApiKey
 from controller_runtime.protocol.schema import Message
 
-__all__ = ["DECIDED_BY_CONTROLLER", "changed", "described"]
+DECIDED_BY_CONTROLLER: Final = (
+    ApiKey.CREATE_DELEGATION_TOKEN,
+    ApiKey.RENEW_DELEGATION_TOKEN,
+    ApiKey.EXPIRE_DELEGATION_TOKEN,
+)
 
 
 def changed(
@@ -25,12 +30,16 @@ def changed(
     """What is not allowed is not forwarded."""
     if event.connection.may_use_tokens:
         return forwarder.forward(unread(event), now)
+    from controller_runtime.answers.token_requests import not_allowed
+
     return [Respond(event.request_id, not_allowed(request, event.connection.principal, event.api_version))]
 
 
 def described(
-    image: MetadataImage, event: RequestReceived, request: DescribeDelegationTokenRequest, rules: SecurityRules
+    image: MetadataImage, event: RequestReceived, request: Any, rules: SecurityRules
 ) -> InPieces[BrokerEffect, Message]:
+    from controller_runtime.answers.token_requests import describe_tokens, not_allowed
+
     if not event.connection.may_use_tokens:
         return not_allowed(request, event.connection.principal, event.api_version)
     return (yield from describe_tokens(image, request, rules))

@@ -6,9 +6,24 @@ from typing import Final, Protocol
 
 from controller_runtime.identifiers import WallClock
 from controller_runtime.metadata.image import MetadataImage
+from controller_runtime.protocol.api_keys import ApiKey
 from controller_runtime.protocol.errors import ErrorCode
 
 TOPIC: Final = "__consumer_offsets"
+KEYS: Final = (
+    ApiKey.FIND_COORDINATOR,
+    ApiKey.JOIN_GROUP,
+    ApiKey.SYNC_GROUP,
+    ApiKey.HEARTBEAT,
+    ApiKey.LEAVE_GROUP,
+    ApiKey.OFFSET_COMMIT,
+    ApiKey.OFFSET_FETCH,
+    ApiKey.OFFSET_DELETE,
+    ApiKey.LIST_GROUPS,
+    ApiKey.DESCRIBE_GROUPS,
+    ApiKey.DELETE_GROUPS,
+)
+"""Requests that are answered by it."""
 
 
 class OffsetsTopic(Protocol):

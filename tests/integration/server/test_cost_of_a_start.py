@@ -16,6 +16,7 @@ pytestmark = pytest.mark.integration
 NEVER_NEEDED = {
     "aiohttp", "kopf", "kubernetes", "pyspark", "cramjam", "lz4", "zstandard", "argparse", "importlib.metadata",
     "email", "multiprocessing", "unittest", "controller_runtime.admin", "controller_runtime.cli.storage",
+    "controller_runtime.answers.rights.guard", "controller_runtime.coordinator.coordinator",
 }  # fmt: skip
 OF_THE_OTHER_ROLE = {
     "controller": {"controller_runtime.node.broker_part", "controller_runtime.broker.lifecycle"},
