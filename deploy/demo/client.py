@@ -1,8 +1,10 @@
-"""The demo's Kafka client: kafka-python creates a topic, writes records, reads every one of them back and counts.
+"""The demo's Kafka client: kafka-python creates a topic, writes records, reads every one of them back as a consumer
+group and counts.
 
-It runs alone in its image and imports nothing of ours. Records are written in rounds, each confirmed before the next,
-with a pause between, so that whoever watches has the time to take a controller away meanwhile. The last line is the
-count; the exit status is 0 only when every record came back, once, with its own content.
+It runs alone in its image and imports nothing of ours. The topic has as many replicas as the cluster keeps by default.
+Records are written in rounds, each confirmed by all replicas in sync before the next, with a pause between, so that
+whoever watches has the time to take a controller away meanwhile. The last line is the count; the exit status is 0 only
+when every record came back, once, with its own content, and the group has committed that it read them.
 """
 
 import argparse
@@ -19,6 +21,7 @@ PAUSE_SECONDS = 0.5
 TIMEOUT_MS = 60_000
 ATTEMPTS = 3
 BOOTSTRAP_TIMEOUT_MS = 120_000
+AS_THE_CLUSTER_KEEPS = -1
 
 
 def say(line: str) -> None:
@@ -33,7 +36,7 @@ def create_topic(servers: str, topic: str) -> None:
     admin = KafkaAdminClient(
         bootstrap_servers=servers, request_timeout_ms=TIMEOUT_MS, bootstrap_timeout_ms=BOOTSTRAP_TIMEOUT_MS
     )
-    wanted = NewTopic(name=topic, num_partitions=PARTITIONS, replication_factor=1)
+    wanted = NewTopic(name=topic, num_partitions=PARTITIONS, replication_factor=AS_THE_CLUSTER_KEEPS)
     for attempt in range(ATTEMPTS):
         try:
             admin.create_topics([wanted], timeout_ms=TIMEOUT_MS)
@@ -48,6 +51,16 @@ def create_topic(servers: str, topic: str) -> None:
             say("no controller decided in time, asking again")
     admin.close()
     say(f"created the topic {topic} with {PARTITIONS} partitions")
+
+
+def copies(servers: str, topic: str) -> int:
+    """Of the partition that has the fewest."""
+    admin = KafkaAdminClient(
+        bootstrap_servers=servers, request_timeout_ms=TIMEOUT_MS, bootstrap_timeout_ms=BOOTSTRAP_TIMEOUT_MS
+    )
+    (described,) = admin.describe_topics([topic])
+    admin.close()
+    return min(len(each["replica_nodes"]) for each in described["partitions"])
 
 
 def write(servers: str, topic: str, count: int) -> None:
@@ -66,10 +79,10 @@ def write(servers: str, topic: str, count: int) -> None:
 
 def read(servers: str, topic: str, count: int, patience_seconds: float = 60) -> int:
     """How many of the records came back, each exactly once and with its own value."""
-    consumer = KafkaConsumer(bootstrap_servers=servers, auto_offset_reset="earliest", enable_auto_commit=False)
-    partitions = [TopicPartition(topic, partition) for partition in range(PARTITIONS)]
-    consumer.assign(partitions)
-    consumer.seek_to_beginning(*partitions)
+    group = f"{topic}-readers"
+    consumer = KafkaConsumer(
+        topic, bootstrap_servers=servers, group_id=group, auto_offset_reset="earliest", enable_auto_commit=False
+    )
     seen: set[int] = set()
     total = 0
     deadline = time.monotonic() + patience_seconds
@@ -82,7 +95,13 @@ def read(servers: str, topic: str, count: int, patience_seconds: float = 60) -> 
                     return len(seen)
                 seen.add(number)
                 total += 1
+    consumer.commit()
+    partitions = [TopicPartition(topic, partition) for partition in range(PARTITIONS)]
+    committed = sum(consumer.committed(partition) or 0 for partition in partitions)
     consumer.close()
+    say(f"the group {group} has committed {committed:,} records")
+    if committed != total:
+        return 0
     if total != len(seen):
         say(f"{total - len(seen)} records came back more than once")
         return 0
@@ -98,6 +117,7 @@ def main() -> int:
     try:
         create_topic(options.servers, options.topic)
         write(options.servers, options.topic, options.count)
+        say(f"every partition has {copies(options.servers, options.topic)} replicas")
         create_topic(options.servers, f"{options.topic}-after")
         found = read(options.servers, options.topic, options.count)
     except KafkaError as error:

@@ -4,9 +4,9 @@ The second place is the annotation `kraft.quorate.dev/memory` on the claim of ev
 lives as long as the data that it protects: `kubectl delete configmap --all` and a deletion by label leave claims alone,
 and who deletes every controller's claim leaves nothing that could be forgotten. It holds the ledger without what can be
 seen again or costs no data (the journal, grants under way, revisions, racks, hosts), under the serial number that the
-ledger had when any of it changed last. It is written after the ledger and before whatever the ledger permits, so it is
-at most one write behind, and what it lacks was not acted upon. Only ledgers of a formed quorum are kept: before that
-nothing can be lost.
+ledger had when any of it changed last. It is written after the ledger and before whatever the ledger permits, so of
+what it keeps it is at most one write behind, and what it lacks was not acted upon. Only ledgers of a formed quorum are
+kept: before that nothing can be lost.
 """
 
 from __future__ import annotations
@@ -49,6 +49,7 @@ def kept(ledger: Ledger) -> Ledger:
         cordoned=ledger.cordoned,
         security=ledger.security,
         users=ledger.users,
+        replication_factor=ledger.replication_factor,
     )
 
 
@@ -71,6 +72,7 @@ def render(ledger: Ledger) -> str:
     values |= {"cordoned": list(known.cordoned)} if known.cordoned else {}
     values |= {"security": known.security} if known.security else {}
     values |= {"users": list(known.users)} if known.users else {}
+    values |= {"replicationFactor": known.replication_factor} if known.replication_factor else {}
     values |= (
         {"givenUp": [[each.node_id, list(each.only), each.more, each.lost] for each in known.given_up]}
         if known.given_up
@@ -155,6 +157,7 @@ def _parsed(values: Mapping[str, Any]) -> Ledger:
         cordoned=tuple(int(each) for each in values.get("cordoned", ())),
         security=str(values.get("security", "")),
         users=tuple(str(each) for each in values.get("users", ())),
+        replication_factor=int(values.get("replicationFactor", 0)),
         serial=int(values["serial"]),
     )
 

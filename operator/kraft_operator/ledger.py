@@ -212,6 +212,8 @@ class Ledger:
     security: str = ""
     """The security.tls.mode that the cluster was formed with, if it was Required: it cannot be taken back by an edit.
     """
+    replication_factor: int = 0
+    """How many copies the nodes' properties speak of, since the cluster was formed; 0 in one formed before that."""
     serial: int = 0
     """Counts what was written. A ledger below the claims' memory was put back from a backup."""
 

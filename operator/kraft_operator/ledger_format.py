@@ -117,6 +117,7 @@ def _ledger(ledger: Ledger) -> dict[str, Any]:
         **({"cordoned": list(ledger.cordoned)} if ledger.cordoned else {}),
         **({"security": ledger.security} if ledger.security else {}),
         **({"users": list(ledger.users)} if ledger.users else {}),
+        **({"replicationFactor": ledger.replication_factor} if ledger.replication_factor else {}),
         "serial": ledger.serial,
     }
 
@@ -229,6 +230,7 @@ def _parsed(values: Mapping[str, Any]) -> Ledger:
         cordoned=tuple(int(each) for each in values.get("cordoned", ())),
         security=str(values.get("security", "")),
         users=tuple(_text(each) for each in values.get("users", ())),
+        replication_factor=int(values.get("replicationFactor", 0)),
         serial=int(values.get("serial", 0)),
         **_parsed_revisions(values.get("revisions") or {}),
     )

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from kraft_operator.kube import CLAIM, VOLUME
+from storage_guard.formats import Report
 from support.kubernetes.cluster import Kubernetes
 from support.kubernetes.operator_process import Images, OperatorProcess, Story, eventually, operator
 
@@ -68,6 +69,22 @@ def exchange(one: Path, other: Path) -> None:
     shutil.move(aside, other)
 
 
+def found_at_the_start(story: Story, node_id: int) -> tuple[int, int]:
+    """Epoch and end of the log that a controller's pod had when it started."""
+    steps = story.pods()[f"{story.name}-controller-{node_id}-0"]["status"]["initContainerStatuses"]
+    ended = next(each["state"]["terminated"] for each in steps if each["name"] == "inspect")
+    report = Report.from_json(ended["message"])
+    assert report.last_epoch is not None
+    assert report.log_end_offset is not None
+    return report.last_epoch, report.log_end_offset
+
+
+def known_to_the_ledger(story: Story, node_id: int) -> tuple[int, int]:
+    """Up to which epoch and offset the log of a controller has been seen."""
+    entry = next(each for each in story.ledger()["nodes"] if each["nodeID"] == node_id)
+    return entry.get("minEpoch", 0), entry.get("minOffset", 0)
+
+
 def ungranted(story: Story, node_id: int) -> bool:
     pod = story.pods()[f"{story.name}-controller-{node_id}-0"]
     return GRANT not in (pod["metadata"].get("annotations") or {})
@@ -79,8 +96,10 @@ def test_an_old_copy_of_a_disk_is_refused_and_the_others_go_on(story: Story, run
     copy(disk(story, 0), old)
     start(story)
     story.await_ready()
-    gone = story.delete_pod(f"{story.name}-controller-0-0")  # its log has grown, and the ledger hears of it
+    copied = found_at_the_start(story, 0)
+    gone = story.delete_pod(f"{story.name}-controller-0-0")  # its log has grown
     story.await_pod(f"{story.name}-controller-0-0", other_than=gone)
+    eventually("the ledger hears of it", lambda: known_to_the_ledger(story, 0) > copied)
     story.await_ready()
     stop(story)
     exchange(disk(story, 0), old)

@@ -1,5 +1,5 @@
-"""Brokers that lose their disks on a real Kubernetes: Apache Kafka's under a producer with acks=all, and ours, which
-has one replica of everything.
+"""Brokers that lose their disks on a real Kubernetes under a producer with acks=all, and are rolled: Apache Kafka's and
+ours.
 
 By themselves they are replaced when nothing is lost with the disk. What nobody else has in sync waits for the approval
 of the plan that names it.
@@ -63,10 +63,12 @@ def approve(story: Story, plan: dict[str, Any]) -> None:
     story.kubernetes.gateway.patch(CLUSTER, story.namespace, story.name, mark)
 
 
-@pytest.fixture(scope="module")
-def story(kubernetes: Kubernetes, resource_definition: None, images: Images) -> Iterator[Story]:
+@pytest.fixture(scope="module", params=["apache-kafka", "runtime"])
+def story(
+    request: pytest.FixtureRequest, kubernetes: Kubernetes, resource_definition: None, images: Images
+) -> Iterator[Story]:
     with kubernetes.namespace("op-lost-brokers") as namespace:
-        yield Story(kubernetes, namespace, images("apache-kafka"))
+        yield Story(kubernetes, namespace, images(request.param))
 
 
 @pytest.fixture(scope="module")
@@ -89,6 +91,10 @@ def in_sync(story: Story) -> list[set[str]]:
     return [set(line.partition("Isr: ")[2].partition("\t")[0].strip().split(",")) for line in lines]
 
 
+def broker_pods(story: Story) -> dict[str, str]:
+    return {name: pod["metadata"]["uid"] for name, pod in story.pods().items() if "-b-" in name}
+
+
 def test_a_lost_broker_is_replaced_by_itself_when_everything_is_in_sync_elsewhere(
     story: Story, load: SteadyLoad, sampled: Callable[[str], None]
 ) -> None:
@@ -96,7 +102,7 @@ def test_a_lost_broker_is_replaced_by_itself_when_everything_is_in_sync_elsewher
     await_new_directory(story, 101, before)
     whole = [{"100", "101", "102"}] * 2
     eventually("its replicas are in sync again", lambda: in_sync(story) == whole, 240)
-    sampled(f"a lost broker of Apache Kafka redundant again after {time.monotonic() - began:.0f} s")
+    sampled(f"a lost broker of {story.image} redundant again after {time.monotonic() - began:.0f} s")
     load.goes_on()
     assert story.events("DiskWrittenOff")
 
@@ -131,6 +137,23 @@ def test_a_whole_disk_is_replaced_on_request(story: Story, load: SteadyLoad) -> 
     assert eventually("the broker is replaced", done, 400)["phase"] == "Succeeded"
     await_new_directory(story, 102, before)
     assert in_sync(story) == [{"100", "101", "102"}] * 2
+
+
+def test_a_roll_restarts_one_broker_after_the_other_while_two_replicas_are_in_sync(
+    story: Story, load: SteadyLoad
+) -> None:
+    before, seen = broker_pods(story), list[int]()
+    story.apply(config={"broker": {**CONFIG["broker"], "replica.fetch.wait.max.ms": "400"}})
+
+    def rolled() -> bool:
+        after = broker_pods(story)
+        seen.append(min(map(len, in_sync(story))))
+        return after.keys() == before.keys() and not set(after.values()) & set(before.values())
+
+    eventually("every broker is another pod", rolled)
+    story.await_ready()
+    assert min(seen) == 2, seen
+    load.goes_on()
 
 
 def test_every_record_that_was_acknowledged_is_read_back(

@@ -47,6 +47,8 @@ class Context:
     controller_ids: tuple[int, ...]
     """Where nodes look for the quorum before they know a leader."""
     images: Images
+    replication_factor: int = 0
+    """As the ledger has it; 0 says nothing in the nodes' properties."""
 
     def group(self, node: NodePlan) -> Group:
         group = self.cluster.spec.group(node.group)

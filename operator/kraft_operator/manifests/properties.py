@@ -13,6 +13,7 @@ from typing import Final
 from kraft_operator.api import names
 from kraft_operator.api.spec import Group, ListenerSpec, Role
 from kraft_operator.manifests.context import Context, Manifest, NodePlan, metadata, node_selector
+from kraft_operator.manifests.replication import OF_THE_USER, replication_properties
 from kraft_operator.manifests.security import protocol_of, security_properties
 
 FILE_NAME: Final = "server.properties"
@@ -25,11 +26,11 @@ def server_properties(context: Context, node: NodePlan) -> str:
     (`api.config_keys`).
     """
     group = context.group(node)
-    own = _render(_own_properties(context, group, node).items())
-    user = _render(sorted(_user_properties(context, group).items()))
-    return f"# Written by kraft-operator for node {node.node_id}.\n{own}" + (
-        f"# From spec.config.\n{user}" if user else ""
-    )
+    given = _user_properties(context, group)
+    replication = replication_properties(context.replication_factor, given)
+    own = _render((_own_properties(context, group, node) | replication).items())
+    user = _render(sorted(given.items()))
+    return f"# Written by kraft-operator for node {node.node_id}.\n{own}" + (f"{OF_THE_USER}\n{user}" if user else "")
 
 
 def config_map(context: Context, node: NodePlan) -> Manifest:

@@ -43,11 +43,11 @@ class Rendered:
         return found
 
     def node(self, context: Context, node: NodePlan, render: Callable[[], list[Manifest]]) -> list[Manifest]:
-        what = ("node", context.cluster_id, context.controller_ids, context.images, node)
+        what = ("node", *_made_of(context), context.controller_ids, node)
         return self.objects(context.cluster, what, render)
 
     def revision(self, context: Context, group: Group) -> str:
-        what = ("revision", context.cluster_id, context.images, group.name)
+        what = ("revision", *_made_of(context), group.name)
         found: str = self._known(context.cluster, what, lambda: revision_of(context, group))
         return found
 
@@ -64,3 +64,8 @@ class Rendered:
             self._specs[id(cluster.spec)] = cluster.spec
             self._objects[key] = self._before[key] if key in self._before else make()
         return self._objects[key]
+
+
+def _made_of(context: Context) -> Key:
+    """What is not the resource's own."""
+    return context.cluster_id, context.images, context.replication_factor

@@ -7,13 +7,16 @@ there before the ledger and bears nothing is remembered as unproven; `formation`
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from kraft_operator.api.spec import BootstrapPolicy, LifecycleState, Role
 from kraft_operator.ledger import Entry, Formation, Ledger, Origin, WrittenOff
+from kraft_operator.manifests.properties import FILE_NAME
+from kraft_operator.manifests.replication import factor_for, factor_in
 from kraft_operator.observed import Claim
 from kraft_operator.plan.disks.copies import restored
-from kraft_operator.plan.disks.recall import borne, outdated, rebuilt, recalled, remembered, unproven_nodes
+from kraft_operator.plan.disks.recall import borne, counted_on, outdated, rebuilt, recalled, remembered, unproven_nodes
 from kraft_operator.plan.security import mode_of
 from kraft_operator.plan.situation import NOTHING, Finding, Situation, Topic, Verdict
 from kraft_operator.plan.wording import called
@@ -60,7 +63,7 @@ def find_the_ledger(now: Situation) -> Verdict:
         )
     unproven = tuple(sorted(claim.uid for claim in now.observed.claims))
     return Verdict(ledger=Ledger(now.cluster.spec.cluster_id or now.draw(), unproven_claims=unproven,
-        security=mode_of(now)))  # fmt: skip
+        security=mode_of(now), replication_factor=factor_for(now.cluster.spec)))  # fmt: skip
 
 
 def refuse_another_cluster_id(now: Situation) -> Verdict:
@@ -112,7 +115,7 @@ def _rebuilt(now: Situation, bearing: tuple[Claim, ...], memory: Ledger | None) 
                 "volume: the ledger is missing, and the annotations were made for another claim",
             )
     ledger = _from_identities(now, ids[0], bearing) if memory is None else recalled(now.cluster, memory, bearing)
-    return Verdict(ledger=ledger, findings=(rebuilt(now, ledger, complete=memory is not None),))
+    return Verdict(ledger=counted_on(ledger), findings=(rebuilt(now, ledger, complete=memory is not None),))
 
 
 def _from_identities(now: Situation, cluster_id: str, bearing: tuple[Claim, ...]) -> Ledger:
@@ -127,7 +130,14 @@ def _from_identities(now: Situation, cluster_id: str, bearing: tuple[Claim, ...]
     return Ledger(
         cluster_id, Origin.REBUILT, Formation.FORMED, generation, controllers, entries=entries, written_off=gone,
         doubted=unproven_nodes(now, (claim.node_id for claim in bearing)), security=mode_of(now),
+        replication_factor=factor_in(_properties(now)),
     )  # fmt: skip
+
+
+def _properties(now: Situation) -> Iterator[str]:
+    """Of the nodes, as they are in their ConfigMaps."""
+    maps = (each.live for each in now.observed.children if each.kind == "ConfigMap")
+    return (str((live.get("data") or {}).get(FILE_NAME, "")) for live in maps)
 
 
 def _with_leave(now: Situation, entry: Entry) -> Entry:

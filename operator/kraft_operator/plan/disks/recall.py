@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Final
 
 from kraft_operator.actions import Remember
 from kraft_operator.api import names
@@ -19,6 +20,11 @@ from kraft_operator.ledger import Entry, Formation, Ledger
 from kraft_operator.observed import Claim, Observed
 from kraft_operator.plan.situation import NOTHING, Finding, Situation, Topic, Verdict
 from kraft_operator.plan.wording import called
+
+LEAP: Final = 1_000_000
+"""Writes: a lost ledger may have been that many ahead of the claims' memory, which is written only when what it keeps
+changes. A copy of it that is put back later is known as older by that.
+"""
 
 
 def remember(observed: Observed, ledger: Ledger) -> tuple[Remember, ...]:
@@ -110,9 +116,13 @@ def outdated(now: Situation) -> tuple[Ledger, Finding] | None:
         f"back from an older time (write {ledger.serial}, the claims know write {memory.serial}). "
         f"Not known any more: {UNKNOWN}"
     )
-    return recalled(now.cluster, memory, now.observed.claims), Finding(
-        Topic.STORAGE, "LedgerOutdated", message, "ledger"
-    )
+    again = counted_on(recalled(now.cluster, memory, now.observed.claims))
+    return again, Finding(Topic.STORAGE, "LedgerOutdated", message, "ledger")
+
+
+def counted_on(ledger: Ledger) -> Ledger:
+    """One that was made again, under a serial number that none before it can have had."""
+    return replace(ledger, serial=ledger.serial + LEAP)
 
 
 def rebuilt(now: Situation, ledger: Ledger, *, complete: bool) -> Finding:

@@ -20,6 +20,7 @@ from kraft_operator.actions import Action, ApplyChild, DeleteChild
 from kraft_operator.api import names
 from kraft_operator.api.reader import InvalidSpec, quantity
 from kraft_operator.api.spec import Role
+from kraft_operator.ledger import Ledger
 from kraft_operator.manifests.cluster import controllers_among, node_objects
 from kraft_operator.manifests.context import Context, Manifest
 from kraft_operator.manifests.policies import disruption_budgets, network_policies
@@ -35,7 +36,7 @@ NOT_OURS_TO_DELETE: Final = ("PersistentVolumeClaim", "Pod")
 def sync_children(now: Situation) -> Verdict:
     if now.ledger is None:
         return NOTHING
-    intents = _intents(now, now.ledger.cluster_id)
+    intents = _intents(now, now.ledger)
     live = {(child.kind, child.name): child for child in now.observed.children}
     actions: list[Action] = []
     for intent in intents:
@@ -56,7 +57,7 @@ def sync_children(now: Situation) -> Verdict:
     return Verdict(actions=tuple(actions), findings=told)
 
 
-def _intents(now: Situation, cluster_id: str) -> list[Manifest]:
+def _intents(now: Situation, ledger: Ledger) -> list[Manifest]:
     """All objects of the cluster, in the order in which they are to be applied. Groups that are rolled back get pods as
     the resource described them when they were good."""
     cluster, needed, closed = now.cluster, voters_needed(now), guarded_groups(now)
@@ -70,7 +71,7 @@ def _intents(now: Situation, cluster_id: str) -> list[Manifest]:
     found = [each for what, render in parts for each in now.rendered.objects(cluster, (what,), _stamping(render))]
     for node in (each for each in nodes if not each.pending):
         good, images = now.rolled_back.get(node.group, (cluster, now.images))
-        context = Context(good, cluster_id, controllers, images)
+        context = Context(good, ledger.cluster_id, controllers, images, ledger.replication_factor)
         revision = now.rendered.revision(replace(context, controller_ids=()), context.group(node))
         render = _stamping(partial(node_objects, context, node, revision))
         found += now.rendered.node(context, node, render)

@@ -29,7 +29,7 @@ def judge_revisions(now: Situation) -> Verdict:
     if now.ledger is None or now.ledger.formation is not Formation.FORMED:
         return NOTHING
     verdict = Verdict(ledger=now.ledger)
-    context = Context(now.cluster, now.ledger.cluster_id, (), now.images)
+    context = Context(now.cluster, now.ledger.cluster_id, (), now.images, now.ledger.replication_factor)
     wanted = [(group, now.rendered.revision(context, group)) for group in now.cluster.spec.groups]
     for group, revision in wanted:
         verdict = _judged(now, verdict, group, revision)
@@ -116,7 +116,8 @@ def _way_back(now: Situation, group: Group, revision: str, good: GoodRevision | 
     images = replace(now.images, operator=operator_image)
     before = cluster.spec.group(group.name)
     assert before is not None
-    if now.rendered.revision(Context(cluster, now.ledger.cluster_id, (), images), before) == revision:
+    context = Context(cluster, now.ledger.cluster_id, (), images, now.ledger.replication_factor)
+    if now.rendered.revision(context, before) == revision:
         return "what the resource said when it was good makes the same pods today"
     return cluster, images
 
