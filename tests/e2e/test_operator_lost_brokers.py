@@ -170,7 +170,7 @@ def test_every_record_that_was_acknowledged_is_read_back(
 def test_our_broker_is_given_up_only_with_an_approval_that_names_its_partitions(
     kubernetes: Kubernetes, resource_definition: None, images: Images, tmp_path: Path
 ) -> None:
-    """Every partition has one replica; a broker without one is replaced by itself."""
+    """Of a partition with one replica; a broker that holds nothing is replaced by itself."""
     with kubernetes.namespace("op-lost-brokers-ours") as namespace, operator(namespace, tmp_path, images, port=19591):
         story = Story(kubernetes, namespace, images("runtime"))
         alone = {**default_spec(story.image)["controllers"], "replicas": 1}
