@@ -96,6 +96,11 @@ class AdminClient:
         """Of the nodes that this client asks."""
         return self._connections.kind
 
+    @property
+    def timeout_seconds(self) -> float:
+        """Of each call that is not told another one."""
+        return self._timeout_seconds
+
     async def close(self) -> None:
         await self._connections.close()
 

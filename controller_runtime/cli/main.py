@@ -29,6 +29,8 @@ TOOLS: Final = {
     "reassign-partitions": "move replicas between brokers and directories",
     "leader-election": "have preferred replicas lead, or unclean ones where nothing else is left",
     "log-dirs": "what lies in the log directories of brokers",
+    "consumer-groups": "list, describe and delete groups of consumers, move and delete what they have committed",
+    "groups": "list groups of all types",
     "get-offsets": "offsets of partitions: latest, earliest, or by timestamp",
     "delete-records": "delete the beginning of partitions",
     "broker-api-versions": "versions of each API that brokers serve",

@@ -22,6 +22,7 @@ SAMPLED = (
     Sometimes("test_live_migration.py", "controllers of Apache Kafka replaced by ours and back, by the runbook", 4, 3),
     Sometimes("test_snapshots_java.py", "snapshots that observers fetch from the other kind, disks taken over", 4, 0),
     Sometimes("test_mixed_snapshots.py", "voters that live from the other kind's snapshots", 4, 1),
+    Sometimes("test_group_tools_java.py", "the tools for groups beside Java's, on both kinds of brokers", 3, 2),
     Sometimes("test_groups_of_clients.py", "groups of every client, and Java's tools for them", 3, 1),
     Sometimes("test_recovered_quorum_java.py", "the seed of a lost quorum, of both kinds", 4, 2),
     Sometimes("test_mixed_segments.py", "a log of several segments that the other kind follows", 4, 3),

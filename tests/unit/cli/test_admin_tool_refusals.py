@@ -1,7 +1,8 @@
 """What Kafka 4.3.1's tools refuse before they talk to anybody, ours refuse with the same first line, on the same
 stream, with the same exit code.
 
-`testdata/admin-tools-4.3.1.jsonl` was recorded from the real tools in a directory with four small files.
+`testdata/admin-tools-4.3.1.jsonl` was recorded from the real tools in a directory with four small files;
+`group-tools-4.3.1.jsonl` is that of the tools for groups.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ pytestmark = pytest.mark.unit
 
 CALLS: list[dict[str, Any]] = [
     json.loads(line)
-    for line in (Path(__file__).parent / "testdata" / "admin-tools-4.3.1.jsonl").read_text().splitlines()
+    for name in ("admin-tools", "group-tools")
+    for line in (Path(__file__).parent / "testdata" / f"{name}-4.3.1.jsonl").read_text().splitlines()
 ]
 FILES = {
     "bad.json": '{"version":1',
@@ -34,6 +36,7 @@ def first_line(text: str) -> str:
     """Sets have no order in Java, and why a file is no JSON is said in words of its own library."""
     line = text.lstrip("\n").split("\n", 1)[0]
     line = re.sub(r"(operations \[)(.*)\]", lambda match: match[1] + str(sorted(match[2].split(", "))), line)
+    line = re.sub(r"(these options: |following options: )(.*)", lambda match: str(sorted(match[2].split(", "))), line)
     return re.sub(r"Unexpected end-of-input.*", "no JSON", line).rstrip()
 
 

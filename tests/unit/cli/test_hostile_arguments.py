@@ -40,6 +40,10 @@ FLAGS = {
     "leader-election": "topic partition all-topic-partitions election-type path-to-json-file",
     "log-dirs": "describe topic-list broker-list",
     "get-offsets": "topic partitions topic-partitions time exclude-internal-topics",
+    "consumer-groups": "list describe delete reset-offsets delete-offsets group all-groups topic all-topics to-offset "
+    "shift-by to-datetime by-duration from-file to-earliest dry-run execute export state type members verbose timeout "
+    "validate-regex",
+    "groups": "list group-type protocol consumer share streams",
     "delete-records": "offset-json-file",
     "dump-log": "files print-data-log max-bytes offsets-decoder key-decoder-class verify-index-only",
     "metadata-shell": "snapshot bootstrap-controller",
