@@ -18,6 +18,7 @@ JAVA_MODULES = (
     "java.base", "java.logging", "java.management", "java.naming", "java.security.jgss", "java.security.sasl",
     "java.sql", "java.xml", "jdk.crypto.ec", "jdk.management", "jdk.naming.dns", "jdk.net", "jdk.unsupported",
     "jdk.zipfs", "java.net.http", "java.rmi", "java.management.rmi", "java.instrument", "java.desktop",
+    "jdk.management.agent",
 )  # fmt: skip
 MAIN_CLASSES = {
     "kafka-acls": "org.apache.kafka.tools.AclCommand",
@@ -43,8 +44,8 @@ MAIN_CLASSES = {
     "kafka-storage": "kafka.tools.StorageTool",
     "kafka-topics": "org.apache.kafka.tools.TopicCommand",
 }
-# Small and quick to start on two cores; KAFKA_HEAP_OPTS and KAFKA_OPTS change them as in Kafka's own scripts.
-# The jars are those of a release: verifying their code again costs a quarter of every start.
+# Small and quick to start on two cores; KAFKA_HEAP_OPTS, KAFKA_OPTS and EXTRA_ARGS change them as in Kafka's own
+# scripts. The jars are those of a release: verifying their code again costs a quarter of every start.
 JVM_FLAGS = (
     "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xshare:auto -XX:-UsePerfData "
     "-XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
@@ -60,11 +61,12 @@ class ApacheKafkaError(Exception):
 
 def script(name: str) -> str:
     kind, heap = ("node", "256m") if name == "kafka-server-start" else ("tool", "128m")
+    arguments = "$EXTRA_ARGS " if kind == "node" else ""
     return f"""\
 #!/bin/sh
 exec {spec.JAVA_HOME}/bin/java ${{KAFKA_HEAP_OPTS:--Xmx{heap}}} {JVM_FLAGS} \\
   -Dlog4j2.configurationFile={spec.KAFKA_HOME}/config/log4j2-{kind}.xml $KAFKA_OPTS \\
-  -cp '{spec.KAFKA_HOME}/libs/*' {MAIN_CLASSES[name]} "$@"
+  -cp '{spec.KAFKA_HOME}/libs/*' {arguments}{MAIN_CLASSES[name]} "$@"
 """
 
 

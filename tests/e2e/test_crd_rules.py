@@ -47,6 +47,7 @@ OWNED = [
     "metadata.log.dir", "broker.rack",
 ]  # fmt: skip
 
+LOAD_BALANCER_CLASS = "loadBalancerClass cannot change: Kubernetes keeps it for ever"
 UNKNOWN_FIELD = "spec.nonsense"  # never reaches the operator
 
 # (where, new value, what the API server says)
@@ -189,6 +190,9 @@ RIGHT_EDITS: list[tuple[str, Any]] = [
     ("spec.lifecycle.state", "Running"),
     ("spec.probes", "TCP"),
     ("spec.controllers.pod.env", [{"name": "A", "value": "1"}, {"name": "B", "valueFrom": {"fieldRef": {}}}]),
+    ("spec.networkPolicy", {"mode": "Off"}),
+    ("spec.brokerPools.0.disruptionBudget", {"maxUnavailable": 2}),
+    ("spec.rollout.maintenanceWindows", [{"days": ["Sunday"], "start": "02:30", "duration": "4h"}]),
     ("spec.controllers.pod", {"runAs": "Assigned", "probes": {"startup": {"failureThreshold": 3600}}}),
     ("spec.deletionPolicy.volumes", "Delete"),
     ("spec.bootstrap.policy", "AdoptOnly"),
@@ -260,6 +264,17 @@ def test_a_right_edit_is_accepted_and_understood(
     assert parse_cluster(accepted).name == "demo"
 
 
+def test_the_class_of_load_balancers_cannot_be_changed(kubernetes: Kubernetes, namespace: str) -> None:
+    def listeners(cls: str) -> list[Object]:
+        outside = {"name": "OUTSIDE", "port": 9094, "exposure": "LoadBalancer", "service": {"loadBalancerClass": cls}}
+        return [{"name": "PLAINTEXT", "port": 9092, "exposure": "ClusterInternal"}, outside]
+
+    one = edited({**BASE, "metadata": {"name": "balanced"}}, "spec.endpoints.broker", listeners("a.example/lb"))
+    kept = kubernetes.gateway.create(CLUSTER, namespace, one)
+    other = edited(kept, "spec.endpoints.broker", listeners("b.example/lb"))
+    assert LOAD_BALANCER_CLASS in kubernetes.refusal(CLUSTER, namespace, other, "PUT")
+
+
 def test_a_resource_with_an_image_only_gets_every_default(kubernetes: Kubernetes, namespace: str) -> None:
     least = {**BASE, "metadata": {"name": "least"}, "spec": {"image": {"reference": "a:1"}}}
     filled = kubernetes.dry_run(CLUSTER, namespace, least)
@@ -324,7 +339,7 @@ def test_no_rule_is_without_a_case_that_breaks_it() -> None:
     definition = yaml.safe_load((ROOT / "crds" / "kraftclusters.yaml").read_text())
     messages = {rule["message"] for rule in rules(definition)}
     assert len(messages) >= 40
-    hit = [message for _, _, message in WRONG + WRONG_EDITS]
+    hit = [*(message for _, _, message in WRONG + WRONG_EDITS), LOAD_BALANCER_CLASS]
     assert [message for message in sorted(messages) if not any(part in message for part in hit)] == []
 
 

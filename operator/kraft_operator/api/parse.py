@@ -15,11 +15,18 @@ from controller_runtime.identifiers import Uuid
 from kraft_operator.api import names
 from kraft_operator.api.config_keys import owner_of
 from kraft_operator.api.metadata_versions import level_of
-from kraft_operator.api.parse_pod import check_pods, parse_pod
+from kraft_operator.api.parse_network import (
+    RESERVED_PORTS,
+    check_exposed_names,
+    check_listeners,
+    network_policy,
+    parse_listeners,
+)
+from kraft_operator.api.parse_pod import check_pod, parse_pod
+from kraft_operator.api.parse_process import check_process, parse_process
 from kraft_operator.api.parse_security import check_security, secured, security_of
-from kraft_operator.api.pod import Pod
 from kraft_operator.api.reader import InvalidSpec, Reader, duration, quantity
-from kraft_operator.api.security import Authentication, TlsMode
+from kraft_operator.api.security import TlsMode
 from kraft_operator.api.spec import (
     BootstrapPolicy,
     ChangeMode,
@@ -27,7 +34,6 @@ from kraft_operator.api.spec import (
     Config,
     DomainPolicy,
     Drain,
-    Exposure,
     FailureDomains,
     Group,
     Image,
@@ -52,6 +58,7 @@ from kraft_operator.api.spec import (
     Versions,
     VolumePolicy,
 )
+from kraft_operator.api.windows import parse_windows
 
 CONTROLLER_COUNTS: Final = (1, 3, 5, 7)
 MIN_SIZE: Final = "100Mi"
@@ -62,13 +69,10 @@ ConfigMap holds.
 """
 MAX_POOL_REPLICAS: Final = 1000
 MAX_EXCLUDED: Final = 100
-MAX_SERVICE_NAME: Final = 63
 _CLUSTER_NAME: Final = re.compile(r"^[a-z]([-a-z0-9]*[a-z0-9])?$")
 _POOL_NAME: Final = re.compile(r"^[a-z][a-z0-9]{0,9}$")
-_LISTENER_NAME: Final = re.compile(r"^[A-Z][A-Z0-9]{0,14}$")
 _DIGEST: Final = re.compile(r"^sha256:[0-9a-f]{64}$")
 _PROPERTY_KEY: Final = re.compile(r"^[A-Za-z0-9._-]{1,253}$")
-_RESERVED_PORTS: Final = frozenset({names.HTTP_PORT})
 
 
 def parse_cluster(resource: Mapping[str, Any]) -> KRaftCluster:
@@ -81,7 +85,7 @@ def parse_cluster(resource: Mapping[str, Any]) -> KRaftCluster:
         raise InvalidSpec("metadata.name", "must begin with a letter and consist of a-z, 0-9 and '-'")
     source = Reader("", resource).child("spec")
     spec = parse_spec(source)
-    _check_exposed_names(name, spec)
+    check_exposed_names(name, spec)
     return KRaftCluster(
         namespace=metadata.text("namespace"),
         name=name,
@@ -119,8 +123,8 @@ def parse_spec(spec: Reader) -> ClusterSpec:
         image=_image(spec.child("image")),
         controllers=_controllers(spec.child("controllers")),
         broker_pools=tuple(_pool(pool) for pool in spec.items("brokerPools")),
-        controller_listeners=_listeners(endpoints, "controller", ListenerSpec("CONTROLLER", 9093)),
-        broker_listeners=secured(_listeners(endpoints, "broker", ListenerSpec("PLAINTEXT", 9092)), security),
+        controller_listeners=parse_listeners(endpoints, "controller", ListenerSpec("CONTROLLER", 9093)),
+        broker_listeners=secured(parse_listeners(endpoints, "broker", ListenerSpec("PLAINTEXT", 9092)), security),
         cluster_domain=spec.text("clusterDomain", "cluster.local"),
         cluster_id=_cluster_id(spec),
         config=_config(spec.child("config")),
@@ -133,6 +137,7 @@ def parse_spec(spec: Reader) -> ClusterSpec:
         versions=_versions(spec),
         change_mode=spec.child("changePolicy").choice("mode", ChangeMode, ChangeMode.APPLY),
         security=security,
+        network_policy=network_policy(spec.child("networkPolicy")),
     )
     for path, problem in check(parsed):
         raise InvalidSpec(f"{spec.path}.{path}", problem)
@@ -158,8 +163,12 @@ def check(spec: ClusterSpec) -> Iterator[tuple[str, str]]:
                 yield _path(spec, other), f"a second pool is named {other.name!r}"
             if group.node_id_range.overlaps(other.node_id_range):
                 yield f"{_path(spec, other)}.nodeIdRange", f"overlaps that of {group.name}"
-    yield from check_pods(_pods(spec))
-    yield from _check_listeners(spec)
+    for group in spec.groups:
+        taken = _ports_of(spec, group)
+        yield from check_process(_path(spec, group), group.process, java=spec.java_in(group), taken=taken)
+        added = frozenset(group.process.metrics.ports) if group.process.metrics else frozenset()
+        yield from check_pod(f"{_path(spec, group)}.pod", group.pod, taken | added)
+    yield from check_listeners(spec)
     yield from check_security(spec)
 
 
@@ -174,42 +183,13 @@ def _check_ids(path: str, group: Group) -> Iterator[tuple[str, str]]:
         yield f"{path}.nodeIdRange", f"has {size - len(excluded)} ids for {group.replicas} replicas{without}"
 
 
-def _check_listeners(spec: ClusterSpec) -> Iterator[tuple[str, str]]:
-    taken_names: set[str] = set()
-    taken_ports = set(_RESERVED_PORTS)
-    if spec.broker_listeners[0].exposed:
-        yield "endpoints.broker", "the first listener is the brokers' own and stays ClusterInternal"
-    for role, listeners in (("controller", spec.controller_listeners), ("broker", spec.broker_listeners)):
-        for listener in listeners:
-            if listener.name in taken_names:
-                yield f"endpoints.{role}", f"a second listener is named {listener.name}"
-            if listener.port in taken_ports:
-                yield f"endpoints.{role}", f"port {listener.port} of {listener.name} is taken"
-            taken_names.add(listener.name)
-            taken_ports.add(listener.port)
-
-
-def _check_exposed_names(cluster: str, spec: ClusterSpec) -> None:
-    """A Service's name has 63 characters; the schema cannot see the parts of this one together."""
-    for listener in (each for each in spec.broker_listeners if each.exposed):
-        for pool in spec.broker_pools:
-            longest = names.exposed_service(cluster, pool.name, pool.node_id_range.end, listener.name)
-            if len(longest) > MAX_SERVICE_NAME:
-                problem = (
-                    f"the Service {longest} would have more than {MAX_SERVICE_NAME} characters: shorten {listener.name}"
-                )
-                raise InvalidSpec("spec.endpoints.broker", problem)
-
-
 def _path(spec: ClusterSpec, group: Group) -> str:
     return "controllers" if group is spec.controllers else f"brokerPools[{spec.broker_pools.index(group)}]"
 
 
-def _pods(spec: ClusterSpec) -> Iterator[tuple[str, Pod, frozenset[int]]]:
-    """Of each group, with its path and the ports of its nodes."""
-    for group in spec.groups:
-        listeners = spec.controller_listeners if group.role is Role.CONTROLLER else spec.broker_listeners
-        yield f"{_path(spec, group)}.pod", group.pod, frozenset(each.port for each in listeners) | _RESERVED_PORTS
+def _ports_of(spec: ClusterSpec, group: Group) -> frozenset[int]:
+    listeners = spec.controller_listeners if group.role is Role.CONTROLLER else spec.broker_listeners
+    return frozenset(each.port for each in listeners) | RESERVED_PORTS
 
 
 def _recovery(policy: Reader) -> RecoveryPolicy:
@@ -245,6 +225,7 @@ def _rollout(rollout: Reader) -> Rollout:
         rollout.choice("strategy", RolloutStrategy, RolloutStrategy.QUORUM_AWARE),
         duration(rollout.text("readyTimeout", "5m"), rollout.at("readyTimeout")),
         rollout.choice("onBadRevision", OnBadRevision, OnBadRevision.ROLLBACK),
+        parse_windows(rollout),
     )
 
 
@@ -296,12 +277,22 @@ def _group(group: Reader, role: Role, name: str, ids: NodeIdRange | None, replic
         storage=_storage(group.child("storage")),
         resources=group.optional_object("resources") or {},
         pod=parse_pod(group.child("pod")),
+        process=parse_process(group, group.optional_object("resources") or {}),
         config=_properties(group, "config"),
         rack_node_label=group.child("rack").optional_text("fromNodeLabel"),
         scale_down=_scale_down(group.child("scaleDown")),
+        max_unavailable=_max_unavailable(group.child("disruptionBudget")),
         excluded_node_ids=frozenset(group.numbers("excludedNodeIds")),
         failure_domains=_failure_domains(group.child("failureDomains"), count) if group.has("failureDomains") else None,
     )
+
+
+def _max_unavailable(budget: Reader) -> int | None:
+    if not budget.has("maxUnavailable"):
+        return None
+    if (found := budget.number("maxUnavailable")) < 0:
+        raise InvalidSpec(budget.at("maxUnavailable"), f"must be at least 0, not {found}")
+    return found
 
 
 def _failure_domains(domains: Reader, replicas: int) -> FailureDomains:
@@ -331,26 +322,6 @@ def _storage(storage: Reader) -> Storage:
     if quantity(str(size), storage.at("size")) < quantity(MIN_SIZE, ""):
         raise InvalidSpec(storage.at("size"), f"must be at least {MIN_SIZE}, not {size}")
     return Storage(str(size), storage.optional_text("storageClassName"))
-
-
-def _listeners(endpoints: Reader, role: str, default: ListenerSpec) -> tuple[ListenerSpec, ...]:
-    if endpoints.values.get(role) == []:
-        raise InvalidSpec(endpoints.at(role), "at least one listener is needed")
-    listeners = []
-    for item in endpoints.items(role):
-        exposure = item.choice("exposure", Exposure, Exposure.CLUSTER_INTERNAL)
-        asked = item.child("authentication")
-        how = asked.choice("type", Authentication, Authentication.NONE) if asked.has("type") else None
-        host = item.optional_text("advertisedHost")
-        listener = ListenerSpec(item.text("name"), item.number("port"), exposure, host, how)
-        if not _LISTENER_NAME.match(listener.name) or listener.name == "HTTP":
-            raise InvalidSpec(
-                item.at("name"), f"{listener.name!r}: a listener's name is up to 15 of A-Z and 0-9, and not HTTP"
-            )
-        if not 1024 <= listener.port <= 65535:
-            raise InvalidSpec(item.at("port"), f"must lie between 1024 and 65535, not {listener.port}")
-        listeners.append(listener)
-    return tuple(listeners) or (default,)
 
 
 def _cluster_id(spec: Reader) -> str | None:

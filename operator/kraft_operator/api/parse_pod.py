@@ -54,16 +54,13 @@ def parse_pod(values: Reader) -> Pod:
     return found
 
 
-def check_pods(pods: Iterator[tuple[str, Pod, frozenset[int]]]) -> Iterator[tuple[str, str]]:
-    """What is wrong between a group's pod and its listeners: (path, problem). Each pod comes with its path and the
-    ports that the node in it has.
-    """
-    for path, each, taken in pods:
-        for kind, containers in (("sidecars", each.sidecars), ("initContainers", each.init_containers)):
-            for container in containers:
-                for port in container.get("ports") or ():
-                    if port["containerPort"] in taken:
-                        yield f"{path}.{kind}", f"port {port['containerPort']} of {container['name']} {_OURS}"
+def check_pod(path: str, found: Pod, taken: frozenset[int]) -> Iterator[tuple[str, str]]:
+    """What is wrong between a group's pod and the ports that the node in it has: (path, problem)."""
+    for kind, containers in (("sidecars", found.sidecars), ("initContainers", found.init_containers)):
+        for container in containers:
+            for port in container.get("ports") or ():
+                if port["containerPort"] in taken:
+                    yield f"{path}.{kind}", f"port {port['containerPort']} of {container['name']} {_OURS}"
 
 
 def _check_decoration(values: Reader) -> None:

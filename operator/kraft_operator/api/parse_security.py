@@ -64,7 +64,7 @@ def check_security(spec: ClusterSpec) -> Iterator[tuple[str, str]]:
     for listener in others:
         if listener.authentication is Authentication.TLS:
             yield "endpoints.broker", f"authentication Tls of {listener.name} is for the first listener only: use Scram"
-        if listener.exposure is Exposure.NODE_PORT and listener.advertised_host is None:
+        if listener.exposure is Exposure.NODE_PORT and not _hosts_are_named(spec, listener):
             why = "no certificate can name the Kubernetes nodes on which its pods will run"
             yield "endpoints.broker", f"NodePort {listener.name} of a secure cluster needs an advertisedHost: {why}"
     if any(each.name == "PLAINTEXT" for each in (*spec.controller_listeners, *spec.broker_listeners)):
@@ -73,6 +73,12 @@ def check_security(spec: ClusterSpec) -> Iterator[tuple[str, str]]:
         for key in config:
             if key.startswith(_OWNED) and key not in _FREE:
                 yield f"{path}[{key}]", "belongs to the operator in a secure cluster: use spec.security"
+
+
+def _hosts_are_named(spec: ClusterSpec, listener: ListenerSpec) -> bool:
+    """Of the listener, or of each broker."""
+    wanted = {node_id for pool in spec.broker_pools for node_id in pool.node_ids}
+    return listener.advertised_host is not None or all(listener.host_of(each) for each in wanted)
 
 
 def _configs(spec: ClusterSpec) -> Iterator[tuple[str, Mapping[str, str]]]:

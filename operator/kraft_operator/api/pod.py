@@ -25,7 +25,7 @@ OWNED_CONTAINERS: Final = ("kafka", "inspect", "gate", "format", "seal")
 OWNED_VOLUMES: Final = ("data", "config", "ledger", "pod", "node", "journal", "tmp", "tls")
 OWNED_PATHS: Final = (
     *("/var/lib/kafka/data", "/etc/kafka/template", "/etc/kafka/node", "/etc/kafka/ledger", "/etc/kafka/pod"),
-    *("/etc/kafka/tls", "/run/storage-guard", "/opt/kafka/bin"),
+    *("/etc/kafka/tls", "/etc/kafka/logging", "/run/storage-guard", "/opt/kafka/bin"),
 )
 """Nothing is mounted there, above or below."""
 TEMPORARY_PATH: Final = "/tmp"  # noqa: S108  an emptyDir of the pod: the root file system is read-only
@@ -33,6 +33,12 @@ OWNED_ENVIRONMENT: Final = {
     "LOG_DIR": "the operator mounts /tmp for the scripts' own logs",
     "FORMAT_MODE": "only the operator says how a disk is formatted",
     "QUORATE_HTTP_LISTENER": "use spec.probes",
+    "QUORATE_LOG_LEVEL": "use logging",
+    "EXTRA_ARGS": "use jvm, logging and metrics",
+    "KAFKA_HEAP_OPTS": "use jvm.heap",
+    "KAFKA_LOG4J_OPTS": "use logging",
+    "KAFKA_JMX_OPTS": "use metrics.jmxPort",
+    "JMX_PORT": "use metrics.jmxPort",
 }
 VOLUME_SOURCES: Final = (
     *("configMap", "csi", "downwardAPI", "emptyDir", "ephemeral", "persistentVolumeClaim", "projected", "secret"),

@@ -18,7 +18,7 @@ from kraft_operator.api.reader import InvalidSpec, Reader
 from kraft_operator.api.spec import Group, KRaftCluster
 
 SHARED: Final = ("image", "probes", "endpoints", "config", "security")
-OWN: Final = ("image", "probes", "resources", "pod", "config", "rack", "failureDomains")
+OWN: Final = ("image", "probes", "resources", "pod", "config", "rack", "failureDomains", "jvm", "logging", "metrics")
 
 
 def inputs_of(cluster: KRaftCluster, group: Group, operator_image: str) -> str:

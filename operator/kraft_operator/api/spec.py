@@ -13,8 +13,11 @@ from itertools import islice
 from typing import Any
 
 from kraft_operator.api import names
+from kraft_operator.api.network import BrokerAddress, Decoration, NetworkPolicySpec, ServiceFields
 from kraft_operator.api.pod import Pod
+from kraft_operator.api.process import Process
 from kraft_operator.api.security import Authentication, Security
+from kraft_operator.api.windows import Window
 
 
 class PullPolicy(StrEnum):
@@ -177,6 +180,8 @@ class Group:
     rack_node_label: str | None = None
     """Brokers: the label of the Kubernetes node whose value becomes broker.rack."""
     scale_down: ScaleDown = ScaleDown()
+    max_unavailable: int | None = None
+    """Brokers: how many of the pool may be evicted at once; None: one, of several."""
     failure_domains: FailureDomains | None = None
     """Controllers: none of these may hold a majority of the voters. None: nobody asked."""
     excluded_node_ids: frozenset[int] = frozenset()
@@ -185,6 +190,7 @@ class Group:
     """Controllers: what they run in place of the cluster's image."""
     probes: Probes | None = None
     """Controllers: what that image offers, when it is not what the cluster's does."""
+    process: Process = field(default_factory=Process)
 
     @property
     def node_ids(self) -> tuple[int, ...]:
@@ -204,10 +210,21 @@ class ListenerSpec:
     """What clients outside are given instead of the Kubernetes node's or the load balancer's own address."""
     authentication: Authentication | None = None
     """Of who connects; None in a cluster that is not secure, and on controllers' listeners."""
+    service: ServiceFields = field(default_factory=ServiceFields)
+    bootstrap: Decoration = field(default_factory=Decoration)
+    """Of the Service with which clients begin, besides what all have."""
+    brokers: tuple[BrokerAddress, ...] = ()
 
     @property
     def exposed(self) -> bool:
         return self.exposure is not Exposure.CLUSTER_INTERNAL
+
+    def broker(self, node_id: int) -> BrokerAddress:
+        return next((each for each in self.brokers if each.node_id == node_id), BrokerAddress(node_id))
+
+    def host_of(self, node_id: int) -> str | None:
+        """What clients outside are told in place of the address that Kubernetes gives."""
+        return self.broker(node_id).advertised_host or self.advertised_host
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,6 +254,8 @@ class Rollout:
     strategy: RolloutStrategy = RolloutStrategy.QUORUM_AWARE
     ready_timeout_seconds: float = 300.0
     on_bad_revision: OnBadRevision = OnBadRevision.ROLLBACK
+    windows: tuple[Window, ...] = ()
+    """When pods that serve may be restarted; none: at any time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,6 +295,7 @@ class ClusterSpec:
     versions: Versions = Versions()
     change_mode: ChangeMode = ChangeMode.APPLY
     security: Security = field(default_factory=Security)
+    network_policy: NetworkPolicySpec = field(default_factory=NetworkPolicySpec)
 
     @property
     def groups(self) -> tuple[Group, ...]:
@@ -287,6 +307,10 @@ class ClusterSpec:
 
     def probes_of(self, group: Group) -> Probes:
         return group.probes or self.probes
+
+    def java_in(self, group: Group) -> bool:
+        """Whether its image has a JVM: one that offers probes by HTTP is Quorate's own."""
+        return self.probes_of(group) is Probes.TCP
 
     def group(self, name: str) -> Group | None:
         return next((group for group in self.groups if group.name == name), None)

@@ -15,6 +15,7 @@ from typing import Any, Final
 from kraft_operator.api import names
 from kraft_operator.api.pod import TEMPORARY_PATH
 from kraft_operator.api.spec import DomainPolicy, FailureDomains, Group, KRaftCluster, ListenerSpec, Probes, Role
+from kraft_operator.manifests import process
 from kraft_operator.manifests.context import (
     Context,
     Manifest,
@@ -160,6 +161,9 @@ def _kafka(context: Context, group: Group) -> Manifest:
     if probes is Probes.HTTP:
         ports.append({"name": names.HTTP_PORT_NAME, "containerPort": names.HTTP_PORT, "protocol": "TCP"})
         environment.append({"name": "QUORATE_HTTP_LISTENER", "value": f"0.0.0.0:{names.HTTP_PORT}"})
+    java = spec.java_in(group)
+    environment += process.environment(group.process, java=java)
+    ports += process.ports(group.process)
     container: Manifest = {
         "name": "kafka",
         "image": image.reference,
@@ -175,6 +179,7 @@ def _kafka(context: Context, group: Group) -> Manifest:
             {"name": "node", "mountPath": NODE_PATH, "readOnly": True},
             {"name": "tmp", "mountPath": TEMPORARY_PATH},
             *tls_mounts(context.cluster),
+            *process.logging_mounts(group.process, java=java),
         ],
         **timed(_probes(probes, listeners[0]), group.pod),
     }

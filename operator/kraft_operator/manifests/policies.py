@@ -6,9 +6,11 @@ lets the voters fall below a majority; a single controller has none, or a drain 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
 
 from kraft_operator.api import names
+from kraft_operator.api.network import PolicyMode
 from kraft_operator.api.spec import Group, KRaftCluster, ListenerSpec, Role
 from kraft_operator.manifests.context import Images, Manifest, group_selector, metadata, role_selector, selector
 
@@ -29,8 +31,9 @@ def disruption_budgets(
         # With a majority healthy, an unhealthy pod may be evicted; below it the recovering voters deserve protection.
         budgets.append(_budget(cluster, spec.controllers, {"minAvailable": needed}, "IfHealthyBudget"))
     for pool in spec.broker_pools:
-        if pool.replicas > 1 and pool.name not in closed:
-            budgets.append(_budget(cluster, pool, {"maxUnavailable": 1}, "AlwaysAllow"))
+        allowed = pool.max_unavailable if pool.max_unavailable is not None else 1 if pool.replicas > 1 else None
+        if allowed is not None and pool.name not in closed:
+            budgets.append(_budget(cluster, pool, {"maxUnavailable": allowed}, "AlwaysAllow"))
     return budgets
 
 
@@ -40,21 +43,29 @@ def network_policies(cluster: KRaftCluster, images: Images) -> list[Manifest]:
     and the operator at any port: while a listener's port is edited, pods of both revisions run.
     """
     spec = cluster.spec
+    asked = spec.network_policy
+    if asked.mode is PolicyMode.OFF:
+        return []
     own_pods = {"podSelector": {"matchLabels": selector(cluster)}}
     operator = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": images.operator_namespace}}}
-    metrics = {"ports": [{"port": names.HTTP_PORT, "protocol": "TCP"}]}
+    metrics = {role: {**_from(asked.metrics_peers), "ports": _metrics_ports(cluster, role)} for role in Role}
+    voters = [own_pods, operator, *(dict(each) for each in asked.controller_peers)]
     for_clients = spec.broker_listeners[1:] if spec.security.required else spec.broker_listeners
     return [
         _policy(
             cluster,
             Role.CONTROLLER,
-            [{"from": [own_pods, operator], "ports": _ports(spec.controller_listeners)}, metrics],
+            [{"from": voters, "ports": _ports(spec.controller_listeners)}, metrics[Role.CONTROLLER]],
         ),
         _policy(
             cluster,
             Role.BROKER,
             # Without ports a rule would be about all of them.
-            [*([{"ports": _ports(for_clients)}] if for_clients else []), {"from": [own_pods, operator]}, metrics],
+            [
+                *([{**_from(asked.client_peers), "ports": _ports(for_clients)}] if for_clients else []),
+                {"from": [own_pods, operator]},
+                metrics[Role.BROKER],
+            ],
         ),
     ]
 
@@ -80,6 +91,17 @@ def _policy(cluster: KRaftCluster, role: Role, ingress: list[Manifest]) -> Manif
             "ingress": ingress,
         },
     }
+
+
+def _from(peers: tuple[Mapping[str, Any], ...] | None) -> Manifest:
+    return {} if peers is None else {"from": [dict(each) for each in peers]}
+
+
+def _metrics_ports(cluster: KRaftCluster, role: Role) -> list[Manifest]:
+    """Of the node, and of exporters in its JVM."""
+    found = [each.process.metrics for each in cluster.spec.groups if each.role is role and each.process.metrics]
+    agents = sorted({each.java_agent.port for each in found if each.java_agent})
+    return [{"port": port, "protocol": "TCP"} for port in (names.HTTP_PORT, *agents)]
 
 
 def _ports(listeners: Iterable[ListenerSpec]) -> list[Manifest]:

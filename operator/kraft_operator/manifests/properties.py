@@ -13,6 +13,7 @@ from typing import Final
 from kraft_operator.api import names
 from kraft_operator.api.spec import Group, ListenerSpec, Role
 from kraft_operator.manifests.context import Context, Manifest, NodePlan, metadata, node_selector
+from kraft_operator.manifests.process import LOGGING_FILE, digest, logging_file
 from kraft_operator.manifests.replication import OF_THE_USER, replication_properties
 from kraft_operator.manifests.security import protocol_of, security_properties
 
@@ -30,11 +31,16 @@ def server_properties(context: Context, node: NodePlan) -> str:
     replication = replication_properties(context.replication_factor, given)
     own = _render((_own_properties(context, group, node) | replication).items())
     user = _render(sorted(given.items()))
-    return f"# Written by kraft-operator for node {node.node_id}.\n{own}" + (f"{OF_THE_USER}\n{user}" if user else "")
+    logging = logging_file(group.process, java=context.cluster.spec.java_in(group))
+    beside = f"# {LOGGING_FILE}: {digest(logging)}\n" if logging else ""
+    return f"# Written by kraft-operator for node {node.node_id}.\n{beside}{own}" + (
+        f"{OF_THE_USER}\n{user}" if user else ""
+    )
 
 
 def config_map(context: Context, node: NodePlan) -> Manifest:
     cluster, group = context.cluster, context.group(node)
+    logging = logging_file(group.process, java=cluster.spec.java_in(group))
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
@@ -43,7 +49,7 @@ def config_map(context: Context, node: NodePlan) -> Manifest:
             names.node_name(cluster.name, group.name, node.node_id),
             node_selector(cluster, group, node.node_id),
         ),
-        "data": {FILE_NAME: server_properties(context, node)},
+        "data": {FILE_NAME: server_properties(context, node), **({LOGGING_FILE: logging} if logging else {})},
     }
 
 
@@ -80,7 +86,7 @@ def _advertised(listener: ListenerSpec, host: str, node: NodePlan) -> str:
         return f"{listener.name}://{host}:{listener.port}"
     found = next((each for each in node.addresses if each[0] == listener.name), None)
     outside, port = (found[1], found[2]) if found else (listener.exposure.value.lower(), listener.port)
-    return f"{listener.name}://{listener.advertised_host or outside}:{port}"
+    return f"{listener.name}://{listener.host_of(node.node_id) or outside}:{port}"
 
 
 def _user_properties(context: Context, group: Group) -> Mapping[str, str]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from kraft_operator.api import names
+from kraft_operator.api.network import Decoration, ServiceFields
 from kraft_operator.api.spec import KRaftCluster, ListenerSpec, Role
 from kraft_operator.manifests.context import Manifest, NodePlan, metadata, node_selector, role_selector, selector
 
@@ -48,9 +49,10 @@ def exposed_services(cluster: KRaftCluster, nodes: Sequence[NodePlan]) -> list[M
     """For clients outside: a way to begin, and a way to every broker."""
     found = []
     for listener in (each for each in cluster.spec.broker_listeners if each.exposed):
-        shape = {"type": listener.exposure.value, "ports": _ports([listener])}
+        shape = {"type": listener.exposure.value, "ports": _ports([listener]), **_outside(listener.service)}
         begin = {**shape, "selector": role_selector(cluster, Role.BROKER)}
-        found.append(_service(cluster, names.exposed_bootstrap(cluster.name, listener.name), begin))
+        beginning = _service(cluster, names.exposed_bootstrap(cluster.name, listener.name), begin)
+        found.append(_decorated(beginning, listener.service.decoration, listener.bootstrap))
         for node in nodes:
             group = cluster.spec.group(node.group)
             if group is None or group.role is not Role.BROKER:
@@ -58,8 +60,30 @@ def exposed_services(cluster: KRaftCluster, nodes: Sequence[NodePlan]) -> list[M
             chosen = node_selector(cluster, group, node.node_id)
             own = {**shape, "publishNotReadyAddresses": True, "selector": chosen}
             name = names.exposed_service(cluster.name, node.group, node.node_id, listener.name)
-            found.append(_service(cluster, name, own, chosen))
+            broker = listener.broker(node.node_id)
+            found.append(
+                _decorated(_service(cluster, name, own, chosen), listener.service.decoration, broker.decoration)
+            )
     return found
+
+
+def _outside(fields: ServiceFields) -> Manifest:
+    found = {
+        "loadBalancerClass": fields.load_balancer_class,
+        "loadBalancerSourceRanges": list(fields.source_ranges),
+        "externalTrafficPolicy": fields.external_traffic_policy and fields.external_traffic_policy.value,
+    }
+    return {key: value for key, value in found.items() if value}
+
+
+def _decorated(service: Manifest, *decorations: Decoration) -> Manifest:
+    """With what the resource adds; a later decoration wins, the operator's own labels over all."""
+    annotations = {key: value for each in decorations for key, value in each.annotations.items()}
+    labels = {key: value for each in decorations for key, value in each.labels.items()}
+    meta = {**service["metadata"], "labels": {**labels, **service["metadata"]["labels"]}}
+    if annotations:
+        meta["annotations"] = annotations
+    return {**service, "metadata": meta}
 
 
 def port_name(listener: ListenerSpec) -> str:

@@ -54,7 +54,8 @@ def hosts_of(cluster: KRaftCluster, group: Group, node: NodePlan) -> tuple[str, 
         found += _service_names(cluster, names.bootstrap_service(cluster.name))
         for listener in (each for each in cluster.spec.broker_listeners if each.exposed):
             found += _service_names(cluster, names.exposed_bootstrap(cluster.name, listener.name))
-            found += [listener.advertised_host] if listener.advertised_host else []
+            own = (listener.advertised_host, listener.broker(node.node_id).advertised_host)
+            found += [host for host in own if host]
         found += [host for _, host, _ in node.addresses if host != HOST_IP]
     return tuple(dict.fromkeys(found))
 

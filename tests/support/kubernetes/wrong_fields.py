@@ -92,4 +92,114 @@ PODS: list[Wrong] = [
     (f"{POD}.probes", {"startup": {"httpGet": {"path": "/"}}}, "httpGet"),
 ]
 
-WRONG_FIELDS: list[Wrong] = [*PODS]
+LIMITED = {"resources": {"limits": {"memory": "1Gi"}}}
+JAVA = {"probes": "TCP", **LIMITED}
+AGENT_IN_JVM = {"jar": "/opt/a.jar", "port": 9405, "config": "/opt/a.yaml"}
+
+
+def _pool(**changes: Any) -> dict[str, Any]:
+    return {"name": "main", "replicas": 3, "nodeIdRange": {"start": 100, "end": 199}, **changes}
+
+
+PROCESSES: list[Wrong] = [
+    *(
+        (f"{POD}.env", [{"name": name, "value": "x"}], f"{name}")
+        for name in ("QUORATE_LOG_LEVEL", "KAFKA_LOG4J_OPTS", "KAFKA_HEAP_OPTS", "KAFKA_JMX_OPTS", "JMX_PORT")
+    ),
+    (f"{POD}.env", [{"name": "KAFKA_LOG4J_OPTS"}], "QUORATE_LOG_LEVEL and KAFKA_LOG4J_OPTS are the operator's"),
+    (f"{POD}.env", [{"name": "KAFKA_HEAP_OPTS"}], "KAFKA_HEAP_OPTS is the operator's: use jvm.heap"),
+    (f"{POD}.env", [{"name": "JMX_PORT"}], "KAFKA_JMX_OPTS and JMX_PORT are the operator's: use metrics.jmxPort"),
+    (f"{POD}.env", [{"name": "EXTRA_ARGS"}], "EXTRA_ARGS is the operator's: use jvm, logging and metrics"),
+    ("spec.controllers", {**LIMITED, "jvm": {}}, "controllers: jvm and metrics need an image with a JVM"),
+    ("spec.controllers", {"metrics": {"jmxPort": 9999}}, "controllers: jvm and metrics need an image with a JVM"),
+    ("spec.brokerPools", [_pool(**LIMITED, jvm={})], "brokerPools: jvm and metrics need an image with a JVM"),
+    (
+        "spec.controllers.logging",
+        {"loggers": {"kafka": "DEBUG"}},
+        "controllers: logging.loggers and TRACE need an image",
+    ),
+    ("spec.controllers.logging", {"level": "TRACE"}, "controllers: logging.loggers and TRACE need an image"),
+    ("spec.brokerPools.0.logging", {"level": "TRACE"}, "brokerPools: logging.loggers and TRACE need an image"),
+    ("spec.controllers", {"probes": "TCP", "jvm": {}}, "jvm needs heap.size, or resources.limits.memory"),
+    ("spec.controllers", {**JAVA, "jvm": {"heap": {"size": "1Gi", "percentOfLimit": 50}}}, "exclude each other"),
+    (
+        "spec.controllers",
+        {**JAVA, "jvm": {"heap": {"size": "1Gi", "percentOfLimit": 50}}},
+        "jvm.heap.size and percentOfLimit exclude each other",
+    ),
+    ("spec.controllers", {**JAVA, "jvm": {"heap": {"percentOfLimit": 95}}}, "less than or equal to 90"),
+    ("spec.controllers", {**JAVA, "jvm": {"heap": {"size": "much"}}}, "should match"),
+    ("spec.controllers", {**JAVA, "jvm": {"options": ["-Xmx1g"]}}, "use jvm.heap in place of -Xmx and -Xms"),
+    ("spec.controllers", {**JAVA, "jvm": {"options": ["-Xlog:gc*:file=/x"]}}, "use jvm.gcLog in place of -Xlog:gc"),
+    ("spec.controllers", {**JAVA, "jvm": {"options": ["-javaagent:/x.jar"]}}, "use metrics in place of -javaagent"),
+    ("spec.controllers", {**JAVA, "jvm": {"options": ["-Dlog4j2.debug=true"]}}, "use logging in place of -Dlog4j"),
+    ("spec.controllers", {**JAVA, "jvm": {"options": ["-Da=b c"]}}, "should match"),
+    ("spec.controllers", {**JAVA, "logging": {"loggers": {"a b": "INFO"}}}, "a logger's name is words with dots"),
+    ("spec.controllers", {**JAVA, "logging": {"loggers": {"a": "LOUD"}}}, "Unsupported value"),
+    ("spec.controllers", {**JAVA, "metrics": {}}, "metrics needs jmxPort or javaAgent"),
+    (
+        "spec.controllers",
+        {**JAVA, "metrics": {"jmxPort": 9405, "javaAgent": AGENT_IN_JVM}},
+        "metrics.jmxPort and javaAgent.port are the same",
+    ),
+    (
+        "spec.controllers",
+        {**JAVA, "metrics": {"jmxPort": 9404}},
+        "port 9404 is that of probes and metrics of Quorate's",
+    ),
+    ("spec.controllers", {**JAVA, "metrics": {"javaAgent": {**AGENT_IN_JVM, "jar": "x.jar"}}}, "should match"),
+    (POD, _mounting("/etc/kafka/logging"), "a mountPath must not hide, or reach into, what the operator mounts"),
+]
+
+
+def _outside(exposure: str = "LoadBalancer", **changes: Any) -> list[dict[str, Any]]:
+    outside = {"name": "OUTSIDE", "port": 9094, "exposure": exposure, **changes}
+    return [{"name": "PLAINTEXT", "port": 9092, "exposure": "ClusterInternal"}, outside]
+
+
+BROKER_LISTENERS = "spec.endpoints.broker"
+POLICY = "spec.networkPolicy"
+PEER = {"podSelector": {"matchLabels": {"a": "b"}}}
+NETWORK: list[Wrong] = [
+    (BROKER_LISTENERS, _outside("ClusterInternal", service={}), "belong to an exposure, NodePort or LoadBalancer"),
+    (
+        BROKER_LISTENERS,
+        _outside("ClusterInternal", brokers=[{"nodeID": 100}]),
+        "belong to an exposure, NodePort or Load",
+    ),
+    (BROKER_LISTENERS, _outside("ClusterInternal", bootstrapService={}), "service, bootstrapService and brokers of a"),
+    (
+        BROKER_LISTENERS,
+        _outside("NodePort", service={"loadBalancerClass": "a"}),
+        "loadBalancerClass and loadBalancerSourceRanges belong to the exposure LoadBalancer",
+    ),
+    (BROKER_LISTENERS, _outside(service={"loadBalancerSourceRanges": ["anywhere"]}), "should match"),
+    (BROKER_LISTENERS, _outside(service={"externalTrafficPolicy": "Near"}), "Unsupported value"),
+    (
+        BROKER_LISTENERS,
+        _outside(service={"annotations": {"kraft.quorate.dev/intent": "x"}}),
+        "labels and annotations of Services below kraft.quorate.dev/ and app.kubernetes.io/ belong to the operator",
+    ),
+    (
+        BROKER_LISTENERS,
+        _outside(bootstrapService={"labels": {"app.kubernetes.io/name": "x"}}),
+        "labels and annotations of Services below",
+    ),
+    (BROKER_LISTENERS, _outside(brokers=[{"nodeID": 100}, {"nodeID": 100}]), "Duplicate value"),
+    (POLICY, {"mode": "Sometimes"}, "Unsupported value"),
+    (POLICY, {"mode": "Off", "clientPeers": [PEER]}, "networkPolicy.mode Off writes no policy: take the peers out"),
+    (POLICY, {"clientPeers": []}, "should have at least 1 items"),
+    (POLICY, {"controllerPeers": [{}]}, "a peer is an ipBlock alone"),
+    (POLICY, {"metricsPeers": [{**PEER, "ipBlock": {"cidr": "10.0.0.0/8"}}]}, "a peer is an ipBlock alone"),
+    ("spec.brokerPools.0.disruptionBudget", {"maxUnavailable": -1}, "should be greater than or equal to 0"),
+    *(
+        ("spec.rollout.maintenanceWindows", [{"start": "02:00", "duration": "2h", **wrong}], message)
+        for wrong, message in (
+            ({"days": ["Caturday"]}, "Unsupported value"),
+            ({"start": "25:00"}, "should match"),
+            ({"duration": "long"}, "should match"),
+        )
+    ),
+]
+
+WRONG_FIELDS: list[Wrong] = [*PODS, *PROCESSES, *NETWORK]

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
@@ -243,6 +244,8 @@ class World:
         self.begun_empty: list[tuple[str, int]] = []
         """Partitions whose leader did not hold all of them: what they had is lost."""
         self.brake = Brake()
+        self.date: datetime | None = None
+        """By the wall clock, where a story is about it."""
         self.moving: dict[tuple[str, int], list[int]] = {}
         self.apis = {46}
         """Of those that move replicas; 45 is what the bundled runtime does not serve."""
@@ -327,6 +330,7 @@ class World:
             waited=dict(self.waited),
             published=from_status(to_status(self.published, {}, "")),
             brake=self.brake,
+            date=self.date,
             rendered=self.rendered,
             overdue=frozenset(pod.uid for pod in self.pods.values() if pod.stage == "gate" and pod.grant and pod.hold),
         )

@@ -16,6 +16,7 @@ from typing import Final
 
 from kraft_operator.actions import RestartPod
 from kraft_operator.api.spec import LifecycleState, Role, RolloutStrategy
+from kraft_operator.api.windows import next_opening, shown
 from kraft_operator.ledger import JournaledStep, StepKind
 from kraft_operator.observed import NodeSet, Pod, QuorumState
 from kraft_operator.plan import headroom
@@ -46,6 +47,7 @@ def roll_pods(now: Situation) -> Verdict:
     if now.stepped:
         return _held("RolloutInProgress", f"another step comes first; still to be restarted: {names}", idle)
     waiting = _waiting(now, outdated)
+    waiting |= _outside_of_windows(now, [pod for pod in outdated if pod.name not in waiting])
     free = [pod for pod in outdated if pod.name not in waiting]
     if not free:
         return _held("RestartDeferred", _by_reason(waiting), idle)
@@ -79,6 +81,15 @@ def _waiting(now: Situation, outdated: list[Pod]) -> dict[str, str]:
         later = [pod.name for pod in outdated if pod.role == Role.BROKER.value and pod.ready]
         waiting |= {name: "controllers come first" for name in later if name not in waiting}
     return waiting
+
+
+def _outside_of_windows(now: Situation, pods: Sequence[Pod]) -> dict[str, str]:
+    """Pods that serve wait for spec.rollout.maintenanceWindows; what does not serve costs nothing. On the way ahead
+    every window opens at last.
+    """
+    windows = now.cluster.spec.rollout.windows
+    opens = next_opening(windows, now.date) if now.date is not None and not now.foreseen else None
+    return {pod.name: f"a maintenance window opens at {shown(opens)}" for pod in pods if pod.ready} if opens else {}
 
 
 def _by_reason(waiting: Mapping[str, str]) -> str:
