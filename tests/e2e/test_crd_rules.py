@@ -264,15 +264,16 @@ def test_a_right_edit_is_accepted_and_understood(
     assert parse_cluster(accepted).name == "demo"
 
 
-def test_the_class_of_load_balancers_cannot_be_changed(kubernetes: Kubernetes, namespace: str) -> None:
+def test_the_class_of_load_balancers_cannot_be_changed(kubernetes: Kubernetes, resource_definition: None) -> None:
     def listeners(cls: str) -> list[Object]:
         outside = {"name": "OUTSIDE", "port": 9094, "exposure": "LoadBalancer", "service": {"loadBalancerClass": cls}}
         return [{"name": "PLAINTEXT", "port": 9092, "exposure": "ClusterInternal"}, outside]
 
     one = edited({**BASE, "metadata": {"name": "balanced"}}, "spec.endpoints.broker", listeners("a.example/lb"))
-    kept = kubernetes.gateway.create(CLUSTER, namespace, one)
-    other = edited(kept, "spec.endpoints.broker", listeners("b.example/lb"))
-    assert LOAD_BALANCER_CLASS in kubernetes.refusal(CLUSTER, namespace, other, "PUT")
+    with kubernetes.namespace("crd-balanced") as namespace:
+        kept = kubernetes.gateway.create(CLUSTER, namespace, one)
+        other = edited(kept, "spec.endpoints.broker", listeners("b.example/lb"))
+        assert LOAD_BALANCER_CLASS in kubernetes.refusal(CLUSTER, namespace, other, "PUT")
 
 
 def test_a_resource_with_an_image_only_gets_every_default(kubernetes: Kubernetes, namespace: str) -> None:
