@@ -76,7 +76,7 @@ STORIES: Final = (
     ),  # issue 6: one job of the pipeline on the devcluster in every run
     Story("test_operator_refusals.py", 40),
     Story("test_crd_fields.py", 90),
-    Story("test_java_fields.py", 60),
+    Story("test_java_fields.py", 60, soak=True),
     Story("test_helm_lifecycle.py", 120),
     Story("test_images_run.py", 60),
     Story("test_demo_told.py", 110),
