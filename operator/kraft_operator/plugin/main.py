@@ -1,8 +1,8 @@
 """`kubectl kraft COMMAND CLUSTER`: put `kubectl-kraft` on the PATH and kubectl finds it.
 
 Reads and edits nothing but the resource, with the rights of the caller; the operator does the rest. (`logs` reads logs,
-`status` and `plan` the operator's Lease, `protect` edits volumes.) A command is a function of its arguments, the API
-and where to print, which its module registers.
+`status` and `plan` the operator's Lease, `protect` edits volumes, `convert` reads files only.) A command is a function
+of its arguments, the API and where to print, which its module registers.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 from kraft_operator.kube import Gateway, KubeError, NotFound, connect
 from kraft_operator.metrics import Metrics
-from kraft_operator.plugin import asking, logs, looking, protecting, recover
+from kraft_operator.plugin import asking, convert, logs, looking, protecting, recover
 
 Command = Callable[[argparse.Namespace, Gateway, Callable[[str], None]], int]
 """Returns the exit code."""
@@ -25,6 +25,7 @@ def parser() -> argparse.ArgumentParser:
         prog="kubectl kraft", description="Looks at a KRaftCluster, and asks the operator for things."
     )
     commands: Any = found.add_subparsers(dest="command", required=True)
+    convert.register(commands)
     looking.register(commands, _common(named=False))
     for module in (logs, asking, protecting, recover):
         module.register(commands, _common(named=True))
@@ -47,6 +48,8 @@ def _common(*, named: bool) -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     given = parser().parse_args(arguments)
+    if given.command == convert.COMMAND:
+        return convert.run(given, print)
     try:
         return run(given, connect(Metrics(), given.kubeconfig, given.context), print)
     except KeyboardInterrupt:
