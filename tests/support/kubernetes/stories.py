@@ -76,7 +76,6 @@ STORIES: Final = (
     ),  # issue 6: one job of the pipeline on the devcluster in every run
     Story("test_operator_refusals.py", 40),
     Story("test_crd_fields.py", 90),
-    Story("test_java_fields.py", 60, soak=True),
     Story("test_helm_lifecycle.py", 120),
     Story("test_images_run.py", 60),
     Story("test_demo_told.py", 110),
@@ -94,6 +93,7 @@ STORIES: Final = (
     Story("test_operator_rolls.py", 150),
     Story("test_storage_identity.py", 100),
     Story("test_operator_drain.py", 170, soak=True),
+    Story("test_java_fields.py", 60),
     Story("test_operator_secure.py", 45),
     Story("test_operator_secure.py", 90, "drift_of_a_user"),
     Story("test_operator_secure.py", 120, "another_authority", soak=True),
