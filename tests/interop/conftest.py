@@ -35,6 +35,8 @@ SAMPLED = (
     Sometimes("test_security_tools_java.py", "Java's tools for ACLs, quotas, SCRAM and tokens beside ours", 3, 0),
     Sometimes("test_java_broker_enforces.py", "a broker of Java enforces what our controllers keep", 3, 1),
     Sometimes("test_java_brokers_replicate.py", "Apache Kafka's brokers replicate under our controllers", 2, 0),
+    Sometimes("test_replicas_of_ours.py", "our brokers replicate with each other and with Apache Kafka's", 2, 1),
+    Sometimes("test_differential_rates.py", "rates of clients beside Apache Kafka's broker", 2, 0),
     Sometimes("test_compaction_java.py", "logs compacted by Apache Kafka's own cleaner and by ours", 2, 0),
     Sometimes("test_storage_java.py", "directories of one kind that the other kind opens", 2, 1),
     Sometimes("test_tls_beside_java.py", "one cluster of both kinds over TLS", 2, 0),
