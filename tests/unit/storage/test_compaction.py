@@ -202,13 +202,58 @@ def test_an_empty_batch_goes_when_its_producer_has_a_later_one() -> None:
 
 
 def test_the_last_batch_of_what_is_cleaned_is_kept() -> None:
-    """CLN-09: the end of what was written there is not forgotten."""
-    log = keyed()
-    write_values(log, *["a1", "a2", "a3", "a4", "a5", "a6", "a7", "a8", "a9", "a0"])
-    limit = log.limit(NOW)
-    log.write((b"a", b"x"))
+    """CLN-09: the end of what was written there is not forgotten, though no record of it survives."""
+    log = KeyedLog(MemoryDisk(), segment_bytes=75)
+    for value in (b"1", b"2", b"3"):
+        log.write((None, value))
+    write_values(log, "a1")
+    assert log.limit(NOW) == 3
     log.clean(NOW)
-    assert limit - 1 in [batch.header.last_offset for batch in batches_in(log.log)]
+    kept = [(batch.header.base_offset, batch.header.record_count) for batch in batches_in(log.log)]
+    assert kept == [(2, 0), (3, 1)]
+
+
+def test_a_swap_at_or_above_what_was_not_finished_is_dropped() -> None:
+    """LOG-11, KAFKA-6264: of several new segments, as Java makes of one that it splits, not all are there yet."""
+    log = keyed()
+    write_values(log, *["a1", "b1", "a2", "c1", "b2", "a3"])
+    log.log.flush()
+    disk = log.disk
+    assert isinstance(disk, MemoryDisk)
+    before = survivors(log.log)
+    disk.open(f"{DIRECTORY}/{0:020}.log.cleaned", create=True).write_at(0, b"half of it")
+    disk.open(f"{DIRECTORY}/{4:020}.log.swap", create=True).write_at(0, batches_in(log.log)[4].data)
+    again = log.reopened(disk.survivors("everything"), recovery_point=6)
+    assert survivors(again) == before
+
+
+class OrderedDisk(MemoryDisk):
+    """Notes which files were set aside while a swap had its name only in memory."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.early: list[str] = []
+        self._has_unsynced_swap = False
+
+    def rename(self, source: str, target: str) -> None:
+        if target.endswith(".deleted") and self._has_unsynced_swap:
+            self.early.append(source)
+        self._has_unsynced_swap |= target.endswith(".swap")
+        super().rename(source, target)
+
+    def sync_directory(self, path: str) -> None:
+        self._has_unsynced_swap = False
+        super().sync_directory(path)
+
+
+def test_no_old_file_goes_before_the_new_ones_are_durable() -> None:
+    """CLN-17: renames that no sync has ordered may become durable in any order."""
+    disk = OrderedDisk()
+    log = KeyedLog(disk)
+    write_values(log, *["a1", "b1", "a2", "c1", "b2", "a3", "d1", "e1", "f1", "g1", "h1", "i1"])
+    log.clean(NOW)
+    assert any(name.endswith(".log.deleted") for name in disk.list_directory(DIRECTORY))
+    assert disk.early == []
 
 
 def test_keys_that_look_like_those_of_markers_are_keys() -> None:
