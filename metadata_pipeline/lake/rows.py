@@ -29,8 +29,8 @@ def arrow_rows(rows: Sequence[Sequence[Any]], ddl: str) -> pa.Table:
 
 
 def frame_of(spark: Any, rows: Sequence[Sequence[Any]], ddl: str) -> Any:
-    """A local relation: joins with an empty one are planned away."""
-    return spark.createDataFrame(arrow_rows(rows, ddl))
+    """A local relation: joins with an empty one are planned away. Spark Connect takes no schema from an empty table."""
+    return spark.createDataFrame(arrow_rows(rows, ddl), None if rows else ddl)
 
 
 def write_rows(lake: Path, table: str, run: str, made: pa.Table) -> list[LakeFile]:

@@ -117,11 +117,11 @@ def test_the_resource_definition_is_upgraded_and_survives_an_uninstall_unless_to
 ) -> None:
     text = kubernetes.helm("template", "kraft-operator", CHART, "--show-only", "templates/crd.yaml")
     kept = [each["metadata"].get("annotations") for each in yaml.safe_load_all(text) if each]
-    assert kept == [{"helm.sh/resource-policy": "keep"}] * 2
+    assert kept == [{"helm.sh/resource-policy": "keep"}] * 3, "clusters, operations, users"
     text = kubernetes.helm(
         "template", "kraft-operator", CHART, "--set", "crds.keep=false", "--show-only", "templates/crd.yaml"
     )
-    assert [each["metadata"].get("annotations") for each in yaml.safe_load_all(text) if each] == [None, None]
+    assert [each["metadata"].get("annotations") for each in yaml.safe_load_all(text) if each] == [None] * 3
     assert not [key for key in helm(kubernetes, "--set", "crds.install=false") if key[0] == "CustomResourceDefinition"]
 
 

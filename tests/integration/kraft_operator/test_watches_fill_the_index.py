@@ -10,18 +10,18 @@ from collections.abc import Callable
 import kopf
 import pytest
 
-from kraft_operator.handlers import children, clusters, operations, process
+from kraft_operator.handlers import children, clusters, operations, process, users
 from kraft_operator.handlers.memo import Memo
 from kraft_operator.index import OF_CLUSTERS, WATCHED, Index
 from kraft_operator.keys import CLUSTER_LABEL, Key
-from kraft_operator.kube import CLUSTER, OPERATION, POD, Gateway, Kind
+from kraft_operator.kube import CLUSTER, OPERATION, POD, USER, Gateway, Kind
 from kraft_operator.metrics import Metrics
 from kraft_operator.work_queue import WorkQueue
 from support.kubernetes.api_server import ApiServer
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
 
-HANDLERS = (clusters, children, operations, process)
+HANDLERS = (clusters, children, operations, process, users)
 NAMESPACE = Kind("Namespace", "v1", "namespaces", namespaced=False)
 DEFINITION = Kind("CustomResourceDefinition", "apiextensions.k8s.io/v1", "customresourcedefinitions", namespaced=False)
 OF_C = {"labels": {CLUSTER_LABEL: "c"}}
@@ -37,6 +37,7 @@ async def test_what_kopf_brings_is_in_the_index_and_no_list_is_asked_for_again()
     server = ApiServer((NAMESPACE, DEFINITION, *WATCHED))
     server.put(CLUSTER, "c", spec={"replicas": 3})
     server.put(OPERATION, "o", spec={"clusterName": "c"})
+    server.put(USER, "u", spec={"clusterName": "c"})
     for kind in OF_CLUSTERS:
         server.put(kind, f"a-{kind.plural}", metadata=OF_C)
     queue = WorkQueue(lambda: 0.0, lambda: 0.5, Metrics())

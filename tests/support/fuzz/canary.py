@@ -24,6 +24,7 @@ from controller_runtime.protocol.messages.api_versions_request import ApiVersion
 from controller_runtime.protocol.messages.create_topics_request import (
     CreatableReplicaAssignment,
     CreatableTopic,
+    CreatableTopicConfig,
     CreateTopicsRequest,
 )
 from controller_runtime.protocol.messages.delete_topics_request import DeleteTopicsRequest, DeleteTopicState
@@ -42,6 +43,12 @@ from support.fuzz import batches
 SECONDS: Final = 60.0
 """For one answer. It only bounds how long a hanging node keeps the run."""
 TRIES: Final = 40
+
+KEPT_FOR_EVER: Final = tuple(
+    CreatableTopicConfig(name=name, value=value)
+    for name, value in (("cleanup.policy", "delete"), ("retention.ms", "-1"), ("retention.bytes", "-1"))
+)
+"""Whoever may alter the brokers' defaults may have all other records deleted."""
 
 
 class Wrong(AssertionError):
@@ -208,7 +215,9 @@ class BrokerCanary:
         assigned = tuple(
             CreatableReplicaAssignment(partition_index=index, broker_ids=(self.node_id,)) for index in range(partitions)
         )
-        topic = CreatableTopic(name=name, num_partitions=-1, replication_factor=-1, assignments=assigned)
+        topic = CreatableTopic(
+            name=name, num_partitions=-1, replication_factor=-1, assignments=assigned, configs=KEPT_FOR_EVER
+        )
         await self._eventually(
             CreateTopicsRequest(topics=(topic,), timeout_ms=30_000),
             7,
