@@ -61,6 +61,10 @@ class Unreachable(AdminError):
         super().__init__(f"{what}: {'; '.join(self.causes) or 'no address to ask'}")
 
 
+class NoLeader(Unreachable):
+    """Controllers answered, and none of them knew who leads."""
+
+
 class NotSupported(AdminError):
     """The node that was reached does not serve this API in a version that can carry the request."""
 
@@ -217,13 +221,18 @@ class Connections:
         attempt_seconds: float = ATTEMPT_SECONDS,
     ) -> M:
         """Ask the active controller (through any broker, which forwards); follow it when it moves."""
+        leaderless: tuple[str, ...] = ()
         while True:
             try:
                 found = await self._ask_where_it_is_decided(request, answer, deadline, attempt_seconds)
-            except Unreachable:
+            except Unreachable as error:
                 self._controller = None
+                leaderless = error.causes if isinstance(error, NoLeader) else leaderless
                 if not await deadline.pause():
-                    raise
+                    if not leaderless or error.causes == leaderless:
+                        raise
+                    # The last attempt had the rest of the time only: its silence says less than what was answered.
+                    raise Unreachable(type(request).__name__, dict.fromkeys((*leaderless, *error.causes))) from error
                 continue
             code = code_of(found)
             if code not in _MOVED:
@@ -243,7 +252,7 @@ class Connections:
             await self.describe_cluster(deadline)
         target = self._nodes.get(self._controller) if self._controller is not None else None
         if target is None:
-            raise Unreachable(type(request).__name__, ["the controllers know no leader"])
+            raise NoLeader(type(request).__name__, ["the controllers know no leader"])
         return await self.ask_at(target, request, answer, min(deadline.left, attempt_seconds))
 
     async def describe_cluster(self, deadline: Deadline, *, include_fenced: bool = False) -> ClusterDescription:

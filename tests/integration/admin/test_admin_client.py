@@ -112,6 +112,22 @@ async def test_a_quorum_without_a_leader_is_asked_until_the_deadline() -> None:
     peer.close()
 
 
+async def test_who_knew_no_leader_and_fell_silent_is_quoted_with_both() -> None:
+    def answer(request: Request[Message]) -> Message | None:
+        if len(peer.requests) > 3:
+            return None
+        return DescribeClusterResponse(cluster_id="c", controller_id=-1, endpoint_type=2)
+
+    peer = Peer(CONTROLLER, answer)
+    address = f"127.0.0.1:{await peer.open()}"
+    try:
+        async with AdminClient(bootstrap_controllers=address, timeout_seconds=2.0) as admin:
+            with pytest.raises(Unreachable, match=f"the controllers know no leader; .*{address}"):
+                await admin.unregister_broker(NodeId(7))
+    finally:
+        peer.close()
+
+
 async def test_a_refusal_is_raised_as_its_own_type_with_the_message_of_the_node() -> None:
     def answer(request: Request[Message]) -> Message:
         if isinstance(request.body, DescribeClusterRequest):
