@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from typing import Final
@@ -27,9 +28,12 @@ def main(argv: Sequence[str]) -> int:
         print(f"Found non argument parameters: {','.join(rest)}\n{USAGE}", file=sys.stderr)
         return 1
     from controller_runtime.configuration.config import ConfigError, load
+    from controller_runtime.configuration.insecure import refusals
 
     try:
         config = load(path, overrides)
+        if refused := refusals(config, os.environ):
+            raise ConfigError(refused)
     except ConfigError as error:
         print(error, file=sys.stderr)
         return 1

@@ -33,6 +33,7 @@ OWNED_ENVIRONMENT: Final = {
     "LOG_DIR": "the operator mounts /tmp for the scripts' own logs",
     "FORMAT_MODE": "only the operator says how a disk is formatted",
     "QUORATE_HTTP_LISTENER": "use spec.probes",
+    "QUORATE_INSECURE": "use spec.security",
     "QUORATE_LOG_LEVEL": "use logging",
     "EXTRA_ARGS": "use jvm, logging and metrics",
     "KAFKA_HEAP_OPTS": "use jvm.heap",

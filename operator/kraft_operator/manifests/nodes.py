@@ -35,7 +35,7 @@ from kraft_operator.manifests.guards import (
 )
 from kraft_operator.manifests.pods import added_containers, pod_fields, pod_security, timed, with_user_fields
 from kraft_operator.manifests.properties import DATA_PATH, server_properties
-from kraft_operator.manifests.security import tls_mounts
+from kraft_operator.manifests.security import acknowledged, tls_mounts
 from kraft_operator.manifests.services import port_name
 from storage_guard.formats import FORMAT_MODE_ANNOTATION, NO_INITIAL_CONTROLLERS, config_hash
 
@@ -94,6 +94,7 @@ def _digest(context: Context, node: NodePlan) -> str:
 def _pod_template(context: Context, node: NodePlan) -> Manifest:
     template = _template(context, node)
     template["metadata"]["annotations"][names.ANNOTATION_TEMPLATE] = _digest(context, node)
+    template["spec"]["containers"][0]["env"][:0] = acknowledged(context.cluster, context.group(node).role)
     return template
 
 

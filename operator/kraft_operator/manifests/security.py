@@ -35,6 +35,14 @@ def operator_principal(cluster: KRaftCluster) -> str:
     return f"CN={names.operator_identity(cluster.name)},OU={cluster.namespace},O={cluster.name}"
 
 
+def acknowledged(cluster: KRaftCluster, role: Role) -> list[Manifest]:
+    """What the environment of a controller says in a cluster that is not secure: Quorate's image does not start
+    without it, others do not read it. It is no part of a revision: it comes with the next pod, and restarts none.
+    """
+    plain = role is Role.CONTROLLER and not cluster.spec.security.required
+    return [{"name": "QUORATE_INSECURE", "value": "true"}] if plain else []
+
+
 def security_properties(cluster: KRaftCluster, role: Role) -> dict[str, str]:
     """Empty for a cluster that is not secure."""
     spec = cluster.spec

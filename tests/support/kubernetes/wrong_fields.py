@@ -19,6 +19,11 @@ def _mounting(path: str, name: str = "plugins") -> dict[str, Any]:
 PODS: list[Wrong] = [
     (f"{POD}.env", [{"name": "LOG_DIR", "value": "/x"}], "LOG_DIR is the operator's: the operator mounts /tmp"),
     (f"{POD}.env", [{"name": "FORMAT_MODE", "value": "--standalone"}], "FORMAT_MODE is the operator's"),
+    (
+        f"{POD}.env",
+        [{"name": "QUORATE_INSECURE", "value": "true"}],
+        "QUORATE_INSECURE is the operator's: use spec.security",
+    ),
     (f"{POD}.env", [{"name": "QUORATE_HTTP_LISTENER", "value": "x"}], "QUORATE_HTTP_LISTENER is the operator's"),
     (f"{POD}.env", [{"name": "A"}, {"name": "A"}], "Duplicate value"),
     (f"{POD}.env", [{"name": "1A"}], "should match"),

@@ -273,3 +273,15 @@ def test_initial_controllers_are_named_by_the_default_listener() -> None:
         f"{node}@everything-controller-{node}-0.everything-nodes.kafka.svc.kube.example.org:9093:D{node}"
         for node in (9, 10)
     )
+
+
+@pytest.mark.parametrize("mode", ["Disabled", "Required"])
+def test_controllers_of_a_plaintext_cluster_may_be_so_and_others_may_not(mode: str) -> None:
+    """`quorate.insecure` comes with the next pod, before an image that needs it; test_upgrade_rolls_nothing has the
+    names of revisions from before it existed.
+    """
+    said = {}
+    for each in of_kind(render(cluster(security={"tls": {"mode": mode}})), "StatefulSet"):
+        role = each["metadata"]["labels"]["kraft.quorate.dev/role"]
+        said[role] = [one["value"] for one in pod_of(each)["containers"][0]["env"] if one["name"] == "QUORATE_INSECURE"]
+    assert said == {"controller": ["true"] if mode == "Disabled" else [], "broker": []}
