@@ -34,11 +34,11 @@ def _findings(config: ServerConfig) -> Iterator[tuple[str, str]]:
     for listener in config.controller_listeners:
         protocol = config.listener_security[listener.name].protocol
         if not protocol.is_tls and not is_loopback(listener.host):
-            yield (
-                "listeners",
+            why = (
                 f"{listener} would serve a controller as {protocol.name}, readable for whoever is on the way: give it "
-                "SSL or SASL_SSL in listener.security.protocol.map, let it listen on 127.0.0.1 only",
+                "SSL or SASL_SSL in listener.security.protocol.map, let it listen on 127.0.0.1 only"
             )
+            yield "listeners", why
 
 
 def is_loopback(host: str) -> bool:
