@@ -331,8 +331,7 @@ value.
 OWN_NAMES: Final = {
     "quorate.acls": "off, or kept: ACLs are created, described, deleted for Apache Kafka's brokers, not enforced here",
     "quorate.http.listener": "HOST:PORT of /livez, /readyz and /metrics; without it there is no HTTP port",
-    "quorate.insecure": "true: this node may do without security where it would not start otherwise: a controller's "
-    "listener in the clear on an address that others reach",
+    "quorate.insecure": "true: a controller's listener may be in the clear on an address that others reach",
     "quorate.log.format": "text or json",
     "quorate.log.level": "debug, info, warning or error",
     "quorate.scrub.interval.ms": "pause after each MiB of the metadata directory read in search of bit rot; 0: never",
