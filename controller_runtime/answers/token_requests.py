@@ -68,7 +68,7 @@ def created_by(requester: str, owner: str, version: int) -> CreateDelegationToke
 def describe_tokens(
     image: MetadataImage, request: DescribeDelegationTokenRequest, rules: SecurityRules
 ) -> InPieces[NoReturn, DescribeDelegationTokenResponse]:
-    """Those of the owners that are asked for, or whom they may renew; without any that are asked for, all."""
+    """Those of the owners that are asked for, that they asked for or may renew; without any that are asked for, all."""
     if rules.token_secret is None:
         return DescribeDelegationTokenResponse(error_code=ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED)
     owners: set[str] = set()
@@ -77,7 +77,7 @@ def describe_tokens(
         yield None
     tokens: list[DescribedDelegationToken] = []
     for token in image.delegation_tokens.values():
-        if request.owners is None or not owners.isdisjoint((token.owner, *token.renewers)):
+        if request.owners is None or not owners.isdisjoint((token.owner, token.requester, *token.renewers)):
             tokens.append(_described(token, rules.token_secret))
         yield None
     return DescribeDelegationTokenResponse(tokens=tuple(tokens))

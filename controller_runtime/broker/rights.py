@@ -179,7 +179,7 @@ def elsewhere(_: Judged, __: Message) -> Verdict:
 
 
 def describe_tokens(judged: Judged, request: DescribeDelegationTokenRequest) -> Verdict:
-    """Those of his own, those that he may renew, and those that he has a right to see."""
+    """Those of his own, those that he asked for or may renew, and those that he has a right to see."""
     return Narrowed(request, request, lambda answer: _tokens_seen(judged, answer))
 
 
@@ -196,7 +196,8 @@ def _tokens_seen(judged: Judged, answer: Message) -> InPieces[NoReturn, Message]
 def _is_seen(asking: Asking, token: DescribedDelegationToken) -> bool:
     owner = f"{token.principal_type}:{token.principal_name}"
     renewers = (f"{each.principal_type}:{each.principal_name}" for each in token.renewers)
-    if asking.client.principal in (owner, *renewers):
+    requester = f"{token.token_requester_principal_type}:{token.token_requester_principal_name}"
+    if asking.client.principal in (owner, requester, *renewers):
         return True
     if asking.could(Operation.DESCRIBE, Resource.DELEGATION_TOKEN, token.token_id):
         return True

@@ -16,8 +16,9 @@ from controller_runtime.admin.group_results import GroupListing, TopicPartition
 from controller_runtime.cli import consumer_groups_describe, consumer_groups_reset, group_calls
 from controller_runtime.cli.admin_tools import BadCommand, complain, with_admin
 from controller_runtime.cli.consumer_groups_options import DEFAULT_TIMEOUT_MS, OPTIONS, check, parse
+from controller_runtime.cli.error_words import words
 from controller_runtime.cli.group_calls import IllegalArgument, Thrown
-from controller_runtime.cli.group_words import MISSING, columns, exception, words
+from controller_runtime.cli.group_words import MISSING, columns, exception
 from controller_runtime.cli.options import BadOption, Given
 from controller_runtime.protocol.errors import ErrorCode
 

@@ -14,7 +14,8 @@ from controller_runtime.admin.client import AdminClient, AdminError, ApiError
 from controller_runtime.admin.group_results import Committed, GroupDescription, TopicPartition
 from controller_runtime.admin.results import TopicDescription
 from controller_runtime.cli.admin_tools import exception_text
-from controller_runtime.cli.group_words import exception, words
+from controller_runtime.cli.error_words import words
+from controller_runtime.cli.group_words import exception
 
 V = TypeVar("V")
 _EXECUTION = "java.util.concurrent.ExecutionException"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from base64 import urlsafe_b64decode
 from typing import Final
 
+from controller_runtime.cli.error_words import words
 from controller_runtime.identifiers import Uuid
 from controller_runtime.protocol.api_errors import ApiError
 from controller_runtime.protocol.errors import ErrorCode
@@ -56,7 +57,7 @@ def java_class(code: ErrorCode) -> str:
 
 
 def java_text(error: ApiError) -> str:
-    return f"{_PACKAGE}{java_name(error.code)}: {error.message}"
+    return f"{_PACKAGE}{java_name(error.code)}: {words(error)}"
 
 
 def timeout_text(message: str) -> str:

@@ -258,6 +258,20 @@ def test_tokens_are_shown_to_whom_they_belong_to_who_renews_them_and_who_may_see
     assert seen_by(world, "User:ann", by_token=True) == seen_by(world, ANYBODY) == 64
 
 
+def test_who_asked_for_a_token_sees_it_though_it_belongs_to_another() -> None:
+    """As in Apache Kafka 4.3.1 (`cluster/tools.jsonl.gz`, call 83): the requester counts among the owners."""
+    may_create = replace(acl("User:ann", Operation.CREATE_TOKENS, kind=7), principal="User:eve")
+    world, (anns, _) = with_tokens(may_create)
+    wanted = CreateDelegationTokenRequest(
+        max_lifetime_ms=-1, owner_principal_type="User", owner_principal_name="ann", renewers=()
+    )
+    made = world.controller.ask(wanted, CreateDelegationTokenResponse, principal="User:eve", forwarded=True)
+    assert made.error_code == 0
+    world.settle()
+    assert seen_by(world, "User:eve") == seen_by(world, "User:ann", "eve") == [made.token_id]
+    assert set(seen_by(world, "User:ann", "ann")) == {anns, made.token_id}
+
+
 def test_a_group_of_that_name_is_not_the_user() -> None:
     """Attack 17 (KIP-373): tokens are users' own."""
     world, (anns, _) = with_tokens()
