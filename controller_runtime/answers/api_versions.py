@@ -17,7 +17,6 @@ from controller_runtime.metadata.features import (
     LATEST_PRODUCTION_LEVEL,
     METADATA_VERSION,
     MINIMUM_LEVEL,
-    SINGLE_REPLICA,
 )
 from controller_runtime.metadata.image import MetadataImage
 from controller_runtime.parts.api_table import advertised
@@ -40,11 +39,6 @@ SUPPORTED_LEVELS: Final[dict[str, tuple[int, int]]] = {
     **{name: (0, feature.latest_production_level) for name, feature in FEATURES.items()},
 }
 """What this runtime understands, by feature name."""
-
-
-def supported_levels(*, replicates: bool = True) -> Mapping[str, tuple[int, int]]:
-    """What a node says of itself. A broker that cannot follow others says that it keeps one replica of a partition."""
-    return SUPPORTED_LEVELS if replicates else {**SUPPORTED_LEVELS, SINGLE_REPLICA: (0, 1)}
 
 
 def api_versions(

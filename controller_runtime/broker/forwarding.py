@@ -25,7 +25,6 @@ from controller_runtime.parts.effects import Call
 from controller_runtime.parts.events import (
     CallFailure,
     CallId,
-    ConnectionId,
     ConnectionInfo,
     RequestReceived,
     UnreadRequest,
@@ -35,6 +34,7 @@ from controller_runtime.protocol.codec import encode
 from controller_runtime.protocol.errors import ErrorCode, ProtocolError
 from controller_runtime.protocol.framing import encode_request
 from controller_runtime.protocol.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
+from controller_runtime.protocol.messages.create_topics_response import CreateTopicsResponse
 from controller_runtime.protocol.messages.default_principal_data import DefaultPrincipalData
 from controller_runtime.protocol.messages.envelope_request import EnvelopeRequest
 from controller_runtime.protocol.messages.envelope_response import EnvelopeResponse
@@ -52,8 +52,6 @@ _CALL_TIMEOUT_MS: Final = 30_000
 _CREATE_TOPICS_VERSION: Final = 7
 _PRINCIPAL_VERSION: Final = 0
 _MAX_WAITING: Final = 10_000
-_ITSELF: Final = ConnectionInfo(ConnectionId(0), "")
-"""Whom a broker names where it asks for nobody: nobody."""
 
 
 class Forwarder:
@@ -77,10 +75,10 @@ class Forwarder:
         frame = encode_request(rest, event.api_version, event.correlation_id, event.client_id, with_length=False)
         return self._accept(RestOfRequest(event, rest, complete), frame, event.connection, now)
 
-    def create_topics(self, names: tuple[str, ...], now: Instant) -> None:
-        """Ask for topics that a client named and nobody made; their size is the controller's default. Not for more than
-        it makes for one request: it would refuse all of them, as Kafka's does; and a client that still wants some of
-        them asks again."""
+    def create_topics(self, names: tuple[str, ...], client: ConnectionInfo, now: Instant) -> None:
+        """Ask for topics that a client named and nobody made, in its name; their size is the controller's default. Not
+        for more than it makes for one request: it would refuse all of them, as Kafka's does; and a client that still
+        wants some of them asks again."""
         new = tuple(name for name in dict.fromkeys(names) if name not in self._creating)
         if not new or len(self._creating) + len(new) > MAX_PARTITIONS_PER_REQUEST:
             return
@@ -88,18 +86,15 @@ class Forwarder:
         topics = tuple(CreatableTopic(name=name, num_partitions=-1, replication_factor=-1) for name in new)
         body = CreateTopicsRequest(topics=topics)
         frame = encode_request(body, _CREATE_TOPICS_VERSION, 0, self._client_id, with_length=False)
-        envelope = _envelope(frame, _ITSELF)
-        self._wait(TopicsToBeMade(new, self._creating), envelope, now)
+        self._wait(TopicsToBeMade(new, self._creating), _envelope(frame, client), now)
 
     def create_internal_topic(self, topic: CreatableTopic, now: Instant) -> None:
-        """One that this broker needs for its clients, as it wants it."""
+        """One that this broker needs for its clients, as it wants it: in its own name, so in no envelope."""
         if topic.name in self._creating:
             return
         self._creating.add(topic.name)
-        body = CreateTopicsRequest(topics=(topic,))
-        frame = encode_request(body, _CREATE_TOPICS_VERSION, 0, self._client_id, with_length=False)
-        errand = InternalTopicToBeMade(topic.name, _CREATE_TOPICS_VERSION, self._creating)
-        self._wait(errand, _envelope(frame, _ITSELF), now)
+        errand = InternalTopicToBeMade(topic.name, self._creating)
+        self._wait(errand, CreateTopicsRequest(topics=(topic,), timeout_ms=_CALL_TIMEOUT_MS), now)
 
     def _accept(self, errand: Errand, frame: bytes, connection: ConnectionInfo, now: Instant) -> list[BrokerEffect]:
         if len(self._waiting) + len(self._in_flight) >= _MAX_WAITING:
@@ -107,8 +102,8 @@ class Forwarder:
         self._wait(errand, _envelope(frame, connection), now)
         return []
 
-    def _wait(self, errand: Errand, envelope: EnvelopeRequest, now: Instant) -> None:
-        self._waiting.add(Forwarded(errand, envelope, Instant(now + REQUEST_TIMEOUT_S), now))
+    def _wait(self, errand: Errand, request: Message, now: Instant) -> None:
+        self._waiting.add(Forwarded(errand, request, Instant(now + REQUEST_TIMEOUT_S), now))
 
     def owns(self, call_id: CallId) -> bool:
         return call_id in self._in_flight
@@ -134,7 +129,7 @@ class Forwarder:
     def _send(self, each: Forwarded, channel: str, controller: Endpoint) -> Call:
         call_id = self._calls.next()
         self._in_flight[call_id] = each
-        return Call(call_id, channel, controller, each.envelope, _CALL_TIMEOUT_MS)
+        return Call(call_id, channel, controller, each.request, _CALL_TIMEOUT_MS)
 
     def _take(self, call_id: CallId) -> Forwarded:
         if call_id == self._tried_alone:
@@ -153,6 +148,8 @@ class Forwarder:
             return [said, *self._refuse(each.errand, ErrorCode.UNKNOWN_SERVER_ERROR, words)]
 
     def _on_answer(self, each: Forwarded, body: Message, now: Instant) -> list[BrokerEffect]:
+        if isinstance(body, CreateTopicsResponse):
+            return self._on_made(each, body, now)
         assert isinstance(body, EnvelopeResponse), "an envelope is answered by one"
         if body.error_code == ErrorCode.NOT_CONTROLLER:
             self._again(each, now)
@@ -163,6 +160,13 @@ class Forwarder:
             words = f"the controller refused the envelope with error {body.error_code}"
             return self._refuse(each.errand, ErrorCode.UNKNOWN_SERVER_ERROR, words)
         return each.errand.answered(body.response_data)
+
+    def _on_made(self, each: Forwarded, body: CreateTopicsResponse, now: Instant) -> list[BrokerEffect]:
+        assert isinstance(each.errand, InternalTopicToBeMade), "the others travel in envelopes"
+        if any(topic.error_code == ErrorCode.NOT_CONTROLLER for topic in body.topics):
+            self._again(each, now)
+            return []
+        return each.errand.made(body)
 
     def on_failure(self, call_id: CallId, why: CallFailure, now: Instant) -> list[BrokerEffect]:
         each = self._take(call_id)

@@ -11,7 +11,7 @@ from heapq import heappop, heappush
 
 from controller_runtime.broker.errands import Errand
 from controller_runtime.identifiers import Instant
-from controller_runtime.protocol.messages.envelope_request import EnvelopeRequest
+from controller_runtime.protocol.schema import Message
 from controller_runtime.values import dataclass
 
 
@@ -20,7 +20,8 @@ class Forwarded:
     """A request on its way to the controller and back."""
 
     errand: Errand
-    envelope: EnvelopeRequest
+    request: Message
+    """An Envelope, or what the broker asks in its own name."""
     deadline: Instant
     not_before: Instant
     losses: int = 0

@@ -7,8 +7,7 @@ from controller_runtime.coordinator.group_settings import GroupSettings
 from controller_runtime.coordinator.ports import TOPIC
 from controller_runtime.parts.effects import Log
 from controller_runtime.protocol.api_keys import ApiKey
-from controller_runtime.protocol.errors import ErrorCode
-from controller_runtime.protocol.framing import decode_response
+from controller_runtime.protocol.errors import ErrorCode, ProtocolError
 from controller_runtime.protocol.messages.create_topics_request import CreatableTopic, CreatableTopicConfig
 from controller_runtime.protocol.messages.create_topics_response import CreateTopicsResponse
 from controller_runtime.values import dataclass
@@ -33,7 +32,6 @@ class InternalTopicToBeMade:
     """The broker's own wish; clients that need the topic ask again, so whatever the answer, so does the broker."""
 
     name: str
-    version: int
     creating: set[str]
     """Of all topics that are being asked for."""
 
@@ -41,10 +39,11 @@ class InternalTopicToBeMade:
     def api_key(self) -> int:
         return ApiKey.CREATE_TOPICS
 
-    def answered(self, frame: bytes) -> list[BrokerEffect]:
+    def answered(self, _: bytes) -> list[BrokerEffect]:
+        raise ProtocolError("it was asked in no envelope")
+
+    def made(self, answer: CreateTopicsResponse) -> list[BrokerEffect]:
         self.creating.discard(self.name)
-        answer = decode_response(frame, self.api_key, self.version).body
-        assert isinstance(answer, CreateTopicsResponse), "it answers CreateTopics"
         for each in answer.topics:
             if each.error_code not in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS):
                 return [self._failed(each.error_message or ErrorCode(each.error_code).name)]

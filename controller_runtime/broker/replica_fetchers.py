@@ -33,6 +33,16 @@ from controller_runtime.protocol.schema import Message
 from controller_runtime.values import dataclass, field
 
 _TIMEOUT_MS: Final = 30_000
+_PASSING: Final = (
+    ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    ErrorCode.FENCED_LEADER_EPOCH,
+    ErrorCode.UNKNOWN_LEADER_EPOCH,
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ErrorCode.UNKNOWN_TOPIC_ID,
+)
+"""One of two brokers has not heard the newest yet."""
+_QUIET_S: Final = 60.0
+_NAMED: Final = frozenset(int(code) for code in ErrorCode)
 Work = InPieces[BrokerEffect, None]
 
 
@@ -62,6 +72,8 @@ class _Source:
     """
     held: dict[PartitionId, tuple[Instant, int]] = field(default_factory=dict)
     """Until when a partition is left out, unless its leader epoch grows before."""
+    told: dict[int, Instant] = field(default_factory=dict)
+    """When an error of a partition was logged last."""
     work: LongWork[BrokerEffect, None] | None = None
     not_before: Instant = Instant(0.0)
 
@@ -74,10 +86,10 @@ class ReplicaFetchers:
         calls: CallIds,
         faults: FailedRequests,
         *,
-        listener: str | None,
+        listener: str,
         settings: FetchSettings,
     ) -> None:
-        """`listener`: at which brokers speak with each other; None: nobody is asked."""
+        """`listener`: at which brokers speak with each other."""
         self._node_id = node_id
         self._partitions = partitions
         self._calls = calls
@@ -134,7 +146,7 @@ class ReplicaFetchers:
 
     def _endpoint(self, image: MetadataImage, leader: NodeId) -> Endpoint | None:
         broker = image.cluster.brokers.get(leader)
-        listener = None if broker is None or self._listener is None else broker.listeners.get(self._listener)
+        listener = None if broker is None else broker.listeners.get(self._listener)
         return None if listener is None else listener.endpoint
 
     def _later(self, now: Instant) -> Instant:
@@ -169,7 +181,7 @@ class ReplicaFetchers:
 
     def _call(self, source: _Source, endpoint: Endpoint, body: Message) -> Call:
         source.in_flight = self._calls.next()
-        return Call(source.in_flight, f"replica-{source.leader}", endpoint, body, _TIMEOUT_MS)
+        return Call(source.in_flight, f"replica-{source.leader}", endpoint, body, _TIMEOUT_MS, at_broker=True)
 
     def _partition(self, key: PartitionId, position: Position) -> fetch_request.FetchPartition:
         return fetch_request.FetchPartition(
@@ -278,7 +290,7 @@ class ReplicaFetchers:
             return []
         if data.error_code != ErrorCode.NONE:
             self._hold(source, key, follower, now)
-            return []
+            return self._tell(source, f"{follower.log.topic}-{key.index}", data.error_code, now)
         found = follower.judge(data)
         if isinstance(found, Cut):
             return [self._cut(source, follower, found.end_offset)]
@@ -291,6 +303,15 @@ class ReplicaFetchers:
         followed = self._partitions.following[source.leader]
         followed[key] = followed.pop(key)  # the next answer has room for others first
         return [*restart, AppendRecords(key, found.end_offset, found.batches)]
+
+    def _tell(self, source: _Source, partition: str, code: int, now: Instant) -> list[BrokerEffect]:
+        """What does not end with the next image: of each kind one in a while."""
+        before = source.told.get(code)
+        if code in _PASSING or (before is not None and now < before + _QUIET_S):
+            return []
+        source.told[code] = now
+        name = ErrorCode(code).name if code in _NAMED else str(code)
+        return [Log("warning", f"broker {source.leader} does not let {partition} be copied: {name}; it is asked again")]
 
     def _cut(self, source: _Source, follower: Follower, end_offset: int) -> CutLog:
         follower.is_cut = True

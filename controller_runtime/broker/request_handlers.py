@@ -153,7 +153,7 @@ class RequestHandlers:
     def _on_metadata(self, event: RequestReceived, asked: MetadataRequest, now: Instant, _: WallClock) -> Answering:
         answer, missing = yield from metadata(self._view(event), asked, event.api_version)
         if missing and self._auto_create_topics:
-            self._parts.forwarder.create_topics(missing, now)
+            self._parts.forwarder.create_topics(missing, event.connection, now)
         return [Respond(event.request_id, answer)]
 
     def _on_alter_configs(self, event: RequestReceived, request: AlterConfigs, now: Instant, _: WallClock) -> Effects:

@@ -78,8 +78,8 @@ class BrokerConfig:
     """Paths of those that could not be read at start."""
     replica_lag_s: float = 30.0
     """`replica.lag.time.max.ms`."""
-    inter_broker_listener: str | None = "PLAINTEXT"
-    """At which brokers speak with each other; None: this one does not, and follows nobody."""
+    inter_broker_listener: str = "PLAINTEXT"
+    """At which brokers speak with each other."""
     replica_fetch: FetchSettings = FetchSettings()
     metadata_directory: DirectoryId | None = None
     """The log directory that has the metadata log, too: the node cannot go on without it."""

@@ -26,7 +26,7 @@ from controller_runtime.configuration.listeners import (
 from controller_runtime.configuration.names import BY_NAME, OWN_NAMES
 from controller_runtime.configuration.properties import BadProperties, Property, parse_properties
 from controller_runtime.configuration.providers import BadProviders, Providers, read_providers
-from controller_runtime.configuration.security import check_among_brokers, read_security
+from controller_runtime.configuration.secure_listeners import meeting_places, secure_listeners
 from controller_runtime.configuration.security import notices as security_notices
 from controller_runtime.configuration.settings import Settings, check, is_secret, notices
 from controller_runtime.identifiers import Endpoint, NodeId
@@ -153,12 +153,15 @@ class _Reading:
         roles = self._roles()
         names = tuple(name.upper() for name in settings.items("controller.listener.names"))
         listeners = self._listeners(roles, names)
-        listener_security = self._listener_security(listeners, names, self._protocols(listeners, names))
-        advertised = self._advertised(listeners)
         inter_broker = self._inter_broker()
+        met = meeting_places(names, inter_broker, is_broker="broker" in roles)
+        protocols = self._protocols(listeners, names)
+        listener_security = secure_listeners(
+            settings, listeners, names, protocols=protocols, met=met, problem=self._problem
+        )
+        advertised = self._advertised(listeners)
         if "broker" in roles:
             self._check_broker_listeners(advertised, names, inter_broker)
-            check_among_brokers(settings, listener_security.get(inter_broker), inter_broker, self._problem)
         voters = self._parse("controller.quorum.voters", parse_voters)
         bootstrap = self._parse("controller.quorum.bootstrap.servers", _parse_endpoints)
         self._check_quorum(roles, voters, bootstrap)
@@ -243,28 +246,6 @@ class _Reading:
             if not secure:
                 protocols = {**protocols, **{name: "PLAINTEXT" for name in names if name not in protocols}}
         return protocols
-
-    def _listener_security(
-        self, listeners: tuple[ListenerAddress, ...], names: tuple[str, ...], protocols: Mapping[str, str]
-    ) -> dict[str, ListenerSecurity]:
-        found: dict[str, ListenerSecurity] = {}
-        for name in dict.fromkeys((*(listener.name for listener in listeners), *names)):
-            serves = any(listener.name == name for listener in listeners)
-            where = "listeners" if serves else "controller.listener.names"
-            protocol = protocols.get(name)
-            if protocol is None:
-                self._problem(
-                    where, f"No security protocol defined for listener {name} in listener.security.protocol.map"
-                )
-                continue
-            spoken = SecurityProtocol[protocol]
-            found[name] = read_security(self.settings, name, spoken, self._problem, serves=serves)
-            if spoken.is_sasl:
-                from controller_runtime.configuration.sasl import SaslReading
-
-                reading = SaslReading(self.settings, self._problem)
-                found[name] = reading.complete(found[name], name, serves=serves, connects=name == names[0])
-        return found
 
     def _inter_broker(self) -> str:
         """Kafka's two ways to say it, of which only one may be taken."""

@@ -13,6 +13,9 @@ from controller_runtime.configuration.settings import Settings
 
 JAAS: Final = "sasl.jaas.config"
 MAX_REAUTH: Final = "connections.max.reauth.ms"
+TO_CONTROLLERS: Final = "sasl.mechanism.controller.protocol"
+TO_BROKERS: Final = "sasl.mechanism.inter.broker.protocol"
+"""By which mechanism a node shows there who it is."""
 
 
 def written_for(settings: Settings, listener: str | None, name: str, mechanism: str | None = None) -> Property | None:

@@ -10,6 +10,8 @@ from typing import Final
 
 from controller_runtime.configuration.listener_settings import (
     MAX_REAUTH,
+    TO_BROKERS,
+    TO_CONTROLLERS,
     items_for,
     jaas_name,
     number_for,
@@ -26,7 +28,6 @@ from controller_runtime.values import replace
 ENABLED: Final = "sasl.enabled.mechanisms"
 MAX_RECEIVE: Final = "sasl.server.max.receive.size"
 FAILURE_DELAY: Final = "connection.failed.authentication.delay.ms"
-TO_CONTROLLERS: Final = "sasl.mechanism.controller.protocol"
 _MODULE_OF: Final = {PLAIN: PLAIN_MODULE, **dict.fromkeys(ALGORITHMS, SCRAM_MODULE)}
 MECHANISMS: Final = tuple(_MODULE_OF)
 
@@ -37,14 +38,16 @@ class SaslReading:
         self._settings = settings
         self._problem = problem
 
-    def complete(self, security: ListenerSecurity, listener: str, *, serves: bool, connects: bool) -> ListenerSecurity:
+    def complete(
+        self, security: ListenerSecurity, listener: str, *, serves: bool, connects_by: str | None
+    ) -> ListenerSecurity:
         """With what `listener` asks of others, if others connect to it, and what it is told by this node, if this node
-        connects to it on others.
+        connects to it on others: `connects_by` is the name of the mechanism's setting.
         """
         return replace(
             security,
             sasl=self._listener(listener) if serves else None,
-            login=self._login(listener, is_controller=serves) if connects else None,
+            login=self._login(listener, connects_by, serves=serves) if connects_by is not None else None,
         )
 
     def _listener(self, listener: str) -> SaslSettings:
@@ -64,16 +67,20 @@ class SaslReading:
             failure_delay_seconds=self._failure_delay(),
         )
 
-    def _login(self, listener: str, *, is_controller: bool) -> ClientLogin | None:
-        """As whom this node comes to controllers."""
-        mechanism = self._settings.raw(TO_CONTROLLERS) or ""
-        if is_controller and mechanism in ALGORITHMS:
+    def _login(self, listener: str, named_by: str, *, serves: bool) -> ClientLogin | None:
+        """As whom this node comes to other brokers, or to controllers."""
+        mechanism = self._settings.raw(named_by) or ""
+        if named_by == TO_BROKERS and mechanism not in items_for(self._settings, listener, ENABLED):
+            why = f"must be included in {ENABLED} of {listener} when SASL is used for inter-broker communication"
+            self._problem(TO_BROKERS, why)
+            return None
+        if serves and named_by == TO_CONTROLLERS and mechanism in ALGORITHMS:
             why = (
                 "choose PLAIN or mTLS: the credentials of SCRAM are in the metadata log, which controllers "
                 "have to agree upon before they know them"
             )
             self._problem(TO_CONTROLLERS, why)
-        entry = self._entry(listener, mechanism, TO_CONTROLLERS)
+        entry = self._entry(listener, mechanism, named_by)
         if entry is None:
             return None
         try:

@@ -35,14 +35,6 @@ def read_security(
     return ListenerSecurity(protocol, _Reading(settings, listener, protocol, problem).tls(serves=serves))
 
 
-def check_among_brokers(settings: Settings, security: ListenerSecurity | None, listener: str, problem: Problem) -> None:
-    """As Kafka: what brokers say of themselves must be understood on the listener where they meet."""
-    name, enabled = "sasl.mechanism.inter.broker.protocol", "sasl.enabled.mechanisms"
-    if security is None or security.sasl is None or settings.raw(name) in security.sasl.mechanisms:
-        return
-    problem(name, f"must be included in {enabled} of {listener} when SASL is used for inter-broker communication")
-
-
 class _Reading:
     def __init__(self, settings: Settings, listener: str | None, protocol: SecurityProtocol, problem: Problem) -> None:
         self._settings = settings

@@ -9,7 +9,7 @@ from controller_runtime.answers.topic_names import MAX_PARTITIONS_PER_REQUEST
 from controller_runtime.controller.decision import PIECE_RECORDS, Decision, Pieces
 from controller_runtime.controller.mutation_quota import UNLIMITED, MutationQuota
 from controller_runtime.controller.patience import check_time
-from controller_runtime.controller.placement import Below, check_replicas, check_replication, place_replicas
+from controller_runtime.controller.placement import Below, check_replicas, place_replicas
 from controller_runtime.controller.topics import Pausing, check_somebody_leads, new_partition
 from controller_runtime.metadata.features import VersionedRecord, record_version
 from controller_runtime.metadata.image import MetadataImage
@@ -116,5 +116,4 @@ def _assignments(
     for index, replicas in enumerate(found, topic.partition_count):
         check_replicas(image, replicas, factor)
         check_somebody_leads(image, index, replicas)
-        check_replication(image, replicas)
     return found

@@ -14,7 +14,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from controller_runtime.answers.refused import Refused
 from controller_runtime.identifiers import DirectoryId, NodeId
 from controller_runtime.metadata.cluster import MIGRATING, UNASSIGNED, BrokerRegistration
-from controller_runtime.metadata.features import SINGLE_REPLICA
 from controller_runtime.metadata.image import MetadataImage
 from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.values import dataclass
@@ -30,40 +29,13 @@ class UsableBroker:
     fenced: bool
 
 
-def usable_brokers(brokers: Iterable[BrokerRegistration], factor: int = 1) -> list[UsableBroker]:
-    """Those that may take new replicas: not shutting down, with a log directory that is not cordoned, and able to
-    replicate where there is more than one.
-    """
+def usable_brokers(brokers: Iterable[BrokerRegistration]) -> list[UsableBroker]:
+    """Those that may take new replicas: not shutting down, and with a log directory that is not cordoned."""
     return [
         UsableBroker(broker.id, broker.rack, broker.fenced)
         for broker in brokers
-        if not broker.in_controlled_shutdown and not _all_cordoned(broker) and (factor == 1 or replicates(broker))
+        if not broker.in_controlled_shutdown and not _all_cordoned(broker)
     ]
-
-
-def replicates(broker: BrokerRegistration) -> bool:
-    """Whether it can share a partition with others."""
-    return SINGLE_REPLICA not in broker.features
-
-
-def check_replication(image: MetadataImage, replicas: Collection[int]) -> None:
-    """Raises Refused with INVALID_REPLICATION_FACTOR if one of several replicas would lie on a broker that does not
-    replicate. One that is to leave may be unregistered.
-    """
-    if len(replicas) <= 1:
-        return
-    registered = image.cluster.brokers
-    unable = [it for it in sorted(replicas) if NodeId(it) in registered and not replicates(registered[NodeId(it)])]
-    if unable:
-        raise Refused(ErrorCode.INVALID_REPLICATION_FACTOR, _unable(len(replicas), unable))
-
-
-def _unable(factor: int, brokers: Sequence[int]) -> str:
-    names = ", ".join(map(str, brokers))
-    return (
-        f"Unable to replicate the partition {factor} time(s): the brokers {names} run a version that does not "
-        "replicate yet. Choose others, or a replication factor of 1."
-    )
 
 
 def _all_cordoned(broker: BrokerRegistration) -> bool:
@@ -209,20 +181,14 @@ class Placer:
     def __init__(self, below: Below) -> None:
         self._below = below
         self._of: Mapping[NodeId, BrokerRegistration] | None = None
-        self._usable = self._able = _Racks((), below)
+        self._usable = _Racks((), below)
 
     def place(self, registered: Mapping[NodeId, BrokerRegistration], partitions: int, factor: int) -> list[list[int]]:
         """Replicas of each partition. `registered` never changes. Raises Refused with INVALID_REPLICATION_FACTOR."""
         if registered is not self._of:
             self._usable = _Racks(usable_brokers(registered.values()), self._below)
-            self._able = _Racks(usable_brokers(registered.values(), factor=2), self._below)
             self._of = registered
-        usable = self._usable
-        able = usable if factor == 1 else self._able
-        if able.count < factor <= usable.count:
-            single = sorted(broker.id for broker in registered.values() if not replicates(broker))
-            raise Refused(ErrorCode.INVALID_REPLICATION_FACTOR, _unable(factor, single))
-        return _placed(able if factor <= able.count else usable, partitions, factor)
+        return _placed(self._usable, partitions, factor)
 
 
 def place_replicas(

@@ -13,7 +13,7 @@ from controller_runtime.answers.refused import Refused
 from controller_runtime.controller.decision import PIECE_RECORDS, Decision, Pieces
 from controller_runtime.controller.partition_changes import TopicRules, change_of
 from controller_runtime.controller.patience import check_time
-from controller_runtime.controller.placement import check_replicas, check_replication
+from controller_runtime.controller.placement import check_replicas
 from controller_runtime.metadata.features import VersionedRecord
 from controller_runtime.metadata.image import MetadataImage
 from controller_runtime.metadata.partitions import Partition
@@ -161,7 +161,6 @@ def _started(
     adding = tuple(sorted({*target} - {*partition.replicas}))
     change = change_of(image, topic, index, partition)
     change.replicas = (*target, *removing)
-    check_replication(image, change.replicas)
     # Those of a reassignment under way stay, where the new target has none: as Kafka's.
     change.removing, change.adding = removing or change.removing, adding or change.adding
     return change.build()

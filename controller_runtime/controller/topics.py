@@ -18,12 +18,7 @@ from controller_runtime.controller.decision import Decision, Pieces
 from controller_runtime.controller.mutation_quota import UNLIMITED, MutationQuota
 from controller_runtime.controller.partition_changes import is_active
 from controller_runtime.controller.patience import check_time
-from controller_runtime.controller.placement import (
-    Placer,
-    check_replicas,
-    check_replication,
-    default_directory,
-)
+from controller_runtime.controller.placement import Placer, check_replicas, default_directory
 from controller_runtime.identifiers import METADATA_TOPIC_NAME, ZERO_UUID, NodeId, Offset, Uuid
 from controller_runtime.metadata.cluster import is_reserved
 from controller_runtime.metadata.config_values import InvalidConfig
@@ -251,8 +246,6 @@ def _create_topic(
         assignments = yield from _manual_assignments(image, topic)
     else:
         assignments = _placed_assignments(image, topic, defaults)
-    for replicas in assignments if topic.assignments else ():
-        check_replication(image, replicas)
     quota.take(len(assignments))
     topic_id = ids.next()
     level = image.features.metadata_version

@@ -66,10 +66,6 @@ SCRAM: Final = 11
 METADATA_TRANSACTIONS: Final = 13
 DELEGATION_TOKENS: Final = 14
 CONTROLLER_REGISTRATION: Final = 15
-SINGLE_REPLICA: Final = "quorate.single.replica"
-"""What a broker registers that keeps partitions of one replica only: it does not fetch from leaders. Whoever does not
-name it replicates.
-"""
 DIRECTORY_ASSIGNMENT: Final = 17
 ELR: Final = 23
 CORDONED_LOG_DIRS: Final = 30

@@ -107,7 +107,6 @@ CONTROLLER: Final[Mapping[ApiKey, Row]] = {
     ApiKey.CREATE_TOPICS: Row(
         (need(*_CREATE), need(Right(Operation.DESCRIBE_CONFIGS, Resource.TOPIC), part="configurations in the answer")),
         Where.ACTIVE,
-        note="our own brokers behind TLS or SASL keep one replica of a partition",
         in_pieces=True,
     ),
     ApiKey.DELETE_TOPICS: Row(

@@ -52,6 +52,8 @@ class Call:
     endpoint: Endpoint
     body: Message
     timeout_ms: int
+    at_broker: bool = False
+    """It goes to the inter-broker listener of a broker, and is secured as that is; else to a controller."""
 
 
 @dataclass(frozen=True, slots=True)

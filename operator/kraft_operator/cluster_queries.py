@@ -24,8 +24,6 @@ from kraft_operator.observed import Levels, Placement, Registry
 T = TypeVar("T")
 PROBE_SECONDS: Final = 2.5
 CORDONED: Final = "cordoned.log.dirs"
-SINGLE_REPLICA: Final = "quorate.single.replica"
-"""A feature that our brokers support as long as they do not replicate."""
 BROKER: Final = 4
 """DescribeConfigs' number for the configuration of one broker."""
 TOPICS_SECONDS: Final = 45.0
@@ -67,16 +65,6 @@ async def _tried(controllers: AdminClient, feature: str, level: int) -> str | No
 async def moving(controllers: AdminClient) -> frozenset[tuple[str, int]] | None:
     found = await answered(controllers.list_partition_reassignments())
     return None if found is None else frozenset((each.topic, each.partition) for each in found)
-
-
-async def single_replica(leaving: Mapping[int, AdminClient]) -> frozenset[int]:
-    """Those of our brokers that do not replicate yet."""
-    answers = await asyncio.gather(*(answered(admin.describe_features()) for admin in leaving.values()))
-    return frozenset(
-        node_id
-        for node_id, found in zip(leaving, answers, strict=True)
-        if found is not None and SINGLE_REPLICA in found.supported
-    )
 
 
 async def cordoned(leaving: Mapping[int, AdminClient]) -> dict[int, bool | None]:

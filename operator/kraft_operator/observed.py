@@ -293,10 +293,6 @@ class Brokers:
     moving: frozenset[tuple[str, int]] | None = None
     """Partitions whose replicas are on the move."""
     registry: Registry = Registry()
-    single: frozenset[int] = frozenset()
-    """Of the brokers that have to leave: those that keep partitions of one replica only, so that nothing can be moved
-    off them.
-    """
     users: Found | None = None
     """Asked for where there are any."""
     cordoned: Mapping[int, bool | None] = field(default_factory=dict)

@@ -268,8 +268,7 @@ async def _look(addresses: Addresses, pools: Pools) -> tuple[Quorum, Brokers]:
         brokers = group.create_task(_brokers(addresses, pools))
         cordoned = group.create_task(_cordoned(addresses, pools))
     quorum, registry, moving = controllers.result()
-    closed, single = cordoned.result()
-    seen = replace(brokers.result(), registry=registry, moving=moving, cordoned=closed, single=single)
+    seen = replace(brokers.result(), registry=registry, moving=moving, cordoned=cordoned.result())
     return quorum, seen
 
 
@@ -294,13 +293,13 @@ async def _controllers(
     return quorum, registry, moving
 
 
-async def _cordoned(addresses: Addresses, pools: Pools) -> tuple[dict[int, bool | None], frozenset[int]]:
+async def _cordoned(addresses: Addresses, pools: Pools) -> dict[int, bool | None]:
     leaving = {node_id: endpoint for node_id, endpoint in addresses.brokers.items() if node_id in addresses.leaving}
     clients = {
         node_id: await pools.brokers([endpoint], PROBE_SECONDS, addresses.security)
         for node_id, endpoint in leaving.items()
     }
-    return await cluster_queries.cordoned(clients), await cluster_queries.single_replica(clients)
+    return await cluster_queries.cordoned(clients)
 
 
 async def _belief(admin: AdminClient, endpoint: Endpoint) -> Belief | None:

@@ -5,6 +5,7 @@ TLS with certificates of its own authority, and whoever shows none is refused.
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import time
@@ -35,7 +36,7 @@ def story(kubernetes: Kubernetes, resource_definition: None, images: Images) -> 
 def running(story: Story, images: Images, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OperatorProcess]:
     with operator(story.namespace, Path(tmp_path_factory.mktemp("operator")), images) as process:
         tls = {"mode": "Required", "validity": "12m", "rotation": {"waitForClients": "0s"}}
-        story.apply(security={"tls": tls}, brokerPools=[pool(1)])
+        story.apply(security={"tls": tls}, brokerPools=[pool(3)])
         story.await_ready()
         yield process
 
@@ -111,6 +112,26 @@ def test_a_secure_cluster_forms_and_its_operator_is_let_in(
     assert story.resource()["status"]["quorum"]["live"] == 3
     made = client.run("topics", client.as_operator(), *client.own, "--create", "--topic", "kept")
     assert "kept" in made
+
+
+def test_its_brokers_copy_from_each_other(story: Story, running: OperatorProcess, client: Client) -> None:
+    """As many copies as there are brokers, over mutual TLS, with the authorizer (issue 17, item 1): one that is killed
+    comes back in sync.
+    """
+    client.run("topics", client.as_operator(), *client.own, "--create", "--topic", "copied")
+    said = client.run("configs", client.as_operator(), *client.own, "--describe", "--all", "--entity-type", "topics",
+                      "--entity-name", "copied")  # fmt: skip
+    assert "min.insync.replicas=2" in said
+    eventually("all are in sync", lambda: in_sync(client, "copied") == {100, 101, 102}, 120)
+    name = f"{story.name}-b-102-0"
+    story.await_pod(name, other_than=story.delete_pod(name))
+    eventually("it is in sync again", lambda: in_sync(client, "copied") == {100, 101, 102}, 180)
+
+
+def in_sync(client: Client, topic: str) -> set[int]:
+    said = client.run("topics", client.as_operator(), *client.own, "--describe", "--topic", topic)
+    found = re.search(r"Isr: ([\d,]*)", said)
+    return set(map(int, found[1].split(","))) if found is not None and found[1] else set()
 
 
 def test_who_shows_no_certificate_is_refused(story: Story, running: OperatorProcess, client: Client) -> None:

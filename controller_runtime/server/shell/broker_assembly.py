@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 
-from controller_runtime.answers.api_versions import supported_levels
+from controller_runtime.answers.api_versions import SUPPORTED_LEVELS
 from controller_runtime.broker.lifecycle import BrokerIdentity
 from controller_runtime.broker.replica_fetchers import FetchSettings
 from controller_runtime.broker.service import BrokerConfig
 from controller_runtime.configuration.config import ServerConfig
 from controller_runtime.configuration.settings import RULES
 from controller_runtime.identifiers import BrokerEpoch, DirectoryId, Endpoint
-from controller_runtime.security.protocols import SecurityProtocol
 from controller_runtime.server.shell.assembly import Disk, random_uuid
 from controller_runtime.server.telemetry import logs
 from controller_runtime.storage.errors import StorageError
@@ -42,13 +41,12 @@ def broker_config(
 ) -> BrokerConfig:
     settings = config.settings
     names = [listener.name for listener in config.broker_listeners]
-    replicates = _replicates(config)
     identity = BrokerIdentity(
         node_id=config.node_id,
         cluster_id=disk.directories.cluster_id,
         incarnation_id=random_uuid(),
         listeners=tuple((name, advertised[name], config.listener_security[name].protocol.value) for name in names),
-        features=supported_levels(replicates=replicates),
+        features=SUPPORTED_LEVELS,
         log_dirs=tuple(log_directories(config, disk)),
         rack=config.rack,
         previous_epoch=BrokerEpoch(previous_epoch),
@@ -65,7 +63,7 @@ def broker_config(
         offline_directories=tuple(os.path.abspath(path) for path in disk.directories.offline),
         metadata_directory=disk.directories.metadata_directory_id,
         replica_lag_s=settings.integer("replica.lag.time.max.ms") / 1000,
-        inter_broker_listener=config.inter_broker_listener if replicates else None,
+        inter_broker_listener=config.inter_broker_listener,
         replica_fetch=FetchSettings(
             wait_ms=settings.integer("replica.fetch.wait.max.ms"),
             min_bytes=settings.integer("replica.fetch.min.bytes"),
@@ -75,9 +73,3 @@ def broker_config(
         ),
         security=config.security,
     )
-
-
-def _replicates(config: ServerConfig) -> bool:
-    """Calls to other brokers are made as those to controllers are, in the clear."""
-    names = (config.inter_broker_listener, config.controller_listener_names[0])
-    return all(config.listener_security[name].protocol is SecurityProtocol.PLAINTEXT for name in names)

@@ -17,7 +17,7 @@ from controller_runtime.configuration.names import LISTENER_PREFIX
 from controller_runtime.configuration.providers import BadProviders
 from controller_runtime.configuration.security import read_security, with_stores
 from controller_runtime.metadata.configs import BROKER
-from controller_runtime.network.client_security import ClientSecurity
+from controller_runtime.network.client_security import IN_THE_CLEAR, ClientSecurity
 from controller_runtime.network.listener import SocketServer
 from controller_runtime.server.telemetry.facts import SecurityFacts
 
@@ -43,11 +43,15 @@ class Certificates:
 
                 proves = config.is_broker and name == config.inter_broker_listener
                 self._stores[name] = TlsStores(f"listener {name}", security.tls, proves_itself=proves)
-        first = config.controller_listener_names[0]
-        self.to_controllers = ClientSecurity(config.listener_security[first], self._stores.get(first))
+        self.to_controllers = self._of_calls(config, config.controller_listener_names[0])
+        self.to_brokers = self._of_calls(config, config.inter_broker_listener) if config.is_broker else IN_THE_CLEAR
         self._config = config
         self._dynamic: Mapping[str, str] = {}
         self._timer: asyncio.TimerHandle | None = None
+
+    def _of_calls(self, config: ServerConfig, listener: str) -> ClientSecurity:
+        """Of calls to a listener of other nodes: with the certificate that this node has for its own of that name."""
+        return ClientSecurity(config.listener_security[listener], self._stores.get(listener))
 
     def secure(self, listener: SocketServer) -> None:
         if listener.name in self._stores:

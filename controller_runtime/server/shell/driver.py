@@ -18,6 +18,7 @@ from controller_runtime.identifiers import Endpoint, Instant, WallClock
 from controller_runtime.network.client_connection import CallError
 from controller_runtime.network.client_connection import InFlightRequest as NetworkCall
 from controller_runtime.network.client_pool import ClientPool
+from controller_runtime.network.client_security import IN_THE_CLEAR, ClientSecurity
 from controller_runtime.node.effects import NodeEffect
 from controller_runtime.node.events import NodeEvent
 from controller_runtime.node.ports import DrivenNode
@@ -115,7 +116,9 @@ class Driver:
         clock: Clock,
         data_plane: DataPlane | None = None,
         limit_connections: Callable[[LimitConnections], None] = _not_limited,
+        to_brokers: ClientSecurity = IN_THE_CLEAR,
     ) -> None:
+        """`to_brokers`: how calls at other brokers are secured; `pool` knows that of calls at controllers."""
         self._pump = Pump(node, lambda: metadata_log.flushed_offset)
         self._log = metadata_log
         self._save_election = save_election
@@ -124,6 +127,7 @@ class Driver:
         self._clock = clock
         self._data_plane = data_plane
         self._limit_connections = limit_connections
+        self._to_brokers = to_brokers
         self._loop = asyncio.get_running_loop()
         self._log_thread = DiskThread("metadata-log", self._loop)
         self._election_thread = DiskThread("quorum-state", self._loop)
@@ -269,7 +273,10 @@ class Driver:
             else:
                 self.feed(ResponseReceived(call_id, version, outcome))
 
-        started = self._pool.start_call(call.channel, call.endpoint, call.body, call.timeout_ms / 1000, done)
+        security = self._to_brokers if call.at_broker else None
+        started = self._pool.start_call(
+            call.channel, call.endpoint, call.body, call.timeout_ms / 1000, done, security=security
+        )
         if started.done is not None:
             self._calls[call_id] = started
 

@@ -153,6 +153,7 @@ class _Process:
             clock=Clock(loop.time, lambda: time.time_ns() // 1_000_000),
             data_plane=node.data_plane,
             limit_connections=gate.limit,
+            to_brokers=certificates.to_brokers,
         )
         node.attach(driver.feed)
         self._known_image = node.known_image

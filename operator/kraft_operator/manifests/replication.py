@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import Final
 
-from kraft_operator.api.spec import ClusterSpec, Probes
+from kraft_operator.api.spec import ClusterSpec
 
 MOST: Final = 3
 """As Apache Kafka keeps of its own topics: one may be lost while another one restarts."""
@@ -29,11 +29,8 @@ PAIRS: Final = (
 
 
 def factor_for(spec: ClusterSpec) -> int:
-    """Of a cluster that is formed now; 0 as long as it has no brokers. Brokers of the bundled runtime, the only one
-    with HTTP probes, do not copy from each other over TLS yet: their controllers would refuse a second replica.
-    """
-    alone = spec.security.required and any(spec.probes_of(pool) is Probes.HTTP for pool in spec.broker_pools)
-    return min(1 if alone else MOST, sum(pool.replicas for pool in spec.broker_pools))
+    """Of a cluster that is formed now; 0 as long as it has no brokers."""
+    return min(MOST, sum(pool.replicas for pool in spec.broker_pools))
 
 
 def replication_properties(factor: int, given: Collection[str]) -> dict[str, str]:

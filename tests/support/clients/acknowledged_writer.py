@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Mapping
 from typing import Any, Final
 
 from confluent_kafka import Consumer, Producer, TopicPartition
@@ -11,20 +12,23 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from support.nodes.processes import eventually
 
 TOPIC: Final = "ledger"
+Settings = Mapping[str, str | int | float | bool]
+"""Of the client, beside its servers."""
+NONE: Final[Settings] = {}
 
 
 class Writer:
     """Writes one record after another, each acknowledged before it counts, until it is told to stop."""
 
-    def __init__(self, servers: str) -> None:
+    def __init__(self, servers: str, settings: Settings = NONE) -> None:
         self.acknowledged: list[int] = []
         self._stop = threading.Event()
-        self._servers = servers
+        self._settings = {"bootstrap.servers": servers, "acks": "all", "message.timeout.ms": 120_000, **settings}
         self._thread = threading.Thread(target=self._run)
         self._thread.start()
 
     def _run(self) -> None:
-        producer = Producer({"bootstrap.servers": self._servers, "acks": "all", "message.timeout.ms": 120_000})
+        producer = Producer(self._settings)
         number = 0
         while not self._stop.is_set():
             producer.produce(TOPIC, b"%d" % number, on_delivery=self._delivered)
@@ -47,8 +51,8 @@ class Writer:
         eventually(f"{count} more records are acknowledged", lambda: len(self.acknowledged) >= target)
 
 
-def everything(servers: str, count: int) -> set[int]:
-    consumer = Consumer({"bootstrap.servers": servers, "group.id": "nobody", "enable.auto.commit": False})
+def everything(servers: str, count: int, settings: Settings = NONE) -> set[int]:
+    consumer = Consumer({"bootstrap.servers": servers, "group.id": "nobody", "enable.auto.commit": False, **settings})
     consumer.assign([TopicPartition(TOPIC, 0, 0)])
     found: set[int] = set()
     deadline = time.monotonic() + 90

@@ -13,6 +13,7 @@ from controller_runtime.broker.forwarding import Forwarder
 from controller_runtime.identifiers import BrokerEpoch, DirectoryId, Endpoint, Instant, Uuid
 from controller_runtime.parts.call_ids import CallIds
 from controller_runtime.parts.effects import Call
+from controller_runtime.parts.events import ConnectionId, ConnectionInfo
 from controller_runtime.parts.failed_requests import FailedRequests
 from controller_runtime.protocol.framing import decode_request
 from controller_runtime.protocol.messages.create_topics_request import CreateTopicsRequest
@@ -81,13 +82,13 @@ async def test_a_read_that_waits_and_is_wanted_no_more_is_not_done() -> None:
 
 def test_the_controller_is_not_called_for_more_names_than_it_makes_topics_for_one_request() -> None:
     forwarder = Forwarder("broker-11", CallIds(), FailedRequests())
-    now = Instant(0.0)
+    now, who = Instant(0.0), ConnectionInfo(ConnectionId(1), "PLAINTEXT", "User:ann")
     names = tuple(f"t{number}" for number in range(10_001))
-    forwarder.create_topics(names, now)
+    forwarder.create_topics(names, who, now)
     assert forwarder.next_deadline(reachable=False) is None
-    forwarder.create_topics(names[:9_000], now)
-    forwarder.create_topics(("a", "a", *names[:5]), now)
-    forwarder.create_topics(tuple(f"u{number}" for number in range(1_000)), now)
+    forwarder.create_topics(names[:9_000], who, now)
+    forwarder.create_topics(("a", "a", *names[:5]), who, now)
+    forwarder.create_topics(tuple(f"u{number}" for number in range(1_000)), who, now)
     asked = [_names(call) for call in forwarder.poll(Endpoint("controller", 9093), now)]
     assert asked == [names[:9_000], ("a",)], "together no more either, and nothing twice"
 
@@ -95,6 +96,7 @@ def test_the_controller_is_not_called_for_more_names_than_it_makes_topics_for_on
 def _names(call: object) -> tuple[str, ...]:
     assert isinstance(call, Call)
     assert isinstance(call.body, EnvelopeRequest)
+    assert b"ann" in call.body.request_principal, "it is the client's wish"
     body = decode_request(call.body.request_data).body
     assert isinstance(body, CreateTopicsRequest)
     return tuple(topic.name for topic in body.topics)

@@ -65,7 +65,7 @@ def test_a_node_gets_its_secrets_from_files_and_shows_none(tmp_path: Path, secre
     config = read(
         tmp_path,
         *lines_of("file", "dir", file_allowed_paths=str(secrets), dir_allowed_paths=str(secrets)),
-        f'{JAAS}={MODULE} required user_ann="${{dir:{secrets}:ann}}" '
+        f'{JAAS}={MODULE} required username="node" password="n" user_ann="${{dir:{secrets}:ann}}" '
         f'user_bob="${{file:{secrets}/all.properties:ann}}";',
         f"broker.rack=${{file:{secrets}/all.properties:rack}}",
     )

@@ -19,7 +19,6 @@ from kraft_operator.observed import Brokers, Placement
 from kraft_operator.plan.giving_up import draining
 from kraft_operator.plan.nodes.cordon import UNKNOWN_THERE, is_open
 from kraft_operator.plan.situation import Finding, Situation, Topic
-from kraft_operator.plan.wording import called, verb
 
 AT_ONCE = 20
 """Partitions on the move at a time: more would fight for the same disks and networks."""
@@ -97,7 +96,7 @@ def some(topics: Sequence[str]) -> str:
 
 def immovable(now: Situation) -> bool:
     """Nothing can be moved, whatever happens by itself."""
-    return bool(missing(now) or now.observed.brokers.single)
+    return bool(missing(now))
 
 
 def missing(now: Situation) -> list[str]:
@@ -124,9 +123,6 @@ def _blocker(now: Situation, pool: Group) -> Blocker | None:
         )
     if lacking := missing(now):
         return Blocker(f"the controllers do not serve {' and '.join(lacking)}", remedy, for_ever=True)
-    if single := now.observed.brokers.single:
-        why = f"{called('broker', sorted(single))} {verb(single, 'runs', 'run')} a version that does not replicate yet"
-        return Blocker(why, remedy, for_ever=True)
     if now.observed.brokers.partitions is None or now.observed.brokers.moving is None:
         return Blocker("where all replicas are, and what is on the move, could not be read")
     return None

@@ -65,7 +65,6 @@ def mended(now: Situation) -> Situation:
         registered=None if brokers.registered is None else brokers.registered & running,
         fenced=None if brokers.fenced is None else brokers.fenced & running,
         partitions=partitions,
-        single=frozenset(),
         registry=replace(brokers.registry, apis=None if apis is None else apis | {ALTER, LIST}),
     )
     whole = replace(
