@@ -143,7 +143,7 @@ def test_a_store_that_is_set_while_a_node_runs_may_name_its_password(tmp_path: P
     config = read(
         tmp_path,
         *lines_of("dir", dir_allowed_paths=str(secrets)),
-        f'{JAAS}={MODULE} required user_ann="x";',
+        f'{JAAS}={MODULE} required username="n" password="n" user_ann="x";',
     )
     reference = f"${{dir:{secrets}:ann}}"
     stores = with_stores(
