@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
+
+WIRE_NODE: Final = -1
+WIRE_DIRECTORY: Final = "wire"
+"""A living quorum's log is a copy that no node holds."""
 
 
 @dataclass(frozen=True, slots=True, order=True)

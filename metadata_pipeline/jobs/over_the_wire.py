@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from metadata_pipeline.copies import CopyKey
+from metadata_pipeline.copies import WIRE_DIRECTORY, WIRE_NODE, CopyKey
 from metadata_pipeline.jobs.plan import Sources, sources_of
 from metadata_pipeline.lake.entries import CopyFacts, Trouble
 from metadata_pipeline.lake.state import LakeState
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from metadata_pipeline.wire.spool import Spooled
 
 SPOOL: Final = "_wire"
-NODE: Final = -1
-DIRECTORY: Final = "wire"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +56,7 @@ class WireSources:
 
 
 def _key(cluster: str) -> CopyKey:
-    return CopyKey(cluster, NODE, DIRECTORY)
+    return CopyKey(cluster, WIRE_NODE, WIRE_DIRECTORY)
 
 
 def _facts(one: Spooled) -> CopyFacts:
@@ -97,10 +95,12 @@ def _directory(one: Spooled) -> Iterator[LogDirectory]:
         return
     for listed in list_segments(str(one.directory)).directories:
         segments = tuple(
-            replace(segment, cluster_id=one.cluster_id, node_id=NODE, directory_id=DIRECTORY)
+            replace(segment, cluster_id=one.cluster_id, node_id=WIRE_NODE, directory_id=WIRE_DIRECTORY)
             for segment in listed.segments
         )
-        yield replace(listed, cluster_id=one.cluster_id, node_id=NODE, directory_id=DIRECTORY, segments=segments)
+        yield replace(
+            listed, cluster_id=one.cluster_id, node_id=WIRE_NODE, directory_id=WIRE_DIRECTORY, segments=segments
+        )
 
 
 def _trouble(one: Spooled) -> Trouble | None:

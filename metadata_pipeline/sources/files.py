@@ -6,10 +6,12 @@ A file is named by one string, so that a name can travel to another machine and 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, Self
 
+import pyarrow as pa
 from pyarrow import fs
 
 SCHEME: Final = "://"
@@ -68,6 +70,16 @@ class OpenFile:
 
     def __exit__(self, *_: object) -> None:
         self._file.close()
+
+
+class HeldFiles:
+    """Files whose bytes are held in memory, opened as those of a file system are."""
+
+    def __init__(self, files: Mapping[str, bytes]) -> None:
+        self._files = files
+
+    def open_input_file(self, name: str) -> pa.BufferReader:
+        return pa.BufferReader(self._files[name])
 
 
 def read_small(place: Place, path: str, limit: int = 1 << 20) -> bytes:

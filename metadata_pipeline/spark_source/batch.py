@@ -16,8 +16,9 @@ from metadata_pipeline.sources.following import Event
 from metadata_pipeline.sources.options import ReadOptions, parse_level, parse_options
 from metadata_pipeline.sources.packing import pack
 from metadata_pipeline.sources.reading import FileRange, chosen, problem_rows, read_ranges
-from metadata_pipeline.sources.segments import Problem, list_segments
+from metadata_pipeline.sources.segments import Listing, Problem, list_segments
 from metadata_pipeline.spark_source.paths import number_of, paths_of
+from metadata_pipeline.spark_source.quorums import HeldLog, read_once, rows_of_held
 
 
 @dataclass
@@ -29,6 +30,7 @@ class LogPartition(InputPartition):
     ranges: tuple[FileRange, ...] = ()
     problems: tuple[Problem, ...] = ()
     events: tuple[Event, ...] = ()
+    held: tuple[HeldLog, ...] = ()
 
 
 class LogReader(DataSourceReader):
@@ -39,14 +41,21 @@ class LogReader(DataSourceReader):
         self.options: ReadOptions = parse_options(options)
         self.paths = paths_of(options)
         self.task_bytes = number_of(options, "task_bytes")
+        self.given = options
 
     def partitions(self) -> Sequence[InputPartition]:
-        listing = list_segments(self.paths, clusters=self.options.clusters, kinds=self.options.kinds)
+        listing = (
+            list_segments(self.paths, clusters=self.options.clusters, kinds=self.options.kinds)
+            if self.paths
+            else Listing((), ())
+        )
         tasks: list[InputPartition] = [
             LogPartition(ranges) for ranges in pack(chosen(listing, self.options), task_bytes=self.task_bytes)
         ]
-        if listing.problems:
-            tasks.append(LogPartition(problems=listing.problems))
+        logs, troubles = read_once(self.given, self.options.clusters)
+        tasks += [LogPartition(held=(log,)) for log in logs]
+        if problems := (*listing.problems, *troubles):
+            tasks.append(LogPartition(problems=problems))
         return tasks or [LogPartition()]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -61,3 +70,4 @@ def rows_of(partition: InputPartition, level: Level, options: ReadOptions) -> It
     for segment, flaw in partition.events:
         yield flaw_table(level, segment, flaw, options)
     yield from read_ranges(level, partition.ranges, options)
+    yield from rows_of_held(level, partition.held, options)

@@ -8,10 +8,12 @@ from metadata_pipeline.sources.faults import InvalidOption
 
 
 def paths_of(options: Mapping[str, str]) -> list[str]:
-    """What `load` was given: one path, or several with commas between."""
+    """What `load` was given: one path, or several with commas between; none where living quorums are named."""
     text = options.get("path")
     if not text:
-        raise InvalidOption("path: load() needs a path")
+        if options.get("bootstrap.controllers") or options.get("fleet"):
+            return []
+        raise InvalidOption("path: load() needs a path, or the option bootstrap.controllers or fleet")
     return [path.strip() for path in text.split(",") if path.strip()]
 
 

@@ -10,7 +10,7 @@ majority's disks, which is an error of its own (`history replaced`).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
@@ -111,6 +111,7 @@ class QuorumReader:
         security: ListenerSecurity,
         *,
         bytes_per_second: int | None = None,
+        seconds: float | None = None,
         pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         """Raises ValueError for addresses, SecurityError for what secures the connections."""
@@ -120,6 +121,7 @@ class QuorumReader:
         self._rate = bytes_per_second
         self._slice = SLICE_BYTES if bytes_per_second is None else max(1, min(SLICE_BYTES, bytes_per_second))
         self._pause = pause
+        self._seconds = SECONDS if seconds is None else seconds
 
     async def close(self) -> None:
         await self._connections.close()
@@ -127,17 +129,17 @@ class QuorumReader:
     async def find_cluster_id(self) -> str:
         """What DescribeCluster says, which needs Alter on the cluster. Raises AdminError, ApiError."""
         if self.cluster_id is None:
-            self.cluster_id = (await self._connections.describe_cluster(Deadline(SECONDS))).cluster_id
+            self.cluster_id = (await self._connections.describe_cluster(Deadline(self._seconds))).cluster_id
         return self.cluster_id
 
-    async def parts(self, after: Mark) -> AsyncIterator[Part]:
-        """What follows, up to the high watermark. A leader that changes meanwhile is followed; `after` moves with what
-        was given. Raises ReadError, AdminError, ApiError.
+    async def parts(self, after: Mark, below: int | None = None) -> AsyncGenerator[Part]:
+        """What follows, up to the high watermark, or to `below`, which is where a batch ends. A leader that changes
+        meanwhile is followed; `after` moves with what was given. Raises ReadError, AdminError, ApiError.
         """
         for left in reversed(range(TRIES)):
             leader = await self._leader(after.epoch)
             try:
-                async for part in self._of(leader, after):
+                async for part in self._of(leader, after, below):
                     if isinstance(part, Committed) or part.last:
                         after = part.mark
                     yield part
@@ -146,8 +148,16 @@ class QuorumReader:
                 if not left:
                     raise ReadError("away", f"its leader changed {TRIES} times: {moved}") from moved
 
-    async def _of(self, leader: Leader, after: Mark) -> AsyncIterator[Part]:
-        while True:
+    async def high_watermark(self, after: Mark) -> int:
+        """Up to where the log is committed now. Raises as `parts`, and ReadError when the leader changes just now."""
+        leader = await self._leader(after.epoch)
+        try:
+            return (await self._fetch(leader.endpoint, leader.epoch, after)).high_watermark
+        except _Moved as moved:
+            raise ReadError("away", f"its leader changed: {moved}") from moved
+
+    async def _of(self, leader: Leader, after: Mark, below: int | None) -> AsyncIterator[Part]:
+        while below is None or after.end < below:
             answer = await self._fetch(leader.endpoint, leader.epoch, after)
             if answer.diverging_epoch.epoch >= 0:
                 why = (
@@ -160,11 +170,14 @@ class QuorumReader:
                 snapshot = Mark(answer.snapshot_id.end_offset, answer.snapshot_id.epoch)
                 if snapshot.end <= after.end:
                     raise ReadError("malformed", f"offset {after.end} is answered with a snapshot of {snapshot.end}")
+                if below is not None and snapshot.end > below:
+                    why = f"the log begins with a snapshot of {snapshot.end}, above what was planned, {below}"
+                    raise ReadError("trimmed", why)
                 async for part in self._snapshot(leader, snapshot):
                     yield part
                 after = snapshot
                 continue
-            found = committed_of(bytes(answer.records or b""), after, answer.high_watermark, leader)
+            found = committed_of(bytes(answer.records or b""), after, _lower(answer.high_watermark, below), leader)
             if found is None:
                 return
             yield found
@@ -216,7 +229,7 @@ class QuorumReader:
 
     async def _asked(self, endpoint: Endpoint, request: Message, answer: type[M]) -> M:
         try:
-            return await self._connections.ask_at(endpoint, request, answer, SECONDS)
+            return await self._connections.ask_at(endpoint, request, answer, self._seconds)
         except Unreachable as error:
             raise _Moved(str(error)) from error
         except ProtocolError as error:
@@ -233,7 +246,7 @@ class QuorumReader:
         """The leader as the controllers name it; one of an older epoch than what was read is deposed. Raises ReadError
         when none is named in time.
         """
-        deadline, why = Deadline(SECONDS), "no address to ask"
+        deadline, why = Deadline(self._seconds), "no address to ask"
         older: Leader | None = None
         while True:
             for endpoint in self._connections.bootstrap:
@@ -259,7 +272,7 @@ class QuorumReader:
                         f"node {older.node} leads epoch {older.epoch}, and records of epoch {epoch_read} were committed"
                     )
                     raise ReadError("history replaced", told)
-                raise ReadError("away", f"no leader in {SECONDS:.0f} s: {why}")
+                raise ReadError("away", f"no leader in {self._seconds:.0f} s: {why}")
 
     async def _kept_slow(self, size: int) -> None:
         if self._rate is not None and size:
@@ -268,6 +281,10 @@ class QuorumReader:
 
 class _Moved(Exception):
     """Somebody else leads now, or nobody answers there."""
+
+
+def _lower(high_watermark: int, below: int | None) -> int:
+    return high_watermark if below is None else min(high_watermark, below)
 
 
 def committed_of(data: bytes, after: Mark, high_watermark: int, leader: Leader) -> Committed | None:

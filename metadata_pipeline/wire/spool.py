@@ -12,19 +12,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
-from controller_runtime.admin.connections import AdminError
-from controller_runtime.identifiers import METADATA_TOPIC_NAME, Epoch, Offset, OffsetAndEpoch
-from controller_runtime.protocol.api_errors import ApiError
-from controller_runtime.security.listener_security import SecurityError
-from controller_runtime.storage.file_names import LOG, segment_file, snapshot_file
+from controller_runtime.identifiers import METADATA_TOPIC_NAME
 from metadata_pipeline.problems import PipelineError
-from metadata_pipeline.wire.fleet import Quorum, security_of
-from metadata_pipeline.wire.leader import Leader, Mark, Part, QuorumReader, ReadError, SnapshotSlice
-
-OVER_THE_WIRE: Final = -1
-"""The node id of a copy that is no replica's."""
+from metadata_pipeline.wire.files import LogFiles
+from metadata_pipeline.wire.fleet import Quorum
+from metadata_pipeline.wire.leader import Leader, Mark
+from metadata_pipeline.wire.reading import read_on
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,71 +68,12 @@ async def _all(
 
 async def _one(quorum: Quorum, before: tuple[str, Mark] | None, home: Path, rate: int | None) -> Spooled:
     cluster, mark = before or (None, Mark())
-    fault: str | None = None
-    why = ""
+    files = LogFiles(home / f"{METADATA_TOPIC_NAME}-0", mark)
     try:
-        if quorum.cluster_id is not None and cluster not in (None, quorum.cluster_id):
-            raise ReadError("another cluster", f"the lake knows {quorum.name} as cluster {cluster}")
-        reader = QuorumReader(
-            quorum.bootstrap, quorum.cluster_id or cluster, security_of(quorum), bytes_per_second=rate
-        )
-    except (ReadError, PipelineError, ValueError, SecurityError) as error:
-        fault = error.fault if isinstance(error, ReadError) else "refused"
-        return Spooled(quorum, cluster, None, mark=mark, leader=None, fault=fault, why=str(error))
-    writer = _Writer(home / f"{METADATA_TOPIC_NAME}-0", mark)
-    try:
-        cluster = await reader.find_cluster_id()
-        async for part in reader.parts(mark):
-            writer.take(part)
-    except ReadError as error:
-        fault, why = error.fault, str(error)
-    except ApiError as error:
-        fault, why = "refused", f"{error}; grant ClusterAction on the cluster, and name its cluster-id"
-    except AdminError as error:
-        fault, why = "away", str(error)
+        ended = await read_on(quorum, cluster, mark, files.take, bytes_per_second=rate)
     finally:
-        writer.close()
-        await reader.close()
+        files.close()
     return Spooled(
-        quorum,
-        cluster,
-        writer.home if writer.is_written else None,
-        mark=writer.mark,
-        leader=writer.leader,
-        fault=fault,
-        why=why,
-    )
-
-
-class _Writer:
-    """Parts as a log's files: a snapshot whole or not at all, a new segment behind it."""
-
-    def __init__(self, home: Path, mark: Mark) -> None:
-        self.home = home
-        self.mark = mark
-        self.leader: Leader | None = None
-        self.is_written = False
-        self._segment: int | None = None
-
-    def take(self, part: Part) -> None:
-        self.home.mkdir(parents=True, exist_ok=True, mode=0o700)
-        if isinstance(part, SnapshotSlice):
-            beside = self.home / "snapshot.part"
-            self._append(beside, part.data, new=part.position == 0)
-            if not part.last:
-                return
-            beside.rename(self.home / snapshot_file(OffsetAndEpoch(Offset(part.mark.end), Epoch(part.mark.epoch))))
-            self._segment = None
-        else:
-            if self._segment is None:
-                self._segment = part.start
-            self._append(self.home / segment_file(self._segment, LOG), part.data, new=False)
-        self.mark, self.leader, self.is_written = part.mark, part.leader, True
-
-    def _append(self, path: Path, data: bytes, *, new: bool) -> None:
-        flags = os.O_WRONLY | os.O_CREAT | (os.O_TRUNC if new else os.O_APPEND)
-        with os.fdopen(os.open(path, flags, 0o600), "ab") as file:
-            file.write(data)
-
-    def close(self) -> None:
-        (self.home / "snapshot.part").unlink(missing_ok=True)
+        quorum, ended.cluster_id, files.home if files.is_written else None, files.mark, files.leader, ended.fault,
+        ended.why,
+    )  # fmt: skip
