@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
+from typing import Final
 
 from controller_runtime.admin.connections import AdminError
 from controller_runtime.protocol.api_errors import ApiError
@@ -16,6 +17,9 @@ from controller_runtime.security.listener_security import SecurityError
 from metadata_pipeline.problems import PipelineError
 from metadata_pipeline.wire.fleet import Quorum, security_of
 from metadata_pipeline.wire.leader import Mark, Part, QuorumReader, ReadError
+
+END_SECONDS: Final = 5.0
+"""Who does not tell so soon where its log ends is left for the next time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +62,7 @@ async def committed_end(quorum: Quorum, cluster_id: str | None, after: Mark) -> 
     async def read(reader: QuorumReader) -> None:
         found.append(await reader.high_watermark(after))
 
-    await _asked(quorum, cluster_id, read, None, None)
+    await _asked(quorum, cluster_id, read, None, END_SECONDS)
     return found[0] if found else None
 
 

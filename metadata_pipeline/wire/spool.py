@@ -74,6 +74,6 @@ async def _one(quorum: Quorum, before: tuple[str, Mark] | None, home: Path, rate
     finally:
         files.close()
     return Spooled(
-        quorum, ended.cluster_id, files.home if files.is_written else None, files.mark, files.leader, ended.fault,
-        ended.why,
+        quorum, ended.cluster_id, files.home if files.is_written else None, mark=files.mark, leader=files.leader,
+        fault=ended.fault, why=ended.why,
     )  # fmt: skip

@@ -34,8 +34,9 @@ Kubernetes (tests/e2e) Spark is as users have it.
 SAMPLED = (
     sampling.Sometimes("test_spark_connect.py", "every job over Spark Connect", 2, 0),
     sampling.Sometimes("test_executor_killed.py", "an executor killed while it writes", 2, 1),
+    sampling.Sometimes("test_data_source_quorums.py", "living quorums by the data source", 2, 1),
 )
-"""Each starts another Spark and takes a minute of the stage's four."""
+"""Each starts another Spark, or waits for who is away, and takes a minute of the stage's four."""
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
