@@ -9,7 +9,7 @@ timer.
   follows it, and all later events, wait for `saved`.
 - `LogFlushed` comes first, once for however many writes, and its offset is read when it is taken: no truncation lies
   between the number and its delivery.
-- Requests that wait one behind the other are given together, at most `MAX_TOGETHER`.
+- Requests, and completions of logs, that wait one behind the other are given together, at most `MAX_TOGETHER`.
 - Listen before you believe the time: a timer that fires late was held up, so the node may look at its watch only after
   what arrived meanwhile was read. Otherwise a peer would be taken for silent that was not. For how long it was held up
   it is told with the time: peers whose answers it owes, or who slept on the same machine, have said nothing.
@@ -22,6 +22,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
+from controller_runtime.broker.effects import PartitionOpened, PartitionWritten
 from controller_runtime.identifiers import Instant, Offset, WallClock
 from controller_runtime.node.effects import NodeEffect
 from controller_runtime.node.events import NodeEvent
@@ -32,7 +33,9 @@ from controller_runtime.parts.effects import Stop
 from controller_runtime.parts.events import RequestReceived, TimePassed
 
 MAX_TOGETHER: Final = 128
-"""Requests that are decided in one step at most, so that consensus is never kept waiting long."""
+"""Events that are decided in one step at most, so that consensus is never kept waiting long."""
+_GATHERED: Final = frozenset({RequestReceived, PartitionOpened, PartitionWritten})
+"""Events of which many come at once: what follows from each is little, what follows from a step is the same for all."""
 LATE_S: Final = 0.02
 """A timer that fires so much too late was held up, by a long step or because the process did not run."""
 LISTEN_S: Final = 0.002
@@ -88,7 +91,7 @@ class Pump:
     @property
     def may_gather(self) -> bool:
         """What was fed last may wait for its like, until the end of this turn of the loop."""
-        return self._events[-1].__class__ is RequestReceived
+        return self._events[-1].__class__ in _GATHERED
 
     @property
     def is_holding(self) -> bool:
@@ -109,8 +112,8 @@ class Pump:
             return ()
         first, events = self._events.popleft(), self._events
         taken = [first]
-        if first.__class__ is RequestReceived:
-            while events and events[0].__class__ is RequestReceived and len(taken) < MAX_TOGETHER:
+        if first.__class__ in _GATHERED:
+            while events and events[0].__class__ in _GATHERED and len(taken) < MAX_TOGETHER:
                 taken.append(events.popleft())
         return taken
 

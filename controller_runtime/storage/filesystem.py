@@ -89,6 +89,12 @@ class FileSystem(Protocol):
     def set_modified(self, path: str, wall_ms: int) -> None:
         """Say that it was then. Nothing depends on its being durable."""
 
+    def size_of(self, path: str) -> int:
+        """Of a file that is not open."""
+
+    def names_stamp(self, path: str) -> int:
+        """Another number when a name in this directory came, went or was given to another file since."""
+
     def lock(self, path: str) -> Lock:
         """Take the exclusive lock on this file (made if missing), or raise `DirectoryLocked`."""
 
@@ -265,6 +271,12 @@ class OsFileSystem:
 
     def set_modified(self, path: str, wall_ms: int) -> None:
         os.utime(path, ns=(wall_ms * 1_000_000, wall_ms * 1_000_000))
+
+    def size_of(self, path: str) -> int:
+        return os.stat(path).st_size
+
+    def names_stamp(self, path: str) -> int:
+        return os.stat(path).st_mtime_ns
 
     def lock(self, path: str) -> OsLock:
         return OsLock(path)

@@ -16,6 +16,7 @@ from controller_runtime.storage.errors import CorruptFile
 from controller_runtime.storage.filesystem import FileSystem, join, read_whole
 from controller_runtime.storage.metadata_log import METADATA_DIRECTORY
 from controller_runtime.storage.partition_log import parse_partition_directory, partition_directory
+from controller_runtime.storage.remembered_logs import RememberedLogs
 from controller_runtime.storage.small_files import PARTITION_METADATA, decode_partition_metadata
 from controller_runtime.values import dataclass
 
@@ -34,11 +35,17 @@ class FoundLog:
     topic_id: Uuid | None
 
 
-def found_logs(filesystem: FileSystem, path: str) -> Iterator[FoundLog]:
-    """Of the log directory `path`; not the metadata log. What cannot be read is left out: opening it will tell."""
+def found_logs(filesystem: FileSystem, path: str, remembered: RememberedLogs) -> Iterator[FoundLog]:
+    """Of the log directory `path`; not the metadata log. What cannot be read is left out: opening it will tell. What is
+    `remembered` and as it was left says no more than that.
+    """
     for name in sorted(filesystem.list_directory(path)):
         parsed = parse_partition_directory(name)
         if parsed is None or partition_directory(*parsed) != name or name == METADATA_DIRECTORY:
+            continue
+        known = remembered.get(*parsed)
+        if known is not None and filesystem.names_stamp(join(path, name)) == known.names_stamp:
+            yield FoundLog(*parsed, known.topic_id)
             continue
         if not filesystem.is_directory(join(path, name)):
             continue

@@ -13,15 +13,17 @@ from collections import deque
 from collections.abc import Callable, Container, Mapping
 from typing import Final
 
-from controller_runtime.identifiers import DirectoryId, Offset, PartitionId
-from controller_runtime.storage import small_files
+from controller_runtime.identifiers import DirectoryId, Offset, PartitionId, Uuid
+from controller_runtime.storage import file_names, remembered_logs, small_files
 from controller_runtime.storage.errors import CorruptFile, StorageError
 from controller_runtime.storage.filesystem import FileSystem, join, read_whole
 from controller_runtime.storage.found_logs import DELETE, STRAY, FoundLog, found_logs, set_aside_name, topic_id_of
 from controller_runtime.storage.log.config import LogConfig
 from controller_runtime.storage.log.disk_work import remove_files
 from controller_runtime.storage.log.open_files import MANY, OpenFiles
+from controller_runtime.storage.log.producer_snapshots import encode_producers
 from controller_runtime.storage.partition_log import Grave, PartitionLog, partition_directory
+from controller_runtime.storage.remembered_logs import RememberedLog, RememberedLogs
 from controller_runtime.storage.small_files import decode_partition_offsets, write_atomically
 
 NO_BROKER_EPOCH: Final = -1
@@ -46,6 +48,7 @@ class LogDirectory:
         """Of the last run if it ended cleanly, else -1."""
         self._clean = epoch is not None
         self._has_abandoned = False
+        self._remembered = self._take_remembered()
         self._recovery_points = self._checkpoint(small_files.RECOVERY_POINT_CHECKPOINT)
         self._log_starts = self._checkpoint(small_files.LOG_START_CHECKPOINT)
         self._high_watermarks = self._checkpoint(small_files.HIGH_WATERMARK_CHECKPOINT)
@@ -53,9 +56,10 @@ class LogDirectory:
         for name in filesystem.list_directory(path):
             if name.endswith(DELETE):
                 self._remove_tree(join(path, name))
-        self.found: Final = tuple(found_logs(filesystem, path))
+        self.found: Final = tuple(found_logs(filesystem, path, self._remembered))
         """The logs that were there at start."""
-        self._unopened = {(one.topic, one.index) for one in self.found}
+        self._unopened = {(one.topic, one.index): one for one in self.found}
+        """Those that still are as they were found."""
         self._trusted = set(self._unopened) if self._clean else set()
         self._logs: dict[PartitionId, PartitionLog] = {}
         self._places: dict[PartitionId, _Place] = {}
@@ -71,6 +75,15 @@ class LogDirectory:
         self._filesystem.remove(mark)
         self._filesystem.sync_directory(self.path)
         return epoch
+
+    def _take_remembered(self) -> RememberedLogs:
+        """What the last stop left, if it was clean; it is believed once."""
+        file = join(self.path, remembered_logs.FILE)
+        if not self._filesystem.exists(file):
+            return remembered_logs.nothing()
+        found = remembered_logs.decode(read_whole(self._filesystem, file), self.broker_epoch)
+        self._filesystem.remove(file)
+        return found
 
     def _checkpoint(self, name: str) -> dict[_Place, int]:
         file = join(self.path, name)
@@ -103,14 +116,19 @@ class LogDirectory:
             clean=place in self._trusted,
             files=self._files,
             graves=self.graves,
+            remembered=self._remembered.get(*place) if place in self._trusted else None,
         )
         self._logs[partition_id], self._places[partition_id] = log, place
-        self._unopened.discard(place)
+        self._unopened.pop(place, None)
         self._trusted.discard(place)
+        self._remembered.forget(*place)
         return log
 
     def _clear(self, place: _Place, partition_id: PartitionId) -> None:
         """Another topic of the same name left its directory here: it is set aside."""
+        found = self._unopened.get(place)
+        if found is not None and found.topic_id == partition_id.topic_id:
+            return
         path = join(self.path, partition_directory(*place))
         if self._filesystem.is_directory(path):
             topic_id = topic_id_of(self._filesystem, path)
@@ -192,7 +210,7 @@ class LogDirectory:
         """
         return [
             self.set_aside(found)
-            for found in list(found_logs(self._filesystem, self.path))
+            for found in list(found_logs(self._filesystem, self.path, self._remembered))
             if found.topic_id is None or PartitionId(found.topic_id, found.index) not in known
         ]
 
@@ -209,9 +227,10 @@ class LogDirectory:
         """A log that comes to the same place later is another one."""
         for table in (self._recovery_points, self._log_starts, self._high_watermarks):
             table.pop(place, None)
+        self._remembered.forget(*place)
         if self._cleaned.pop(place, None) is not None:
             self._write_offsets(small_files.CLEANER_CHECKPOINT, self._cleaned)
-        self._unopened.discard(place)
+        self._unopened.pop(place, None)
         self._trusted.discard(place)
 
     def _remove_tree(self, path: str) -> None:
@@ -266,15 +285,41 @@ class LogDirectory:
         lies here.
         """
         count = len(self._logs)
+        remembered: dict[_Place, RememberedLog] = {}
         for done, (partition_id, log) in enumerate(self._logs.items()):
             if progress is not None:
                 progress(done, count)
             log.close()
             self._note(partition_id, log, high_watermarks)
+            if (known := _remember(log, partition_id.topic_id)) is not None:
+                remembered[self._places[partition_id]] = known
         self._write_checkpoints()
         self._logs.clear()
         self._places.clear()
         self._files.close_all()
         if not self._has_abandoned and (self._clean or not self._unopened):
+            data = remembered_logs.encode(broker_epoch, remembered)
+            write_atomically(self._filesystem, join(self.path, remembered_logs.FILE), data)
             mark = json.dumps({"version": 0, "brokerEpoch": broker_epoch}, separators=(",", ":")).encode()
             write_atomically(self._filesystem, join(self.path, small_files.CLEAN_SHUTDOWN), mark)
+
+
+def _remember(log: PartitionLog, topic_id: Uuid) -> RememberedLog | None:
+    """What the next start may know of a log that is closed. None: something in its directory is left to be done."""
+    if not all(map(_is_settled, log.filesystem.list_directory(log.directory))):
+        return None
+    return RememberedLog(
+        topic_id,
+        log.filesystem.names_stamp(log.directory),
+        tuple((segment.base_offset, segment.size, segment.end_offset) for segment in log.segments),
+        log.epoch_starts(),
+        encode_producers(log.producers) if log.producers else b"",
+    )
+
+
+def _is_settled(name: str) -> bool:
+    """Nothing that a start would have to finish or to remove, and nothing that is not remembered."""
+    if name in (small_files.PARTITION_METADATA, small_files.LEADER_EPOCH_CHECKPOINT):
+        return True
+    place = file_names.parse_segment_file(name)
+    return place is not None and place[1] != file_names.TRANSACTION_INDEX

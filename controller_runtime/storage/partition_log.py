@@ -26,10 +26,18 @@ from controller_runtime.storage.log.batches import ScanEnd, scan
 from controller_runtime.storage.log.config import CleanupRules, LogConfig
 from controller_runtime.storage.log.indexes import NO_TIMESTAMP
 from controller_runtime.storage.log.open_files import MANY, OpenFiles
-from controller_runtime.storage.log.recovery import EVERYTHING, Recovered, producers_at, recover, remove_leftovers
+from controller_runtime.storage.log.recovery import (
+    EVERYTHING,
+    Recovered,
+    producers_at,
+    recall,
+    recover,
+    remove_leftovers,
+)
 from controller_runtime.storage.log.retention import expired
 from controller_runtime.storage.log.segment import Segment
 from controller_runtime.storage.log.segmented_log import SegmentedLog
+from controller_runtime.storage.remembered_logs import RememberedLog
 from controller_runtime.values import dataclass
 
 
@@ -73,20 +81,24 @@ class PartitionLog:
         clean: bool = False,
         files: OpenFiles | None = None,
         graves: deque[Grave] | None = None,
+        remembered: RememberedLog | None = None,
     ) -> PartitionLog:
-        """Recover the log, making it if it is missing. `clean`: the last stop was, so every byte is trusted. `graves`
-        gets what is set aside.
+        """Recover the log, making it if it is missing. `clean`: the last stop was, so every byte is trusted, and what
+        it `remembered`, too. `graves` gets what is set aside.
         """
-        filesystem.make_directories(directory)
-        _check_topic(filesystem, directory, topic_id)
-        finish_swaps(filesystem, directory)
-        remove_leftovers(filesystem, directory)
         files = OpenFiles(filesystem, MANY) if files is None else files
-        recovered = recover(
-            files, directory, config, ordered=False, recovery_point=EVERYTHING if clean else recovery_point
-        )
+        recovered = None
+        if clean and remembered is not None and remembered.topic_id == topic_id:
+            recovered = recall(files, directory, config, remembered)
+        if recovered is None:
+            filesystem.make_directories(directory)
+            _check_topic(filesystem, directory, topic_id)
+            finish_swaps(filesystem, directory)
+            remove_leftovers(filesystem, directory)
+            trusted = EVERYTHING if clean else recovery_point
+            recovered = recover(files, directory, config, ordered=False, recovery_point=trusted)
+            producer_snapshots.remove_snapshots_beyond(filesystem, directory, recovered.end_offset)
         end = recovered.end_offset
-        producer_snapshots.remove_snapshots_beyond(filesystem, directory, end)
         segments = SegmentedLog(files, directory, config, recovered, ordered=False)
         log = cls(segments, recovered, min(recovery_point, end), deque() if graves is None else graves)
         log._begin(log_start)

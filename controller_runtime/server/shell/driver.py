@@ -152,8 +152,8 @@ class Driver:
         self._run()
 
     def feed(self, event: NodeEvent) -> None:
-        """Give the node an event: now if it is its turn, requests at the end of this turn of the loop, with
-        their like.
+        """Give the node an event: now if it is its turn, those of which many come at once at the end of this turn of
+        the loop, with their like.
         """
         self._pump.feed(event)
         if self._running or self._run_due:

@@ -18,7 +18,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import Final
 
-from controller_runtime.identifiers import Offset
+from controller_runtime.identifiers import Epoch, Offset
 from controller_runtime.protocol.producer_states import ProducerEntry, note_batch
 from controller_runtime.protocol.record_batch import HEADER_BYTES, LENGTH_END, BatchHeader
 from controller_runtime.storage import file_names
@@ -29,8 +29,9 @@ from controller_runtime.storage.log.config import LogConfig
 from controller_runtime.storage.log.disk_work import RemoveSegment, perform, remove_files
 from controller_runtime.storage.log.epochs import EpochStarts, load_epochs
 from controller_runtime.storage.log.open_files import OpenFiles
-from controller_runtime.storage.log.producer_snapshots import newest_snapshot
+from controller_runtime.storage.log.producer_snapshots import decode_producers, newest_snapshot
 from controller_runtime.storage.log.segment import Segment, put_end
+from controller_runtime.storage.remembered_logs import RememberedLog
 from controller_runtime.storage.small_files import LEADER_EPOCH_CHECKPOINT
 from controller_runtime.values import dataclass, field
 
@@ -89,6 +90,25 @@ def recover(
     recovered.epochs_changed = (
         recovered.epochs_missing or read_whole(files.filesystem, path) != recovered.epochs.encode()
     )
+    return recovered
+
+
+def recall(files: OpenFiles, directory: str, config: LogConfig, remembered: RememberedLog) -> Recovered | None:
+    """What a clean stop remembers of the log, if it lies here as it was left; nothing is opened. None: look at it."""
+    filesystem, recovered = files.filesystem, Recovered()
+    try:
+        if filesystem.names_stamp(directory) != remembered.names_stamp or not remembered.segments:
+            return None
+        for base, size, end in remembered.segments:
+            segment = Segment.remembered(files, directory, base, config.index_interval_bytes, size=size, end_offset=end)
+            if filesystem.size_of(segment.path) != size:
+                return None
+            recovered.segments.append(segment)
+        if remembered.producers:
+            recovered.producers = decode_producers(remembered.producers)
+    except (OSError, ValueError):
+        return None
+    recovered.epochs = EpochStarts((Epoch(epoch), Offset(start)) for epoch, start in remembered.epochs)
     return recovered
 
 

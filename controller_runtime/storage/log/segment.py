@@ -74,6 +74,16 @@ class Segment:
             segment.end_offset = next_base
         return segment
 
+    @classmethod
+    def remembered(
+        cls, files: OpenFiles, directory: str, base_offset: int, interval_bytes: int, *, size: int, end_offset: int
+    ) -> Segment:
+        """As a clean stop left it. Nothing is asked of the disk."""
+        segment = cls(files, directory, base_offset, interval_bytes)
+        if size:
+            segment.size, segment.end_offset, segment._indexes = size, end_offset, None
+        return segment
+
     @property
     def file(self) -> File:
         return self.files.get(self.path)
@@ -87,6 +97,17 @@ class Segment:
             self._load()
         assert self._indexes is not None, "just loaded"
         return self._indexes
+
+    def configure(self, interval_bytes: int) -> None:
+        """From the next batch on."""
+        self.interval_bytes = interval_bytes
+        if self._indexes is not None:
+            self._indexes.interval_bytes = interval_bytes
+
+    def close_indexes(self) -> None:
+        """It will not grow any more in this run. What was not loaded was closed by the run before."""
+        if self._indexes is not None:
+            self._indexes.close()
 
     @property
     def has_unwritten_entries(self) -> bool:

@@ -67,8 +67,7 @@ class SegmentedLog:
     def configure(self, config: LogConfig) -> None:
         """A changed configuration holds from the next batch on."""
         self.config = config
-        active = self.segments[-1]
-        active.interval_bytes = active.indexes.interval_bytes = config.index_interval_bytes
+        self.segments[-1].configure(config.index_interval_bytes)
 
     # Growing.
 
@@ -256,7 +255,7 @@ class SegmentedLog:
 
     def closing_tasks(self) -> list[DiskTask]:
         """End the indexes as those of closed segments do. The next start of a partition's log believes them."""
-        self.segments[-1].indexes.close()
+        self.segments[-1].close_indexes()
         tasks: list[DiskTask] = []
         for segment in self.segments:
             if segment.has_unwritten_entries:

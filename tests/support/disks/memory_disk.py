@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Literal
+from zlib import crc32
 
 from controller_runtime.storage.errors import DirectoryLocked, DiskFailed
 from controller_runtime.storage.filesystem import parent
@@ -186,6 +187,15 @@ class MemoryDisk:
 
     def set_modified(self, path: str, wall_ms: int) -> None:
         self.modified[path] = wall_ms
+
+    def size_of(self, path: str) -> int:
+        if path not in self.names:
+            raise FileNotFoundError(path)
+        return len(self.names[path].data)
+
+    def names_stamp(self, path: str) -> int:
+        """Of the names alone: what else a crash took is for the reader to find out."""
+        return crc32("/".join(self.list_directory(path)).encode())
 
     def lock(self, path: str) -> MemoryLock:
         if path in self._locks:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from random import Random
+from zlib import crc32
 
 from controller_runtime.storage.errors import DirectoryLocked, DiskFailed, DiskFull
 from controller_runtime.storage.filesystem import parent
@@ -276,6 +277,15 @@ class SimDisk:
         return 0
 
     def set_modified(self, path: str, wall_ms: int) -> None: ...
+
+    def size_of(self, path: str) -> int:
+        if path not in self._names:
+            raise FileNotFoundError(path)
+        return len(self._names[path].data)
+
+    def names_stamp(self, path: str) -> int:
+        """Of the names alone: what else a crash took is for the reader to find out."""
+        return crc32("/".join(self.list_directory(path)).encode())
 
     def lock(self, path: str) -> SimLock:
         if path in self._locks:

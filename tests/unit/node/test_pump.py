@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from controller_runtime.identifiers import Epoch, Instant, Offset, WallClock
+from controller_runtime.broker.effects import PartitionWritten
+from controller_runtime.identifiers import Epoch, Instant, Offset, PartitionId, Uuid, WallClock
 from controller_runtime.node.effects import NodeEffect
 from controller_runtime.node.events import NodeEvent
 from controller_runtime.node.pump import AT_ONCE, LATE_S, LISTEN_S, MAX_TOGETHER, Pump
@@ -36,6 +37,10 @@ def said(text: str) -> Log:
 def request(number: int) -> RequestReceived:
     connection = ConnectionInfo(ConnectionId(number), "CONTROLLER")
     return RequestReceived(RequestId(number), connection, 60, 0, None, DescribeClusterRequest())
+
+
+def written(offset: int) -> PartitionWritten:
+    return PartitionWritten(PartitionId(Uuid.of(1, 1), 0), offset)
 
 
 def failed(number: int) -> CallFailed:
@@ -127,9 +132,20 @@ def test_at_most_so_many_requests_are_given_together_that_consensus_is_not_kept_
     assert [len(step) for step in script.seen] == [MAX_TOGETHER, 1]
 
 
-def test_only_requests_may_wait_for_their_like() -> None:
+def test_completions_of_logs_are_given_together_with_requests_in_their_order() -> None:
+    script = Script()
+    events: list[NodeEvent] = [written(1), request(1), written(2), ShutdownRequested(), written(3)]
+    for event in events:
+        script.pump.feed(event)
+    script.run()
+    assert script.seen == [events[:3], events[3:4], events[4:]]
+
+
+def test_only_requests_and_completions_may_wait_for_their_like() -> None:
     script = Script()
     script.pump.feed(request(1))
+    assert script.pump.may_gather
+    script.pump.feed(written(1))
     assert script.pump.may_gather
     script.pump.feed(failed(1))
     assert not script.pump.may_gather
