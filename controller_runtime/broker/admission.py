@@ -17,8 +17,11 @@ from controller_runtime.identifiers import Instant, WallClock
 from controller_runtime.metadata.authorizer import AuthorizerRules
 from controller_runtime.metadata.image import MetadataImage
 from controller_runtime.parts.asker import Asker, Narrowed
+from controller_runtime.parts.authorization import Resource
 from controller_runtime.parts.effects import CloseConnection, Log, Respond
-from controller_runtime.parts.events import ConnectionId, RequestId, RequestReceived
+from controller_runtime.parts.events import ConnectionId, ConnectionInfo, RequestId, RequestReceived
+from controller_runtime.protocol.api_keys import ApiKey
+from controller_runtime.protocol.authorized_operations import Operation
 from controller_runtime.protocol.messages.produce_request import ProduceRequest
 from controller_runtime.values import replace
 
@@ -34,6 +37,13 @@ class Admission:
     def waiting(self) -> int:
         """Requests that are served in part, and not answered yet."""
         return len(self._narrowed)
+
+    def may_describe(self, connection: ConnectionInfo, topic: str, image: MetadataImage) -> bool:
+        """Probed for who reads topics by a regular expression."""
+        acls = image.acls if self.guard.is_ready else None
+        key = ApiKey.CONSUMER_GROUP_HEARTBEAT
+        asking = self.guard.authority.asking(acls, connection.principal, connection.peer_address, key)
+        return asking.could(Operation.DESCRIBE, Resource.TOPIC, topic)
 
     def guarded(self, handler: Handler, image: MetadataImage) -> Handler:
         return lambda event, _, now, wall: self._judge(handler, image, event, now, wall)

@@ -22,6 +22,8 @@ from controller_runtime.broker.long_answers import Answering, Effects, LongAnswe
 from controller_runtime.broker.offsets_topic import offsets_topic
 from controller_runtime.coordinator import (
     admin_requests,
+    consumer_describing,
+    consumer_requests,
     loading,
     membership_requests,
     offset_fetch,
@@ -36,7 +38,7 @@ from controller_runtime.coordinator.ports import TOPIC
 from controller_runtime.identifiers import Instant, PartitionId, Uuid, WallClock
 from controller_runtime.metadata.image import MetadataImage
 from controller_runtime.parts.effects import Log, Respond
-from controller_runtime.parts.events import RequestReceived
+from controller_runtime.parts.events import ConnectionInfo, RequestReceived
 from controller_runtime.parts.failed_requests import FailedRequests
 from controller_runtime.parts.pieces import InPieces, LongWork
 from controller_runtime.protocol.api_keys import ApiKey
@@ -68,6 +70,10 @@ class Outside:
     forwarder: Forwarder
     long: LongAnswers
     faults: FailedRequests
+    version: Callable[[], int]
+    """Of the newest image: where it ends."""
+    may_describe: Callable[[ConnectionInfo, str], bool]
+    """Whether who speaks there may know of a topic."""
 
 
 class Groups:
@@ -84,6 +90,8 @@ class Groups:
         self._partitions = partitions
         self._settings = settings
         self._forwarder, self._long, self._faults = outside.forwarder, outside.long, outside.faults
+        self._outside = outside
+        self.topics_made_at = outside.version()
         self._coordinator = GroupCoordinator(settings, self, new_uuid)
         self._led: dict[PartitionId, _Led] = {}
         self._by_index: dict[int, _Led] = {}
@@ -102,6 +110,13 @@ class Groups:
     @property
     def image(self) -> MetadataImage:
         return self._partitions.image
+
+    @property
+    def version(self) -> int:
+        return self._outside.version()
+
+    def may_describe(self, connection: ConnectionInfo, topic: str) -> bool:
+        return self._outside.may_describe(connection, topic)
 
     def append(self, index: int, batch: bytes, wall: WallClock) -> int | ErrorCode:
         led = self._by_index.get(index)
@@ -126,6 +141,7 @@ class Groups:
             ApiKey.SYNC_GROUP: membership_requests.sync_group,
             ApiKey.HEARTBEAT: membership_requests.beat,
             ApiKey.LEAVE_GROUP: membership_requests.leave_group,
+            ApiKey.CONSUMER_GROUP_HEARTBEAT: consumer_requests.beat,
         }
         in_pieces: dict[int, Callable[..., InPieces[Respond, list[Respond]]]] = {
             ApiKey.OFFSET_COMMIT: offset_requests.commit_offsets,
@@ -134,6 +150,7 @@ class Groups:
             ApiKey.LIST_GROUPS: admin_requests.list_groups,
             ApiKey.DESCRIBE_GROUPS: admin_requests.describe_groups,
             ApiKey.DELETE_GROUPS: admin_requests.delete_groups,
+            ApiKey.CONSUMER_GROUP_DESCRIBE: consumer_describing.describe_consumer_groups,
         }
         return {
             ApiKey.FIND_COORDINATOR: partial(self._find, view),
@@ -162,7 +179,13 @@ class Groups:
         wall: WallClock,
     ) -> Effects:
         responds = answer(self._coordinator, event, request, now, wall)
+        self._begin_works()
         return [*self._taken(), *responds]
+
+    def _begin_works(self) -> None:
+        for led in self._led.values():
+            while led.partition.works:
+                self._works.append((led, LongWork(led.partition.works.pop())))
 
     def _in_pieces(
         self,
@@ -281,6 +304,7 @@ class Groups:
         if led.next_offset >= log.end_offset:
             self._loading.discard(led.key)
             led.partition.end_offset = log.end_offset
+            self._written.add(led.key)  # The end may not be committed yet.
             begun = self._guarded(lambda: led.partition.begin(now, wall))
             counts = f"{len(led.partition.groups)} groups, {led.partition.offsets.count} offsets"
             return [*begun, Log("info", f"coordinates {TOPIC}-{led.key.index}: {counts}")]
@@ -327,7 +351,11 @@ class Groups:
         before, self._topics_seen = self._topics_seen, self.image.topics
         if not self._led:
             return
-        gone = {old.name: old.id for old, new in self._topics_seen.changes_since(before) if old and not new}
+        changes = list(self._topics_seen.changes_since(before))
+        if any(old is None for old, _ in changes):
+            self.topics_made_at = self.version
+        self._coordinator.see_topics({each.name for change in changes for each in change if each is not None})
+        gone = {old.name: old.id for old, new in changes if old and not new}
         if gone:
             self._begin_everywhere(lambda partition: retention.forget_topics(partition, gone, now, wall))
 

@@ -11,6 +11,7 @@ from controller_runtime.answers.rights.configs import alter_levels, describe_con
 from controller_runtime.answers.rights.describe_cluster import describe_brokers
 from controller_runtime.answers.rights.gate import Gate
 from controller_runtime.answers.rights.verdict import Judge, Judged, Judging, Refused, Verdict, narrowed
+from controller_runtime.broker import rights_to_consumer_groups as consumer_groups
 from controller_runtime.broker import rights_to_groups as groups
 from controller_runtime.broker import rights_to_records as records
 from controller_runtime.broker.cluster_view import INTERNAL_TOPICS, fault_of
@@ -223,6 +224,8 @@ _JUDGES: Final[Mapping[ApiKey, Judge]] = {
     ApiKey.LIST_GROUPS: groups.list_groups,
     ApiKey.DESCRIBE_GROUPS: groups.describe_groups,
     ApiKey.DELETE_GROUPS: groups.delete_groups,
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: consumer_groups.heartbeat,
+    ApiKey.CONSUMER_GROUP_DESCRIBE: consumer_groups.describe,
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: topic_partitions,
     ApiKey.DESCRIBE_CLUSTER: describe_brokers,
     ApiKey.DESCRIBE_CONFIGS: describe_configs,

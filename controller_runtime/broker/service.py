@@ -40,7 +40,14 @@ from controller_runtime.metadata.image import MetadataImage
 from controller_runtime.parts.asker import Asker
 from controller_runtime.parts.call_ids import CallIds
 from controller_runtime.parts.effects import Call, CloseConnection, Log, Stop
-from controller_runtime.parts.events import CallFailure, CallId, ConnectionId, RequestReceived, UnreadRequest
+from controller_runtime.parts.events import (
+    CallFailure,
+    CallId,
+    ConnectionId,
+    ConnectionInfo,
+    RequestReceived,
+    UnreadRequest,
+)
 from controller_runtime.parts.failed_requests import FailedRequests
 from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.protocol.messages.alter_partition_response import AlterPartitionResponse
@@ -140,8 +147,13 @@ class BrokerService:
     def _coordinate_groups(self, config: BrokerConfig, new_uuid: Callable[[], Uuid], now: Instant) -> Coordinator:
         from controller_runtime.broker.groups import Groups, Outside
 
-        outside = Outside(self._forwarder, self._long, self.faults)
+        outside = Outside(
+            self._forwarder, self._long, self.faults, version=lambda: self._image_end, may_describe=self._may_describe
+        )
         return Groups(self.partitions, GroupSettings.of(config.node_configs), new_uuid, outside, now)
+
+    def _may_describe(self, connection: ConnectionInfo, topic: str) -> bool:
+        return self.admission is None or self.admission.may_describe(connection, topic, self._image)
 
     def _request_handlers(self, config: BrokerConfig) -> RequestHandlers:
         parts = Answerers(

@@ -84,22 +84,16 @@ remote.log.reader.threads int 10
 remote.log.storage.manager.class.name string null
 remote.log.storage.manager.class.path string null
 remote.log.storage.manager.impl.prefix string rsm.config.
-# groups of the consumer protocol (KIP-848) are not served yet
-group.consumer.assignment.interval.ms int 1000
-group.consumer.assignors list uniform,range
-group.consumer.heartbeat.interval.ms int 5000
+# bounds of what a group sets for itself: whoever records that checks it
 group.consumer.max.assignment.interval.ms int 15000
 group.consumer.max.heartbeat.interval.ms int 15000
 group.consumer.max.session.timeout.ms int 60000
-group.consumer.max.size int 2147483647
-group.consumer.migration.policy string bidirectional
 group.consumer.min.assignment.interval.ms int 0
 group.consumer.min.heartbeat.interval.ms int 5000
 group.consumer.min.session.timeout.ms int 45000
-group.consumer.session.timeout.ms int 45000
+# one event loop coordinates all groups
 group.coordinator.background.threads int 2
 group.coordinator.cached.buffer.max.bytes int 1048588
-group.coordinator.rebalance.protocols list classic,consumer,streams
 group.coordinator.threads int 4
 # share groups are not served yet
 group.share.assignment.interval.ms int 1000

@@ -74,6 +74,13 @@ delegation.token.expiry.time.ms long 86400000
 delegation.token.max.lifetime.ms long 604800000
 delegation.token.secret.key password null
 delete.topic.enable boolean true
+group.consumer.assignment.interval.ms int 1000
+group.consumer.assignors list uniform,range
+group.consumer.heartbeat.interval.ms int 5000
+group.consumer.max.size int 2147483647
+group.consumer.migration.policy string bidirectional
+group.consumer.session.timeout.ms int 45000
+group.coordinator.rebalance.protocols list classic,consumer,streams
 group.initial.rebalance.delay.ms int 3000
 group.max.session.timeout.ms int 1800000
 group.max.size int 2147483647
@@ -315,6 +322,7 @@ LISTENER_AT_START: Final = "the settings of a listener are taken from the file, 
 ONLY_AT_START: Final = {
     "config.providers": "providers are named by the file, at start",
     "connections.max.reauth.ms": "how long sessions last is taken from the file, at start",
+    "group.consumer.assignment.interval.ms": "a group's own value is taken at once, that of all groups from the file",
     "allow.everyone.if.no.acl.found": "the authorizer is configured by the file, at start",
     "listener.security.protocol.map": "listeners open at start, as the file says",
     "listeners": "listeners open at start, as the file says",

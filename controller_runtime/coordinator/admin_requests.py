@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from controller_runtime.coordinator.classic_group import ClassicGroup
+from controller_runtime.coordinator.classic_members import CONSUMER
 from controller_runtime.coordinator.classic_values import State
+from controller_runtime.coordinator.consumer import records
 from controller_runtime.coordinator.coordinator import GroupCoordinator
 from controller_runtime.coordinator.group_partition import Gathering, GroupPartition, PartStored
 from controller_runtime.coordinator.offsets_records import GroupLogRecord, GroupRecord, OffsetPlace, OffsetRecord
@@ -56,6 +58,15 @@ def list_groups(
                         group_type=CLASSIC,
                     )
                 )
+        for consumers in list(partition.consumers.values()):
+            yield None
+            state = consumers.state
+            if (not states or state.lower() in states) and (not types or CONSUMER in types):
+                listed.append(
+                    ListedGroup(
+                        group_id=consumers.group_id, protocol_type=CONSUMER, group_state=state, group_type=CONSUMER
+                    )
+                )
     return [Respond(event.request_id, ListGroupsResponse(groups=tuple(listed)))]
 
 
@@ -79,7 +90,8 @@ def _described(groups: GroupCoordinator, group_id: str, version: int, request: D
     if group is None:
         if version < _FIRST_DESCRIBE_WITH_ERRORS:
             return DescribedGroup(group_id=group_id, group_state=DEAD, authorized_operations=bits)
-        words = f"Group {group_id} not found."
+        is_other = group_id in found.consumers
+        words = f"Group {group_id} is not a classic group." if is_other else f"Group {group_id} not found."
         return DescribedGroup(
             group_id=group_id,
             group_state=DEAD,
@@ -124,9 +136,8 @@ def delete_groups(
         error = found if isinstance(found, ErrorCode) else _judge_deletion(found, group_id)
         gathering.codes[place] = error
         if not error and not isinstance(found, ErrorCode):
-            records = tombstones(found, group_id)
             gathering.open += 1
-            said = found.write(records, PartStored(gathering, place), now, wall)
+            said = found.write(tombstones(found, group_id), PartStored(gathering, place), now, wall)
             assert not said, "a part says nothing"
             if not gathering.codes[place]:
                 found.forget(group_id)
@@ -136,6 +147,9 @@ def delete_groups(
 
 
 def _judge_deletion(partition: GroupPartition, group_id: str) -> ErrorCode:
+    consumers = partition.consumers.get(group_id)
+    if consumers is not None:
+        return ErrorCode.NON_EMPTY_GROUP if consumers.members else ErrorCode.NONE
     group = partition.groups.get(group_id)
     if group is None:
         return ErrorCode.GROUP_ID_NOT_FOUND
@@ -145,6 +159,10 @@ def _judge_deletion(partition: GroupPartition, group_id: str) -> ErrorCode:
 def tombstones(partition: GroupPartition, group_id: str) -> list[GroupLogRecord]:
     """Of a whole group: its offsets, and then itself."""
     places = (OffsetPlace(group_id, topic, index) for topic, index in partition.offsets.of(group_id))
+    consumers = partition.consumers.get(group_id)
+    if consumers is not None:
+        itself = records.group_gone(group_id, list(consumers.members), list(consumers.resolved))
+        return [*(OffsetRecord(place, None) for place in places), *itself]
     return [*(OffsetRecord(place, None) for place in places), GroupRecord(group_id, None)]
 
 

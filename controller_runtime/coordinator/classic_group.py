@@ -37,6 +37,10 @@ class ClassicGroup:
         """While the first members of a group are waited for: how much longer that may take."""
         self.new_member_added = False
 
+    @property
+    def is_empty(self) -> bool:
+        return self.state is State.EMPTY
+
     def load(self, value: GroupMetadataValue) -> None:
         members = Members(leader=value.leader)
         for each in value.members:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Final
 
+from controller_runtime.identifiers import Uuid
 from controller_runtime.parts.events import RequestId
 from controller_runtime.protocol.codec import decode_prefix
 from controller_runtime.protocol.errors import ErrorCode, ProtocolError
@@ -166,6 +167,12 @@ class Members:
                 return None
             found.update(topics)
         return frozenset(found)
+
+
+def text_of_uuid(uuid: Uuid) -> str:
+    """As Java's UUID writes itself; Kafka's coordinators make ids of members of it."""
+    text = uuid.hex()
+    return "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
 
 
 def _topics_of(metadata: bytes) -> tuple[str, ...] | None:

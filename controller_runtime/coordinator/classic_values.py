@@ -22,6 +22,8 @@ class TimerKind(StrEnum):
     SESSION = "session"
     JOIN = "join"
     SYNC = "sync"
+    REBALANCE = "rebalance"
+    """Of a member of the consumer protocol."""
 
 
 class Timer(NamedTuple):

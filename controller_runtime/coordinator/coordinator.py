@@ -7,10 +7,11 @@ COORDINATOR_LOAD_IN_PROGRESS.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Final
 
 from controller_runtime.coordinator.classic_values import Timer
+from controller_runtime.coordinator.consumer.metadata_hash import TopicHashes
 from controller_runtime.coordinator.group_partition import GroupPartition
 from controller_runtime.coordinator.group_settings import GroupSettings
 from controller_runtime.coordinator.ports import TOPIC, OffsetsTopic
@@ -43,6 +44,7 @@ class GroupCoordinator:
         self.topic = topic
         self.new_uuid = new_uuid
         self._timers: Timers[Timer] = Timers()
+        self._hashes = TopicHashes()
         self.partitions: dict[int, GroupPartition] = {}
         """Those that are led here, by index."""
 
@@ -61,8 +63,14 @@ class GroupCoordinator:
 
     def lead(self, index: int) -> GroupPartition:
         """From now on this node leads the partition, in a new epoch; it is to be loaded."""
-        found = self.partitions[index] = GroupPartition(index, self.settings, self.topic, self._timers)
+        found = self.partitions[index] = GroupPartition(index, self.settings, self.topic, self._timers, self._hashes)
         return found
+
+    def see_topics(self, names: Collection[str]) -> None:
+        """These were made, deleted or changed: groups that read them look at them with the next heartbeat."""
+        for partition in self.partitions.values():
+            for group in partition.consumers.values():
+                group.is_stale = group.is_stale or any(map(group.reads, names))
 
     def resign(self, index: int, now: Instant, wall: WallClock) -> list[Respond]:
         found = self.partitions.pop(index, None)

@@ -8,20 +8,30 @@ later.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final, assert_never
 
 from controller_runtime.coordinator import classic_requests as classic
 from controller_runtime.coordinator.classic_group import ClassicGroup
-from controller_runtime.coordinator.classic_values import GroupEffect, Store, Stored, Timer
+from controller_runtime.coordinator.classic_rebalance import prepare
+from controller_runtime.coordinator.classic_values import GroupEffect, Store, Stored, Timer, TimerKind
 from controller_runtime.coordinator.committed_offsets import CommittedOffsets
+from controller_runtime.coordinator.consumer import departures
+from controller_runtime.coordinator.consumer.group import ConsumerGroup
+from controller_runtime.coordinator.consumer.members import ConsumerMember
+from controller_runtime.coordinator.consumer.metadata_hash import TopicHashes
+from controller_runtime.coordinator.consumer.record_shapes import EpochKey
+from controller_runtime.coordinator.consumer.records import ConsumerRecord
+from controller_runtime.coordinator.consumer.values import Change, World
 from controller_runtime.coordinator.group_settings import GroupSettings
+from controller_runtime.coordinator.member_exits import gone
 from controller_runtime.coordinator.offsets_records import GroupLogRecord, GroupRecord, OffsetRecord, batch_of
 from controller_runtime.coordinator.ports import OffsetsTopic
 from controller_runtime.coordinator.timers import Timers
 from controller_runtime.identifiers import Instant, WallClock
 from controller_runtime.parts.effects import Respond
 from controller_runtime.parts.events import RequestId
+from controller_runtime.parts.pieces import InPieces
 from controller_runtime.protocol.error_responses import refusal
 from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.protocol.schema import Message
@@ -41,6 +51,8 @@ _CODES: Final = {
     ErrorCode.INVALID_FETCH_SIZE: ErrorCode.UNKNOWN_SERVER_ERROR,
 }
 """What a client is told of an error of the log."""
+_AGAIN_S: Final = 1.0
+"""Until a member that is late is looked at again, when the log has not taken that it is gone."""
 
 
 def told_of(error: ErrorCode) -> ErrorCode:
@@ -98,15 +110,24 @@ class GroupPartition:
     topic: OffsetsTopic
     timers: Timers[Timer]
     """Of all partitions."""
+    hashes: TopicHashes
+    """Of all partitions."""
     groups: dict[str, ClassicGroup] = field(default_factory=dict)
+    """Of the classic protocol, and those that only commit."""
+    consumers: dict[str, ConsumerGroup] = field(default_factory=dict)
+    """Of the consumer protocol: a group is here or there."""
     offsets: CommittedOffsets = field(default_factory=CommittedOffsets)
     end_offset: int = 0
     """Of what was written here."""
+    committed_offset: int = 0
+    """How far the log was committed when that was said last."""
     is_loaded: bool = False
     has_resigned: bool = False
     """Another one may have its place: it writes nothing any more."""
     fault: str = ""
     """Why its records cannot be read; it serves nothing then."""
+    works: list[InPieces[Respond, None]] = field(default_factory=list)
+    """What takes long, to be done in pieces."""
     gathered: list[Gathering] = field(default_factory=list)
     """Whose last part is there."""
     _waiting: deque[_Waiting] = field(default_factory=deque)
@@ -117,30 +138,58 @@ class GroupPartition:
         """While it is loaded."""
         if isinstance(record, OffsetRecord):
             self.offsets.replay(record, at)
+        elif isinstance(record, ConsumerRecord):
+            self._replay_consumer(record)
         elif record.value is None:
             self.groups.pop(record.group_id, None)
         else:
-            group = self.groups[record.group_id] = self._new(record.group_id)
+            group = self.groups[record.group_id] = self.new_group(record.group_id)
             group.load(record.value)
 
     def begin(self, now: Instant, wall: WallClock) -> Responds:
         """Everything is replayed: groups live from now on."""
         for group_id in self.offsets.groups():
-            self.group_of(group_id)
+            if group_id not in self.consumers:
+                self.group_of(group_id)
         self.is_loaded = True
         out: Responds = []
         for group in list(self.groups.values()):
             out += self.perform(group, classic.begin(group, now, wall), now, wall)
+        for consumers in self.consumers.values():
+            self._set_clocks(departures.begun(consumers, self.world(wall)), now)
         return out
+
+    def _replay_consumer(self, record: ConsumerRecord) -> None:
+        """A tombstone makes no group."""
+        group = self.consumers.get(record.group_id)
+        if group is None:
+            if record.value is None:
+                return
+            group = self.consumers[record.group_id] = ConsumerGroup(record.group_id)
+        if record.value is None and isinstance(record.key, EpochKey):
+            del self.consumers[record.group_id]
+        else:
+            group.replay(record)
+
+    def world(self, wall: WallClock) -> World:
+        topic = self.topic
+        return World(
+            topic.image,
+            self.settings.consumer,
+            self.hashes,
+            wall,
+            version=topic.version,
+            topics_made_at=topic.topics_made_at,
+        )
 
     def group_of(self, group_id: str) -> ClassicGroup:
         """It is made if it is not there: a simple group, until somebody joins."""
         group = self.groups.get(group_id)
         if group is None:
-            group = self.groups[group_id] = self._new(group_id)
+            group = self.groups[group_id] = self.new_group(group_id)
         return group
 
-    def _new(self, group_id: str) -> ClassicGroup:
+    def new_group(self, group_id: str) -> ClassicGroup:
         return ClassicGroup(group_id, self.settings, self.timers)
 
     def forget(self, group_id: str) -> None:
@@ -183,7 +232,63 @@ class GroupPartition:
         for place, record in enumerate(records):
             if isinstance(record, OffsetRecord):
                 self.offsets.replay(record, first + place, end_offset=found)
+            elif isinstance(record, ConsumerRecord):
+                self._replay_consumer(record)
         return ErrorCode.NONE
+
+    def act(self, change: Change, now: Instant, wall: WallClock, before: Sequence[GroupRecord] = ()) -> ErrorCode:
+        """What was decided for a group of the consumer protocol, or why the log does not take it; then nothing has
+        changed. `before`: what is written of the group of the classic protocol that it was.
+        """
+        records: list[GroupLogRecord] = [*before, *change.records]
+        error = self.append(records, wall) if records else ErrorCode.NONE
+        if error:
+            return error
+        if before:
+            self.forget(change.group_id)
+        group = self.consumers.get(change.group_id)
+        if group is not None and change.has_seen_topics:
+            group.is_stale = False
+        self._set_clocks(change, now)
+        return ErrorCode.NONE
+
+    def become_classic(
+        self, group: ClassicGroup, records: Sequence[GroupLogRecord], now: Instant, wall: WallClock, *, rebalances: bool
+    ) -> Responds | ErrorCode:
+        """The group of the consumer protocol that has its name is this one from now on, if the log takes it."""
+        stopped = departures.stopped(self.consumers[group.group_id])
+        error = self.append(records, wall)
+        if error:
+            return error
+        self._set_clocks(stopped, now)
+        self.groups[group.group_id] = group
+        for member in group.members.by_id.values():
+            group.renew(member, now)
+        return self.perform(group, prepare(group, now, wall), now, wall) if rebalances else []
+
+    def exit(
+        self, group: ConsumerGroup, members: Collection[ConsumerMember], now: Instant, wall: WallClock
+    ) -> Responds | ErrorCode:
+        """They are members of it no more, if the log takes it."""
+        change, becomes = gone(group, members, self.world(wall), self.new_group(group.group_id), wall)
+        if becomes is None:
+            return self.act(change, now, wall) or []
+        written = GroupRecord(group.group_id, becomes.written(becomes.assignments()))
+        return self.become_classic(becomes, [*change.records, written], now, wall, rebalances=True)
+
+    def _set_clocks(self, change: Change, now: Instant) -> None:
+        for clock in change.clocks:
+            timer = Timer(TimerKind(clock.kind), change.group_id, clock.member_id)
+            if clock.delay_ms is None:
+                self.timers.cancel(timer)
+            elif not clock.unless_set or timer not in self.timers:
+                self.timers.schedule(timer, Instant(now + clock.delay_ms / 1000))
+
+    def answered(self, answer: Answer, now: Instant) -> Responds:
+        """When all that it may rest on is committed."""
+        if self.committed_offset >= self.end_offset:
+            return [Respond(answer.request_id, answer.body)]
+        return self.wait(answer, now)
 
     def wait(self, then: Then | None, now: Instant) -> Responds:
         """For all that was written until now."""
@@ -195,6 +300,7 @@ class GroupPartition:
     def committed_to(self, high_watermark: int, now: Instant, wall: WallClock) -> Responds:
         """All replicas in sync have what lies below."""
         self.offsets.committed_to(high_watermark)
+        self.committed_offset = max(self.committed_offset, high_watermark)
         out: Responds = []
         while self._waiting and self._waiting[0].end_offset <= high_watermark:
             out += self._tell(self._waiting.popleft().then, ErrorCode.NONE, now, wall)
@@ -239,7 +345,16 @@ class GroupPartition:
 
     def on_timer(self, timer: Timer, now: Instant, wall: WallClock) -> Responds:
         group = self.groups.get(timer.group_id)
-        return [] if group is None else self.perform(group, classic.on_timer(group, timer, now, wall), now, wall)
+        if group is not None:
+            return self.perform(group, classic.on_timer(group, timer, now, wall), now, wall)
+        consumers = self.consumers.get(timer.group_id)
+        late = None if consumers is None else departures.is_late(consumers, timer.member_id, timer.kind)
+        if consumers is not None and late is not None:
+            found = self.exit(consumers, [late], now, wall)
+            if not isinstance(found, ErrorCode):
+                return found
+            self.timers.schedule(timer, Instant(now + _AGAIN_S))  # Once more, when the log takes it.
+        return []
 
     def resign(self, now: Instant, wall: WallClock) -> Responds:
         """Another broker leads the partition, or none: whoever waits looks for the coordinator."""
@@ -250,4 +365,6 @@ class GroupPartition:
         for group in self.groups.values():
             group.stop_timers()
             out += [each for each in group.dismiss_all(ErrorCode.NOT_COORDINATOR) if isinstance(each, Respond)]
+        for consumers in self.consumers.values():
+            self._set_clocks(departures.stopped(consumers), now)
         return out

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from controller_runtime.coordinator.consumer.settings import ConsumerSettings
 from controller_runtime.metadata.config_values import ConfigType, integer
-from controller_runtime.values import dataclass
+from controller_runtime.values import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +24,7 @@ class GroupSettings:
     topic_segment_bytes: int = 104_857_600
     topic_codec: int = 0
     load_buffer_bytes: int = 5_242_880
+    consumer: ConsumerSettings = field(default_factory=ConsumerSettings)
 
     @classmethod
     def of(cls, configs: Mapping[str, str]) -> GroupSettings:
@@ -49,4 +51,5 @@ class GroupSettings:
             topic_segment_bytes=number("offsets.topic.segment.bytes", default.topic_segment_bytes),
             topic_codec=number("offsets.topic.compression.codec", default.topic_codec),
             load_buffer_bytes=number("offsets.load.buffer.size", default.load_buffer_bytes),
+            consumer=ConsumerSettings.of(configs),
         )

@@ -5,13 +5,18 @@ from __future__ import annotations
 from typing import Final
 
 from controller_runtime.coordinator import classic_requests as classic
-from controller_runtime.coordinator.classic_members import Asked, Joining
+from controller_runtime.coordinator import mixed_requests as mixed
+from controller_runtime.coordinator.classic_members import Asked, Joining, text_of_uuid
+from controller_runtime.coordinator.consumer import records
+from controller_runtime.coordinator.consumer.group import ConsumerGroup
+from controller_runtime.coordinator.consumer.refusal import Refused
 from controller_runtime.coordinator.coordinator import GroupCoordinator
 from controller_runtime.coordinator.group_answers import heartbeat, join_refused, sync_refused
+from controller_runtime.coordinator.group_partition import Answer, GroupPartition, told_of
 from controller_runtime.coordinator.offsets_records import GroupRecord
 from controller_runtime.identifiers import Instant, Uuid, WallClock
 from controller_runtime.parts.effects import Respond
-from controller_runtime.parts.events import RequestReceived
+from controller_runtime.parts.events import RequestId, RequestReceived
 from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.protocol.messages.group_metadata_value import GroupMetadataValue
 from controller_runtime.protocol.messages.heartbeat_request import HeartbeatRequest
@@ -19,6 +24,7 @@ from controller_runtime.protocol.messages.join_group_request import JoinGroupReq
 from controller_runtime.protocol.messages.leave_group_request import LeaveGroupRequest
 from controller_runtime.protocol.messages.leave_group_response import LeaveGroupResponse, MemberResponse
 from controller_runtime.protocol.messages.sync_group_request import SyncGroupRequest
+from controller_runtime.values import replace
 
 _FIRST_JOIN_WITH_REBALANCE_TIMEOUT: Final = 1
 _FIRST_SYNC_WITH_PROTOCOL: Final = 5
@@ -37,9 +43,15 @@ def join_group(
     found = groups.find(request.group_id)
     if isinstance(found, ErrorCode):
         return [join_refused(asked, found, request.member_id)]
+    consumers = found.consumers.get(request.group_id)
+    if consumers is not None and consumers.members:
+        joining = replace(_joining(event, request, asked, uuid := groups.new_uuid()), new_member_id=str(uuid))
+        return _join_consumers(found, consumers, event.request_id, request, joining, now=now, wall=wall)
     is_new = request.group_id not in found.groups
     if is_new and request.member_id:
         return [join_refused(asked, ErrorCode.UNKNOWN_MEMBER_ID, request.member_id)]
+    if consumers is not None:
+        found.write(records.group_gone(request.group_id, [], list(consumers.resolved)), None, now, wall)
     joining = _joining(event, request, asked, groups.new_uuid())
     group = found.group_of(request.group_id)
     out = found.perform(group, classic.join(group, joining, now, wall), now, wall)
@@ -50,6 +62,32 @@ def join_group(
         empty = GroupMetadataValue(protocol=None, leader=None, current_state_timestamp=group.state_since)
         out += found.write([GroupRecord(group.group_id, empty)], None, now, wall)
     return out
+
+
+def _join_consumers(
+    found: GroupPartition,
+    group: ConsumerGroup,
+    request_id: RequestId,
+    request: JoinGroupRequest,
+    joining: Joining,
+    *,
+    now: Instant,
+    wall: WallClock,
+) -> Responds:
+    """A member of the classic protocol joins a group of the consumer protocol."""
+    try:
+        joined = mixed.join(group, joining, found.world(wall), found.new_group(group.group_id), wall)
+    except Refused as refused:
+        return [join_refused(joining.asked, refused.code)]
+    if isinstance(joined, str):
+        return [join_refused(joining.asked, ErrorCode.MEMBER_ID_REQUIRED, joined)]
+    if joined.becomes is None:
+        said: Responds | ErrorCode = found.act(joined.change, now, wall) or []
+    else:
+        said = found.become_classic(joined.becomes, joined.records, now, wall, rebalances=joined.rebalances)
+    if isinstance(said, ErrorCode):
+        return [join_refused(joining.asked, told_of(said))]
+    return [*said, *found.answered(Answer(request_id, request, joined.answer), now)]
 
 
 def _joining(event: RequestReceived, request: JoinGroupRequest, asked: Asked, uuid: Uuid) -> Joining:
@@ -65,13 +103,8 @@ def _joining(event: RequestReceived, request: JoinGroupRequest, asked: Asked, uu
         rebalance_timeout_ms=request.rebalance_timeout_ms if has_timeout else request.session_timeout_ms,
         protocol_type=request.protocol_type,
         protocols=tuple((each.name, each.metadata) for each in request.protocols),
-        new_member_id=f"{request.group_instance_id or client_id}-{_text_of(uuid)}",
+        new_member_id=f"{request.group_instance_id or client_id}-{text_of_uuid(uuid)}",
     )
-
-
-def _text_of(uuid: Uuid) -> str:
-    text = uuid.hex()
-    return "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
 
 
 def host_of(address: bytes) -> str:
@@ -100,6 +133,14 @@ def sync_group(
         # Who syncs is a member of a generation that a coordinator that reads still does not know: it joins again.
         is_loading = found is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
         return [sync_refused(asked, ErrorCode.REBALANCE_IN_PROGRESS if is_loading else found)]
+    consumers = found.consumers.get(request.group_id)
+    if consumers is not None:
+        try:
+            change, answer = mixed.sync(consumers, request, found.world(wall))
+        except Refused as refused:
+            return [sync_refused(asked, refused.code)]
+        found.act(change, now, wall)
+        return found.answered(Answer(event.request_id, request, answer), now)
     group = found.groups.get(request.group_id)
     if group is None:
         return [sync_refused(asked, ErrorCode.UNKNOWN_MEMBER_ID)]
@@ -117,6 +158,14 @@ def beat(
         # A coordinator that reads still does not end anybody's session.
         is_loading = found is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
         return [heartbeat(asked, ErrorCode.NONE if is_loading else found)]
+    consumers = found.consumers.get(request.group_id)
+    if consumers is not None:
+        try:
+            change, code = mixed.beat(consumers, request.member_id, request.group_instance_id, request.generation_id)
+        except Refused as refused:
+            return [heartbeat(asked, refused.code)]
+        found.act(change, now, wall)
+        return [heartbeat(asked, code)]
     group = found.groups.get(request.group_id)
     if group is None:
         return [heartbeat(asked, ErrorCode.UNKNOWN_MEMBER_ID)]
@@ -134,8 +183,15 @@ def leave_group(
     if isinstance(found, ErrorCode):
         return [Respond(event.request_id, LeaveGroupResponse(error_code=found))]
     group = found.groups.get(request.group_id)
+    consumers = found.consumers.get(request.group_id)
     codes, then = [ErrorCode.UNKNOWN_MEMBER_ID] * len(leaving), list[Respond]()
-    if group is not None:
+    if consumers is not None:
+        codes, leavers = mixed.leavers(consumers, leaving)
+        said = found.exit(consumers, leavers, now, wall) if leavers else []
+        if isinstance(said, ErrorCode):
+            return [Respond(event.request_id, LeaveGroupResponse(error_code=told_of(said)))]
+        then = said
+    elif group is not None:
         codes, effects = classic.leave(group, leaving, now, wall)
         then = found.perform(group, effects, now, wall)
     members = tuple(
@@ -143,4 +199,6 @@ def leave_group(
         for (member_id, instance_id), code in zip(leaving, codes, strict=True)
     )
     answer = LeaveGroupResponse(members=members) if several else LeaveGroupResponse(error_code=codes[0])
+    if consumers is not None:
+        return [*then, *found.answered(Answer(event.request_id, request, answer), now)]
     return [Respond(event.request_id, answer), *then]

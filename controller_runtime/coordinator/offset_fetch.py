@@ -30,6 +30,7 @@ from controller_runtime.protocol.messages.offset_fetch_response import (
 from controller_runtime.values import dataclass
 
 FIRST_VERSION_OF_SEVERAL: Final = 8
+_FIRST_VERSION_WITH_MEMBERS: Final = 9
 _FIRST_VERSION_BY_ID: Final = 10
 _FIRST_VERSION_WITH_ALL: Final = 2
 """From this version on no topics mean all of them, and an error can stand at the top."""
@@ -55,7 +56,11 @@ def fetch_offsets(
         answers: list[OffsetFetchResponseGroup] = []
         for each in request.groups:
             wanted = None if each.topics is None else _named(groups, each, version)
-            answers.append((yield from _of_group(groups, each.group_id, wanted, request, version)))
+            error = _judge(groups, each, version)
+            if error:
+                answers.append(OffsetFetchResponseGroup(group_id=each.group_id, error_code=error))
+            else:
+                answers.append((yield from _of_group(groups, each.group_id, wanted, request, version)))
         return [Respond(event.request_id, OffsetFetchResponse(groups=tuple(answers)))]
     if request.topics is None:
         wanted = None
@@ -65,6 +70,21 @@ def fetch_offsets(
     if found.error_code and version < _FIRST_VERSION_WITH_ALL:
         return [Respond(event.request_id, refusal(request, ErrorCode(found.error_code)))]
     return [Respond(event.request_id, _as_one(found))]
+
+
+def _judge(groups: GroupCoordinator, group: OffsetFetchRequestGroup, version: int) -> ErrorCode:
+    """Members of the consumer protocol say who they are, and their epoch."""
+    found = groups.find(group.group_id)
+    consumers = None if isinstance(found, ErrorCode) else found.consumers.get(group.group_id)
+    is_nobody = group.member_id is None and group.member_epoch < 0
+    if version < _FIRST_VERSION_WITH_MEMBERS or consumers is None or is_nobody:
+        return ErrorCode.NONE
+    member = consumers.members.get(group.member_id or "")
+    if member is None:
+        return ErrorCode.UNKNOWN_MEMBER_ID
+    if group.member_epoch == member.epoch:
+        return ErrorCode.NONE
+    return ErrorCode.STALE_MEMBER_EPOCH if member.classic is None else ErrorCode.ILLEGAL_GENERATION
 
 
 def _named(groups: GroupCoordinator, group: OffsetFetchRequestGroup, version: int) -> list[_Wanted]:

@@ -13,10 +13,11 @@ from controller_runtime.coordinator import classic_requests as classic
 from controller_runtime.coordinator.classic_group import ClassicGroup
 from controller_runtime.coordinator.classic_members import CONSUMER
 from controller_runtime.coordinator.classic_values import State
+from controller_runtime.coordinator.consumer.group import ConsumerGroup
 from controller_runtime.coordinator.coordinator import GroupCoordinator
 from controller_runtime.coordinator.group_partition import Answer, GroupPartition, told_of
 from controller_runtime.coordinator.offsets_records import Committed, OffsetPlace, OffsetRecord
-from controller_runtime.identifiers import Instant, Uuid, WallClock
+from controller_runtime.identifiers import ZERO_UUID, Instant, Uuid, WallClock
 from controller_runtime.metadata.topics import TopicImage
 from controller_runtime.parts.effects import Respond
 from controller_runtime.parts.events import RequestReceived
@@ -106,10 +107,15 @@ def _commit_some(
     found = groups.find(request.group_id)
     if isinstance(found, ErrorCode):
         return found
-    error = _judge_group(found, request, version)
+    consumers = found.consumers.get(request.group_id)
+    if consumers is None:
+        error = _judge_group(found, request, version)
+    else:
+        error = _judge_member(consumers, request, version, records)
     if error:
         return error
-    classic.has_committed(found.group_of(request.group_id), request.member_id, now)
+    if consumers is None:
+        classic.has_committed(found.group_of(request.group_id), request.member_id, now)
     error = found.append(records, wall) if records else ErrorCode.NONE
     return told_of(error) if error else found
 
@@ -139,6 +145,31 @@ def _judge_group(partition: GroupPartition, request: OffsetCommitRequest, versio
         return ErrorCode.NONE
     is_named = version >= _FIRST_COMMIT_OF_UNKNOWN_GROUPS
     return ErrorCode.GROUP_ID_NOT_FOUND if is_named else ErrorCode.ILLEGAL_GENERATION
+
+
+def _judge_member(
+    group: ConsumerGroup, request: OffsetCommitRequest, version: int, records: Iterable[OffsetRecord]
+) -> ErrorCode:
+    """Of a group of the consumer protocol: by its epoch, or by those at which the partitions were assigned to it."""
+    epoch = request.generation_id_or_member_epoch
+    if epoch < 0 and not group.members:
+        return ErrorCode.NONE
+    member = group.members.get(request.member_id)
+    if member is None:
+        return ErrorCode.UNKNOWN_MEMBER_ID
+    if member.classic is None and version < _FIRST_COMMIT_OF_UNKNOWN_GROUPS:
+        return ErrorCode.UNSUPPORTED_VERSION
+    stale = ErrorCode.STALE_MEMBER_EPOCH if member.classic is None else ErrorCode.ILLEGAL_GENERATION
+    if epoch == member.epoch:
+        return ErrorCode.NONE
+    if epoch > member.epoch:
+        return stale
+    for each in records:
+        topic_id = ZERO_UUID if each.committed is None else each.committed.topic_id
+        since = member.epoch_of(topic_id, each.place.partition)
+        if since is None or epoch < since:
+            return stale
+    return ErrorCode.NONE
 
 
 def _committed(
@@ -178,7 +209,7 @@ def delete_offsets(
     found = groups.find(request.group_id) if request.group_id else ErrorCode.INVALID_GROUP_ID
     if isinstance(found, ErrorCode):
         return [Respond(event.request_id, refusal(request, found))]
-    group = found.groups.get(request.group_id)
+    group = found.consumers.get(request.group_id) or found.groups.get(request.group_id)
     error = _judge_deletion(group)
     if error or group is None:
         return [Respond(event.request_id, refusal(request, error))]
@@ -216,15 +247,19 @@ def delete_offsets(
     return found.wait(Answer(event.request_id, request, answer), now)
 
 
-def _judge_deletion(group: ClassicGroup | None) -> ErrorCode:
+def _judge_deletion(group: ClassicGroup | ConsumerGroup | None) -> ErrorCode:
     if group is None:
         return ErrorCode.GROUP_ID_NOT_FOUND
+    if isinstance(group, ConsumerGroup):
+        return ErrorCode.NONE
     is_other = group.state is not State.EMPTY and group.protocol_type != CONSUMER
     return ErrorCode.NON_EMPTY_GROUP if is_other else ErrorCode.NONE
 
 
-def is_subscribed(group: ClassicGroup, topic: str) -> bool:
+def is_subscribed(group: ClassicGroup | ConsumerGroup, topic: str) -> bool:
     """Of consumers whose words cannot be read nobody knows what they want."""
+    if isinstance(group, ConsumerGroup):
+        return group.reads(topic)
     return topic in group.subscribed if group.subscribed is not None else True
 
 

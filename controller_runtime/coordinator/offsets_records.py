@@ -1,8 +1,9 @@
 """The records of `__consumer_offsets`, as Kafka's coordinators write them: bytes to values and back.
 
 A key is an int16 type and fields, a value an int16 version and fields; no value is a tombstone. Offsets are written at
-version 4, groups of the classic protocol at version 3. Records of other kinds of groups, and types that nobody knows,
-are passed over: `read` gives None for them, and for those that are damaged (`BadGroupRecord` says why).
+version 4, groups of the classic protocol at version 3; records of groups of the consumer protocol are in
+`consumer.records`. Records of other kinds of groups, and types that nobody knows, are passed over: `read` gives None
+for them. `BadGroupRecord` says what is wrong with those that are damaged.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ import struct
 from collections.abc import Sequence
 from typing import Final
 
+from controller_runtime.coordinator.consumer import records as of_consumers
+from controller_runtime.coordinator.consumer.records import ConsumerRecord
 from controller_runtime.identifiers import ZERO_UUID, Uuid
 from controller_runtime.protocol.codec import decode_prefix, encode
 from controller_runtime.protocol.compression import Compression
@@ -70,10 +73,12 @@ class GroupRecord:
     """None: a tombstone."""
 
 
-GroupLogRecord = OffsetRecord | GroupRecord
+GroupLogRecord = OffsetRecord | GroupRecord | ConsumerRecord
 
 
 def key_of(record: GroupLogRecord) -> bytes:
+    if isinstance(record, ConsumerRecord):
+        return of_consumers.key_of(record)
     if isinstance(record, OffsetRecord):
         group_id, topic, partition = record.place.group_id, record.place.topic, record.place.partition
         return _SHORT.pack(OFFSET) + encode(OffsetCommitKey(group=group_id, topic=topic, partition=partition), 0)
@@ -81,6 +86,8 @@ def key_of(record: GroupLogRecord) -> bytes:
 
 
 def value_of(record: GroupLogRecord) -> bytes | None:
+    if isinstance(record, ConsumerRecord):
+        return of_consumers.value_of(record)
     if isinstance(record, GroupRecord):
         value = record.value
         return None if value is None else _SHORT.pack(_GROUP_VERSION) + encode(value, _GROUP_VERSION)
@@ -110,7 +117,7 @@ def read(key: bytes | None, value: bytes | None) -> GroupLogRecord | None:
     """Raises BadGroupRecord."""
     try:
         return _read(key, value)
-    except (ProtocolError, struct.error) as error:
+    except (ProtocolError, struct.error, ValueError) as error:
         raise BadGroupRecord(str(error)) from error
 
 
@@ -132,7 +139,7 @@ def _read(key: bytes | None, value: bytes | None) -> GroupLogRecord | None:
         old = decode_prefix(LegacyOffsetCommitKey, key, 0, _SHORT.size)[0]
         place = OffsetPlace(old.group, old.topic, old.partition)
         return OffsetRecord(place, None if value is None else _committed(value))
-    return None
+    return of_consumers.read(kind, key, value)
 
 
 def _version(value: bytes, shape: type[GroupMetadataValue | OffsetCommitValue]) -> int:

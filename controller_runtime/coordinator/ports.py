@@ -6,6 +6,7 @@ from typing import Final, Protocol
 
 from controller_runtime.identifiers import WallClock
 from controller_runtime.metadata.image import MetadataImage
+from controller_runtime.parts.events import ConnectionInfo
 from controller_runtime.protocol.api_keys import ApiKey
 from controller_runtime.protocol.errors import ErrorCode
 
@@ -22,6 +23,8 @@ KEYS: Final = (
     ApiKey.LIST_GROUPS,
     ApiKey.DESCRIBE_GROUPS,
     ApiKey.DELETE_GROUPS,
+    ApiKey.CONSUMER_GROUP_HEARTBEAT,
+    ApiKey.CONSUMER_GROUP_DESCRIBE,
 )
 """Requests that are answered by it."""
 
@@ -32,6 +35,20 @@ class OffsetsTopic(Protocol):
     @property
     def image(self) -> MetadataImage:
         """The newest."""
+        ...
+
+    @property
+    def version(self) -> int:
+        """Of the image: where it ends in the metadata log."""
+        ...
+
+    @property
+    def topics_made_at(self) -> int:
+        """The version at which topics were made last."""
+        ...
+
+    def may_describe(self, connection: ConnectionInfo, topic: str) -> bool:
+        """Whether who speaks there may know of the topic."""
         ...
 
     def append(self, index: int, batch: bytes, wall: WallClock) -> int | ErrorCode:

@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from controller_runtime.coordinator.classic_group import ClassicGroup
 from controller_runtime.coordinator.classic_members import CONSUMER
 from controller_runtime.coordinator.classic_values import State
+from controller_runtime.coordinator.consumer import records
+from controller_runtime.coordinator.consumer.group import ConsumerGroup
 from controller_runtime.coordinator.group_partition import GroupPartition
 from controller_runtime.coordinator.offset_requests import is_subscribed
 from controller_runtime.coordinator.offsets_records import (
@@ -41,6 +43,18 @@ def expire(partition: GroupPartition, now: Instant, wall: WallClock) -> InPieces
             partition.write([GroupRecord(group.group_id, None)], None, now, wall)
             partition.forget(group.group_id)
 
+    for consumers in list(partition.consumers.values()):
+        yield None
+        if partition.consumers.get(consumers.group_id) is not consumers:
+            continue
+        old = list(_expired(partition, consumers, wall))
+        yield from _written(partition, old, now, wall)
+        is_here = partition.consumers.get(consumers.group_id) is consumers
+        group_id = consumers.group_id
+        is_kept = partition.offsets.of(group_id) or partition.offsets.has_pending(group_id)
+        if is_here and not consumers.members and not is_kept:
+            partition.write(records.group_gone(group_id, [], list(consumers.resolved)), None, now, wall)
+
 
 def _is_needless(partition: GroupPartition, group: ClassicGroup) -> bool:
     if group.state is not State.EMPTY or group.members.pending:
@@ -48,7 +62,7 @@ def _is_needless(partition: GroupPartition, group: ClassicGroup) -> bool:
     return not partition.offsets.of(group.group_id) and not partition.offsets.has_pending(group.group_id)
 
 
-def _expired(partition: GroupPartition, group: ClassicGroup, wall: WallClock) -> Iterator[OffsetPlace]:
+def _expired(partition: GroupPartition, group: ClassicGroup | ConsumerGroup, wall: WallClock) -> Iterator[OffsetPlace]:
     retention_ms = partition.settings.retention_ms
     for (topic, index), committed in partition.offsets.of(group.group_id).items():
         since = _since(group, topic, committed)
@@ -63,8 +77,10 @@ def _expired(partition: GroupPartition, group: ClassicGroup, wall: WallClock) ->
             yield place
 
 
-def _since(group: ClassicGroup, topic: str, committed: Committed) -> int | None:
+def _since(group: ClassicGroup | ConsumerGroup, topic: str, committed: Committed) -> int | None:
     """From when on its time counts; None: it does not expire now."""
+    if isinstance(group, ConsumerGroup):
+        return None if group.reads(topic) else committed.commit_timestamp
     if group.protocol_type is None:
         return committed.commit_timestamp
     if group.state is State.EMPTY:
@@ -91,6 +107,6 @@ def _written(
     partition: GroupPartition, places: list[OffsetPlace], now: Instant, wall: WallClock
 ) -> InPieces[Respond, None]:
     for first in range(0, len(places), _MOST_RECORDS):
-        records: list[GroupLogRecord] = [OffsetRecord(place, None) for place in places[first : first + _MOST_RECORDS]]
-        partition.write(records, None, now, wall)
+        some: list[GroupLogRecord] = [OffsetRecord(place, None) for place in places[first : first + _MOST_RECORDS]]
+        partition.write(some, None, now, wall)
         yield None

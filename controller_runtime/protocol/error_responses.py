@@ -85,6 +85,7 @@ ABOUT_GROUPS: Final = frozenset(
         "OffsetFetchRequest",
         "DescribeGroupsRequest",
         "DeleteGroupsRequest",
+        "ConsumerGroupDescribeRequest",
     }
 )
 """Requests about groups that name several things: their shapes are in a module of their own."""

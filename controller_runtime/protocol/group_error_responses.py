@@ -8,6 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+from controller_runtime.protocol.messages.consumer_group_describe_request import ConsumerGroupDescribeRequest
+from controller_runtime.protocol.messages.consumer_group_describe_response import ConsumerGroupDescribeResponse
+from controller_runtime.protocol.messages.consumer_group_describe_response import (
+    DescribedGroup as DescribedConsumerGroup,
+)
 from controller_runtime.protocol.messages.delete_groups_request import DeleteGroupsRequest
 from controller_runtime.protocol.messages.delete_groups_response import DeletableGroupResult, DeleteGroupsResponse
 from controller_runtime.protocol.messages.describe_groups_request import DescribeGroupsRequest
@@ -81,6 +86,11 @@ def _describe(request: DescribeGroupsRequest, error: int) -> Message:
     )
 
 
+def _describe_consumers(request: ConsumerGroupDescribeRequest, error: int) -> Message:
+    groups = tuple(DescribedConsumerGroup(group_id=each, error_code=error) for each in request.group_ids)
+    return ConsumerGroupDescribeResponse(groups=groups)
+
+
 def _delete(request: DeleteGroupsRequest, error: int) -> Message:
     names = request.groups_names
     return DeleteGroupsResponse(results=tuple(DeletableGroupResult(group_id=each, error_code=error) for each in names))
@@ -93,4 +103,5 @@ SHAPES: Final[dict[str, Callable[[Any, int], Message]]] = {
     "OffsetFetchRequest": _fetch,
     "DescribeGroupsRequest": _describe,
     "DeleteGroupsRequest": _delete,
+    "ConsumerGroupDescribeRequest": _describe_consumers,
 }

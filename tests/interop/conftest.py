@@ -24,6 +24,7 @@ SAMPLED = (
     Sometimes("test_mixed_snapshots.py", "voters that live from the other kind's snapshots", 4, 1),
     Sometimes("test_group_tools_java.py", "the tools for groups beside Java's, on both kinds of brokers", 3, 2),
     Sometimes("test_groups_of_clients.py", "groups of every client, and Java's tools for them", 3, 1),
+    Sometimes("test_consumer_protocol.py", "groups of the consumer protocol, by Java and librdkafka", 3, 0),
     Sometimes("test_recovered_quorum_java.py", "the seed of a lost quorum, of both kinds", 4, 2),
     Sometimes("test_mixed_segments.py", "a log of several segments that the other kind follows", 4, 3),
     Sometimes("test_tools_java.py", "Java's tools at our nodes", 3, 0),

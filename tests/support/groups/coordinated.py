@@ -12,6 +12,8 @@ from typing import Any
 
 from controller_runtime.coordinator import (
     admin_requests,
+    consumer_describing,
+    consumer_requests,
     loading,
     membership_requests,
     offset_fetch,
@@ -28,8 +30,11 @@ from controller_runtime.parts.effects import Respond
 from controller_runtime.parts.events import ConnectionId, ConnectionInfo, RequestId, RequestReceived
 from controller_runtime.parts.pieces import whole
 from controller_runtime.protocol.errors import ErrorCode
+from controller_runtime.protocol.messages.consumer_group_describe_request import ConsumerGroupDescribeRequest
+from controller_runtime.protocol.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest
 from controller_runtime.protocol.messages.delete_groups_request import DeleteGroupsRequest
 from controller_runtime.protocol.messages.describe_groups_request import DescribeGroupsRequest
+from controller_runtime.protocol.messages.feature_level_record import FeatureLevelRecord
 from controller_runtime.protocol.messages.heartbeat_request import HeartbeatRequest
 from controller_runtime.protocol.messages.join_group_request import JoinGroupRequest, JoinGroupRequestProtocol
 from controller_runtime.protocol.messages.leave_group_request import LeaveGroupRequest
@@ -62,6 +67,8 @@ _HANDLERS: dict[type[Message], Any] = {
     ListGroupsRequest: admin_requests.list_groups,
     DescribeGroupsRequest: admin_requests.describe_groups,
     DeleteGroupsRequest: admin_requests.delete_groups,
+    ConsumerGroupHeartbeatRequest: consumer_requests.beat,
+    ConsumerGroupDescribeRequest: consumer_describing.describe_consumer_groups,
 }
 READ = "orders"
 """A topic of eight partitions."""
@@ -69,18 +76,24 @@ READ = "orders"
 
 def _image(partitions: int) -> MetadataImage:
     builder = MetadataBuilder(MetadataImage.empty())
+    replay(builder, FeatureLevelRecord(name="group.version", feature_level=1))
     for number, (name, count) in enumerate(((TOPIC, partitions), (READ, 8)), 1):
-        replay(builder, TopicRecord(name=name, topic_id=topic_id(number)))
-        for index in range(count):
-            directories = (Uuid(bytes(15) + b"\x64"),)
-            replay(
-                builder,
-                PartitionRecord(
-                    topic_id=topic_id(number), partition_id=index, replicas=(1,), isr=(1,), leader=1,
-                    leader_epoch=0, partition_epoch=0, directories=directories,
-                ),
-            )  # fmt: skip
+        for record in topic_records(name, number, count):
+            replay(builder, record)
     return builder.freeze()
+
+
+def topic_records(name: str, number: int, count: int, first: int = 0) -> list[Message]:
+    """A topic, or its partitions from `first` on."""
+    directories = (Uuid(bytes(15) + b"\x64"),)
+    partitions: list[Message] = [
+        PartitionRecord(
+            topic_id=topic_id(number), partition_id=index, replicas=(1,), isr=(1,), leader=1,
+            leader_epoch=0, partition_epoch=0, directories=directories,
+        )
+        for index in range(first, count)
+    ]  # fmt: skip
+    return partitions if first else [TopicRecord(name=name, topic_id=topic_id(number)), *partitions]
 
 
 def topic_id(number: int) -> Uuid:
@@ -96,6 +109,13 @@ class MemoryLogs:
     ends: dict[int, int] = field(default_factory=dict)
     refusal: ErrorCode | None = None
     """What the next appends are answered."""
+    version: int = 10
+    topics_made_at: int = 10
+    hidden: set[str] = field(default_factory=set)
+    """Topics that nobody may describe."""
+
+    def may_describe(self, connection: ConnectionInfo, topic: str) -> bool:
+        return topic not in self.hidden
 
     def append(self, index: int, batch: bytes, wall: WallClock) -> int | ErrorCode:
         if self.refusal is not None:
@@ -116,7 +136,7 @@ class Coordinated:
         self, *, partitions: int = 1, holds: bool = False, logs: MemoryLogs | None = None, **more: Any
     ) -> None:
         self.logs = logs or MemoryLogs(_image(partitions))
-        self.holds = holds
+        self.holds, self.holds_works = holds, False
         self.now, self.wall = Instant(100.0), WallClock(1_800_000_000_000)
         self.answers: dict[int, Message] = {}
         self._last, self._uuids = 0, 0
@@ -125,19 +145,31 @@ class Coordinated:
         for index in range(partitions):
             self.load(index)
 
+    def replay(self, *records: Message) -> None:
+        """The metadata of the cluster changes."""
+        builder, before = self.logs.image.builder(), self.logs.image.topics
+        for record in records:
+            replay(builder, record)
+        self.logs.image = builder.freeze()
+        self.logs.version += len(records)
+        changes = list(self.logs.image.topics.changes_since(before))
+        if any(old is None for old, _ in changes):
+            self.logs.topics_made_at = self.logs.version
+        self.coordinator.see_topics({each.name for change in changes for each in change if each is not None})
+
     def _new_uuid(self) -> Uuid:
         self._uuids += 1
         return Uuid(self._uuids.to_bytes(16, "big"))
 
     def load(self, index: int = 0) -> GroupPartition:
         partition = self.coordinator.lead(index)
-        end = self.replay(partition)
+        end = self.read(partition)
         assert end == self.logs.ends.get(index, 0)
-        partition.end_offset = end
+        partition.end_offset = partition.committed_offset = end
         self.take(partition.begin(self.now, self.wall))
         return partition
 
-    def replay(self, partition: GroupPartition) -> int:
+    def read(self, partition: GroupPartition) -> int:
         return whole(loading.replay(partition, self.logs.logs.get(partition.index, b""), 0))
 
     def moved(self) -> Coordinated:
@@ -171,7 +203,17 @@ class Coordinated:
         self.take(whole(found) if isinstance(found, Generator) else found)
         if not self.holds:
             self.commit()
+        if not self.holds_works:
+            self.work()
         return asked
+
+    def work(self) -> None:
+        """What takes long is done."""
+        for partition in self.coordinator.partitions.values():
+            while partition.works:
+                whole(partition.works.pop())
+        if not self.holds:
+            self.commit()
 
     def ask(self, body: Message, version: int | None = None) -> Any:
         return self.answers[self.send(body, version)]

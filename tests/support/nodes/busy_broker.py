@@ -25,6 +25,7 @@ from controller_runtime.protocol.messages import offset_commit_request as commit
 from controller_runtime.protocol.messages import offset_delete_request as forgetting
 from controller_runtime.protocol.messages import offset_for_leader_epoch_request as epochs
 from controller_runtime.protocol.messages import produce_request as producing
+from controller_runtime.protocol.messages.consumer_group_describe_request import ConsumerGroupDescribeRequest
 from controller_runtime.protocol.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
 from controller_runtime.protocol.messages.delegation_token_record import DelegationTokenRecord
 from controller_runtime.protocol.messages.delete_groups_request import DeleteGroupsRequest
@@ -233,6 +234,7 @@ class BusyBroker:
             "OffsetDelete": _delete_offsets(topics),
             "DescribeGroups, 5,000 unknown names": DescribeGroupsRequest(groups=_UNKNOWN_GROUPS),
             "ListGroups": ListGroupsRequest(),
+            "ConsumerGroupDescribe, 5,000 unknown names": ConsumerGroupDescribeRequest(group_ids=_UNKNOWN_GROUPS),
             "DeleteGroups, 5,000 unknown names": DeleteGroupsRequest(groups_names=_UNKNOWN_GROUPS),
         }
 

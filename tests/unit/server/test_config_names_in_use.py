@@ -32,6 +32,7 @@ def test_acted_on_is_true_exactly_for_names_that_code_reads() -> None:
     rooms = (RUNTIME / "configuration", RUNTIME / "server")
     readers = [path for room in rooms for path in room.rglob("*.py") if path not in tables]
     readers += [RUNTIME / "answers" / "connection_limits.py", RUNTIME / "coordinator" / "group_settings.py"]
+    readers.append(RUNTIME / "coordinator" / "consumer" / "settings.py")
     used = (set().union(*map(strings_of, readers)) | read_through_topics()) & set(BY_NAME)
     used -= IN_PART
     acted = {row.name for row in CONFIG_NAMES if row.standing == ACTED}

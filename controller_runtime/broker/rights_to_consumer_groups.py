@@ -1,0 +1,90 @@
+"""What the authorizer says of requests about groups of the consumer protocol: members need Read on the group, and
+Describe on every topic that they name; who looks needs Describe on the group and on all topics that it would be shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Final, NoReturn
+
+from controller_runtime.answers.rights.verdict import Judged, Judging, Refused
+from controller_runtime.parts.asker import Narrowed
+from controller_runtime.parts.authorization import Resource
+from controller_runtime.parts.pieces import InPieces
+from controller_runtime.protocol.authorized_operations import ALL_OF_GROUP, NOT_ASKED, Operation
+from controller_runtime.protocol.error_responses import refusal
+from controller_runtime.protocol.errors import ErrorCode
+from controller_runtime.protocol.messages.consumer_group_describe_request import ConsumerGroupDescribeRequest
+from controller_runtime.protocol.messages.consumer_group_describe_response import (
+    ConsumerGroupDescribeResponse,
+    DescribedGroup,
+)
+from controller_runtime.protocol.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest
+from controller_runtime.protocol.schema import Message
+from controller_runtime.values import replace
+
+_FEATURE: Final = "group.version"
+_GROUP_DENIED: Final = ErrorCode.GROUP_AUTHORIZATION_FAILED
+_TOPIC_DENIED: Final = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+_HIDDEN: Final = "The group has described topic(s) that the client is not authorized to describe."
+
+
+def _is_enabled(judged: Judged) -> bool:
+    """If not, everybody is told that first."""
+    return judged.image.features.level(_FEATURE) >= 1
+
+
+def heartbeat(judged: Judged, request: ConsumerGroupHeartbeatRequest) -> Judging:
+    if not _is_enabled(judged):
+        return None
+    if not judged.asking.may(Operation.READ, Resource.GROUP, request.group_id):
+        return Refused(refusal(request, _GROUP_DENIED))
+    may = True
+    for name in dict.fromkeys(request.subscribed_topic_names or ()):
+        may = judged.asking.may(Operation.DESCRIBE, Resource.TOPIC, name) and may
+        yield None
+    return None if may else Refused(refusal(request, _TOPIC_DENIED))
+
+
+def describe(judged: Judged, request: ConsumerGroupDescribeRequest) -> Judging:
+    if not _is_enabled(judged):
+        return None
+    may = partial(judged.asking.may, Operation.DESCRIBE, Resource.GROUP)
+    allowed: list[str] = []
+    denied: list[str] = []
+    for group_id in request.group_ids:
+        (allowed if may(group_id) else denied).append(group_id)
+        yield None
+    refused = refusal(replace(request, group_ids=tuple(denied)), _GROUP_DENIED)
+    assert isinstance(refused, ConsumerGroupDescribeResponse), "it refuses ConsumerGroupDescribe"
+    said = refused.groups
+
+    def complete(answer: Message) -> InPieces[NoReturn, Message]:
+        assert isinstance(answer, ConsumerGroupDescribeResponse), "it answers ConsumerGroupDescribe"
+        groups: list[DescribedGroup] = []
+        for each in answer.groups:
+            groups.append((yield from _seen(judged, each)))
+        return replace(answer, groups=(*said, *groups))
+
+    return Narrowed(request, replace(request, group_ids=tuple(allowed)), complete)
+
+
+def _seen(judged: Judged, group: DescribedGroup) -> InPieces[NoReturn, DescribedGroup]:
+    may = True
+    for name in dict.fromkeys(_topics_of(group)):
+        may = may and judged.asking.could(Operation.DESCRIBE, Resource.TOPIC, name)
+        yield None
+    if not may:
+        return DescribedGroup(group_id=group.group_id, error_code=_TOPIC_DENIED, error_message=_HIDDEN)
+    bits = group.authorized_operations
+    if bits != NOT_ASKED:
+        bits = judged.asking.operations(ALL_OF_GROUP, Resource.GROUP, group.group_id)
+    return replace(group, authorized_operations=bits)
+
+
+def _topics_of(group: DescribedGroup) -> Iterator[str]:
+    for member in group.members:
+        for assignment in (member.assignment, member.target_assignment):
+            for topic in assignment.topic_partitions:
+                yield topic.topic_name
