@@ -14,7 +14,13 @@ import sys
 # command that shows the package is there -> package; "" where only dpkg knows.
 NEEDS: dict[str, dict[str, str]] = {
     "venv": {},
-    "test": {"java": "openjdk-17-jre-headless", "mvn": "maven", "openssl": "openssl", "ip": "iproute2"},
+    "test": {
+        "java": "openjdk-17-jre-headless",
+        "mvn": "maven",
+        "npm": "npm",
+        "openssl": "openssl",
+        "ip": "iproute2",
+    },
     "demo-pipeline": {"java": "openjdk-17-jre-headless"},
     "demo": {"openssl": "openssl", "ip": "iproute2"},
 }

@@ -43,6 +43,7 @@ SAMPLED = (
     Sometimes("test_tls_beside_java.py", "one cluster of both kinds over TLS", 2, 0),
     Sometimes("test_sasl_beside_java.py", "one cluster of both kinds with SASL", 2, 1),
     Sometimes("test_authorization_matrix.py", "who is refused, API by API", 2, 1),
+    Sometimes("test_clients_go_js.py", "clients in Go and JavaScript", 2, 1),
     Sometimes("test_configs_tool_java.py", "groups and client metrics by Java's tool", 2, 0),
 )
 """Many starts of Java, each half a minute and more. Of those that resemble each other every run tells one: the rests of
