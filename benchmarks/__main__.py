@@ -6,13 +6,15 @@ JSON.
     python -m benchmarks quorum --pairs 5        the whole table, beside Apache Kafka and etcd (about 40 minutes)
     python -m benchmarks quorum --pairs 1 --only load kill --kinds quorate etcd
     python -m benchmarks soak --minutes 60       full load, and no election without a fault
+    python -m benchmarks data --pairs 5          three brokers beside Apache Kafka's: records, groups, faults (an hour)
     python -m benchmarks hot                     where a leader's time goes under load: its profile
     python -m benchmarks hostile                 what one hostile request costs the others (--kinds, --only)
     python -m benchmarks encrypted               mutual TLS beside plaintext; a thousand connect at once
     python -m benchmarks pipeline                decoding, dump and ingest of metadata logs (its options: --help)
     python -m benchmarks operator                on the single-machine Kubernetes (root, Go)
 
-Groups of the quorum: load, topics, append, start, kill, freeze, cut, memory, broker. Apache Kafka's part needs Java
+Groups of the quorum: load, topics, append, start, kill, freeze, cut, memory, broker. Groups of data: produce, consume,
+latency, memory, failover, groups, restart, many. Apache Kafka's part needs Java
 and Maven; etcd's, and the load generator, Go.
 """
 
@@ -22,14 +24,20 @@ import argparse
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from benchmarks.report import Row
 
 ROOT: Final = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "tests"))  # the peers are started by the code that the tests use
 
-AREAS: Final = ("wire", "logs", "quorum", "image", "operator", "soak", "hot", "hostile", "pipeline", "encrypted")
+AREAS: Final = (
+    "wire", "logs", "quorum", "image", "data", "operator", "soak", "hot", "hostile", "pipeline", "encrypted",
+)  # fmt: skip
 BY_DEFAULT: Final = ("wire", "logs", "quorum", "image")
 
 
@@ -38,10 +46,10 @@ def _parser() -> argparse.ArgumentParser:
         prog="python -m benchmarks", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("areas", nargs="*", default=BY_DEFAULT, metavar="area", help=f"one of {', '.join(AREAS)}")
-    parser.add_argument("--pairs", type=int, default=5, help="runs of each kind, interleaved (quorum, operator)")
+    parser.add_argument("--pairs", type=int, default=5, help="runs of each kind, interleaved (quorum, data, operator)")
     parser.add_argument("--seconds", type=float, default=5.0, help="seconds of load in each run")
     parser.add_argument("--faults", type=int, default=4, help="faults of each sort in each run")
-    parser.add_argument("--only", nargs="+", default=(), metavar="group", help="groups of the quorum's rows")
+    parser.add_argument("--only", nargs="+", default=(), metavar="group", help="groups of the rows of quorum or data")
     parser.add_argument("--kinds", nargs="+", default=None, metavar="kind", help="quorate, apache-kafka, etcd")
     parser.add_argument("--minutes", type=float, default=60.0, help="how long the soak lasts")
     parser.add_argument("--json", type=Path, default=ROOT / "benchmarks" / "results" / "latest.json")
@@ -52,8 +60,25 @@ def say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
+def _of_clusters(options: argparse.Namespace, so_far: Callable[[list[Row]], None]) -> list[Row]:
+    """Of three nodes of each kind: quorums, and brokers."""
+    rows: list[Row] = []
+    if "quorum" in options.areas:
+        from benchmarks import quorum
+        from benchmarks.clusters import KINDS
+
+        kinds = tuple(options.kinds or KINDS)
+        asked = quorum.Options(options.pairs, options.seconds, options.faults, tuple(options.only), kinds)
+        rows += quorum.run(say, asked, so_far)
+    if "data" in options.areas:
+        from benchmarks import data
+
+        rows += data.run(say, data.Options(options.pairs, options.seconds, tuple(options.only)), so_far)
+    return rows
+
+
 def main(arguments: list[str] | None = None) -> int:
-    from benchmarks.report import Figure, Row, markdown, table, table_of_rows, write_json
+    from benchmarks.report import Figure, markdown, table, table_of_rows, write_json
 
     parser = _parser()
     options = parser.parse_args(arguments)
@@ -70,13 +95,7 @@ def main(arguments: list[str] | None = None) -> int:
         from benchmarks import logs
 
         figures += logs.measure(say)
-    if "quorum" in options.areas:
-        from benchmarks import quorum
-        from benchmarks.clusters import KINDS
-
-        kinds = tuple(options.kinds or KINDS)
-        asked = quorum.Options(options.pairs, options.seconds, options.faults, tuple(options.only), kinds)
-        rows = quorum.run(say, asked, lambda so_far: write_json([], options.json, so_far))
+    rows += _of_clusters(options, lambda so_far: write_json([], options.json, so_far))
     if "hostile" in options.areas:
         from benchmarks import hostile
 

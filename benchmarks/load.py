@@ -225,17 +225,26 @@ def _register(member: Member, broker_id: int) -> str:
 
 
 _epochs: dict[tuple[int, int], int] = {}
+_beating: dict[tuple[int, int], Connection] = {}
+_beating_lock = threading.Lock()
 """Broker epochs by the leader's port and the broker's id."""
 
 
 def heartbeat(member: Member, broker_id: int) -> bool:
-    """True when the broker is unfenced."""
-    with Connection(member.port, host=member.host, timeout_s=30.0) as connection:
-        beat = BrokerHeartbeatRequest(
-            broker_id=broker_id, broker_epoch=_epochs[(member.port, broker_id)], current_metadata_offset=2**40,
-            want_fence=False, want_shut_down=False)  # fmt: skip
-        answer = connection.ask(63, 1, beat, BrokerHeartbeatResponse)
-        return answer.error_code == 0 and not answer.is_fenced
+    """True when the broker is unfenced. It keeps its connection, as brokers do: whose is lost has little time."""
+    key = (member.port, broker_id)
+    beat = BrokerHeartbeatRequest(
+        broker_id=broker_id, broker_epoch=_epochs[key], current_metadata_offset=2**40,
+        want_fence=False, want_shut_down=False)  # fmt: skip
+    with _beating_lock:
+        connection = _beating.pop(key, None) or Connection(member.port, host=member.host, timeout_s=30.0)
+        try:
+            answer = connection.ask(63, 1, beat, BrokerHeartbeatResponse)
+        except OSError:
+            connection.socket.close()
+            raise
+        _beating[key] = connection
+    return answer.error_code == 0 and not answer.is_fenced
 
 
 def unfence(member: Member, broker_id: int) -> str:

@@ -30,6 +30,7 @@ from controller_runtime.metadata.features import (
 from controller_runtime.metadata.image import MetadataImage
 from controller_runtime.metadata.partitions import NO_LEADER, Partition
 from controller_runtime.metadata.topics import TopicImage
+from controller_runtime.parts.events import ConnectionId
 from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
 from controller_runtime.protocol.messages.broker_heartbeat_response import BrokerHeartbeatResponse
@@ -227,7 +228,11 @@ def check_broker_epoch(image: MetadataImage, broker_id: int, epoch: int) -> Brok
 
 
 def settled_heartbeat(
-    image: MetadataImage, request: BrokerHeartbeatRequest, heartbeats: Heartbeats, now: Instant
+    image: MetadataImage,
+    request: BrokerHeartbeatRequest,
+    heartbeats: Heartbeats,
+    now: Instant,
+    connection_id: ConnectionId | None = None,
 ) -> Decision | None:
     """The answer to a heartbeat that changes nothing, as nearly all are; None to one that has to be decided (or is
     refused).
@@ -239,7 +244,7 @@ def settled_heartbeat(
     following = next_state(current, _wish(request, broker), leads=False, others_caught_up=True)
     if following is not current or any(True for _ in _directory_changes(image, broker, request)):
         return None
-    heartbeats.touch(broker, now, request.current_metadata_offset)
+    heartbeats.touch(broker, now, request.current_metadata_offset, connection_id)
     return Decision(_answer(request, broker, following), atomic=False)
 
 
@@ -282,7 +287,7 @@ def _move_on(
     if following is BrokerState.SHUTDOWN_NOW:
         heartbeats.forget(broker.id)  # its session is over: a new process may register at once
     else:
-        heartbeats.touch(broker, now, request.current_metadata_offset)
+        heartbeats.touch(broker, now, request.current_metadata_offset, context.connection_id)
     return Decision(_answer(request, broker, following), records, atomic=False)
 
 

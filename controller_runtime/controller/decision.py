@@ -12,6 +12,7 @@ from typing import Final
 
 from controller_runtime.identifiers import NO_NODE, NodeId, Offset, WallClock
 from controller_runtime.metadata.features import VersionedRecord
+from controller_runtime.parts.events import ConnectionId
 from controller_runtime.protocol.schema import Message
 from controller_runtime.values import dataclass, replace
 
@@ -41,6 +42,8 @@ class RequestContext:
     """Who sent it has shown who he is."""
     token_authenticated: bool = False
     """The principal came with a delegation token."""
+    connection_id: ConnectionId | None = None
+    """On which it came in; None: this node asks itself."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,13 @@ from typing import Final
 from controller_runtime.identifiers import BrokerEpoch, Instant, NodeId, Offset
 from controller_runtime.metadata.cluster import BrokerRegistration
 from controller_runtime.metadata.image import MetadataImage
-from controller_runtime.values import dataclass
+from controller_runtime.parts.events import ConnectionId
+from controller_runtime.values import dataclass, replace
 
+CUT_OFF_S: Final = 3.0
+"""So long at least a broker whose connection was lost has for its next heartbeat: it sends one every two seconds."""
+_MISSED: Final = 1.5
+"""Intervals between its heartbeats, if it sends fewer."""
 _NOTHING: Final = Offset(-1)
 """What a broker has replayed that did not say it yet."""
 
@@ -39,6 +44,12 @@ class Contact:
     epoch: BrokerEpoch
     at: Instant
     metadata_offset: Offset
+    connection_id: ConnectionId | None = None
+    """On which it came; None: a new leader has not heard of it yet."""
+    interval_s: float = 0.0
+    """The longest between two heartbeats of this registration."""
+    ends: Instant | None = None
+    """The connection was lost: it is over then, if nothing is heard before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +79,30 @@ class Heartbeats:
                 made._contacts[broker.id] = Contact(broker.epoch, now, _NOTHING)
         return made
 
-    def touch(self, broker: BrokerRegistration, now: Instant, metadata_offset: int) -> None:
-        self._contacts[broker.id] = Contact(broker.epoch, now, Offset(metadata_offset))
+    def touch(
+        self, broker: BrokerRegistration, now: Instant, metadata_offset: int, connection_id: ConnectionId | None = None
+    ) -> None:
+        before, interval_s = self._contacts.get(broker.id), 0.0
+        if before is not None and before.epoch == broker.epoch:
+            interval_s = max(before.interval_s, now - before.at)
+        self._contacts[broker.id] = Contact(broker.epoch, now, Offset(metadata_offset), connection_id, interval_s)
 
-    def hear(self, broker: BrokerRegistration, now: Instant) -> None:
+    def hear(self, broker: BrokerRegistration, now: Instant, connection_id: ConnectionId | None = None) -> None:
         """A sign of life that says nothing else: what the broker has replayed is what it said before (CLU-10)."""
-        self.touch(broker, now, self._offset(broker.id))
+        self.touch(broker, now, self._offset(broker.id), connection_id)
+
+    def cut_off(self, connection_id: ConnectionId, now: Instant) -> Instant | None:
+        """The connection on which a broker was heard of last is gone. Whoever lives comes back within the time of its
+        next heartbeat, on another one; whoever does not is not waited for until the end of its session. Returns when
+        that time is over; None: nobody was heard of there last.
+        """
+        for broker_id, contact in self._contacts.items():
+            if contact.connection_id == connection_id and contact.ends is None:
+                patience_s = min(self.session_timeout_s, max(CUT_OFF_S, _MISSED * contact.interval_s))
+                ends = Instant(min(now + patience_s, contact.at + self.session_timeout_s))
+                self._contacts[broker_id] = replace(contact, ends=ends)
+                return ends
+        return None
 
     def forget(self, broker_id: NodeId) -> None:
         self._contacts.pop(broker_id, None)
@@ -82,7 +111,10 @@ class Heartbeats:
     def has_valid_session(self, broker: BrokerRegistration, now: Instant) -> bool:
         """Whether this very registration was heard of within the session. One that never sent a heartbeat has none."""
         contact = self._contacts.get(broker.id)
-        return contact is not None and contact.epoch == broker.epoch and now - contact.at < self.session_timeout_s
+        return contact is not None and contact.epoch == broker.epoch and now < self._end(contact)
+
+    def _end(self, contact: Contact) -> float:
+        return contact.at + self.session_timeout_s if contact.ends is None else contact.ends
 
     def stale_broker(self, image: MetadataImage, now: Instant) -> BrokerRegistration | None:
         """The unfenced broker that has been silent longest, if its session is over."""
@@ -92,7 +124,7 @@ class Heartbeats:
     def first_end(self, image: MetadataImage) -> float:
         """When the session of an unfenced broker may end first; infinite when nobody has one."""
         unfenced = (contact for contact in map(self._contact, image.cluster.brokers.values()) if contact is not None)
-        return min((contact.at for contact in unfenced), default=inf) + self.session_timeout_s
+        return min(map(self._end, unfenced), default=inf)
 
     def _contact(self, broker: BrokerRegistration) -> Contact | None:
         """Of an unfenced broker, as this very registration."""

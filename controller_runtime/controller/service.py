@@ -47,6 +47,7 @@ from controller_runtime.metadata.features import VersionedRecord
 from controller_runtime.metadata.image import MetadataImage
 from controller_runtime.parts.api_table import CONTROLLER, Where, answered_at
 from controller_runtime.parts.chance import Chance
+from controller_runtime.parts.events import ConnectionId
 from controller_runtime.parts.pieces import InPieces, whole
 from controller_runtime.protocol.api_keys import ApiKey
 from controller_runtime.protocol.error_responses import refusal
@@ -217,11 +218,13 @@ class ControllerService:
             decision = Decision(refusal(request, error.code, error.message))
         return quota.said_in(decision) if quota.throttle_ms else decision
 
-    def settled(self, image: MetadataImage, request: Message, now: Instant) -> Decision | None:
+    def settled(
+        self, image: MetadataImage, request: Message, now: Instant, connection_id: ConnectionId | None = None
+    ) -> Decision | None:
         """The answer to a heartbeat that changes nothing: it waits for no other decision. None to everything else."""
         if self._leadership is None or not isinstance(request, BrokerHeartbeatRequest):
             return None
-        return settled_heartbeat(image, request, self._leadership.heartbeats, now)
+        return settled_heartbeat(image, request, self._leadership.heartbeats, now, connection_id)
 
     def comes_in_pieces(self, request: Message) -> bool:
         """Whether a request that is not `settled` is decided by `plan`, because it may touch many partitions."""
@@ -252,12 +255,20 @@ class ControllerService:
         patience = patience_s(request, self._config.heartbeat_interval_s)
         return patience is not None and waited_s >= patience
 
-    def hear(self, image: MetadataImage, request: Message, now: Instant) -> None:
+    def hear(
+        self, image: MetadataImage, request: Message, now: Instant, connection_id: ConnectionId | None = None
+    ) -> None:
         """A request that is refused for lack of room: a heartbeat all the same shows that its broker lives."""
         if self._leadership is not None and isinstance(request, BrokerHeartbeatRequest):
             broker = image.cluster.brokers.get(NodeId(request.broker_id))
             if broker is not None and broker.epoch == request.broker_epoch:
-                self._leadership.heartbeats.hear(broker, now)
+                self._leadership.heartbeats.hear(broker, now, connection_id)
+
+    def cut_off(self, connection_id: ConnectionId, now: Instant) -> None:
+        """A broker that was heard of there last is fenced soon, unless it is heard of again."""
+        leadership = self._leadership
+        if leadership is not None and (ends := leadership.heartbeats.cut_off(connection_id, now)) is not None:
+            leadership.fencing_due = min(leadership.fencing_due, ends)
 
     def _decide(
         self, image: MetadataImage, request: Message, context: RequestContext, now: Instant, quota: MutationQuota

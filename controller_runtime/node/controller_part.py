@@ -40,7 +40,7 @@ from controller_runtime.parts.asker import Asker
 from controller_runtime.parts.call_ids import CallIds
 from controller_runtime.parts.chance import Chance
 from controller_runtime.parts.effects import CloseConnection, Log, Respond, SetLogLevels
-from controller_runtime.parts.events import CallFailed, CallId, RequestReceived, ResponseReceived
+from controller_runtime.parts.events import CallFailed, CallId, HeartbeatsCutOff, RequestReceived, ResponseReceived
 from controller_runtime.parts.failed_requests import not_controller, place_of
 from controller_runtime.parts.long_answers import LongAnswers
 from controller_runtime.protocol.api_keys import ApiKey, ListenerType
@@ -77,8 +77,8 @@ class ControllerPart:
     """Implements `part.Part`."""
 
     NAME: ClassVar = "controller"
-    HEARS: ClassVar[frozenset[type]] = frozenset()
-    """It hears requests and answers to its calls only."""
+    HEARS: ClassVar[frozenset[type]] = frozenset({HeartbeatsCutOff})
+    """Beside requests and answers to its calls."""
 
     has_left: ClassVar = True
     """Leaving is leaving the quorum."""
@@ -147,6 +147,9 @@ class ControllerPart:
                 return self._on_registered(call_id, body, now)
             case CallFailed(call_id):
                 self._registrar.on_failure(call_id, now)
+                return []
+            case HeartbeatsCutOff(connection_id):
+                self._service.cut_off(connection_id, now)
                 return []
             case _:
                 return []

@@ -131,6 +131,15 @@ class CallFailed:
 
 
 @dataclass(frozen=True, slots=True)
+class HeartbeatsCutOff:
+    """A connection on which a broker sent heartbeats is gone. A killed process looks like this at once, and so does one
+    that lives and connects again.
+    """
+
+    connection_id: ConnectionId
+
+
+@dataclass(frozen=True, slots=True)
 class PeerDisconnected:
     """An idle outgoing connection was ended by its peer: nobody there any more, though no call was in flight."""
 

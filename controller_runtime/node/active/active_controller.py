@@ -92,7 +92,7 @@ class Active:
         """Decide, or remember for later; refuse it if too many wait."""
         if self._pending.is_full or len(self._behind) >= MAX_PENDING:
             self._counters.refused(call.asker.request)
-            self._service.hear(self._quorum.image, call.asker.request, now)
+            self._service.hear(self._quorum.image, call.asker.request, now, call.connection.connection_id)
             return [not_controller(call.asker, self._quorum.leader_id)]
         if self._long is None and not self._behind:
             return self._decide(call, now, wall)
@@ -109,7 +109,7 @@ class Active:
         try:
             # Between two pieces of a decision a heartbeat is answered as if it had come before the decision.
             image = self.writer.image if self._long is None else self._long.base
-            decision = self._service.settled(image, call.asker.request, now)
+            decision = self._service.settled(image, call.asker.request, now, call.connection.connection_id)
             if decision is not None:
                 self._counters.operations += 1
                 answer = envelopes.respond(call.asker, decision.response)
@@ -219,7 +219,7 @@ class Active:
     def _timed_out(self, asker: Asker, now: Instant) -> QuorumEffect:
         """It waited too long for its decision; a heartbeat is a sign of life all the same (CLU-10)."""
         self._counters.refused(asker.request)
-        self._service.hear(self._quorum.image, asker.request, now)
+        self._service.hear(self._quorum.image, asker.request, now, asker.connection_id)
         return envelopes.respond(asker, refusal(asker.request, ErrorCode.REQUEST_TIMED_OUT))
 
     def _long_goes_on(self, long: LongDecision, out: list[QuorumEffect], now: Instant, wall: WallClock) -> bool:

@@ -31,6 +31,7 @@ class RequestContexts:
             client_id=call.client_id,
             authenticated=call.connection.authenticated,
             token_authenticated=call.token_authenticated,
+            connection_id=call.connection.connection_id,
         )
 
     def own(self, next_offset: Offset, wall: WallClock) -> RequestContext:

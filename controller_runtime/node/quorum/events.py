@@ -16,6 +16,7 @@ from controller_runtime.identifiers import Offset, OffsetAndEpoch
 from controller_runtime.parts.events import (
     CallFailed,
     ConnectionClosed,
+    HeartbeatsCutOff,
     PeerDisconnected,
     RequestReceived,
     ResponseReceived,
@@ -69,6 +70,7 @@ QuorumEvent = (
     | ConnectionClosed
     | ResponseReceived
     | CallFailed
+    | HeartbeatsCutOff
     | PeerDisconnected
     | LogFlushed
     | SnapshotFlushed

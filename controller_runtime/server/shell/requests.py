@@ -19,6 +19,7 @@ from controller_runtime.parts.events import (
     ConnectionClosed,
     ConnectionId,
     ConnectionInfo,
+    HeartbeatsCutOff,
     RequestId,
     RequestReceived,
     UnreadRequest,
@@ -104,7 +105,7 @@ class NotServed(ProtocolError):
     """An API or a version that the listener does not serve."""
 
 
-Fed = RequestReceived | UnreadRequest | ConnectionClosed
+Fed = RequestReceived | UnreadRequest | ConnectionClosed | HeartbeatsCutOff
 
 
 class Requests:
@@ -127,6 +128,8 @@ class Requests:
         self._infos: dict[ServerConnection, ConnectionInfo] = {}
         self._asked: dict[ServerConnection, RequestId] = {}
         self._throttled = Throttled()
+        self._beating: set[ServerConnection] = set()
+        """Those on which brokers send heartbeats."""
         self._brokers = frozenset(name for name, role in roles.items() if role is ListenerType.BROKER)
         self.rates: ClientRates | None = None
         """Of the clients of a broker."""
@@ -214,6 +217,9 @@ class Requests:
         if request_id is not None:
             self.held_bytes -= self._waiting.pop(request_id).cost
             self._feed(ConnectionClosed(connection_id))
+        if connection in self._beating:
+            self._beating.discard(connection)
+            self._feed(HeartbeatsCutOff(connection_id))
 
     # Responder, called by the driver.
 
@@ -315,6 +321,8 @@ class Requests:
             if self.meter.watching:
                 self.meter.charge(row)
             return
+        if key == ApiKey.BROKER_HEARTBEAT:
+            self._beating.add(connection)
         if key == ApiKey.FETCH and self.rates is not None and connection.listener_name in self._brokers:
             body = self.rates.bounded(header, body, info.principal)  # type: ignore[arg-type]
         kept = frame if arrived.served.forwarded is Forwarded.JUDGED else None

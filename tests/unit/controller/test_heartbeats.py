@@ -4,8 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from controller_runtime.controller.heartbeats import BrokerState, Heartbeats, Wish, current_state, next_state
+from controller_runtime.controller.heartbeats import (
+    CUT_OFF_S,
+    BrokerState,
+    Heartbeats,
+    Wish,
+    current_state,
+    next_state,
+)
 from controller_runtime.identifiers import Instant, NodeId
+from controller_runtime.metadata.cluster import BrokerRegistration
+from controller_runtime.parts.events import ConnectionId
 from controller_runtime.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
 from controller_runtime.protocol.messages.create_topics_request import CreatableReplicaAssignment
 from support.nodes.controller_world import World
@@ -72,6 +81,68 @@ def test_a_session_belongs_to_one_registration() -> None:
     world.wait(20)
     assert world.register(1, incarnation=2).error_code == 0
     assert not heartbeats.has_valid_session(world.image.cluster.brokers[NodeId(1)], Instant(101.0))
+
+
+HERE, ELSEWHERE = ConnectionId(7), ConnectionId(8)
+
+
+def beating(every_s: float = 2.0, beats: int = 3) -> tuple[World, Heartbeats, BrokerRegistration, Instant]:
+    """A broker that sends a heartbeat every so often on one connection; and when the last one came."""
+    world = World()
+    world.start_broker(1)
+    broker, heartbeats = world.image.cluster.brokers[NodeId(1)], Heartbeats(9.0)
+    for number in range(beats):
+        heartbeats.touch(broker, Instant(number * every_s), 5, HERE)
+    return world, heartbeats, broker, Instant((beats - 1) * every_s)
+
+
+def test_who_is_cut_off_and_does_not_come_back_is_not_waited_for_to_the_end_of_its_session() -> None:
+    """A killed process: its connection ends at once."""
+    world, heartbeats, broker, last = beating()
+    gone = Instant(last + 1.5)
+    assert heartbeats.cut_off(HERE, gone) == gone + CUT_OFF_S
+    assert heartbeats.first_end(world.image) == gone + CUT_OFF_S
+    assert heartbeats.has_valid_session(broker, Instant(gone + 2.9))
+    assert heartbeats.stale_broker(world.image, Instant(gone + 2.9)) is None
+    assert heartbeats.stale_broker(world.image, Instant(gone + CUT_OFF_S)) == broker
+
+
+def test_who_is_cut_off_and_comes_back_has_a_whole_session() -> None:
+    """One that lives sends its next heartbeat on another connection."""
+    world, heartbeats, broker, last = beating()
+    heartbeats.cut_off(HERE, Instant(last + 0.1))
+    heartbeats.touch(broker, Instant(last + 2.0), 5, ELSEWHERE)
+    assert heartbeats.first_end(world.image) == last + 2.0 + 9.0
+    assert heartbeats.cut_off(HERE, Instant(last + 3.0)) is None, "that connection says nothing any more"
+    assert heartbeats.first_end(world.image) == last + 2.0 + 9.0
+
+
+@pytest.mark.parametrize(("every_s", "patience_s"), [(0.1, CUT_OFF_S), (2.0, CUT_OFF_S), (4.0, 6.0)])
+def test_a_broker_that_beats_rarely_has_more_time_to_come_back(every_s: float, patience_s: float) -> None:
+    _, heartbeats, _, last = beating(every_s)
+    assert heartbeats.cut_off(HERE, last) == last + patience_s
+
+
+def test_a_lost_connection_makes_no_session_longer() -> None:
+    _, heartbeats, broker, last = beating()
+    assert heartbeats.cut_off(HERE, Instant(last + 8.0)) == last + 9.0
+    assert heartbeats.cut_off(HERE, Instant(last + 8.5)) is None, "it is lost once"
+    assert not heartbeats.has_valid_session(broker, Instant(last + 9.0))
+
+
+def test_of_a_connection_on_which_nobody_beat_nothing_follows() -> None:
+    world, heartbeats, _, last = beating()
+    assert heartbeats.cut_off(ELSEWHERE, last) is None
+    begun = Heartbeats.begin(world.image, last, 9.0)
+    assert begun.cut_off(HERE, last) is None, "a new leader has not heard of anybody yet"
+
+
+def test_a_sign_of_life_on_another_connection_counts_too() -> None:
+    """CLU-10."""
+    world, heartbeats, broker, last = beating()
+    heartbeats.cut_off(HERE, last)
+    heartbeats.hear(broker, Instant(last + 1.0), ELSEWHERE)
+    assert heartbeats.first_end(world.image) == last + 1.0 + 9.0
 
 
 def test_a_new_leader_gives_every_unfenced_broker_a_whole_session() -> None:
