@@ -4,14 +4,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from controller_runtime.configuration.names import REFUSED_PREFIXES
+from controller_runtime.configuration.names import BY_NAME, REFUSED_PREFIXES
 from controller_runtime.configuration.properties import Property
 from controller_runtime.configuration.security import read_security
 from controller_runtime.configuration.settings import Settings, check
-from controller_runtime.security.jaas import BadJaas
+from controller_runtime.security.jaas import BadJaas, JaasEntry
 from controller_runtime.security.listener_security import ListenerSecurity
 from controller_runtime.security.protocols import SecurityProtocol
 from controller_runtime.security.sasl_settings import ClientLogin
@@ -19,15 +20,17 @@ from controller_runtime.values import replace
 
 _MECHANISM: Final = "sasl.mechanism"
 _JAAS: Final = "sasl.jaas.config"
-_OF_CLIENTS: Final = (_MECHANISM, _JAAS)
+_OF_CLIENTS: Final = (_MECHANISM, _JAAS, "sasl.oauthbearer.header.urlencode")
 
 
 class BadClientSecurity(ValueError):
     """What is wrong, with the names that are; Kafka's words where it has any."""
 
 
-def client_security(settings: Mapping[str, str], source: str) -> ListenerSecurity:
-    """`source` is where the settings were written. Raises BadClientSecurity."""
+def client_security(
+    settings: Mapping[str, str], source: str, environment: Mapping[str, str] | None = None
+) -> ListenerSecurity:
+    """`source` is where the settings were written; `environment`: the process's own. Raises BadClientSecurity."""
     text = settings.get("security.protocol", "PLAINTEXT").strip().upper()
     if text not in SecurityProtocol.__members__:
         raise BadClientSecurity(
@@ -47,13 +50,15 @@ def client_security(settings: Mapping[str, str], source: str) -> ListenerSecurit
 
     found = read_security(Settings(properties), None, protocol, wrong, serves=False)
     if protocol.is_sasl:
-        found = replace(found, login=_login(settings, wrong))
+        found = replace(found, login=_login(settings, wrong, os.environ if environment is None else environment))
     if problems:
         raise BadClientSecurity("\n".join(problems))
     return found
 
 
-def _login(settings: Mapping[str, str], wrong: Callable[[str, str], None]) -> ClientLogin | None:
+def _login(
+    settings: Mapping[str, str], wrong: Callable[[str, str], None], environment: Mapping[str, str]
+) -> ClientLogin | None:
     """As whom the client comes. No problem shows a value of its login module."""
     from controller_runtime.configuration.sasl import MECHANISMS, entry_of, login_of, unknown_mechanism
 
@@ -64,7 +69,24 @@ def _login(settings: Mapping[str, str], wrong: Callable[[str, str], None]) -> Cl
         wrong(_JAAS, f"set it: {mechanism} needs a login module")
     else:
         try:
-            return login_of(mechanism, entry_of(mechanism, text))
+            entry = entry_of(mechanism, text)
+            if mechanism == "OAUTHBEARER":
+                return _bearer(settings, entry, wrong, environment)
+            return login_of(mechanism, entry)
         except BadJaas as error:
             wrong(_JAAS, str(error))
     return None
+
+
+def _bearer(
+    settings: Mapping[str, str], entry: JaasEntry, wrong: Callable[[str, str], None], environment: Mapping[str, str]
+) -> ClientLogin:
+    from controller_runtime.configuration.allowed_resources import allowed_resources
+    from controller_runtime.configuration.oauth import OAuthReading
+
+    def value(name: str) -> str | None:
+        default = BY_NAME[name].default if name in BY_NAME else "null"
+        return settings.get(name, None if default == "null" else default)
+
+    reading = OAuthReading(value, entry.options, allowed_resources({}, environment), wrong)
+    return ClientLogin("OAUTHBEARER", tokens=reading.of_client())

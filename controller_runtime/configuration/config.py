@@ -157,7 +157,13 @@ class _Reading:
         met = meeting_places(names, inter_broker, is_broker="broker" in roles)
         protocols = self._protocols(listeners, names)
         listener_security = secure_listeners(
-            settings, listeners, names, protocols=protocols, met=met, problem=self._problem
+            settings,
+            listeners,
+            names,
+            protocols=protocols,
+            met=met,
+            problem=self._problem,
+            environment=self.environment,
         )
         advertised = self._advertised(listeners)
         if "broker" in roles:

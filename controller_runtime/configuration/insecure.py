@@ -11,6 +11,8 @@ from ipaddress import ip_address
 from typing import Final
 
 from controller_runtime.configuration.config import ServerConfig
+from controller_runtime.configuration.names import HANDLERS, LISTENER_PREFIX, OAUTH_PREFIX
+from controller_runtime.security.oauth.settings import VALIDATOR, UnsecuredTokens
 
 INSECURE: Final = "quorate.insecure"
 VARIABLE: Final = "QUORATE_INSECURE"
@@ -39,6 +41,10 @@ def _findings(config: ServerConfig) -> Iterator[tuple[str, str]]:
                 "SSL or SASL_SSL in listener.security.protocol.map, let it listen on 127.0.0.1 only"
             )
             yield "listeners", why
+    for name, security in config.listener_security.items():
+        if security.sasl is not None and isinstance(security.sasl.tokens, UnsecuredTokens):
+            setting = f"{LISTENER_PREFIX}{name.lower()}.{OAUTH_PREFIX}.{HANDLERS[0]}"
+            yield setting, f"listener {name} would believe tokens that nobody has signed: choose {VALIDATOR}"
 
 
 def is_loopback(host: str) -> bool:

@@ -154,8 +154,44 @@ replica.fetch.response.max.bytes int 10485760
 replica.fetch.wait.max.ms int 500
 replica.lag.time.max.ms long 30000
 sasl.enabled.mechanisms list GSSAPI
+sasl.login.callback.handler.class class null
+sasl.login.connect.timeout.ms int null
+sasl.login.read.timeout.ms int null
+sasl.login.refresh.buffer.seconds short 300
+sasl.login.refresh.min.period.seconds short 60
+sasl.login.refresh.window.factor double 0.8
+sasl.login.refresh.window.jitter double 0.05
+sasl.login.retry.backoff.max.ms long 10000
+sasl.login.retry.backoff.ms long 100
 sasl.mechanism.controller.protocol string GSSAPI
 sasl.mechanism.inter.broker.protocol string GSSAPI
+sasl.oauthbearer.assertion.algorithm string RS256
+sasl.oauthbearer.assertion.claim.aud string null
+sasl.oauthbearer.assertion.claim.exp.seconds int 300
+sasl.oauthbearer.assertion.claim.iss string null
+sasl.oauthbearer.assertion.claim.jti.include boolean false
+sasl.oauthbearer.assertion.claim.nbf.seconds int 60
+sasl.oauthbearer.assertion.claim.sub string null
+sasl.oauthbearer.assertion.file string null
+sasl.oauthbearer.assertion.private.key.file string null
+sasl.oauthbearer.assertion.private.key.passphrase password null
+sasl.oauthbearer.assertion.template.file string null
+sasl.oauthbearer.client.credentials.client.id string null
+sasl.oauthbearer.client.credentials.client.secret password null
+sasl.oauthbearer.clock.skew.seconds int 30
+sasl.oauthbearer.expected.audience list
+sasl.oauthbearer.expected.issuer string null
+sasl.oauthbearer.jwks.endpoint.refresh.ms long 3600000
+sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms long 10000
+sasl.oauthbearer.jwks.endpoint.retry.backoff.ms long 100
+sasl.oauthbearer.jwks.endpoint.url string null
+sasl.oauthbearer.jwt.retriever.class class org.apache.kafka.common.security.oauthbearer.DefaultJwtRetriever
+sasl.oauthbearer.jwt.validator.class class org.apache.kafka.common.security.oauthbearer.DefaultJwtValidator
+sasl.oauthbearer.scope string null
+sasl.oauthbearer.scope.claim.name string scope
+sasl.oauthbearer.sub.claim.name string sub
+sasl.oauthbearer.token.endpoint.url string null
+sasl.server.callback.handler.class class null
 sasl.server.max.receive.size int 524288
 security.inter.broker.protocol string PLAINTEXT
 socket.connection.setup.timeout.ms long 10000
@@ -204,43 +240,7 @@ sasl.kerberos.principal.to.local.rules list DEFAULT
 sasl.kerberos.service.name string null
 sasl.kerberos.ticket.renew.jitter double 0.05
 sasl.kerberos.ticket.renew.window.factor double 0.8
-sasl.login.callback.handler.class class null
 sasl.login.class class null
-sasl.login.connect.timeout.ms int null
-sasl.login.read.timeout.ms int null
-sasl.login.refresh.buffer.seconds short 300
-sasl.login.refresh.min.period.seconds short 60
-sasl.login.refresh.window.factor double 0.8
-sasl.login.refresh.window.jitter double 0.05
-sasl.login.retry.backoff.max.ms long 10000
-sasl.login.retry.backoff.ms long 100
-sasl.oauthbearer.assertion.algorithm string RS256
-sasl.oauthbearer.assertion.claim.aud string null
-sasl.oauthbearer.assertion.claim.exp.seconds int 300
-sasl.oauthbearer.assertion.claim.iss string null
-sasl.oauthbearer.assertion.claim.jti.include boolean false
-sasl.oauthbearer.assertion.claim.nbf.seconds int 60
-sasl.oauthbearer.assertion.claim.sub string null
-sasl.oauthbearer.assertion.file string null
-sasl.oauthbearer.assertion.private.key.file string null
-sasl.oauthbearer.assertion.private.key.passphrase password null
-sasl.oauthbearer.assertion.template.file string null
-sasl.oauthbearer.client.credentials.client.id string null
-sasl.oauthbearer.client.credentials.client.secret password null
-sasl.oauthbearer.clock.skew.seconds int 30
-sasl.oauthbearer.expected.audience list
-sasl.oauthbearer.expected.issuer string null
-sasl.oauthbearer.jwks.endpoint.refresh.ms long 3600000
-sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms long 10000
-sasl.oauthbearer.jwks.endpoint.retry.backoff.ms long 100
-sasl.oauthbearer.jwks.endpoint.url string null
-sasl.oauthbearer.jwt.retriever.class class org.apache.kafka.common.security.oauthbearer.DefaultJwtRetriever
-sasl.oauthbearer.jwt.validator.class class org.apache.kafka.common.security.oauthbearer.DefaultJwtValidator
-sasl.oauthbearer.scope string null
-sasl.oauthbearer.scope.claim.name string scope
-sasl.oauthbearer.sub.claim.name string sub
-sasl.oauthbearer.token.endpoint.url string null
-sasl.server.callback.handler.class class null
 # the providers it names would not be in force
 security.providers string null
 # TLS is OpenSSL's here, the Java classes that it names would not be in force
@@ -270,13 +270,20 @@ REFUSED_PREFIXES: Final = ("sasl.", "ssl.")
 """Also after `listener.name.<listener>.`; any such name is refused, whether Kafka lists it or not."""
 
 LISTENER_PREFIX: Final = "listener.name."
-OF_LISTENERS: Final = ("ssl.", "connections.max.reauth.ms", "sasl.enabled.mechanisms", "sasl.server.max.receive.size")
+OF_OAUTH: Final = ("sasl.oauthbearer.", "sasl.login.re", "sasl.login.connect.timeout.ms")
+OF_LISTENERS: Final = (
+    *("ssl.", "connections.max.reauth.ms", "sasl.enabled.mechanisms", "sasl.server.max.receive.size"),
+    *OF_OAUTH,
+)
 """What a listener may have of its own: `listener.name.<listener>.<name>`; and ON_CONNECTIONS."""
 ON_CONNECTIONS: Final = ("max.connections", "max.connection.creation.rate")
 """Those that may change while a node runs."""
 OF_MECHANISMS: Final = ("connections.max.reauth.ms", "sasl.jaas.config")
+HANDLERS: Final = ("sasl.server.callback.handler.class", "sasl.login.callback.handler.class")
+"""Of OAUTHBEARER: with the prefixes of listener and mechanism only."""
 """What a listener may have for a mechanism: `listener.name.<listener>.<mechanism>.<name>`."""
-MECHANISM_PREFIXES: Final = ("plain", "scram-sha-256", "scram-sha-512")
+OAUTH_PREFIX: Final = "oauthbearer"
+MECHANISM_PREFIXES: Final = ("plain", "scram-sha-256", "scram-sha-512", OAUTH_PREFIX)
 """Mechanisms as such names have them."""
 
 INTERNAL_SEGMENT_BYTES: Final = "internal.metadata.log.segment.bytes"
@@ -339,9 +346,11 @@ value.
 OWN_NAMES: Final = {
     "quorate.acls": "off, or kept: ACLs are created, described, deleted for Apache Kafka's brokers, not enforced here",
     "quorate.http.listener": "HOST:PORT of /livez, /readyz and /metrics; without it there is no HTTP port",
-    "quorate.insecure": "true: a controller's listener may be in the clear on an address that others reach",
+    "quorate.insecure": "true: controllers may listen in the clear for others, tokens may be unsigned",
     "quorate.log.format": "text or json",
     "quorate.log.level": "debug, info, warning or error",
+    "quorate.oauthbearer.allowed.files": "files that OAUTHBEARER may read: assertions, their keys and templates",
+    "quorate.oauthbearer.allowed.urls": "URLs that OAUTHBEARER may ask or read: JWKS and token endpoints",
     "quorate.scrub.interval.ms": "pause after each MiB of the metadata directory read in search of bit rot; 0: never",
 }
 """Names of ours. The environment variables QUORATE_ACLS, QUORATE_HTTP_LISTENER, QUORATE_INSECURE and so on give their defaults."""

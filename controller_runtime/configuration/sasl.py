@@ -8,17 +8,31 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final
 
+from controller_runtime.configuration.allowed_resources import AllowedResources
 from controller_runtime.configuration.listener_settings import (
+    JAAS,
     MAX_REAUTH,
     TO_BROKERS,
     TO_CONTROLLERS,
     items_for,
     jaas_name,
     number_for,
+    value_for,
+    written_for,
 )
+from controller_runtime.configuration.names import BY_NAME, HANDLERS
+from controller_runtime.configuration.oauth import OAuthReading
 from controller_runtime.configuration.settings import Settings
-from controller_runtime.security.jaas import PLAIN_MODULE, SCRAM_MODULE, BadJaas, JaasEntry, parse_jaas
+from controller_runtime.security.jaas import (
+    OAUTHBEARER_MODULE,
+    PLAIN_MODULE,
+    SCRAM_MODULE,
+    BadJaas,
+    JaasEntry,
+    parse_jaas,
+)
 from controller_runtime.security.listener_security import ListenerSecurity
+from controller_runtime.security.sasl.oauthbearer import NAME as OAUTHBEARER
 from controller_runtime.security.sasl.plain import NAME as PLAIN
 from controller_runtime.security.sasl.plain import USER_OPTION
 from controller_runtime.security.sasl_settings import ClientLogin, SaslSettings
@@ -28,14 +42,17 @@ from controller_runtime.values import replace
 ENABLED: Final = "sasl.enabled.mechanisms"
 MAX_RECEIVE: Final = "sasl.server.max.receive.size"
 FAILURE_DELAY: Final = "connection.failed.authentication.delay.ms"
-_MODULE_OF: Final = {PLAIN: PLAIN_MODULE, **dict.fromkeys(ALGORITHMS, SCRAM_MODULE)}
+_MODULE_OF: Final = {PLAIN: PLAIN_MODULE, **dict.fromkeys(ALGORITHMS, SCRAM_MODULE), OAUTHBEARER: OAUTHBEARER_MODULE}
 MECHANISMS: Final = tuple(_MODULE_OF)
 
 
 class SaslReading:
-    def __init__(self, settings: Settings, problem: Callable[[str, str], None]) -> None:
-        """`problem` takes the name and what is wrong with it."""
+    def __init__(
+        self, settings: Settings, problem: Callable[[str, str], None], allowed: AllowedResources | None = None
+    ) -> None:
+        """`problem` takes the name and what is wrong with it; `allowed`: what OAUTHBEARER may read."""
         self._settings = settings
+        self._allowed = allowed or AllowedResources()
         self._problem = problem
 
     def complete(
@@ -44,6 +61,8 @@ class SaslReading:
         """With what `listener` asks of others, if others connect to it, and what it is told by this node, if this node
         connects to it on others: `connects_by` is the name of the mechanism's setting.
         """
+        for name in filter(self._settings.has, HANDLERS):
+            self._problem(name, f"write it as {jaas_name(listener, OAUTHBEARER).replace(JAAS, name)}")
         return replace(
             security,
             sasl=self._listener(listener) if serves else None,
@@ -56,10 +75,11 @@ class SaslReading:
         if not enabled:
             self._problem(ENABLED, f"listener {listener} asks for SASL, and no mechanism is enabled")
         entries = {mechanism: self._entry(listener, mechanism, ENABLED) for mechanism in enabled}
-        plain = entries.get(PLAIN)
+        plain, bearer = entries.get(PLAIN), entries.get(OAUTHBEARER)
         return SaslSettings(
             mechanisms=enabled,
             plain_users={} if plain is None else dict(_users(plain)),
+            tokens=None if bearer is None else self._oauth(listener, bearer).of_server(),
             max_reauth_ms={
                 each: most for each in enabled if (most := self._number(listener, MAX_REAUTH, mechanism=each)) > 0
             },
@@ -83,11 +103,30 @@ class SaslReading:
         entry = self._entry(listener, mechanism, named_by)
         if entry is None:
             return None
+        if mechanism == OAUTHBEARER:
+            return ClientLogin(mechanism, tokens=self._oauth(listener, entry).of_client())
         try:
             return login_of(mechanism, entry)
         except BadJaas as error:
             self._problem(jaas_name(listener, mechanism), str(error))
             return None
+
+    def _oauth(self, listener: str, entry: JaasEntry) -> OAuthReading:
+        """Settings of the listener and mechanism win; handlers count with both prefixes only, as in Kafka."""
+
+        def value(name: str) -> str | None:
+            written = written_for(self._settings, listener, name, OAUTHBEARER)
+            if name in HANDLERS or name not in BY_NAME:
+                return None if written is None else written.value
+            return value_for(self._settings, listener, name, OAUTHBEARER)
+
+        def problem(name: str, why: str) -> None:
+            written = written_for(self._settings, listener, name, OAUTHBEARER)
+            prefixed = jaas_name(listener, OAUTHBEARER).replace(JAAS, name)
+            handler = name in {*HANDLERS, JAAS}
+            self._problem(written.name if written is not None else prefixed if handler else name, why)
+
+        return OAuthReading(value, entry.options, self._allowed, problem)
 
     def _entry(self, listener: str, mechanism: str, named_by: str) -> JaasEntry | None:
         if mechanism not in _MODULE_OF:

@@ -29,8 +29,11 @@ def secure_listeners(
     protocols: Mapping[str, str],
     met: Mapping[str, str],
     problem: Problem,
+    environment: Mapping[str, str] | None = None,
 ) -> dict[str, ListenerSecurity]:
-    """Of a node's own listeners, and of the controllers' (`names`); `met` is what `meeting_places` says."""
+    """Of a node's own listeners, and of the controllers' (`names`); `met` is what `meeting_places` says;
+    `environment` may name what OAUTHBEARER reads.
+    """
     found: dict[str, ListenerSecurity] = {}
     for name in dict.fromkeys((*(listener.name for listener in listeners), *names)):
         serves = any(listener.name == name for listener in listeners)
@@ -42,8 +45,10 @@ def secure_listeners(
         spoken = SecurityProtocol[protocol]
         found[name] = read_security(settings, name, spoken, problem, serves=serves)
         if spoken.is_sasl:
+            from controller_runtime.configuration.allowed_resources import allowed_resources
             from controller_runtime.configuration.sasl import SaslReading
 
-            reading = SaslReading(settings, problem)
+            allowed = allowed_resources(settings.properties, environment or {})
+            reading = SaslReading(settings, problem, allowed)
             found[name] = reading.complete(found[name], name, serves=serves, connects_by=met.get(name))
     return found

@@ -14,15 +14,18 @@ from controller_runtime.configuration.names import (
     ACTED,
     BY_NAME,
     CONFIG_NAMES,
+    HANDLERS,
     HIDDEN_NAMES,
     INTERNAL_NAMES,
     INTERNAL_ROWS,
     LISTENER_AT_START,
     LISTENER_PREFIX,
     MECHANISM_PREFIXES,
+    OAUTH_PREFIX,
     OF_AUTHORIZER,
     OF_LISTENERS,
     OF_MECHANISMS,
+    OF_OAUTH,
     OF_PROVIDERS,
     ON_CONNECTIONS,
     ONLY_AT_START,
@@ -140,7 +143,8 @@ def _of_listener(name: str) -> str | None:
     bare = name.removeprefix(LISTENER_PREFIX).partition(".")[2]
     mechanism, _, rest = bare.partition(".")
     if mechanism in MECHANISM_PREFIXES:
-        return rest if rest in OF_MECHANISMS else None
+        is_own = mechanism == OAUTH_PREFIX and (rest in HANDLERS or rest.startswith(OF_OAUTH))
+        return rest if rest in OF_MECHANISMS or is_own else None
     return bare if bare in ON_CONNECTIONS or bare.startswith(OF_LISTENERS) else None
 
 

@@ -24,6 +24,7 @@ from controller_runtime.protocol.schema import Message
 
 if TYPE_CHECKING:
     from controller_runtime.network.client_login import Login
+    from controller_runtime.network.own_tokens import OwnTokens
     from controller_runtime.security.sasl_settings import ClientLogin
 
 MAX_UNANSWERED: Final = 1000
@@ -95,6 +96,7 @@ class ClientConnection(asyncio.Protocol):
         lost: Callable[[CallError, bool], None],
         traffic: Traffic,
         login: ClientLogin | None = None,
+        tokens: OwnTokens | None = None,
     ) -> None:
         self.versions: dict[int, tuple[int, int]] = {}
         self.is_ready = False
@@ -116,7 +118,7 @@ class ClientConnection(asyncio.Protocol):
         if login is not None:
             from controller_runtime.network.client_login import Login
 
-            self._login = Login(login, self._ask, self._logged_in, self._login_failed)
+            self._login = Login(login, self._ask, self._logged_in, self._login_failed, tokens)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)

@@ -253,6 +253,7 @@ class Channel:
             lost=lost,
             traffic=self._pool.traffic,
             login=self._security.security.login,
+            tokens=self._security.tokens,
         )
         self._connection = connection
         return connection

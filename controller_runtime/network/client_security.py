@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from controller_runtime.security.listener_security import ListenerSecurity
 
 if TYPE_CHECKING:
+    from controller_runtime.network.own_tokens import OwnTokens
     from controller_runtime.network.tls_stores import TlsStores
 
 
@@ -17,10 +18,16 @@ class ClientSecurity:
         """`stores`: those of a listener, if it is a node's own that they secure. Raises SecurityError."""
         self.security = security
         self.stores = stores
+        self.tokens: OwnTokens | None = None
+        """Those that its connections show, by OAUTHBEARER."""
         if security.tls is not None and stores is None:
             from controller_runtime.network.tls_stores import TlsStores
 
             self.stores = TlsStores("the client", security.tls)
+        if security.login is not None and security.login.tokens is not None:
+            from controller_runtime.network.own_tokens import OwnTokens
+
+            self.tokens = OwnTokens(security.login.tokens)
 
     def connecting_to(self, host: str) -> dict[str, Any]:
         """What `create_connection` is given more; the certificate must be for `host`, as it was dialled. Raises

@@ -14,6 +14,7 @@ from controller_runtime.protocol.messages.sasl_authenticate_response import Sasl
 from controller_runtime.protocol.messages.sasl_handshake_request import SaslHandshakeRequest
 from controller_runtime.protocol.messages.sasl_handshake_response import SaslHandshakeResponse
 from controller_runtime.protocol.schema import Message
+from controller_runtime.security.sasl.oauthbearer import AGREED, client_first
 from controller_runtime.security.sasl.plain import client_token
 from controller_runtime.security.sasl.scram import ScramClient, ServerNotTrusted
 from controller_runtime.security.sasl_settings import ClientLogin
@@ -42,8 +43,10 @@ class LoggedIn:
 
 
 class ClientSession:
-    def __init__(self, login: ClientLogin, nonce: str) -> None:
+    def __init__(self, login: ClientLogin, nonce: str, bearer: str = "") -> None:
+        """`bearer`: the token of OAUTHBEARER."""
         self._login = login
+        self._bearer = bearer
         scram = login.mechanism in ALGORITHMS
         self._scram = (
             ScramClient(login.mechanism, login.user, login.password, nonce, by_token=login.by_token) if scram else None
@@ -77,12 +80,20 @@ class ClientSession:
             )
         if answer.error_code:
             raise LoginFailed(f"the handshake is refused with error {answer.error_code}")
-        first = self._scram.first() if self._scram else client_token(self._login.user, self._login.password)
-        return SaslAuthenticateRequest(auth_bytes=first)
+        return SaslAuthenticateRequest(auth_bytes=self._first())
+
+    def _first(self) -> bytes:
+        if self._scram is not None:
+            return self._scram.first()
+        if self._login.tokens is not None:
+            return client_first(self._bearer, self._login.tokens.extensions)
+        return client_token(self._login.user, self._login.password)
 
     def _on_token(self, answer: SaslAuthenticateResponse) -> Message | LoggedIn:
         if answer.error_code:
             raise LoginFailed(answer.error_message or f"the login is refused with error {answer.error_code}")
+        if self._login.tokens is not None and answer.auth_bytes:
+            return SaslAuthenticateRequest(auth_bytes=AGREED)  # it is refused, and the next answer says so
         if self._scram is None or self._is_proven:
             return LoggedIn(answer.session_lifetime_ms)
         try:

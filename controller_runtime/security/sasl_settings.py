@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from controller_runtime.values import dataclass, field
+
+if TYPE_CHECKING:
+    from controller_runtime.security.oauth.settings import ClientTokens, ServerTokens
 
 MAX_RECEIVE_BYTES: Final = 524288
 """Of a frame of somebody who has not shown who he is (`sasl.server.max.receive.size`)."""
@@ -21,6 +24,8 @@ class SaslSettings:
     """Those that are enabled, as `sasl.enabled.mechanisms` has them."""
     plain_users: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Passwords by name."""
+    tokens: ServerTokens | None = None
+    """How tokens are judged, if OAUTHBEARER is enabled."""
     max_reauth_ms: Mapping[str, int] = field(default_factory=dict)
     """By mechanism, if sessions end (`connections.max.reauth.ms`)."""
     max_receive_bytes: int = MAX_RECEIVE_BYTES
@@ -37,3 +42,5 @@ class ClientLogin:
     password: str = field(default="", repr=False)
     by_token: bool = False
     """`user` is the id of a delegation token, `password` its HMAC."""
+    tokens: ClientTokens | None = None
+    """Of OAUTHBEARER."""

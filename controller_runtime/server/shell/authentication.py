@@ -16,6 +16,7 @@ from typing import Final, assert_never
 from controller_runtime.identifiers import Instant, WallClock
 from controller_runtime.network.listener import ServerConnection
 from controller_runtime.security.mechanisms import server_mechanisms
+from controller_runtime.security.sasl.oauthbearer import Judge
 from controller_runtime.security.sasl.scram import ScramUsers
 from controller_runtime.security.sasl_settings import SaslSettings
 from controller_runtime.security.session import Authenticated, Close, Fail, Pass, Reply, Session
@@ -31,13 +32,19 @@ class Authentication:
     """Implements `FrameHandler`, in front of the one that serves requests."""
 
     def __init__(
-        self, requests: Requests, settings: SaslSettings, users: ScramUsers, wall: Callable[[], WallClock]
+        self,
+        requests: Requests,
+        settings: SaslSettings,
+        users: ScramUsers,
+        wall: Callable[[], WallClock],
+        judge: Judge | None = None,
     ) -> None:
+        """`judge`: of tokens, where OAUTHBEARER is enabled."""
         self._requests = requests
         self._settings = settings
         self._wall = wall
         self._loop = asyncio.get_running_loop()
-        self._mechanisms = server_mechanisms(settings, users, _nonce)
+        self._mechanisms = server_mechanisms(settings, users, _nonce, judge)
         self._sessions: dict[ServerConnection, Session] = {}
         self._guests: dict[ServerConnection, asyncio.TimerHandle] = {}
         """Those who have not shown who they are, the oldest first, and until when they may."""

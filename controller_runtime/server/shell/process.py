@@ -46,6 +46,7 @@ from controller_runtime.values import replace
 if TYPE_CHECKING:
     from controller_runtime.metadata.image import MetadataImage
     from controller_runtime.server.shell.running import RunningNode
+    from controller_runtime.server.shell.token_judges import TokenJudges
     from controller_runtime.server.telemetry.facts import NodeFacts
     from controller_runtime.server.telemetry.http import HttpPort
 
@@ -110,6 +111,7 @@ class _Process:
         self._disk = disk
         self._listeners: list[SocketServer] = []
         self._http: HttpPort | None = None
+        self._judges: TokenJudges | None = None
         self._known_image: Callable[[], MetadataImage | None] = lambda: None
         self._unusable_stores: Callable[[Mapping[str, str]], str | None] = lambda _: None
         self._stopping = False
@@ -182,7 +184,8 @@ class _Process:
         advertised = dict(self._config.advertised)
         freed = FreedMemory()
         for one in self._config.listeners:
-            listener = SocketServer(one.name, self._handler(one.name, requests), limits, gate.of(one.name))
+            handler = await self._handler(one.name, requests)
+            listener = SocketServer(one.name, handler, limits, gate.of(one.name))
             listener.on_large = freed.expect
             certificates.secure(listener)
             port = await listener.open(one.host, one.port)
@@ -192,7 +195,7 @@ class _Process:
             log.info("listening on %s, advertised as %s", replace(one, port=port), advertised[one.name])
         return advertised
 
-    def _handler(self, listener: str, requests: Requests) -> FrameHandler:
+    async def _handler(self, listener: str, requests: Requests) -> FrameHandler:
         """Who takes the frames of a listener: where clients say who they are, a door is before those who serve."""
         settings = self._config.listener_security[listener].sasl
         if settings is None:
@@ -202,7 +205,13 @@ class _Process:
 
         secret = self._config.security.token_secret
         logins = Logins(self._image_now, _wall, secret, os.urandom(32))
-        return Authentication(requests, settings, logins, _wall)
+        judge = None
+        if settings.tokens is not None:
+            from controller_runtime.server.shell.token_judges import TokenJudges
+
+            self._judges = self._judges or TokenJudges(_wall)
+            judge = await self._judges.of(settings.tokens)
+        return Authentication(requests, settings, logins, _wall, judge)
 
     def _image_now(self) -> MetadataImage | None:
         return self._known_image()
@@ -305,6 +314,8 @@ class _Process:
         self._close_listeners()
         if self._http is not None:
             self._http.close()
+        if self._judges is not None:
+            self._judges.close()
         await pool.close()
         driver.close()
         await asyncio.sleep(0)

@@ -17,6 +17,7 @@ with warnings.catch_warnings():
     from kafka.admin import KafkaAdminClient, NewTopic
     from kafka.errors import InvalidReplicationFactorError, TopicAlreadyExistsError
     from kafka.net.inet import KafkaNetSocket
+    from kafka.net.sasl.oauth import AbstractTokenProvider
     from kafka.record.memory_records import MemoryRecords
 
 _connect = KafkaNetSocket.sock_connect
@@ -33,6 +34,7 @@ async def _connect_or_close(self: Any, net: Any, sock: Any, sockaddr: Any, timeo
 KafkaNetSocket.sock_connect = _connect_or_close
 
 __all__ = [
+    "AbstractTokenProvider",
     "InvalidReplicationFactorError",
     "KafkaAdminClient",
     "KafkaConsumer",

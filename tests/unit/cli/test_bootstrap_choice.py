@@ -57,7 +57,8 @@ def test_a_client_comes_as_its_login_module_says(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("lines", "words"),
     [
-        ("sasl.mechanism=OAUTHBEARER", "OAUTHBEARER is not supported"),
+        ("sasl.mechanism=GSSAPI", "GSSAPI is not supported"),
+        ("sasl.mechanism=OAUTHBEARER", "OAUTHBEARER needs a login module"),
         ("sasl.mechanism=PLAIN", "PLAIN needs a login module"),
         (f'sasl.mechanism=PLAIN\nsasl.jaas.config={PLAIN} password="hunter2";', "username and password"),
         (f'sasl.mechanism=PLAIN\nsasl.jaas.config={PLAIN} password="hunter2', "not terminated by semi-colon"),

@@ -114,7 +114,7 @@ def test_brokers_come_to_controllers_by_scram() -> None:
         (BROKER.replace(SCRAM, PLAIN), "SCRAM-SHA-512 needs org.apache.kafka.common.security.scram.ScramLoginModule"),
         (BROKER.replace(SCRAM, "com.sun.security.auth.module.JndiLoginModule required"), "is not accepted"),
         (BROKER + "listener.name.clients.sasl.jaas.config=x\n", "would not be in force"),
-        (BROKER + "listener.name.clients.oauthbearer.sasl.jaas.config=x\n", "would not be in force"),
+        (BROKER + "listener.name.clients.gssapi.sasl.jaas.config=x\n", "would not be in force"),
         (BROKER + "listener.name.clients.sasl.server.max.receive.size=x\n", "Not a number of type INT"),
         (BROKER + "connections.max.idle.ms=100\n", "should be less than connections.max.idle.ms"),
         (BROKER + "inter.broker.listener.name=CLIENTS\n", "sasl.mechanism.inter.broker.protocol: must be included in"),

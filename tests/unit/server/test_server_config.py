@@ -146,7 +146,7 @@ def test_what_no_topic_may_have_a_node_may_not_give_its_topics(line: str) -> Non
 
 
 def test_a_secret_is_never_shown() -> None:
-    (problem,) = problems(CONTROLLER + "sasl.oauthbearer.client.credentials.client.secret=hunter2")
+    (problem,) = problems(CONTROLLER + "listener.name.controller.gssapi.sasl.jaas.config=hunter2")
     assert "hunter2" not in problem
     config = read(CONTROLLER + "delegation.token.secret.key=hunter2")
     assert config.security.token_secret == b"hunter2"
