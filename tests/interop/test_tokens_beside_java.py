@@ -9,6 +9,7 @@ import asyncio
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from subprocess import CompletedProcess
 from typing import Any
 
 import pytest
@@ -71,9 +72,13 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TokenWorld]:
     with IdentityProvider(lifetime_seconds=120) as provider, pytest.MonkeyPatch.context() as patch:
         allowed = system_property(provider.url("jwks"), provider.url("token"))
         patch.setenv("JDK_JAVA_OPTIONS", allowed)
-        patch.setenv("KAFKA_OPTS", allowed)
         with TokenWorld(tmp_path_factory.mktemp("mixed-oauth"), provider) as made:
             yield made
+
+
+def _kraft(world: TokenWorld, *arguments: str) -> CompletedProcess[str]:
+    allowed = system_property(world.provider.url("token"))
+    return kraft("topics", *arguments, timeout=SECONDS, environment={"KAFKA_OPTS": allowed})
 
 
 def test_tools_of_both_kinds_come_to_brokers_of_both_kinds(world: TokenWorld) -> None:
@@ -83,9 +88,9 @@ def test_tools_of_both_kinds_come_to_brokers_of_both_kinds(world: TokenWorld) ->
         to = ("--bootstrap-server", world.clients[broker], "--command-config", file)
         made = run_tool("kafka-topics", *to, "--create", "--topic", f"by-java-{broker}", timeout_s=SECONDS)
         assert made.rc == 0, made
-        made_by_us = kraft("topics", *to, "--create", "--topic", f"by-us-{broker}", timeout=SECONDS)
+        made_by_us = _kraft(world, *to, "--create", "--topic", f"by-us-{broker}")
         assert made_by_us.returncode == 0, made_by_us
-        seen = kraft("topics", *to, "--list", timeout=SECONDS).stdout.split()
+        seen = _kraft(world, *to, "--list").stdout.split()
         assert {f"by-java-{broker}", f"by-us-{broker}"} <= set(seen)
 
 
@@ -124,11 +129,11 @@ class _AioTokens(AioTokens):  # type: ignore[misc]
 
 
 def test_clients_of_every_kind_come_by_tokens(world: TokenWorld) -> None:
-    """kafka-python, aiokafka, librdkafka (which asks the provider itself) write to our broker; all of it is read."""
+    """kafka-python, aiokafka and librdkafka write to our broker; all of it is read."""
     at = world.clients[OURS]
     file = client_file(world.directory / "client.properties", client_properties(world.provider))
     to = ("--bootstrap-server", at, "--command-config", file)
-    made = kraft("topics", *to, "--create", "--topic", "on-ours", "--replica-assignment", str(OURS), timeout=SECONDS)
+    made = _kraft(world, *to, "--create", "--topic", "on-ours", "--replica-assignment", str(OURS))
     assert made.returncode == 0, made
     producer = KafkaProducer(
         bootstrap_servers=at, security_protocol="SASL_PLAINTEXT", sasl_mechanism="OAUTHBEARER",
