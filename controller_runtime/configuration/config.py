@@ -154,17 +154,7 @@ class _Reading:
         names = tuple(name.upper() for name in settings.items("controller.listener.names"))
         listeners = self._listeners(roles, names)
         inter_broker = self._inter_broker()
-        met = meeting_places(names, inter_broker, is_broker="broker" in roles)
-        protocols = self._protocols(listeners, names)
-        listener_security = secure_listeners(
-            settings,
-            listeners,
-            names,
-            protocols=protocols,
-            met=met,
-            problem=self._problem,
-            environment=self.environment,
-        )
+        listener_security = self._secured(listeners, names, inter_broker, is_broker="broker" in roles)
         advertised = self._advertised(listeners)
         if "broker" in roles:
             self._check_broker_listeners(advertised, names, inter_broker)
@@ -252,6 +242,19 @@ class _Reading:
             if not secure:
                 protocols = {**protocols, **{name: "PLAINTEXT" for name in names if name not in protocols}}
         return protocols
+
+    def _secured(
+        self, listeners: tuple[ListenerAddress, ...], names: tuple[str, ...], inter_broker: str, *, is_broker: bool
+    ) -> dict[str, ListenerSecurity]:
+        return secure_listeners(
+            self.settings,
+            listeners,
+            names,
+            protocols=self._protocols(listeners, names),
+            met=meeting_places(names, inter_broker, is_broker=is_broker),
+            problem=self._problem,
+            environment=self.environment,
+        )
 
     def _inter_broker(self) -> str:
         """Kafka's two ways to say it, of which only one may be taken."""
