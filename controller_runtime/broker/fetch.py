@@ -18,7 +18,9 @@ from controller_runtime.broker.long_answers import Answering, LongAnswers
 from controller_runtime.broker.offsets import ISOLATION_LEVELS
 from controller_runtime.broker.partition import NO_EPOCH, NO_OFFSET, OpenLog
 from controller_runtime.broker.purgatory import ANY_LEVEL, Purgatory, Ticket
-from controller_runtime.identifiers import ZERO_UUID, Instant, PartitionId, Uuid
+from controller_runtime.broker.replication.follower import Follower
+from controller_runtime.broker.replication.preferred_replica import Reader, preferred_replica
+from controller_runtime.identifiers import ZERO_UUID, Instant, NodeId, PartitionId, Uuid
 from controller_runtime.parts.effects import Respond
 from controller_runtime.parts.events import ConnectionId, RequestReceived
 from controller_runtime.parts.pieces import InPieces
@@ -40,11 +42,23 @@ NOBODY: Final = -1
 READ_COMMITTED: Final = 1
 _FULL_FETCHES: Final = (-1, 0)
 """Session epochs that name every partition, whatever the session: one that ends and one that begins."""
+_FIRST_VERSION_FROM_FOLLOWERS: Final = 11
 _FIRST_VERSION_WITH_ONE_ERROR: Final = 13
 _FIRST_VERSION_BY_ID: Final = 13
 _UNKNOWN: Final = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
 _Awaited = tuple[PartitionId, bool]
 """What a fetch waits for: a partition's high watermark, or (for followers) its end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Nearer:
+    """A broker in the reader's rack has what it wants."""
+
+    broker: int
+
+
+Unread = ErrorCode | EpochEndOffset | Nearer
+"""Why nothing is read."""
 
 
 @dataclass(slots=True)
@@ -61,7 +75,7 @@ class _Fetch:
     is_counted: bool = False
     """A follower's offsets were noted."""
     reading: tuple[FetchTopic, ...] = ()
-    errors: dict[tuple[int, int], ErrorCode | EpochEndOffset] = field(default_factory=dict)
+    errors: dict[tuple[int, int], Unread] = field(default_factory=dict)
     """By the place of topic and partition in the request."""
     places: tuple[tuple[int, int], ...] = ()
     """Which places the slices being read belong to."""
@@ -71,13 +85,22 @@ class _Fetch:
         """The broker that replicates by it; -1: a consumer reads."""
         return max(NOBODY, self.request.replica_id, self.request.replica_state.replica_id)
 
+    @property
+    def needs_leader(self) -> bool:
+        """Consumers may read from followers, too (KIP-392)."""
+        return self.follower != NOBODY or self.event.api_version < _FIRST_VERSION_FROM_FOLLOWERS
+
     def bound(self, log: OpenLog) -> int:
         """Up to where it may read."""
         return log.high_watermark if self.follower == NOBODY else log.written_offset
 
 
 class FetchHandler:
-    def __init__(self, partitions: LocalPartitions, long: LongAnswers, in_sync: InSync) -> None:
+    def __init__(
+        self, partitions: LocalPartitions, long: LongAnswers, in_sync: InSync, *, sends_near: NodeId | None = None
+    ) -> None:
+        """`sends_near`: who this broker is, if it sends consumers to replicas in their own rack."""
+        self._sends_near = sends_near
         self._partitions = partitions
         self._long = long
         self._in_sync = in_sync
@@ -108,6 +131,10 @@ class FetchHandler:
         if leader.replicas.remotes:
             woken += self._parked.reached((log.key, True), log.written_offset)
         return self._wake(woken, now)
+
+    def on_shown(self, log: OpenLog, now: Instant) -> list[BrokerEffect]:
+        """More of a partition that is followed may be read by consumers."""
+        return self._wake(self._parked.reached((log.key, False), log.high_watermark), now)
 
     def on_changed(self, key: PartitionId, now: Instant) -> list[BrokerEffect]:
         """Who leads it, or in which epoch, is not what it was: those who wait for it look again."""
@@ -151,8 +178,15 @@ class FetchHandler:
 
     def _has_grown(self, fetch: _Fetch) -> bool:
         """While it was looked at or read it was not parked, so it has not heard what was written meanwhile."""
-        led = ((self._partitions.led(key), seen) for key, seen in fetch.waits_for.items())
-        return any(one is None or fetch.bound(one.log) > seen for one, seen in led) or self._has_news(fetch)
+        logs = ((self._log(fetch, key), seen) for key, seen in fetch.waits_for.items())
+        return any(log is None or fetch.bound(log) > seen for log, seen in logs) or self._has_news(fetch)
+
+    def _log(self, fetch: _Fetch, key: PartitionId) -> OpenLog | None:
+        """If it may still be read here."""
+        if not fetch.needs_leader:
+            return self._partitions.open_log(key)
+        leader = self._partitions.led(key)
+        return None if leader is None else leader.log
 
     def _has_news(self, fetch: _Fetch) -> bool:
         """A follower has not heard of a high watermark: as in Kafka it need not wait for anything else (KIP-1166)."""
@@ -211,18 +245,21 @@ class FetchHandler:
         fetch.places, fetch.is_counted = tuple(places), True
         return slices
 
-    def _judge(self, topic: FetchTopic, wanted: FetchPartition, fetch: _Fetch) -> OpenLog | ErrorCode | EpochEndOffset:
+    def _judge(self, topic: FetchTopic, wanted: FetchPartition, fetch: _Fetch) -> OpenLog | Unread:
         """What is read, or why not, or where the reader's history parts from ours."""
         request = fetch.request
         if topic.topic_id == ZERO_UUID and fetch.event.api_version >= _FIRST_VERSION_BY_ID:
             return ErrorCode.UNKNOWN_TOPIC_ID
         known = max(NO_EPOCH, wanted.current_leader_epoch)
-        found = self._partitions.find(topic.topic, topic.topic_id, wanted.partition, known)
+        found = self._find(fetch, topic, wanted.partition, known)
         if isinstance(found, ErrorCode):
             return found
-        if fetch.follower != NOBODY and fetch.follower not in found.replicas.remotes:
-            # As in Kafka: who knows the epoch knows more than this broker, perhaps a reassignment.
-            return ErrorCode.NOT_LEADER_OR_FOLLOWER if known == NO_EPOCH else ErrorCode.UNKNOWN_LEADER_EPOCH
+        if isinstance(found, Leader):
+            if fetch.follower != NOBODY and fetch.follower not in found.replicas.remotes:
+                # As in Kafka: who knows the epoch knows more than this broker, perhaps a reassignment.
+                return ErrorCode.NOT_LEADER_OR_FOLLOWER if known == NO_EPOCH else ErrorCode.UNKNOWN_LEADER_EPOCH
+            if (nearer := self._nearer(fetch, found, wanted.fetch_offset)) is not None:
+                return Nearer(nearer)
         if wanted.partition_max_bytes < 0 or request.max_bytes < 0:
             return ErrorCode.UNKNOWN_SERVER_ERROR  # as Kafka, which cannot make room for so few
         if wanted.last_fetched_epoch >= 0:
@@ -233,11 +270,25 @@ class FetchHandler:
                 return EpochEndOffset(epoch=epoch, end_offset=end)
         if not found.log.start_offset <= wanted.fetch_offset <= found.log.end_offset:
             return ErrorCode.OFFSET_OUT_OF_RANGE
-        if fetch.follower != NOBODY and not fetch.is_counted:
+        if isinstance(found, Leader) and fetch.follower != NOBODY and not fetch.is_counted:
             error = self._note(found, wanted, fetch)
             if error != ErrorCode.NONE:
                 return error
         return found.log
+
+    def _find(
+        self, fetch: _Fetch, topic: FetchTopic, index: int, known: int = NO_EPOCH
+    ) -> Leader | Follower | ErrorCode:
+        find = self._partitions.find if fetch.needs_leader else self._partitions.find_replica
+        return find(topic.topic, topic.topic_id, index, known)
+
+    def _nearer(self, fetch: _Fetch, leader: Leader, offset: int) -> int | None:
+        """The broker from which this consumer had better read."""
+        if self._sends_near is None or fetch.needs_leader:
+            return None
+        reader = Reader(fetch.request.rack_id, fetch.event.connection.listener)
+        cluster = self._partitions.image.cluster
+        return preferred_replica(self._sends_near, leader.replicas, offset, reader, cluster)
 
     def _note(self, leader: Leader, wanted: FetchPartition, fetch: _Fetch) -> ErrorCode:
         epoch = fetch.request.replica_state.replica_epoch
@@ -263,22 +314,20 @@ class FetchHandler:
         wanted = topic.partitions[place[1]]
         records = data.get(place, b"")
         judged = fetch.errors.get(place)
-        found = (
-            judged
-            if isinstance(judged, ErrorCode)
-            else self._partitions.find(topic.topic, topic.topic_id, wanted.partition)
-        )
+        found = judged if isinstance(judged, ErrorCode) else self._find(fetch, topic, wanted.partition)
         if isinstance(records, ErrorCode) and not isinstance(found, ErrorCode):
             found = records
         if isinstance(found, ErrorCode):
             return _failed(wanted.partition, found)
+        nearer = judged.broker if isinstance(judged, Nearer) else None
         return PartitionData(
             partition_index=wanted.partition,
             high_watermark=found.log.high_watermark,
             last_stable_offset=found.log.high_watermark,
             log_start_offset=found.log.start_offset,
             diverging_epoch=judged if isinstance(judged, EpochEndOffset) else EpochEndOffset(),
-            aborted_transactions=() if fetch.request.isolation_level == READ_COMMITTED else None,
+            preferred_read_replica=-1 if nearer is None else nearer,
+            aborted_transactions=() if nearer is None and fetch.request.isolation_level == READ_COMMITTED else None,
             records=None if isinstance(records, ErrorCode) else records,
         )
 

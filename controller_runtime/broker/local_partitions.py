@@ -30,7 +30,7 @@ from controller_runtime.broker.partition_states import (
     check_transition,
 )
 from controller_runtime.broker.replication.follower import Follower
-from controller_runtime.broker.replication.in_sync_counts import InSyncCounts
+from controller_runtime.broker.replication.in_sync_counts import InSyncCounts, count_in_sync
 from controller_runtime.broker.replication.led_replicas import LedReplicas, Surroundings
 from controller_runtime.broker.topic_rules import TopicRules
 from controller_runtime.identifiers import ZERO_UUID, DirectoryId, Instant, NodeId, PartitionId, Uuid
@@ -63,7 +63,7 @@ class LocalPartitions:
         """What is led here and has other replicas."""
         self.following: dict[NodeId, dict[PartitionId, Follower]] = {}
         """What others lead, by who leads it."""
-        self._risen: dict[PartitionId, Leader] = {}
+        self._risen: dict[PartitionId, Leader | Follower] = {}
         self._image = MetadataImage.empty()
         self.is_behind = False
         """Something in the image was not acted on yet."""
@@ -97,12 +97,12 @@ class LocalPartitions:
         changed, self._changed = self._changed, []
         return changed
 
-    def take_risen(self) -> list[Leader]:
+    def take_risen(self) -> list[Leader | Follower]:
         """Whose high watermark rose since this was asked last, otherwise than by what this broker wrote."""
         if not self._risen:
             return []
         risen, self._risen = self._risen, {}
-        return [leader for key, leader in risen.items() if self.led(key) is leader]
+        return [state for key, state in risen.items() if (it := self._replicas.get(key)) and it.state is state]
 
     def on_partition(
         self, topic: TopicImage, index: int, partition: Partition, *, is_first: bool = False
@@ -240,8 +240,7 @@ class LocalPartitions:
     def on_cut(self, event: LogCut) -> None:
         """A follower's log ends, or begins, elsewhere now."""
         replica = self._replicas.get(event.key)
-        state = None if replica is None else replica.state
-        if replica is None or not isinstance(state, Follower) or not state.is_cut:
+        if replica is None or not isinstance(state := replica.state, Follower) or not state.is_cut:
             return  # It was given up meanwhile, or begun anew with what followed.
         log, state.is_cut = state.log, False
         log.start_offset, log.end_offset, log.written_offset = event.start_offset, event.end_offset, event.end_offset
@@ -289,10 +288,17 @@ class LocalPartitions:
                 return leader
             case Follower(log) as follower:
                 log.written(end_offset)
-                return follower.settle()
+                return self.settle(follower)
             case _:
                 pass  # Its log was given up, or is a new one that is being opened.
         return None
+
+    def settle(self, follower: Follower) -> int | None:
+        """`Follower.settle`, and consumers may read on."""
+        before, start = follower.log.high_watermark, follower.settle()
+        if follower.log.high_watermark > before:
+            self._risen[follower.log.key] = follower
+        return start
 
     # Looking up.
 
@@ -309,19 +315,12 @@ class LocalPartitions:
         return sum(isinstance(replica.state, Leader) for replica in self._replicas.values())
 
     def in_sync_counts(self) -> InSyncCounts:
-        """A partition of one replica has all that it needs, and none to lose."""
-        under_replicated = under_min = at_min = 0
-        for leader in self.with_followers.values():
-            replicas, count = leader.replicas, len(leader.replicas.isr)
-            needed = replicas.needed(self.rules(leader.log.topic).min_insync_replicas)
-            under_replicated += count <= len(replicas.remotes)
-            under_min, at_min = under_min + (count < needed), at_min + (count == needed)
-        return InSyncCounts(under_replicated, under_min, at_min + self.leader_count - len(self.with_followers))
+        led = ((it.replicas, self.rules(it.log.topic).min_insync_replicas) for it in self.with_followers.values())
+        return count_in_sync(led, self.leader_count - len(self.with_followers))
 
     def high_watermarks(self) -> dict[PartitionId, int]:
         """Of every partition whose log is open."""
-        logs = ((key, _open_log(replica.state)) for key, replica in self._replicas.items())
-        return {key: log.high_watermark for key, log in logs if log is not None}
+        return {key: log.high_watermark for key in self._replicas if (log := self.open_log(key)) is not None}
 
     def open_log(self, key: PartitionId) -> OpenLog | None:
         """Of a replica here, whatever its part in the partition."""
@@ -329,12 +328,10 @@ class LocalPartitions:
         return None if replica is None else _open_log(replica.state)
 
     def led(self, key: PartitionId) -> Leader | None:
-        replica = self._replicas.get(key)
-        return replica.state if replica is not None and isinstance(replica.state, Leader) else None
+        return it.state if (it := self._replicas.get(key)) and isinstance(it.state, Leader) else None
 
     def why_not_led(self, key: PartitionId) -> ErrorCode:
-        replica = self._replicas.get(key)
-        is_offline = replica is not None and isinstance(replica.state, Offline)
+        is_offline = (replica := self._replicas.get(key)) is not None and isinstance(replica.state, Offline)
         return ErrorCode.KAFKA_STORAGE_ERROR if is_offline else ErrorCode.NOT_LEADER_OR_FOLLOWER
 
     def is_opening(self, key: PartitionId) -> bool:
@@ -356,17 +353,20 @@ class LocalPartitions:
 
     def key(self, name: str, topic_id: Uuid, index: int) -> PartitionId | None:
         """The partition that a request means, by topic id if it has one."""
-        topic = self._image.topics.named(name) if topic_id == ZERO_UUID else self._image.topics.get(topic_id)
+        topic = self._topic(name, topic_id)
         return None if topic is None else PartitionId(topic.id, index)
 
+    def _topic(self, name: str, topic_id: Uuid) -> TopicImage | None:
+        return self._image.topics.named(name) if topic_id == ZERO_UUID else self._image.topics.get(topic_id)
+
     def find(self, name: str, topic_id: Uuid, index: int, leader_epoch: int = -1) -> Leader | ErrorCode:
-        """The led partition that a request means, or why it cannot be served. As in Kafka the client's idea of the
-        epoch is judged before who leads.
-        """
-        if topic_id != ZERO_UUID:
-            topic = self._image.topics.get(topic_id)
-        else:
-            topic = self._image.topics.named(name)
+        """The led partition that a request means, or why it cannot be served."""
+        found = self.find_replica(name, topic_id, index, leader_epoch)
+        return ErrorCode.NOT_LEADER_OR_FOLLOWER if isinstance(found, Follower) else found
+
+    def find_replica(self, name: str, topic_id: Uuid, index: int, leader_epoch: int) -> Leader | Follower | ErrorCode:
+        """Whatever its part. As in Kafka the client's idea of the epoch is judged before who leads."""
+        topic = self._topic(name, topic_id)
         if topic is None:
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if topic_id == ZERO_UUID else ErrorCode.UNKNOWN_TOPIC_ID
         if not 0 <= index < topic.partition_count:
@@ -380,7 +380,9 @@ class LocalPartitions:
                 return leader if error == ErrorCode.NONE else error
             case Offline():
                 return ErrorCode.KAFKA_STORAGE_ERROR
-            case Opening() | Follower():
+            case Follower() as follower:
+                return check_epoch(leader_epoch, replica.registered.leader_epoch) or follower
+            case Opening():
                 return check_epoch(leader_epoch, replica.registered.leader_epoch) or ErrorCode.NOT_LEADER_OR_FOLLOWER
             case _ as unknown:
                 assert_never(unknown)

@@ -132,8 +132,11 @@ class LogEvents:
             out += self._produce.on_changed(key, now, wall)
             out += self._fetch.on_changed(key, now)
             out += self._groups.on_changed(key, now, wall)
-        for leader in self._partitions.take_risen():
-            out += self._serve_written(leader, now)
+        for risen in self._partitions.take_risen():
+            if isinstance(risen, Leader):
+                out += self._serve_written(risen, now)
+            else:
+                out += self._fetch.on_shown(risen.log, now)
         return out
 
     def _serve_written(self, leader: Leader, now: Instant) -> Effects:

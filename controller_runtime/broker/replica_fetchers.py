@@ -295,7 +295,7 @@ class ReplicaFetchers:
         if isinstance(found, Cut):
             return [self._cut(source, follower, found.end_offset)]
         if found is None:
-            start = follower.settle()
+            start = self._partitions.settle(follower)
             return [] if start is None else [DeleteBefore(key, start)]
         restart = [] if found.restart is None else [RestartLog(key, found.restart)]
         follower.take(found)

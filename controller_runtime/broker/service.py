@@ -88,6 +88,8 @@ class BrokerConfig:
     inter_broker_listener: str = "PLAINTEXT"
     """At which brokers speak with each other."""
     replica_fetch: FetchSettings = FetchSettings()
+    sends_near: bool = False
+    """Consumers are told to read from a replica in their own rack (`replica.selector.class`)."""
     metadata_directory: DirectoryId | None = None
     """The log directory that has the metadata log, too: the node cannot go on without it."""
 
@@ -109,7 +111,8 @@ class BrokerService:
         self._fetchers = ReplicaFetchers(
             node_id, self.partitions, calls, self.faults, listener=listener, settings=settings
         )
-        self._fetch = FetchHandler(self.partitions, self._long, self._in_sync)
+        near = node_id if config.sends_near else None
+        self._fetch = FetchHandler(self.partitions, self._long, self._in_sync, sends_near=near)
         self._offsets = OffsetsHandler(self.partitions)
         self._forwarder = Forwarder(f"broker-{node_id}", calls, self.faults)
         self._groups = LateCoordinator(

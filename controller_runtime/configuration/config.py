@@ -26,6 +26,7 @@ from controller_runtime.configuration.listeners import (
 from controller_runtime.configuration.names import BY_NAME, OWN_NAMES
 from controller_runtime.configuration.properties import BadProperties, Property, parse_properties
 from controller_runtime.configuration.providers import BadProviders, Providers, read_providers
+from controller_runtime.configuration.replica_selectors import check_selector
 from controller_runtime.configuration.secure_listeners import meeting_places, secure_listeners
 from controller_runtime.configuration.security import notices as security_notices
 from controller_runtime.configuration.settings import Settings, check, is_secret, notices
@@ -170,6 +171,7 @@ class _Reading:
             )
         for name, why in connection_bounds.problems(settings.values()):
             self._problem(name, why)
+        check_selector(settings, self._problem)
         http, security = self._http_listener(), self._security()
         if self.problems:
             raise ConfigError(self.problems)

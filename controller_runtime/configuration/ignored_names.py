@@ -171,8 +171,6 @@ replica.socket.receive.buffer.bytes int 65536
 replica.socket.timeout.ms int 30000
 # logs are not moved between directories yet
 num.replica.alter.log.dirs.threads int null
-# consumers read from leaders
-replica.selector.class string null
 # producer ids do not expire yet
 producer.id.expiration.ms int 86400000
 # ssl.enabled.protocols says which versions of TLS are spoken

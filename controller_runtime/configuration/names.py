@@ -153,6 +153,7 @@ replica.fetch.min.bytes int 1
 replica.fetch.response.max.bytes int 10485760
 replica.fetch.wait.max.ms int 500
 replica.lag.time.max.ms long 30000
+replica.selector.class string null
 sasl.enabled.mechanisms list GSSAPI
 sasl.login.callback.handler.class class null
 sasl.login.connect.timeout.ms int null

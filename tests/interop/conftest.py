@@ -38,6 +38,7 @@ SAMPLED = (
     Sometimes("test_java_brokers_replicate.py", "Apache Kafka's brokers replicate under our controllers", 2, 0),
     Sometimes("test_replicas_of_ours.py", "our brokers replicate with each other and with Apache Kafka's", 2, 1),
     Sometimes("test_secure_replicas_java.py", "brokers of both kinds that copy from each other, secured", 2, 0),
+    Sometimes("test_racks_of_clients.py", "clients that read in their own rack", 2, 1),
     Sometimes("test_differential_rates.py", "rates of clients beside Apache Kafka's broker", 2, 0),
     Sometimes("test_compaction_java.py", "logs compacted by Apache Kafka's own cleaner and by ours", 2, 0),
     Sometimes("test_storage_java.py", "directories of one kind that the other kind opens", 2, 1),

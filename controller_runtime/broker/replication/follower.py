@@ -8,8 +8,8 @@ for the leader epoch and the offset that it was asked with (KAFKA-18991), and of
 
 from __future__ import annotations
 
-from controller_runtime.broker.partition import NO_EPOCH, OpenLog
-from controller_runtime.broker.replication.truncation import cut_at, last_epoch
+from controller_runtime.broker.partition import NO_EPOCH, NO_OFFSET, OpenLog
+from controller_runtime.broker.replication.truncation import cut_at, end_of_epoch, last_epoch
 from controller_runtime.protocol.messages.fetch_response import PartitionData
 from controller_runtime.protocol.producer_states import note_batch
 from controller_runtime.protocol.record_batch import BatchHeader, CorruptBatch, batch_headers, verify_crc
@@ -79,6 +79,13 @@ class Follower:
         log = self.log
         known = last_epoch(log.epoch_starts, log.end_offset)
         return Position(self.epoch, log.end_offset, known, log.start_offset, log.high_watermark)
+
+    def end_of_epoch(self, epoch: int) -> tuple[int, int]:
+        """(epoch, end offset) of the largest epoch up to this one, for a consumer; as `Leader.end_of_epoch`."""
+        log = self.log
+        if not log.epoch_starts or epoch > log.epoch_starts[-1][0]:
+            return NO_EPOCH, NO_OFFSET
+        return end_of_epoch(log.epoch_starts, epoch, log.end_offset) or (epoch, log.epoch_starts[0][1])
 
     def is_about(self, asked: Position) -> bool:
         """An answer to this is about the log as it is."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from controller_runtime.broker.replication.led_replicas import LedReplicas
 from controller_runtime.values import dataclass
 
 
@@ -13,3 +16,15 @@ class InSyncCounts:
     """Fewer than `min.insync.replicas` asks for."""
     at_min: int = 0
     """So many that none may be lost."""
+
+
+def count_in_sync(led: Iterable[tuple[LedReplicas, int]], alone: int) -> InSyncCounts:
+    """`led`: what has other replicas, and how many its topic wants in sync. `alone`: how many partitions of one replica
+    there are; each has all that it needs, and none to lose.
+    """
+    under_replicated = under_min = at_min = 0
+    for replicas, least in led:
+        count, needed = len(replicas.isr), replicas.needed(least)
+        under_replicated += count <= len(replicas.remotes)
+        under_min, at_min = under_min + (count < needed), at_min + (count == needed)
+    return InSyncCounts(under_replicated, under_min, at_min + alone)

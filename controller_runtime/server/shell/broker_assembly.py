@@ -10,6 +10,7 @@ from controller_runtime.broker.lifecycle import BrokerIdentity
 from controller_runtime.broker.replica_fetchers import FetchSettings
 from controller_runtime.broker.service import BrokerConfig
 from controller_runtime.configuration.config import ServerConfig
+from controller_runtime.configuration.replica_selectors import RACK_AWARE, SELECTOR
 from controller_runtime.configuration.settings import RULES
 from controller_runtime.identifiers import BrokerEpoch, DirectoryId, Endpoint
 from controller_runtime.server.shell.assembly import Disk, random_uuid
@@ -71,5 +72,6 @@ def broker_config(
             answer_bytes=settings.integer("replica.fetch.response.max.bytes"),
             backoff_ms=settings.integer("replica.fetch.backoff.ms"),
         ),
+        sends_near=settings.text(SELECTOR) == RACK_AWARE,
         security=config.security,
     )

@@ -6,6 +6,7 @@ steps, in which every broker does what is due, and calls and answers travel; a c
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from random import Random
 from typing import Any, Final
 
@@ -20,8 +21,11 @@ STEP_S: Final = 0.05
 
 
 class BrokerFleet:
-    def __init__(self, *node_ids: int, rng: Random | None = None, **config: Any) -> None:
+    def __init__(
+        self, *node_ids: int, rng: Random | None = None, racks: Mapping[int, str] | None = None, **config: Any
+    ) -> None:
         """`rng` decides who comes first in a step; without it they keep their order. `config`: of each broker."""
+        self._racks = racks or {}
         self._config = config
         self.controller = World()
         self.rng = rng
@@ -39,7 +43,8 @@ class BrokerFleet:
     def start(self, node_id: int) -> None:
         run = self._runs[node_id] = self._runs.get(node_id, -1) + 1
         disk, config = self.disks.get(node_id), self._config
-        world = BrokerWorld(disk, controller=self.controller, run=run, node_id=NodeId(node_id), **config)
+        name, rack = NodeId(node_id), self._racks.get(node_id)
+        world = BrokerWorld(disk, controller=self.controller, run=run, node_id=name, rack=rack, **config)
         world.now = self.controller.now
         self.brokers[node_id], self.disks[node_id] = world, world.disk
 

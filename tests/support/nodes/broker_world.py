@@ -127,6 +127,7 @@ class BrokerWorld:
         controller: World | None = None,
         run: int = 0,
         node_id: NodeId = BROKER,
+        rack: str | None = None,
         **config: Any,
     ) -> None:
         """`run`: how often it was started before."""
@@ -167,6 +168,7 @@ class BrokerWorld:
             listeners=(("PLAINTEXT", endpoint_of(node_id), 0),),
             features=SUPPORTED_LEVELS,
             log_dirs=tuple(self.directories),
+            rack=rack,
         )
         self.service = BrokerService(BrokerConfig(identity, **config), CallIds(), self._new_uuid, self.now)
         self.shown = Shown(MetadataImage(), Offset(0))

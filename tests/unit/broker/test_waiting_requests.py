@@ -241,10 +241,14 @@ def fail(world: BrokerWorld) -> None:
 
 
 def test_a_fetch_that_waits_ends_when_its_partition_changes_hands() -> None:
-    """FCH-14: leader change. The client learns where to go now, not when its wait is over."""
+    """FCH-14: leader change. The client learns where to go now, not when its wait is over; unless it is one that may
+    read from followers, too, and knows no epoch (FCH-16).
+    """
     world = serving()
-    waiting = world.send(fetch("orders", 0, wait_ms=30_000), version=12)
+    waiting = world.send(fetch("orders", 0, wait_ms=30_000), version=10)
+    patient = world.send(fetch("orders", 0, wait_ms=30_000), version=12)
     lose(world)
+    assert patient not in world.answers
     answer = world.answers[waiting]
     assert isinstance(answer, FetchResponse)
     assert answer.responses[0].partitions[0].error_code == LOST
