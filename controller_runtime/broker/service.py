@@ -8,11 +8,11 @@ partitions led here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from controller_runtime.answers.security_rules import SecurityRules
+from controller_runtime.broker.broker_config import BrokerConfig
 from controller_runtime.broker.directory_assignments import DirectoryAssignments
 from controller_runtime.broker.effects import BrokerEvent
 from controller_runtime.broker.errands import ClientsRequest, refuse
@@ -20,7 +20,7 @@ from controller_runtime.broker.fetch import FetchHandler
 from controller_runtime.broker.forwarding import Forwarder
 from controller_runtime.broker.in_sync import InSync
 from controller_runtime.broker.late_coordinator import Coordinator, LateCoordinator
-from controller_runtime.broker.lifecycle import BrokerIdentity, BrokerLifecycle, Fatal, State
+from controller_runtime.broker.lifecycle import BrokerLifecycle, Fatal, State
 from controller_runtime.broker.local_changes import LocalChanges
 from controller_runtime.broker.local_partitions import LocalPartitions
 from controller_runtime.broker.log_directories import LogDirectories
@@ -29,13 +29,13 @@ from controller_runtime.broker.long_answers import Effects, LongAnswers
 from controller_runtime.broker.offsets import OffsetsHandler
 from controller_runtime.broker.produce import ProduceHandler
 from controller_runtime.broker.producer_ids import ProducerIds
-from controller_runtime.broker.replica_fetchers import FetchSettings, ReplicaFetchers
+from controller_runtime.broker.replica_fetchers import ReplicaFetchers
 from controller_runtime.broker.request_handlers import Answerers, RequestHandlers
 from controller_runtime.coordinator.group_settings import GroupSettings
 from controller_runtime.coordinator.ports import KEYS as KEYS_OF_GROUPS
 from controller_runtime.coordinator.ports import TOPIC as OFFSETS_TOPIC
-from controller_runtime.identifiers import BrokerEpoch, DirectoryId, Endpoint, Instant, Offset, Uuid, WallClock
-from controller_runtime.metadata.broker_configs import NodeRules, OwnConfigs, without_effect
+from controller_runtime.identifiers import BrokerEpoch, Endpoint, Instant, Offset, Uuid, WallClock
+from controller_runtime.metadata.broker_configs import OwnConfigs, without_effect
 from controller_runtime.metadata.image import MetadataImage
 from controller_runtime.parts.asker import Asker
 from controller_runtime.parts.call_ids import CallIds
@@ -54,7 +54,6 @@ from controller_runtime.protocol.messages.alter_partition_response import AlterP
 from controller_runtime.protocol.messages.broker_heartbeat_response import BrokerHeartbeatResponse
 from controller_runtime.protocol.messages.broker_registration_response import BrokerRegistrationResponse
 from controller_runtime.protocol.schema import Message
-from controller_runtime.values import dataclass, field
 
 if TYPE_CHECKING:
     from controller_runtime.broker.admission import Admission
@@ -66,32 +65,6 @@ _CALL_TIMEOUT_MS = 4_500
 
 _MAX_WARNINGS = 20
 """Of configurations without effect, for one change."""
-
-
-@dataclass(frozen=True, slots=True)
-class BrokerConfig:
-    """Everything a broker is configured with."""
-
-    identity: BrokerIdentity
-    auto_create_topics: bool = True
-    node_configs: Mapping[str, str] = field(default_factory=dict)
-    """The lines of its configuration file."""
-    security: SecurityRules = SecurityRules()
-    rules: NodeRules = NodeRules()
-    """What it knows of names of configurations."""
-    log_directories: Mapping[DirectoryId, str] = field(default_factory=dict)
-    """Where they are, in the order of `log.dirs`."""
-    offline_directories: tuple[str, ...] = ()
-    """Paths of those that could not be read at start."""
-    replica_lag_s: float = 30.0
-    """`replica.lag.time.max.ms`."""
-    inter_broker_listener: str = "PLAINTEXT"
-    """At which brokers speak with each other."""
-    replica_fetch: FetchSettings = FetchSettings()
-    sends_near: bool = False
-    """Consumers are told to read from a replica in their own rack (`replica.selector.class`)."""
-    metadata_directory: DirectoryId | None = None
-    """The log directory that has the metadata log, too: the node cannot go on without it."""
 
 
 class BrokerService:

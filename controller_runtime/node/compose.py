@@ -22,7 +22,7 @@ from controller_runtime.raft.voter_set import EMPTY, VoterSet
 from controller_runtime.values import dataclass
 
 if TYPE_CHECKING:  # a node loads only the parts that it has
-    from controller_runtime.broker.service import BrokerConfig
+    from controller_runtime.broker.broker_config import BrokerConfig
     from controller_runtime.node.broker_part import BrokerPart
     from controller_runtime.node.controller_part import ControllerPart, ControllerPartConfig
 

@@ -6,9 +6,9 @@ import os
 from collections.abc import Callable, Mapping
 
 from controller_runtime.answers.api_versions import SUPPORTED_LEVELS
+from controller_runtime.broker.broker_config import BrokerConfig
 from controller_runtime.broker.lifecycle import BrokerIdentity
 from controller_runtime.broker.replica_fetchers import FetchSettings
-from controller_runtime.broker.service import BrokerConfig
 from controller_runtime.configuration.config import ServerConfig
 from controller_runtime.configuration.replica_selectors import RACK_AWARE, SELECTOR
 from controller_runtime.configuration.settings import RULES

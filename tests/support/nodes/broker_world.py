@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from controller_runtime.answers.api_versions import SUPPORTED_LEVELS
+from controller_runtime.broker.broker_config import BrokerConfig
 from controller_runtime.broker.effects import (
     AppendRecords,
     BrokerEffect,
@@ -34,7 +35,7 @@ from controller_runtime.broker.effects import (
     WorkId,
 )
 from controller_runtime.broker.lifecycle import BrokerIdentity
-from controller_runtime.broker.service import BrokerConfig, BrokerService
+from controller_runtime.broker.service import BrokerService
 from controller_runtime.identifiers import Endpoint, Instant, NodeId, Offset, Uuid, WallClock
 from controller_runtime.metadata.image import MetadataImage
 from controller_runtime.node.broker_part import BrokerPart

@@ -16,8 +16,8 @@ from typing import Any, Final
 
 from controller_runtime.answers.api_versions import SUPPORTED_LEVELS
 from controller_runtime.broker import effects as b
+from controller_runtime.broker.broker_config import BrokerConfig
 from controller_runtime.broker.lifecycle import BrokerIdentity
-from controller_runtime.broker.service import BrokerConfig
 from controller_runtime.identifiers import Endpoint, Instant, NodeId, Offset, Uuid, WallClock
 from controller_runtime.metadata.image import MetadataImage
 from controller_runtime.metadata.records import decode_record

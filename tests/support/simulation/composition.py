@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from controller_runtime.answers.api_versions import SUPPORTED_LEVELS
 from controller_runtime.answers.security_rules import SecurityRules
+from controller_runtime.broker.broker_config import BrokerConfig
 from controller_runtime.broker.lifecycle import BrokerIdentity
-from controller_runtime.broker.service import BrokerConfig
 from controller_runtime.controller.service import ControllerConfig
 from controller_runtime.identifiers import BrokerEpoch, Uuid
 from controller_runtime.metadata.authorizer import AuthorizerRules

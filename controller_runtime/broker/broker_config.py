@@ -1,0 +1,38 @@
+"""What a broker is configured with: values, read by the shell."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from controller_runtime.answers.security_rules import SecurityRules
+from controller_runtime.broker.lifecycle import BrokerIdentity
+from controller_runtime.broker.replica_fetchers import FetchSettings
+from controller_runtime.identifiers import DirectoryId
+from controller_runtime.metadata.broker_configs import NodeRules
+from controller_runtime.values import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerConfig:
+    """Everything a broker is configured with."""
+
+    identity: BrokerIdentity
+    auto_create_topics: bool = True
+    node_configs: Mapping[str, str] = field(default_factory=dict)
+    """The lines of its configuration file."""
+    security: SecurityRules = SecurityRules()
+    rules: NodeRules = NodeRules()
+    """What it knows of names of configurations."""
+    log_directories: Mapping[DirectoryId, str] = field(default_factory=dict)
+    """Where they are, in the order of `log.dirs`."""
+    offline_directories: tuple[str, ...] = ()
+    """Paths of those that could not be read at start."""
+    replica_lag_s: float = 30.0
+    """`replica.lag.time.max.ms`."""
+    inter_broker_listener: str = "PLAINTEXT"
+    """At which brokers speak with each other."""
+    replica_fetch: FetchSettings = FetchSettings()
+    sends_near: bool = False
+    """Consumers are told to read from a replica in their own rack (`replica.selector.class`)."""
+    metadata_directory: DirectoryId | None = None
+    """The log directory that has the metadata log, too: the node cannot go on without it."""
