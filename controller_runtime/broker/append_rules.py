@@ -28,6 +28,8 @@ class AppendRules:
     """Records of the topic may be deleted, by age or on request."""
     segment_bytes: int = 1 << 30
     min_insync_replicas: int = 1
+    verifies_transactions: bool = True
+    """`transaction.partition.verification.enable` of the broker."""
 
     @classmethod
     def of(cls, configs: Mapping[str, str]) -> AppendRules:

@@ -145,8 +145,6 @@ def _check_header(data: bytes, header: BatchHeader | None, rules: AppendRules) -
         return _invalid("clients do not write control records")
     if header.producer_id >= 0 and header.base_sequence < 0:
         return _invalid(f"Invalid sequence number {header.base_sequence} of producer {header.producer_id}")
-    if header.is_transactional:
-        return BatchRefusal(ErrorCode.INVALID_TXN_STATE, "transactions are not supported yet")
     return None
 
 

@@ -115,6 +115,8 @@ class ReadSlice:
     offset: int
     max_bytes: int
     before: int
+    stable: bool = False
+    """Say also which transactions in it were aborted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,6 +243,15 @@ class LogBegins:
 
 
 @dataclass(frozen=True, slots=True)
+class ProducersExpired:
+    """These have not written since `before_ms`, and have no open transaction: nothing is known of them any more."""
+
+    key: PartitionId
+    producer_ids: tuple[int, ...]
+    before_ms: int
+
+
+@dataclass(frozen=True, slots=True)
 class LogCut:
     """Where the log begins and ends now, and what is known of it."""
 
@@ -252,12 +263,32 @@ class LogCut:
 
 
 @dataclass(frozen=True, slots=True)
+class Stable:
+    """Whole batches of a slice whose reader wants only what is committed."""
+
+    records: bytes
+    aborted: tuple[tuple[int, int], ...]
+    """Of each aborted transaction its producer and its first offset, in the order of their markers."""
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+
+Data = bytes | Stable | ErrorCode
+"""Of one slice: whole batches, or why it could not be read."""
+
+
+def plain(found: bytes | Stable) -> bytes:
+    return found.records if isinstance(found, Stable) else found
+
+
+@dataclass(frozen=True, slots=True)
 class RecordsRead:
-    """In the order of the slices: whole batches, or why the slice could not be read."""
+    """In the order of the slices."""
 
     api_key: ClassVar = ApiKey.FETCH
     work_id: WorkId
-    data: tuple[bytes | ErrorCode, ...]
+    data: tuple[Data, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,6 +320,7 @@ BrokerEvent = (
     | DirectoryMeasured
     | PartitionWritten
     | LogBegins
+    | ProducersExpired
     | LogCut
     | RecordsRead
     | TimestampFound

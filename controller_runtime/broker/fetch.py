@@ -10,12 +10,22 @@ from __future__ import annotations
 
 from typing import Final
 
-from controller_runtime.broker.effects import BrokerEffect, CancelRead, ReadRecords, ReadSlice, RecordsRead, WorkId
+from controller_runtime.broker.effects import (
+    BrokerEffect,
+    CancelRead,
+    Data,
+    ReadRecords,
+    ReadSlice,
+    RecordsRead,
+    Stable,
+    WorkId,
+    plain,
+)
 from controller_runtime.broker.in_sync import InSync
 from controller_runtime.broker.leader import Leader
 from controller_runtime.broker.local_partitions import LocalPartitions
 from controller_runtime.broker.long_answers import Answering, LongAnswers
-from controller_runtime.broker.offsets import ISOLATION_LEVELS
+from controller_runtime.broker.offsets import ISOLATION_LEVELS, READ_COMMITTED
 from controller_runtime.broker.partition import NO_EPOCH, NO_OFFSET, OpenLog
 from controller_runtime.broker.purgatory import ANY_LEVEL, Purgatory, Ticket
 from controller_runtime.broker.replication.follower import Follower
@@ -27,6 +37,7 @@ from controller_runtime.parts.pieces import InPieces
 from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.protocol.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic
 from controller_runtime.protocol.messages.fetch_response import (
+    AbortedTransaction,
     EpochEndOffset,
     FetchableTopicResponse,
     FetchResponse,
@@ -39,15 +50,15 @@ MAX_RESPONSE_BYTES: Final = 55 << 20
 NO_SESSION: Final = 0
 NOBODY: Final = -1
 """As the id of a follower."""
-READ_COMMITTED: Final = 1
 _FULL_FETCHES: Final = (-1, 0)
 """Session epochs that name every partition, whatever the session: one that ends and one that begins."""
 _FIRST_VERSION_FROM_FOLLOWERS: Final = 11
 _FIRST_VERSION_WITH_ONE_ERROR: Final = 13
 _FIRST_VERSION_BY_ID: Final = 13
 _UNKNOWN: Final = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
-_Awaited = tuple[PartitionId, bool]
-"""What a fetch waits for: a partition's high watermark, or (for followers) its end."""
+_Awaited = tuple[PartitionId, int]
+"""What a fetch waits for: a partition's high watermark (False), for followers its end (True), or what is stable."""
+_STABLE: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +101,16 @@ class _Fetch:
         """Consumers may read from followers, too (KIP-392)."""
         return self.follower != NOBODY or self.event.api_version < _FIRST_VERSION_FROM_FOLLOWERS
 
+    @property
+    def is_stable(self) -> bool:
+        """A consumer wants only what is committed."""
+        return self.request.isolation_level == READ_COMMITTED and self.follower == NOBODY
+
     def bound(self, log: OpenLog) -> int:
         """Up to where it may read."""
-        return log.high_watermark if self.follower == NOBODY else log.written_offset
+        if self.follower != NOBODY:
+            return log.written_offset
+        return log.last_stable_offset if self.is_stable else log.high_watermark
 
 
 class FetchHandler:
@@ -130,6 +148,8 @@ class FetchHandler:
         woken = self._parked.reached((log.key, False), log.high_watermark)
         if leader.replicas.remotes:
             woken += self._parked.reached((log.key, True), log.written_offset)
+        if len(self._parked):
+            woken += self._parked.reached((log.key, _STABLE), log.last_stable_offset)
         return self._wake(woken, now)
 
     def on_shown(self, log: OpenLog, now: Instant) -> list[BrokerEffect]:
@@ -138,7 +158,7 @@ class FetchHandler:
 
     def on_changed(self, key: PartitionId, now: Instant) -> list[BrokerEffect]:
         """Who leads it, or in which epoch, is not what it was: those who wait for it look again."""
-        woken = [one for by in (False, True) for one in self._parked.reached((key, by), ANY_LEVEL)]
+        woken = [one for by in (False, True, _STABLE) for one in self._parked.reached((key, by), ANY_LEVEL)]
         return self._wake(woken, now)
 
     def _wake(self, woken: list[tuple[Ticket, _Fetch]], now: Instant) -> list[BrokerEffect]:
@@ -166,8 +186,8 @@ class FetchHandler:
             return self._long.fail(fetch.event, error)
 
     def _answer(self, fetch: _Fetch, event: RecordsRead, now: Instant) -> Answering:
-        total = sum(len(data) for data in event.data if isinstance(data, bytes))
-        whole = not fetch.errors and all(isinstance(data, bytes) for data in event.data)
+        total = sum(len(data) for data in event.data if not isinstance(data, ErrorCode))
+        whole = not fetch.errors and not any(isinstance(data, ErrorCode) for data in event.data)
         if whole and total < fetch.request.min_bytes and now < fetch.deadline:
             if self._has_grown(fetch):
                 return (yield from self._read_or_wait(fetch, now))
@@ -194,7 +214,7 @@ class FetchHandler:
         return any(one is not None and one.log.high_watermark > known for one, known in led)
 
     def _park(self, fetch: _Fetch) -> None:
-        by = fetch.follower != NOBODY
+        by = _STABLE if fetch.is_stable else fetch.follower != NOBODY
         levels = [((key, by), seen + 1) for key, seen in fetch.waits_for.items()]
         levels += [((key, False), known + 1) for key, known in fetch.knows.items()]
         self._parked.add(fetch, levels, fetch.deadline, fetch.event.connection.connection_id)
@@ -240,7 +260,8 @@ class FetchHandler:
                 if fetch.follower != NOBODY:
                     fetch.knows[found.key] = max(NO_OFFSET, wanted.high_watermark)
                 if wanted.fetch_offset < bound:
-                    slices.append(ReadSlice(found.key, wanted.fetch_offset, wanted.partition_max_bytes, bound))
+                    most = wanted.partition_max_bytes
+                    slices.append(ReadSlice(found.key, wanted.fetch_offset, most, bound, stable=fetch.is_stable))
                     places.append((topic_place, place))
         fetch.places, fetch.is_counted = tuple(places), True
         return slices
@@ -294,9 +315,7 @@ class FetchHandler:
         epoch = fetch.request.replica_state.replica_epoch
         return self._in_sync.fetched(leader, fetch.follower, wanted.fetch_offset, wanted.log_start_offset, epoch)
 
-    def _response(
-        self, fetch: _Fetch, data: dict[tuple[int, int], bytes | ErrorCode]
-    ) -> InPieces[BrokerEffect, FetchResponse]:
+    def _response(self, fetch: _Fetch, data: dict[tuple[int, int], Data]) -> InPieces[BrokerEffect, FetchResponse]:
         topics = []
         for topic_place, topic in enumerate(fetch.request.topics):
             partitions: list[PartitionData] = []
@@ -309,7 +328,7 @@ class FetchHandler:
         return FetchResponse(session_id=NO_SESSION, responses=tuple(topics))
 
     def _partition(
-        self, fetch: _Fetch, topic: FetchTopic, place: tuple[int, int], data: dict[tuple[int, int], bytes | ErrorCode]
+        self, fetch: _Fetch, topic: FetchTopic, place: tuple[int, int], data: dict[tuple[int, int], Data]
     ) -> PartitionData:
         wanted = topic.partitions[place[1]]
         records = data.get(place, b"")
@@ -320,15 +339,23 @@ class FetchHandler:
         if isinstance(found, ErrorCode):
             return _failed(wanted.partition, found)
         nearer = judged.broker if isinstance(judged, Nearer) else None
+        aborted: tuple[AbortedTransaction, ...] | None = None
+        if nearer is None and fetch.request.isolation_level == READ_COMMITTED:
+            aborted = ()
+            if isinstance(records, Stable):
+                aborted = tuple(
+                    AbortedTransaction(producer_id=producer_id, first_offset=first)
+                    for producer_id, first in records.aborted
+                )
         return PartitionData(
             partition_index=wanted.partition,
             high_watermark=found.log.high_watermark,
-            last_stable_offset=found.log.high_watermark,
+            last_stable_offset=found.log.last_stable_offset,
             log_start_offset=found.log.start_offset,
             diverging_epoch=judged if isinstance(judged, EpochEndOffset) else EpochEndOffset(),
             preferred_read_replica=-1 if nearer is None else nearer,
-            aborted_transactions=() if nearer is None and fetch.request.isolation_level == READ_COMMITTED else None,
-            records=None if isinstance(records, ErrorCode) else records,
+            aborted_transactions=aborted,
+            records=None if isinstance(records, ErrorCode) else plain(records),
         )
 
 

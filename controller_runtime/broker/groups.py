@@ -14,12 +14,21 @@ from typing import Any, Final
 
 from controller_runtime.broker.append_rules import BatchRefusal
 from controller_runtime.broker.cluster_view import View
-from controller_runtime.broker.effects import AppendRecords, BrokerEffect, ReadRecords, ReadSlice, RecordsRead, WorkId
-from controller_runtime.broker.forwarding import Forwarder
-from controller_runtime.broker.leader import Appended, Leader
+from controller_runtime.broker.effects import (
+    AppendRecords,
+    BrokerEffect,
+    ReadRecords,
+    ReadSlice,
+    RecordsRead,
+    Stable,
+    WorkId,
+)
+from controller_runtime.broker.leader import Appended
+from controller_runtime.broker.led_groups import Led, Outside
 from controller_runtime.broker.local_partitions import LocalPartitions
-from controller_runtime.broker.long_answers import Answering, Effects, LongAnswers
+from controller_runtime.broker.long_answers import Answering, Effects
 from controller_runtime.broker.offsets_topic import offsets_topic
+from controller_runtime.broker.sequences import Verification
 from controller_runtime.coordinator import (
     admin_requests,
     consumer_describing,
@@ -29,6 +38,7 @@ from controller_runtime.coordinator import (
     offset_fetch,
     offset_requests,
     retention,
+    transactional_offsets,
 )
 from controller_runtime.coordinator.coordinator import GroupCoordinator
 from controller_runtime.coordinator.finding import Surroundings, find_coordinators
@@ -39,41 +49,17 @@ from controller_runtime.identifiers import Instant, PartitionId, Uuid, WallClock
 from controller_runtime.metadata.image import MetadataImage
 from controller_runtime.parts.effects import Log, Respond
 from controller_runtime.parts.events import ConnectionInfo, RequestReceived
-from controller_runtime.parts.failed_requests import FailedRequests
 from controller_runtime.parts.pieces import InPieces, LongWork
 from controller_runtime.protocol.api_keys import ApiKey
 from controller_runtime.protocol.errors import ErrorCode, ProtocolError
 from controller_runtime.protocol.messages.find_coordinator_request import FindCoordinatorRequest
-from controller_runtime.values import dataclass
+from controller_runtime.protocol.messages.txn_offset_commit_request import TxnOffsetCommitRequest
+from controller_runtime.protocol.messages.write_txn_markers_request import WritableTxnMarker
+from controller_runtime.protocol.transaction_markers import Marker
 
 _OWN_READS: Final = -1
 """Reads of the coordinator have negative numbers: those of clients are positive."""
 Handler = Callable[[RequestReceived, Any, Instant, WallClock], Effects]
-
-
-@dataclass(slots=True)
-class _Led:
-    """A partition that is led here, and how far it is read."""
-
-    key: PartitionId
-    leader: Leader
-    partition: GroupPartition
-    next_offset: int
-    is_reading: bool = False
-    """Its bytes were asked for, or are being replayed."""
-
-
-@dataclass(frozen=True, slots=True)
-class Outside:
-    """What groups use of the rest of the broker, beside its partitions."""
-
-    forwarder: Forwarder
-    long: LongAnswers
-    faults: FailedRequests
-    version: Callable[[], int]
-    """Of the newest image: where it ends."""
-    may_describe: Callable[[ConnectionInfo, str], bool]
-    """Whether who speaks there may know of a topic."""
 
 
 class Groups:
@@ -92,13 +78,14 @@ class Groups:
         self._forwarder, self._long, self._faults = outside.forwarder, outside.long, outside.faults
         self._outside = outside
         self.topics_made_at = outside.version()
+        self._transactions_topic = outside.transactions_topic
         self._coordinator = GroupCoordinator(settings, self, new_uuid)
-        self._led: dict[PartitionId, _Led] = {}
-        self._by_index: dict[int, _Led] = {}
+        self._led: dict[PartitionId, Led] = {}
+        self._by_index: dict[int, Led] = {}
         self._loading: set[PartitionId] = set()
-        self._reads: dict[WorkId, _Led] = {}
+        self._reads: dict[WorkId, Led] = {}
         self._last_read = _OWN_READS
-        self._works: deque[tuple[_Led, LongWork[Respond, int | None]]] = deque()
+        self._works: deque[tuple[Led, LongWork[Respond, int | None]]] = deque()
         self._written: set[PartitionId] = set()
         """Where the log has something that is not committed yet."""
         self._out: list[BrokerEffect] = []
@@ -118,20 +105,54 @@ class Groups:
     def may_describe(self, connection: ConnectionInfo, topic: str) -> bool:
         return self._outside.may_describe(connection, topic)
 
-    def append(self, index: int, batch: bytes, wall: WallClock) -> int | ErrorCode:
+    def append(
+        self, index: int, batch: bytes, wall: WallClock, verification: Verification | None = None
+    ) -> int | ErrorCode:
         led = self._by_index.get(index)
         leader = None if led is None else self._partitions.led(led.key)
         if led is None or leader is None or leader is not led.leader:
             return ErrorCode.NOT_LEADER_OR_FOLLOWER
         if self._partitions.has_too_few(leader):
             return ErrorCode.NOT_ENOUGH_REPLICAS
-        match leader.append(batch, self._partitions.rules(TOPIC), wall):
-            case BatchRefusal() as refused:
-                return refused.error
-            case Appended(_, end_offset, data):
-                self._out.append(AppendRecords(led.key, end_offset, data))
-                self._written.add(led.key)
-                return end_offset
+        rules = self._partitions.rules(TOPIC)
+        return self._appended(led, leader.append(batch, rules, wall, verified=verification, from_client=False))
+
+    def _appended(self, led: Led, found: Appended | BatchRefusal) -> int | ErrorCode:
+        if isinstance(found, BatchRefusal):
+            return found.error
+        self._out.append(AppendRecords(led.key, found.wait_for, found.data))
+        self._written.add(led.key)
+        return found.wait_for
+
+    # Transactions.
+
+    def end_transaction(self, key: PartitionId, marker: WritableTxnMarker, wall: WallClock) -> int | ErrorCode:
+        """What a producer has committed here counts, or is dropped, with the marker that ends its transaction. Where
+        that ends.
+        """
+        led = self._led.get(key)
+        if led is None or not led.partition.is_loaded or self._partitions.led(key) is not led.leader:
+            return ErrorCode.NOT_LEADER_OR_FOLLOWER
+        if self._partitions.has_too_few(led.leader):
+            return ErrorCode.NOT_ENOUGH_REPLICAS
+        said = Marker(marker.transaction_result, marker.coordinator_epoch)
+        producer_id, epoch, version = marker.producer_id, marker.producer_epoch, marker.transaction_version
+        end = self._appended(led, led.leader.append_marker(producer_id, epoch, said, wall, version))
+        if not isinstance(end, ErrorCode):
+            led.partition.end_offset = end
+            led.partition.offsets.end_transaction(producer_id, commit=said.commit, end_offset=end)
+        return end
+
+    def commit_in_transaction(
+        self,
+        event: RequestReceived,
+        request: TxnOffsetCommitRequest,
+        verification: Verification | None,
+        now: Instant,
+        wall: WallClock,
+    ) -> Effects:
+        work = transactional_offsets.commit_offsets(self._coordinator, event, request, verification, now=now, wall=wall)
+        return self._long.begin(event, self._answering(work))
 
     # Requests.
 
@@ -166,7 +187,10 @@ class Groups:
         now: Instant,
         _: WallClock,
     ) -> Effects:
-        make = partial(self._forwarder.create_internal_topic, offsets_topic(self._settings), now)
+        def make(name: str) -> None:
+            topic = offsets_topic(self._settings) if name == TOPIC else self._transactions_topic
+            self._forwarder.create_internal_topic(topic, now)
+
         around = Surroundings(self._coordinator, view(event).endpoint, make)
         return [Respond(event.request_id, find_coordinators(around, request, event.api_version))]
 
@@ -195,7 +219,9 @@ class Groups:
         now: Instant,
         wall: WallClock,
     ) -> Answering:
-        work = answer(self._coordinator, event, request, now, wall)
+        return (yield from self._answering(answer(self._coordinator, event, request, now, wall)))
+
+    def _answering(self, work: InPieces[Respond, list[Respond]]) -> Answering:
         while True:
             try:
                 unit = next(work)
@@ -224,7 +250,7 @@ class Groups:
             out.append(Log("info", f"{TOPIC}-{key.index} is coordinated elsewhere: its groups are dropped"))
         if leader is not None and key not in self._led and leader.log.topic == TOPIC:
             partition = self._coordinator.lead(key.index)
-            led = self._led[key] = _Led(key, leader, partition, leader.log.start_offset)
+            led = self._led[key] = Led(key, leader, partition, leader.log.start_offset)
             self._by_index[key.index] = led
             self._loading.add(key)
         return out
@@ -238,6 +264,7 @@ class Groups:
         if led is None or self._led.get(led.key) is not led:
             return []
         data = event.data[0]
+        assert not isinstance(data, Stable), "everything was asked for"
         if data is ErrorCode.OFFSET_OUT_OF_RANGE:  # Its beginning was deleted meanwhile.
             led.next_offset, led.is_reading = max(led.next_offset, led.leader.log.start_offset), False
             return []
@@ -247,7 +274,7 @@ class Groups:
         self._works.append((led, LongWork(loading.replay(led.partition, data, led.next_offset))))
         return []
 
-    def _give_up(self, led: _Led, why: str) -> Effects:
+    def _give_up(self, led: Led, why: str) -> Effects:
         self._loading.discard(led.key)
         led.partition.fault = why
         return [
@@ -283,7 +310,7 @@ class Groups:
             self._see_topics(now, wall)
         return [*self._taken(), *out]
 
-    def _committed(self, led: _Led, now: Instant, wall: WallClock) -> Effects:
+    def _committed(self, led: Led, now: Instant, wall: WallClock) -> Effects:
         reached = led.leader.log.high_watermark
         out = self._guarded(lambda: led.partition.committed_to(reached, now, wall))
         out += self._guarded(lambda: led.partition.give_up(now, wall))
@@ -296,7 +323,7 @@ class Groups:
         whole, partition.gathered = partition.gathered, []
         return [admin_requests.deletion_answer(each) for each in whole]
 
-    def _load(self, led: _Led, now: Instant, wall: WallClock) -> Effects:
+    def _load(self, led: Led, now: Instant, wall: WallClock) -> Effects:
         """Ask for the next bytes, or begin."""
         log = led.leader.log
         if led.is_reading:

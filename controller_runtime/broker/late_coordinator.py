@@ -66,7 +66,7 @@ class LateCoordinator:
         wall: WallClock,
     ) -> Effects:
         if not self._by_key:
-            self._by_key = self._needed(now).handlers(view)
+            self._by_key = self.needed(now).handlers(view)
         return self._by_key[event.api_key](event, request, now, wall)
 
     def on_changed(self, key: PartitionId, now: Instant, wall: WallClock) -> Effects:
@@ -74,7 +74,7 @@ class LateCoordinator:
             led = self._partitions.led(key)
             if led is None or led.log.topic != self._topic:
                 return []
-        return self._needed(now).on_changed(key, now, wall)
+        return self.needed(now).on_changed(key, now, wall)
 
     def owns(self, work_id: WorkId) -> bool:
         return self._made is not None and self._made.owns(work_id)
@@ -83,7 +83,8 @@ class LateCoordinator:
         assert self._made is not None, "it has asked for what was read"
         return self._made.on_read(event)
 
-    def _needed(self, now: Instant) -> Coordinator:
+    def needed(self, now: Instant) -> Coordinator:
+        """It is made if it is not there."""
         if self._made is None:
             self._made = self._make(now)
         return self._made

@@ -16,24 +16,25 @@ from controller_runtime.broker.append_rules import AppendRules, BatchRefusal
 from controller_runtime.broker.batch_checks import NEWEST_VERSION, Checked, check_batch
 from controller_runtime.broker.partition import NO_EPOCH, NO_OFFSET, OpenLog
 from controller_runtime.broker.replication.led_replicas import LedReplicas
+from controller_runtime.broker.sequences import (
+    FIRST_VERSION_BUMPED,
+    Verification,
+    Verifications,
+    check_batch_of_producer,
+    check_marker,
+)
 from controller_runtime.identifiers import Instant, NodeId
 from controller_runtime.metadata.partitions import Partition
 from controller_runtime.protocol.errors import ErrorCode
-from controller_runtime.protocol.producer_states import (
-    NO_PRODUCER,
-    ProducerBatch,
-    next_sequence,
-    note_batch,
-)
 from controller_runtime.protocol.record_batch import (
     HEADER_BYTES,
-    BatchHeader,
     claimed_header,
     rebuild,
     restamp,
     stamp_times,
 )
 from controller_runtime.protocol.record_survey import renumbered
+from controller_runtime.protocol.transaction_markers import Marker, encode_marker
 from controller_runtime.values import dataclass, field
 
 LAST_OFFSET: Final = (1 << 63) - 1
@@ -58,6 +59,7 @@ class Leader:
     log: OpenLog
     epoch: int
     replicas: LedReplicas = field(default_factory=LedReplicas)
+    verifications: Verifications = field(default_factory=Verifications)
 
     def lead(self, node_id: NodeId, partition: Partition, now: Instant, *, led: bool) -> None:
         """An epoch begins where the log ends, as soon as it is led in it. `led`: this broker led the one before."""
@@ -73,9 +75,16 @@ class Leader:
         return True
 
     def append(
-        self, records: bytes | None, rules: AppendRules, wall: int, version: int = NEWEST_VERSION
+        self,
+        records: bytes | None,
+        rules: AppendRules,
+        wall: int,
+        version: int = NEWEST_VERSION,
+        *,
+        verified: Verification | None = None,
+        from_client: bool = True,
     ) -> Appended | BatchRefusal:
-        """Take one batch of a producer, or say why not."""
+        """Take one batch of a producer, or say why not. `verified`: its transaction is known to be open."""
         checked = check_batch(records or b"", rules, wall, version)
         if isinstance(checked, BatchRefusal):
             return checked
@@ -86,38 +95,44 @@ class Leader:
         data = self._prepared(checked, rules, wall)
         if isinstance(data, BatchRefusal):
             return data
-        found = self._check_sequence(checked.header)
+        producer_id = checked.header.producer_id
+        found = check_batch_of_producer(
+            self.log.producers.get(producer_id),
+            checked.header,
+            self.verifications.asked.get(producer_id),
+            verified=verified,
+            verifies=rules.verifies_transactions,
+            from_client=from_client,
+        )
         if isinstance(found, BatchRefusal):
             return found
         if found is not None:
             return Appended(found.first_offset, found.last_offset + 1, b"", found.timestamp)
+        if checked.header.is_transactional:
+            self.verifications.end(checked.header)
+        return self._placed(data, wall if rules.log_append_time else -1)
+
+    def _placed(self, data: bytes, append_time: int = -1, coordinator_epoch: int | None = None) -> Appended:
         base = self.log.end_offset
         placed = claimed_header(data)
-        appended = Appended(base, placed.next_offset, data, wall if rules.log_append_time else -1)
+        appended = Appended(base, placed.next_offset, data, append_time)
         self.log.begin_epoch(self.epoch, base)
-        note_batch(self.log.producers, placed)  # From here on a retry is a duplicate: nothing that can fail may follow.
+        self.log.note(placed, coordinator_epoch)  # Now a retry is a duplicate: nothing that can fail may follow.
         self.log.end_offset = placed.next_offset
         return appended
 
-    def _check_sequence(self, header: BatchHeader) -> ProducerBatch | BatchRefusal | None:
-        """The batch that this one repeats, or why it cannot come now, or None: it is next."""
-        if header.producer_id <= NO_PRODUCER:
-            return None
-        entry = self.log.producers.get(header.producer_id)
-        newest = NO_EPOCH if entry is None else entry.epoch
-        if header.producer_epoch < newest:
-            return BatchRefusal(ErrorCode.INVALID_PRODUCER_EPOCH, f"epoch {header.producer_epoch}, {newest} is newer")
-        if entry is None:
-            return None  # Its state may have expired or been deleted with the records: any sequence may follow.
-        repeated = entry.duplicate(header.producer_epoch, header.base_sequence, header.last_sequence)
-        if repeated is not None or newest == NO_EPOCH:
-            return repeated
-        newer_epoch = header.producer_epoch > entry.epoch
-        expected = 0 if newer_epoch or not entry.batches else next_sequence(entry.last_sequence)
-        if header.base_sequence != expected:
-            got = f"got {header.base_sequence}, {expected} is next"
-            return BatchRefusal(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, f"producer {header.producer_id}: {got}")
-        return None
+    def append_marker(
+        self, producer_id: int, epoch: int, marker: Marker, wall: int, transaction_version: int = 0
+    ) -> Appended | BatchRefusal:
+        """End a producer's transaction here; also where it has written nothing. `epoch`: the marker's."""
+        refused = check_marker(self.log.producers.get(producer_id), epoch, marker, transaction_version)
+        if refused is not None:
+            return refused
+        data = bytearray(encode_marker(producer_id, epoch, marker, wall))
+        restamp(data, self.log.end_offset, self.epoch)
+        bumped = transaction_version >= FIRST_VERSION_BUMPED
+        self.verifications.end(claimed_header(data), bumped=bumped)
+        return self._placed(bytes(data), coordinator_epoch=marker.coordinator_epoch)
 
     def _prepared(self, checked: Checked, rules: AppendRules, wall: int) -> bytes | BatchRefusal:
         """The batch as it goes to the log: offset, epoch and time set; written anew only if the topic asks for another

@@ -16,6 +16,7 @@ from controller_runtime.broker.effects import (
     PartitionFailed,
     PartitionOpened,
     PartitionWritten,
+    ProducersExpired,
     RecordsRead,
     StraysSetAside,
     TimestampFound,
@@ -94,6 +95,11 @@ class LogEvents:
                 # What was decided meanwhile (DeleteRecords, a leader's answer) may be further, or begin it anew.
                 if log is not None and log.start_offset < start_offset <= log.written_offset:
                     log.begin_at(start_offset)
+                return []
+            case ProducersExpired(key, producer_ids, before_ms):
+                log = self._partitions.open_log(key)
+                if log is not None:
+                    log.forget_producers(producer_ids, before_ms)
                 return []
             case LogCut():
                 self._partitions.on_cut(event)

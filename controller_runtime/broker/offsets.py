@@ -12,6 +12,7 @@ from controller_runtime.broker.effects import BrokerEffect, FindTimestamp, Times
 from controller_runtime.broker.leader import Leader
 from controller_runtime.broker.local_partitions import LocalPartitions
 from controller_runtime.broker.long_answers import Answering
+from controller_runtime.broker.partition import OpenLog
 from controller_runtime.identifiers import ZERO_UUID
 from controller_runtime.parts.effects import Respond
 from controller_runtime.parts.events import RequestId, RequestReceived
@@ -54,7 +55,8 @@ _FIRST_VERSION_WITH_NOT_AVAILABLE: Final = 5
 CONSUMER: Final = -1
 """As a replica id; who has another one asks as a broker does."""
 _NOT_TIERED: Final = (LATEST_TIERED, EARLIEST_PENDING_UPLOAD)
-ISOLATION_LEVELS: Final = (0, 1)
+READ_COMMITTED: Final = 1
+ISOLATION_LEVELS: Final = (0, READ_COMMITTED)
 _Place = tuple[str, int]
 """A partition by the name of its topic."""
 
@@ -66,6 +68,8 @@ class _Listing:
     request_id: RequestId
     version: int
     is_consumer: bool = True
+    is_stable: bool = False
+    """Who asks reads only what is committed."""
     answers: dict[_Place, ListOffsetsPartitionResponse] = field(default_factory=dict)
     open: set[WorkId] = field(default_factory=set)
     is_whole: bool = False
@@ -80,6 +84,7 @@ class OffsetsHandler:
 
     def on_request(self, event: RequestReceived, request: ListOffsetsRequest) -> Answering:
         listing = _Listing(event.request_id, event.api_version, request.replica_id == CONSUMER)
+        listing.is_stable = request.isolation_level == READ_COMMITTED
         wanted = [(topic.name, one) for topic in request.topics for one in topic.partitions]
         named = Counter((name, one.partition_index) for name, one in wanted)
         for name, one in wanted:
@@ -127,14 +132,14 @@ class OffsetsHandler:
             return _at(index, leader.log.written_offset, leader.epoch)
         if leader.replicas.epoch_start > leader.log.high_watermark:
             return _error(index, _not_available(listing))
-        return _at(index, leader.log.high_watermark, leader.epoch)
+        return _at(index, _bound(listing, leader.log), leader.epoch)
 
     def _found(self, listing: _Listing, leader: Leader, event: TimestampFound) -> ListOffsetsPartitionResponse:
         """As in Kafka nobody is told of a record that consumers may not see yet; while a new leader does not know how
         far that is, it says so.
         """
         log, index = leader.log, leader.log.key.index
-        if listing.is_consumer and event.offset >= log.high_watermark:
+        if listing.is_consumer and event.offset >= _bound(listing, log):
             if leader.replicas.epoch_start > log.high_watermark:
                 return _error(index, _not_available(listing))
             return _at(index, -1, -1)
@@ -168,6 +173,10 @@ class OffsetsHandler:
             return EpochEndOffset(partition=wanted.partition, error_code=found)
         epoch, end = found.end_of_epoch(wanted.leader_epoch)
         return EpochEndOffset(partition=wanted.partition, leader_epoch=epoch, end_offset=end)
+
+
+def _bound(listing: _Listing, log: OpenLog) -> int:
+    return log.last_stable_offset if listing.is_stable else log.high_watermark
 
 
 def _not_available(listing: _Listing) -> ErrorCode:

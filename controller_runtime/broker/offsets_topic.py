@@ -1,10 +1,14 @@
-"""`__consumer_offsets`, made when a group is looked for first: as the configuration of this broker says."""
+"""`__consumer_offsets` and `__transaction_state`, made when a group or a transactional id is looked for first: as the
+configuration of this broker says.
+"""
 
 from __future__ import annotations
 
 from controller_runtime.broker.effects import BrokerEffect
 from controller_runtime.coordinator.group_settings import GroupSettings
 from controller_runtime.coordinator.ports import TOPIC
+from controller_runtime.coordinator.transactions.ports import TOPIC as TRANSACTIONS
+from controller_runtime.coordinator.transactions.settings import TransactionSettings
 from controller_runtime.parts.effects import Log
 from controller_runtime.protocol.api_keys import ApiKey
 from controller_runtime.protocol.errors import ErrorCode, ProtocolError
@@ -21,6 +25,22 @@ def offsets_topic(settings: GroupSettings) -> CreatableTopic:
     }
     return CreatableTopic(
         name=TOPIC,
+        num_partitions=settings.topic_partitions,
+        replication_factor=settings.topic_replication_factor,
+        configs=tuple(CreatableTopicConfig(name=name, value=value) for name, value in configs.items()),
+    )
+
+
+def transactions_topic(settings: TransactionSettings) -> CreatableTopic:
+    configs = {
+        "cleanup.policy": "compact",
+        "compression.type": "uncompressed",
+        "min.insync.replicas": str(settings.topic_min_isr),
+        "segment.bytes": str(settings.topic_segment_bytes),
+        "unclean.leader.election.enable": "false",
+    }
+    return CreatableTopic(
+        name=TRANSACTIONS,
         num_partitions=settings.topic_partitions,
         replication_factor=settings.topic_replication_factor,
         configs=tuple(CreatableTopicConfig(name=name, value=value) for name, value in configs.items()),
@@ -61,5 +81,6 @@ class InternalTopicToBeMade:
         return []
 
     def _failed(self, why: str) -> Log:
-        remedy = "set offsets.topic.replication.factor to what the brokers can keep"
+        name = "offsets.topic" if self.name == TOPIC else "transaction.state.log"
+        remedy = f"set {name}.replication.factor to what the brokers can keep"
         return Log("warning", f"{remedy}, if that is it: topic {self.name} cannot be made: {why}")

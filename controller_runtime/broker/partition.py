@@ -8,11 +8,14 @@ readers.
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Iterable, Mapping
 from typing import Final
 
+from controller_runtime.broker.unstable_offsets import UnstableOffsets
 from controller_runtime.identifiers import DirectoryId, PartitionId
 from controller_runtime.protocol.errors import ErrorCode
-from controller_runtime.protocol.producer_states import ProducerEntry
+from controller_runtime.protocol.producer_states import NO_PRODUCER, ProducerEntry, expired, note_batch
+from controller_runtime.protocol.record_batch import BatchHeader
 from controller_runtime.values import dataclass, field
 
 NO_OFFSET: Final = -1
@@ -33,6 +36,38 @@ class OpenLog:
     producers: dict[int, ProducerEntry] = field(default_factory=dict)
     directory_id: DirectoryId | None = None
     """Where it lies."""
+    unstable: UnstableOffsets = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.unstable = UnstableOffsets.of(self.producers)
+
+    @property
+    def last_stable_offset(self) -> int:
+        """Up to where it may be read by who wants only what is committed."""
+        first = self.unstable.first(self.high_watermark)
+        return self.high_watermark if first is None else min(self.high_watermark, max(first, self.start_offset))
+
+    def note(self, header: BatchHeader, coordinator_epoch: int | None = None) -> None:
+        """What a batch that goes to its end says of its producer. `coordinator_epoch`: of a marker."""
+        if header.producer_id <= NO_PRODUCER:
+            return
+        entry = self.producers.get(header.producer_id)
+        before = -1 if entry is None else entry.transaction_first_offset
+        note_batch(self.producers, header, coordinator_epoch)
+        if header.is_transactional:
+            after = self.producers[header.producer_id].transaction_first_offset
+            self.unstable.note(before, after, header.last_offset)
+
+    def forget_producers(self, producer_ids: Iterable[int], before_ms: int) -> None:
+        """Those of them that have not written since."""
+        found = {each: self.producers[each] for each in producer_ids if each in self.producers}
+        for producer_id in expired(found, before_ms):
+            del self.producers[producer_id]
+
+    def take_producers(self, producers: Mapping[int, ProducerEntry]) -> None:
+        """All that the log says of producers, after it was cut."""
+        self.producers = dict(producers)
+        self.unstable = UnstableOffsets.of(self.producers)
 
     def written(self, end_offset: int) -> None:
         """The disk holds everything below."""

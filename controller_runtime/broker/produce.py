@@ -10,23 +10,22 @@ batch got: the producer asks for new metadata and retries, and its sequence numb
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
-from typing import Final, NoReturn
+from typing import Final
 
 from controller_runtime.broker.append_rules import BatchRefusal
-from controller_runtime.broker.batch_checks import check_frames, frame_size, is_transactional
+from controller_runtime.broker.batch_checks import check_frames
 from controller_runtime.broker.cluster_view import INTERNAL_TOPICS
 from controller_runtime.broker.effects import AppendRecords, BrokerEffect, FinishWithoutReply
 from controller_runtime.broker.leader import Appended, Leader
 from controller_runtime.broker.local_partitions import LocalPartitions
 from controller_runtime.broker.long_answers import Answering, LongAnswers
 from controller_runtime.broker.produce_answers import refusal, start_said, topic_answer
+from controller_runtime.broker.produce_requests import NOTHING, Brought, each_once, fault_of
 from controller_runtime.broker.purgatory import ANY_LEVEL, Purgatory, Ticket
-from controller_runtime.identifiers import Instant, PartitionId, Uuid, WallClock
+from controller_runtime.identifiers import Instant, PartitionId, WallClock
 from controller_runtime.parts.effects import CloseConnection, Respond
 from controller_runtime.parts.events import ConnectionId, RequestReceived
 from controller_runtime.parts.failed_requests import FailedRequests
-from controller_runtime.parts.pieces import InPieces
 from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.protocol.messages.produce_request import (
     PartitionProduceData,
@@ -41,8 +40,6 @@ from controller_runtime.values import dataclass, field, replace
 
 NO_ACKS: Final = 0
 ALL_ACKS: Final = -1
-LOOKED_AT_TOGETHER: Final = 20
-"""Beginnings of batches: a unit of work."""
 _ADMIN_CLIENT: Final = "__admin_client"
 _VALID_ACKS: Final = (ALL_ACKS, NO_ACKS, 1)
 _UNKNOWN: Final = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
@@ -54,6 +51,7 @@ class _Early:
 
     event: RequestReceived
     request: ProduceRequest
+    brought: Brought
     keys: tuple[PartitionId, ...]
     """All its partitions: no later request for one of them may overtake it."""
 
@@ -77,6 +75,7 @@ class _Attempt:
     acks: int
     wall: WallClock
     client_id: str | None
+    brought: Brought = NOTHING
     effects: list[BrokerEffect] = field(default_factory=list)
     waits: list[_Wait] = field(default_factory=list)
 
@@ -107,24 +106,29 @@ class ProduceHandler:
         self._replicating: Purgatory[PartitionId, _Parked] = Purgatory()
 
     def on_request(
-        self, event: RequestReceived, request: ProduceRequest, now: Instant, wall: WallClock
+        self, event: RequestReceived, request: ProduceRequest, now: Instant, wall: WallClock, brought: Brought = NOTHING
     ) -> list[BrokerEffect]:
-        return self._begin(event, request, self._serve(event, request, now, wall))
+        return self._begin(event, request, self._serve(event, request, now, wall, brought))
+
+    def refuse(self, event: RequestReceived, request: ProduceRequest, why: BatchRefusal) -> list[BrokerEffect]:
+        return [_refuse(event, request, why)]
 
     def _begin(self, event: RequestReceived, request: ProduceRequest, work: Answering) -> list[BrokerEffect]:
         """Who wants no answer may hang up when all is sent: its records are taken nevertheless."""
         return self._long.begin(event, work, outlives=request.acks == NO_ACKS)
 
-    def _serve(self, event: RequestReceived, request: ProduceRequest, now: Instant, wall: WallClock) -> Answering:
+    def _serve(
+        self, event: RequestReceived, request: ProduceRequest, now: Instant, wall: WallClock, brought: Brought
+    ) -> Answering:
         fault = yield from fault_of(request)
         if fault is not None:
             return [_refuse(event, request, fault)]
         if self._partitions.may_open or len(self._early):
             keys = self._keys(request)
             if any(self._partitions.is_opening(key) or self._early.first(key) is not None for key in keys):
-                self._park_early(_Early(event, request, keys), now)
+                self._park_early(_Early(event, request, brought, keys), now)
                 return []
-        return (yield from self._append_all(event, request, now, wall))
+        return (yield from self._append_all(event, request, now, wall, brought))
 
     def _park_early(self, early: _Early, now: Instant) -> None:
         event, request = early.event, early.request
@@ -139,10 +143,12 @@ class ProduceHandler:
         )
         return tuple(dict.fromkeys(key for key in named if key is not None))
 
-    def _append_all(self, event: RequestReceived, request: ProduceRequest, now: Instant, wall: WallClock) -> Answering:
-        attempt = _Attempt(event.api_version, request.acks, wall, event.client_id)
+    def _append_all(
+        self, event: RequestReceived, request: ProduceRequest, now: Instant, wall: WallClock, brought: Brought
+    ) -> Answering:
+        attempt = _Attempt(event.api_version, request.acks, wall, event.client_id, brought)
         topics = []
-        for topic_place, (topic, wanted) in enumerate(_each_once(request)):
+        for topic_place, (topic, wanted) in enumerate(each_once(request)):
             answers: list[PartitionProduceResponse] = []
             for place, data in enumerate(wanted):
                 answers.append(self._try(attempt, (topic_place, place), topic, data))
@@ -174,8 +180,11 @@ class ProduceHandler:
         found = self._find(attempt, topic, data)
         if isinstance(found, BatchRefusal):
             return refusal(data.index, found)
-        log = found.log
-        match found.append(data.records, self._partitions.rules(log.topic), attempt.wall, attempt.version):
+        log, brought = found.log, attempt.brought
+        if log.key in brought.refused:
+            return refusal(data.index, brought.refused[log.key])
+        rules, verified = self._partitions.rules(log.topic), brought.verified.get(log.key)
+        match found.append(data.records, rules, attempt.wall, attempt.version, verified=verified):
             case BatchRefusal() as refused:
                 return refusal(data.index, refused, start_said(refused, log.start_offset))
             case Appended(base_offset, wait_for, batches, append_time):
@@ -273,7 +282,7 @@ class ProduceHandler:
 
     def _append_early(self, early: _Early, now: Instant, wall: WallClock) -> list[BrokerEffect]:
         event, request = early.event, early.request
-        return self._begin(event, request, self._append_all(event, request, now, wall))
+        return self._begin(event, request, self._append_all(event, request, now, wall, early.brought))
 
     # Until the disk has it, and all replicas in sync.
 
@@ -356,35 +365,6 @@ def _answer(parked: _Parked) -> ProduceResponse:
         ]
         topics.append(topic_answer(topic, answers))
     return ProduceResponse(responses=tuple(topics))
-
-
-def _each_once(request: ProduceRequest) -> Iterator[tuple[TopicProduceData, Iterable[PartitionProduceData]]]:
-    """Each topic that has partitions, and each of these; what is named twice counts as it is named last, as
-    in Kafka.
-    """
-    found: dict[tuple[str, Uuid], tuple[TopicProduceData, dict[int, PartitionProduceData]]] = {}
-    for topic in request.topic_data:
-        if topic.partition_data:
-            _, wanted = found.setdefault((topic.name, topic.topic_id), (topic, {}))
-            wanted.update({data.index: data for data in topic.partition_data})
-    return ((topic, wanted.values()) for topic, wanted in found.values())
-
-
-def fault_of(request: ProduceRequest) -> InPieces[NoReturn, BatchRefusal | None]:
-    """What Kafka refuses a whole request for: bytes that it cannot find the first batch in, or a transaction without
-    its name.
-    """
-    batches = (data.records for topic in request.topic_data for data in topic.partition_data if data.records)
-    for number, records in enumerate(batches, 1):
-        if number % LOOKED_AT_TOGETHER == 0:
-            yield None
-        size = frame_size(records)
-        if isinstance(size, BatchRefusal):
-            return size
-        if size is not None and is_transactional(records):
-            named = request.transactional_id is not None
-            return None if named else BatchRefusal(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
-    return None
 
 
 def _refuse(event: RequestReceived, request: ProduceRequest, refused: BatchRefusal) -> BrokerEffect:

@@ -33,16 +33,29 @@ class ProducerIds:
         self._calls = calls
         self._next, self._end = 0, 0
         self._waiting: list[RequestId] = []
+        self._is_wanted = False
+        """By a coordinator, which does not wait."""
         self._in_flight: CallId | None = None
         self._not_before = Instant(0.0)
 
-    def on_request(self, request_id: RequestId, request: InitProducerIdRequest) -> list[BrokerEffect]:
+    @staticmethod
+    def is_whole(request: InitProducerIdRequest) -> bool:
+        """It names a producer with its epoch, or none."""
         has_id, has_epoch = request.producer_id != NO_PRODUCER_ID, request.producer_epoch != NO_PRODUCER_EPOCH
-        if has_id is not has_epoch or request.transactional_id == "":
+        return has_id is has_epoch
+
+    def take(self) -> int | None:
+        """An id for a transaction; None: a block is being asked for, and who needs one asks again."""
+        if self._next == self._end:
+            self._is_wanted = True
+            return None
+        self._next += 1
+        return self._next - 1
+
+    def on_request(self, request_id: RequestId, request: InitProducerIdRequest) -> list[BrokerEffect]:
+        """Without a transactional id, but for one that is empty."""
+        if not self.is_whole(request) or request.transactional_id is not None:
             return [Respond(request_id, _refused(ErrorCode.INVALID_REQUEST))]
-        if request.transactional_id is not None:
-            # A coordinator's work, and this broker is none: refused for good, so that no client waits for it.
-            return [Respond(request_id, _refused(ErrorCode.UNSUPPORTED_VERSION))]
         if len(self._waiting) >= _MAX_WAITING:
             return [Respond(request_id, _refused(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS))]
         self._waiting.append(request_id)
@@ -52,10 +65,12 @@ class ProducerIds:
         return call_id == self._in_flight
 
     def next_deadline(self) -> Instant | None:
-        return self._not_before if self._waiting and self._in_flight is None else None
+        is_due = bool(self._waiting or self._is_wanted)
+        return self._not_before if is_due and self._in_flight is None else None
 
     def poll(self, controller: Endpoint | None, broker_epoch: int, now: Instant) -> list[BrokerEffect]:
-        if not self._waiting or self._in_flight is not None or now < self._not_before:
+        is_due = bool(self._waiting or self._is_wanted)
+        if not is_due or self._in_flight is not None or now < self._not_before:
             return []
         if controller is None or broker_epoch < 0:
             self._not_before = Instant(now + _RETRY_S)
@@ -70,6 +85,7 @@ class ProducerIds:
         if body.error_code != ErrorCode.NONE or body.producer_id_len <= 0:
             self._not_before = Instant(now + _RETRY_S)
             return []
+        self._is_wanted = False
         self._next, self._end = body.producer_id_start, body.producer_id_start + body.producer_id_len
         return self._hand_out()
 

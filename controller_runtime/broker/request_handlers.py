@@ -39,8 +39,6 @@ from controller_runtime.broker.long_answers import (
     answering_at_once,
 )
 from controller_runtime.broker.offsets import OffsetsHandler
-from controller_runtime.broker.produce import ProduceHandler
-from controller_runtime.broker.producer_ids import ProducerIds
 from controller_runtime.broker.topic_partitions import describe_topic_partitions
 from controller_runtime.identifiers import Instant, Offset, WallClock
 from controller_runtime.metadata.broker_configs import OwnConfigs
@@ -61,13 +59,12 @@ class Answerers:
 
     partitions: LocalPartitions
     long: LongAnswers
-    produce: ProduceHandler
     fetch: FetchHandler
     offsets: OffsetsHandler
     forwarder: Forwarder
-    producer_ids: ProducerIds
     log_directories: LogDirectories
-    groups: Coordinator
+    coordinators: Coordinator
+    """They answer Produce and InitProducerId, too: both may be of a transaction."""
 
 
 class RequestHandlers:
@@ -118,12 +115,8 @@ class RequestHandlers:
             ),
         }
         return {
-            ApiKey.PRODUCE: parts.produce.on_request,
             ApiKey.FETCH: lambda event, request, now, _: parts.fetch.on_request(event, request, now),
             ApiKey.LIST_OFFSETS: long.handler(lambda event, request, *_: parts.offsets.on_request(event, request)),
-            ApiKey.INIT_PRODUCER_ID: lambda event, request, *_: [
-                *parts.producer_ids.on_request(event.request_id, request)
-            ],
             ApiKey.METADATA: long.handler(self._on_metadata),
             ApiKey.ALTER_CONFIGS: self._on_alter_configs,
             ApiKey.DELETE_RECORDS: long.handler(
@@ -133,7 +126,7 @@ class RequestHandlers:
                 event, request, self._image.cluster.brokers.get(self._identity.node_id), now
             ),
             ApiKey.INCREMENTAL_ALTER_CONFIGS: self._on_alter_configs,
-            **parts.groups.handlers(view),
+            **parts.coordinators.handlers(view),
             **dict.fromkeys(tokens.DECIDED_BY_CONTROLLER, partial(tokens.changed, parts.forwarder)),
             **{key: answering_at_once(answer) for key, answer in answers.items()},
             **{key: long.handler(answering(answer)) for key, answer in long_answers.items()},

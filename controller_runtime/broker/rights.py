@@ -14,6 +14,7 @@ from controller_runtime.answers.rights.verdict import Judge, Judged, Judging, Re
 from controller_runtime.broker import rights_to_consumer_groups as consumer_groups
 from controller_runtime.broker import rights_to_groups as groups
 from controller_runtime.broker import rights_to_records as records
+from controller_runtime.broker import rights_to_transactions as transactions
 from controller_runtime.broker.cluster_view import INTERNAL_TOPICS, fault_of
 from controller_runtime.broker.topic_partitions import fault_of as fault_of_page
 from controller_runtime.identifiers import ZERO_UUID
@@ -226,6 +227,13 @@ _JUDGES: Final[Mapping[ApiKey, Judge]] = {
     ApiKey.DELETE_GROUPS: groups.delete_groups,
     ApiKey.CONSUMER_GROUP_HEARTBEAT: consumer_groups.heartbeat,
     ApiKey.CONSUMER_GROUP_DESCRIBE: consumer_groups.describe,
+    ApiKey.ADD_PARTITIONS_TO_TXN: transactions.add_partitions,
+    ApiKey.ADD_OFFSETS_TO_TXN: transactions.add_offsets,
+    ApiKey.END_TXN: transactions.end,
+    ApiKey.TXN_OFFSET_COMMIT: transactions.commit_offsets,
+    ApiKey.DESCRIBE_PRODUCERS: transactions.describe_producers,
+    ApiKey.DESCRIBE_TRANSACTIONS: transactions.describe,
+    ApiKey.LIST_TRANSACTIONS: transactions.list_all,
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: topic_partitions,
     ApiKey.DESCRIBE_CLUSTER: describe_brokers,
     ApiKey.DESCRIBE_CONFIGS: describe_configs,

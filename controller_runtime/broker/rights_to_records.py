@@ -12,7 +12,7 @@ from controller_runtime.answers.rights.verdict import Judged, Judging, Refused, 
 from controller_runtime.broker.batch_checks import frame_size, is_transactional
 from controller_runtime.broker.fetch import is_full
 from controller_runtime.broker.offsets import ISOLATION_LEVELS
-from controller_runtime.broker.produce import LOOKED_AT_TOGETHER, fault_of
+from controller_runtime.broker.produce_requests import LOOKED_AT_TOGETHER, fault_of
 from controller_runtime.parts.asker import Narrowed
 from controller_runtime.parts.authorization import Resource
 from controller_runtime.parts.pieces import InPieces

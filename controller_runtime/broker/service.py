@@ -13,13 +13,13 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from controller_runtime.broker.broker_config import BrokerConfig
+from controller_runtime.broker.coordinators import Around, Coordinators
 from controller_runtime.broker.directory_assignments import DirectoryAssignments
 from controller_runtime.broker.effects import BrokerEvent
 from controller_runtime.broker.errands import ClientsRequest, refuse
 from controller_runtime.broker.fetch import FetchHandler
 from controller_runtime.broker.forwarding import Forwarder
 from controller_runtime.broker.in_sync import InSync
-from controller_runtime.broker.late_coordinator import Coordinator, LateCoordinator
 from controller_runtime.broker.lifecycle import BrokerLifecycle, Fatal, State
 from controller_runtime.broker.local_changes import LocalChanges
 from controller_runtime.broker.local_partitions import LocalPartitions
@@ -31,9 +31,6 @@ from controller_runtime.broker.produce import ProduceHandler
 from controller_runtime.broker.producer_ids import ProducerIds
 from controller_runtime.broker.replica_fetchers import ReplicaFetchers
 from controller_runtime.broker.request_handlers import Answerers, RequestHandlers
-from controller_runtime.coordinator.group_settings import GroupSettings
-from controller_runtime.coordinator.ports import KEYS as KEYS_OF_GROUPS
-from controller_runtime.coordinator.ports import TOPIC as OFFSETS_TOPIC
 from controller_runtime.identifiers import BrokerEpoch, Endpoint, Instant, Offset, Uuid, WallClock
 from controller_runtime.metadata.broker_configs import OwnConfigs, without_effect
 from controller_runtime.metadata.image import MetadataImage
@@ -80,18 +77,29 @@ class BrokerService:
         self._long = LongAnswers(self.faults)
         self._produce = ProduceHandler(self.partitions, self.faults, self._long)
         self._in_sync = InSync(node_id, self.partitions, calls, now)
-        listener, settings = config.inter_broker_listener, config.replica_fetch
-        self._fetchers = ReplicaFetchers(
-            node_id, self.partitions, calls, self.faults, listener=listener, settings=settings
-        )
+        listener, fetching = config.inter_broker_listener, config.replica_fetch
+        followed = self.partitions
+        self._fetchers = ReplicaFetchers(node_id, followed, calls, self.faults, listener=listener, settings=fetching)
         near = node_id if config.sends_near else None
         self._fetch = FetchHandler(self.partitions, self._long, self._in_sync, sends_near=near)
         self._offsets = OffsetsHandler(self.partitions)
         self._forwarder = Forwarder(f"broker-{node_id}", calls, self.faults)
-        self._groups = LateCoordinator(
-            OFFSETS_TOPIC, KEYS_OF_GROUPS, self.partitions, lambda now: self._coordinate_groups(config, new_uuid, now)
-        )
         self._producer_ids = ProducerIds(node_id, calls)
+        around = Around(
+            node_id=node_id,
+            partitions=self.partitions,
+            produce=self._produce,
+            producer_ids=self._producer_ids,
+            forwarder=self._forwarder,
+            long=self._long,
+            faults=self.faults,
+            calls=calls,
+            listener=listener,
+            new_uuid=new_uuid,
+            version=lambda: self._image_end,
+            may_describe=self._may_describe,
+        )
+        self._coordinators = Coordinators(around, config.node_configs)
         self._directories = DirectoryAssignments(node_id, calls)
         self._beat: CallId | None = None
         self._image = MetadataImage.empty()
@@ -112,21 +120,13 @@ class BrokerService:
             produce=self._produce,
             fetch=self._fetch,
             offsets=self._offsets,
-            groups=self._groups,
+            groups=self._coordinators,
             metadata_directory=config.metadata_directory,
         )
         self._handlers = self._request_handlers(config)
         authorizer = config.security.authorizer
         self.admission = None if authorizer is None else _admission(authorizer, config.auto_create_topics, self._long)
         """Without an authorizer nobody is asked."""
-
-    def _coordinate_groups(self, config: BrokerConfig, new_uuid: Callable[[], Uuid], now: Instant) -> Coordinator:
-        from controller_runtime.broker.groups import Groups, Outside
-
-        outside = Outside(
-            self._forwarder, self._long, self.faults, version=lambda: self._image_end, may_describe=self._may_describe
-        )
-        return Groups(self.partitions, GroupSettings.of(config.node_configs), new_uuid, outside, now)
 
     def _may_describe(self, connection: ConnectionInfo, topic: str) -> bool:
         return self.admission is None or self.admission.may_describe(connection, topic, self._image)
@@ -135,13 +135,11 @@ class BrokerService:
         parts = Answerers(
             partitions=self.partitions,
             long=self._long,
-            produce=self._produce,
             fetch=self._fetch,
             offsets=self._offsets,
             forwarder=self._forwarder,
-            producer_ids=self._producer_ids,
             log_directories=self._log_directories,
-            groups=self._groups,
+            coordinators=self._coordinators,
         )
         return RequestHandlers(
             parts, config.identity, self._own, config.security, auto_create_topics=config.auto_create_topics
@@ -192,7 +190,7 @@ class BrokerService:
     @property
     def has_more_to_do(self) -> bool:
         """Something is done in pieces, one in each step."""
-        return self.changes.is_behind or len(self._long) > 0 or self._groups.has_more_to_do
+        return self.changes.is_behind or len(self._long) > 0 or self._coordinators.has_more_to_do
 
     def next_deadline(self) -> Instant | None:
         if self.has_more_to_do:
@@ -207,7 +205,7 @@ class BrokerService:
             self._in_sync.next_deadline(),
             self._fetchers.next_deadline(),
             self._log_directories.next_deadline(),
-            self._groups.next_deadline(),
+            self._coordinators.next_deadline(),
         )
         return min((at for at in wanted if at is not None), default=None)
 
@@ -219,7 +217,7 @@ class BrokerService:
             out += self._logs.go_on(now, wall)
         out += [*self._produce.on_time(now, wall), *self._fetch.on_time(now)]
         out += self._log_directories.on_time(now)
-        out += self._groups.poll(now, wall)
+        out += self._coordinators.poll(now, wall)
         out += self._forwarder.poll(self._controller, now)
         out += self._producer_ids.poll(self._controller, self.epoch, now)
         out += self._directories.poll(self._image, self._controller, self.epoch, now)
@@ -246,6 +244,7 @@ class BrokerService:
         if self.admission is not None:
             self.admission.on_closed(connection_id)
         self._long.closed(connection_id)
+        self._coordinators.on_closed(connection_id)
         return [*self._produce.on_closed(connection_id, now, wall), *self._fetch.on_closed(connection_id)]
 
     # Calls.
@@ -273,6 +272,8 @@ class BrokerService:
         if self._fetchers.owns(call_id):
             self._fetchers.on_response(call_id, body, now)
             return []
+        if self._coordinators.owns_call(call_id):
+            return self._coordinators.on_response(call_id, body, now)
         self._beat = None
         match body:
             case BrokerRegistrationResponse():
@@ -307,6 +308,8 @@ class BrokerService:
         if self._fetchers.owns(call_id):
             self._fetchers.on_failure(call_id, now)
             return []
+        if self._coordinators.owns_call(call_id):
+            return self._coordinators.on_failure(call_id, now)
         self._beat = None
         self.lifecycle.failed(now)
         return []

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 from controller_runtime.broker.append_rules import AppendRules
 from controller_runtime.identifiers import NodeId
-from controller_runtime.metadata.configs import TOPIC, ConfigsImage
+from controller_runtime.metadata.configs import ALL_BROKERS, BROKER, TOPIC, ConfigsImage
 from controller_runtime.metadata.topic_configs import topic_configs
+from controller_runtime.values import replace
+
+_VERIFICATION: Final = "transaction.partition.verification.enable"
 
 
 class TopicRules:
@@ -25,7 +29,8 @@ class TopicRules:
         self._forget_old(configs)
         found = self._rules.get(topic)
         if found is None:
-            found = self._rules[topic] = AppendRules.of(self.configs(configs, topic))
+            found = AppendRules.of(self.configs(configs, topic))
+            found = self._rules[topic] = replace(found, verifies_transactions=self._verifies(configs))
         return found
 
     def configs(self, configs: ConfigsImage, topic: str) -> Mapping[str, str]:
@@ -36,6 +41,12 @@ class TopicRules:
         if found is None:
             found = self._effective[own] = topic_configs(configs, topic, self._node_id, self._node_configs)
         return found
+
+    def _verifies(self, configs: ConfigsImage) -> bool:
+        """This node's own value, that of all nodes, or the file's."""
+        places = (configs.of(BROKER, str(self._node_id)), configs.of(BROKER, ALL_BROKERS), self._node_configs)
+        found = next((each[_VERIFICATION] for each in places if _VERIFICATION in each), "true")
+        return found.strip().lower() != "false"
 
     def _forget_old(self, configs: ConfigsImage) -> None:
         if self._seen is not configs:

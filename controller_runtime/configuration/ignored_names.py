@@ -5,21 +5,11 @@ from __future__ import annotations
 from typing import Final
 
 IGNORED_TABLE: Final = """
-# transactions are not served yet
+# who adds partitions while a transaction ends is told so at once, and asks again
 add.partitions.to.txn.retry.backoff.max.ms int 100
 add.partitions.to.txn.retry.backoff.ms int 20
+# nobody waits in a purgatory longer than he has to
 producer.purgatory.purge.interval.requests int 1000
-transaction.abort.timed.out.transaction.cleanup.interval.ms int 10000
-transaction.max.timeout.ms int 900000
-transaction.partition.verification.enable boolean true
-transaction.remove.expired.transaction.cleanup.interval.ms int 3600000
-transaction.state.log.load.buffer.size int 5242880
-transaction.state.log.min.isr int 2
-transaction.state.log.num.partitions int 50
-transaction.state.log.replication.factor short 3
-transaction.state.log.segment.bytes int 104857600
-transaction.two.phase.commit.enable boolean false
-transactional.id.expiration.ms int 604800000
 # replication is not throttled yet
 alter.log.dirs.replication.quota.window.num int 11
 alter.log.dirs.replication.quota.window.size.seconds int 1
@@ -171,8 +161,6 @@ replica.socket.receive.buffer.bytes int 65536
 replica.socket.timeout.ms int 30000
 # logs are not moved between directories yet
 num.replica.alter.log.dirs.threads int null
-# producer ids do not expire yet
-producer.id.expiration.ms int 86400000
 # ssl.enabled.protocols says which versions of TLS are spoken
 ssl.protocol string TLSv1.3
 # the time for setting up a connection does not grow

@@ -144,6 +144,7 @@ offsets.topic.num.partitions int 50
 offsets.topic.replication.factor short 3
 offsets.topic.segment.bytes int 104857600
 process.roles list REQUIRED
+producer.id.expiration.ms int 86400000
 queued.max.request.bytes long -1
 quota.window.num int 11
 quota.window.size.seconds int 1
@@ -217,6 +218,17 @@ ssl.truststore.certificates password null
 ssl.truststore.location string null
 ssl.truststore.password password null
 ssl.truststore.type string JKS
+transaction.abort.timed.out.transaction.cleanup.interval.ms int 10000
+transaction.max.timeout.ms int 900000
+transaction.partition.verification.enable boolean true
+transaction.remove.expired.transaction.cleanup.interval.ms int 3600000
+transaction.state.log.load.buffer.size int 5242880
+transaction.state.log.min.isr int 2
+transaction.state.log.num.partitions int 50
+transaction.state.log.replication.factor short 3
+transaction.state.log.segment.bytes int 104857600
+transaction.two.phase.commit.enable boolean false
+transactional.id.expiration.ms int 604800000
 """
 
 _REFUSED_TABLE: Final = """

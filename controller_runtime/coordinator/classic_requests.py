@@ -237,17 +237,22 @@ def leave(
     return codes, out + (after_loss(group, now, wall) if has_gone else [])
 
 
-def judge_commit(group: ClassicGroup, member_id: str, instance_id: str | None, generation: int) -> ErrorCode:
-    """Who may commit offsets: members of this generation; nobody's offsets only while the group is empty."""
+def judge_commit(
+    group: ClassicGroup, member_id: str, instance_id: str | None, generation: int, *, in_transaction: bool = False
+) -> ErrorCode:
+    """Who may commit offsets: members of this generation; nobody's offsets only while the group is empty. A transaction
+    may commit while the group is rebalanced, and as nobody, as old producers do.
+    """
     if generation < 0 and group.state is State.EMPTY:
         return ErrorCode.NONE
     if generation >= 0 or member_id or instance_id is not None:
         error = group.judge(member_id, instance_id, generation)
         if error:
             return error
-    elif group.state is not State.EMPTY:
+    elif group.state is not State.EMPTY and not in_transaction:
         return ErrorCode.UNKNOWN_MEMBER_ID
-    return ErrorCode.REBALANCE_IN_PROGRESS if group.state is State.COMPLETING else ErrorCode.NONE
+    is_closed = group.state is State.COMPLETING and not in_transaction
+    return ErrorCode.REBALANCE_IN_PROGRESS if is_closed else ErrorCode.NONE
 
 
 def has_committed(group: ClassicGroup, member_id: str, now: Instant) -> None:

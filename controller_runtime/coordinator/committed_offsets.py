@@ -2,8 +2,7 @@
 committed ones for readers.
 
 A record counts for decisions when it is appended, and is shown when the high watermark has passed it: until then
-readers see what was there before. Offsets of a transaction that is not over are kept apart, by producer: they are in
-the logs of a coordinator that serves transactions.
+readers see what was there before. Offsets of a transaction that is not over are kept apart, by producer.
 """
 
 from __future__ import annotations
@@ -36,6 +35,8 @@ class CommittedOffsets:
         self._hidden: dict[OffsetPlace, deque[_Before]] = {}
         self._open: dict[int, dict[OffsetPlace, tuple[int, Committed]]] = {}
         """By producer: what a transaction that is not over has committed, and where."""
+        self._ending: deque[tuple[int, frozenset[OffsetPlace]]] = deque()
+        """What transactions have committed whose marker is not committed yet, and where that ends."""
 
     @property
     def count(self) -> int:
@@ -63,6 +64,8 @@ class CommittedOffsets:
 
     def committed_to(self, high_watermark: int) -> None:
         """Readers see what lies below."""
+        while self._ending and self._ending[0][0] <= high_watermark:
+            self._ending.popleft()
         while self._before and self._before[0].end_offset <= high_watermark:
             place = self._before.popleft().place
             hidden = self._hidden[place]
@@ -70,7 +73,7 @@ class CommittedOffsets:
             if not hidden:
                 del self._hidden[place]
 
-    # Transactions, in logs that another coordinator wrote.
+    # Transactions.
 
     def replay_pending(self, producer_id: int, record: OffsetRecord, at: int) -> None:
         """Of a transaction that may still be aborted."""
@@ -80,21 +83,28 @@ class CommittedOffsets:
         else:
             pending[record.place] = at, record.committed
 
-    def end_transaction(self, producer_id: int, *, commit: bool) -> None:
-        """As in Kafka the record that is later in the log wins, whichever of them came in a transaction."""
-        for place, (at, committed) in self._open.pop(producer_id, {}).items():
+    def end_transaction(self, producer_id: int, *, commit: bool, end_offset: int | None = None) -> None:
+        """As in Kafka the record that is later in the log wins, whichever of them came in a transaction. `end_offset`:
+        of the marker; until it is committed they are as pending as before, and readers see what was there.
+        """
+        ended = self._open.pop(producer_id, {})
+        if ended and end_offset is not None:
+            self._ending.append((end_offset, frozenset(ended)))
+        for place, (at, committed) in ended.items():
             if commit and self._written.get(place, -1) < at:
-                self.replay(OffsetRecord(place, committed), at)
+                self.replay(OffsetRecord(place, committed), at, end_offset=end_offset)
                 self._written[place] = at
         if not self._open:
             self._written.clear()
 
     def is_pending(self, place: OffsetPlace) -> bool:
         """A transaction that is not over has committed it."""
-        return any(place in pending for pending in self._open.values())
+        is_ending = any(place in ended for _, ended in self._ending)
+        return is_ending or any(place in pending for pending in self._open.values())
 
     def has_pending(self, group_id: str) -> bool:
-        return any(place.group_id == group_id for pending in self._open.values() for place in pending)
+        pending = (*self._open.values(), *(ended for _, ended in self._ending))
+        return any(place.group_id == group_id for places in pending for place in places)
 
     # Looking up.
 

@@ -1,7 +1,7 @@
 """FindCoordinator: who leads the partition that a group belongs to.
 
-Transactions and share groups have no coordinator here: clients are told that it is not available, as by a Kafka whose
-topic for them cannot be made.
+So with transactional ids, and the partitions of `__transaction_state`. Share groups have no coordinator here: clients
+are told that it is not available, as by a Kafka whose topic for them cannot be made.
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from controller_runtime.coordinator.coordinator import GroupCoordinator
+from controller_runtime.coordinator.coordinator import GroupCoordinator, partition_for
 from controller_runtime.coordinator.ports import TOPIC
+from controller_runtime.coordinator.transactions.ports import TOPIC as TRANSACTIONS
 from controller_runtime.identifiers import Endpoint
 from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.protocol.messages.find_coordinator_request import FindCoordinatorRequest
@@ -39,8 +40,8 @@ class Surroundings:
     groups: GroupCoordinator
     reached: Callable[[int], Endpoint | None]
     """Where a broker that is up is reached by who asks."""
-    make_topic: Callable[[], None]
-    """Ask for `__consumer_offsets`, which is made when it is needed first."""
+    make_topic: Callable[[str], None]
+    """Ask for `__consumer_offsets` or `__transaction_state`, which are made when they are needed first."""
 
 
 def find_coordinators(around: Surroundings, request: FindCoordinatorRequest, version: int) -> FindCoordinatorResponse:
@@ -60,13 +61,14 @@ def find_coordinators(around: Surroundings, request: FindCoordinatorRequest, ver
 def _find(around: Surroundings, key: str, key_type: int, version: int) -> Coordinator:
     if key_type not in (GROUP, TRANSACTION, SHARE) or (key_type == SHARE and version < _FIRST_VERSION_WITH_SHARE):
         return nobody(key, ErrorCode.INVALID_REQUEST, WORDS[ErrorCode.INVALID_REQUEST])
-    if key_type != GROUP:
+    if key_type == SHARE:
         return nobody(key, ErrorCode.COORDINATOR_NOT_AVAILABLE)
-    topic, index = around.groups.topic.image.topics.named(TOPIC), around.groups.place_of(key)
-    if topic is None or index is None:
-        around.make_topic()
+    name = TOPIC if key_type == GROUP else TRANSACTIONS
+    topic = around.groups.topic.image.topics.named(name)
+    if topic is None:
+        around.make_topic(name)
         return nobody(key, ErrorCode.COORDINATOR_NOT_AVAILABLE)
-    leader = topic.leader(index)
+    leader = topic.leader(partition_for(key, topic.partition_count))
     at = None if leader is None or leader < 0 else around.reached(leader)
     if leader is None or at is None:
         return nobody(key, ErrorCode.COORDINATOR_NOT_AVAILABLE)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Collection, Sequence
-from typing import Final, assert_never
+from typing import Any, Final, assert_never
 
 from controller_runtime.coordinator import classic_requests as classic
 from controller_runtime.coordinator.classic_group import ClassicGroup
@@ -289,6 +289,21 @@ class GroupPartition:
         if self.committed_offset >= self.end_offset:
             return [Respond(answer.request_id, answer.body)]
         return self.wait(answer, now)
+
+    def append_pending(
+        self, records: Sequence[OffsetRecord], producer_id: int, epoch: int, wall: WallClock, verification: Any
+    ) -> ErrorCode:
+        """Offsets of a transaction: they count when it is committed."""
+        if self.has_resigned:
+            return ErrorCode.NOT_LEADER_OR_FOLLOWER
+        batch = batch_of(records, wall, self.settings.topic_codec, producer_id, epoch)
+        found = self.topic.append(self.index, batch, wall, verification)
+        if isinstance(found, ErrorCode):
+            return found
+        first, self.end_offset = found - len(records), found
+        for place, record in enumerate(records):
+            self.offsets.replay_pending(producer_id, record, first + place)
+        return ErrorCode.NONE
 
     def wait(self, then: Then | None, now: Instant) -> Responds:
         """For all that was written until now."""

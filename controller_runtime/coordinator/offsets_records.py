@@ -107,10 +107,19 @@ def value_of(record: GroupLogRecord) -> bytes | None:
     return _SHORT.pack(version) + encode(message, version)
 
 
-def batch_of(records: Sequence[GroupLogRecord], timestamp: int, codec: int) -> bytes:
-    """One batch, as Kafka's coordinators write them: no producer, sequence 0."""
+def batch_of(
+    records: Sequence[GroupLogRecord], timestamp: int, codec: int, producer_id: int = -1, epoch: int = -1
+) -> bytes:
+    """One batch, as Kafka's coordinators write them: sequence 0; with a producer it is of his transaction."""
     lines = [Record(place, timestamp, key_of(each), value_of(each)) for place, each in enumerate(records)]
-    return encode_batch(lines, compression=Compression(codec), base_sequence=0)
+    return encode_batch(
+        lines,
+        compression=Compression(codec),
+        base_sequence=0,
+        producer_id=producer_id,
+        producer_epoch=epoch,
+        is_transactional=producer_id >= 0,
+    )
 
 
 def read(key: bytes | None, value: bytes | None) -> GroupLogRecord | None:

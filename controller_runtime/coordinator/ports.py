@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from controller_runtime.identifiers import WallClock
 from controller_runtime.metadata.image import MetadataImage
@@ -51,8 +51,9 @@ class OffsetsTopic(Protocol):
         """Whether who speaks there may know of the topic."""
         ...
 
-    def append(self, index: int, batch: bytes, wall: WallClock) -> int | ErrorCode:
+    def append(self, index: int, batch: bytes, wall: WallClock, verification: Any = None) -> int | ErrorCode:
         """Append one batch to a partition that is led here. Where it ends: it is committed when the high watermark is
-        there (`GroupPartition.committed_to`). Or why it is not taken; then nothing has changed.
+        there (`GroupPartition.committed_to`). Or why it is not taken; then nothing has changed. `verification`: what
+        the broker knows of the transaction that it belongs to.
         """
         ...

@@ -71,6 +71,8 @@ _DESCRIBE: Final = (need(Right(Operation.DESCRIBE, Resource.CLUSTER)),)
 _DESCRIBE_TOPIC: Final = Right(Operation.DESCRIBE, Resource.TOPIC)
 _READ_TOPIC: Final = Right(Operation.READ, Resource.TOPIC)
 _READ_GROUP: Final = Right(Operation.READ, Resource.GROUP)
+_WRITE_TRANSACTION: Final = Right(Operation.WRITE, Resource.TRANSACTIONAL_ID)
+_DESCRIBE_TRANSACTION: Final = Right(Operation.DESCRIBE, Resource.TRANSACTIONAL_ID)
 _DESCRIBE_GROUP: Final = Right(Operation.DESCRIBE, Resource.GROUP)
 _CREATE: Final = _on(Operation.CREATE, Resource.CLUSTER, Resource.TOPIC)
 _ALTER_QUOTAS: Final = (need(Right(Operation.ALTER_CONFIGS, Resource.CLUSTER)),)
@@ -98,6 +100,7 @@ _REFUSED_NOTE: Final = "what this node could not honour is refused"
 _ACLS_NOTE: Final = "with the authorizer, or kept for Apache Kafka's brokers (`quorate.acls=kept`)"
 
 _TOKENS_NOTE: Final = "for who has shown who he is, without a token; refused on PLAINTEXT, as by Kafka"
+_NOT_COMPARED: Final = "every version; not compared with Java request by request yet"
 _ASKED_OF_BROKERS: Final = "UNKNOWN_SERVER_ERROR, as by Kafka, whose controllers advertise it: brokers answer it"
 
 CONTROLLER: Final[Mapping[ApiKey, Row]] = {
@@ -173,8 +176,6 @@ def _tokens(authorization: Authorization) -> Row:
     return Row(authorization, note=_TOKENS_NOTE, forwarded=Forwarded.JUDGED)
 
 
-_NOT_COMPARED: Final = "not compared with Apache Kafka answer for answer yet"
-
 BROKER: Final[Mapping[ApiKey, Row]] = {
     ApiKey.PRODUCE: Row(
         (
@@ -197,7 +198,7 @@ BROKER: Final[Mapping[ApiKey, Row]] = {
             need(Right(Operation.DESCRIBE, Resource.TRANSACTIONAL_ID), part="transactions"),
         ),
         status=Status.PARTIAL,
-        note="groups; COORDINATOR_NOT_AVAILABLE for transactions and share groups",
+        note="groups and transactions; COORDINATOR_NOT_AVAILABLE for share groups",
     ),
     ApiKey.JOIN_GROUP: Row((need(_READ_GROUP),)),
     ApiKey.HEARTBEAT: Row((need(_READ_GROUP),)),
@@ -228,9 +229,35 @@ BROKER: Final[Mapping[ApiKey, Row]] = {
             ),
         ),
         status=Status.PARTIAL,
-        note="idempotent producers",
+        note=_NOT_COMPARED,
     ),
     ApiKey.OFFSET_FOR_LEADER_EPOCH: Row((need(_DESCRIBE_TOPIC, _CLUSTER_ACTION),), in_pieces=True),
+    ApiKey.ADD_PARTITIONS_TO_TXN: Row(
+        (
+            need(_WRITE_TRANSACTION, part="producers, with their topics"),
+            need(Right(Operation.WRITE, Resource.TOPIC), part="topics"),
+            need(_CLUSTER_ACTION, part="brokers"),
+        ),
+        in_pieces=True,
+        status=Status.PARTIAL,
+        note=_NOT_COMPARED,
+    ),
+    ApiKey.ADD_OFFSETS_TO_TXN: Row(
+        (need(_WRITE_TRANSACTION), need(_READ_GROUP)), status=Status.PARTIAL, note=_NOT_COMPARED
+    ),
+    ApiKey.END_TXN: Row((need(_WRITE_TRANSACTION),), status=Status.PARTIAL, note=_NOT_COMPARED),
+    ApiKey.WRITE_TXN_MARKERS: Row(
+        (need(Right(Operation.ALTER, Resource.CLUSTER), _CLUSTER_ACTION),),
+        in_pieces=True,
+        status=Status.PARTIAL,
+        note=_NOT_COMPARED,
+    ),
+    ApiKey.TXN_OFFSET_COMMIT: Row(
+        (need(_WRITE_TRANSACTION), need(_READ_GROUP), need(_READ_TOPIC, part="topics")),
+        in_pieces=True,
+        status=Status.PARTIAL,
+        note=_NOT_COMPARED,
+    ),
     ApiKey.DESCRIBE_CONFIGS: Row(_DESCRIBE_CONFIGS, in_pieces=True),
     ApiKey.ALTER_CONFIGS: Row(
         _configs(Operation.ALTER_CONFIGS, "nodes, client metrics"),
@@ -263,6 +290,7 @@ BROKER: Final[Mapping[ApiKey, Row]] = {
     ApiKey.DESCRIBE_QUORUM: _forwarded(ApiKey.DESCRIBE_QUORUM),
     ApiKey.UPDATE_FEATURES: _forwarded(ApiKey.UPDATE_FEATURES),
     ApiKey.DESCRIBE_CLUSTER: Row((need(Right(Operation.DESCRIBE, Resource.CLUSTER), part="authorized operations"),)),
+    ApiKey.DESCRIBE_PRODUCERS: Row((need(_READ_TOPIC),), in_pieces=True, status=Status.PARTIAL, note=_NOT_COMPARED),
     ApiKey.UNREGISTER_BROKER: _forwarded(ApiKey.UNREGISTER_BROKER),
     ApiKey.CONSUMER_GROUP_HEARTBEAT: Row(
         (need(_READ_GROUP), need(_DESCRIBE_TOPIC, part="topics")), status=Status.PARTIAL, note=_NOT_COMPARED
@@ -272,6 +300,12 @@ BROKER: Final[Mapping[ApiKey, Row]] = {
         status=Status.PARTIAL,
         note=_NOT_COMPARED,
         in_pieces=True,
+    ),
+    ApiKey.DESCRIBE_TRANSACTIONS: Row(
+        (need(_DESCRIBE_TRANSACTION),), in_pieces=True, status=Status.PARTIAL, note=_NOT_COMPARED
+    ),
+    ApiKey.LIST_TRANSACTIONS: Row(
+        (need(_DESCRIBE_TRANSACTION),), in_pieces=True, status=Status.PARTIAL, note=_NOT_COMPARED
     ),
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: Row((need(_DESCRIBE_TOPIC),), in_pieces=True),
     ApiKey.ADD_RAFT_VOTER: _forwarded(ApiKey.ADD_RAFT_VOTER),

@@ -33,6 +33,10 @@ def refusal(request: Message, error: int, message: str | None = None) -> Message
         from controller_runtime.protocol import group_error_responses
 
         return group_error_responses.SHAPES[name](request, int(error))
+    if name in ABOUT_TRANSACTIONS:
+        from controller_runtime.protocol import transaction_error_responses
+
+        return transaction_error_responses.SHAPES[name](request, int(error))
     response = message_class(name.removesuffix("Request") + "Response")
     fields = {spec.name for spec in response.FIELDS}
     values: dict[str, Any] = {"error_code": int(error)}
@@ -89,6 +93,17 @@ ABOUT_GROUPS: Final = frozenset(
     }
 )
 """Requests about groups that name several things: their shapes are in a module of their own."""
+
+ABOUT_TRANSACTIONS: Final = frozenset(
+    {
+        "AddPartitionsToTxnRequest",
+        "WriteTxnMarkersRequest",
+        "TxnOffsetCommitRequest",
+        "DescribeProducersRequest",
+        "DescribeTransactionsRequest",
+    }
+)
+"""Requests about transactions that name several things: their shapes are in a module of their own."""
 
 ABOUT_SECURITY: Final = frozenset(
     {

@@ -6,6 +6,7 @@ headers after a restart: so what was refused as a duplicate before a crash is re
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final, Protocol
 
 from controller_runtime.values import dataclass, field, replace
@@ -84,6 +85,15 @@ class ProducerEntry:
         return next((b for b in self.batches if (b.first_sequence, b.last_sequence) == wanted), None)
 
 
+def expired(producers: Mapping[int, ProducerEntry], before_ms: int) -> list[int]:
+    """Producers that have not written since then, and have no open transaction."""
+    return [
+        producer_id
+        for producer_id, entry in producers.items()
+        if entry.transaction_first_offset < 0 and entry.timestamp <= before_ms
+    ]
+
+
 def next_sequence(sequence: int, count: int = 1) -> int:
     """Sequences wrap from 2**31 - 1 to 0."""
     return (sequence + count) % _SEQUENCES
@@ -93,8 +103,10 @@ def previous_sequence(sequence: int, count: int) -> int:
     return (sequence - count) % _SEQUENCES
 
 
-def note_batch(producers: dict[int, ProducerEntry], batch: ProducedBatch) -> None:
-    """Take one appended batch into the account; batches without a producer leave no trace."""
+def note_batch(producers: dict[int, ProducerEntry], batch: ProducedBatch, coordinator_epoch: int | None = None) -> None:
+    """Take one appended batch into the account; batches without a producer leave no trace. `coordinator_epoch`: of a
+    marker that ends a transaction.
+    """
     if batch.producer_id == NO_PRODUCER:
         return
     entry = producers.setdefault(batch.producer_id, ProducerEntry(batch.producer_id, batch.producer_epoch))
@@ -104,6 +116,8 @@ def note_batch(producers: dict[int, ProducerEntry], batch: ProducedBatch) -> Non
             entry.epoch, entry.batches = batch.producer_epoch, []
         if batch.is_control:
             entry.transaction_first_offset = -1
+            if coordinator_epoch is not None:
+                entry.coordinator_epoch = coordinator_epoch
         return
     if batch.is_transactional and entry.transaction_first_offset < 0:
         entry.transaction_first_offset = batch.base_offset

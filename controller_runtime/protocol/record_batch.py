@@ -355,8 +355,9 @@ def rebuild(
     records'.
     """
     base = latest if header.is_log_append_time else header.base_timestamp
+    kept = header.attributes & TRANSACTIONAL_BIT
     tail = _after_crc.pack(
-        compression if append_time is None else compression | TIMESTAMP_TYPE_BIT,
+        kept | (compression if append_time is None else compression | TIMESTAMP_TYPE_BIT),
         header.record_count - 1,
         base,
         latest if append_time is None else append_time,

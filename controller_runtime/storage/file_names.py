@@ -61,3 +61,16 @@ def is_unfinished(name: str, suffix: str) -> bool:
 def is_leftover(name: str) -> bool:
     """What an unfinished or delayed operation leaves behind, ours or Java's: deleted at start."""
     return _LEFTOVER.match(name) is not None
+
+
+def partition_directory(topic: str, partition: int) -> str:
+    """The name of a partition's directory."""
+    return f"{topic}-{partition}"
+
+
+def parse_partition_directory(name: str) -> tuple[str, int] | None:
+    """(topic, partition) of a directory name; None for names that are no partition's."""
+    topic, dash, partition = name.rpartition("-")
+    if not dash or not topic or not partition.isdecimal() or name.endswith((DELETED, "-delete", "-stray")):
+        return None
+    return topic, int(partition)

@@ -13,9 +13,9 @@ from typing import Final
 
 from controller_runtime.identifiers import ZERO_UUID, Uuid
 from controller_runtime.storage.errors import CorruptFile
+from controller_runtime.storage.file_names import parse_partition_directory, partition_directory
 from controller_runtime.storage.filesystem import FileSystem, join, read_whole
 from controller_runtime.storage.metadata_log import METADATA_DIRECTORY
-from controller_runtime.storage.partition_log import parse_partition_directory, partition_directory
 from controller_runtime.storage.remembered_logs import RememberedLogs
 from controller_runtime.storage.small_files import PARTITION_METADATA, decode_partition_metadata
 from controller_runtime.values import dataclass

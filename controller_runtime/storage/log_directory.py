@@ -16,13 +16,14 @@ from typing import Final
 from controller_runtime.identifiers import DirectoryId, Offset, PartitionId, Uuid
 from controller_runtime.storage import file_names, remembered_logs, small_files
 from controller_runtime.storage.errors import CorruptFile, StorageError
+from controller_runtime.storage.file_names import partition_directory
 from controller_runtime.storage.filesystem import FileSystem, join, read_whole
 from controller_runtime.storage.found_logs import DELETE, STRAY, FoundLog, found_logs, set_aside_name, topic_id_of
 from controller_runtime.storage.log.config import LogConfig
 from controller_runtime.storage.log.disk_work import remove_files
 from controller_runtime.storage.log.open_files import MANY, OpenFiles
 from controller_runtime.storage.log.producer_snapshots import encode_producers
-from controller_runtime.storage.partition_log import Grave, PartitionLog, partition_directory
+from controller_runtime.storage.partition_log import Grave, PartitionLog
 from controller_runtime.storage.remembered_logs import RememberedLog, RememberedLogs
 from controller_runtime.storage.small_files import decode_partition_offsets, write_atomically
 

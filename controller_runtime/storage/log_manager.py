@@ -11,11 +11,11 @@ from typing import Final, Self
 
 from controller_runtime.identifiers import DirectoryId, PartitionId
 from controller_runtime.storage.errors import StorageError
+from controller_runtime.storage.file_names import partition_directory
 from controller_runtime.storage.filesystem import FileSystem, join
 from controller_runtime.storage.found_logs import FoundLog
 from controller_runtime.storage.log.open_files import MANY
 from controller_runtime.storage.log_directory import NO_BROKER_EPOCH, LogDirectory
-from controller_runtime.storage.partition_log import partition_directory
 
 
 class LogOffline(StorageError):

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from controller_runtime.identifiers import Epoch, Offset, Uuid
+from controller_runtime.protocol.producer_states import expired as expired_producers
 from controller_runtime.protocol.producer_states import note_batch
 from controller_runtime.protocol.record_batch import BatchHeader
 from controller_runtime.storage import file_names, small_files
@@ -22,6 +23,7 @@ from controller_runtime.storage.compaction.swaps import finish_swaps, swap
 from controller_runtime.storage.errors import CorruptFile, InvalidOffset, StorageError
 from controller_runtime.storage.filesystem import FileSystem, join, read_whole
 from controller_runtime.storage.log import disk_work, producer_snapshots
+from controller_runtime.storage.log.aborted import AbortedIndexes, AbortedTransaction
 from controller_runtime.storage.log.batches import ScanEnd, scan
 from controller_runtime.storage.log.config import CleanupRules, LogConfig
 from controller_runtime.storage.log.indexes import NO_TIMESTAMP
@@ -29,6 +31,7 @@ from controller_runtime.storage.log.open_files import MANY, OpenFiles
 from controller_runtime.storage.log.recovery import (
     EVERYTHING,
     Recovered,
+    note_control,
     producers_at,
     recall,
     recover,
@@ -66,6 +69,7 @@ class PartitionLog:
         self._changed = bool(recovered.unsynced)
         self.recovery_point = Offset(recovery_point)
         self.producers = recovered.producers
+        self._aborted: Final = AbortedIndexes(self.filesystem)
         self.cut_bytes: Final = recovered.cut_bytes
 
     @classmethod
@@ -152,6 +156,17 @@ class PartitionLog:
                 return data
         return b""
 
+    def aborted(self, offset: Offset, size: int) -> tuple[AbortedTransaction, ...]:
+        """Those that concern who has read `size` bytes from `offset` on, in the order of their markers; perhaps more."""
+        return self._aborted.of_read(self._log.segments, self._log.segment_index(offset), offset, size)
+
+    def expire_producers(self, before_ms: int) -> tuple[int, ...]:
+        """Forget who has not written since then; who they were."""
+        gone = tuple(expired_producers(self.producers, before_ms))
+        for producer_id in gone:
+            del self.producers[producer_id]
+        return gone
+
     def batches_from(self, timestamp: int) -> Iterator[bytes]:
         """The batches whose largest timestamp is `timestamp` or later, each whole. The first one may reach below the
         start of the log.
@@ -188,10 +203,13 @@ class PartitionLog:
 
     def append(self, batches: bytes) -> Offset:
         """Write whole batches, offsets and epochs set, at the end. Returns the new end offset; nothing is synced."""
-        for segment, batch, _ in self._log.append(batches):
+        for segment, batch, data in self._log.append(batches):
             if batch.position == 0 and segment.base_offset > 0:
                 self._queue_snapshot(segment.base_offset)
-            note_batch(self.producers, batch)
+            if not batch.is_control:
+                note_batch(self.producers, batch)
+            elif (aborted := note_control(self.producers, batch, data)) is not None:
+                self._log.queue(self._aborted.add(segment, aborted))
         self._changed = True
         self._perform()
         return self.end_offset
@@ -288,6 +306,9 @@ class PartitionLog:
 
     def _cut(self, end_offset: Offset, position: int) -> None:
         self._log.truncate(end_offset, position)
+        self._aborted.forget()
+        if (task := self._aborted.cut(self._log.segments[-1], end_offset)) is not None:
+            self._log.queue(task)
         self.recovery_point = min(self.recovery_point, end_offset)
         self._changed = True
         self._perform()
@@ -312,6 +333,7 @@ class PartitionLog:
     def restart(self, start_offset: Offset) -> None:
         """Drop everything; the log goes on, empty, at `start_offset`."""
         self._log.reset(start_offset)
+        self._aborted.forget()
         self._start = self.recovery_point = start_offset
         self.producers.clear()
         self._changed = True
@@ -331,6 +353,7 @@ class PartitionLog:
                 self._bury(task.segment)
 
     def _bury(self, segment: Segment) -> None:
+        self._aborted.forget([segment])
         names = (file_names.segment_file(segment.base_offset, suffix) for suffix in disk_work.SEGMENT_SUFFIXES)
         aside = tuple(name + file_names.DELETED for name in names)
         self._graves.append(Grave(self.directory, aside, self.rules.file_delete_delay_ms))
@@ -374,16 +397,3 @@ def _check_topic(filesystem: FileSystem, directory: str, topic_id: Uuid) -> None
     found = small_files.decode_partition_metadata(read_whole(filesystem, path), path)
     if found != topic_id:
         raise WrongTopic(f"{directory} belongs to topic id {found}, not {topic_id}")
-
-
-def partition_directory(topic: str, partition: int) -> str:
-    """The name of a partition's directory."""
-    return f"{topic}-{partition}"
-
-
-def parse_partition_directory(name: str) -> tuple[str, int] | None:
-    """(topic, partition) of a directory name; None for names that are no partition's."""
-    topic, dash, partition = name.rpartition("-")
-    if not dash or not topic or not partition.isdecimal() or name.endswith((file_names.DELETED, "-delete", "-stray")):
-        return None
-    return topic, int(partition)

@@ -11,8 +11,8 @@ from __future__ import annotations
 from controller_runtime.broker.partition import NO_EPOCH, NO_OFFSET, OpenLog
 from controller_runtime.broker.replication.truncation import cut_at, end_of_epoch, last_epoch
 from controller_runtime.protocol.messages.fetch_response import PartitionData
-from controller_runtime.protocol.producer_states import note_batch
 from controller_runtime.protocol.record_batch import BatchHeader, CorruptBatch, batch_headers, verify_crc
+from controller_runtime.protocol.transaction_markers import marker_of
 from controller_runtime.values import dataclass
 
 
@@ -128,7 +128,9 @@ class Follower:
             log.epoch_starts.clear()
         for header in found.headers:
             log.begin_epoch(header.partition_leader_epoch, header.base_offset)
-            note_batch(log.producers, header)
+            whole = found.batches[header.position : header.end_position] if header.is_control else b""
+            marker = marker_of(header, whole)
+            log.note(header, None if marker is None else marker.coordinator_epoch)
         log.end_offset = found.end_offset
 
     def settle(self) -> int | None:

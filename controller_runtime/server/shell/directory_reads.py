@@ -12,7 +12,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from controller_runtime.broker.effects import ReadRecords, ReadSlice, RecordsRead, WorkId
+from controller_runtime.broker.effects import Data, ReadRecords, ReadSlice, RecordsRead, WorkId
 from controller_runtime.identifiers import DirectoryId, PartitionId
 from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.values import dataclass, field
@@ -21,7 +21,6 @@ READS_AT_ONCE: Final = 2
 """Reads that are with the thread of one directory, which does one after the other. Each may have 55 MiB
 (`fetch.max.bytes`).
 """
-Data = bytes | ErrorCode
 
 
 @dataclass(slots=True)
@@ -43,7 +42,7 @@ class Reading:
     def found(self, directory: DirectoryId, data: list[Data]) -> None:
         for place, one in zip(self.to_do.pop(directory), data, strict=True):
             self.data[place] = one
-            self.found_bytes += len(one) if isinstance(one, bytes) else 0
+            self.found_bytes += 0 if isinstance(one, ErrorCode) else len(one)
 
 
 @dataclass(slots=True)

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from controller_runtime.broker.effects import BrokerEvent, LogBegins
+from controller_runtime.broker.effects import BrokerEvent, LogBegins, ProducersExpired
 from controller_runtime.identifiers import PartitionId
 from controller_runtime.protocol.errors import ProtocolError
 from controller_runtime.storage.compaction.cleaning import CleanerSettings
@@ -24,6 +24,7 @@ from controller_runtime.values import dataclass
 log = logging.getLogger(__name__)
 
 DISK_FAILURES: Final = (OSError, DiskFailed)
+_NEVER_MS: Final = 1 << 62
 _LOGS_AT_ONCE: Final = 200
 """That are looked at in one piece: a look costs some microseconds, or a read of an index."""
 
@@ -44,12 +45,23 @@ class DirectoryUpkeep:
         self._directory = directory
         self.cleaner: Final = LogCleaner(directory)
 
-    def retention(self, high_watermarks: Mapping[PartitionId, int], now_ms: int) -> Round:
-        """Delete what the rules of each topic do not keep. Logs whose high watermark is not known are left alone."""
+    def retention(
+        self, high_watermarks: Mapping[PartitionId, int], now_ms: int, producer_expiration_ms: int = _NEVER_MS
+    ) -> Round:
+        """Delete what the rules of each topic do not keep, and forget producers that have not written for so long. Logs
+        whose high watermark is not known are left alone.
+        """
         for looked_at, key in enumerate(self._directory.open_logs(), 1):
             begins = self._retain(key, high_watermarks.get(key), now_ms)
-            if begins is not None or looked_at % _LOGS_AT_ONCE == 0:
-                yield Piece(() if begins is None else (begins,))
+            expired = self._expire(key, now_ms - producer_expiration_ms)
+            events = tuple(event for event in (begins, expired) if event is not None)
+            if events or looked_at % _LOGS_AT_ONCE == 0:
+                yield Piece(events)
+
+    def _expire(self, key: PartitionId, before_ms: int) -> ProducersExpired | None:
+        found = self._open(key)
+        gone = () if found is None else found.expire_producers(before_ms)
+        return ProducersExpired(key, gone, before_ms) if gone else None
 
     def _retain(self, key: PartitionId, high_watermark: int | None, now_ms: int) -> LogBegins | None:
         found = self._open(key)

@@ -36,6 +36,8 @@ class UpkeepSettings:
     bytes_per_second: float = math.inf
     """`log.cleaner.io.max.bytes.per.second`."""
     cleaner: CleanerSettings = CleanerSettings()
+    producer_expiration_ms: int = 86_400_000
+    """`producer.id.expiration.ms`."""
 
 
 Submit = Callable[[DirectoryId, Callable[[PartitionWork], Any], Callable[[Any], None]], None]
@@ -88,7 +90,8 @@ class Housekeeping:
     def _retain(self) -> None:
         self._timers["retention"] = self._loop.call_later(self._settings().retention_interval_s, self._retain)
         high_watermarks, now_ms = self._high_watermarks(), self._wall_ms()
-        self._begin("retention", lambda upkeep: upkeep.retention(high_watermarks, now_ms))
+        expiration_ms = self._settings().producer_expiration_ms
+        self._begin("retention", lambda upkeep: upkeep.retention(high_watermarks, now_ms, expiration_ms))
 
     def _clean(self) -> None:
         settings = self._settings()

@@ -21,6 +21,7 @@ from controller_runtime.broker.effects import (
     BrokerEvent,
     ConfigureLog,
     CutLog,
+    Data,
     DeleteBefore,
     DirectoryMeasured,
     FindTimestamp,
@@ -31,6 +32,7 @@ from controller_runtime.broker.effects import (
     PartitionWritten,
     ReadSlice,
     RestartLog,
+    Stable,
     TimestampFound,
 )
 from controller_runtime.identifiers import Offset, PartitionId
@@ -44,9 +46,6 @@ from controller_runtime.storage.log_directory import LogDirectory
 from controller_runtime.storage.partition_log import Grave, PartitionLog
 
 log = logging.getLogger(__name__)
-
-Data = bytes | ErrorCode
-"""Of one slice: whole batches, or why it could not be read."""
 
 
 class DirectoryLost(StorageError):
@@ -146,9 +145,9 @@ class PartitionWork:
         parts: list[Data] = []
         for one in slices:
             data = self._read_slice(one, left if left > 0 or nothing_yet else -1)
-            if isinstance(data, bytes) and not nothing_yet and len(data) > left:
+            if not isinstance(data, ErrorCode) and not nothing_yet and len(data) > left:
                 data = b""  # Only the first batch of an answer may be larger than what was asked for.
-            if isinstance(data, bytes) and data:
+            if not isinstance(data, ErrorCode) and data:
                 left -= len(data)
                 nothing_yet = False
             parts.append(data)
@@ -158,8 +157,13 @@ class PartitionWork:
         if left < 0:
             return b""
         try:
-            data = self._log(one.key).read(Offset(one.offset), min(one.max_bytes, left))
-            return data[: sum(batch.size_in_bytes for batch in split_batches(data) if batch.last_offset < one.before)]
+            found = self._log(one.key)
+            data = found.read(Offset(one.offset), min(one.max_bytes, left))
+            data = data[: sum(batch.size_in_bytes for batch in split_batches(data) if batch.last_offset < one.before)]
+            if not one.stable:
+                return data
+            aborted = found.aborted(Offset(one.offset), len(data))
+            return Stable(data, tuple((each.producer_id, each.first_offset) for each in aborted))
         except InvalidOffset:
             return ErrorCode.OFFSET_OUT_OF_RANGE
         except (ProtocolError, CorruptFile) as error:

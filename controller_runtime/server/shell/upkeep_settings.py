@@ -32,6 +32,7 @@ def upkeep_settings(config: ServerConfig, configs: ConfigsImage) -> UpkeepSettin
         initial_delay_s=int(settings.plain(INITIAL_TASK_DELAY, "30000")) / 1000,
         retention_interval_s=settings.integer("log.retention.check.interval.ms") / 1000,
         cleans=settings.boolean("log.cleaner.enable"),
+        producer_expiration_ms=values.whole("producer.id.expiration.ms"),
         backoff_s=values.whole("log.cleaner.backoff.ms") / 1000,
         bytes_per_second=_real(values, "log.cleaner.io.max.bytes.per.second", math.inf),
         cleaner=CleanerSettings(

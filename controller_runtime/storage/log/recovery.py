@@ -21,9 +21,11 @@ from typing import Final
 from controller_runtime.identifiers import Epoch, Offset
 from controller_runtime.protocol.producer_states import ProducerEntry, note_batch
 from controller_runtime.protocol.record_batch import HEADER_BYTES, LENGTH_END, BatchHeader
+from controller_runtime.protocol.transaction_markers import marker_of
 from controller_runtime.storage import file_names
 from controller_runtime.storage.errors import CorruptFile, IndexOverflow
 from controller_runtime.storage.filesystem import File, FileSystem, join, read_whole
+from controller_runtime.storage.log.aborted import AbortedIndexes, AbortedTransaction, aborted_by
 from controller_runtime.storage.log.batches import ScanEnd, checksum_holds, parse_batch, scan
 from controller_runtime.storage.log.config import LogConfig
 from controller_runtime.storage.log.disk_work import RemoveSegment, perform, remove_files
@@ -147,13 +149,16 @@ class _Reading:
             is_last = number == len(bases) - 1
             segment = Segment(self.files, self.directory, base, self.config.index_interval_bytes)
             self._check_join(segment)
-            stop = self._scan(segment)
+            aborted: list[AbortedTransaction] = []
+            stop = self._scan(segment, aborted)
             if stop is not None:
                 self._cut(segment, stop, bases[number + 1 :])
             self.recovered.segments.append(segment)
             if segment.size:
                 self.recovered.unsynced.append(segment)
             write_indexes_anew(self.files.filesystem, segment, closed=not is_last and stop is None)
+            if not self.ordered:
+                _write_aborted(self.files.filesystem, segment, aborted)
             if stop is not None:
                 break
         if self.ordered:
@@ -176,8 +181,8 @@ class _Reading:
             reason = f"ends at offset {before.end_offset}, the next segment begins at {segment.base_offset}"
             raise CorruptFile(before.path, reason, before.size)
 
-    def _scan(self, segment: Segment) -> ScanEnd | None:
-        """Note every batch; or say where and why the segment must end."""
+    def _scan(self, segment: Segment, aborted: list[AbortedTransaction]) -> ScanEnd | None:
+        """Note every batch; or say where and why the segment must end. `aborted` gets what markers end."""
         recovered = self.recovered
         for item in scan(segment.file):
             if isinstance(item, ScanEnd):
@@ -189,7 +194,8 @@ class _Reading:
             except IndexOverflow as error:
                 raise CorruptFile(segment.path, str(error), item.position) from error
             recovered.epochs.note(item.partition_leader_epoch, item.base_offset)
-            note_batch(recovered.producers, item)
+            if (ended := note_from(segment, recovered.producers, item)) is not None:
+                aborted.append(ended)
         return None
 
     def _out_of_order(self, segment: Segment, batch: BatchHeader) -> str | None:
@@ -232,8 +238,35 @@ def producers_at(files: OpenFiles, directory: str, segments: list[Segment], end:
             if isinstance(item, ScanEnd):
                 raise CorruptFile(segment.path, item.reason, item.position)
             if item.base_offset >= found.offset:
-                note_batch(producers, item)
+                note_from(segment, producers, item)
     return producers
+
+
+def note_from(segment: Segment, producers: dict[int, ProducerEntry], batch: BatchHeader) -> AbortedTransaction | None:
+    """Take a batch of the segment into the account of producers; the transaction that it aborts."""
+    if not batch.is_control:
+        note_batch(producers, batch)
+        return None
+    return note_control(producers, batch, segment.file.read_at(batch.position, batch.size_in_bytes))
+
+
+def note_control(producers: dict[int, ProducerEntry], batch: BatchHeader, data: bytes) -> AbortedTransaction | None:
+    marker = marker_of(batch, data)
+    aborted = None if marker is None or marker.commit else aborted_by(producers, batch)
+    note_batch(producers, batch, None if marker is None else marker.coordinator_epoch)
+    return aborted
+
+
+def _write_aborted(filesystem: FileSystem, segment: Segment, aborted: list[AbortedTransaction]) -> None:
+    """Its index of aborted transactions says what its batches say."""
+    indexes = AbortedIndexes(filesystem)
+    try:
+        task = indexes.put(segment, aborted)
+    except CorruptFile:
+        remove_files(filesystem, segment.directory, [segment.path_of(file_names.TRANSACTION_INDEX).rpartition("/")[2]])
+        task = indexes.put(segment, aborted)
+    if task is not None:
+        perform(filesystem, [task])
 
 
 def write_indexes_anew(filesystem: FileSystem, segment: Segment, *, closed: bool) -> None:

@@ -117,7 +117,7 @@ class MemoryLogs:
     def may_describe(self, connection: ConnectionInfo, topic: str) -> bool:
         return topic not in self.hidden
 
-    def append(self, index: int, batch: bytes, wall: WallClock) -> int | ErrorCode:
+    def append(self, index: int, batch: bytes, wall: WallClock, verification: object = None) -> int | ErrorCode:
         if self.refusal is not None:
             return self.refusal
         data = bytearray(batch)

@@ -51,6 +51,7 @@ from controller_runtime.protocol.records import Record
 from controller_runtime.protocol.schema import Message
 from controller_runtime.values import replace
 from support.nodes.broker_world import BrokerWorld
+from support.nodes.busy_transactions import of_transactions
 from support.nodes.controller_world import World
 
 PER_TOPIC: Final = 10
@@ -236,6 +237,7 @@ class BusyBroker:
             "ListGroups": ListGroupsRequest(),
             "ConsumerGroupDescribe, 5,000 unknown names": ConsumerGroupDescribeRequest(group_ids=_UNKNOWN_GROUPS),
             "DeleteGroups, 5,000 unknown names": DeleteGroupsRequest(groups_names=_UNKNOWN_GROUPS),
+            **of_transactions(topics, PER_TOPIC, _UNKNOWN_GROUPS),
         }
 
 

@@ -441,12 +441,6 @@ def test_producer_ids_come_from_blocks_of_the_controller() -> None:
     assert world.controller.image.next_producer_id == 2000
 
 
-def test_transactions_are_refused_for_good() -> None:
-    request = InitProducerIdRequest(transactional_id="t")
-    answer = serving().ask(request, InitProducerIdResponse, version=5)
-    assert answer.error_code == ErrorCode.UNSUPPORTED_VERSION
-
-
 def test_a_disk_that_fails_ends_the_broker() -> None:
     world = serving("orders")
     request_id = world.send(produce("orders", b"one"), version=9)

@@ -46,9 +46,11 @@ ELSEWHERE = {
     "log.segment.bytes",
     "log.segment.delete.delay.ms",
     "min.insync.replicas",
+    "producer.id.expiration.ms",
+    "transaction.partition.verification.enable",
 }
-"""Of logs, which are configured anew (`test_changed_segments`, `test_retention`, `test_compacted_topics`), and what
-partitions of several replicas are held to.
+"""Of logs, which are configured anew (`test_changed_segments`, `test_retention`, `test_compacted_topics`), what
+partitions of several replicas are held to, and what `test_transactions` tries.
 """
 OF_CONNECTIONS = {
     "max.connection.creation.rate",

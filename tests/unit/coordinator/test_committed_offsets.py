@@ -92,10 +92,10 @@ def test_of_a_large_commit_each_batch_is_for_itself() -> None:
     appends = world.logs.append
     count = 0
 
-    def some(index: int, batch: bytes, wall: Any) -> int | ErrorCode:
+    def some(index: int, batch: bytes, wall: Any, verification: object = None) -> int | ErrorCode:
         nonlocal count
         count += 1
-        return ErrorCode.NOT_ENOUGH_REPLICAS if count == 3 else appends(index, batch, wall)
+        return ErrorCode.NOT_ENOUGH_REPLICAS if count == 3 else appends(index, batch, wall, verification)
 
     world.logs.append = some  # type: ignore[method-assign]
     answer = world.ask(type(body)(group_id="g", generation_id_or_member_epoch=-1, topics=many), 9)

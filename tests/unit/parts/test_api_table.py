@@ -71,6 +71,15 @@ KAFKA: Final = {
         "DescribeGroups": "Describe on Group",
         "ListGroups": "Describe on Cluster or Describe on Group",
         "DeleteGroups": "Delete on Group",
+        "AddPartitionsToTxn": "producers, with their topics: Write on TransactionalId; topics: Write on Topic; "
+        "brokers: ClusterAction on Cluster",
+        "AddOffsetsToTxn": "Write on TransactionalId; Read on Group",
+        "EndTxn": "Write on TransactionalId",
+        "WriteTxnMarkers": "Alter on Cluster or ClusterAction on Cluster",
+        "TxnOffsetCommit": "Write on TransactionalId; Read on Group; topics: Read on Topic",
+        "DescribeProducers": "Read on Topic",
+        "DescribeTransactions": "Describe on TransactionalId",
+        "ListTransactions": "Describe on TransactionalId",
         "ListConfigResources": "DescribeConfigs on Cluster",
         "DescribeDelegationToken": "of another owner, who did not name him as renewer: Describe on DelegationToken or "
         "DescribeTokens on User",

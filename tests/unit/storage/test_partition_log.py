@@ -9,16 +9,13 @@ from crc32c import crc32c
 
 from controller_runtime.identifiers import Offset, Uuid
 from controller_runtime.storage.errors import CorruptFile, DiskFailed, InvalidOffset
+from controller_runtime.storage.file_names import parse_partition_directory
 from controller_runtime.storage.log.batches import split_batches
 from controller_runtime.storage.log.config import LogConfig
 from controller_runtime.storage.log.open_files import OpenFiles
 from controller_runtime.storage.log.recovery import Recovered
 from controller_runtime.storage.log.segmented_log import SegmentedLog
-from controller_runtime.storage.partition_log import (
-    PartitionLog,
-    WrongTopic,
-    parse_partition_directory,
-)
+from controller_runtime.storage.partition_log import PartitionLog, WrongTopic
 from support.disks.memory_disk import MemoryDisk
 from support.disks.raw_batches import raw_batch, raw_log
 

@@ -1,0 +1,40 @@
+"""How far a log's readers of committed records may read: the last stable offset.
+
+Nothing behind it belongs to a transaction that is open, or whose marker not every replica in sync has. A new leader
+knows of the open ones from its log, of the others no more than Kafka does: it has read their markers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from controller_runtime.protocol.producer_states import ProducerEntry
+from controller_runtime.values import dataclass, field
+
+
+@dataclass(slots=True)
+class UnstableOffsets:
+    markers: dict[int, int | None] = field(default_factory=dict)
+    """By the offset at which a transaction begins, ascending: that of its marker; None: it is open."""
+
+    @classmethod
+    def of(cls, producers: Mapping[int, ProducerEntry]) -> UnstableOffsets:
+        begun = (entry.transaction_first_offset for entry in producers.values())
+        return cls(dict.fromkeys(sorted(offset for offset in begun if offset >= 0)))
+
+    def note(self, before: int, after: int, offset: int) -> None:
+        """A batch at `offset` was appended: where its producer's transaction began before and after it, or -1."""
+        if before != after:
+            if before >= 0:
+                self.markers[before] = offset
+            if after >= 0:
+                self.markers[after] = None
+
+    def first(self, high_watermark: int) -> int | None:
+        """Where the first of them begins."""
+        while self.markers:
+            begins, marker = next(iter(self.markers.items()))
+            if marker is None or marker >= high_watermark:
+                return begins
+            del self.markers[begins]
+        return None
