@@ -114,7 +114,7 @@ class Coordinators:
         self,
         event: RequestReceived,
         request: TxnOffsetCommitRequest,
-        verification: Verification | None,
+        verification: Verification | ErrorCode | None,
         now: Instant,
         wall: WallClock,
     ) -> list[BrokerEffect]:

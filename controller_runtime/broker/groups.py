@@ -147,7 +147,7 @@ class Groups:
         self,
         event: RequestReceived,
         request: TxnOffsetCommitRequest,
-        verification: Verification | None,
+        verification: Verification | ErrorCode | None,
         now: Instant,
         wall: WallClock,
     ) -> Effects:

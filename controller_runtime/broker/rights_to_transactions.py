@@ -36,6 +36,7 @@ from controller_runtime.values import replace
 _DENIED: Final = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
 _GROUP_DENIED: Final = ErrorCode.GROUP_AUTHORIZATION_FAILED
 _TOPIC_DENIED: Final = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+_TOPIC_WORDS: Final = "Topic authorization failed."
 _FIRST_OF_BROKERS: Final = 4
 """Version of AddPartitionsToTxn."""
 
@@ -117,7 +118,10 @@ def describe_producers(judged: Judged, request: DescribeProducersRequest) -> Jud
         return None
     refused = refusal(replace(request, topics=tuple(denied)), _TOPIC_DENIED)
     assert isinstance(refused, DescribeProducersResponse), "it refuses DescribeProducers"
-    said = refused.topics
+    said = tuple(
+        replace(topic, partitions=tuple(replace(each, error_message=_TOPIC_WORDS) for each in topic.partitions))
+        for topic in refused.topics
+    )
 
     def complete(answer: Message) -> Message:
         assert isinstance(answer, DescribeProducersResponse), "it answers DescribeProducers"

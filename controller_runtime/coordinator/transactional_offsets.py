@@ -44,6 +44,7 @@ def commit_offsets(
     now: Instant,
     wall: WallClock,
 ) -> InPieces[Respond, list[Respond]]:
+    """`verification`: what the log's leader has noted of the transaction, or why it is not to be written to."""
     records: list[OffsetRecord] = []
     topics: list[TxnOffsetCommitResponseTopic] = []
     for topic in request.topics:
@@ -68,9 +69,11 @@ def commit_offsets(
     answer = TxnOffsetCommitResponse(topics=tuple(topics))
     if not any(code.error_code != _UNKNOWN for topic in topics for code in topic.partitions):
         return [Respond(event.request_id, answer)]
-    found = yield from _written(groups, request, records, verification, now=now, wall=wall)
+    found: GroupPartition | ErrorCode | None = verification if isinstance(verification, ErrorCode) else None
+    if found is None:
+        found = yield from _written(groups, request, records, verification, now=now, wall=wall)
     if isinstance(found, ErrorCode):
-        return [Respond(event.request_id, _refused(answer, found))]
+        return [Respond(event.request_id, (yield from _refused(answer, found)))]
     if not records:
         return [Respond(event.request_id, answer)]
     return found.wait(Answer(event.request_id, request, answer), now)
@@ -139,14 +142,12 @@ def _judge_member(group: ConsumerGroup, request: TxnOffsetCommitRequest, records
     return ErrorCode.NONE if epoch < member.epoch else ErrorCode.ILLEGAL_GENERATION
 
 
-def _refused(answer: TxnOffsetCommitResponse, error: ErrorCode) -> TxnOffsetCommitResponse:
-    topics = tuple(
-        replace(
-            topic,
-            partitions=tuple(
-                each if each.error_code == _UNKNOWN else replace(each, error_code=error) for each in topic.partitions
-            ),
-        )
-        for topic in answer.topics
-    )
-    return TxnOffsetCommitResponse(topics=topics)
+def _refused(answer: TxnOffsetCommitResponse, error: ErrorCode) -> InPieces[Respond, TxnOffsetCommitResponse]:
+    topics: list[TxnOffsetCommitResponseTopic] = []
+    for topic in answer.topics:
+        codes: list[TxnOffsetCommitResponsePartition] = []
+        for each in topic.partitions:
+            codes.append(each if each.error_code == _UNKNOWN else replace(each, error_code=error))
+            yield None
+        topics.append(replace(topic, partitions=tuple(codes)))
+    return TxnOffsetCommitResponse(topics=tuple(topics))

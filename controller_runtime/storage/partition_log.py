@@ -157,7 +157,7 @@ class PartitionLog:
         return b""
 
     def aborted(self, offset: Offset, size: int) -> tuple[AbortedTransaction, ...]:
-        """Those that concern who has read `size` bytes from `offset` on, in the order of their markers; perhaps more."""
+        """Those that concern who has read `size` bytes from `offset`, in the order of their markers; perhaps more."""
         return self._aborted.of_read(self._log.segments, self._log.segment_index(offset), offset, size)
 
     def expire_producers(self, before_ms: int) -> tuple[int, ...]:

@@ -79,7 +79,9 @@ def begun(side: Side, name: str, version: int = 5, **more: Any) -> Any:
     eventually("its coordinator", lambda: _is_found(side, name))
 
     def told() -> Any:
-        found = call(side, InitProducerIdRequest(transactional_id=name, transaction_timeout_ms=60_000, **more), version)
+        found = call(
+            side, InitProducerIdRequest(transactional_id=name, transaction_timeout_ms=600_000, **more), version
+        )
         busy = (ErrorCode.CONCURRENT_TRANSACTIONS, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.NOT_COORDINATOR)
         return None if found.error_code in busy else found
 
@@ -134,7 +136,28 @@ def _of(side: Side, name: str) -> tuple[str, int, int]:
 
 
 def _add_partitions() -> Table:
-    old, new = range(4), range(4, 6)
+    old = range(4)
+    return Table(
+        ApiKey.ADD_PARTITIONS_TO_TXN,
+        BROKER,
+        (
+            Case("of an unknown id", add_old(NOBODYS, 1, 0, 0), old),
+            Case("nothing", AddPartitionsToTxnRequest(), old),
+            Case("of no id", add_old("", 1, 0, 0), old),
+            Case("of another producer", lambda side: add_old(OPEN, 77, side.kept[OPEN].producer_epoch, 0), old),
+            Case("of another epoch", lambda side: add_old(OPEN, side.kept[OPEN].producer_id, 99, 0), old),
+            Case("an unknown topic", lambda side: add_old(*_of(side, OPEN), 0, topic="nobodys"), old),
+            Case("an unknown partition", lambda side: add_old(*_of(side, OPEN), 0, 99), old),
+            Case("a negative partition", lambda side: add_old(*_of(side, OPEN), -1), old),
+            Case("what is in it", lambda side: add_old(*_of(side, OPEN), 0, 1), old),
+            Case("twice", lambda side: add_old(*_of(side, OPEN), 0, 0), old),
+        ),
+    )
+
+
+def _add_partitions_of_brokers() -> Table:
+    """TXN-07. A request for no transaction is not asked: a Java broker never answers it."""
+    new = range(4, 6)
 
     def verify(name: str, *partitions: int, **more: Any) -> Callable[[Side], Any]:
         topic, epochs = more.pop("topic", "orders"), more.pop("epochs", 0)
@@ -154,16 +177,7 @@ def _add_partitions() -> Table:
         ApiKey.ADD_PARTITIONS_TO_TXN,
         BROKER,
         (
-            Case("nothing", AddPartitionsToTxnRequest()),
-            Case("of an unknown id", add_old(NOBODYS, 1, 0, 0), old),
-            Case("of no id", add_old("", 1, 0, 0), old),
-            Case("of another producer", lambda side: add_old(OPEN, 77, side.kept[OPEN].producer_epoch, 0), old),
-            Case("of another epoch", lambda side: add_old(OPEN, side.kept[OPEN].producer_id, 99, 0), old),
-            Case("an unknown topic", lambda side: add_old(*_of(side, OPEN), 0, topic="nobodys"), old),
-            Case("an unknown partition", lambda side: add_old(*_of(side, OPEN), 0, 99), old),
-            Case("a negative partition", lambda side: add_old(*_of(side, OPEN), -1), old),
-            Case("what is in it", lambda side: add_old(*_of(side, OPEN), 0, 1), old),
-            Case("twice", lambda side: add_old(*_of(side, OPEN), 0, 0), old),
+            Case("asks for nobody", AddPartitionsToTxnRequest(transactions=(one("", 1, 0, 0),)), new),
             Case("asks for what is in it", verify(OPEN, 0, 1), new),
             Case("asks for what is not", verify(OPEN, 0, 2), new),
             Case("asks with an old epoch", verify(OPEN, 0, epochs=-1), new),
@@ -171,7 +185,6 @@ def _add_partitions() -> Table:
             Case("asks for an empty transaction", verify(EMPTY, 0), new),
             Case("asks for an unknown topic", verify(OPEN, 0, topic="nobodys"), new),
             Case("asks for several", several, new),
-            Case("asks for nobody", AddPartitionsToTxnRequest(transactions=(one("", 1, 0, 0),)), new),
         ),
     )
 
@@ -362,6 +375,7 @@ TABLES = (
     _find_coordinator(),
     _init_producer_id(),
     _add_partitions(),
+    _add_partitions_of_brokers(),
     _add_offsets(),
     _txn_offset_commit(),
     _end_txn(),

@@ -36,7 +36,7 @@ _Place = tuple[int, int, int]
 
 class PartitionNamed(NamedTuple):
     topic: str
-    index: int
+    partition: int
 
 
 @dataclass(slots=True)
@@ -77,7 +77,7 @@ class MarkerWrites:
     def _one(
         self, parked: _Parked, at: _Place, named: PartitionNamed, marker: WritableTxnMarker, wall: WallClock
     ) -> list[BrokerEffect]:
-        found = self._partitions.find(named.topic, ZERO_UUID, named.index)
+        found = self._partitions.find(named.topic, ZERO_UUID, named.partition)
         if isinstance(found, ErrorCode):
             parked.codes[at] = found
             return []
@@ -145,5 +145,6 @@ def _answer(parked: _Parked) -> Respond:
             ),
         )
         for number, marker in enumerate(parked.request.markers)
+        if any(topic.partition_indexes for topic in marker.topics)  # as Kafka, which answers for partitions
     )
     return Respond(parked.request_id, WriteTxnMarkersResponse(markers=markers))

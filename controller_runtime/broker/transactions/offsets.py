@@ -17,9 +17,8 @@ from controller_runtime.coordinator.group_partition import told_of
 from controller_runtime.coordinator.ports import TOPIC
 from controller_runtime.coordinator.transactions.states import Place
 from controller_runtime.identifiers import Instant, PartitionId, WallClock
-from controller_runtime.parts.effects import Respond
+from controller_runtime.metadata.image import MetadataImage
 from controller_runtime.parts.events import RequestReceived
-from controller_runtime.protocol.error_responses import refusal
 from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.protocol.messages.txn_offset_commit_request import TxnOffsetCommitRequest
 from controller_runtime.values import dataclass
@@ -27,7 +26,7 @@ from controller_runtime.values import dataclass
 FIRST_ADDING: Final = 5
 _FIRST_WITH_ABORTABLE: Final = 4
 WriteOffsets = Callable[
-    [RequestReceived, TxnOffsetCommitRequest, Verification | None, Instant, WallClock], "list[BrokerEffect]"
+    [RequestReceived, TxnOffsetCommitRequest, Verification | ErrorCode | None, Instant, WallClock], "list[BrokerEffect]"
 ]
 
 
@@ -55,7 +54,7 @@ class VerifiedOffsets:
         leader = None if topic is None or index is None else self._partitions.led(PartitionId(topic.id, index))
         adds = event.api_version >= FIRST_ADDING
         verifies = adds or self._partitions.rules(TOPIC).verifies_transactions
-        if leader is None or index is None or not request.group_id or not verifies:
+        if leader is None or index is None or not request.group_id or not (verifies and _has_known(image, request)):
             return self._write(event, request, None, now, wall)
         producer_id, epoch = request.producer_id, request.producer_epoch
         if has_open_transaction(leader.log.producers.get(producer_id), epoch):
@@ -83,7 +82,16 @@ class VerifiedOffsets:
                 code = translated(
                     error, knows_concurrent=version >= FIRST_ADDING, knows_abortable=version >= _FIRST_WITH_ABORTABLE
                 )
-                out.append(Respond(each.event.request_id, refusal(each.request, told_of(code))))
+                out += self._write(each.event, each.request, told_of(code), now, wall)
             else:
                 out += self._write(each.event, each.request, each.verification, now, wall)
         return out
+
+
+def _has_known(image: MetadataImage, request: TxnOffsetCommitRequest) -> bool:
+    """Some partition is there: else nothing is to be verified."""
+    for topic in request.topics:
+        known = image.topics.named(topic.name)
+        if known is not None and any(0 <= each.partition_index < known.partition_count for each in topic.partitions):
+            return True
+    return False

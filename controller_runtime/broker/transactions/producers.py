@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from controller_runtime.answers.topic_names import fault_of
 from controller_runtime.broker.effects import BrokerEffect
 from controller_runtime.broker.local_partitions import LocalPartitions
@@ -15,6 +17,8 @@ from controller_runtime.protocol.messages.describe_producers_response import (
     ProducerState,
     TopicResponse,
 )
+
+_UNKNOWN_TOPIC: Final = "This server does not host this topic-partition."
 
 
 def describe_producers(
@@ -31,11 +35,13 @@ def describe_producers(
 
 
 def _described(partitions: LocalPartitions, topic: str, index: int) -> InPieces[BrokerEffect, PartitionResponse]:
+    if (fault := fault_of(topic)) is not None:
+        code = ErrorCode.INVALID_TOPIC_EXCEPTION
+        return PartitionResponse(partition_index=index, error_code=code, error_message=fault)
     found = partitions.find(topic, ZERO_UUID, index)
-    if fault_of(topic) is not None:
-        found = ErrorCode.INVALID_TOPIC_EXCEPTION
     if isinstance(found, ErrorCode):
-        return PartitionResponse(partition_index=index, error_code=found)
+        words = _UNKNOWN_TOPIC if partitions.image.topics.named(topic) is None else None
+        return PartitionResponse(partition_index=index, error_code=found, error_message=words)
     producers: list[ProducerState] = []
     for entry in list(found.log.producers.values()):
         yield None

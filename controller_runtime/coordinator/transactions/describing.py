@@ -113,4 +113,4 @@ def _is_wanted(entry: TransactionalId, request: ListTransactionsRequest, states:
         return False
     if request.state_filters and one.state not in states:
         return False
-    return request.duration_filter < 0 or (one.started_ms >= 0 and wall - one.started_ms > request.duration_filter)
+    return request.duration_filter < 0 or wall - one.started_ms > request.duration_filter
