@@ -107,8 +107,7 @@ class BrokerService:
         self._controller: Endpoint | None = None
         self._said = State.STARTING
         self._told: str | None = None
-        self._faulted = False
-        self._changed_last = False
+        self._faulted = self._changed_last = False
         paths = config.log_directories or {each: str(each) for each in config.identity.log_dirs}
         self._log_directories = LogDirectories(self.partitions, paths, self._long, config.offline_directories)
         self._logs = LogEvents(
