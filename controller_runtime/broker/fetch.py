@@ -17,7 +17,6 @@ from controller_runtime.broker.effects import (
     ReadRecords,
     ReadSlice,
     RecordsRead,
-    Stable,
     WorkId,
     plain,
 )
@@ -30,6 +29,7 @@ from controller_runtime.broker.partition import NO_EPOCH, NO_OFFSET, OpenLog
 from controller_runtime.broker.purgatory import ANY_LEVEL, Purgatory, Ticket
 from controller_runtime.broker.replication.follower import Follower
 from controller_runtime.broker.replication.preferred_replica import Reader, preferred_replica
+from controller_runtime.broker.unstable_offsets import aborted_transactions
 from controller_runtime.identifiers import ZERO_UUID, Instant, NodeId, PartitionId, Uuid
 from controller_runtime.parts.effects import Respond
 from controller_runtime.parts.events import ConnectionId, RequestReceived
@@ -37,7 +37,6 @@ from controller_runtime.parts.pieces import InPieces
 from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.protocol.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic
 from controller_runtime.protocol.messages.fetch_response import (
-    AbortedTransaction,
     EpochEndOffset,
     FetchableTopicResponse,
     FetchResponse,
@@ -339,14 +338,7 @@ class FetchHandler:
         if isinstance(found, ErrorCode):
             return _failed(wanted.partition, found)
         nearer = judged.broker if isinstance(judged, Nearer) else None
-        aborted: tuple[AbortedTransaction, ...] | None = None
-        if nearer is None and fetch.request.isolation_level == READ_COMMITTED:
-            aborted = ()
-            if isinstance(records, Stable):
-                aborted = tuple(
-                    AbortedTransaction(producer_id=producer_id, first_offset=first)
-                    for producer_id, first in records.aborted
-                )
+        wants_aborted = nearer is None and fetch.request.isolation_level == READ_COMMITTED
         return PartitionData(
             partition_index=wanted.partition,
             high_watermark=found.log.high_watermark,
@@ -354,7 +346,7 @@ class FetchHandler:
             log_start_offset=found.log.start_offset,
             diverging_epoch=judged if isinstance(judged, EpochEndOffset) else EpochEndOffset(),
             preferred_read_replica=-1 if nearer is None else nearer,
-            aborted_transactions=aborted,
+            aborted_transactions=aborted_transactions(records) if wants_aborted else None,
             records=None if isinstance(records, ErrorCode) else plain(records),
         )
 

@@ -245,8 +245,7 @@ class LocalPartitions:
         log, state.is_cut = state.log, False
         log.start_offset, log.end_offset, log.written_offset = event.start_offset, event.end_offset, event.end_offset
         log.high_watermark = min(max(log.high_watermark, event.start_offset), event.end_offset)
-        log.epoch_starts = list(event.epoch_starts)
-        log.take_producers(event.producers)
+        log.take_what_is_left(event.epoch_starts, event.producers)
         self._take_part(event.key, replica, log)
 
     def on_failed(self, event: PartitionFailed) -> None:

@@ -64,8 +64,11 @@ class OpenLog:
         for producer_id in expired(found, before_ms):
             del self.producers[producer_id]
 
-    def take_producers(self, producers: Mapping[int, ProducerEntry]) -> None:
-        """All that the log says of producers, after it was cut."""
+    def take_what_is_left(
+        self, epoch_starts: Iterable[tuple[int, int]], producers: Mapping[int, ProducerEntry]
+    ) -> None:
+        """All that the log says of epochs and producers, after it was cut."""
+        self.epoch_starts = list(epoch_starts)
         self.producers = dict(producers)
         self.unstable = UnstableOffsets.of(self.producers)
 

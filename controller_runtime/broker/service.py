@@ -77,9 +77,8 @@ class BrokerService:
         self._long = LongAnswers(self.faults)
         self._produce = ProduceHandler(self.partitions, self.faults, self._long)
         self._in_sync = InSync(node_id, self.partitions, calls, now)
-        listener, fetching = config.inter_broker_listener, config.replica_fetch
-        followed = self.partitions
-        self._fetchers = ReplicaFetchers(node_id, followed, calls, self.faults, listener=listener, settings=fetching)
+        listener, pace = config.inter_broker_listener, config.replica_fetch
+        self._fetchers = ReplicaFetchers(node_id, self.partitions, calls, self.faults, listener=listener, settings=pace)
         near = node_id if config.sends_near else None
         self._fetch = FetchHandler(self.partitions, self._long, self._in_sync, sends_near=near)
         self._offsets = OffsetsHandler(self.partitions)

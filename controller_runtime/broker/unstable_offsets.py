@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from controller_runtime.broker.effects import Data, Stable
+from controller_runtime.protocol.messages.fetch_response import AbortedTransaction
 from controller_runtime.protocol.producer_states import ProducerEntry
 from controller_runtime.values import dataclass, field
 
@@ -38,3 +40,9 @@ class UnstableOffsets:
                 return begins
             del self.markers[begins]
         return None
+
+
+def aborted_transactions(found: Data) -> tuple[AbortedTransaction, ...]:
+    """What a reader of committed records is told beside what was read."""
+    aborted = found.aborted if isinstance(found, Stable) else ()
+    return tuple(AbortedTransaction(producer_id=producer_id, first_offset=first) for producer_id, first in aborted)
