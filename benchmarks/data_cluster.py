@@ -87,12 +87,18 @@ class DataCluster:
         """Unfenced, so that it leads what it may lead."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline and node.is_running:
-            if self.kind == KAFKA and "Transition from STARTING to STARTED" in node.log():
-                return
-            if self.kind == OURS and node.http("/readyz")[0] == 200:
+            if self._has_started(node):
                 return
             time.sleep(0.01)
         raise BenchmarkError(f"{self.kind}: broker {node.node_id} did not start: {node.log()[-2000:]}")
+
+    def _has_started(self, node: NodeProcess) -> bool:
+        if self.kind == KAFKA:
+            return "Transition from STARTING to STARTED" in node.log()
+        try:
+            return node.http("/readyz")[0] == 200
+        except TimeoutError:
+            return False  # it is busy
 
     @property
     def addresses(self) -> str:

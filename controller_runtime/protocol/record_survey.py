@@ -4,7 +4,8 @@ it.
 Two ways to look, as Apache Kafka 4.3.1 has them. Records as they lie (`survey`) must be what their lengths say, to the
 byte. Records that come out of a codec (`survey_unpacked`) are only counted through, their own lengths are not compared;
 who wants them whole decodes them. Numbers are Java's: a varint has five bytes at most and is cut to 32 bits. The loops
-are compiled from one text, with small varints spelled out.
+are compiled from one text, with small varints spelled out; of records as they lie, runs of one layout come first
+(`record_runs`).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any, Final, NamedTuple
 
 from controller_runtime.protocol.primitives import Invalid
 from controller_runtime.protocol.primitives import varint as encoded_varint
+from controller_runtime.protocol.record_runs import run_at
 
 _NOT_YET: Final = 1 << 70
 _INT64: Final = 1 << 63
@@ -176,7 +178,23 @@ _look_closely: Final = _compiled("", _COUNTED, "", detailed=True)
 
 def survey(data: bytes, position: int, count: int) -> Survey:
     """Records as they lie in a batch without compression, from `position` to the end. Raises Invalid."""
-    return _within(_look_exactly, data, position, count)
+    runs, at, left = [], position, count
+    while (run := run_at(data, at, left)) is not None:
+        runs.append(run)
+        at, left = run.end, left - run.records
+    if not runs:
+        return _within(_look_exactly, data, position, count)
+    try:
+        rest = _within(_look_exactly, data, at, left)
+    except Invalid:
+        return _within(_look_exactly, data, position, count)  # It says which record is wrong, counted from the first.
+    return Survey(
+        min(rest.earliest, *(run.earliest for run in runs)),
+        max(rest.latest, *(run.latest for run in runs)),
+        rest.has_null_keys or any(run.has_null_keys for run in runs),
+        in_sequence=True,
+        end=rest.end,
+    )
 
 
 def survey_unpacked(data: bytes, count: int) -> Survey:
