@@ -25,9 +25,11 @@ UNUSED = (
     "usr/lib/systemd/",
     "usr/lib/mime/",
     "usr/lib/binfmt.d/",
-    "usr/lib/x86_64-linux-gnu/gconv/",
-    "usr/lib/x86_64-linux-gnu/perl",
-    "usr/lib/x86_64-linux-gnu/engines-3/",
+    *(
+        f"usr/lib/{triplet}/{part}"
+        for triplet in ("x86_64-linux-gnu", "aarch64-linux-gnu")
+        for part in ("gconv/", "perl", "engines-3/")
+    ),
     f"usr/lib/{spec.PYTHON}/pydoc_data/",
     f"usr/lib/{spec.PYTHON}/lib2to3/",
     "bin/",
@@ -82,9 +84,9 @@ def _make(work: Path, layer: Path) -> None:
         raise BaseError(f"mmdebstrap failed:\n{done.stderr[-3000:]}")
     root = work / "root"
     with tarfile.open(archive) as tar:
-        tar.extractall(root, members=_wanted(tar), filter="tar")
+        tar.extractall(root, members=wanted(tar), filter="tar")
     part = work / "part"
-    oci.write_layer(part, _entries(root))
+    oci.write_layer(part, entries(root))
     part.rename(layer)
 
 
@@ -93,11 +95,12 @@ def is_wanted(name: str) -> bool:
     return name.startswith(KEPT) or not name.startswith(UNUSED)
 
 
-def _wanted(tar: tarfile.TarFile) -> Iterable[tarfile.TarInfo]:
+def wanted(tar: tarfile.TarFile) -> Iterable[tarfile.TarInfo]:
     return [member for member in tar if is_wanted(member.name) and not member.isdev()]
 
 
-def _entries(root: Path) -> Iterable[oci.Entry]:
+def entries(root: Path) -> Iterable[oci.Entry]:
+    """The layer, of packages that were unpacked below `root`."""
     yield from (entry for entry in oci.tree(root, "") if entry.path)
     certificates = sorted((root / "usr/share/ca-certificates/mozilla").glob("*.crt"))
     bundle = b"".join(certificate.read_bytes() for certificate in certificates)

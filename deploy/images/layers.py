@@ -28,23 +28,29 @@ def libraries(cache: Path, lock: Path, unused: tuple[str, ...], from_source: tup
     if not layer.exists():
         with tempfile.TemporaryDirectory(dir=cache) as folder:
             site = Path(folder) / "site"
-            _install(lock, site, from_source)
-            _prune(site, unused)
+            install(lock, site, tuple(f"--no-binary={name}" for name in from_source))
             part = Path(folder) / "part"
-            oci.write_layer(part, _with_bytecode(site, spec.LIBRARY.lstrip("/")))
+            oci.write_layer(part, library_entries(site, unused))
             part.rename(layer)
     return oci.existing_layer(layer)
 
 
-def _install(lock: Path, site: Path, from_source: tuple[str, ...]) -> None:
+def install(lock: Path, site: Path, options: tuple[str, ...] = ()) -> None:
+    """What the lock names, each file by its hash, below `site`."""
     command = (
         sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile", "--no-deps",
-        "--only-binary=:all:", *(f"--no-binary={name}" for name in from_source), "--require-hashes",
+        "--only-binary=:all:", *options, "--require-hashes",
         "--target", str(site), "-r", str(lock),
     )  # fmt: skip
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise LayerError(f"pip could not install {lock.name}:\n{done.stdout[-1000:]}{done.stderr[-3000:]}")
+
+
+def library_entries(site: Path, unused: tuple[str, ...]) -> Iterable[oci.Entry]:
+    """What was installed, without what nothing imports, and compiled."""
+    _prune(site, unused)
+    return _with_bytecode(site, spec.LIBRARY.lstrip("/"))
 
 
 def _prune(site: Path, unused: tuple[str, ...]) -> None:

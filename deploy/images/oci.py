@@ -128,11 +128,11 @@ def write_image(path: Path, reference: str, layers: tuple[Layer, ...], config: C
         "platform": {"architecture": "amd64", "os": "linux"},
     }
     index = json.dumps({"schemaVersion": 2, "manifests": [named]}, sort_keys=True).encode()
-    _write_archive(path, {"oci-layout": b'{"imageLayoutVersion":"1.0.0"}', "index.json": index}, small, layers)
+    write_archive(path, {"oci-layout": b'{"imageLayoutVersion":"1.0.0"}', "index.json": index}, small, layers)
     return str(manifest["digest"])
 
 
-def config_document(layers: tuple[Layer, ...], config: Config) -> dict[str, object]:
+def config_document(layers: tuple[Layer, ...], config: Config, architecture: str = "amd64") -> dict[str, object]:
     run: dict[str, object] = {
         "User": config.user,
         "Entrypoint": list(config.entrypoint),
@@ -142,7 +142,7 @@ def config_document(layers: tuple[Layer, ...], config: Config) -> dict[str, obje
         "Labels": dict(config.labels),
     }
     return {
-        "architecture": "amd64",
+        "architecture": architecture,
         "os": "linux",
         "config": {name: value for name, value in run.items() if value},
         "rootfs": {"type": "layers", "diff_ids": [f"sha256:{layer.digest}" for layer in layers]},
@@ -150,7 +150,8 @@ def config_document(layers: tuple[Layer, ...], config: Config) -> dict[str, obje
     }
 
 
-def _write_archive(path: Path, files: dict[str, bytes], blobs: dict[str, bytes], layers: tuple[Layer, ...]) -> None:
+def write_archive(path: Path, files: dict[str, bytes], blobs: dict[str, bytes], layers: tuple[Layer, ...]) -> None:
+    """An OCI layout as one tar: its small files, its blobs in memory, and those on the disk."""
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     with tarfile.open(part, "w", format=tarfile.GNU_FORMAT) as tar:
         for name, data in {**files, **{f"blobs/sha256/{digest}": data for digest, data in blobs.items()}}.items():
