@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from controller_runtime.storage.errors import StorageError
 from controller_runtime.storage.filesystem import FileSystem
 from storage_guard.copies import CopyReport, Helper
+from storage_guard.finding import log_directory_below
 from storage_guard.formats import BadFormat
 from storage_guard.recover import Order, RecoveryRefused, recover, set_aside
 from storage_guard.survey import survey
@@ -27,7 +28,10 @@ def help_out(filesystem: FileSystem, what: Helper, values: Mapping[str, str], no
 
 
 def _done(filesystem: FileSystem, what: Helper, values: Mapping[str, str], now: int, date: str) -> CopyReport:
-    directory = values["LOG_DIRECTORY"]
+    if what is Helper.SURVEY and "SEARCH" in values:
+        directory = log_directory_below(filesystem, values["SEARCH"])
+    else:
+        directory = values["LOG_DIRECTORY"]
     match what:
         case Helper.SURVEY:
             points = tuple(int(each) for each in values.get("POINTS", "").split(",") if each)

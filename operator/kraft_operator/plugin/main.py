@@ -27,7 +27,8 @@ def parser() -> argparse.ArgumentParser:
     commands: Any = found.add_subparsers(dest="command", required=True)
     convert.register(commands)
     looking.register(commands, _common(named=False))
-    for module in (logs, asking, protecting, recover):
+    recover.register(commands, _common(named=False))
+    for module in (logs, asking, protecting):
         module.register(commands, _common(named=True))
     return found
 

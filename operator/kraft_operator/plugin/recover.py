@@ -9,11 +9,13 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from kraft_operator.kube import CLUSTER, OPERATION, Gateway
 from kraft_operator.operations.operation import ANNOTATION_APPROVE, FINISHED, OperationType, Phase
+from kraft_operator.plugin import stand_alone
+from kraft_operator.plugin.view import table
 
 Object = Mapping[str, Any]
 POLL_SECONDS: Final = 1.0
@@ -27,11 +29,18 @@ def register(commands: Any, common: argparse.ArgumentParser) -> None:
         help="a quorum that lost its majority: what is left of its log, and a new one made of it",
     )
     asked.add_argument("--approve", metavar="HASH", help="of the verdict that was shown")
-    asked.add_argument("--timeout", type=float, default=900.0, help="seconds to wait for the operator")
+    asked.add_argument("--timeout", type=float, default=900.0, help="seconds to wait for the operator, or for pods")
+    stand_alone.add_options(asked)
     asked.set_defaults(run=_run)
 
 
 def _run(given: argparse.Namespace, kube: Gateway, tell: Callable[[str], None]) -> int:
+    if given.stand_alone:
+        return stand_alone.run(given, kube, tell)
+    if given.cluster is None:
+        print("name the KRaftCluster, or judge claims by --stand-alone", file=sys.stderr)
+        return 1
+    given.namespace = given.namespace or "default"
     ask = input if sys.stdin.isatty() else None
     try:
         return recover(
@@ -106,13 +115,7 @@ def screen(operation: Object) -> Iterator[str]:
         )
         for each in verdict.get("copies") or ()
     ]  # fmt: skip
-    yield from _table(head, rows)
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    widths = [max(len(row[at]) for row in (head, *rows)) for at in range(len(head))]
-    for row in (head, *rows):
-        yield ("  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))).rstrip()
+    yield from table(head, rows)
 
 
 def _spec(cluster: str) -> dict[str, str]:

@@ -60,7 +60,7 @@ def _quorum(status: Object) -> Iterator[str]:
         )
         for voter in quorum.get("voters") or ()
     ]
-    yield from _table(("voter", "directory", "state", "pod"), rows)
+    yield from table(("voter", "directory", "state", "pod"), rows)
     for each in quorum.get("domains") or ():
         voters = ", ".join(map(str, each.get("voters") or ()))
         yield f"  in {each['name']}: {voters}{' (a majority)' if each.get('majority') == 'Held' else ''}"
@@ -95,7 +95,7 @@ def _nodes(status: Object) -> Iterator[str]:
         )
         for each in nodes
     ]
-    yield from _table(("node", "pool", "state", "storage", "pod"), rows)
+    yield from table(("node", "pool", "state", "storage", "pod"), rows)
 
 
 def _plan(status: Object) -> Iterator[str]:
@@ -165,7 +165,7 @@ def _is_bad(condition: Object) -> bool:
     return bool(condition["status"] != ("False" if condition["type"] in ABNORMAL else "True"))
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
     widths = [max(len(row[at]) for row in (head, *rows)) for at in range(len(head))]
     for row in (head, *rows) if rows else ():
         yield ("  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))).rstrip()
