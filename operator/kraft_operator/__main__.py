@@ -54,6 +54,11 @@ def settings_from(arguments: list[str], environment: dict[str, str]) -> Settings
         epilog=f"`kraft-operator {SELFTEST}` with the same options looks whether the installation is whole, and ends.",
     )
     parser.add_argument("--namespace", action="append", default=[], help="watch only this namespace (repeatable)")
+    parser.add_argument(
+        "--rights-in-namespaces-only", action="store_true",
+        default=environment.get("CLUSTER_WIDE_RIGHTS") == "Disabled",
+        help="this installation may see nothing that has no namespace: volumes, Kubernetes nodes, storage classes",
+    )  # fmt: skip
     parser.add_argument("--lease-namespace", default=own_namespace, help="where the Lease is that says who acts")
     parser.add_argument("--lease-name", default="kraft-operator", help="its name")
     image = environment.get("OPERATOR_IMAGE", "quorate/operator:dev")
@@ -81,6 +86,7 @@ def settings_from(arguments: list[str], environment: dict[str, str]) -> Settings
         lease_namespace=given.lease_namespace,
         lease_name=given.lease_name,
         namespaces=tuple(watched),
+        sees_without_namespace=not given.rights_in_namespaces_only,
         operator_image=given.operator_image,
         http_port=given.http_port,
         workers=given.workers,
@@ -102,7 +108,7 @@ def _limit(text: str) -> int:
 def selftest_of(settings: Settings) -> int:
     """`kraft-operator selftest`, with the same settings: what is wrong with this installation."""
     lease = settings.lease_namespace, settings.lease_name
-    problems = selftest.run(connect(Metrics()), lease, settings.namespaces)
+    problems = selftest.run(connect(Metrics()), lease, settings.namespaces, everywhere=settings.sees_without_namespace)
     for problem in problems:
         print(f"selftest: {problem}")
     print(f"selftest: {len(problems)} problems" if problems else "selftest: all is well")

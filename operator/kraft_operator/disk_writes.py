@@ -25,6 +25,7 @@ from kraft_operator.kube import (
     Object,
 )
 from kraft_operator.settings import Failpoints
+from kraft_operator.without_namespace import volume_is_of
 from storage_guard.formats import FORMAT_MODE_ANNOTATION, GRANT_ANNOTATION
 
 
@@ -41,12 +42,12 @@ class DiskWrites:
         grant, namespace = action.grant, self.namespace
         pod = self.kube.get(POD, namespace, action.pod)
         claim = self.kube.get(CLAIM, namespace, action.claim)
-        volume = self.kube.get(VOLUME, None, grant.pv_name)
+        bound = volume_is_of(self.kube, grant.pv_name, grant.pvc_uid)
         facts = {
             "pod": (pod["metadata"]["uid"], grant.pod_uid),
             "claim": (claim["metadata"]["uid"], grant.pvc_uid),
             "volume": (claim["spec"].get("volumeName"), grant.pv_name),
-            "volume's claim": ((volume["spec"].get("claimRef") or {}).get("uid"), grant.pvc_uid),
+            "volume's claim": (bound, grant.pvc_uid),
         }
         for what, (found, granted) in facts.items():
             if found != granted:

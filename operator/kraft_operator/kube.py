@@ -159,6 +159,10 @@ class Gateway:
                 return tuple(items)
             query["continue"] = more
 
+    def discover(self, api: str) -> tuple[Object, ...]:
+        """What is served as `group/version`; everybody may ask."""
+        return tuple(self._call("GET", f"/apis/{api}").get("resources") or ())
+
     def log(self, namespace: str, pod: str, container: str, tail: int) -> str:
         """The last lines of a container, each behind its time."""
         query = {"container": container, "tailLines": str(tail), "timestamps": "true"}

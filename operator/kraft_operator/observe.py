@@ -14,7 +14,7 @@ from typing import Any
 
 from controller_runtime.identifiers import Endpoint
 from controller_runtime.security.listener_security import PLAINTEXT
-from kraft_operator import pod_facts, volume_facts
+from kraft_operator import pod_facts, volume_facts, without_namespace
 from kraft_operator.api import names
 from kraft_operator.api.parse import formed_with
 from kraft_operator.api.reader import quantity
@@ -31,9 +31,7 @@ from kraft_operator.kube import (
     OPERATION,
     POD,
     STATEFUL_SET,
-    STORAGE_CLASS,
     USER,
-    VOLUME,
     Forbidden,
     Gateway,
     Kind,
@@ -161,11 +159,10 @@ def _policies(
 
 
 def _expandable(cluster: KRaftCluster, claims: list[Claim] | tuple[Claim, ...], kube: Gateway) -> dict[str, bool]:
-    """Asked only while a claim is smaller than the resource wants. A class that is gone cannot expand anything."""
+    """Asked only while a claim is smaller than the resource wants."""
     sizes = {group.name: quantity(group.storage.size, "size") for group in cluster.spec.groups}
     wanted = {each.storage_class for each in claims if 0 < each.requested < sizes.get(each.pool, 0.0)}
-    found = {name: kube.find(STORAGE_CLASS, None, name) if name else None for name in wanted}
-    return {name: bool((item or {}).get("allowVolumeExpansion")) for name, item in found.items()}
+    return {name: without_namespace.may_grow(kube, name) for name in wanted}
 
 
 def _witnesses(
@@ -280,7 +277,7 @@ def _orphaned_volumes(ledger: Ledger | None, claims: tuple[Claim, ...], kube: Ga
         return frozenset()
     alive = {claim.uid for claim in claims}
     names = {each.pv_name for each in ledger.entries if each.pv_name and each.pvc_uid and each.pvc_uid not in alive}
-    return frozenset(name for name in names if kube.find(VOLUME, None, name) is not None)
+    return frozenset(name for name in names if without_namespace.volume_exists(kube, name))
 
 
 def _stranded_volumes(
@@ -297,7 +294,7 @@ def _stranded_volumes(
             continue
         # A written-off disk is no entry's any more, but its claim may still be there, and its node may not.
         name = entry.pv_name or next((each.volume for each in claims if each.node_id == entry.node_id), "")
-        volume = kube.find(VOLUME, None, name) if name else None
+        volume = without_namespace.volume(kube, name) if name else None
         hosts = volume_facts.hosts_of(volume) if volume is not None else ()
         nodes = _nodes_of(hosts, entry, kube) if hosts else None
         if nodes is None:

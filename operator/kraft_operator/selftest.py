@@ -48,9 +48,24 @@ PATIENCE_S: Final = 30.0
 """How long a new operator may take to acquire its Lease."""
 
 
-def run(kube: Gateway, lease: tuple[str, str], namespaces: Sequence[str]) -> list[str]:
-    """What is wrong, in words; nothing when all is well. `namespaces` empty: clusters may be anywhere."""
-    return [*_definitions(kube), *_rights(kube, namespaces), *_lease(kube, *lease)]
+def run(kube: Gateway, lease: tuple[str, str], namespaces: Sequence[str], *, everywhere: bool = True) -> list[str]:
+    """What is wrong, in words; nothing when all is well. `namespaces` empty: clusters may be anywhere. `everywhere`:
+    the operator is to have rights on what has no namespace.
+    """
+    served = _definitions(kube) if everywhere else _served(kube)
+    return [*served, *_rights(kube, namespaces, EVERYWHERE if everywhere else ()), *_lease(kube, *lease)]
+
+
+def _served(kube: Gateway) -> Iterator[str]:
+    """As everybody may see it, who may not read definitions."""
+    try:
+        found = {each["name"] for each in kube.discover(names.API_VERSION)}
+    except KubeError as error:
+        yield f"install the resource definitions of this version (crds/): {names.API_VERSION} is not served: {error}"
+        return
+    for plural in DEFINITIONS:
+        if plural not in found:
+            yield f"install the resource definitions of this version (crds/): {plural}.{names.GROUP} is not served"
 
 
 def _definitions(kube: Gateway) -> Iterator[str]:
@@ -69,8 +84,10 @@ def _definitions(kube: Gateway) -> Iterator[str]:
             yield f"{remedy}: {name} is served as {served_as}, not as {names.VERSION}"
 
 
-def _rights(kube: Gateway, namespaces: Sequence[str]) -> Iterator[str]:
-    for group, resource, verbs in EVERYWHERE:
+def _rights(
+    kube: Gateway, namespaces: Sequence[str], everywhere: Sequence[tuple[str, str, tuple[str, ...]]]
+) -> Iterator[str]:
+    for group, resource, verbs in everywhere:
         yield from _may(kube, None, group, resource, verbs)
     for namespace in namespaces or (None,):
         for group, resource, verbs in RIGHTS:

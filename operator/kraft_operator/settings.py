@@ -64,6 +64,8 @@ class Settings:
     lease_name: str = "kraft-operator"
     namespaces: tuple[str, ...] = ()
     """Empty: every namespace."""
+    sees_without_namespace: bool = True
+    """Whether it has rights on what has no namespace: volumes, Kubernetes nodes, storage classes, definitions."""
     operator_image: str = "quorate/operator:dev"
     http_port: int = 9404
     workers: int = 4
@@ -79,6 +81,8 @@ class Settings:
 
     def __post_init__(self) -> None:
         """With a Lease that never has time for a call left the operator would lead, and never act."""
+        if not self.sees_without_namespace and not self.namespaces:
+            raise BadSetting("name the namespaces (--namespace): rights in namespaces only are rights in named ones")
         duration, deadline, retry = self.lease.duration, self.lease.renew_deadline, self.lease.retry_period
         if not duration > deadline > retry > 0:
             raise BadSetting(

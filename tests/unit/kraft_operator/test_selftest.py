@@ -40,10 +40,15 @@ class Api:
         self.asked.append(asked)
         return {"status": {"allowed": f"{asked['verb']} {asked['resource']}" not in self.denied}}
 
+    def discover(self, api: str) -> tuple[Object, ...]:
+        if not self.definitions:
+            raise NotFound(404, api)
+        return tuple({"name": each} for each in (*self.definitions, "kraftclusters/status"))
 
-def run(api: Api, namespaces: tuple[str, ...] = ()) -> list[str]:
+
+def run(api: Api, namespaces: tuple[str, ...] = (), *, everywhere: bool = True) -> list[str]:
     any_api: Any = api
-    return selftest.run(any_api, ("ops", "kraft-operator"), namespaces)
+    return selftest.run(any_api, ("ops", "kraft-operator"), namespaces, everywhere=everywhere)
 
 
 @pytest.fixture(autouse=True)
@@ -72,3 +77,16 @@ def test_a_lease_that_nobody_renews_and_a_definition_that_is_missing_are_named()
     found = run(Api(age=120, definitions=("kraftclusters", "kraftusers")))
     assert "kraftoperations.kraft.quorate.dev" in found[0]
     assert found[1].endswith("no operator acts")
+
+
+def test_an_installation_with_rights_in_namespaces_only_asks_for_none_beyond_them() -> None:
+    api = Api()
+    assert run(api, ("kafka",), everywhere=False) == []
+    assert {each.get("namespace") for each in api.asked} == {"kafka"}
+    (found,) = run(Api(definitions=("kraftclusters", "kraftusers")), ("kafka",), everywhere=False)
+    assert (
+        found
+        == "install the resource definitions of this version (crds/): kraftoperations.kraft.quorate.dev is not served"
+    )
+    (found,) = run(Api(definitions=()), ("kafka",), everywhere=False)
+    assert "kraft.quorate.dev/v1alpha1 is not served" in found
