@@ -160,9 +160,13 @@ def _policies(
 
 def _expandable(cluster: KRaftCluster, claims: list[Claim] | tuple[Claim, ...], kube: Gateway) -> dict[str, bool]:
     """Asked only while a claim is smaller than the resource wants."""
-    sizes = {group.name: quantity(group.storage.size, "size") for group in cluster.spec.groups}
-    wanted = {each.storage_class for each in claims if 0 < each.requested < sizes.get(each.pool, 0.0)}
+    wanted = {each.storage_class for each in claims if 0 < each.requested < _asked_size(cluster, each)}
     return {name: without_namespace.may_grow(kube, name) for name in wanted}
+
+
+def _asked_size(cluster: KRaftCluster, claim: Claim) -> float:
+    group = cluster.spec.group(claim.pool)
+    return quantity(group.storage_of(claim.node_id).size, "size") if group is not None else 0.0
 
 
 def _witnesses(

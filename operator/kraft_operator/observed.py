@@ -118,6 +118,8 @@ class NodeSet:
     """The same, as we name it for the whole group."""
     volume_size: str = ""
     """What its claim template asks for, which no update can change."""
+    volume_kind: tuple[str, str] = ("", "")
+    """Class and selector of its claim template, neither of which can be changed (`Storage.kind`)."""
 
     def outdates(self, pod: Pod) -> bool:
         """A new pod would be another one. Other guards alone are no reason to restart a node, but one that could not

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from kraft_operator.api import names
 from kraft_operator.api.reader import quantity
+from kraft_operator.api.spec import Storage
 from kraft_operator.last_words import last_words
 from kraft_operator.manifests.helpers import LABEL_HELPER, LABEL_HELPER_NODE, LABEL_OPERATION
 from kraft_operator.manifests.nodes import template_of
@@ -88,7 +89,14 @@ def node_set(item: Object, node_id: int) -> NodeSet:
         terminating="deletionTimestamp" in meta,
         target=(meta.get("annotations") or {}).get(names.ANNOTATION_REVISION, ""),
         volume_size=_template_size(item["spec"].get("volumeClaimTemplates") or ()),
+        volume_kind=template_kind(item["spec"].get("volumeClaimTemplates") or ()),
     )
+
+
+def template_kind(templates: Sequence[Object]) -> tuple[str, str]:
+    """Of the first one, as `Storage.kind` has it."""
+    spec = templates[0]["spec"] if templates else {}
+    return Storage("", spec.get("storageClassName"), spec.get("selector") or {}).kind
 
 
 def _template_size(templates: Sequence[Object]) -> str:

@@ -87,6 +87,12 @@ WRONG: list[tuple[str, Any, str]] = [
     ),
     ("spec.controllers.storage.size", "50Mi", "storage.size must be at least 100Mi"),
     ("spec.controllers.storage.size", "much", "storage.size in body should match"),
+    ("spec.controllers.storage.overrides", [{"nodeID": 5000, "size": "2Gi"}], "must name nodes of nodeIdRange"),
+    ("spec.brokerPools.0.storage.overrides", [{"nodeID": 0, "size": "2Gi"}], "must name nodes of nodeIdRange"),
+    ("spec.controllers.storage.overrides", [{"nodeID": 1}], "says nothing: give size, storageClassName or selector"),
+    ("spec.controllers.storage.overrides", [{"nodeID": 1, "size": "1Mi"}], "size must be at least 100Mi"),
+    ("spec.controllers.storage.overrides", [{"nodeID": 1, "size": 1}, {"nodeID": 1, "size": 2}], "Duplicate value"),
+    ("spec.controllers.storage.selector", {"matchExpressions": [{"key": "a", "operator": "Is"}]}, "Unsupported value"),
     ("spec.controllers.pod.labels", {"app.kubernetes.io/name": "x"}, "belong to the operator"),
     ("spec.controllers.pod.annotations", {"kraft.quorate.dev/grant": "{}"}, "belong to the operator"),
     (
@@ -154,6 +160,11 @@ WRONG_EDITS: list[tuple[str, Any, str]] = [
     ("spec.brokerPools.0.nodeIdRange", {"start": 101, "end": 199}, "nodeIdRange.start is immutable"),
     ("spec.controllers.storage.size", "500Mi", "storage.size cannot shrink"),
     ("spec.controllers.storage.storageClassName", "fast", "storageClassName is immutable"),
+    (
+        "spec.controllers.storage.selector",
+        {"matchLabels": {"disk": "fast"}},
+        "selector is immutable: it can be neither",
+    ),
     ("spec.controllers.storage.storageClassName", None, "storageClassName is immutable: it can be neither added"),
     ("spec.brokerPools.0.storage.storageClassName", "fast", "storageClassName is immutable: it can be neither added"),
     ("spec.security", {"tls": {"mode": "Required"}}, "security.tls.mode cannot change"),
@@ -174,6 +185,8 @@ WRONG_EDITS: list[tuple[str, Any, str]] = [
 
 RIGHT_EDITS: list[tuple[str, Any]] = [
     ("spec.controllers.storage.size", "2Gi"),
+    ("spec.controllers.storage.overrides", [{"nodeID": 1, "storageClassName": "fast", "size": "5Gi"}]),
+    ("spec.brokerPools.0.storage.overrides", [{"nodeID": 150, "selector": {"matchLabels": {"disk": "fast"}}}]),
     ("spec.image.reference", "localhost/quorate/runtime:other"),
     ("spec.controllers.nodeIdRange.end", 50),
     ("spec.controllers.failureDomains", {"policy": "Require"}),

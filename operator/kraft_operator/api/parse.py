@@ -25,7 +25,8 @@ from kraft_operator.api.parse_network import (
 from kraft_operator.api.parse_pod import check_pod, parse_pod
 from kraft_operator.api.parse_process import check_process, parse_process
 from kraft_operator.api.parse_security import check_security, secured, security_of
-from kraft_operator.api.reader import InvalidSpec, Reader, duration, quantity
+from kraft_operator.api.parse_storage import parse_overrides, parse_storage
+from kraft_operator.api.reader import InvalidSpec, Reader, duration
 from kraft_operator.api.security import TlsMode
 from kraft_operator.api.spec import (
     BootstrapPolicy,
@@ -54,14 +55,12 @@ from kraft_operator.api.spec import (
     Rollout,
     RolloutStrategy,
     ScaleDown,
-    Storage,
     Versions,
     VolumePolicy,
 )
 from kraft_operator.api.windows import parse_windows
 
 CONTROLLER_COUNTS: Final = (1, 3, 5, 7)
-MIN_SIZE: Final = "100Mi"
 MAX_POOLS: Final = 16
 MAX_BROKERS: Final = 500
 """With texts as long as they may be, and each replaced once, a ledger of so many has 0.8 MB of the 1 MiB that a
@@ -274,7 +273,8 @@ def _group(group: Reader, role: Role, name: str, ids: NodeIdRange | None, replic
         name=name,
         replicas=count,
         node_id_range=_node_ids(group.child("nodeIdRange"), ids),
-        storage=_storage(group.child("storage")),
+        storage=(storage := parse_storage(group.child("storage"))),
+        overrides=parse_overrides(group.child("storage"), storage, group),
         resources=group.optional_object("resources") or {},
         pod=parse_pod(group.child("pod")),
         process=parse_process(group, group.optional_object("resources") or {}),
@@ -313,15 +313,6 @@ def _node_ids(ids: Reader, default: NodeIdRange | None) -> NodeIdRange:
     if not 0 <= start <= end <= names.MAX_NODE_ID:
         raise InvalidSpec(ids.path, f"0 <= start <= end <= {names.MAX_NODE_ID} is needed, not {start} and {end}")
     return NodeIdRange(start, end)
-
-
-def _storage(storage: Reader) -> Storage:
-    size = storage.values.get("size", "10Gi")
-    if not isinstance(size, str | int) or isinstance(size, bool):
-        raise InvalidSpec(storage.at("size"), f"a quantity such as 10Gi is needed, not {size!r}")
-    if quantity(str(size), storage.at("size")) < quantity(MIN_SIZE, ""):
-        raise InvalidSpec(storage.at("size"), f"must be at least {MIN_SIZE}, not {size}")
-    return Storage(str(size), storage.optional_text("storageClassName"))
 
 
 def _cluster_id(spec: Reader) -> str | None:

@@ -6,6 +6,7 @@ judges (resources, affinity, tolerations, spread constraints) stay plain objects
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -146,6 +147,13 @@ class NodeIdRange:
 class Storage:
     size: str
     storage_class_name: str | None = None
+    selector: Mapping[str, Any] = field(default_factory=dict)
+    """Which volumes that an administrator made may be bound; empty: any."""
+
+    @property
+    def kind(self) -> tuple[str, str]:
+        """What cannot be changed of a claim: class (empty for the default one) and selector, as text."""
+        return self.storage_class_name or "", json.dumps(self.selector, sort_keys=True) if self.selector else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +182,7 @@ class Group:
     replicas: int
     node_id_range: NodeIdRange
     storage: Storage
+    """What each node has that `overrides` does not name."""
     resources: Mapping[str, Any] = field(default_factory=dict)
     pod: Pod = field(default_factory=Pod)
     config: Mapping[str, str] = field(default_factory=dict)
@@ -191,6 +200,11 @@ class Group:
     probes: Probes | None = None
     """Controllers: what that image offers, when it is not what the cluster's does."""
     process: Process = field(default_factory=Process)
+    overrides: Mapping[int, Storage] = field(default_factory=dict)
+    """By node id."""
+
+    def storage_of(self, node_id: int) -> Storage:
+        return self.overrides.get(node_id, self.storage)
 
     @property
     def node_ids(self) -> tuple[int, ...]:

@@ -34,6 +34,8 @@ class NodePlan:
     held: bool = False
     volume_size: str = ""
     """What its claim template asks for, while that is not yet what the resource asks for."""
+    volume_kind: tuple[str, str] | None = None
+    """Class and selector of its claim template (`Storage.kind`), while they are not yet what the resource asks for."""
     addresses: tuple[tuple[str, str, int], ...] = ()
     """(Listener, host, port) that clients outside are given; a host that only the pod knows is `HOST_IP`."""
     pending: bool = False

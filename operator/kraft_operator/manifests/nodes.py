@@ -205,14 +205,17 @@ def _probes(probes: Probes, listener: ListenerSpec) -> Manifest:
 
 
 def _claim(context: Context, group: Group, node: NodePlan) -> Manifest:
-    cluster, storage, node_id = context.cluster, group.storage, node.node_id
+    cluster, storage, node_id = context.cluster, group.storage_of(node.node_id), node.node_id
+    class_name, selector = storage.kind if node.volume_kind is None else node.volume_kind
     spec: Manifest = {
         "accessModes": ["ReadWriteOnce"],
         "volumeMode": "Filesystem",
         "resources": {"requests": {"storage": node.volume_size or storage.size}},
     }
-    if storage.storage_class_name is not None:
-        spec["storageClassName"] = storage.storage_class_name
+    if class_name:
+        spec["storageClassName"] = class_name
+    if selector:
+        spec["selector"] = json.loads(selector)
     return {
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",

@@ -49,7 +49,8 @@ def run(given: argparse.Namespace, kube: Gateway, tell: Callable[[str], None]) -
             raise CannotAsk("give --image: the operator's image, as this Kubernetes finds it")
         voters = _numbers(given.voters or "", "--voters")
         readings = _readings(kube, given.namespace or "default", given)
-        found = look(kube, given.namespace or "default", given.image, readings, voters, given.timeout)
+        where = kube, given.namespace or "default", given.image
+        found = look(*where, readings, static_voters=voters, timeout=given.timeout)
     except CannotAsk as error:
         print(error, file=sys.stderr)
         return 1
@@ -61,10 +62,11 @@ def run(given: argparse.Namespace, kube: Gateway, tell: Callable[[str], None]) -
 
 
 def look(
-    kube: Gateway, namespace: str, image: str, readings: Sequence[Reading], voters: Sequence[int], timeout: float
-) -> Findings:
+    kube: Gateway, namespace: str, image: str, readings: Sequence[Reading], *, static_voters: Sequence[int],
+    timeout: float,
+) -> Findings:  # fmt: skip
     reports, failed = _ask(kube, namespace, image, {each: {} for each in readings}, timeout)
-    found = survivors(reports, voters)
+    found = survivors(reports, static_voters)
     empty = [claim for claim, each in reports.items() if each.state is State.EMPTY]
     if found:
         # Also when nothing has to be compared: a log that grows meanwhile is not that of a node that stopped.

@@ -102,6 +102,8 @@ def storage(asked: Object, where: str, left_out: LeftOut, changed: list[str]) ->
     for name in ("type", "id", "kraftMetadata"):
         first.take(name)
     found = _given({"size": first.take("size"), "storageClassName": first.take("class")})
+    if labels := first.take("selector"):
+        found["selector"] = {"matchLabels": dict(labels)}
     delete = bool(first.take("deleteClaim"))
     left_out += [(f"{where} {path}", NO_PLACE) for path, _ in first.left()]
     for each in claims[1:]:

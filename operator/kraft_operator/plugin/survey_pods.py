@@ -79,7 +79,7 @@ def reading_of(claim: str, path: str, run_as: tuple[int, int] | None, pods: Sequ
     context = used["spec"].get("securityContext") or {}
     if run_as is None:
         user, group = context.get("runAsUser") or None, context.get("runAsGroup", context.get("fsGroup"))
-    return Reading(claim, path, user, group, used["spec"].get("nodeName", ""), used["metadata"]["name"])
+    return Reading(claim, path, user, group, on=used["spec"].get("nodeName", ""), used_by=used["metadata"]["name"])
 
 
 def claims_of(item: Object) -> set[str]:

@@ -254,6 +254,10 @@ def volumes(said: Said) -> None:
         world.edit(controllers=sizes)
         told(said, world, 3)
     world = formed()
+    overrides = [{"nodeID": 2, "storageClassName": "fast"}]
+    world.edit(controllers={**sizes, "storage": {"size": "1Gi", "overrides": overrides}})
+    told(said, world)
+    world = formed()
     world.terminate(1)
     told(said, world, 2)
     world.give_up(1)

@@ -187,3 +187,22 @@ def test_what_is_said_of_versions_rollouts_and_drains_is_read() -> None:
         parse(metadataVersion={"value": "9.9"})
     with pytest.raises(InvalidSpec, match="belongs to the policy Pinned"):
         parse(metadataVersion={"policy": "FollowVersionAfterSoak", "value": "4.3"})
+
+
+def test_single_nodes_may_have_another_volume_and_what_they_do_not_say_is_as_for_all() -> None:
+    selector = {"matchLabels": {"disk": "fast"}}
+    storage = {
+        "size": "1Gi",
+        "storageClassName": "slow",
+        "overrides": [
+            {"nodeID": 1, "size": "5Gi"},
+            {"nodeID": 2, "storageClassName": "fast"},
+            {"nodeID": 3, "selector": selector},
+        ],
+    }
+    group = parse(controllers={"replicas": 5, "storage": storage}).spec.controllers
+    found = [(each.size, *each.kind) for each in map(group.storage_of, range(4))]
+    asked = '{"matchLabels": {"disk": "fast"}}'
+    assert found == [
+        ("1Gi", "slow", ""), ("5Gi", "slow", ""), ("1Gi", "fast", ""), ("1Gi", "slow", asked)
+    ]  # fmt: skip

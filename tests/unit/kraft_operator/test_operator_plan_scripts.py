@@ -169,6 +169,8 @@ class Script:
                 return []
             case ["sizes"]:
                 return [" ".join(f"{each.name}:{each.volume_size}" for each in world.sets.values())]
+            case ["classes"]:
+                return [" ".join(f"{each.name}:{each.volume_kind[0] or '-'}" for each in world.sets.values())]
             case ["unmark"]:
                 for claim in world.claims.values():
                     claim.marks.clear()
@@ -205,6 +207,10 @@ class Script:
             case "size":
                 storage = {"size": value}
                 return "controllers", {"replicas": 3, "nodeIdRange": {"start": 0, "end": 9}, "storage": storage}
+            case "class":
+                node, name = value.split(":")
+                other = {"overrides": [{"nodeID": int(node), "storageClassName": name}], "size": "1Gi"}
+                return "controllers", {"replicas": 3, "nodeIdRange": {"start": 0, "end": 9}, "storage": other}
             case "image":
                 return "image", {"repository": "kafka", "tag": value}
             case "controllers-image":

@@ -156,3 +156,9 @@ def test_a_revision_counts_only_when_the_sets_controller_has_looked() -> None:
 def test_an_object_of_the_whole_cluster_belongs_to_no_node() -> None:
     assert pod_facts.node_id_of({"metadata": {}}) is None
     assert pod_facts.node_id_of({"metadata": {"labels": {"kraft.quorate.dev/node-id": "x1"}}}) is None
+
+
+def test_class_and_selector_of_a_claim_template_are_seen_as_the_resource_says_them() -> None:
+    spec = {"storageClassName": "fast", "selector": {"matchLabels": {"b": "2", "a": "1"}}}
+    assert pod_facts.template_kind([{"spec": spec}]) == ("fast", '{"matchLabels": {"a": "1", "b": "2"}}')
+    assert pod_facts.template_kind([{"spec": {}}]) == pod_facts.template_kind([]) == ("", "")

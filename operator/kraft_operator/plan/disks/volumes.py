@@ -4,6 +4,9 @@ A StatefulSet's claim template cannot be changed. So the claim is asked for more
 resource wants, the set is deleted without its pod and made anew with the new template, and it adopts the pod, whose
 revision knows nothing of claim templates. Until then the set is rendered with the size it has, so nothing else about it
 has to wait. A class that cannot expand is never asked: the resource says so.
+
+Class and selector are a claim's for its whole life. Where the resource asks for others, the set is made anew once its
+claim goes: the node's next disk is of the new class, and whether that disk may be lost is decided as for any other.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ from dataclasses import replace
 from kraft_operator.actions import Action, GrowClaim, OrphanSet
 from kraft_operator.api import names
 from kraft_operator.api.reader import quantity
+from kraft_operator.api.spec import Storage
 from kraft_operator.manifests.context import NodePlan
 from kraft_operator.observed import Claim, NodeSet
 from kraft_operator.plan.situation import NOTHING, Finding, Situation, Topic, Verdict
@@ -22,26 +26,60 @@ def grow_volumes(now: Situation) -> Verdict:
     if now.ledger is None or not now.nodes:
         return NOTHING
     nodes: list[NodePlan] = []
+    orphaned: list[Action] = []
     actions: list[Action] = []
     findings: list[Finding] = []
     for node in now.nodes:
         group = now.cluster.spec.group(node.group)
         assert group is not None
+        storage = group.storage_of(node.node_id)
         claim = now.observed.claim(names.claim_name(now.cluster.name, node.group, node.node_id))
-        step, finding = _claim_grows(now, claim, group.storage.size)
+        step, finding = _claim_grows(now, claim, storage.size)
         actions += [step] if step is not None else []
         findings += [finding] if finding is not None else []
         node_set = now.observed.node_set(node.node_id)
-        if node_set is None or _same(node_set.volume_size, group.storage.size):
+        if node_set is None or not node_set.volume_size:  # nothing is known of a set without templates
             nodes.append(node)
             continue
-        nodes.append(replace(node, volume_size=node_set.volume_size))
-        if _set_may_go(node_set, claim, group.storage.size) and not any(
-            isinstance(each, OrphanSet) for each in actions
-        ):
-            reason = f"its claim asks for {group.storage.size}; the set is made anew with that, its pod stays"
-            actions.append(OrphanSet(node_set.name, node_set.uid, reason))
-    return Verdict(nodes=tuple(nodes), actions=tuple(actions), findings=tuple(findings))
+        kept, why = _kept(node, node_set, storage, claim)
+        nodes.append(kept)
+        findings += _stays(node_set, storage, claim)
+        if why and not orphaned:
+            orphaned.append(OrphanSet(node_set.name, node_set.uid, why))
+    return Verdict(nodes=tuple(nodes), actions=(*actions, *orphaned), findings=tuple(findings))
+
+
+def _kept(node: NodePlan, node_set: NodeSet, storage: Storage, claim: Claim | None) -> tuple[NodePlan, str]:
+    """The node with the claim template that its set has, and why that set may be made anew; empty if it may not."""
+    if not _same(node_set.volume_size, storage.size):
+        node = replace(node, volume_size=node_set.volume_size)
+    if node_set.volume_kind != storage.kind:
+        node = replace(node, volume_kind=node_set.volume_kind)
+    if node.volume_kind is not None and _claim_goes(node_set, claim, storage.kind[0]):
+        return node, f"its claim is made anew of {_named(storage.kind)}; the set is made anew for that, its pod stays"
+    if node.volume_size and node.volume_kind is None and _set_may_go(node_set, claim, storage.size):
+        return node, f"its claim asks for {storage.size}; the set is made anew with that, its pod stays"
+    return node, ""
+
+
+def _claim_goes(node_set: NodeSet, claim: Claim | None, wanted: str) -> bool:
+    """A claim is of one class for its whole life, only the next one can be of another; or it is that one already."""
+    return not node_set.terminating and (claim is None or claim.terminating or claim.storage_class == wanted != "")
+
+
+def _stays(node_set: NodeSet, storage: Storage, claim: Claim | None) -> list[Finding]:
+    if node_set.volume_kind == storage.kind or _claim_goes(node_set, claim, storage.kind[0]) or claim is None:
+        return []
+    message = (
+        f"delete claim {claim.name} when node {node_set.node_id} may lose its disk and be filled anew from the others: "
+        f"it is of {_named(node_set.volume_kind)} for its whole life, the resource asks for {_named(storage.kind)}"
+    )
+    return [Finding(Topic.STORAGE, "VolumeOfAnotherClass", message, claim.name)]
+
+
+def _named(kind: tuple[str, str]) -> str:
+    class_name, selector = kind
+    return (f"class {class_name}" if class_name else "the default class") + (f" with {selector}" if selector else "")
 
 
 def _claim_grows(now: Situation, claim: Claim | None, size: str) -> tuple[GrowClaim | None, Finding | None]:

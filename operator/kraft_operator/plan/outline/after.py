@@ -48,7 +48,7 @@ from kraft_operator.actions import (
 )
 from kraft_operator.api import names
 from kraft_operator.api.reader import quantity
-from kraft_operator.api.spec import VolumePolicy
+from kraft_operator.api.spec import Storage, VolumePolicy
 from kraft_operator.claim_memory import KEY
 from kraft_operator.credentials import (
     Authority,
@@ -147,6 +147,10 @@ def _applied(seen: Observed, manifest: Mapping[str, Any]) -> Observed:
     return replace(seen, children=children, sets=tuple(sorted(sets, key=lambda each: each.node_id)))
 
 
+def _kind_of(claim: Mapping[str, Any]) -> tuple[str, str]:
+    return Storage("", claim.get("storageClassName"), claim.get("selector") or {}).kind
+
+
 def _set_of(child: Child) -> NodeSet:
     """As Kubernetes shows it once it has looked; what it calls the template is its own affair, ours is as good."""
     meta, spec = child.live["metadata"], child.live["spec"]
@@ -163,6 +167,7 @@ def _set_of(child: Child) -> NodeSet:
         made_of=sha256(json.dumps(spec["template"], sort_keys=True, default=str).encode()).hexdigest()[:10],
         target=(meta.get("annotations") or {}).get(names.ANNOTATION_REVISION, ""),
         volume_size=size,
+        volume_kind=_kind_of(claims[0]["spec"]) if claims else ("", ""),
     )
 
 
