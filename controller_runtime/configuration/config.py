@@ -64,6 +64,8 @@ class ServerConfig:
     advertised: Mapping[str, Endpoint]
     """Of every listener, controller listeners too. A port 0 is replaced by the bound one at start."""
     controller_listener_names: tuple[str, ...]
+    early_listeners: frozenset[str]
+    """Those that open before the ACLs are known."""
     inter_broker_listener: str
     listener_security: Mapping[str, ListenerSecurity]
     """Of every listener of this node, and of the controllers' listeners that it connects to."""
@@ -156,7 +158,7 @@ class _Reading:
         listeners = self._listeners(roles, names)
         inter_broker = self._inter_broker()
         listener_security = self._secured(listeners, names, inter_broker, is_broker="broker" in roles)
-        advertised = self._advertised(listeners)
+        advertised, early = self._advertised(listeners), self._early(listeners, names)
         if "broker" in roles:
             self._check_broker_listeners(advertised, names, inter_broker)
         voters = self._parse("controller.quorum.voters", parse_voters)
@@ -182,6 +184,7 @@ class _Reading:
             listeners=listeners,
             advertised=advertised,
             controller_listener_names=names,
+            early_listeners=early,
             inter_broker_listener=inter_broker,
             listener_security=listener_security,
             quorum_voters=voters,
@@ -244,6 +247,13 @@ class _Reading:
             if not secure:
                 protocols = {**protocols, **{name: "PLAINTEXT" for name in names if name not in protocols}}
         return protocols
+
+    def _early(self, listeners: tuple[ListenerAddress, ...], names: tuple[str, ...]) -> frozenset[str]:
+        name = "early.start.listeners"
+        stated = frozenset(map(str.upper, self.settings.items(name) if self.settings.has(name) else names))
+        for one in sorted(stated - {listener.name for listener in listeners} - set(names)):
+            self._problem(name, f"{one} is not contained in listeners or controller.listener.names")
+        return stated
 
     def _secured(
         self, listeners: tuple[ListenerAddress, ...], names: tuple[str, ...], inter_broker: str, *, is_broker: bool

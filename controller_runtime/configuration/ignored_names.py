@@ -42,8 +42,6 @@ cordoned.log.dirs list
 # waiting requests are woken by what they wait for, nothing is purged
 delete.records.purgatory.purge.interval.requests int 1
 fetch.purgatory.purge.interval.requests int 1000
-# every listener opens as soon as the log is loaded
-early.start.listeners list null
 # an answer holds at most Kafka's default
 fetch.max.bytes int 57671680
 # there is no tiered storage

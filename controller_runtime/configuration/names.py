@@ -81,6 +81,7 @@ group.consumer.max.size int 2147483647
 group.consumer.migration.policy string bidirectional
 group.consumer.session.timeout.ms int 45000
 group.coordinator.rebalance.protocols list classic,consumer,streams
+early.start.listeners list null
 group.initial.rebalance.delay.ms int 3000
 group.max.session.timeout.ms int 1800000
 group.max.size int 2147483647

@@ -269,14 +269,12 @@ class SocketServer:
         self.failed_handshakes = 0
         self.secured_connections = 0
         self.shed_connections = 0
-        """Closed because all together held too much, or because their peers did not take their replies."""
+        """Closed because all held too much, or because their peers did not take their replies."""
         self.collected_bytes = 0
         self.on_room: Callable[[], None] | None = None
         """Called when peers have taken replies, or are gone."""
         self.unsent_bytes = 0
-        """Of large replies that peers have not taken yet. The memory of a reply is held until its last byte is sent: so
-        long all of it counts.
-        """
+        """Of large replies that peers have not taken: all of each, as its memory is held to its last byte."""
         self.on_large: Callable[[], None] | None = None
         """Called when a large request was taken up or dropped, and when a large reply was written or is gone."""
         self._behind: dict[ServerConnection, int] = {}
@@ -288,12 +286,15 @@ class SocketServer:
     def now(self) -> float:
         return self.loop.time()
 
-    async def open(self, host: str, port: int) -> int:
-        """Bind and accept; returns the bound port. Raises OSError with the address in its text."""
-        listening = bind(host, port, self.limits)
-        self._server = await self.loop.create_server(self.accept, sock=listening, backlog=self.limits.backlog)
+    async def open(self, host: str, port: int, *, accepts: bool = True) -> int:
+        """Bind and accept, now or when `start_accepting`; returns the port. Raises OSError with the address."""
+        bound, queued = bind(host, port, self.limits), self.limits.backlog
+        self._server = await self.loop.create_server(self.accept, sock=bound, backlog=queued, start_serving=accepts)
         self._sweep.start()
-        return cast(int, listening.getsockname()[1])
+        return cast(int, bound.getsockname()[1])
+
+    async def start_accepting(self) -> None:
+        await cast(asyncio.Server, self._server).start_serving()
 
     def stop_accepting(self) -> None:
         if self._server is not None:

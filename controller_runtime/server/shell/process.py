@@ -58,6 +58,8 @@ _SWITCH_INTERVAL_SECONDS: Final = 0.0005
 """How long the loop may keep the interpreter when a disk thread has finished a sync: Python's default is ten times a
 sync.
 """
+LATE_SECONDS: Final = 0.02
+"""How often it is looked whether listeners that wait for ACLs may open."""
 _GC_THRESHOLDS: Final = (10_000, 20, 20)
 """Messages and events are freed by their counts; cycles are rare, so looking for them after every 700 allocations is a
 waste.
@@ -110,6 +112,9 @@ class _Process:
         self._config = config
         self._disk = disk
         self._listeners: list[SocketServer] = []
+        self._late: list[SocketServer] = []
+        """Listeners that accept nobody before it is known who may do what (`early.start.listeners`)."""
+        self._opening: asyncio.Task[None] | None = None
         self._http: HttpPort | None = None
         self._judges: TokenJudges | None = None
         self._known_image: Callable[[], MetadataImage | None] = lambda: None
@@ -165,6 +170,7 @@ class _Process:
         driver.start()
         for event in pending:
             driver.feed(event)
+        self._open_late()
         self._on_signals(driver)
         log.info("Kafka Server started: node %d, cluster %s", self._config.node_id, self._disk.directories.cluster_id)
         await self._open_http(node, pool, certificates, requests)
@@ -188,12 +194,28 @@ class _Process:
             listener = SocketServer(one.name, handler, limits, gate.of(one.name))
             listener.on_large = freed.expect
             certificates.secure(listener)
-            port = await listener.open(one.host, one.port)
+            waits = self._config.security.authorizer is not None and one.name not in self._config.early_listeners
+            port = await listener.open(one.host, one.port, accepts=not waits)
             self._listeners.append(listener)
+            if waits:
+                self._late.append(listener)
             if advertised[one.name].port == 0:
                 advertised[one.name] = replace(advertised[one.name], port=port)
             log.info("listening on %s, advertised as %s", replace(one, port=port), advertised[one.name])
         return advertised
+
+    def _open_late(self) -> None:
+        """When the log is known as far as it is committed, and with it every ACL."""
+        loop = asyncio.get_running_loop()
+        if not self._late or self._stopping:
+            return
+        if self._known_image() is None:
+            loop.call_later(LATE_SECONDS, self._open_late)
+            return
+        listener = self._late.pop(0)
+        log.info("accepting connections on %s: the ACLs are known", listener.name)
+        self._opening = loop.create_task(listener.start_accepting())
+        self._opening.add_done_callback(lambda _: self._open_late())
 
     async def _handler(self, listener: str, requests: Requests) -> FrameHandler:
         """Who takes the frames of a listener: where clients say who they are, a door is before those who serve."""
