@@ -20,6 +20,7 @@ ROOT: Final = Path(__file__).parent.parent
 REQUIRED: Final = (
     "SIM", "INV", "RFT", "PV", "FET", "SNP", "RCF",  # the quorum
     "QC", "CLU", "REP", "ELR", "CFG", "FEA", "IMG", "API", "STO", "INT",  # the controller
+    "SSL", "SAS", "TOK", "ACL", "SEC", "ATK",  # security
 )  # fmt: skip
 SUFFIXES: Final = {".py", ".txt"}
 _NAMED: Final = re.compile(r"\b([A-Z]{2,3})-(\d{2})\b((?:\s*(?:\.\.|,|and|to|-)\s*\d{2}\b)*)")

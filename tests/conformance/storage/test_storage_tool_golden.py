@@ -1,7 +1,7 @@
 """`kafka-storage` beside the transcripts of Apache Kafka 4.3.1: the same output, exit codes and files for the same
 arguments.
 
-STO-01, STO-02: every way to format, release versions, features and their dependencies, SCRAM, and what is refused.
+STO-01, STO-02, TOK-15: every way to format, release versions, features and what they need, SCRAM, what is refused.
 """
 
 from __future__ import annotations

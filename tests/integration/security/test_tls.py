@@ -363,7 +363,7 @@ def test_stores_are_read_anew_from_files(tmp_path: Path) -> None:
 
 
 async def test_a_certificate_of_the_clients_authority_opens_no_listener_of_controllers() -> None:
-    """Attack 14: each listener believes its own authority, on one node too."""
+    """ATK-14: each listener believes its own authority, on one node too."""
     ann = CA.issue("ann")
     async with serving(settings(trusted=CA)) as for_clients, serving(settings(trusted=OTHER_CA)) as for_controllers:
         assert await for_clients.ask(settings(ann)) == FRAME

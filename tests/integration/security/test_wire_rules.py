@@ -91,7 +91,7 @@ async def s_client(port: int, directory: Path, said: list[bytes], *options: str)
 
 
 async def test_renegotiation_is_refused(tmp_path: Path) -> None:
-    """SSL-14; attack 25."""
+    """SSL-14; ATK-25."""
     listener, port = await opened(CA.issue("node"))
     shown = await s_client(port, tmp_path, [b"R\n"], "-tls1_2")
     assert b"RENEGOTIATING" in shown

@@ -159,7 +159,7 @@ async def test_nothing_more_is_read_from_who_failed(stand: Stand) -> None:
 
 
 async def test_who_does_not_authenticate_in_time_is_given_up() -> None:
-    """Attack 20: silent ones, and one who has begun; who has authenticated stays."""
+    """ATK-20: silent ones, and one who has begun; who has authenticated stays."""
     async with a_stand(replace(SETTINGS, deadline_seconds=2)) as stand:
         silent, begun, inside = await stand.client(), await stand.client(), await stand.client()
         begun.say(handshake("PLAIN"))
@@ -182,7 +182,7 @@ async def test_a_fault_of_ours_ends_that_login_and_is_counted(stand: Stand) -> N
 
 
 async def test_frames_are_small_until_it_is_known_who_asks(stand: Stand) -> None:
-    """SAS-10, attack 5: a length is refused as soon as it is read; afterwards it is the listener's bound."""
+    """SAS-10, ATK-05: a length is refused as soon as it is read; afterwards it is the listener's bound."""
     for size in (1001, -1, 2**31 - 1):
         client = await stand.client()
         client.writer.write(struct.pack(">i", size))

@@ -156,7 +156,7 @@ async def test_our_client_authenticates_again_before_its_time_is_over(cluster: S
 
 
 def test_strangers_cost_nobody_else_anything(cluster: SaslCluster, tmp_path: Path) -> None:
-    """Attack 20: connections that never authenticate, halves of frames among them; others log in meanwhile."""
+    """ATK-20: connections that never authenticate, halves of frames among them; others log in meanwhile."""
     strangers = []
     try:
         for number in range(300):
@@ -178,7 +178,7 @@ def _tokens(cluster: SaslCluster, config: str, *arguments: str) -> CompletedProc
 
 
 def test_a_token_stands_for_its_owner_until_it_is_over(cluster: SaslCluster, tmp_path: Path) -> None:
-    """TOK-02, TOK-03 and attack 18: made by who logged in, shown by SCRAM, which makes no other."""
+    """TOK-02, TOK-03 and ATK-18: made by who logged in, shown by SCRAM, which makes no other."""
     owner = client_file(tmp_path / "owner.properties", "PLAIN", USER, PASSWORD)
     made = _tokens(cluster, owner, "--create", "--max-life-time-period", "-1", "--renewer-principal", "User:bob")
     assert made.returncode == 0, made.stderr
@@ -247,7 +247,7 @@ def test_no_secret_is_in_any_output(cluster: SaslCluster, tmp_path: Path) -> Non
     for node in cluster.nodes.values():
         said += [node.log(), node.http("/metrics")[1], "\n".join(node.properties.values())]
     assert any("refusing" in each for each in said), "a login that failed is logged"
-    assert any("hmac=<64 bytes>" in each for each in said), "at level debug requests are logged (attack 10)"
+    assert any("hmac=<64 bytes>" in each for each in said), "at level debug requests are logged (ATK-10)"
     assert [each for each in said if "hmac=b" in each] == []
     assert any(SCRAM_USER in each for each in said), "the metadata log has been read"
     for secret in (NODE_SECRET, BROKER_SECRET, PASSWORD, "c4nary"):

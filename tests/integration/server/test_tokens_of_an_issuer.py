@@ -134,7 +134,7 @@ def test_a_tool_says_what_its_token_lacks(cluster: OAuthCluster, provider: Ident
 
 
 def test_what_nobody_allowed_is_not_asked(cluster: OAuthCluster, provider: IdentityProvider, tmp_path: Path) -> None:
-    """SAS-32, attack 8: the file of a client names whatever it likes."""
+    """SAS-32, ATK-08: the file of a client names whatever it likes."""
     before = len(provider.asked)
     for url in (provider.url("token") + "?x", provider.url("token").upper(), "file:///etc/passwd", "ftp://x/y", "x"):
         code, said = by_secret(cluster, provider, tmp_path, **{"sasl.oauthbearer.token.endpoint.url": url})
@@ -211,7 +211,7 @@ ATTACKS: dict[str, Callable[[SigningKey], str]] = {
 
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_tokens_that_open_nothing(cluster: OAuthCluster, provider: IdentityProvider, attack: str) -> None:
-    """SAS-25, SAS-28, attack 2: each is refused with the same words, counted, and not logged."""
+    """SAS-25, SAS-28, ATK-02: each is refused with the same words, counted, and not logged."""
     (broker,) = cluster.broker_nodes
     before = _failures(broker)
     token = ATTACKS[attack](provider.key)
@@ -237,7 +237,7 @@ def test_a_good_token_lets_in_until_it_ends(cluster: OAuthCluster, provider: Ide
 
 
 def test_nobody_is_let_in_as_another(cluster: OAuthCluster, provider: IdentityProvider) -> None:
-    """Attack 4, with a token."""
+    """ATK-04, with a token."""
     first = client_first(provider.token(), {}).replace(b"n,,", b"n,a=admin,")
     answer = shown(cluster, first)
     assert answer is not None
@@ -256,7 +256,7 @@ def test_what_is_no_message_of_this_mechanism(cluster: OAuthCluster) -> None:
 def test_a_new_key_is_found_and_a_flood_of_unknown_ones_asks_once_each(
     cluster: OAuthCluster, provider: IdentityProvider
 ) -> None:
-    """SAS-29, attack 24: an unknown key id has the endpoint asked, once a minute; without one nothing happens."""
+    """SAS-29, ATK-24: an unknown key id has the endpoint asked, once a minute; without one nothing happens."""
     provider.key = SigningKey("second")
     provider.published = [provider.key]
     token = provider.token()

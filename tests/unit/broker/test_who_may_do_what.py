@@ -144,7 +144,7 @@ def test_a_fetch_reads_what_it_may_and_names_what_it_may_not() -> None:
 
 
 def test_a_replica_id_opens_nothing() -> None:
-    """ACL-18, attack 3 (CVE-2018-1288): a follower needs ClusterAction, whatever he may read."""
+    """ACL-18, ATK-03 (CVE-2018-1288): a follower needs ClusterAction, whatever he may read."""
     world = guarded(acl("mine", Operation.READ))
     wanted = (FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1 << 20),)
     old = FetchRequest(replica_id=7, min_bytes=0, topics=(FetchTopic(topic="mine", partitions=wanted),))
@@ -273,14 +273,14 @@ def test_who_asked_for_a_token_sees_it_though_it_belongs_to_another() -> None:
 
 
 def test_a_group_of_that_name_is_not_the_user() -> None:
-    """Attack 17 (KIP-373): tokens are users' own."""
+    """ATK-17 (KIP-373): tokens are users' own."""
     world, (anns, _) = with_tokens()
     assert seen_by(world, "User:ann") == [anns]
     assert seen_by(world, "Group:ann") == []
 
 
 def test_who_may_not_see_a_topic_is_answered_as_if_it_were_not_there() -> None:
-    """Attack 23: the same codes, words and order for names that there are and names that there are not."""
+    """ATK-23: the same codes, words and order for names that there are and names that there are not."""
     names = ("mine", "theirs", "nowhere")
 
     def told(*existing: str) -> list[Message]:

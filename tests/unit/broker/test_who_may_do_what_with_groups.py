@@ -157,6 +157,7 @@ def test_offsets_are_shown_of_topics_that_may_be_described() -> None:
 
 
 def test_who_looks_needs_describe() -> None:
+    """ATK-12 (CVE-2026-41115): members are shown to whom the group may be described, and to nobody else."""
     """ACL-23: groups, one by one; all of them are listed to who may describe the cluster."""
     world = guarded(
         acl(GROUP, "g", Operation.DESCRIBE), acl(GROUP, "h", Operation.READ), acl(TOPIC, "*", Operation.READ)

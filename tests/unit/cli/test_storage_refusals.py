@@ -27,6 +27,7 @@ CALLS: list[dict[str, Any]] = [
 def test_what_kafka_refuses_is_refused_with_its_words(
     call: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """TOK-15: the grammar of --add-scram among them."""
     (tmp_path / "c.properties").write_text(call["files"]["c.properties"])
     monkeypatch.chdir(tmp_path)
     try:

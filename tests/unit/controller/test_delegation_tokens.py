@@ -113,7 +113,7 @@ def test_they_need_a_metadata_version_that_has_them(level: int, code: int) -> No
 
 
 def test_an_owner_is_a_user() -> None:
-    """TOK-06, attack 17: no token of `Group:admin` that would log in as User:admin."""
+    """TOK-06, ATK-17: no token of `Group:admin` that would log in as User:admin."""
     fields = {"owner_principal_type": "Group", "owner_principal_name": "admin"}
     assert create(world_of_tokens(), **fields).error_code == 67
     assert create(world_of_tokens(), "Group:admin").error_code == 67

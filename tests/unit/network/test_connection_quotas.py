@@ -69,6 +69,7 @@ def test_no_more_wait_than_a_backlog_has() -> None:
 
 
 def test_one_address_has_its_own_bound_and_is_refused_beyond_it() -> None:
+    """SEC-07"""
     quotas = quotas_of(per_address=1, of_address={THERE: 2})
     assert [quotas.enter(Visitor(address=HERE)) for _ in range(2)] == [Admission.IN, Admission.REFUSED]
     assert [quotas.enter(Visitor(address=THERE)) for _ in range(3)] == [Admission.IN, Admission.IN, Admission.REFUSED]
@@ -110,6 +111,7 @@ def test_room_anywhere_is_room_for_who_waits_on_any_listener(end: str) -> None:
 
 
 def test_between_brokers_there_is_always_room_and_who_was_silent_longest_pays() -> None:
+    """SEC-08"""
     quotas = quotas_of("CLIENTS", "BROKERS", of_all=2, protected="BROKERS")
     silent, lively = enter(quotas, Visitor(at=1.0)), enter(quotas, Visitor(at=2.0))
     broker = enter(quotas, Visitor("BROKERS", at=0.0))
@@ -238,6 +240,6 @@ def test_who_comes_too_fast_from_its_address_is_closed_after_a_while_and_holds_n
 
 
 def test_no_more_are_kept_to_be_closed_than_there_is_room_for() -> None:
-    """Attack 20: a flood is not held in memory."""
+    """ATK-20: a flood is not held in memory."""
     quotas = paced(Pace(*[0.0] * 1001, of_address=(1.0,) * 1001))
     assert [quotas.enter(Visitor()) for _ in range(1001)] == [Admission.WAITS] * 1000 + [Admission.REFUSED]

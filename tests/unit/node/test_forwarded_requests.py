@@ -197,6 +197,7 @@ def test_a_leader_that_died_is_ridden_out_by_who_was_only_there() -> None:
     ],
 )
 def test_an_answer_that_is_none_costs_the_request(answer: Message) -> None:
+    """ACL-30: errors of the envelope are no business of the client, who hears -1."""
     desk = Desk()
     number = desk.ask()
     (call,) = desk.poll()
@@ -267,7 +268,7 @@ def test_a_poll_looks_at_what_is_due_and_at_nothing_else() -> None:
 
 
 def test_a_client_whose_request_the_controller_does_not_serve_has_to_learn_anew_what_is_served() -> None:
-    """As by Kafka: its connection ends, though the request can be read here."""
+    """ACL-30, as by Kafka: its connection ends, though the request can be read here."""
     desk = Desk()
     number = desk.ask()
     (call,) = desk.poll()

@@ -119,7 +119,7 @@ def opened(answer: Message, body: Message) -> Message:
 
 
 def test_a_forged_envelope_makes_nobody_a_super_user() -> None:
-    """ACL-29, attack 13: who may not ClusterAction cannot speak for others."""
+    """ACL-29, ATK-13: who may not ClusterAction cannot speak for others."""
     lone = guarded()
     forged = create(of_cluster(Operation.ALTER, EVE))
     assert codes(ask(lone, EVE, envelope(ADMIN, forged))) == [ErrorCode.CLUSTER_AUTHORIZATION_FAILED]
@@ -128,7 +128,7 @@ def test_a_forged_envelope_makes_nobody_a_super_user() -> None:
 
 
 def test_a_broker_that_forwards_lends_nobody_its_rights() -> None:
-    """ACL-29, attack 13: the client is judged, by his own name and his own address."""
+    """ACL-29, ATK-13: the client is judged, by his own name and his own address."""
     lone, body = guarded(), create(of_cluster(Operation.ALTER, EVE))
     assert codes(opened(ask(lone, BROKER, envelope(EVE, body)), body)) == [ErrorCode.CLUSTER_AUTHORIZATION_FAILED]
     assert lone.said('denied: principal="User:eve" host=10.0.0.9 operation=Alter')
@@ -139,7 +139,7 @@ def test_a_broker_that_forwards_lends_nobody_its_rights() -> None:
 
 
 def test_consensus_hears_only_nodes_of_the_cluster() -> None:
-    """Attack 22: a vote, an end of an epoch or a request to leave the set of voters changes nothing."""
+    """ATK-22: a vote, an end of an epoch or a request to leave the set of voters changes nothing."""
     lone = guarded()
     before = lone.node.quorum.meta.replica.epoch
     for body in (VoteRequest(), EndQuorumEpochRequest()):
@@ -172,7 +172,7 @@ def test_who_may_is_decided_by_what_is_committed() -> None:
 
 
 def test_taking_one_acl_away_leaves_the_others() -> None:
-    """Attack 11, CVE-2024-27309."""
+    """ATK-11, CVE-2024-27309."""
     lone, described = guarded(), of_cluster(Operation.DESCRIBE, EVE)
     other = of_cluster(Operation.ALTER, EVE)
     assert codes(ask(lone, ADMIN, create(described, other))) == [0, 0]

@@ -77,12 +77,19 @@ def test_before_the_log_is_known_only_super_users_are_served() -> None:
 
 
 def test_a_denial_is_one_line_that_nobody_can_forge() -> None:
-    """Log injection by the names of users and resources; what is only probed is not written."""
+    """ACL-12, and log injection by the names of users and resources: denied is info, what is only probed or allowed
+    is not written.
+    """
     authority = Authority(AuthorizerRules())
     asking = authority.asking(IMAGE.acls, 'User:eve\ndenied: principal="User:bob"', LOOPBACK, ApiKey.DELETE_TOPICS)
     assert not asking.may(Operation.DELETE, Resource.TOPIC, "a\x1b[31m\r\n" + "x" * 1_000)
     assert not asking.could(Operation.READ, Resource.TOPIC, "only probed")
+    admin = Authority(AuthorizerRules(frozenset({"User:admin"})))
+    allowed = admin.asking(IMAGE.acls, "User:admin", LOOPBACK, ApiKey.DELETE_TOPICS)
+    assert allowed.may(Operation.DELETE, Resource.TOPIC, "t")
+    assert admin.audit(allowed, Instant(1.0)) == []
     (line,) = authority.audit(asking, Instant(1.0))
+    assert line.level == "info"
     assert line.text.isprintable()
     assert line.text.startswith(
         'denied: principal="User:eve\\ndenied: principal=\\"User:bob\\"" host=127.0.0.1 operation=Delete'

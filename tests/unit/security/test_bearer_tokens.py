@@ -218,7 +218,7 @@ def test_a_signature_of_a_known_key_is_believed() -> None:
 
 
 def test_what_claims_to_be_signed_and_is_not() -> None:
-    """SAS-28, and attack 2: none, HMAC by the public key, a key that comes along, another's signature, a changed
+    """SAS-28, and ATK-02: none, HMAC by the public key, a key that comes along, another's signature, a changed
     payload.
     """
     good = KEY.sign(GOOD)

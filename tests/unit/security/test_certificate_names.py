@@ -46,7 +46,7 @@ def test_what_java_has_no_word_for_is_a_number_and_its_bytes() -> None:
     ],
 )
 def test_nobody_injects_parts_of_a_name(common_name: str, text: str) -> None:
-    """Attack 15: a CN that holds ",OU=admin" is no OU, for no rule."""
+    """ATK-15: a CN that holds ",OU=admin" is no OU, for no rule."""
     assert name((NameOID.COMMON_NAME, common_name)) == text
 
 
@@ -88,7 +88,7 @@ def test_a_rule_that_cannot_be_read_is_named(rules: str) -> None:
 
 
 def test_no_rule_or_a_name_without_end_is_nobody() -> None:
-    """Attack 16: a pattern that takes for ever with a long name is given none."""
+    """ATK-16: a pattern that takes for ever with a long name is given none."""
     rules = parse_rules("RULE:^CN=(a+)+$/x/")
     assert rules.principal_name("CN=aaa") == "x"
     for nobody in ("CN=b", "CN=" + "a" * MAX_NAME + "b"):

@@ -39,7 +39,7 @@ def test_a_user_with_his_password_comes_in(token: bytes) -> None:
     ],
 )  # fmt: skip
 def test_everybody_else_is_refused_in_kafkas_words(token: bytes, words: str | None) -> None:
-    """SAS-14 and attack 4."""
+    """SAS-14 and ATK-04."""
     with pytest.raises(Refused) as refused:
         SERVER.on_token(token)
     assert refused.value.words == words

@@ -164,7 +164,7 @@ FINALS = [
 
 @pytest.mark.parametrize(("text", "accepted"), FINALS, ids=[text for text, _ in FINALS])
 def test_the_last_message_must_repeat_what_was_agreed(text: str, accepted: bool) -> None:
-    """SAS-17 and attack 1 (CVE-2024-56128): another nonce or binding is refused even with the right proof."""
+    """SAS-17 and ATK-01 (CVE-2024-56128): another nonce or binding is refused even with the right proof."""
     import hashlib
     import hmac
 
@@ -200,7 +200,7 @@ def test_a_first_message_that_is_none_is_refused(first: bytes) -> None:
 
 
 def test_a_client_asks_for_nobody_else() -> None:
-    """SAS-18 and attack 4."""
+    """SAS-18 and ATK-04."""
     assert isinstance(server().on_token(b"n,a=ann,n=ann,r=n"), Challenge)
     with pytest.raises(Refused) as refused:
         server().on_token(b"n,a=bob,n=ann,r=n")
@@ -214,7 +214,7 @@ def test_extensions_that_nobody_knows_are_left_alone() -> None:
 
 
 def test_a_stranger_is_asked_and_refused_like_a_user_with_the_wrong_password() -> None:
-    """Attack 21: the same messages, the same words, and always the same salt for the same name."""
+    """ATK-21: the same messages, the same words, and always the same salt for the same name."""
     whys = []
     for user in ("ann", "nobody"):
         client, ours = ScramClient(SHA256, user, "wrong", "client"), server()
@@ -279,7 +279,7 @@ def test_any_byte_that_changes_on_the_way_ends_the_login() -> None:
 
 @pytest.mark.parametrize("user", ["ann", "nobody"])
 def test_proofs_and_passwords_are_compared_in_constant_time(user: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Attack 6 (CVE-2021-38153): by the standard library's comparison, as often for who does not exist."""
+    """ATK-06 (CVE-2021-38153): by the standard library's comparison, as often for who does not exist."""
     compared: list[tuple[int, int]] = []
     compare = hmac.compare_digest
 

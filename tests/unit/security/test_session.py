@@ -199,7 +199,7 @@ def test_a_session_lasts_as_long_as_the_credential_and_the_listener_allow(
 
 
 def test_a_client_may_authenticate_again_as_the_same_by_the_same_way() -> None:
-    """SAS-36, attack 19: another principal is refused in words, another mechanism ends it; within a second it
+    """SAS-36, ATK-19: another principal is refused in words, another mechanism ends it; within a second it
     is not begun.
     """
     talk = Talk(max_reauth_ms=60_000)
@@ -241,7 +241,7 @@ class Never(Says):
 
 
 def test_whatever_comes_nobody_is_let_in_by_anything_but_the_mechanism() -> None:
-    """Attack 20 in small: right frames, cut, changed and out of order; nothing but ApiVersions gets past."""
+    """ATK-20 in small: right frames, cut, changed and out of order; nothing but ApiVersions gets past."""
     dice = random.Random(run_seed())
     right = [versions(), handshake("ONE"), handshake("ONE", 0), authenticate(b"more"), METADATA, b"more", b""]
     for _ in range(300):

@@ -95,7 +95,7 @@ def test_an_override_and_the_environment_name_values_too(tmp_path: Path, monkeyp
 def test_a_secret_that_is_not_there_or_not_allowed_stops_the_start(
     tmp_path: Path, secrets: Path, reference: str
 ) -> None:
-    """SEC-05, attack 25: neither `..`, nor a relative path, nor a link leads out; what would be everybody's guess is no
+    """SEC-05, ATK-25: neither `..`, nor a relative path, nor a link leads out; what would be everybody's guess is no
     password.
     """
     private = os.path.relpath(tmp_path / "private.properties")
@@ -139,7 +139,7 @@ def test_a_file_that_cannot_be_read_is_named_and_not_shown(tmp_path: Path) -> No
 
 
 def test_a_store_that_is_set_while_a_node_runs_may_name_its_password(tmp_path: Path, secrets: Path) -> None:
-    """The log has the reference, the node has the password; nothing else of a request is resolved (attack 9)."""
+    """The log has the reference, the node has the password; nothing else of a request is resolved (ATK-09)."""
     config = read(
         tmp_path,
         *lines_of("dir", dir_allowed_paths=str(secrets)),

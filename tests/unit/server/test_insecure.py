@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from controller_runtime.cli import server_start
-from controller_runtime.configuration.config import from_properties
+from controller_runtime.configuration.config import ConfigError, from_properties
 from controller_runtime.configuration.insecure import is_loopback, refusals
 from controller_runtime.configuration.properties import parse_properties
 
@@ -85,3 +85,23 @@ def test_the_node_says_it_and_ends(tmp_path: Path, capsys: pytest.CaptureFixture
     said = capsys.readouterr().err
     assert "readable for whoever is on the way" in said
     assert "quorate.insecure=true" in said
+
+
+UNSECURED = "org.apache.kafka.common.security.oauthbearer.internals.unsecured"
+CLIENTS = f"""listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,CLIENTS:SASL_PLAINTEXT
+listener.name.clients.sasl.enabled.mechanisms=OAUTHBEARER
+listener.name.clients.oauthbearer.sasl.jaas.config={UNSECURED[:-19]}OAuthBearerLoginModule required;
+listener.name.clients.oauthbearer.sasl.server.callback.handler.class={UNSECURED}.OAuthBearerUnsecuredValidatorCallbackHandler
+"""
+
+
+def test_tokens_that_nobody_has_signed_are_believed_only_by_name_and_when_it_is_said() -> None:
+    """SAS-33"""
+    text = BROKER.replace("PLAINTEXT://:9092\nadv", "PLAINTEXT://:9092,CLIENTS://:9094\nadv") + CLIENTS
+    (line,) = refused(text)
+    assert "listener CLIENTS would believe tokens that nobody has signed" in line
+    assert line.startswith("server.properties:11: ")
+    assert refused(text + "quorate.insecure=true\n") == ()
+    unnamed = "\n".join(each for each in text.splitlines() if "callback.handler" not in each)
+    with pytest.raises(ConfigError, match="which believes everybody"):
+        refused(unnamed + "\nquorate.insecure=true\n")

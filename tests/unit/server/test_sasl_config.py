@@ -139,5 +139,5 @@ def test_what_does_not_hold_stops_the_start(text: str, words: str) -> None:
      "sasl.client.callback.handler.class", "listener.name.clients.plain.sasl.server.callback.handler.class"],
 )  # fmt: skip
 def test_nobody_changes_logins_over_the_wire(name: str) -> None:
-    """Attack 7 (CVE-2023-25194, CVE-2025-27818): no login module comes by a request, and none into the log."""
+    """ATK-07 (CVE-2023-25194, CVE-2025-27818): no login module comes by a request, and none into the log."""
     assert refusal_at_run_time(name, "com.sun.security.auth.module.JndiLoginModule required;") is not None

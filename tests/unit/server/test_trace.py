@@ -1,4 +1,4 @@
-"""What the debug log shows of requests, answers and records: never a secret (SEC-02; attack 10, CVE-2026-33558)."""
+"""What the debug log shows of requests, answers and records: never a secret (SEC-02; ATK-10, CVE-2026-33558)."""
 
 from __future__ import annotations
 
