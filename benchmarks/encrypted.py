@@ -8,8 +8,10 @@ Records are produced by librdkafka with acks=all.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import multiprocessing
 import shutil
+import ssl
 import tempfile
 import time
 from collections.abc import Callable, Mapping
@@ -112,6 +114,38 @@ async def commits(world: World, seconds: float) -> list[float]:
     return took
 
 
+def hello() -> bytes:
+    """What a client of TLS says first."""
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    with contextlib.suppress(ssl.SSLWantReadError):
+        ssl.create_default_context().wrap_bio(incoming, outgoing, server_hostname="localhost").do_handshake()
+    return outgoing.read()
+
+
+def stragglers(settings: Mapping[str, str], port: int) -> None:
+    """In a process of its own: all connect at once. Half of them say their first message a few bytes at a time, the
+    others half of it and then nothing; they stay until the node has closed them all.
+    """
+    del settings
+    said = hello()
+
+    async def one(number: int) -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        if number % 2:
+            writer.write(said[: len(said) // 2])
+        else:
+            for at in range(0, len(said), 16):
+                writer.write(said[at : at + 16])
+                await asyncio.sleep(0.2)
+        await reader.read()
+        writer.close()
+
+    async def connect() -> None:
+        await asyncio.gather(*(one(number) for number in range(NEWCOMERS)), return_exceptions=True)
+
+    uvloop.run(connect())
+
+
 def newcomers(settings: Mapping[str, str], port: int) -> None:
     """In a process of its own: all connect at once, with a whole handshake, and leave."""
 
@@ -176,7 +210,8 @@ def _measured(say: Callable[[str], None], worlds: Mapping[str, World], rounds: i
                 f"encrypted {number + 1}/{rounds} {kind}: {rates[kind][-1]:.0f} commits/s, "
                 f"p99 {p99s[kind][-1]:.1f} ms, {produced[kind][-1]:.0f} records/s"
             )
-    crowded = _crowded(say, worlds["mTLS"], seconds)
+    crowded = _crowded(say, worlds["mTLS"], seconds, newcomers)
+    slow = _crowded(say, worlds["mTLS"], seconds, stragglers)
     return [
         _figure("client commits", "1/s", rates, larger=True),
         _figure("p99 of client commits", "ms", p99s, larger=False),
@@ -189,17 +224,27 @@ def _measured(say: Callable[[str], None], worlds: Mapping[str, World], rounds: i
             peer=median(p99s["mTLS"]),
             peer_name="nobody connects",
         ),
+        Figure(
+            area="encrypted",
+            name=f"p99 of commits while {NEWCOMERS} connect that are slow or never finish",
+            unit="ms",
+            ours=slow,
+            peer=median(p99s["mTLS"]),
+            peer_name="nobody connects",
+        ),
     ]
 
 
-def _crowded(say: Callable[[str], None], world: World, seconds: float) -> float:
+def _crowded(
+    say: Callable[[str], None], world: World, seconds: float, crowd_of: Callable[[Mapping[str, str], int], None]
+) -> float:
     crowd = multiprocessing.get_context("spawn").Process(
-        target=newcomers, args=(dict(world.settings), world.leader().port)
+        target=crowd_of, args=(dict(world.settings), world.leader().port)
     )
     crowd.start()
     took = uvloop.run(commits(world, max(seconds, 6.0)))
     crowd.join(120)
-    say(f"encrypted: p99 {_p99(took):.1f} ms, longest {max(took) * 1000:.1f} ms while {NEWCOMERS} clients connect")
+    say(f"encrypted: p99 {_p99(took):.1f} ms, longest {max(took) * 1000:.1f} ms beside {NEWCOMERS} {crowd_of.__name__}")
     return _p99(took)
 
 
