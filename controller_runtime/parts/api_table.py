@@ -228,8 +228,6 @@ BROKER: Final[Mapping[ApiKey, Row]] = {
                 part="idempotent",
             ),
         ),
-        status=Status.PARTIAL,
-        note=_NOT_COMPARED,
     ),
     ApiKey.OFFSET_FOR_LEADER_EPOCH: Row((need(_DESCRIBE_TOPIC, _CLUSTER_ACTION),), in_pieces=True),
     ApiKey.ADD_PARTITIONS_TO_TXN: Row(
@@ -239,24 +237,18 @@ BROKER: Final[Mapping[ApiKey, Row]] = {
             need(_CLUSTER_ACTION, part="brokers"),
         ),
         in_pieces=True,
-        status=Status.PARTIAL,
-        note=_NOT_COMPARED,
     ),
     ApiKey.ADD_OFFSETS_TO_TXN: Row(
-        (need(_WRITE_TRANSACTION), need(_READ_GROUP)), status=Status.PARTIAL, note=_NOT_COMPARED
+        (need(_WRITE_TRANSACTION), need(_READ_GROUP)),
     ),
-    ApiKey.END_TXN: Row((need(_WRITE_TRANSACTION),), status=Status.PARTIAL, note=_NOT_COMPARED),
+    ApiKey.END_TXN: Row((need(_WRITE_TRANSACTION),)),
     ApiKey.WRITE_TXN_MARKERS: Row(
         (need(Right(Operation.ALTER, Resource.CLUSTER), _CLUSTER_ACTION),),
         in_pieces=True,
-        status=Status.PARTIAL,
-        note=_NOT_COMPARED,
     ),
     ApiKey.TXN_OFFSET_COMMIT: Row(
         (need(_WRITE_TRANSACTION), need(_READ_GROUP), need(_READ_TOPIC, part="topics")),
         in_pieces=True,
-        status=Status.PARTIAL,
-        note=_NOT_COMPARED,
     ),
     ApiKey.DESCRIBE_CONFIGS: Row(_DESCRIBE_CONFIGS, in_pieces=True),
     ApiKey.ALTER_CONFIGS: Row(
@@ -290,7 +282,7 @@ BROKER: Final[Mapping[ApiKey, Row]] = {
     ApiKey.DESCRIBE_QUORUM: _forwarded(ApiKey.DESCRIBE_QUORUM),
     ApiKey.UPDATE_FEATURES: _forwarded(ApiKey.UPDATE_FEATURES),
     ApiKey.DESCRIBE_CLUSTER: Row((need(Right(Operation.DESCRIBE, Resource.CLUSTER), part="authorized operations"),)),
-    ApiKey.DESCRIBE_PRODUCERS: Row((need(_READ_TOPIC),), in_pieces=True, status=Status.PARTIAL, note=_NOT_COMPARED),
+    ApiKey.DESCRIBE_PRODUCERS: Row((need(_READ_TOPIC),), in_pieces=True),
     ApiKey.UNREGISTER_BROKER: _forwarded(ApiKey.UNREGISTER_BROKER),
     ApiKey.CONSUMER_GROUP_HEARTBEAT: Row(
         (need(_READ_GROUP), need(_DESCRIBE_TOPIC, part="topics")), status=Status.PARTIAL, note=_NOT_COMPARED
@@ -302,10 +294,12 @@ BROKER: Final[Mapping[ApiKey, Row]] = {
         in_pieces=True,
     ),
     ApiKey.DESCRIBE_TRANSACTIONS: Row(
-        (need(_DESCRIBE_TRANSACTION),), in_pieces=True, status=Status.PARTIAL, note=_NOT_COMPARED
+        (need(_DESCRIBE_TRANSACTION),),
+        in_pieces=True,
     ),
     ApiKey.LIST_TRANSACTIONS: Row(
-        (need(_DESCRIBE_TRANSACTION),), in_pieces=True, status=Status.PARTIAL, note=_NOT_COMPARED
+        (need(_DESCRIBE_TRANSACTION),),
+        in_pieces=True,
     ),
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: Row((need(_DESCRIBE_TOPIC),), in_pieces=True),
     ApiKey.ADD_RAFT_VOTER: _forwarded(ApiKey.ADD_RAFT_VOTER),

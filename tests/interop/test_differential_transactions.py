@@ -152,6 +152,7 @@ def _add_partitions() -> Table:
             Case("what is in it", lambda side: add_old(*_of(side, OPEN), 0, 1), old),
             Case("twice", lambda side: add_old(*_of(side, OPEN), 0, 0), old),
         ),
+        malformed=False,
     )
 
 
@@ -186,6 +187,7 @@ def _add_partitions_of_brokers() -> Table:
             Case("asks for an unknown topic", verify(OPEN, 0, topic="nobodys"), new),
             Case("asks for several", several, new),
         ),
+        malformed=False,
     )
 
 
