@@ -31,6 +31,7 @@ TOOLS: Final = {
     "log-dirs": "what lies in the log directories of brokers",
     "consumer-groups": "list, describe and delete groups of consumers, move and delete what they have committed",
     "groups": "list groups of all types",
+    "transactions": "list, describe and end transactions, find those that nobody ends",
     "get-offsets": "offsets of partitions: latest, earliest, or by timestamp",
     "delete-records": "delete the beginning of partitions",
     "broker-api-versions": "versions of each API that brokers serve",

@@ -318,6 +318,11 @@ def _describe_producers() -> Table:
             Case("of a partition that nobody wrote to", of("orders", 2)),
             Case("without partitions", of("orders")),
             Case("twice", of("orders", 2, 2)),
+            Case("of a topic of its own", of("payments", 2, 99)),
+            Case("of the offsets", of("__consumer_offsets", 99)),
+            Case("of a name that is too long", of("x" * 250, 0)),
+            Case("of a negative partition", of("payments", -1)),
+            Case("of one that is far away", of("payments", 2**31 - 1)),
         ),
     )
 
@@ -336,6 +341,13 @@ def _describe_transactions() -> Table:
             Case("an unknown one", of(NOBODYS)),
             Case("several", of(EMPTY, NOBODYS, "", "\u00e4\U0001f600" * 5)),
             Case("twice", of(EMPTY, EMPTY)),
+            Case("an unknown one twice", of(NOBODYS, NOBODYS)),
+            Case("of nobody, twice", of("", "")),
+            Case("with a blank", of(" " + EMPTY)),
+            Case("in capitals", of(EMPTY.upper())),
+            Case("with a long name", of("x" * 10_000)),
+            Case("with a name of other letters", of("\u00e4\U0001f600\x00")),
+            Case("of many", of(*(f"nobody-{number}" for number in range(50)))),
         ),
     )
 

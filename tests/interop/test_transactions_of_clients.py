@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 
 import pytest
+from aiokafka import AIOKafkaProducer
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from support.apache_kafka.java_kafka import require_java, run_tool
 from support.nodes.processes import Cluster
 
 pytestmark = [pytest.mark.interop, pytest.mark.slow]
@@ -182,3 +187,83 @@ def test_offsets_are_committed_with_their_transaction(cluster: Cluster) -> None:
     assert consumer.committed([TopicPartition("source", 0)], 30)[0].offset == 20
     consumer.close()
     assert committed(cluster, "sink") == [b"%d" % number for number in range(20)]
+
+
+def test_aiokafka_commits_and_aborts(cluster: Cluster) -> None:
+    """TXN-26."""
+    create(cluster, "aio")
+
+    async def story() -> None:
+        made = AIOKafkaProducer(bootstrap_servers=cluster.bootstrap_servers, transactional_id="aio")
+        await made.start()
+        try:
+            for turn in range(4):
+                await made.begin_transaction()
+                await made.send_and_wait("aio", b"%d" % turn)
+                await (made.abort_transaction() if turn % 2 else made.commit_transaction())
+        finally:
+            await made.stop()
+
+    asyncio.run(story())
+    assert committed(cluster, "aio") == [b"0", b"2"]
+
+
+def test_java_produces_in_transactions_and_reads_what_is_committed(cluster: Cluster) -> None:
+    """TXN-26: the performance tool's producer, at the newest versions; the console consumer."""
+    require_java()
+    create(cluster, "javas")
+    servers = ("--bootstrap-server", cluster.bootstrap_servers)
+    written = run_tool(
+        "kafka-producer-perf-test", *servers, "--topic", "javas", "--num-records", "500", "--record-size", "10",
+        "--throughput", "-1", "--transactional-id", "javas", "--transaction-duration-ms", "50",
+        timeout_s=PATIENCE_S,
+    )  # fmt: skip
+    assert written.rc == 0, written.err
+    read = run_tool(
+        "kafka-console-consumer", *servers, "--topic", "javas", "--from-beginning", "--max-messages", "500",
+        "--timeout-ms", "30000", "--isolation-level", "read_committed", timeout_s=PATIENCE_S,
+    )  # fmt: skip
+    assert len(read.out.split()) == 500, read.err
+
+
+def _ours(cluster: Cluster, *arguments: str) -> subprocess.CompletedProcess[str]:
+    words = [sys.executable, "-m", "controller_runtime.cli.main", "transactions"]
+    return subprocess.run(
+        [*words, "--bootstrap-server", cluster.bootstrap_servers, *arguments],
+        capture_output=True, text=True, timeout=PATIENCE_S, check=False,
+    )  # fmt: skip
+
+
+def _javas(cluster: Cluster, *arguments: str) -> str:
+    done = run_tool(
+        "kafka-transactions", "--bootstrap-server", cluster.bootstrap_servers, *arguments, timeout_s=PATIENCE_S
+    )
+    assert done.rc == 0, done
+    return done.out
+
+
+def test_the_tool_for_transactions_says_what_javas_says(cluster: Cluster) -> None:
+    """TXN-23, QRY-10; and a transaction that is ended by force."""
+    require_java()
+    create(cluster, "seen")
+    seen = producer(cluster, "seen")
+    seen.begin_transaction()
+    seen.produce("seen", b"x")
+    assert seen.flush(30) == 0
+    for words in (("list",), ("describe-producers", "--topic", "seen", "--partition", "0")):
+        ours, javas = _ours(cluster, *words), _javas(cluster, *words)
+        assert ours.returncode == 0, ours
+        assert sorted(ours.stdout.splitlines()) == sorted(javas.splitlines())
+    about = ("describe", "--transactional-id", "seen")
+    ours_words, javas_words = _ours(cluster, *about).stdout.split(), _javas(cluster, *about).split()
+    assert (ours_words[:-2], ours_words[-1]) == (javas_words[:-2], javas_words[-1])
+    hanging = ("find-hanging", "--topic", "seen", "--max-transaction-timeout", "0")
+    assert _ours(cluster, *hanging).stdout == _javas(cluster, *hanging)
+    ended = _ours(cluster, "abort", "--topic", "seen", "--partition", "0", "--start-offset", "0")
+    assert ended.returncode == 0, ended
+    assert "None" in _ours(cluster, "describe-producers", "--topic", "seen", "--partition", "0").stdout
+    ended = _ours(cluster, "forceTerminateTransaction", "--transactionalId", "seen")
+    assert ended.returncode == 0, ended
+    with pytest.raises(KafkaException):
+        seen.commit_transaction(30)
+    assert committed(cluster, "seen") == []

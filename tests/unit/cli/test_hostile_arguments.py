@@ -44,6 +44,7 @@ FLAGS = {
     "shift-by to-datetime by-duration from-file to-earliest dry-run execute export state type members verbose timeout "
     "validate-regex",
     "groups": "list group-type protocol consumer share streams",
+    "transactions": "topic partition start-offset transactional-id producer-id duration-filter broker-id",
     "delete-records": "offset-json-file",
     "dump-log": "files print-data-log max-bytes offsets-decoder key-decoder-class verify-index-only",
     "metadata-shell": "snapshot bootstrap-controller",
