@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
+from controller_runtime.coordinator.patterns.matching import Pattern
+from controller_runtime.coordinator.patterns.syntax import BadPattern
 from controller_runtime.coordinator.transactions.coordinator import TransactionCoordinator
 from controller_runtime.coordinator.transactions.partition import Effect, Effects
 from controller_runtime.coordinator.transactions.states import State, TransactionalId
@@ -24,8 +25,6 @@ from controller_runtime.protocol.messages.list_transactions_response import List
 from controller_runtime.protocol.messages.list_transactions_response import TransactionState as ListedTransaction
 
 _BY_WORDS: Final = {state.words: state for state in State}
-_MOST_PATTERN: Final = 1_000
-"""Characters of a pattern that is looked for: Kafka has no bound."""
 
 
 def describe_transactions(
@@ -76,8 +75,9 @@ def list_transactions(
         body = ListTransactionsResponse(error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
         return [Respond(event.request_id, body)]
     try:
-        pattern = _pattern(request.transactional_id_pattern)
-    except re.error:
+        text = request.transactional_id_pattern
+        pattern = Pattern(text) if text else None
+    except BadPattern:
         body = ListTransactionsResponse(error_code=ErrorCode.INVALID_REGULAR_EXPRESSION)
         return [Respond(event.request_id, body)]
     wanted = {_BY_WORDS[words] for words in request.state_filters if words in _BY_WORDS}
@@ -85,7 +85,7 @@ def list_transactions(
     for partition in list(coordinator.partitions.values()):
         for entry in list(partition.known.values()):
             yield None
-            if _is_wanted(entry, request, wanted, wall) and (pattern is None or pattern.fullmatch(entry.name)):
+            if _is_wanted(entry, request, wanted, wall) and (pattern is None or pattern.matches(entry.name)):
                 one = entry.now
                 found.append(
                     ListedTransaction(
@@ -94,15 +94,6 @@ def list_transactions(
                 )
     body = ListTransactionsResponse(unknown_state_filters=unknown, transaction_states=tuple(found))
     return [Respond(event.request_id, body)]
-
-
-def _pattern(text: str | None) -> re.Pattern[str] | None:
-    """Java's syntax as far as Python has it."""
-    if not text:
-        return None
-    if len(text) > _MOST_PATTERN:
-        raise re.error(f"a pattern of {len(text)} characters")
-    return re.compile(text)
 
 
 def _is_wanted(entry: TransactionalId, request: ListTransactionsRequest, states: set[State], wall: WallClock) -> bool:

@@ -80,6 +80,8 @@ KAFKA: Final = {
         "DescribeProducers": "Read on Topic",
         "DescribeTransactions": "Describe on TransactionalId",
         "ListTransactions": "Describe on TransactionalId",
+        "ConsumerGroupHeartbeat": "Read on Group; topics: Describe on Topic",
+        "ConsumerGroupDescribe": "Describe on Group; topics: Describe on Topic",
         "ListConfigResources": "DescribeConfigs on Cluster",
         "DescribeDelegationToken": "of another owner, who did not name him as renewer: Describe on DelegationToken or "
         "DescribeTokens on User",

@@ -43,7 +43,7 @@ def end(log: PartitionLog, producer_id: int, *, commit: bool) -> int:
 
 
 def aborted(log: PartitionLog, offset: int = 0, size: int = 1 << 20) -> list[tuple[int, int, int, int]]:
-    return [tuple(each) for each in log.aborted(Offset(offset), size)]
+    return [(*each,) for each in log.aborted(Offset(offset), size)]
 
 
 def overlapping(log: PartitionLog) -> None:
