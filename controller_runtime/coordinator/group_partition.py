@@ -16,7 +16,7 @@ from controller_runtime.coordinator.classic_group import ClassicGroup
 from controller_runtime.coordinator.classic_rebalance import prepare
 from controller_runtime.coordinator.classic_values import GroupEffect, Store, Stored, Timer, TimerKind
 from controller_runtime.coordinator.committed_offsets import CommittedOffsets
-from controller_runtime.coordinator.consumer import departures
+from controller_runtime.coordinator.consumer import departures, targets
 from controller_runtime.coordinator.consumer.group import ConsumerGroup
 from controller_runtime.coordinator.consumer.members import ConsumerMember
 from controller_runtime.coordinator.consumer.metadata_hash import TopicHashes
@@ -250,7 +250,18 @@ class GroupPartition:
         if group is not None and change.has_seen_topics:
             group.is_stale = False
         self._set_clocks(change, now)
+        if group is not None and change.wants_target:
+            group.is_assigning = True
+            self.works.append(self._retarget(group, now, wall))
         return ErrorCode.NONE
+
+    def _retarget(self, group: ConsumerGroup, now: Instant, wall: WallClock) -> InPieces[Respond, None]:
+        def act(change: Change) -> None:
+            if self.consumers.get(group.group_id) is group:
+                self.act(change, now, wall)
+
+        for _ in targets.in_pieces(group, self.world(wall), act):
+            yield None
 
     def become_classic(
         self, group: ClassicGroup, records: Sequence[GroupLogRecord], now: Instant, wall: WallClock, *, rebalances: bool

@@ -28,6 +28,7 @@ SAMPLED = (
     Sometimes("test_transactions_of_clients.py", "transactions of every client on our brokers", 3, 0),
     Sometimes("test_transactions_survive.py", "three brokers killed in turn under transactions", 3, 2),
     Sometimes("test_differential_transactions.py", "transactions beside Apache Kafka, answer for answer", 3, 1),
+    Sometimes("test_consumer_groups_change_hands.py", "a consumer group under coordinators of both kinds", 4, 2),
     Sometimes("test_recovered_quorum_java.py", "the seed of a lost quorum, of both kinds", 4, 2),
     Sometimes("test_mixed_segments.py", "a log of several segments that the other kind follows", 4, 3),
     Sometimes("test_tools_java.py", "Java's tools at our nodes", 3, 0),

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -113,3 +115,82 @@ def test_members_of_librdkafka_share_come_and_go(cluster: Cluster) -> None:
     eventually("two have all again", lambda: reading.shares(3, 3), PATIENCE_S)
     reading.close()
     assert sorted(reading.seen) == list(range(RECORDS))
+
+
+def test_members_outlive_the_coordinator(cluster: Cluster) -> None:
+    """CGP-20: after kill -9 they go on with what they had, a static one that is back, too."""
+    reading = Reading(consumer(cluster, "kept", group_instance_id="one"), consumer(cluster, "kept"))
+    eventually("two share", lambda: reading.shares(3, 3), PATIENCE_S)
+    before = [sorted(each.partition for each in member.assignment()) for member in reading.members]
+    broker = cluster.nodes[11]
+    broker.kill()
+    broker.start()
+    cluster.wait_until_unfenced(PATIENCE_S)
+    producer = KafkaProducer(bootstrap_servers=cluster.bootstrap_servers)
+    for number in range(PARTITIONS):
+        producer.send(TOPIC, b"%d" % (RECORDS + number), partition=number)
+    producer.flush(60)
+    producer.close()
+    wanted = set(range(RECORDS, RECORDS + PARTITIONS))
+    eventually("they read on", lambda: reading.shares(3, 3) and wanted <= set(reading.seen), PATIENCE_S)
+    assert [sorted(each.partition for each in member.assignment()) for member in reading.members] == before
+    reading.members.pop(0).close()
+    reading.members.insert(0, consumer(cluster, "kept", group_instance_id="one"))
+    eventually("it is back", lambda: reading.shares(3, 3), PATIENCE_S)
+    assert [sorted(each.partition for each in member.assignment()) for member in reading.members] == before
+    reading.close()
+
+
+def test_a_group_changes_its_protocol_while_its_members_live(cluster: Cluster) -> None:
+    """CGP-16, CGP-17, CGP-18: members of librdkafka go over one by one, and back."""
+    reading = Reading(*(consumer(cluster, "over", group_protocol="classic") for _ in range(2)))
+    eventually("two share", lambda: reading.shares(3, 3), PATIENCE_S)
+    reading.members.append(consumer(cluster, "over"))
+    eventually("a mixed group", lambda: reading.shares(2, 2, 2), PATIENCE_S)
+    reading.members.pop(0).close()
+    reading.members.append(consumer(cluster, "over"))
+    eventually("the second one", lambda: reading.shares(2, 2, 2), PATIENCE_S)
+    reading.members.pop(0).close()
+    eventually("all are of the consumer protocol", lambda: reading.shares(3, 3), PATIENCE_S)
+    reading.members.append(consumer(cluster, "over", group_protocol="classic"))
+    eventually("mixed again", lambda: reading.shares(2, 2, 2), PATIENCE_S)
+    for _ in range(2):
+        reading.members.pop(0).close()
+    eventually("the classic one has all", lambda: reading.shares(PARTITIONS), PATIENCE_S)
+    reading.close()
+
+
+def test_a_regular_expression_is_matched_by_the_coordinator(cluster: Cluster) -> None:
+    """CGP-14: a topic that comes later is read, too."""
+    reading = Reading(consumer(cluster, "matching", topic="^sha.*"))
+    eventually("it has the topic", lambda: reading.shares(PARTITIONS), PATIENCE_S)
+    admin = KafkaAdminClient(bootstrap_servers=cluster.bootstrap_servers)
+    admin.create_topics([NewTopic("shapes", 2, 1)])
+    admin.close()
+    eventually("and the new one", lambda: reading.shares(PARTITIONS + 2), PATIENCE_S)
+    reading.close()
+
+
+def kraft(*arguments: str) -> str:
+    """What one of our tools says."""
+    command = [sys.executable, "-m", "controller_runtime.cli.main", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    return done.stdout
+
+
+def test_our_tools_show_the_group(cluster: Cluster) -> None:
+    """CGP-19: its type and state, its members with their epochs, its offsets; and delete it."""
+    reading = Reading(consumer(cluster, "shown"))
+    eventually("it has all", lambda: reading.shares(PARTITIONS) and len(reading.seen) >= RECORDS, PATIENCE_S)
+    reading.members[0].commit(asynchronous=False)
+    about = ("--bootstrap-server", cluster.bootstrap_servers)
+    listed = kraft("groups", *about, "--list")
+    assert ["shown", "Consumer", "consumer"] in [line.split() for line in listed.splitlines()], listed
+    members = kraft("consumer-groups", *about, "--describe", "--group", "shown", "--members", "--verbose")
+    assert "rdkafka" in members, members
+    assert "uniform" in kraft("consumer-groups", *about, "--describe", "--group", "shown", "--state")
+    offsets = kraft("consumer-groups", *about, "--describe", "--group", "shown")
+    assert sum(TOPIC in line for line in offsets.splitlines()) == PARTITIONS, offsets
+    reading.close()
+    assert "successful" in kraft("consumer-groups", *about, "--delete", "--group", "shown")
+    assert "shown" not in kraft("groups", *about, "--list")

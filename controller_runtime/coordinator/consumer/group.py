@@ -66,6 +66,8 @@ class ConsumerGroup:
         """Topics that it reads may have changed; not a part of the log."""
         self.is_resolving = False
         """Its regular expressions are being matched; not a part of the log."""
+        self.is_assigning = False
+        """Its target is being computed; not a part of the log."""
         self._holders: dict[tuple[Uuid, int], int] = {}
         """How many members hold each partition: more than one only while records of a log are replayed."""
 

@@ -170,17 +170,16 @@ def advance(
     if is_due or group.is_stale:
         epoch = note_epoch(change, group, targets.members_with(group, updated), world, is_due=is_due)
     goal = current_goal(group, updated)
-    if targets.is_due(group, epoch, world):
-        goal = Goal(epoch, _assign(change, group, updated, epoch, world))
+    if targets.is_due(group, epoch, world) and not group.is_assigning:
+        members = targets.members_with(group, updated)
+        spec = targets.spec_of(group, members, world)
+        if spec.size > targets.MOST_AT_ONCE:
+            change.wants_target = True
+        else:
+            found = targets.assigned(spec, targets.assignor_of(members.values(), world))
+            change.records += targets.written(group, members, found, epoch, world)
+            goal = Goal(epoch, found.get(updated.member_id, {}))
     return reconcile(change, group, updated, goal, said=said, world=world)
-
-
-def _assign(change: Change, group: ConsumerGroup, updated: ConsumerMember, epoch: int, world: World) -> Target:
-    members = targets.members_with(group, updated)
-    assignor = targets.preferred_assignor(members.values(), world.settings.assignors[0])
-    found = targets.assigned(targets.spec_of(group, members, world), assignor)
-    change.records += targets.written(group, members, found, epoch, world)
-    return found.get(updated.member_id, {})
 
 
 def reconcile(

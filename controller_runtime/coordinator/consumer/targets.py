@@ -5,7 +5,8 @@ not more often than `group.consumer.assignment.interval.ms` says (KIP-1263).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Final
 
 from controller_runtime.coordinator.consumer import records
 from controller_runtime.coordinator.consumer.assignors import ranges, uniform
@@ -13,9 +14,11 @@ from controller_runtime.coordinator.consumer.assignors.spec import Reader, Spec
 from controller_runtime.coordinator.consumer.group import NO_TARGET, ConsumerGroup
 from controller_runtime.coordinator.consumer.members import ConsumerMember, Target
 from controller_runtime.coordinator.consumer.records import ConsumerRecord
-from controller_runtime.coordinator.consumer.values import World
+from controller_runtime.coordinator.consumer.values import Change, World
 from controller_runtime.identifiers import Uuid
 
+MOST_AT_ONCE: Final = 4_000
+"""Members and partitions: some milliseconds of work. The target of a larger group is computed off the request."""
 _ASSIGN = {"uniform": uniform.assign, "range": ranges.assign}
 
 
@@ -42,6 +45,10 @@ def preferred_assignor(members: Iterable[ConsumerMember], default: str) -> str:
     return max(sorted(wanted, reverse=True), key=lambda name: wanted[name], default=default)
 
 
+def assignor_of(members: Iterable[ConsumerMember], world: World) -> str:
+    return preferred_assignor(members, world.settings.assignors[0])
+
+
 def spec_of(group: ConsumerGroup, members: Mapping[str, ConsumerMember], world: World) -> Spec:
     """What the members read, by the ids of topics that are there."""
     ids: dict[frozenset[str], tuple[Uuid, ...]] = {}
@@ -66,6 +73,20 @@ def assigned(spec: Spec, assignor: str) -> dict[str, Target]:
     for each in _ASSIGN[assignor](spec):
         found = each or found
     return found
+
+
+def in_pieces(group: ConsumerGroup, world: World, act: Callable[[Change], object]) -> Iterator[None]:
+    """The target of a large group, beside other work. What has changed meanwhile makes it void: the next heartbeat
+    begins anew.
+    """
+    epoch, members = group.epoch, dict(group.members)
+    found: dict[str, Target] = {}
+    for each in _ASSIGN[assignor_of(members.values(), world)](spec_of(group, members, world)):
+        found = each or found
+        yield None
+    group.is_assigning = False
+    if group.epoch == epoch and group.members.keys() == members.keys():
+        act(Change(group.group_id, list(written(group, members, found, epoch, world))))
 
 
 def written(

@@ -55,6 +55,8 @@ class Change:
     group_id: str
     records: list[ConsumerRecord] = field(default_factory=list)
     clocks: list[Clock] = field(default_factory=list)
+    wants_target: bool = False
+    """A target assignment is to be computed, and not at once: it takes long."""
     has_seen_topics: bool = False
     """The metadata hash was made of the topics as they are."""
 

@@ -35,6 +35,10 @@ class Members(Coordinated):
     def described(self, group_id: str = "g") -> Any:
         return self.ask(ConsumerGroupDescribeRequest(group_ids=(group_id,))).groups[0]
 
+    def members(self) -> dict[str, int]:
+        """The epochs of all."""
+        return {each.member_id: each.member_epoch for each in self.described().members}
+
     def written(self) -> list[str]:
         """Types of the records in the log, a tombstone with a minus."""
         out = []

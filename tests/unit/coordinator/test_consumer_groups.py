@@ -334,3 +334,66 @@ def test_a_group_that_is_not_enabled_is_not_supported() -> None:
     off = Members(consumer=ConsumerSettings.of({"group.coordinator.rebalance.protocols": "classic"}))
     assert off.say("a").error_code == ErrorCode.UNSUPPORTED_VERSION
     assert off.described().error_code == ErrorCode.UNSUPPORTED_VERSION
+
+
+def test_the_target_of_a_large_group_is_computed_off_the_request() -> None:
+    """CGP-13, CGP-15: in pieces; what has changed meanwhile makes it void."""
+    world = Members()
+    world.replay(*topic_records("large", 5, 5_000))
+    world.holds_works = True
+    assert indexes(world.say("a", subscribed_topic_names=("large",))) == []
+    assert (world.described().group_state, len(world.partition("g").works)) == ("Assigning", 1)
+    next(world.partition("g").works[0])
+    world.say("b", subscribed_topic_names=("large",))
+    assert len(world.partition("g").works) == 1, "it is being computed"
+    world.work()
+    assert world.described().group_state == "Assigning", "somebody has come meanwhile"
+    world.say("a", 1)
+    world.work()
+    shares = [indexes(world.say(each, world.members()[each])) or [] for each in ("a", "b")]
+    assert sorted(map(len, shares)) == [2_500, 2_500]
+    assert sorted(shares[0] + shares[1]) == list(range(5_000))
+
+
+def test_who_has_given_up_and_must_give_up_more_stays_in_its_epoch() -> None:
+    """CGP-05, KAFKA-19974: a third one has come meanwhile."""
+    world = Members()
+    world.say("a")
+    world.wait(2)
+    world.say("b")
+    kept = indexes(world.say("a", 2)) or []
+    world.wait(2)
+    world.say("c")
+    answer = world.owns("a", 2, *kept)
+    assert (answer.member_epoch, len(indexes(answer) or ())) == (2, 3)
+    assert world.owns("a", 2, *(indexes(answer) or ())).member_epoch == 4
+
+
+def test_who_was_to_give_up_is_fenced_by_the_next_coordinator_too() -> None:
+    """CGP-06, CGP-20: its rebalance timeout begins anew."""
+    world = Members()
+    world.say("a", rebalance_timeout_ms=10_000)
+    world.wait(2)
+    world.say("b")
+    world.say("a", 2)
+    other = Members(logs=world.logs)
+    other.now, other.wall = world.now, world.wall
+    other.load()
+    other.wait(10.1)
+    assert other.say("a", 2).error_code == ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_an_older_epoch_commits_nothing_that_was_assigned_later() -> None:
+    """OFF-03"""
+    world = Members()
+    world.say("a")
+    world.wait(2)
+    world.say("b")
+    kept = indexes(world.say("a", 2)) or []
+    world.owns("a", 2, *kept)
+    world.say("b", -1)
+    world.wait(2)
+    new = min(set(indexes(world.owns("a", 3, *kept)) or ()) - set(kept))
+    assert codes(world.ask(commit({new: 1}, "a", 3), 9)) == {ErrorCode.STALE_MEMBER_EPOCH}
+    assert codes(world.ask(commit({kept[0]: 1}, "a", 3), 9)) == {OK}
+    assert codes(world.ask(commit({new: 1}, "a", 4), 9)) == {OK}

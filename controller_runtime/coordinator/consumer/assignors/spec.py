@@ -25,3 +25,8 @@ class Spec:
     """How many partitions each topic has that somebody reads."""
     is_homogeneous: bool
     """All members read the same topics."""
+
+    @property
+    def size(self) -> int:
+        """How much there is to do."""
+        return len(self.readers) + sum(self.counts.values())

@@ -43,9 +43,9 @@ def _equal_shares(spec: Spec) -> Assigning:
     yield None
     kept: dict[str, dict[Uuid, set[int]]] = {}
     room: dict[str, int] = {}
-    for member_id, reader in spec.readers.items():
-        quota = share + (extra > 0)
-        extra -= extra > 0
+    for place, (member_id, reader) in enumerate(spec.readers.items()):
+        has_extra = extra > 0
+        quota = share + has_extra
         mine: dict[Uuid, set[int]] = {}
         for topic_id, indexes in reader.before.items():
             if topic_id not in spec.counts:
@@ -55,6 +55,9 @@ def _equal_shares(spec: Spec) -> Assigning:
                 mine[topic_id] = set(ordered[:quota])
             free += [(topic_id, index) for index in ordered[quota:]]
             quota -= min(quota, len(ordered))
+        if quota and has_extra and len(spec.readers) - place > extra:
+            quota, has_extra = quota - 1, False  # Who has one more already keeps it: others are still to come.
+        extra -= has_extra
         kept[member_id] = mine
         if quota:
             room[member_id] = quota
