@@ -16,8 +16,10 @@ from controller_runtime.metadata.image import MetadataImage
 from controller_runtime.parts.events import ConnectionId
 from controller_runtime.values import dataclass, replace
 
-CUT_OFF_S: Final = 3.0
-"""So long at least a broker whose connection was lost has for its next heartbeat: it sends one every two seconds."""
+CUT_OFF_S: Final = 4.0
+"""So long at least a broker whose connection was lost has for its next heartbeat: it sends one every two seconds, and a
+machine may be busy.
+"""
 _MISSED: Final = 1.5
 """Intervals between its heartbeats, if it sends fewer."""
 _NOTHING: Final = Offset(-1)
