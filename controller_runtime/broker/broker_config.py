@@ -25,6 +25,8 @@ class BrokerConfig:
     """What it knows of names of configurations."""
     log_directories: Mapping[DirectoryId, str] = field(default_factory=dict)
     """Where they are, in the order of `log.dirs`."""
+    named_directories: Mapping[str, DirectoryId] = field(default_factory=dict)
+    """The same, by their names in `log.dirs`."""
     offline_directories: tuple[str, ...] = ()
     """Paths of those that could not be read at start."""
     replica_lag_s: float = 30.0

@@ -46,6 +46,8 @@ class OpenPartition:
     configs: Mapping[str, str] = field(default_factory=dict)
     is_new: bool = True
     """It came to this broker while it ran: no log of it is anywhere yet."""
+    avoid: tuple[DirectoryId, ...] = ()
+    """Where it does not begin unless there is no other place."""
 
 
 @dataclass(frozen=True, slots=True)

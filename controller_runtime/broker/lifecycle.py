@@ -15,7 +15,7 @@ from enum import Enum
 from typing import Final
 
 from controller_runtime.identifiers import BrokerEpoch, DirectoryId, Endpoint, Instant, NodeId, Offset, Uuid
-from controller_runtime.metadata.features import DIRECTORY_ASSIGNMENT
+from controller_runtime.metadata.features import CORDONED_LOG_DIRS, DIRECTORY_ASSIGNMENT
 from controller_runtime.metadata.image import MetadataImage
 from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
@@ -91,6 +91,11 @@ class BrokerLifecycle:
         self._offline: dict[DirectoryId, Instant | None] = {}
         """Log directories that failed, and until when the controller must know of it; None: it knows."""
         self._said_offline: tuple[DirectoryId, ...] = ()
+        self._cordoned: tuple[DirectoryId, ...] = ()
+        self._can_tell = False
+        """The cluster's level has cordoned directories."""
+        self._tells_cordoned = False
+        """The controller knows something else, or may."""
         self._registers_again = False
         self.last_refusal: str | None = None
         """Why the controller last refused to register this broker."""
@@ -187,6 +192,7 @@ class BrokerLifecycle:
         """The image grew: a broker that waits to catch up tells the controller at once. One that registered when the
         cluster could not know log directories registers again, as the same process, once it can (KIP-858).
         """
+        self._can_tell = image.features.metadata_version >= CORDONED_LOG_DIRS
         if not self.is_registered or self._in_flight:
             return
         if self.state is State.STARTING:
@@ -194,12 +200,24 @@ class BrokerLifecycle:
         found = image.cluster.brokers.get(self.identity.node_id)
         can_know = image.features.metadata_version >= DIRECTORY_ASSIGNMENT
         mine = found is not None and found.epoch == self.epoch and not found.directories
+        registered = () if found is None else found.cordoned_directories or ()
+        self._tells_cordoned = self._can_tell and set(registered) != set(self._cordoned)
         self._registers_again = can_know and mine and self.state in (State.RECOVERY, State.RUNNING)
 
     def directory_failed(self, directory_id: DirectoryId, now: Instant) -> None:
         """Tell the controller at once: the directory's partitions need other leaders."""
         self._offline[directory_id] = Instant(now + self.identity.directory_failure_timeout_s)
         if self.is_registered:
+            self._due = min(self._due, now)
+
+    def cordon(self, directories: tuple[DirectoryId, ...], now: Instant) -> None:
+        """These take no new replicas: the controller is told at once, so that it places none on a broker that has no
+        other (KIP-1066).
+        """
+        if directories == self._cordoned:
+            return
+        self._cordoned, self._tells_cordoned = directories, self._can_tell
+        if self.is_registered and self.state in (State.RECOVERY, State.RUNNING):
             self._due = min(self._due, now)
 
     def _unknown_failure(self, now: Instant) -> DirectoryId | None:
@@ -225,6 +243,7 @@ class BrokerLifecycle:
             want_fence=not self.is_ready,
             want_shut_down=self.state is State.CONTROLLED_SHUTDOWN,
             offline_log_dirs=self._said_offline,
+            cordoned_log_dirs=self._cordoned if self._tells_cordoned else None,
         )
 
     def _registration(self) -> BrokerRegistrationRequest:

@@ -59,6 +59,7 @@ class LocalPartitions:
         """Of this step: whoever begins one says it."""
         self.max_lag_s = max_lag_s
         """How long a follower may lag and stay in sync (`replica.lag.time.max.ms`)."""
+        self.cordoned: tuple[DirectoryId, ...] = ()  # they take no new replicas
         self.with_followers: dict[PartitionId, Leader] = {}
         """What is led here and has other replicas."""
         self.following: dict[NodeId, dict[PartitionId, Follower]] = {}
@@ -133,7 +134,7 @@ class LocalPartitions:
         self._opening.add(key)
         directory = replica.registered.directory(self._node_id)
         known = None if directory in (UNASSIGNED, MIGRATING) else directory
-        return OpenPartition(key, replica.topic, known, self._configs(replica.topic), is_new)
+        return OpenPartition(key, replica.topic, known, self._configs(replica.topic), is_new, self.cordoned)
 
     def _take_part(self, key: PartitionId, replica: _Replica, log: OpenLog) -> None:
         """The part in its partition that the image gives it, now that its log is open."""
@@ -376,8 +377,7 @@ class LocalPartitions:
             return ErrorCode.NOT_LEADER_OR_FOLLOWER
         match replica.state:
             case Leader() as leader:
-                error = check_epoch(leader_epoch, leader.epoch)
-                return leader if error == ErrorCode.NONE else error
+                return check_epoch(leader_epoch, leader.epoch) or leader
             case Offline():
                 return ErrorCode.KAFKA_STORAGE_ERROR
             case Follower() as follower:

@@ -8,10 +8,11 @@ partitions led here.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from controller_runtime.answers.cordoned_directories import cordoned_directories
 from controller_runtime.broker.broker_config import BrokerConfig
 from controller_runtime.broker.coordinators import Around, Coordinators
 from controller_runtime.broker.directory_assignments import DirectoryAssignments
@@ -125,6 +126,7 @@ class BrokerService:
         authorizer = config.security.authorizer
         self.admission = None if authorizer is None else _admission(authorizer, config.auto_create_topics, self._long)
         """Without an authorizer nobody is asked."""
+        self._cordon(self._image, now)
 
     def _may_describe(self, connection: ConnectionInfo, topic: str) -> bool:
         return self.admission is None or self.admission.may_describe(connection, topic, self._image)
@@ -181,9 +183,18 @@ class BrokerService:
         if image is self._image:
             return []
         before, self._image = self._image, image
-        warnings = [] if image.configs is before.configs else without_effect(before.configs, image.configs, self._own)
+        warnings: Iterable[str] = ()
+        if image.configs is not before.configs:
+            warnings = without_effect(before.configs, image.configs, self._own)
+            self._cordon(image, now)
         self.changes.on_image(image)
         return [Log("warning", text) for text in islice(warnings, _MAX_WARNINGS)]
+
+    def _cordon(self, image: MetadataImage, now: Instant) -> None:
+        """Before anything of this image is placed."""
+        cordoned = cordoned_directories(image.configs, self._own, self.config.named_directories)
+        self.partitions.cordoned = cordoned
+        self.lifecycle.cordon(cordoned, now)
 
     @property
     def has_more_to_do(self) -> bool:

@@ -14,6 +14,7 @@ from typing import Final, TypeVar
 
 from controller_runtime.answers.security_rules import SecurityRules
 from controller_runtime.configuration import connection_bounds
+from controller_runtime.configuration.cordoned import check_cordoned
 from controller_runtime.configuration.listeners import (
     BadValue,
     ListenerAddress,
@@ -174,6 +175,7 @@ class _Reading:
         for name, why in connection_bounds.problems(settings.values()):
             self._problem(name, why)
         check_selector(settings, self._problem)
+        check_cordoned(settings, self._problem)
         http, security = self._http_listener(), self._security()
         if self.problems:
             raise ConfigError(self.problems)

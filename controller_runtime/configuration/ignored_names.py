@@ -37,8 +37,6 @@ share.coordinator.append.linger.ms int -1
 # requests to controllers use controller.quorum.request.timeout.ms
 controller.socket.timeout.ms int 30000
 request.timeout.ms int 30000
-# our brokers take new replicas in every log directory
-cordoned.log.dirs list
 # waiting requests are woken by what they wait for, nothing is purged
 delete.records.purgatory.purge.interval.requests int 1
 fetch.purgatory.purge.interval.requests int 1000

@@ -68,6 +68,7 @@ controller.quorum.retry.backoff.ms int 20
 controller.quorum.voters list
 controller.quota.window.num int 11
 controller.quota.window.size.seconds int 1
+cordoned.log.dirs list
 default.replication.factor int 1
 delegation.token.expiry.check.interval.ms long 3600000
 delegation.token.expiry.time.ms long 86400000

@@ -80,10 +80,17 @@ class LogManager:
         return None
 
     def home_of(
-        self, partition_id: PartitionId, topic: str, wanted: DirectoryId | None = None, *, is_new: bool = True
+        self,
+        partition_id: PartitionId,
+        topic: str,
+        wanted: DirectoryId | None = None,
+        *,
+        is_new: bool = True,
+        avoid: Container[DirectoryId] = (),
     ) -> LogDirectory:
-        """Where the partition lies, else where it is wanted, else where the fewest are. It stays there. Raises
-        LogOffline when it may lie in a directory that was offline at start: it must not begin anew elsewhere.
+        """Where the partition lies, else where it is wanted, else where the fewest are among directories that need not
+        be avoided; as in Kafka, where all do, in the first. It stays there. Raises LogOffline when it may lie in a
+        directory that was offline at start: it must not begin anew elsewhere.
         """
         home = self._homes.get(partition_id)
         if home is None:
@@ -93,7 +100,7 @@ class LogManager:
             if home is None and self._has_offline and (wanted is not None or not is_new):
                 name = partition_directory(topic, partition_id.index)
                 raise LogOffline(f"{name} is in no log directory that is online, and one is offline")
-            home = home or self._least_loaded()
+            home = home or self._least_loaded(avoid)
             self._settle(partition_id, home)
         return home
 
@@ -120,6 +127,7 @@ class LogManager:
         self._homes[partition_id] = home
         self._counts[home.id] += 1
 
-    def _least_loaded(self) -> LogDirectory:
+    def _least_loaded(self, avoid: Container[DirectoryId]) -> LogDirectory:
         candidates = [one for one in self.directories if one in self._online] or list(self.directories)
+        candidates = [one for one in candidates if one not in avoid] or candidates[:1]
         return self.directories[min(candidates, key=self._counts.__getitem__)]

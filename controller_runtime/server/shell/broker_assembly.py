@@ -61,6 +61,7 @@ def broker_config(
         node_configs=settings.values(),
         rules=replace(RULES, loggers=logs.levels, unusable_stores=unusable_stores),
         log_directories={each: os.path.abspath(path) for each, path in log_directories(config, disk).items()},
+        named_directories={path: each for each, path in log_directories(config, disk).items()},
         offline_directories=tuple(os.path.abspath(path) for path in disk.directories.offline),
         metadata_directory=disk.directories.metadata_directory_id,
         replica_lag_s=settings.integer("replica.lag.time.max.ms") / 1000,

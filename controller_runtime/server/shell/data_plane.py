@@ -133,7 +133,7 @@ class BrokerDataPlane:
             case OpenPartition(key, topic, wanted):
                 self._leaving.pop(key, None)
                 try:
-                    self._manager.home_of(key, topic, wanted, is_new=effect.is_new)
+                    self._manager.home_of(key, topic, wanted, is_new=effect.is_new, avoid=effect.avoid)
                 except LogOffline as error:
                     self._feed(PartitionFailed(key, str(error), fatal=False))
                 else:

@@ -83,7 +83,7 @@ class WorkInOrder:
         return StraysSetAside(tuple(paths))
 
     def open(self, effect: OpenPartition) -> BrokerEvent:
-        self._manager.home_of(effect.key, effect.topic, effect.directory_id)
+        self._manager.home_of(effect.key, effect.topic, effect.directory_id, avoid=effect.avoid)
         return self._at(effect.key).open(effect)
 
     def configure(self, effect: ConfigureLog) -> None:

@@ -1,0 +1,58 @@
+"""A broker whose log directories are cordoned by the tool takes no new replicas, also after a restart (KIP-1066)."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from controller_runtime.protocol.messages.describe_log_dirs_request import DescribeLogDirsRequest
+from controller_runtime.protocol.messages.describe_log_dirs_response import DescribeLogDirsResponse
+from support.nodes.processes import Cluster, eventually, kraft
+from support.nodes.strangers import ask
+
+pytestmark = pytest.mark.integration
+
+OPEN, CORDONED = 11, 12
+
+
+def leaders(cluster: Cluster, topic: str) -> set[int]:
+    where = ("--bootstrap-server", str(cluster.nodes[OPEN].endpoint))
+    made = kraft("topics", *where, "--create", "--topic", topic, "--partitions", "6", "--replication-factor", "1")
+    assert made.returncode == 0, made.stderr
+    said = kraft("topics", *where, "--describe", "--topic", topic).stdout
+    return {int(each) for each in re.findall(r"Replicas: (\d+)", said)}
+
+
+def alter(cluster: Cluster, *words: str) -> None:
+    where = ("--bootstrap-server", str(cluster.nodes[CORDONED].endpoint))
+    done = kraft("configs", *where, "--alter", "--entity-type", "brokers", "--entity-name", str(CORDONED), *words)
+    assert done.returncode == 0, done.stderr
+
+
+def is_cordoned(cluster: Cluster) -> bool:
+    """As the cluster knows it."""
+    said = ask(cluster.nodes[CORDONED], DescribeLogDirsRequest(topics=None), 5)
+    assert isinstance(said, DescribeLogDirsResponse)
+    return all(one.is_cordoned for one in said.results)
+
+
+def test_nothing_new_is_placed_on_a_broker_that_is_cordoned_until_it_is_opened_again(tmp_path: Path) -> None:
+    """DIR-11."""
+    with Cluster(tmp_path, controllers=1, brokers=2) as cluster:
+        cluster.start()
+        cluster.wait_until_unfenced()
+        assert leaders(cluster, "before") == {OPEN, CORDONED}
+        alter(cluster, "--add-config", "cordoned.log.dirs=*")
+        eventually("it is known", lambda: is_cordoned(cluster))
+        assert leaders(cluster, "meanwhile") == {OPEN}
+        broker = cluster.nodes[CORDONED]
+        assert broker.stop() == 0
+        broker.start()
+        cluster.wait_until_unfenced()
+        eventually("it is known again", lambda: is_cordoned(cluster))
+        assert leaders(cluster, "restarted") == {OPEN}
+        alter(cluster, "--delete-config", "cordoned.log.dirs")
+        eventually("it is open again", lambda: not is_cordoned(cluster))
+        assert leaders(cluster, "afterwards") == {OPEN, CORDONED}
