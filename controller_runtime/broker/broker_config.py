@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from controller_runtime.answers.security_rules import SecurityRules
 from controller_runtime.broker.lifecycle import BrokerIdentity
 from controller_runtime.broker.replica_fetchers import FetchSettings
-from controller_runtime.identifiers import DirectoryId
+from controller_runtime.identifiers import DirectoryId, NodeId
 from controller_runtime.metadata.broker_configs import NodeRules
 from controller_runtime.values import dataclass, field
 
@@ -38,3 +38,8 @@ class BrokerConfig:
     """Consumers are told to read from a replica in their own rack (`replica.selector.class`)."""
     metadata_directory: DirectoryId | None = None
     """The log directory that has the metadata log, too: the node cannot go on without it."""
+
+    @property
+    def near_to(self) -> NodeId | None:
+        """This broker, if it tells consumers which replica is nearer than itself."""
+        return self.identity.node_id if self.sends_near else None

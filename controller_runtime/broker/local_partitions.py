@@ -134,7 +134,7 @@ class LocalPartitions:
         self._opening.add(key)
         directory = replica.registered.directory(self._node_id)
         known = None if directory in (UNASSIGNED, MIGRATING) else directory
-        return OpenPartition(key, replica.topic, known, self._configs(replica.topic), is_new, self.cordoned)
+        return OpenPartition(key, replica.topic, known, self._configs(replica.topic), is_new, avoid=self.cordoned)
 
     def _take_part(self, key: PartitionId, replica: _Replica, log: OpenLog) -> None:
         """The part in its partition that the image gives it, now that its log is open."""

@@ -80,8 +80,7 @@ class BrokerService:
         self._in_sync = InSync(node_id, self.partitions, calls, now)
         listener, pace = config.inter_broker_listener, config.replica_fetch
         self._fetchers = ReplicaFetchers(node_id, self.partitions, calls, self.faults, listener=listener, settings=pace)
-        near = node_id if config.sends_near else None
-        self._fetch = FetchHandler(self.partitions, self._long, self._in_sync, sends_near=near)
+        self._fetch = FetchHandler(self.partitions, self._long, self._in_sync, sends_near=config.near_to)
         self._offsets = OffsetsHandler(self.partitions)
         self._forwarder = Forwarder(f"broker-{node_id}", calls, self.faults)
         self._producer_ids = ProducerIds(node_id, calls)

@@ -13,8 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final, TypeVar
 
 from controller_runtime.answers.security_rules import SecurityRules
-from controller_runtime.configuration import connection_bounds
-from controller_runtime.configuration.cordoned import check_cordoned
+from controller_runtime.configuration.further_checks import check_further
 from controller_runtime.configuration.listeners import (
     BadValue,
     ListenerAddress,
@@ -27,7 +26,6 @@ from controller_runtime.configuration.listeners import (
 from controller_runtime.configuration.names import BY_NAME, OWN_NAMES
 from controller_runtime.configuration.properties import BadProperties, Property, parse_properties
 from controller_runtime.configuration.providers import BadProviders, Providers, read_providers
-from controller_runtime.configuration.replica_selectors import check_selector
 from controller_runtime.configuration.secure_listeners import meeting_places, secure_listeners
 from controller_runtime.configuration.security import notices as security_notices
 from controller_runtime.configuration.settings import Settings, check, is_secret, notices
@@ -172,10 +170,7 @@ class _Reading:
             self._problem(
                 "broker.id", f"You must set `node.id` to the same value as `broker.id` ({settings.raw('node.id')})"
             )
-        for name, why in connection_bounds.problems(settings.values()):
-            self._problem(name, why)
-        check_selector(settings, self._problem)
-        check_cordoned(settings, self._problem)
+        check_further(settings, self._problem)
         http, security = self._http_listener(), self._security()
         if self.problems:
             raise ConfigError(self.problems)
