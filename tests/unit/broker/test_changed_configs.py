@@ -50,7 +50,8 @@ ELSEWHERE = {
     "transaction.partition.verification.enable",
 }
 """Of logs, which are configured anew (`test_changed_segments`, `test_retention`, `test_compacted_topics`), what
-partitions of several replicas are held to, and what `test_transactions` tries.
+partitions of several replicas are held to; `storage/test_aborted` has the expiry of producers,
+`test_transactional_batches` what is verified.
 """
 OF_CONNECTIONS = {
     "max.connection.creation.rate",
