@@ -36,6 +36,7 @@ group.coordinator.append.linger.ms int -1
 share.coordinator.append.linger.ms int -1
 # requests to controllers use controller.quorum.request.timeout.ms
 controller.socket.timeout.ms int 30000
+# requests to controllers use controller.quorum.request.timeout.ms; markers of transactions are sent with it
 request.timeout.ms int 30000
 # waiting requests are woken by what they wait for, nothing is purged
 delete.records.purgatory.purge.interval.requests int 1

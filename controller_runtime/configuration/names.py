@@ -350,6 +350,10 @@ ONLY_AT_START: Final = {
     "listeners": "listeners open at start, as the file says",
     "sasl.enabled.mechanisms": "mechanisms are taken from the file, at start",
     "sasl.jaas.config": "logins are taken from the file, at start",
+    **{
+        f"sasl.login.refresh.{name}": "when tokens of this node are renewed is taken from the file, at start"
+        for name in ("buffer.seconds", "min.period.seconds", "window.factor", "window.jitter")
+    },
     "sasl.mechanism.inter.broker.protocol": "mechanisms are taken from the file, at start",
     **{row.name: TLS_AT_START for row in CONFIG_NAMES if row.standing == ACTED and row.name.startswith("ssl.")},
     "super.users": "the authorizer is configured by the file, at start",

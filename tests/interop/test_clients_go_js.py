@@ -16,6 +16,7 @@ pytestmark = [pytest.mark.interop, pytest.mark.slow, pytest.mark.timeout(600)]
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     offsets = {"offsets.topic.num.partitions": "4", "offsets.topic.replication.factor": "2"}
+    offsets |= {"transaction.state.log.num.partitions": "4", "transaction.state.log.replication.factor": "2"}
     yield from running_cluster(
         tmp_path_factory.mktemp("clients"), **offsets, **{"group.initial.rebalance.delay.ms": "0"}
     )
@@ -46,3 +47,14 @@ def written(one: ClientProgram, topic: str) -> list[Sent]:
                 sent += given
     assert len(sent) >= 3 * len(records("none", idempotent=False)), "three codecs at least"
     return sorted(sent)
+
+
+@pytest.mark.parametrize("name", [one for one in CLIENTS if one != "segmentio"])
+def test_readers_of_committed_records_see_no_aborted_one(cluster: Cluster, name: str) -> None:
+    one = client(name, cluster.bootstrap_servers)
+    topic = f"{name}-transactions"
+    one.step("create", topic, str(PARTITIONS), "2")
+    given = records("none", idempotent=True)
+    assert one.step("transact", topic, f"{name}-id", given=given) == len(given)
+    assert one.read(topic, len(given)) == sorted(given), "both are in the log"
+    assert one.read(topic, len(given) // 2, "read_committed") == sorted(given[: len(given) // 2])

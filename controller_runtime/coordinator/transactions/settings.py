@@ -32,7 +32,6 @@ class TransactionSettings:
             return otherwise if found is None else found
 
         two_phase_commit = configs.get("transaction.two.phase.commit.enable", "false").strip().lower() == "true"
-        state_log = "transaction.state.log"
         return cls(
             max_timeout_ms=number("transaction.max.timeout.ms", default.max_timeout_ms),
             two_phase_commit=two_phase_commit,
@@ -44,9 +43,11 @@ class TransactionSettings:
                 "transaction.remove.expired.transaction.cleanup.interval.ms", default.expiration_interval_ms
             ),
             request_timeout_ms=number("request.timeout.ms", default.request_timeout_ms),
-            topic_partitions=number(f"{state_log}.num.partitions", default.topic_partitions),
-            topic_replication_factor=number(f"{state_log}.replication.factor", default.topic_replication_factor),
-            topic_segment_bytes=number(f"{state_log}.segment.bytes", default.topic_segment_bytes),
-            topic_min_isr=number(f"{state_log}.min.isr", default.topic_min_isr),
-            load_buffer_bytes=number(f"{state_log}.load.buffer.size", default.load_buffer_bytes),
+            topic_partitions=number("transaction.state.log.num.partitions", default.topic_partitions),
+            topic_replication_factor=number(
+                "transaction.state.log.replication.factor", default.topic_replication_factor
+            ),
+            topic_segment_bytes=number("transaction.state.log.segment.bytes", default.topic_segment_bytes),
+            topic_min_isr=number("transaction.state.log.min.isr", default.topic_min_isr),
+            load_buffer_bytes=number("transaction.state.log.load.buffer.size", default.load_buffer_bytes),
         )

@@ -18,13 +18,17 @@ from support.nodes.broker_world import BrokerWorld, endpoint_of
 from support.nodes.controller_world import World
 
 STEP_S: Final = 0.05
+MOVES: Final = 0.6
+"""How often what waits is done at the next opportunity, where chance decides."""
 
 
 class BrokerFleet:
     def __init__(
         self, *node_ids: int, rng: Random | None = None, racks: Mapping[int, str] | None = None, **config: Any
     ) -> None:
-        """`rng` decides who comes first in a step; without it they keep their order. `config`: of each broker."""
+        """`rng` decides who comes first in a step and what is slow; without it they keep their order and nothing is.
+        `config`: of each broker.
+        """
         self._racks = racks or {}
         self._config = config
         self.controller = World()
@@ -69,14 +73,19 @@ class BrokerFleet:
             self.rng.shuffle(order)
         now = self.controller.now
         for world in order:
-            world.wait(STEP_S)
+            world.wait(STEP_S, moves=self._moves())
         self.controller.now = now + STEP_S  # type: ignore[assignment]
         self.controller.periodic()
         for _ in range(4):  # a few journeys in each step
             for world in order:
                 self._send(world)
-                world.settle()
+                if self._moves():
+                    world.settle()
             self._answer()
+
+    def _moves(self) -> bool:
+        """A disk, a controller or a network may be slow: what waits, waits."""
+        return self.rng is None or self.rng.random() < MOVES
 
     def _send(self, world: BrokerWorld) -> None:
         while world.peer_calls:
@@ -90,8 +99,10 @@ class BrokerFleet:
 
     def _answer(self) -> None:
         left = []
+        slow = {(one, other) for one in self.brokers for other in self.brokers if not self._moves()}
         for caller, call, target, request in self._travelling:
-            answer = target.answers.pop(request, None)
+            is_slow = (caller.node_id, target.node_id) in slow
+            answer = None if is_slow else target.answers.pop(request, None)
             if answer is None:
                 left.append((caller, call, target, request))
             elif {caller.node_id, target.node_id} & self.cut:

@@ -10,9 +10,11 @@ bytes. There is never more than one broker down or cut off, and `min.insync.repl
 
 from __future__ import annotations
 
+from functools import partial
 from random import Random
 from typing import Final
 
+from controller_runtime.broker.replica_fetchers import FetchSettings
 from controller_runtime.identifiers import NodeId, Offset, PartitionId
 from controller_runtime.parts.events import RequestId, ShutdownRequested
 from controller_runtime.protocol.errors import ErrorCode
@@ -53,7 +55,8 @@ class Schedule:
     def __init__(self, seed: int) -> None:
         self.rng = Random(seed)
         self.told = Told()
-        self.fleet = BrokerFleet(*BROKERS, rng=self.rng, replica_lag_s=LAG_S)
+        one_batch = FetchSettings(partition_bytes=1, answer_bytes=1)  # who is behind catches up slowly
+        self.fleet = BrokerFleet(*BROKERS, rng=self.rng, replica_lag_s=LAG_S, replica_fetch=one_batch)
         configs = (CreatableTopicConfig(name="min.insync.replicas", value="2"),)
         created = self.fleet.controller.create(TOPIC, partitions=PARTITIONS, factor=len(BROKERS), configs=configs)
         assert created.error_code == 0, created
@@ -98,7 +101,7 @@ class Schedule:
         kind = self.rng.random()
         undisturbed = self._down is None and not self.fleet.cut
         if undisturbed and kind < 0.03:
-            self._kill(self.rng.choice(BROKERS))
+            self._kill(self._victim())
         elif undisturbed and kind < 0.05:
             self._stop(self.rng.choice(BROKERS))
         elif undisturbed and kind < 0.08:
@@ -113,6 +116,13 @@ class Schedule:
             if self.rng.random() < 0.5:
                 self._kill(next(iter(self.fleet.cut)))
             self.fleet.cut = set()
+
+    def _victim(self) -> int:
+        """Somebody who leads, rather: what it told nobody else is gone."""
+        leaders = [
+            one.node_id for one in self.fleet.brokers.values() if any(map(partial(self._led, one), range(PARTITIONS)))
+        ]
+        return self.rng.choice([*BROKERS, *leaders, *leaders])
 
     def _kill(self, node_id: int) -> None:
         self.told.kills += 1

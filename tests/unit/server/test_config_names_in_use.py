@@ -10,8 +10,10 @@ from controller_runtime.metadata.topic_configs import TOPIC_CONFIGS
 
 pytestmark = pytest.mark.unit
 
-IN_PART = {"sasl.jaas.config"}
-"""Ignored says the table, and why: a login module is read where it is written for a listener and a mechanism."""
+IN_PART = {"sasl.jaas.config", "request.timeout.ms"}
+"""Ignored says the table, and why: a login module is read where it is written for a listener and a mechanism, and only
+markers of transactions are sent with the time for a request.
+"""
 RUNTIME = Path(__file__).parents[3] / "controller_runtime"
 
 
@@ -32,7 +34,8 @@ def test_acted_on_is_true_exactly_for_names_that_code_reads() -> None:
     rooms = (RUNTIME / "configuration", RUNTIME / "server")
     readers = [path for room in rooms for path in room.rglob("*.py") if path not in tables]
     readers += [RUNTIME / "answers" / "connection_limits.py", RUNTIME / "coordinator" / "group_settings.py"]
-    readers.append(RUNTIME / "coordinator" / "consumer" / "settings.py")
+    readers += [RUNTIME / "coordinator" / room / "settings.py" for room in ("consumer", "transactions")]
+    readers.append(RUNTIME / "broker" / "topic_rules.py")
     used = (set().union(*map(strings_of, readers)) | read_through_topics()) & set(BY_NAME)
     used -= IN_PART
     acted = {row.name for row in CONFIG_NAMES if row.standing == ACTED}
