@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from kraft_operator.credentials import CredentialAction, IssueCertificate, MakeAuthority, TurnAuthority
+from kraft_operator.credentials import CredentialAction, EnterStage, IssueCertificate, MakeAuthority, TurnAuthority
 from kraft_operator.ledger import JournaledStep, Ledger
 from kraft_operator.users import UserAction
 from storage_guard.formats import Grant
@@ -229,15 +229,13 @@ class GiveUpDisk:
 
 @dataclass(frozen=True, slots=True)
 class AddVoter:
-    """Fenced by `step`. `host` and `port` are of the voters' default listener. The very same voter being there is
-    success.
+    """Fenced by `step`. `endpoints` are all of its (listener, host, port), the voters' default one first. The very same
+    voter being there is success.
     """
 
     node_id: int
     directory_id: str
-    listener: str
-    host: str
-    port: int
+    endpoints: tuple[tuple[str, str, int], ...]
     step: JournaledStep
     reason: str
 
@@ -347,6 +345,7 @@ Action = (
     | GiveUpDisk
     | AddVoter
     | UpdateVoter
+    | EnterStage
     | DiscardClaim
     | RestartPod
     | RunHelper
@@ -393,7 +392,7 @@ def target(action: Action) -> str:
             return f"KRaftOperation/{action.name}"
         case MakeAuthority() | TurnAuthority() | IssueCertificate():
             return f"Secret/{action.wanted.secret if isinstance(action, IssueCertificate) else action.secret}"
-        case FinalizeFeature():
+        case FinalizeFeature() | EnterStage():
             return action.name
         case RemoveVoter() | AddVoter() | UpdateVoter():
             return f"voter {action.node_id} {action.directory_id}"

@@ -21,7 +21,7 @@ from kraft_operator.plan.wording import called, listed
 Condition = dict[str, Any]
 MAX_MESSAGE: Final = 4000
 QUORUM_LOST: Final = "QuorumLost"
-HARMLESS: Final = frozenset({"GhostController", "AuthorityRotates"})
+HARMLESS: Final = frozenset({"GhostController", "AuthorityRotates", "BecomesSecure"})
 """Reasons that are worth knowing and ask for nothing: their condition stays True."""
 FOLLOWING: Final = frozenset({"RolloutInProgress", "RestartDeferred"})
 """Reasons that follow from a BadRevision, and say nothing more beside it."""
@@ -45,7 +45,7 @@ ASIDE: Final = (Topic.VERSIONS.value, Topic.REGISTRATIONS.value, Topic.DOMAINS.v
 def conditions(cluster: KRaftCluster, observed: Observed, decision: Decision) -> list[Condition]:
     findings = _once(decision.findings)
     by_topic = {topic: [each for each in findings if each.topic is topic] for topic in Topic}
-    secure = cluster.spec.security.required
+    secure = cluster.spec.security.certified
     topics = [_topic(topic, by_topic[topic]) for topic in HEALTHY if secure or topic is not Topic.SECURITY]
     lost = _lost(decision)
     quorum = _available(observed, decision.ledger, lost)
@@ -205,9 +205,16 @@ def _joined(findings: Sequence[Finding]) -> str:
 def _secure(cluster: KRaftCluster, findings: Sequence[Finding]) -> Condition:
     """Whether strangers are kept out. That they are not is its owner's choice: no fault, but nothing to overlook."""
     kind = "Secure"
-    if cluster.spec.security.required:
+    security, spec = cluster.spec.security, cluster.spec
+    if open_to_all := [each.name for each in spec.broker_listeners if not each.tls and security.authorized]:
+        remedy = f"take {', '.join(open_to_all)} out of spec.endpoints.broker once no client needs it"
+        return condition(kind, "False", "PlaintextListener", f"{remedy}: it is plaintext, and nobody says who it is")
+    if security.enforced:
         message = "every connection is encrypted and says who it is, and what no ACL allows is denied"
         return condition(kind, "True", "Required", message)
+    if security.certified:
+        stage = security.stage.name.capitalize()
+        return condition(kind, "False", "Migrating", f"it becomes secure and has reached {stage}")
     if findings:
         return condition(kind, "False", findings[0].reason, _joined(findings))
     message = "whoever reaches a listener may do everything: connections are plaintext, nobody says who it is"

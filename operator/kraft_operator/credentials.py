@@ -171,4 +171,20 @@ class IssueCertificate:
     """Fingerprints of those whom its owner shall trust."""
 
 
+@dataclass(frozen=True, slots=True)
+class EnterStage:
+    """The cluster goes on to the next stage on the way to a secure one, or `back`. The ledger has it: nothing else is
+    done for it.
+    """
+
+    stage: str
+    """Its name, such as Turned."""
+    reason: str
+    back: bool = False
+
+    @property
+    def name(self) -> str:
+        return f"stage {self.stage}"
+
+
 CredentialAction = MakeAuthority | TurnAuthority | IssueCertificate

@@ -85,7 +85,7 @@ class SecretMemory:
 
     def look(self, cluster: KRaftCluster, nodes: Collection[int], kube: Gateway, now: float) -> Access:
         """Raises KubeError."""
-        if not cluster.spec.security.required:
+        if not cluster.spec.security.certified:
             return Access()
         own = names.operator_tls(cluster.name)
         secrets = {names.node_tls(cluster.name, node_id) for node_id in nodes}
@@ -97,7 +97,9 @@ class SecretMemory:
                 self._read(cluster, name, kube, now, own=name == own)
         issued = {name: found for name, (_, found) in self._issued.items() if found is not None}
         found = Credentials(read.authority, read.succession, read.published, issued=issued, fault=read.fault)
-        return Access(found, self._security, self._proof(read))
+        speaks = self._security if cluster.spec.security.speaks_tls else PLAINTEXT
+        proof = self._security if cluster.spec.security.on_its_way else self._proof(read)
+        return Access(found, speaks, proof)
 
     def _proof(self, read: AuthorityRead) -> ListenerSecurity | None:
         if read.probe is not None:
@@ -107,16 +109,15 @@ class SecretMemory:
             return None
         return secured_by(tls.keystore, read.signing)
 
-    def proven(self, succession: Succession, uids: Collection[str] = ()) -> frozenset[str]:
-        """Pods of which the last step is proven, with those that were just found to be."""
-        step = f"{succession.turns}.{succession.uid}"
+    def proven(self, step: str, uids: Collection[str] = ()) -> frozenset[str]:
+        """Pods of which this step is proven, with those that were just found to be."""
         self._proven = {uid: known for uid, known in self._proven.items() if known == step}
         self._proven |= dict.fromkeys(uids, step)
         return frozenset(self._proven)
 
     def users(self, cluster: KRaftCluster, wanted: tuple[User, ...], kube: Gateway, now: float) -> Users | None:
         """What is asked for, and what its Secrets say. Raises KubeError."""
-        if not cluster.spec.security.required:
+        if not cluster.spec.security.authorized:
             problem = f"{cluster.name} is not secure: nobody could say who it is (spec.security.tls.mode)"
             return Users(tuple(replace(each, fault=problem) for each in wanted)) if wanted else None
         names_of = {each.name for each in wanted}
@@ -197,6 +198,9 @@ def proven(
     found = access.credentials
     if found is None or access.proof is None:
         return found
-    asked = doubts(cluster, pods, secrets.proven(found.succession))
-    known = secrets.proven(found.succession, probe.prove(asked, access.proof) if asked else ())
+    step = f"{found.succession.turns}.{found.succession.uid}"
+    if cluster.spec.security.on_its_way:
+        step = cluster.formed
+    asked = doubts(cluster, pods, secrets.proven(step))
+    known = secrets.proven(step, probe.prove(asked, access.proof) if asked else ())
     return replace(found, proven=frozenset(each.node_id for each in pods if each.uid in known))

@@ -27,6 +27,7 @@ from kraft_operator.actions import (
     UpdateVoter,
 )
 from kraft_operator.api.metadata_versions import FEATURE
+from kraft_operator.credentials import EnterStage
 from kraft_operator.kube import EVENT, Conflict, Gateway, KubeError
 from kraft_operator.ledger import Formation, Ledger
 from kraft_operator.operations.recovery import Stage
@@ -184,6 +185,10 @@ def _acted(done: Sequence[Action]) -> list[Note]:
             case UpdateVoter():
                 text = f"the endpoint of voter {action.node_id} was corrected: {action.reason}"
                 found.append(Note("Normal", "EndpointCorrected", "UpdateVoter", text))
+            case EnterStage():
+                where = f"{'back to ' if action.back else ''}{action.stage}"
+                text = f"on the way to a secure cluster {where} begins: {action.reason}"
+                found.append(Note("Normal", "StageEntered", "EnterStage", text))
             case DiscardClaim():
                 text = f"claim {action.claim} was discarded: {action.reason}"
                 found.append(Note("Normal", "VolumeDiscarded", "Discard", text))

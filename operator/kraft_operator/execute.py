@@ -51,7 +51,7 @@ from kraft_operator.actions import (
 from kraft_operator.api import names
 from kraft_operator.api.spec import KRaftCluster, VolumePolicy
 from kraft_operator.certificate_writes import CertificateWrites
-from kraft_operator.credentials import IssueCertificate, MakeAuthority, TurnAuthority
+from kraft_operator.credentials import EnterStage, IssueCertificate, MakeAuthority, TurnAuthority
 from kraft_operator.disk_writes import DiskWrites
 from kraft_operator.fence import FenceLost, Holder, Stale, still_holds
 from kraft_operator.kube import (
@@ -190,7 +190,7 @@ class Execution:
                 self._annotate(POD, action.pod, {NUDGE_ANNOTATION: str(action.count)}, action.uid)
             case BeginReplacement():
                 self._begin(action)
-            case GiveUpDisk():
+            case GiveUpDisk() | EnterStage():
                 pass  # the ledger has it
             case UnregisterBroker():
                 self._fenced("unregister", action.step, lambda: self._unregister(action))
@@ -277,8 +277,8 @@ class Execution:
         if isinstance(action, RemoveVoter):
             self.quorum.remove(action.node_id, action.directory_id, self.call_timeout)
         else:
-            endpoint = Endpoint(action.host, action.port)
-            self.quorum.add(action.node_id, action.directory_id, action.listener, endpoint, self.call_timeout)
+            endpoints = {name: Endpoint(host, port) for name, host, port in action.endpoints}
+            self.quorum.add(action.node_id, action.directory_id, endpoints, self.call_timeout)
 
     def _begin(self, action: RemoveVoter | BeginReplacement) -> None:
         """Other clusters may have taken the last place since the plan was made."""

@@ -218,6 +218,11 @@ class Ledger:
     """Counts what was written. A ledger below the claims' memory was put back from a backup."""
 
     @property
+    def size(self) -> int:
+        """How many controllers there are."""
+        return len(self.controllers or self.initial_controllers)
+
+    @property
     def kept_whole(self) -> tuple[Entry, ...]:
         """Entries that say more than that a node was removed."""
         last = {each.node_id: each.directory_id for each in self.written_off}

@@ -16,9 +16,8 @@ from controller_runtime.identifiers import Endpoint
 from controller_runtime.security.listener_security import PLAINTEXT
 from kraft_operator import pod_facts, volume_facts, without_namespace
 from kraft_operator.api import names
-from kraft_operator.api.parse import formed_with
+from kraft_operator.api.formed import formed_with
 from kraft_operator.api.reader import quantity
-from kraft_operator.api.security import TlsMode
 from kraft_operator.api.spec import KRaftCluster, Probes, Role, RolloutStrategy
 from kraft_operator.api.users import parse_user
 from kraft_operator.credentials_seen import Access, SecretMemory, proven
@@ -48,7 +47,7 @@ from kraft_operator.plan.nodes.registrations import looks_for_ghosts
 from kraft_operator.plan.nodes.replacement import weighs_losses
 from kraft_operator.plan.rollout.rolling import outdated_pods
 from kraft_operator.plan.rollout.versions import trials
-from kraft_operator.proofs import restarted_for
+from kraft_operator.proofs import plaintext_sessions, restarted_for
 from kraft_operator.quorum import Addresses, QuorumProbe
 from kraft_operator.users import User, Users
 from kraft_operator.witnesses import ask_witnesses
@@ -79,13 +78,12 @@ def observe(
     suspected: Collection[str] = (),
     reclaim_policy: Callable[[str, bool], str] = lambda *_: "",
 ) -> Sight:
-    """`reclaim_policy` says of a bound volume what becomes of it when its claim goes, read now if that is asked for;
-    empty if it cannot be read. `secrets` is what is remembered of this cluster's at `now`. Raises CorruptLedger,
-    InvalidSpec, KubeError."""
+    """`reclaim_policy` says what becomes of a bound volume when its claim goes, read now if asked to, empty if unknown.
+    `secrets` is what is remembered of this cluster's at `now`. Raises CorruptLedger, InvalidSpec, KubeError."""
     namespace, selector = cluster.namespace, f"{names.LABEL_CLUSTER}={cluster.name}"
     ledger_object = reader.find(CONFIG_MAP, namespace, names.ledger_name(cluster.name))
     ledger = parse(ledger_object.get("data") or {}) if ledger_object is not None else None
-    cluster = formed_with(cluster, TlsMode(ledger.security or TlsMode.DISABLED)) if ledger is not None else cluster
+    cluster = formed_with(cluster, *((ledger.security, ledger.size) if ledger is not None else (cluster.formed,)))
     claims = reader.list(CLAIM, namespace, selector)
     all_pods = reader.list(POD, namespace, selector)
     pods = tuple(_each(pod_facts.pod, all_pods))
@@ -123,6 +121,7 @@ def observe(
         users=replace(users, found=secrets.users_found(brokers.users, now)) if users is not None else None,
         expandable=_expandable(cluster, seen_claims, kube),
         zones=controllers_in(cluster, pods, reader),
+        plaintext_sessions=plaintext_sessions(cluster, pods, probe),
         hosts=_hosts(ledger, pods, kube),
         reclaimed=frozenset(volume for volume, policy in policies.items() if policy == "Delete"),
         retained=frozenset(volume for volume, policy in policies.items() if policy == "Retain"),
@@ -186,7 +185,7 @@ def _witnesses(
     hosts = {node: cluster.host(group, node) for node, group in groups.items()}
     with_pages = [node for node, group in groups.items() if cluster.spec.probes_of(group) is Probes.HTTP]
     pages = {node: f"http://{hosts[node]}:{names.HTTP_PORT}/metrics" for node in with_pages}
-    port = cluster.spec.controller_listeners[0].port
+    port = cluster.spec.asked_controller.port
     controllers = {
         pod.node_id: Endpoint(hosts[pod.node_id], port)
         for pod in running
@@ -225,7 +224,7 @@ def addresses(
     """Controllers by the DNS names that the voter set has, brokers that run."""
     voters = (ledger.controllers or ledger.initial_controllers) if ledger else ()
     running = {pod.node_id for pod in pods if pod.main_started}
-    port = cluster.spec.controller_listeners[0].port
+    port = cluster.spec.asked_controller.port
     controllers = {
         node_id: Endpoint(cluster.voter_host(node_id), port) if node_id in running else None for node_id in voters
     }
@@ -264,8 +263,7 @@ def _brokers(cluster: KRaftCluster, pods: tuple[Pod, ...]) -> dict[int, Endpoint
     for pod in pods:
         group = cluster.spec.group(pod.pool)
         if pod.role == Role.BROKER.value and group is not None and pod.main_started and not pod.terminating:
-            port = pod.port or cluster.spec.broker_listeners[0].port
-            found[pod.node_id] = Endpoint(cluster.host(group, pod.node_id), port)
+            found[pod.node_id] = Endpoint(cluster.host(group, pod.node_id), cluster.spec.broker_port(pod.port))
     return found
 
 

@@ -342,6 +342,8 @@ class Observed:
     """Of a secure cluster."""
     users: Users | None = None
     """Of a secure cluster."""
+    plaintext_sessions: Mapping[int, int] = field(default_factory=dict)
+    """Controllers to the connections on their plaintext listener, of those that tell; asked before it is closed."""
     hosts: Mapping[int, tuple[str, str]] = field(default_factory=dict)
     """Node ids to name and UID of the Kubernetes node on which they run, where the ledger does not say so already."""
 

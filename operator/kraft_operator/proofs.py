@@ -8,13 +8,16 @@ or trusting nobody but the new authority, whom an older certificate does not con
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, Protocol
 
 from controller_runtime.identifiers import Endpoint
 from controller_runtime.security.listener_security import ListenerSecurity
+from kraft_operator.api import names
+from kraft_operator.api.security import Stage
 from kraft_operator.api.spec import KRaftCluster, Probes, Role
+from kraft_operator.api.stages import REPLICATION, SECURE_CONTROLLER
 from kraft_operator.cluster_queries import PROBE_SECONDS, answered
 from kraft_operator.credentials import Credentials
 from kraft_operator.observed import Pod
@@ -43,19 +46,45 @@ def restarted_for(cluster: KRaftCluster, seen: Credentials | None) -> KRaftClust
     return replace(cluster, restart=" ".join(filter(None, (cluster.restart, f"authority-{turns}"))))
 
 
+class Counts(Protocol):
+    def sessions(self, pages: Mapping[int, str], listeners: Collection[str]) -> dict[int, int]: ...
+
+
+def plaintext_sessions(cluster: KRaftCluster, pods: Collection[Pod], probe: Counts) -> dict[int, int]:
+    """Right before the controllers' plaintext listeners are closed: of nodes that have a page, who is connected."""
+    group = cluster.spec.controllers
+    if cluster.spec.security.stage is not Stage.REPLICATING or cluster.spec.probes_of(group) is not Probes.HTTP:
+        return {}
+    running = [each.node_id for each in pods if each.pool == group.name and each.main_started and not each.terminating]
+    pages = {node_id: f"http://{cluster.voter_host(node_id)}:{names.HTTP_PORT}/metrics" for node_id in running}
+    return probe.sessions(pages, cluster.spec.plaintext_controllers)
+
+
 def doubts(cluster: KRaftCluster, pods: Collection[Pod], proven: Collection[str]) -> tuple[Doubt, ...]:
-    """`proven`: UIDs of pods of which it is known."""
+    """`proven`: UIDs of pods of which it is known. On the way to a secure cluster those are asked that get its new
+    listener now.
+    """
     found = []
+    stage, on_its_way = cluster.spec.security.stage, cluster.spec.security.on_its_way
     for pod in pods:
         group = cluster.spec.group(pod.pool)
         if group is None or not pod.main_started or pod.terminating or pod.uid in proven:
             continue
         controller = pod.role == Role.CONTROLLER.value
-        port = cluster.spec.controller_listeners[0].port
-        if not controller:
-            port = pod.port or cluster.spec.broker_listeners[0].port
+        if on_its_way and stage is not (Stage.LISTENING if controller else Stage.FOLLOWED):
+            continue
+        port = _secure_port(cluster, controller=controller)
+        if not port:
+            port = cluster.spec.asked_controller.port if controller else cluster.spec.broker_port(pod.port)
         found.append(Doubt(pod.uid, pod.node_id, controller, Endpoint(cluster.host(group, pod.node_id), port)))
     return tuple(found)
+
+
+def _secure_port(cluster: KRaftCluster, *, controller: bool) -> int:
+    """Of the listener that a cluster on its way gets; 0 for one that is no such, or is past it."""
+    if not cluster.spec.security.on_its_way:
+        return 0
+    return (SECURE_CONTROLLER if controller else REPLICATION).port
 
 
 async def prove(asked: Collection[Doubt], security: ListenerSecurity, pools: Pools) -> frozenset[str]:

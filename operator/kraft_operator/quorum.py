@@ -28,6 +28,7 @@ from kraft_operator.api.metadata_versions import KRAFT_FEATURE
 from kraft_operator.cluster_queries import PROBE_SECONDS, TOPICS_SECONDS, answered
 from kraft_operator.judgement import Belief, Described, Replica, Round, agreed_leader, judge
 from kraft_operator.observed import Brokers, Quorum, Registry
+from kraft_operator.pages import ask_sessions
 from kraft_operator.pools import Pools
 from kraft_operator.proofs import Doubt, prove
 from kraft_operator.user_queries import UserChange
@@ -72,7 +73,7 @@ class QuorumChanges(Protocol):
 
     def remove(self, node_id: int, directory_id: str, timeout: float) -> None: ...
 
-    def add(self, node_id: int, directory_id: str, listener: str, endpoint: Endpoint, timeout: float) -> None: ...
+    def add(self, node_id: int, directory_id: str, endpoints: Mapping[str, Endpoint], timeout: float) -> None: ...
 
     def update(
         self, node_id: int, directory_id: str, endpoints: Mapping[str, Endpoint], epoch: int, timeout: float
@@ -94,6 +95,10 @@ class QuorumProbe(Protocol):
 
     def prove(self, asked: Collection[Doubt], security: ListenerSecurity) -> frozenset[str]: ...
 
+    def sessions(self, pages: Mapping[int, str], listeners: Collection[str]) -> dict[int, int]:
+        """Connections on these listeners, of the nodes whose metrics page tells."""
+        ...
+
     def changes(self, controllers: Collection[Endpoint], security: ListenerSecurity) -> QuorumChanges: ...
 
 
@@ -108,6 +113,9 @@ class KafkaProbe:
 
     def prove(self, asked: Collection[Doubt], security: ListenerSecurity) -> frozenset[str]:
         return self._pools.run(prove(asked, security, self._pools))
+
+    def sessions(self, pages: Mapping[int, str], listeners: Collection[str]) -> dict[int, int]:
+        return ask_sessions(pages, listeners)
 
     def changes(self, controllers: Collection[Endpoint], security: ListenerSecurity) -> QuorumChanges:
         return KafkaChanges(tuple(controllers), self._pools, security)
@@ -148,11 +156,11 @@ class KafkaChanges:
             timeout,
         )
 
-    def add(self, node_id: int, directory_id: str, listener: str, endpoint: Endpoint, timeout: float) -> None:
+    def add(self, node_id: int, directory_id: str, endpoints: Mapping[str, Endpoint], timeout: float) -> None:
         """DUPLICATE_VOTER is no success: the id may be there under another directory. The next look tells."""
         self._ask(
             f"voter {node_id} was not added",
-            lambda admin: admin.add_voter(NodeId(node_id), DirectoryId(Uuid.parse(directory_id)), {listener: endpoint}),
+            lambda admin: admin.add_voter(NodeId(node_id), DirectoryId(Uuid.parse(directory_id)), endpoints),
             None,
             timeout,
         )

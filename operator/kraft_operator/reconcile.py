@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from kraft_operator import events, status
 from kraft_operator.actions import Action, target
-from kraft_operator.api.parse import parse_cluster
+from kraft_operator.api.parse import read_cluster
 from kraft_operator.api.reader import InvalidSpec
 from kraft_operator.api.spec import KRaftCluster
 from kraft_operator.execute import Account, Execution
@@ -96,7 +96,7 @@ class Reconciler:
         if resource is None or resource["metadata"].get("deletionTimestamp"):
             return None
         try:
-            cluster = parse_cluster(resource)
+            cluster = read_cluster(resource)
             sight = self._observe(key, cluster, self.index)
             cluster = sight.cluster
             decision = self._decide(key, resource, cluster, sight)
@@ -119,7 +119,7 @@ class Reconciler:
             self._tell_orphans(key)
             return None
         try:
-            cluster = parse_cluster(resource)
+            cluster = read_cluster(resource)
             sight = self._observe(key, cluster, self.kube)
             cluster = sight.cluster
         except InvalidSpec as error:

@@ -43,6 +43,7 @@ def status(
         **_counts(cluster, observed),
         "nodes": _nodes(observed, decision),
         "versions": _versions(cluster, observed, decision, old),
+        **_tls_migration(cluster, decision, old, now),
         "registrations": {"ghosts": _ghosts(decision)},
         **({"risks": list(decision.risks)} if decision.risks else {}),
         "plan": to_status(decision.outline, old.get("plan") or {}, now),
@@ -160,6 +161,17 @@ def _versions(cluster: KRaftCluster, observed: Observed, decision: Decision, old
         "blockers": [each[:1000] for each in blockers[:64]],
     }
     return {key: value for key, value in values.items() if value is not None}
+
+
+def _tls_migration(cluster: KRaftCluster, decision: Decision, old: Mapping[str, Any], now: str) -> Status:
+    """Of a cluster that was plaintext: which stage it has reached, since when, and what it waits for."""
+    security = cluster.spec.security
+    if not security.migrated:
+        return {}
+    before, stage = old.get("tlsMigration") or {}, security.stage.name.capitalize()
+    since = before.get("since", now) if before.get("stage") == stage else now
+    gate = next((each.message for each in decision.findings if each.reason == "BecomesSecure"), "")
+    return {"tlsMigration": {"stage": stage, "since": since, **({"gate": gate[:2048]} if gate else {})}}
 
 
 def _ghosts(decision: Decision) -> list[Status]:

@@ -9,16 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import re
-import urllib.request
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
-from http.client import HTTPException
 from typing import Final
 
 from controller_runtime.admin.client import AdminClient, AdminError, ApiError
 from controller_runtime.identifiers import Endpoint
 from controller_runtime.security.listener_security import PLAINTEXT, ListenerSecurity
 from kraft_operator.operations.verdict import Witness
+from kraft_operator.pages import pages as texts_of
 
 SECONDS: Final = 2.5
 _SAMPLE: Final = re.compile(
@@ -32,8 +30,7 @@ def ask_witnesses(
     """`pages` are the metrics pages of the nodes that run. Blocks for `SECONDS` for each controller that is silent, and
     for each eight pages.
     """
-    with ThreadPoolExecutor(max_workers=8) as pool:
-        answered = dict(zip(pages, pool.map(_page, pages.values()), strict=True))
+    answered = {node_id: read(text) for node_id, text in texts_of(pages).items()}
     epochs = asyncio.run(_epochs(controllers, security))
     found = []
     for node_id in sorted({*pages, *controllers}):
@@ -46,14 +43,6 @@ def read(page: str) -> tuple[int, int]:
     """High watermark and epoch of a metrics page; 0 for what it does not know."""
     values = {name: max(0, int(float(value))) for name, value in _SAMPLE.findall(page)}
     return values.get("high_watermark", 0), values.get("current_epoch", 0)
-
-
-def _page(url: str) -> tuple[int, int]:
-    try:
-        with urllib.request.urlopen(url, timeout=SECONDS) as answer:  # noqa: S310  made of our own pods' names
-            return read(answer.read(4 << 20).decode(errors="replace"))
-    except (OSError, ValueError, HTTPException):
-        return 0, 0
 
 
 async def _epochs(controllers: Mapping[int, Endpoint], security: ListenerSecurity) -> dict[int, int]:

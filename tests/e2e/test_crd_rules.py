@@ -153,7 +153,6 @@ WRONG_EDITS: list[tuple[str, Any, str]] = [
     ("spec.clusterID", "5L6g3nShT-eMCtK--X86sw", "clusterID is immutable"),
     ("spec.clusterID", None, "clusterID cannot be removed once set"),
     ("spec.clusterDomain", "other.local", "clusterDomain is immutable"),
-    ("spec.security", {"tls": {"mode": "Required"}}, "security.tls.mode cannot change"),
     ("spec.controllers.replicas", 4, "controllers.replicas must be 1, 3, 5 or 7"),
     ("spec.controllers.nodeIdRange", {"start": 1, "end": 9}, "nodeIdRange.start is immutable"),
     ("spec.controllers.nodeIdRange", {"start": 0, "end": 8}, "nodeIdRange.end can only grow"),
@@ -167,7 +166,6 @@ WRONG_EDITS: list[tuple[str, Any, str]] = [
     ),
     ("spec.controllers.storage.storageClassName", None, "storageClassName is immutable: it can be neither added"),
     ("spec.brokerPools.0.storage.storageClassName", "fast", "storageClassName is immutable: it can be neither added"),
-    ("spec.security", {"tls": {"mode": "Required"}}, "security.tls.mode cannot change"),
     ("spec.brokerPools", [], "a pool can be removed (or renamed) only after its replicas were lowered to 0"),
     ("spec.brokerPools.0.name", "other", "a pool can be removed (or renamed) only after"),
     (

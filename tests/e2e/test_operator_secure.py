@@ -10,8 +10,7 @@ import subprocess
 import sys
 import time
 from base64 import b64decode
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +19,7 @@ import pytest
 from kraft_operator.kube import POD, SECRET, USER
 from support.kubernetes.cluster import ROOT, Kubernetes
 from support.kubernetes.operator_process import DEVCLUSTER, Images, OperatorProcess, Story, eventually, operator, pool
+from support.kubernetes.producing import producing
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(1500)]
 
@@ -287,7 +287,7 @@ def test_another_authority_takes_over_without_a_pause(story: Story, running: Ope
     eventually(
         "prod trusts both", lambda: of_user(story, "prod")["ssl.truststore.certificates"].count("BEGIN") == 2, 60
     )
-    with producing(story, client, of_user(story, "prod")) as ended:
+    with producing(client.folder, of_user(story, "prod"), client.clients[1]) as ended:
 
         def forgotten() -> bool:
             hurry(story)
@@ -316,30 +316,6 @@ def hurry(story: Story) -> None:
         marks: dict[str, str | None] = {"test/hurry": str(time.monotonic_ns())}
         story.kubernetes.gateway.annotate(POD, story.namespace, name, marks, uid=pod["metadata"]["uid"])
     time.sleep(2)
-
-
-@contextmanager
-def producing(story: Story, client: Client, properties: Text) -> Iterator[Callable[[], tuple[int, ...]]]:
-    path = client.folder / "prod.properties"
-    path.write_text("".join(f"{name}={value}\n" for name, value in properties.items()))
-    script = str(ROOT / "tests/support/kubernetes/steady_producer.py")
-    command = [*DEVCLUSTER, "in", sys.executable, script, str(path), client.clients[1], "steady"]
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT
-    ) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        try:
-            assert process.stdout.readline() == "ready\n", process.communicate(timeout=30)[1]
-
-            def ended() -> tuple[int, ...]:
-                told, complaint = process.communicate("end\n", timeout=120)
-                assert process.returncode == 0, complaint[-4000:]
-                return tuple(map(int, told.split()))
-
-            yield ended
-        finally:
-            process.kill()
 
 
 def user(story: Story, name: str, acls: list[dict[str, object]]) -> None:

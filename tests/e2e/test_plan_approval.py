@@ -6,7 +6,7 @@ No pod has to start for it: the reconciler runs here, and nobody answers for the
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -39,6 +39,9 @@ class Silence:
 
     def prove(self, asked: Collection[Doubt], security: ListenerSecurity) -> frozenset[str]:
         return frozenset()
+
+    def sessions(self, pages: Mapping[int, str], listeners: Collection[str]) -> dict[int, int]:
+        return {}
 
     def changes(self, controllers: Collection[Endpoint], security: ListenerSecurity) -> KafkaChanges:
         return KafkaChanges(tuple(controllers), Pools())

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from kraft_operator.api.security import Authentication
+
 
 class PolicyMode(StrEnum):
     MANAGED = "Managed"
@@ -53,3 +55,41 @@ class NetworkPolicySpec:
     """Who reaches controllers besides the cluster's own pods and the operator."""
     client_peers: tuple[Mapping[str, Any], ...] | None = None
     metrics_peers: tuple[Mapping[str, Any], ...] | None = None
+
+
+class Exposure(StrEnum):
+    """Who reaches a listener: pods only, or clients outside by a port of every Kubernetes node or a load balancer per
+    broker.
+    """
+
+    CLUSTER_INTERNAL = "ClusterInternal"
+    NODE_PORT = "NodePort"
+    LOAD_BALANCER = "LoadBalancer"
+
+
+@dataclass(frozen=True, slots=True)
+class ListenerSpec:
+    name: str
+    port: int
+    exposure: Exposure = Exposure.CLUSTER_INTERNAL
+    advertised_host: str | None = None
+    """What clients outside are given instead of the Kubernetes node's or the load balancer's own address."""
+    authentication: Authentication | None = None
+    """Of who connects; None in a cluster that is not secure, and on controllers' listeners."""
+    service: ServiceFields = field(default_factory=ServiceFields)
+    bootstrap: Decoration = field(default_factory=Decoration)
+    """Of the Service with which clients begin, besides what all have."""
+    brokers: tuple[BrokerAddress, ...] = ()
+    tls: bool | None = None
+    """None: nobody has said, and what the cluster is decides (`parse_security.secured`)."""
+
+    @property
+    def exposed(self) -> bool:
+        return self.exposure is not Exposure.CLUSTER_INTERNAL
+
+    def broker(self, node_id: int) -> BrokerAddress:
+        return next((each for each in self.brokers if each.node_id == node_id), BrokerAddress(node_id))
+
+    def host_of(self, node_id: int) -> str | None:
+        """What clients outside are told in place of the address that Kubernetes gives."""
+        return self.broker(node_id).advertised_host or self.advertised_host

@@ -15,6 +15,7 @@ from controller_runtime.identifiers import Uuid
 from kraft_operator.api import names
 from kraft_operator.api.config_keys import owner_of
 from kraft_operator.api.metadata_versions import level_of
+from kraft_operator.api.network import ListenerSpec
 from kraft_operator.api.parse_network import (
     RESERVED_PORTS,
     check_exposed_names,
@@ -24,10 +25,9 @@ from kraft_operator.api.parse_network import (
 )
 from kraft_operator.api.parse_pod import check_pod, parse_pod
 from kraft_operator.api.parse_process import check_process, parse_process
-from kraft_operator.api.parse_security import check_security, secured, security_of
+from kraft_operator.api.parse_security import check_security, formed_by, mode_of, secured, security_of
 from kraft_operator.api.parse_storage import parse_overrides, parse_storage
 from kraft_operator.api.reader import InvalidSpec, Reader, duration
-from kraft_operator.api.security import TlsMode
 from kraft_operator.api.spec import (
     BootstrapPolicy,
     ChangeMode,
@@ -40,7 +40,6 @@ from kraft_operator.api.spec import (
     Image,
     KRaftCluster,
     LifecycleState,
-    ListenerSpec,
     LostDisk,
     MetadataVersionPolicy,
     NodeGone,
@@ -58,6 +57,7 @@ from kraft_operator.api.spec import (
     Versions,
     VolumePolicy,
 )
+from kraft_operator.api.stages import Formed
 from kraft_operator.api.windows import parse_windows
 
 CONTROLLER_COUNTS: Final = (1, 3, 5, 7)
@@ -75,7 +75,15 @@ _PROPERTY_KEY: Final = re.compile(r"^[A-Za-z0-9._-]{1,253}$")
 
 
 def parse_cluster(resource: Mapping[str, Any]) -> KRaftCluster:
-    """Raises InvalidSpec for the first thing that is wrong."""
+    """As a cluster would be formed of it. Raises InvalidSpec for the first thing that is wrong."""
+    cluster = read_cluster(resource)
+    if cluster.doubt[0]:
+        raise InvalidSpec(*cluster.doubt)
+    return cluster
+
+
+def read_cluster(resource: Mapping[str, Any]) -> KRaftCluster:
+    """The same, for whoever will ask the ledger what the cluster is (`formed.formed_with`)."""
     metadata = Reader("", resource).child("metadata")
     name = metadata.text("name")
     if len(name) > names.MAX_CLUSTER_NAME_LENGTH:
@@ -83,7 +91,8 @@ def parse_cluster(resource: Mapping[str, Any]) -> KRaftCluster:
     if not _CLUSTER_NAME.match(name):
         raise InvalidSpec("metadata.name", "must begin with a letter and consist of a-z, 0-9 and '-'")
     source = Reader("", resource).child("spec")
-    spec = parse_spec(source)
+    found = formed_by(mode_of(source))
+    spec = _read(source, found)
     check_exposed_names(name, spec)
     return KRaftCluster(
         namespace=metadata.text("namespace"),
@@ -96,34 +105,32 @@ def parse_cluster(resource: Mapping[str, Any]) -> KRaftCluster:
         given_up_claims=_claims(metadata.texts("annotations").get(names.ANNOTATION_GIVE_UP, "")),
         approved_formats=_claims(metadata.texts("annotations").get(names.ANNOTATION_FORMAT, "")),
         rotate=metadata.texts("annotations").get(names.ANNOTATION_ROTATE, ""),
+        formed=found.text,
+        doubt=next(_of_security(source, spec), ("", "")),
         source=source.values,
     )
-
-
-def formed_with(cluster: KRaftCluster, mode: TlsMode) -> KRaftCluster:
-    """The cluster with the security that it was formed with, whatever the resource asks for now. Raises InvalidSpec
-    for a resource that only makes sense with the other one.
-    """
-    if cluster.spec.security.mode is mode:
-        return cluster
-    asked = cluster.spec.security.mode
-    security = cluster.source.get("security") or {}
-    source = {**cluster.source, "security": {**security, "tls": {**(security.get("tls") or {}), "mode": mode.value}}}
-    return replace(cluster, spec=parse_spec(Reader("spec", source)), kept_mode=asked.value, source=source)
 
 
 def _claims(text: str) -> frozenset[str]:
     return frozenset(each.strip() for each in text.split(",") if each.strip())
 
 
-def parse_spec(spec: Reader) -> ClusterSpec:
-    endpoints, security = spec.child("endpoints"), security_of(spec)
+def parse_spec(spec: Reader, found: Formed | None = None) -> ClusterSpec:
+    """Of a cluster that the ledger says this of; without it, of one that is formed now."""
+    parsed = _read(spec, formed_by(mode_of(spec)) if found is None else found)
+    for path, problem in _of_security(spec, parsed):
+        raise InvalidSpec(path, problem)
+    return parsed
+
+
+def _read(spec: Reader, found: Formed) -> ClusterSpec:
+    endpoints = spec.child("endpoints")
     parsed = ClusterSpec(
         image=_image(spec.child("image")),
         controllers=_controllers(spec.child("controllers")),
         broker_pools=tuple(_pool(pool) for pool in spec.items("brokerPools")),
         controller_listeners=parse_listeners(endpoints, "controller", ListenerSpec("CONTROLLER", 9093)),
-        broker_listeners=secured(parse_listeners(endpoints, "broker", ListenerSpec("PLAINTEXT", 9092)), security),
+        broker_listeners=_of_brokers(spec),
         cluster_domain=spec.text("clusterDomain", "cluster.local"),
         cluster_id=_cluster_id(spec),
         config=_config(spec.child("config")),
@@ -135,12 +142,22 @@ def parse_spec(spec: Reader) -> ClusterSpec:
         rollout=_rollout(spec.child("rollout")),
         versions=_versions(spec),
         change_mode=spec.child("changePolicy").choice("mode", ChangeMode, ChangeMode.APPLY),
-        security=security,
+        security=security_of(spec, found),
         network_policy=network_policy(spec.child("networkPolicy")),
     )
+    parsed = secured(parsed)
     for path, problem in check(parsed):
         raise InvalidSpec(f"{spec.path}.{path}", problem)
     return parsed
+
+
+def _of_security(source: Reader, spec: ClusterSpec) -> Iterator[tuple[str, str]]:
+    for path, problem in check_security(spec, _of_brokers(source)):
+        yield f"{source.path}.{path}", problem
+
+
+def _of_brokers(spec: Reader) -> tuple[ListenerSpec, ...]:
+    return parse_listeners(spec.child("endpoints"), "broker", ListenerSpec("PLAINTEXT", 9092))
 
 
 def check(spec: ClusterSpec) -> Iterator[tuple[str, str]]:
@@ -168,7 +185,6 @@ def check(spec: ClusterSpec) -> Iterator[tuple[str, str]]:
         added = frozenset(group.process.metrics.ports) if group.process.metrics else frozenset()
         yield from check_pod(f"{_path(spec, group)}.pod", group.pod, taken | added)
     yield from check_listeners(spec)
-    yield from check_security(spec)
 
 
 def _check_ids(path: str, group: Group) -> Iterator[tuple[str, str]]:

@@ -11,14 +11,16 @@ from kraft_operator.api import names
 from kraft_operator.api.network import (
     BrokerAddress,
     Decoration,
+    Exposure,
+    ListenerSpec,
     NetworkPolicySpec,
     PolicyMode,
     ServiceFields,
     TrafficPolicy,
 )
 from kraft_operator.api.reader import InvalidSpec, Reader
-from kraft_operator.api.security import Authentication
-from kraft_operator.api.spec import ClusterSpec, Exposure, ListenerSpec
+from kraft_operator.api.security import Authentication, Encryption
+from kraft_operator.api.spec import ClusterSpec
 
 MAX_SERVICE_NAME: Final = 63
 RESERVED_PORTS: Final = frozenset({names.HTTP_PORT})
@@ -44,6 +46,7 @@ def parse_listeners(endpoints: Reader, role: str, default: ListenerSpec) -> tupl
             service=_service(item.child("service"), exposure),
             bootstrap=_decoration(item.child("bootstrapService")),
             brokers=tuple(_broker(each) for each in item.items("brokers")),
+            tls=_encrypts(item),
         )
         _check_exposure(item, listener)
         if not _LISTENER_NAME.match(listener.name) or listener.name == "HTTP":
@@ -54,6 +57,10 @@ def parse_listeners(endpoints: Reader, role: str, default: ListenerSpec) -> tupl
             raise InvalidSpec(item.at("port"), f"must lie between 1024 and 65535, not {listener.port}")
         listeners.append(listener)
     return tuple(listeners) or (default,)
+
+
+def _encrypts(item: Reader) -> bool | None:
+    return item.choice("tls", Encryption, Encryption.ENABLED) is Encryption.ENABLED if item.has("tls") else None
 
 
 def check_listeners(spec: ClusterSpec) -> Iterator[tuple[str, str]]:

@@ -1,7 +1,8 @@
 """`spec.security` out of the resource, what it makes of the listeners, and what it forbids elsewhere.
 
-A secure cluster that names no listeners of its brokers gets two: REPLICATION for the cluster itself, CLIENTS for
-clients. In a secure cluster the first listener of the brokers is theirs and the operator's alone.
+A cluster that is formed secure and names no listeners of its brokers gets two: REPLICATION for the cluster itself,
+CLIENTS for clients; the first listener of its brokers is theirs and the operator's alone. In one that was plaintext the
+listeners stay what they are, and the secure ones of `stages` come beside them.
 """
 
 from __future__ import annotations
@@ -11,9 +12,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
+from kraft_operator.api.network import Exposure, ListenerSpec
 from kraft_operator.api.reader import InvalidSpec, Reader, duration
-from kraft_operator.api.security import Authentication, Security, TlsMode
-from kraft_operator.api.spec import ClusterSpec, Exposure, ListenerSpec
+from kraft_operator.api.security import Authentication, AuthorizationMode, Security, Stage, TlsMode
+from kraft_operator.api.spec import ClusterSpec
+from kraft_operator.api.stages import REPLICATION, SECURE_CONTROLLER, Formed, laid_out
 
 PLAINTEXT_DEFAULT: Final = (ListenerSpec("PLAINTEXT", 9092),)
 """As the resource definition fills it in."""
@@ -28,7 +31,17 @@ _OWNED: Final = (
 _FREE: Final = ("ssl.cipher.suites", "ssl.enabled.protocols", "ssl.protocol")
 
 
-def security_of(spec: Reader) -> Security:
+def mode_of(spec: Reader) -> TlsMode:
+    """What the resource asks for."""
+    return spec.child("security").child("tls").choice("mode", TlsMode, TlsMode.DISABLED)
+
+
+def formed_by(mode: TlsMode) -> Formed:
+    """What a cluster is that is formed with this mode: one that is Migrating begins as it says, with plaintext."""
+    return Formed(Stage.ENFORCED) if mode is TlsMode.REQUIRED else Formed()
+
+
+def security_of(spec: Reader, found: Formed) -> Security:
     tls, authorization = spec.child("security").child("tls"), spec.child("security").child("authorization")
     seconds = duration(tls.text("validity", "2160h"), tls.at("validity"))
     if not MIN_VALIDITY_SECONDS <= seconds <= MAX_VALIDITY_SECONDS:
@@ -41,38 +54,90 @@ def security_of(spec: Reader) -> Security:
     for name in users:
         if not _PRINCIPAL.fullmatch(name):
             raise InvalidSpec(authorization.at("superUsers"), f"{name!r} is no principal such as User:ann")
-    return Security(tls.choice("mode", TlsMode, TlsMode.DISABLED), seconds, waits, users)
+    migration = tls.child("migration")
+    quiet = duration(migration.text("quiet", "10m"), migration.at("quiet"))
+    if quiet > MAX_VALIDITY_SECONDS:
+        raise InvalidSpec(migration.at("quiet"), "must be at most 8760h")
+    return Security(
+        mode_of(spec), seconds, waits, users,
+        authorization=authorization.choice("mode", AuthorizationMode, AuthorizationMode.TRANSITION),
+        quiet_seconds=quiet, stage=found.stage, migrated=found.migrated,
+    )  # fmt: skip
 
 
-def secured(listeners: tuple[ListenerSpec, ...], security: Security) -> tuple[ListenerSpec, ...]:
-    """The brokers' listeners with what they ask of those who connect."""
+def secured(spec: ClusterSpec) -> ClusterSpec:
+    """With the listeners that the cluster has, and what they ask of those who connect."""
+    security, listeners = spec.security, spec.broker_listeners
+    if security.migrated:
+        return laid_out(replace(spec, broker_listeners=tuple(map(as_it_says, listeners))))
     if not security.required:
-        return listeners
+        return spec
     first, *others = SECURE_DEFAULT if listeners == PLAINTEXT_DEFAULT else listeners
-    found = [replace(each, authentication=each.authentication or Authentication.SCRAM) for each in others]
-    return (replace(first, authentication=first.authentication or Authentication.TLS), *found)
+    first = replace(first, authentication=first.authentication or Authentication.TLS, tls=first.tls is not False)
+    own = (replace(each, authentication=Authentication.TLS, tls=True) for each in spec.controller_listeners)
+    return replace(spec, controller_listeners=tuple(own), broker_listeners=(first, *map(_encrypted, others)))
 
 
-def check_security(spec: ClusterSpec) -> Iterator[tuple[str, str]]:
-    if not spec.security.required:
-        if any(each.authentication for each in spec.broker_listeners):
-            yield "endpoints.broker", "authentication needs security.tls.mode Required"
+def _encrypted(listener: ListenerSpec) -> ListenerSpec:
+    """With a login, unless it says otherwise; without encryption there is none."""
+    tls = listener.tls is not False
+    how = listener.authentication or (Authentication.SCRAM if tls else Authentication.NONE)
+    return replace(listener, authentication=how, tls=tls)
+
+
+def as_it_says(listener: ListenerSpec) -> ListenerSpec:
+    """In a cluster that was plaintext: who asks for a login asks for encryption, too; what says nothing stays as it
+    was.
+    """
+    asks = listener.authentication not in (None, Authentication.NONE)
+    return _encrypted(listener) if listener.tls or asks else replace(listener, tls=False)
+
+
+def check_security(spec: ClusterSpec, asked: tuple[ListenerSpec, ...] = ()) -> Iterator[tuple[str, str]]:
+    """`asked` are the brokers' listeners as the resource names them."""
+    security = spec.security
+    if not security.required and not security.migrated:
+        ahead = security.mode is not TlsMode.DISABLED
+        if not ahead and any(each.authentication or each.tls is not None for each in asked):
+            yield "endpoints.broker", "tls and authentication need security.tls.mode Required or Migrating"
         return
-    first, *others = spec.broker_listeners
-    if first.authentication is not Authentication.TLS:
-        yield "endpoints.broker", "the first listener is the brokers' own: its authentication is Tls"
+    if security.required:
+        own, *others = spec.broker_listeners
+        if own.authentication is not Authentication.TLS or not own.tls:
+            yield "endpoints.broker", "the first listener is the brokers' own: its authentication is Tls"
+    else:
+        others = [as_it_says(each) for each in asked]
+        yield from _check_migrated(spec, asked)
     for listener in others:
-        if listener.authentication is Authentication.TLS:
-            yield "endpoints.broker", f"authentication Tls of {listener.name} is for the first listener only: use Scram"
-        if listener.exposure is Exposure.NODE_PORT and not _hosts_are_named(spec, listener):
-            why = "no certificate can name the Kubernetes nodes on which its pods will run"
-            yield "endpoints.broker", f"NodePort {listener.name} of a secure cluster needs an advertisedHost: {why}"
-    if any(each.name == "PLAINTEXT" for each in (*spec.controller_listeners, *spec.broker_listeners)):
-        yield "endpoints", "no listener of a secure cluster is PLAINTEXT: give it another name"
+        yield from _check_listener(spec, listener)
+    if any(each.name == "PLAINTEXT" and each.tls for each in (*spec.controller_listeners, *spec.broker_listeners)):
+        yield "endpoints", "no encrypted listener is PLAINTEXT: give it another name"
     for path, config in _configs(spec):
         for key in config:
             if key.startswith(_OWNED) and key not in _FREE:
                 yield f"{path}[{key}]", "belongs to the operator in a secure cluster: use spec.security"
+
+
+def _check_listener(spec: ClusterSpec, listener: ListenerSpec) -> Iterator[tuple[str, str]]:
+    if listener.authentication is Authentication.TLS:
+        yield "endpoints.broker", f"authentication Tls of {listener.name} is for the first listener only: use Scram"
+    if listener.authentication is Authentication.SCRAM and not listener.tls:
+        yield "endpoints.broker", f"passwords of {listener.name} would be open to all: take out tls: Disabled"
+    if listener.tls and listener.exposure is Exposure.NODE_PORT and not _hosts_are_named(spec, listener):
+        why = "no certificate can name the Kubernetes nodes on which its pods will run"
+        yield "endpoints.broker", f"NodePort {listener.name} of a secure cluster needs an advertisedHost: {why}"
+
+
+def _check_migrated(spec: ClusterSpec, asked: tuple[ListenerSpec, ...]) -> Iterator[tuple[str, str]]:
+    """Its secure listeners of its own have room beside those of the resource, whatever the stage."""
+    given = (*(each for each in spec.controller_listeners if each is not SECURE_CONTROLLER), *asked)
+    for own in (SECURE_CONTROLLER, REPLICATION):
+        for each in given:
+            if each.name == own.name or each.port == own.port:
+                why = f"a cluster that becomes secure needs {own.name} at {own.port} for itself"
+                yield "endpoints", f"give {each.name} at {each.port} another name and port: {why}"
+    if asked and as_it_says(asked[0]).tls and not spec.security.closed:
+        yield "endpoints.broker", f"put {asked[0].name} behind the brokers' own plaintext listener until that is closed"
 
 
 def _hosts_are_named(spec: ClusterSpec, listener: ListenerSpec) -> bool:

@@ -1,18 +1,56 @@
-"""`spec.security`, and how the listeners of a secure cluster tell who connects."""
+"""`spec.security`, and how the listeners of a secure cluster tell who connects.
+
+How far a cluster is secure is the ledger's to say, not the resource's: `Security.stage` is what it says (`stages`),
+`Security.mode` what the resource asks for.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import IntEnum, StrEnum
 from typing import Final
 
 VALIDITY_SECONDS: Final = 90 * 86400.0
 WAIT_FOR_CLIENTS_SECONDS: Final = 7 * 86400.0
+QUIET_SECONDS: Final = 600.0
 
 
 class TlsMode(StrEnum):
     DISABLED = "Disabled"
+    MIGRATING = "Migrating"
+    """Of a plaintext cluster that runs: as far as there is a way back."""
     REQUIRED = "Required"
+
+
+class Stage(IntEnum):
+    """How far a plaintext cluster is on its way to a secure one, see `stages`. One that was formed secure is at the
+    last.
+    """
+
+    PLAIN = 0
+    PREPARED = 1
+    LISTENING = 2
+    TURNED = 3
+    FOLLOWED = 4
+    REPLICATING = 5
+    CLOSED = 6
+    AUTHORIZED = 7
+    ENFORCED = 8
+
+
+class Encryption(StrEnum):
+    """Of one listener."""
+
+    ENABLED = "Enabled"
+    DISABLED = "Disabled"
+
+
+class AuthorizationMode(StrEnum):
+    """Of a cluster that was plaintext once; one that was formed secure is enforced from its beginning."""
+
+    TRANSITION = "Transition"
+    """What no ACL is about is allowed."""
+    ENFORCED = "Enforced"
 
 
 class Authentication(StrEnum):
@@ -36,7 +74,44 @@ class Security:
     """
     super_users: tuple[str, ...] = ()
     """Principals who may everything, besides the nodes and the operator."""
+    authorization: AuthorizationMode = AuthorizationMode.TRANSITION
+    quiet_seconds: float = QUIET_SECONDS
+    """How long nobody may have used the controllers' plaintext listener before it is closed."""
+    stage: Stage = Stage.PLAIN
+    migrated: bool = False
+    """It was plaintext once."""
 
     @property
     def required(self) -> bool:
-        return self.mode is TlsMode.REQUIRED
+        """It was formed secure."""
+        return self.stage > 0 and not self.migrated
+
+    @property
+    def certified(self) -> bool:
+        """Its nodes have certificates, whether they use them already or not."""
+        return self.stage > 0
+
+    @property
+    def speaks_tls(self) -> bool:
+        """So the operator speaks to its nodes: from REPLICATING on all of them understand it."""
+        return self.stage >= Stage.REPLICATING
+
+    @property
+    def on_its_way(self) -> bool:
+        """From plaintext, where there is a way back."""
+        return self.migrated and not self.closed
+
+    @property
+    def closed(self) -> bool:
+        """From CLOSED on nodes speak nothing else to each other, and there is no way back."""
+        return self.stage >= Stage.CLOSED
+
+    @property
+    def authorized(self) -> bool:
+        """From AUTHORIZED on the nodes ask the authorizer."""
+        return self.stage >= Stage.AUTHORIZED
+
+    @property
+    def enforced(self) -> bool:
+        """What no ACL allows is denied."""
+        return self.stage >= Stage.ENFORCED

@@ -14,10 +14,10 @@ from itertools import islice
 from typing import Any
 
 from kraft_operator.api import names
-from kraft_operator.api.network import BrokerAddress, Decoration, NetworkPolicySpec, ServiceFields
+from kraft_operator.api.network import ListenerSpec, NetworkPolicySpec
 from kraft_operator.api.pod import Pod
 from kraft_operator.api.process import Process
-from kraft_operator.api.security import Authentication, Security
+from kraft_operator.api.security import Security
 from kraft_operator.api.windows import Window
 
 
@@ -98,16 +98,6 @@ class QuorumFeature(StrEnum):
 class Probes(StrEnum):
     HTTP = "HTTP"
     TCP = "TCP"
-
-
-class Exposure(StrEnum):
-    """Who reaches a listener: pods only, or clients outside by a port of every Kubernetes node or a load balancer per
-    broker.
-    """
-
-    CLUSTER_INTERNAL = "ClusterInternal"
-    NODE_PORT = "NodePort"
-    LOAD_BALANCER = "LoadBalancer"
 
 
 class Role(StrEnum):
@@ -216,32 +206,6 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class ListenerSpec:
-    name: str
-    port: int
-    exposure: Exposure = Exposure.CLUSTER_INTERNAL
-    advertised_host: str | None = None
-    """What clients outside are given instead of the Kubernetes node's or the load balancer's own address."""
-    authentication: Authentication | None = None
-    """Of who connects; None in a cluster that is not secure, and on controllers' listeners."""
-    service: ServiceFields = field(default_factory=ServiceFields)
-    bootstrap: Decoration = field(default_factory=Decoration)
-    """Of the Service with which clients begin, besides what all have."""
-    brokers: tuple[BrokerAddress, ...] = ()
-
-    @property
-    def exposed(self) -> bool:
-        return self.exposure is not Exposure.CLUSTER_INTERNAL
-
-    def broker(self, node_id: int) -> BrokerAddress:
-        return next((each for each in self.brokers if each.node_id == node_id), BrokerAddress(node_id))
-
-    def host_of(self, node_id: int) -> str | None:
-        """What clients outside are told in place of the address that Kubernetes gives."""
-        return self.broker(node_id).advertised_host or self.advertised_host
-
-
-@dataclass(frozen=True, slots=True)
 class Config:
     """Keys of server.properties given by the user. A group's own `config` wins over its role's, that over `common`."""
 
@@ -310,6 +274,46 @@ class ClusterSpec:
     change_mode: ChangeMode = ChangeMode.APPLY
     security: Security = field(default_factory=Security)
     network_policy: NetworkPolicySpec = field(default_factory=NetworkPolicySpec)
+    quorum_listeners: tuple[ListenerSpec, ...] = ()
+    """By which brokers know the controllers, where that is not how these serve (`stages`)."""
+    opening: tuple[ListenerSpec, ...] = ()
+    """Of controllers: network policies let them through before anybody serves them."""
+
+    @property
+    def known_controllers(self) -> tuple[ListenerSpec, ...]:
+        """How brokers reach the quorum, the one that they use first."""
+        return self.quorum_listeners or self.controller_listeners
+
+    @property
+    def asked_controller(self) -> ListenerSpec:
+        """By which the operator speaks to controllers."""
+        return self._spoken(self.controller_listeners)
+
+    @property
+    def asked_broker(self) -> ListenerSpec:
+        return self._spoken(self.broker_listeners)
+
+    def _spoken(self, listeners: tuple[ListenerSpec, ...]) -> ListenerSpec:
+        return next((each for each in listeners if bool(each.tls) is self.security.speaks_tls), listeners[0])
+
+    def broker_port(self, known: int) -> int:
+        """Where the operator speaks to a broker whose pod tells this port (0: no pod). It wins, as the resource may ask
+        for another one by now, unless the cluster became secure: then the port is the operator's own."""
+        told = not (self.security.migrated and self.security.speaks_tls)
+        return (known if told else 0) or self.asked_broker.port
+
+    @property
+    def plaintext_controllers(self) -> tuple[str, ...]:
+        return tuple(each.name for each in self.controller_listeners if not each.tls)
+
+    @property
+    def voter_listener(self) -> ListenerSpec:
+        """By which claims know their voter: the plaintext one as long as it is served."""
+        return next((each for each in self.controller_listeners if not each.tls), self.controller_listeners[0])
+
+    def uses_certificates(self, role: Role) -> bool:
+        listeners = self.controller_listeners if role is Role.CONTROLLER else self.broker_listeners
+        return any(each.tls for each in (*listeners, *(self.known_controllers if role is Role.BROKER else ())))
 
     @property
     def groups(self) -> tuple[Group, ...]:
@@ -351,8 +355,14 @@ class KRaftCluster:
     """
     rotate: str = ""
     """What the annotation says that asks for another authority."""
+    formed: str = ""
+    """What the ledger says of its security, which `spec` was read with."""
     kept_mode: str = ""
     """Which security.tls.mode the resource asks for, where the cluster was formed with the other one and keeps it."""
+    doubt: tuple[str, str] = ("", "")
+    """What is wrong if the cluster is as the resource says (path, problem): only the ledger can tell whether it is."""
+    hindrance: str = ""
+    """What is wrong with the resource of a plaintext cluster that is asked to become secure."""
     source: Mapping[str, Any] = field(default_factory=dict)
     """The spec as it was read: of it, what makes a group's pods is kept for the way back (`revision`)."""
 

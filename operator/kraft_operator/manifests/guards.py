@@ -12,8 +12,9 @@ from __future__ import annotations
 from typing import Final
 
 from kraft_operator.api import names
+from kraft_operator.api.network import Exposure
 from kraft_operator.api.pod import TEMPORARY_PATH
-from kraft_operator.api.spec import Exposure, Group, Role
+from kraft_operator.api.spec import Group, Role
 from kraft_operator.manifests.context import Context, Manifest, NodePlan
 from kraft_operator.manifests.pods import with_user_fields
 from kraft_operator.manifests.properties import DATA_PATH, FILE_NAME, LOG_PATH
@@ -92,7 +93,7 @@ def volumes(context: Context, node: NodePlan) -> list[Manifest]:
         {"name": "node", "emptyDir": {"sizeLimit": "1Mi"}},
         {"name": "journal", "emptyDir": {"sizeLimit": "1Mi"}},
         {"name": "tmp", "emptyDir": {}},
-        *tls_volumes(cluster, node.node_id),
+        *tls_volumes(cluster, context.group(node).role, node.node_id),
     ]
 
 

@@ -13,8 +13,9 @@ from hashlib import sha256
 from typing import Any, Final
 
 from kraft_operator.api import names
+from kraft_operator.api.network import ListenerSpec
 from kraft_operator.api.pod import TEMPORARY_PATH
-from kraft_operator.api.spec import DomainPolicy, FailureDomains, Group, KRaftCluster, ListenerSpec, Probes, Role
+from kraft_operator.api.spec import DomainPolicy, FailureDomains, Group, KRaftCluster, Probes, Role
 from kraft_operator.manifests import process
 from kraft_operator.manifests.context import (
     Context,
@@ -179,7 +180,7 @@ def _kafka(context: Context, group: Group) -> Manifest:
             {"name": CLAIM, "mountPath": DATA_PATH},
             {"name": "node", "mountPath": NODE_PATH, "readOnly": True},
             {"name": "tmp", "mountPath": TEMPORARY_PATH},
-            *tls_mounts(context.cluster),
+            *tls_mounts(context.cluster, group.role),
             *process.logging_mounts(group.process, java=java),
         ],
         **timed(_probes(probes, listeners[0]), group.pod),

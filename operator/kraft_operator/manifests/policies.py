@@ -10,8 +10,9 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from kraft_operator.api import names
-from kraft_operator.api.network import PolicyMode
-from kraft_operator.api.spec import Group, KRaftCluster, ListenerSpec, Role
+from kraft_operator.api.network import ListenerSpec, PolicyMode
+from kraft_operator.api.security import Authentication
+from kraft_operator.api.spec import Group, KRaftCluster, Role
 from kraft_operator.manifests.context import Images, Manifest, group_selector, metadata, role_selector, selector
 
 
@@ -39,7 +40,7 @@ def disruption_budgets(
 
 def network_policies(cluster: KRaftCluster, images: Images) -> list[Manifest]:
     """Controller listeners only from the cluster's own pods and the operator's namespace; brokers' and metrics from
-    anywhere, but the first one of a secure cluster, which is the brokers' own. A broker is reached by its own cluster
+    anywhere, but the brokers' own of a secure cluster. A broker is reached by its own cluster
     and the operator at any port: while a listener's port is edited, pods of both revisions run.
     """
     spec = cluster.spec
@@ -50,12 +51,12 @@ def network_policies(cluster: KRaftCluster, images: Images) -> list[Manifest]:
     operator = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": images.operator_namespace}}}
     metrics = {role: {**_from(asked.metrics_peers), "ports": _metrics_ports(cluster, role)} for role in Role}
     voters = [own_pods, operator, *(dict(each) for each in asked.controller_peers)]
-    for_clients = spec.broker_listeners[1:] if spec.security.required else spec.broker_listeners
+    for_clients = [each for each in spec.broker_listeners if each.authentication is not Authentication.TLS]
     return [
         _policy(
             cluster,
             Role.CONTROLLER,
-            [{"from": voters, "ports": _ports(spec.controller_listeners)}, metrics[Role.CONTROLLER]],
+            [{"from": voters, "ports": _ports((*spec.controller_listeners, *spec.opening))}, metrics[Role.CONTROLLER]],
         ),
         _policy(
             cluster,

@@ -11,7 +11,9 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from kraft_operator.api import names
-from kraft_operator.api.spec import Group, ListenerSpec, Role
+from kraft_operator.api.network import ListenerSpec
+from kraft_operator.api.spec import ClusterSpec, Group, Role
+from kraft_operator.api.stages import REPLICATION
 from kraft_operator.manifests.context import Context, Manifest, NodePlan, metadata, node_selector
 from kraft_operator.manifests.process import LOGGING_FILE, digest, logging_file
 from kraft_operator.manifests.replication import OF_THE_USER, replication_properties
@@ -57,7 +59,8 @@ def _own_properties(context: Context, group: Group, node: NodePlan) -> dict[str,
     spec = context.cluster.spec
     listeners = spec.controller_listeners if group.role is Role.CONTROLLER else spec.broker_listeners
     host, node_id = context.cluster.host(group, node.node_id), node.node_id
-    default_port = spec.controller_listeners[0].port
+    controllers = spec.controller_listeners if group.role is Role.CONTROLLER else spec.known_controllers
+    default_port = controllers[0].port
     voters = (f"{context.cluster.voter_host(voter)}:{default_port}" for voter in context.controller_ids)
     properties = {
         "process.roles": group.role.value,
@@ -66,16 +69,23 @@ def _own_properties(context: Context, group: Group, node: NodePlan) -> dict[str,
         "listeners": _endpoints(listeners, ""),
         "advertised.listeners": ",".join(_advertised(listener, host, node) for listener in listeners),
         "listener.security.protocol.map": ",".join(
-            f"{listener.name}:{protocol_of(listener, secure=spec.security.required)}"
-            for listener in (*spec.controller_listeners, *spec.broker_listeners)
+            f"{listener.name}:{protocol_of(listener)}" for listener in (*controllers, *_named_beside(spec, group.role))
         ),
-        "controller.listener.names": ",".join(listener.name for listener in spec.controller_listeners),
+        "controller.listener.names": ",".join(listener.name for listener in controllers),
         "controller.quorum.bootstrap.servers": ",".join(voters),
         "controller.quorum.auto.join.enable": "false",
     }
     if group.role is Role.BROKER:
         properties["inter.broker.listener.name"] = spec.broker_listeners[0].name
     return properties | security_properties(context.cluster, group.role)
+
+
+def _named_beside(spec: ClusterSpec, role: Role) -> Iterable[ListenerSpec]:
+    """The brokers' listeners. Controllers of a cluster that becomes secure do without the brokers' new one: none of
+    them restarts for it.
+    """
+    without = role is Role.CONTROLLER and spec.security.migrated
+    return (each for each in spec.broker_listeners if not (without and each == REPLICATION))
 
 
 def _advertised(listener: ListenerSpec, host: str, node: NodePlan) -> str:

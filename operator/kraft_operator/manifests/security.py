@@ -10,8 +10,9 @@ from __future__ import annotations
 from typing import Final
 
 from kraft_operator.api import names
+from kraft_operator.api.network import ListenerSpec
 from kraft_operator.api.security import Authentication
-from kraft_operator.api.spec import KRaftCluster, ListenerSpec, Role
+from kraft_operator.api.spec import KRaftCluster, Role
 from kraft_operator.manifests.context import Manifest
 
 TLS_PATH: Final = "/etc/kafka/tls"
@@ -21,8 +22,8 @@ SCRAM: Final = "SCRAM-SHA-512"
 SCRAM_MODULE: Final = "org.apache.kafka.common.security.scram.ScramLoginModule"
 
 
-def protocol_of(listener: ListenerSpec, *, secure: bool) -> str:
-    if not secure:
+def protocol_of(listener: ListenerSpec) -> str:
+    if not listener.tls:
         return "PLAINTEXT"
     return "SASL_SSL" if listener.authentication is Authentication.SCRAM else "SSL"
 
@@ -36,32 +37,34 @@ def operator_principal(cluster: KRaftCluster) -> str:
 
 
 def acknowledged(cluster: KRaftCluster, role: Role) -> list[Manifest]:
-    """What the environment of a controller says in a cluster that is not secure: Quorate's image does not start
+    """What the environment of a controller says that serves a plaintext listener: Quorate's image does not start
     without it, others do not read it. It is no part of a revision: it comes with the next pod, and restarts none.
     """
-    plain = role is Role.CONTROLLER and not cluster.spec.security.required
+    plain = role is Role.CONTROLLER and not all(each.tls for each in cluster.spec.controller_listeners)
     return [{"name": "QUORATE_INSECURE", "value": "true"}] if plain else []
 
 
 def security_properties(cluster: KRaftCluster, role: Role) -> dict[str, str]:
-    """Empty for a cluster that is not secure."""
+    """Empty for nodes without certificates."""
     spec = cluster.spec
-    if not spec.security.required:
+    if not spec.uses_certificates(role):
         return {}
     found = {
         "ssl.keystore.type": "PEM",
         "ssl.keystore.location": f"{TLS_PATH}/keystore.pem",
         "ssl.truststore.type": "PEM",
         "ssl.truststore.location": f"{TLS_PATH}/ca.crt",
-        "authorizer.class.name": AUTHORIZER,
-        "super.users": ";".join(_super_users(cluster)),
     }
-    internal = [*spec.controller_listeners, *(spec.broker_listeners[:1] if role is Role.BROKER else ())]
-    for listener in internal:
+    if spec.security.authorized:
+        found |= {"authorizer.class.name": AUTHORIZER, "super.users": ";".join(_super_users(cluster))}
+        found |= {} if spec.security.enforced else {"allow.everyone.if.no.acl.found": "true"}
+    controllers = spec.controller_listeners if role is Role.CONTROLLER else spec.known_controllers
+    own = (*controllers, *(spec.broker_listeners if role is Role.BROKER else ()))
+    for listener in (each for each in own if each.authentication is Authentication.TLS):
         prefix = f"listener.name.{listener.name.lower()}."
         found[f"{prefix}ssl.client.auth"] = "required"
         found[f"{prefix}ssl.principal.mapping.rules"] = _one_principal(cluster)
-    for listener in spec.broker_listeners[1:] if role is Role.BROKER else ():
+    for listener in spec.broker_listeners if role is Role.BROKER else ():
         if listener.authentication is Authentication.SCRAM:
             prefix = f"listener.name.{listener.name.lower()}."
             found[f"{prefix}sasl.enabled.mechanisms"] = SCRAM
@@ -69,15 +72,15 @@ def security_properties(cluster: KRaftCluster, role: Role) -> dict[str, str]:
     return found
 
 
-def tls_volumes(cluster: KRaftCluster, node_id: int) -> list[Manifest]:
-    if not cluster.spec.security.required:
+def tls_volumes(cluster: KRaftCluster, role: Role, node_id: int) -> list[Manifest]:
+    if not cluster.spec.uses_certificates(role):
         return []
     return [{"name": VOLUME, "secret": {"secretName": names.node_tls(cluster.name, node_id), "defaultMode": 0o440}}]
 
 
-def tls_mounts(cluster: KRaftCluster) -> list[Manifest]:
+def tls_mounts(cluster: KRaftCluster, role: Role) -> list[Manifest]:
     """Never a subPath: a file that is mounted by one is never renewed."""
-    return [{"name": VOLUME, "mountPath": TLS_PATH, "readOnly": True}] if cluster.spec.security.required else []
+    return [{"name": VOLUME, "mountPath": TLS_PATH, "readOnly": True}] if cluster.spec.uses_certificates(role) else []
 
 
 def _super_users(cluster: KRaftCluster) -> list[str]:

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from kraft_operator.api import names
-from kraft_operator.api.network import Decoration, ServiceFields
-from kraft_operator.api.spec import KRaftCluster, ListenerSpec, Role
+from kraft_operator.api.network import Decoration, ListenerSpec, ServiceFields
+from kraft_operator.api.spec import KRaftCluster, Role
 from kraft_operator.manifests.context import Manifest, NodePlan, metadata, node_selector, role_selector, selector
 
 
@@ -29,7 +29,7 @@ def nodes_service(cluster: KRaftCluster) -> Manifest:
             "clusterIP": "None",
             "publishNotReadyAddresses": True,
             "selector": selector(cluster),
-            "ports": [*_ports((*spec.controller_listeners, *spec.broker_listeners)), http],
+            "ports": [*_ports((*spec.controller_listeners, *spec.opening, *spec.broker_listeners)), http],
         },
     )
 

@@ -31,7 +31,7 @@ ROTATES: Final = "AuthorityRotates"
 
 def turn_authority(now: Situation) -> Verdict:
     seen = now.observed.credentials
-    if not now.cluster.spec.security.required or seen is None or seen.authority is None or seen.fault:
+    if not now.cluster.spec.security.closed or seen is None or seen.authority is None or seen.fault:
         return NOTHING
     turn, why = _next(now, seen)
     if turn is None:

@@ -54,6 +54,7 @@ from kraft_operator.plan.rollout.children import sync_children
 from kraft_operator.plan.rollout.revisions import judge_revisions
 from kraft_operator.plan.rollout.rolling import roll_pods
 from kraft_operator.plan.rollout.versions import finalize_versions
+from kraft_operator.plan.securing import become_secure
 from kraft_operator.plan.security import keep_certificates, keep_the_mode
 from kraft_operator.plan.situation import NOTHING, Decision, Finding, Rule, Situation, Verdict
 from kraft_operator.plan.steps import Approved
@@ -112,6 +113,7 @@ RULES: Final[tuple[Rule, ...]] = (
     remove_surplus_voters,
     correct_endpoints,
     roll_pods,
+    become_secure,
     finalize_versions,
     keep_users,
 )

@@ -1,7 +1,7 @@
-"""The security of a cluster: as it was formed, and with certificates that are good.
+"""The security of a cluster: what its ledger says, and with certificates that are good.
 
-Whether a cluster is secure is decided when its ledger is made, from what the resource says then, and written in it; an
-edit of the resource changes nothing, because nodes of the two kinds do not understand each other. Certificates are made
+Whether a cluster is secure is decided when its ledger is made, from what the resource says then, and written in it.
+What was secure stays so; what was plaintext may become secure (`securing`). Certificates are made
 before the objects that mount them. Their Secrets go with the node's ConfigMap, so a node that has none yet gets its
 certificate a pass later, and its pod waits for it.
 """
@@ -12,7 +12,6 @@ from collections.abc import Iterable
 
 from kraft_operator.actions import Action
 from kraft_operator.api import names
-from kraft_operator.api.security import TlsMode
 from kraft_operator.credentials import Credentials, MakeAuthority, Wanted
 from kraft_operator.manifests.context import NodePlan
 from kraft_operator.plan.situation import NOTHING, Finding, Situation, Topic, Verdict
@@ -22,7 +21,7 @@ from kraft_operator.security.identities import authority_subject, wanted
 
 def mode_of(now: Situation) -> str:
     """What a new ledger says of the cluster's security; nothing for plaintext."""
-    return TlsMode.REQUIRED.value if now.cluster.spec.security.required else ""
+    return now.cluster.formed
 
 
 def keep_the_mode(now: Situation) -> Verdict:
@@ -32,18 +31,17 @@ def keep_the_mode(now: Situation) -> Verdict:
         return Verdict(findings=(Finding(Topic.SECURITY, "SecurityIsRead", told),), stop=True)
     if not now.cluster.kept_mode:
         return NOTHING
-    formed = now.cluster.spec.security.mode.value
     told = (
-        f"set spec.security.tls.mode back to {formed}: the cluster was formed with it and stays so, because nodes with "
-        f"and without TLS do not understand each other. To get a cluster with {now.cluster.kept_mode}, make another "
-        "one and move the data there"
+        f"set spec.security.tls.mode back to Required: the cluster is secure and stays so, because nodes with and "
+        f"without TLS do not understand each other. To get a cluster with {now.cluster.kept_mode}, make another one "
+        "and move the data there"
     )
     return Verdict(findings=(Finding(Topic.SPEC, "SecurityModeIsKept", told, stalled=True),))
 
 
 def keep_certificates(now: Situation) -> Verdict:
     seen = now.observed.credentials
-    if not now.cluster.spec.security.required or seen is None or now.ledger is None:
+    if not now.cluster.spec.security.certified or seen is None or now.ledger is None:
         return NOTHING
     if (trouble := _authority_trouble(now, seen)) is not None:
         return Verdict(findings=(trouble,))

@@ -1,7 +1,8 @@
 """A producer with acks=all that writes one record after the other until its input ends, as its own process in the
-network of the pods: kafka-python, with the client.properties of a KRaftUser.
+network of the pods: kafka-python, with the client.properties of a KRaftUser, or one
+that says security.protocol=PLAINTEXT.
 
-    python steady_producer.py client.properties HOST:PORT TOPIC
+    python steady_producer.py client.properties HOST:PORT,HOST:PORT TOPIC
 
 It says `ready` with its first record. A record that is not acknowledged ends it at once, with the reason. The last line
 is how many were, the longest time between two of them in milliseconds, and how many were read back.
@@ -22,18 +23,23 @@ DEADLINE_MS = 20_000
 
 def settings_of(path: str, server: str) -> dict[str, Any]:
     said = dict(line.split("=", 1) for line in Path(path).read_text().splitlines() if line)
+    patience = {
+        "bootstrap_servers": server.split(","),
+        "security_protocol": said["security.protocol"],
+        "connections_max_idle_ms": 4_000,  # so that connections are made all the while
+        "request_timeout_ms": 3_000,
+    }
+    if said["security.protocol"] == "PLAINTEXT":
+        return patience
     trusted = Path(path).with_suffix(".pem")
     trusted.write_text(said["ssl.truststore.certificates"].replace("\\n", "\n"))
     login = dict(word.split("=", 1) for word in said["sasl.jaas.config"].rstrip(";").split() if "=" in word)
     return {
-        "bootstrap_servers": server,
-        "security_protocol": said["security.protocol"],
+        **patience,
         "sasl_mechanism": said["sasl.mechanism"],
         "sasl_plain_username": login["username"].strip('"'),
         "sasl_plain_password": login["password"].strip('"'),
         "ssl_cafile": str(trusted),
-        "connections_max_idle_ms": 4_000,  # so that handshakes are made all the while
-        "request_timeout_ms": 3_000,
     }
 
 

@@ -15,13 +15,17 @@ from typing import Any
 
 from kraft_operator import reconcile
 from kraft_operator.actions import ApplyChild
-from kraft_operator.credentials import Authority, Credentials, Issued, Succession
+from kraft_operator.api.formed import formed_with
+from kraft_operator.api.security import Stage
+from kraft_operator.api.stages import Formed
+from kraft_operator.credentials import Authority, Credentials, EnterStage, Issued, Succession
 from kraft_operator.events import notes
 from kraft_operator.kube import Forbidden
 from kraft_operator.ledger import MAX_NODES, Ledger
 from kraft_operator.observed import Observed, QuorumState, Trouble, VoterState
 from kraft_operator.plan.nodes.health import REMEDIES
 from kraft_operator.plan.rules import plan
+from kraft_operator.plan.securing import WORDS
 from kraft_operator.plan.security import wanted_certificates
 from kraft_operator.plan.situation import Decision, Situation
 from kraft_operator.plugin.view import screen
@@ -403,6 +407,31 @@ def secure_clusters(said: Said) -> None:
     _decided(said, replace(resting, cluster=replace(now.cluster, rotate="once")))
 
 
+def becoming_secure(said: Said) -> None:
+    """A plaintext cluster that is asked to be secure: why it cannot, each stage and what the next one waits for."""
+    world = formed()
+    world.edit(security={"tls": {"mode": "Required"}})
+    asked, ledger = formed_with(world.cluster, ""), world.ledger
+    assert ledger is not None
+    now = replace(world.situation(), cluster=asked)
+    registry = now.observed.brokers.registry
+    for known in (replace(registry, finalized={"kraft.version": 0}), replace(registry, apis=frozenset())):
+        brokers = replace(now.observed.brokers, registry=known)
+        _decided(said, replace(now, observed=replace(now.observed, brokers=brokers)))
+    _decided(
+        said, replace(now, cluster=replace(asked, hindrance="spec.endpoints: give A at 9091 another name and port"))
+    )
+    good = Authority("f" * 64)
+    for stage in Stage:
+        text = Formed(stage, migrated=stage > Stage.PLAIN).text
+        here = replace(now, cluster=formed_with(world.cluster, text), ledger=replace(ledger, security=text))
+        _decided(said, here)
+        seen = replace(here.observed, credentials=_issued(here, Credentials(good)))
+        _decided(said, replace(here, observed=seen))
+        entered = EnterStage(stage.name.capitalize(), f"the stage before stands: {WORDS[stage]}", back=not stage)
+        said.change({}, written(world, world.observed(), world.plan(), {}), None, None, (entered,))
+
+
 def _on_the_way(now: Situation, good: Authority) -> Iterator[Credentials]:
     """To another authority: written, proven."""
     for known in (Succession(successor="e" * 64), Succession(predecessor="e" * 64)):
@@ -429,7 +458,7 @@ STORIES: dict[str, Callable[[Said], None]] = {
         a_life, repairs, scaling, a_bad_revision, a_lost_quorum, leaving_brokers,
         full_ledgers, ghosts, drift, versions, approvals,
         volumes, lost_ledgers, claims_made_anew, backups, clients_outside,
-        blocked_versions, a_refusal, waits_of_pods, quorums, outside_the_plan, secure_clusters,
+        blocked_versions, a_refusal, waits_of_pods, quorums, outside_the_plan, secure_clusters, becoming_secure,
     )
 }  # fmt: skip
 

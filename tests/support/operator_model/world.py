@@ -226,6 +226,10 @@ class World:
         self.ends: dict[int, int] = {}
         self.removed: list[Replica] = []
         """Voters that were removed: their leader lists them among its observers for minutes."""
+        self.known: dict[int, tuple[tuple[str, str, int], ...]] = {}
+        """Voters whose listeners were changed, to what the metadata log says of them."""
+        self.silent: set[int] = set()
+        """Controllers that do not have their own entry corrected."""
         self.writes: list[Action] = []
         self.node_ports: dict[str, int] = {}
         self.balancers = False
@@ -247,7 +251,7 @@ class World:
         self.date: datetime | None = None
         """By the wall clock, where a story is about it."""
         self.moving: dict[tuple[str, int], list[int]] = {}
-        self.apis = {46}
+        self.apis = {46, 82}
         """Of those that move replicas; 45 is what the bundled runtime does not serve."""
         self.cordoned: set[int] = set()
         """Brokers that take no new replicas. The controllers keep that, whether they are registered or not."""
@@ -518,6 +522,7 @@ class World:
             self.broken.append(f"leader {action.node_id} was asked to update itself")
         if self.leader() < 0 or action.epoch != self.epoch or self.voters.get(action.node_id) != action.directory_id:
             return
+        self._know(action.node_id, action.endpoints)
         _, host, port = action.endpoints[0]
         if host != self.cluster.voter_host(action.node_id):
             self.broken.append(f"voter {action.node_id} is said to be at {host}:{port}")
@@ -653,6 +658,7 @@ class World:
         for key in sorted(self.moving)[:1]:
             self.partitions[key] = self.moving.pop(key)
             moved = True
+        self.correct_entries()
         moved |= self.help()
         moved |= self._collect()
         self._replicate()
@@ -1148,9 +1154,44 @@ class World:
         )
 
     def _endpoints(self, node_id: int) -> tuple[tuple[str, str, int], ...]:
-        listener = self.cluster.spec.controller_listeners[0]
+        listener = self.cluster.spec.voter_listener
         host, port = self.drifted.get(node_id, (self.cluster.voter_host(node_id), listener.port))
-        return ((listener.name, host, port),)
+        return self.known.get(node_id, ((listener.name, host, port),))
+
+    def _know(self, node_id: int, endpoints: tuple[tuple[str, str, int], ...]) -> None:
+        """What the metadata log says of a voter from then on."""
+        if node_id in self.known or len(endpoints) > 1:
+            self.known[node_id] = tuple(endpoints)
+
+    def correct_entries(self) -> None:
+        """A voter that finds other listeners of itself in the log than it serves corrects them: who leads when it is
+        elected, who follows by UpdateRaftVoter, as long as the leader's own default is among them.
+        """
+        leader = self.leader()
+        for node_id in self.running_voters() if leader >= 0 else ():
+            served = self.served(node_id)
+            own = next(iter(self.served(leader)), None)
+            if node_id in self.silent or served == self._endpoints(node_id) or not served:
+                continue
+            if node_id in self.drifted or own is None or own[0] not in {each[0] for each in served}:
+                continue
+            self.known[node_id] = served
+            self._commit()
+
+    def served(self, node_id: int) -> tuple[tuple[str, str, int], ...]:
+        """By this node's own file, its default first; only what controllers are known by."""
+        found = self.file(node_id)
+        listed = dict(each.partition("://")[::2] for each in found["advertised.listeners"].split(","))
+        return tuple(
+            (name, listed[name].rpartition(":")[0], int(listed[name].rpartition(":")[2]))
+            for name in found["controller.listener.names"].split(",")
+            if name in listed
+        )
+
+    def file(self, node_id: int) -> dict[str, str]:
+        """What the node of a pod was started with."""
+        lines = self.pods[node_id].properties.splitlines()
+        return dict(line.split("=", 1) for line in lines if line and not line.startswith("#"))
 
     def levels(self, node_id: int) -> tuple[int, int]:
         """The metadata.versions that a node supports: image N of this world brings level 28+N."""

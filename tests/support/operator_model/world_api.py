@@ -20,7 +20,7 @@ from controller_runtime.identifiers import Endpoint
 from controller_runtime.security.listener_security import PLAINTEXT, ListenerSecurity
 from kraft_operator.actions import AddVoter, RemoveVoter, UpdateVoter
 from kraft_operator.api import names
-from kraft_operator.api.parse import parse_cluster
+from kraft_operator.api.parse import read_cluster
 from kraft_operator.api.reader import quantity
 from kraft_operator.kube import (
     CLAIM,
@@ -113,6 +113,12 @@ class WorldApi:
     """Nodes that read nothing anew, as one whose kubelet is away."""
     reads_at_start: bool = False
     """Nodes read their files when their pod starts only."""
+    misunderstood: list[tuple[int, int]] = field(default_factory=list)
+    """(Node, port) where the operator was not understood."""
+    mute: set[int] = field(default_factory=set)
+    """Nodes that show no certificate to who asks for it."""
+    plaintext: dict[int, int] = field(default_factory=dict)
+    # Connections on the plaintext listener of controllers.
     started: dict[int, str] = field(default_factory=dict)
     """UID of the pod that read them."""
 
@@ -120,12 +126,12 @@ class WorldApi:
         """As `kubectl apply` of another spec."""
         self.resource["spec"] = {**copy.deepcopy(self.resource["spec"]), **changes}
         self.resource["metadata"]["generation"] += 1
-        self.world.cluster = parse_cluster(self.resource)
+        self.world.cluster = read_cluster(self.resource)
 
     def annotate_resource(self, **marks: str) -> None:
         annotations = self.resource["metadata"].setdefault("annotations", {})
         annotations |= {f"{names.GROUP}/{key}": value for key, value in marks.items()}
-        self.world.cluster = parse_cluster(self.resource)
+        self.world.cluster = read_cluster(self.resource)
 
     # reads
 
@@ -299,8 +305,8 @@ class WorldApi:
         def answer() -> tuple[Quorum, Brokers]:
             self.world.before = addresses.before
             self.asked = addresses
-            if self.world.cluster.spec.security.required and addresses.security == PLAINTEXT:
-                return Quorum(), Brokers()  # no listener of a secure cluster understands it
+            if not self._understood(addresses):
+                return Quorum(), Brokers()
             brokers = self.world._brokers()
             if addresses.with_users and addresses.brokers:
                 acls = {name: frozenset(some) for name, some in self.world.acls.items()}
@@ -311,6 +317,22 @@ class WorldApi:
         self.looks += 1
         return self.faults.read("look at the quorum", answer)
 
+    def _understood(self, addresses: Addresses) -> bool:
+        """Whether every node that runs understands the operator where it is asked."""
+        plain = addresses.security == PLAINTEXT
+        for node_id, endpoint in (*addresses.controllers.items(), *addresses.brokers.items()):
+            pod = self.world.pods.get(node_id)
+            if endpoint is None or pod is None or not pod.runs:
+                continue
+            file = self.world.file(node_id)
+            protocols = dict(each.split(":") for each in file["listener.security.protocol.map"].split(","))
+            served = {int(each.rpartition(":")[2]): protocols[each.partition(":")[0]]
+                      for each in file["listeners"].split(",")}  # fmt: skip
+            if served.get(endpoint.port) != ("PLAINTEXT" if plain else "SSL"):
+                self.misunderstood.append((node_id, endpoint.port))
+                return False
+        return True
+
     def prove(self, asked: Collection[Doubt], security: ListenerSecurity) -> frozenset[str]:
         """By the certificates themselves: both ends have to trust each other's."""
         tls = security.tls
@@ -319,6 +341,11 @@ class WorldApi:
         assert tls.truststore is not None
         found = set()
         for each in asked:
+            if each.node_id in self.mute:
+                continue
+            served = self.world.file(each.node_id)["listeners"]
+            if not any(int(one.rpartition(":")[2]) == each.endpoint.port for one in served.split(",")):
+                continue
             own = self.read_by(each.node_id)
             mine = Pair(tls.keystore.key or "", tls.keystore.chain or "")
             theirs = Pair(text_of(own, "tls.key"), text_of(own, "tls.crt"))
@@ -335,6 +362,9 @@ class WorldApi:
             self.files[node_id] = copy.deepcopy(self.world.secrets[names.node_tls(self.world.cluster.name, node_id)])
         return self.files[node_id]
 
+    def sessions(self, pages: Mapping[int, str], listeners: Collection[str]) -> dict[int, int]:
+        return {node: self.plaintext.get(node, 0) for node in pages}
+
     def changes(self, controllers: Collection[Endpoint], security: ListenerSecurity) -> WorldApi:
         self.changed_by = security
         return self
@@ -343,8 +373,9 @@ class WorldApi:
         action = RemoveVoter(node_id, directory_id, NO_STEP, "")
         self._write(f"remove voter {node_id}", lambda: self.world._remove_voter(action))
 
-    def add(self, node_id: int, directory_id: str, listener: str, endpoint: Endpoint, timeout: float) -> None:
-        action = AddVoter(node_id, directory_id, listener, endpoint.host, endpoint.port, NO_STEP, "")
+    def add(self, node_id: int, directory_id: str, endpoints: Mapping[str, Endpoint], timeout: float) -> None:
+        listed = tuple((name, at.host, at.port) for name, at in endpoints.items())
+        action = AddVoter(node_id, directory_id, listed, NO_STEP, "")
         self._write(f"add voter {node_id}", lambda: self.world._add_voter(action))
 
     def update(

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from kraft_operator.api import names
+from kraft_operator.api.network import ListenerSpec
 from kraft_operator.api.parse import parse_cluster
 from kraft_operator.api.reader import InvalidSpec, quantity
 from kraft_operator.api.spec import (
     KRaftCluster,
-    ListenerSpec,
     LostDisk,
     NodeIdRange,
     Probes,

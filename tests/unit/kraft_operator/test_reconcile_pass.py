@@ -5,7 +5,7 @@ fence is lost.
 from __future__ import annotations
 
 import copy
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import pytest
@@ -90,6 +90,9 @@ class Silence:
 
     def prove(self, asked: Collection[Doubt], security: ListenerSecurity) -> frozenset[str]:
         return frozenset()
+
+    def sessions(self, pages: Mapping[int, str], listeners: Collection[str]) -> dict[int, int]:
+        return {}
 
     def changes(self, controllers: Collection[Endpoint], security: ListenerSecurity) -> KafkaChanges:
         return KafkaChanges(tuple(controllers), Pools())

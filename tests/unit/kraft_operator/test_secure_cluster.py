@@ -20,7 +20,6 @@ from controller_runtime.security.protocols import SecurityProtocol
 from controller_runtime.security.tls_settings import ClientAuth
 from kraft_operator.security.certificates import facts
 from support.operator_model.secure_runs import (
-    SECURE,
     Calendar,
     SecureRun,
     data,
@@ -253,12 +252,6 @@ def test_a_plaintext_cluster_stays_one_and_says_so() -> None:
     assert run.world.secrets == {}
     assert (run.condition("Secure")["status"], run.condition("Secure")["reason"]) == ("False", "Disabled")
     assert run.condition("Ready")["status"] == "True"
-    pods = {node: pod.uid for node, pod in run.world.pods.items()}
-    run.api.edit(**SECURE)
-    run.settle()
-    assert run.condition("Stalled")["reason"] == "SecurityModeIsKept"
-    assert {node: pod.uid for node, pod in run.world.pods.items()} == pods
-    assert run.world.secrets == {}
     assert "CONTROLLER:PLAINTEXT" in properties(run, "c-controller-0")["listener.security.protocol.map"]
 
 

@@ -24,7 +24,7 @@ ENDPOINT: Final = "endpoint"
 
 
 def voter_endpoint(cluster: KRaftCluster, node_id: int) -> str:
-    return f"{cluster.voter_host(node_id)}:{cluster.spec.controller_listeners[0].port}"
+    return f"{cluster.voter_host(node_id)}:{cluster.spec.voter_listener.port}"
 
 
 def learn_identities(now: Situation) -> Verdict:

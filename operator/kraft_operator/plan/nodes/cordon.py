@@ -82,7 +82,7 @@ def opened(ledger: Ledger, done: JournaledStep) -> Ledger:
 
 def _close(now: Situation, node_id: int, pool: Group) -> CordonBroker:
     pod = now.observed.pod(node_id)
-    port = (pod.port if pod is not None else 0) or now.cluster.spec.broker_listeners[0].port
+    port = now.cluster.spec.broker_port(pod.port if pod is not None else 0)
     host = now.cluster.host(pool, node_id)
     return CordonBroker(node_id, host, port, _step(StepKind.CORDON, now, node_id), "it has to go")
 

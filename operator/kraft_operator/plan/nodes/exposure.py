@@ -13,7 +13,8 @@ from dataclasses import replace
 from typing import Any
 
 from kraft_operator.api import names
-from kraft_operator.api.spec import Exposure, ListenerSpec, Role
+from kraft_operator.api.network import Exposure, ListenerSpec
+from kraft_operator.api.spec import Role
 from kraft_operator.manifests.context import NodePlan
 from kraft_operator.plan.situation import NOTHING, Finding, Situation, Topic, Verdict
 from storage_guard.formats import HOST_IP

@@ -54,6 +54,7 @@ from kraft_operator.credentials import (
     Authority,
     CredentialAction,
     Credentials,
+    EnterStage,
     IssueCertificate,
     Issued,
     MakeAuthority,
@@ -105,7 +106,7 @@ def after(now: Situation, action: Action) -> Situation:
 
 def changed(seen: Observed, action: Action) -> Observed:
     match action:
-        case WriteLedger() | BeginReplacement() | GiveUpDisk():
+        case WriteLedger() | BeginReplacement() | GiveUpDisk() | EnterStage():
             return seen  # what they change is remembered, not seen
         case MakePassword() | SetPassword() | ChangeAcls() | SetQuotas() | ForgetUser() | TellUser():
             return replace(seen, users=None)  # a way does not lead through users: they are seen to in every pass
@@ -303,9 +304,8 @@ def _quorum(quorum: Quorum, action: OfVoters) -> Quorum:
         case AddVoter():
             if quorum.voter(action.node_id) is not None:
                 return quorum
-            endpoints = ((action.listener, action.host, action.port),)
             end = quorum.high_watermark
-            made = QuorumVoter(action.node_id, action.directory_id, end, VoterState.LIVE, endpoints=endpoints)
+            made = QuorumVoter(action.node_id, action.directory_id, end, VoterState.LIVE, endpoints=action.endpoints)
             observers = tuple(each for each in quorum.observers if (each.node_id, each.directory_id) != made.key)
             return replace(quorum, voters=(*quorum.voters, made), observers=observers, settled=False)
         case UpdateVoter():

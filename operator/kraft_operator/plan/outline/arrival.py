@@ -33,6 +33,7 @@ from kraft_operator.plan.disks.grants import KNOWN
 from kraft_operator.plan.nodes.drain import ALTER, LIST
 from kraft_operator.plan.rollout.versions import wishes
 from kraft_operator.plan.situation import Situation
+from kraft_operator.plan.voters.endpoints import served_by
 from storage_guard.formats import DiskVerdict, GuardStep, Report
 
 
@@ -249,7 +250,7 @@ def _quorum(now: Situation, ledger: Ledger) -> Quorum:
         if pod.role == Role.CONTROLLER.value and pod.ready and (directory := directory_of(pod)) is not None
     }
     quorum = now.observed.quorum
-    voters = tuple(_judged(each, running) for each in quorum.voters or _remembered(ledger))
+    voters = tuple(_judged(now, each, running) for each in quorum.voters or _remembered(ledger))
     live = [each.node_id for each in voters if each.live]
     if len(live) <= len(voters) // 2:
         return replace(quorum, voters=voters)
@@ -270,9 +271,17 @@ def _quorum(now: Situation, ledger: Ledger) -> Quorum:
     )
 
 
-def _judged(voter: QuorumVoter, running: Mapping[int, str]) -> QuorumVoter:
+def _judged(now: Situation, voter: QuorumVoter, running: Mapping[int, str]) -> QuorumVoter:
+    """A voter whose listeners have changed corrects its own entry."""
     alive = running.get(voter.node_id) == voter.directory_id
+    if alive and now.cluster.spec.security.migrated and _is_new(now, voter.node_id):
+        voter = replace(voter, endpoints=served_by(now.cluster, voter.node_id))
     return replace(voter, state=VoterState.LIVE if alive else VoterState.DEAD)
+
+
+def _is_new(now: Situation, node_id: int) -> bool:
+    node_set, pod = now.observed.node_set(node_id), now.observed.pod(node_id)
+    return node_set is not None and pod is not None and pod.revision == node_set.revision
 
 
 def _remembered(ledger: Ledger) -> Iterator[QuorumVoter]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from itertools import count
 from typing import Final
 
+from kraft_operator.api.formed import formed_with
 from kraft_operator.ledger import Formation
 from kraft_operator.plan.brake import NO_LIMIT
 from kraft_operator.plan.giving_up import may_be_given_up, waits_for_the_plan
@@ -23,6 +24,7 @@ from kraft_operator.plan.outline.after import after
 from kraft_operator.plan.outline.arrival import arrived, mended
 from kraft_operator.plan.outline.named import named
 from kraft_operator.plan.rollout.versions import is_soak
+from kraft_operator.plan.securing import is_quiet
 from kraft_operator.plan.situation import Decision, Situation
 from kraft_operator.plan.steps import PlanStep
 from kraft_operator.plan.voters.loss import Loss, same_disk
@@ -76,7 +78,15 @@ def _later(now: Situation, decision: Decision) -> Situation:
     """What the actions make of it, and everybody else after them."""
     for action in decision.actions:
         now = after(now, action)
-    return arrived(now)
+    return arrived(_as_the_ledger_says(now))
+
+
+def _as_the_ledger_says(now: Situation) -> Situation:
+    """A cluster that becomes secure goes from stage to stage, and the nodes with it."""
+    ledger = now.ledger
+    if ledger is None or ledger.security == now.cluster.formed:
+        return now
+    return replace(now, cluster=formed_with(now.cluster, ledger.security, ledger.size))
 
 
 def _waited_for(now: Situation, decision: Decision, ripe: frozenset[str]) -> Situation | None:
@@ -109,7 +119,7 @@ def _passes(suspicion: str, ripe: frozenset[str]) -> bool:
     """Time alone is waited for, and nothing speaks against it meanwhile. Evidence of another kind has to stand anew;
     the disk stays lost.
     """
-    return is_soak(suspicion) or waits_for_the_plan(suspicion) or same_disk(suspicion) in ripe
+    return is_soak(suspicion) or is_quiet(suspicion) or waits_for_the_plan(suspicion) or same_disk(suspicion) in ripe
 
 
 def _come(now: Situation, later: Situation) -> Iterator[PlanStep]:

@@ -37,7 +37,7 @@ from kraft_operator.actions import (
     WriteLedger,
     target,
 )
-from kraft_operator.credentials import IssueCertificate, MakeAuthority, TurnAuthority
+from kraft_operator.credentials import EnterStage, IssueCertificate, MakeAuthority, TurnAuthority
 from kraft_operator.plan.nodes.replacement import GIVE_UP_DISK, given_up, replaced
 from kraft_operator.plan.outline import words
 from kraft_operator.plan.outline.of_children import applied_sets, child_step
@@ -54,6 +54,12 @@ def named(actions: Sequence[Action], now: Situation) -> list[PlanStep]:
     sets = applied_sets(actions)
     found = (step_of(each, now, sets) for each in actions)
     return list({each.id: each for each in found if each is not None}.values())
+
+
+def way_of(now: Situation) -> str:
+    """A cluster on its way restarts its nodes once for a stage: these are steps of their own."""
+    security = now.cluster.spec.security
+    return security.stage.name.lower() if security.migrated and not security.enforced else ""
 
 
 def step_of(action: Action, now: Situation, sets: frozenset[str]) -> PlanStep | None:
@@ -81,6 +87,8 @@ def step_of(action: Action, now: Situation, sets: frozenset[str]) -> PlanStep | 
             return None
         case TurnAuthority():
             return words.turned(action)
+        case EnterStage():
+            return words.entered(action, f"KRaftCluster/{now.cluster.name}")
         case ApplyChild() | DeleteChild():
             return child_step(action, now, sets)
         case DeliverGrant() | GrowClaim() | OrphanSet() | DiscardClaim() | RestartPod():
@@ -113,7 +121,7 @@ def _of_a_disk_or_pod(
             return words.discarded(action.step.node_id, action.claim)
         case RestartPod():
             pod = next((each for each in now.observed.pods if each.uid == action.uid), None)
-            return words.restarted(pod, action.why or action.reason) if pod is not None else None
+            return words.restarted(pod, action.why or action.reason, way_of(now)) if pod is not None else None
 
 
 def _of_a_voter(action: RemoveVoter | AddVoter | UpdateVoter, now: Situation) -> PlanStep:

@@ -22,7 +22,7 @@ from kraft_operator.plan.nodes.replacement import needs_approval
 from kraft_operator.plan.outline.forward import Decide, way
 from kraft_operator.plan.outline.named import named, step_of
 from kraft_operator.plan.outline.of_children import applied_sets
-from kraft_operator.plan.outline.words import FORM_QUORUM, ROTATE
+from kraft_operator.plan.outline.words import FORM_QUORUM, ROTATE, SECURE
 from kraft_operator.plan.situation import Decision, Finding, Situation, Topic
 from kraft_operator.plan.steps import Approved, Outline, PlanStep, Risk, StepState
 
@@ -113,7 +113,7 @@ def _still_under_way(before: Outline, coming: Sequence[PlanStep], now: Situation
             continue
         if kind in OF_THE_QUORUM and now.observed.quorum.state is not QuorumState.AVAILABLE:
             found.append(each)
-        if kind == "restart" and not _is_back(int(rest), now):
+        if kind == "restart" and not _is_back(int(rest.partition("/")[0]), now):
             found.append(each)
     return found
 
@@ -167,7 +167,8 @@ def _in_flight(step: PlanStep, now: Situation, vanished: frozenset[str]) -> bool
         )
     if kind not in ("grant", "catch-up", "hold"):
         return kind == "restart" and step.id in vanished
-    pod, node_set = now.observed.pod(int(rest)), now.observed.node_set(int(rest))
+    node_id = int(rest.partition("/")[0])
+    pod, node_set = now.observed.pod(node_id), now.observed.node_set(node_id)
     match kind:
         case "grant":
             return pod is not None and pod.grant_nonce is not None
@@ -185,7 +186,7 @@ def _held_by(step: PlanStep, now: Situation, findings: Sequence[Finding]) -> Fin
     if kind == "restart":
         waits = f"{pod.name} waits" if pod else "nobody"
         return next((each for each in findings if each.topic is Topic.ROLLOUT and waits in each.message), None)
-    if kind == ROTATE:
+    if kind in (ROTATE, SECURE):
         return next((each for each in findings if each.topic is Topic.SECURITY), None)
     if kind == "finalize":
         return next((each for each in findings if each.topic is Topic.VERSIONS), None)

@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from kraft_operator.api.security import Stage
 from kraft_operator.api.spec import Drain, Group, LifecycleState, Role
-from kraft_operator.credentials import Turn, TurnAuthority
+from kraft_operator.credentials import EnterStage, Turn, TurnAuthority
 from kraft_operator.observed import Pod
 from kraft_operator.plan.giving_up import is_forced
 from kraft_operator.plan.nodes.drain import some
 from kraft_operator.plan.operating.running import broker_to_replace
+from kraft_operator.plan.securing import WORDS
 from kraft_operator.plan.situation import Situation
 from kraft_operator.plan.steps import PlanStep, Risk
 
@@ -79,7 +81,8 @@ def _drained(pool: Group) -> str:
     return "it holds no replica" + (", or what it holds is given up" if pool.scale_down.drain is Drain.FORCE else "")
 
 
-def restarted(pod: Pod, reason: str) -> PlanStep:
+def restarted(pod: Pod, reason: str, stage: str = "") -> PlanStep:
+    """`stage` of a cluster that becomes secure."""
     controller = pod.role == Role.CONTROLLER.value
     gate = (
         "the voter before it is live again, and without this one a majority is (L4)"
@@ -87,7 +90,7 @@ def restarted(pod: Pod, reason: str) -> PlanStep:
         else "every other broker serves, and no partition is left with too few replicas in sync"
     )
     return PlanStep(
-        f"restart/{pod.node_id}", "RestartPod", f"Pod/{pod.name}", reason, gate,
+        f"restart/{pod.node_id}" + (f"/{stage}" if stage else ""), "RestartPod", f"Pod/{pod.name}", reason, gate,
         lemma="L4" if controller else "", risk=Risk.AVAILABILITY,
     )  # fmt: skip
 
@@ -176,6 +179,32 @@ def turned(action: TurnAuthority) -> PlanStep:
     name = f"{ROTATE}/of-{action.replaced[:12]}/{action.turn.value}"
     lemma = {Turn.ISSUE: "C1", Turn.FORGET: "C2"}.get(action.turn, "")
     return PlanStep(name, "RotateAuthority", f"Secret/{action.secret}", reason, gate, lemma=lemma)
+
+
+# the way to a secure cluster
+
+
+SECURE: Final = "secure"
+
+
+def entered(action: EnterStage, name: str) -> PlanStep:
+    stage = Stage[action.stage.upper()]
+    lemma = {} if action.back else {Stage.TURNED: "G1", Stage.CLOSED: "G2"}
+    forward = {
+        Stage.PREPARED: "every pod runs the newest revision and every voter is live",
+        Stage.LISTENING: "every node has its certificate",
+        Stage.TURNED: "every voter shows a certificate on its new listener, and the committed voters name both (G1)",
+        Stage.FOLLOWED: "every controller's default is the new listener, and brokers have read the log that says so",
+        Stage.REPLICATING: "every broker shows its certificate on its new listener",
+        Stage.CLOSED: "nobody has used the plaintext listener for spec.security.tls.migration.quiet (G2)",
+        Stage.AUTHORIZED: "the committed voter set names the secure listener only",
+        Stage.ENFORCED: "every node asks the authorizer, and spec.security.authorization.mode says so",
+    }
+    gate = "every node stands on the stage that is left" if action.back else forward.get(stage, "")
+    way = f"{SECURE}/{'back-to-' if action.back else ''}{stage.name.lower()}"
+    reason = WORDS[stage] if not action.back else "spec.security.tls.mode is Disabled again"
+    return PlanStep(way, "EnterStage", f"{name} {action.stage}", reason, gate, lemma=lemma.get(stage, ""),
+        risk=Risk.AVAILABILITY if stage is Stage.CLOSED else Risk.NONE)  # fmt: skip
 
 
 # brokers and versions

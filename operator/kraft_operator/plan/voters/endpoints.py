@@ -13,7 +13,8 @@ so it cannot reach one that was elected since. A leader corrects itself once ano
 from __future__ import annotations
 
 from kraft_operator.actions import UpdateVoter
-from kraft_operator.api.spec import Role
+from kraft_operator.api.spec import KRaftCluster, Role
+from kraft_operator.api.stages import SECURE_CONTROLLER
 from kraft_operator.ledger import Formation, JournaledStep, StepKind
 from kraft_operator.observed import QuorumVoter
 from kraft_operator.plan.disks.identity import ENDPOINT, voter_endpoint
@@ -26,7 +27,7 @@ def refuse_moved_voters(now: Situation) -> Verdict:
         (claim.name, said)
         for claim in now.observed.claims
         if claim.role == Role.CONTROLLER.value and (said := claim.identity.get(ENDPOINT))
-        if said != voter_endpoint(now.cluster, claim.node_id)
+        if not _is_here(now.cluster, claim.node_id, said)
     )
     if not moved:
         return NOTHING
@@ -37,6 +38,13 @@ def refuse_moved_voters(now: Situation) -> Verdict:
         f"metadata log and would be {here} here, so the voters could not find each other. Nothing was started"
     )
     return Verdict(findings=(Finding(Topic.ENDPOINTS, "EndpointDrift", message, name, stalled=True),), stop=True)
+
+
+def _is_here(cluster: KRaftCluster, node_id: int, said: str) -> bool:
+    """A cluster may be on its way from one port to another, and who has lost the ledger does not know how far."""
+    host, _, port = said.rpartition(":")
+    moves = cluster.spec.security.migrated or port == str(SECURE_CONTROLLER.port)
+    return said == voter_endpoint(cluster, node_id) or (moves and host == cluster.voter_host(node_id))
 
 
 def correct_endpoints(now: Situation) -> Verdict:
@@ -53,16 +61,16 @@ def correct_endpoints(now: Situation) -> Verdict:
     if not stood:
         return Verdict(suspects=suspects)
     voter = min(stood, key=lambda each: (each.node_id == quorum.leader_id, each.node_id))
-    here = voter_endpoint(now.cluster, voter.node_id)
+    here = ", ".join(f"{host}:{port}" for _, host, port in served_by(now.cluster, voter.node_id))
     text = f"voter {voter.node_id} is {here}, but {drifted[voter]} in the metadata log"
     if (why := _not_yet(now, voter)) is not None:
         return Verdict(findings=(_drift(voter, f"{text}; that is corrected once {why}"),), suspects=suspects)
     step = JournaledStep(
         StepKind.UPDATE_VOTER, voter.node_id, now.fence.holder, now.fence.transitions, (voter.directory_id, here)
     )
-    listener, host = now.cluster.spec.controller_listeners[0], now.cluster.voter_host(voter.node_id)
-    others = tuple(each for each in voter.endpoints if each[0] != listener.name)
-    endpoints = ((listener.name, host, listener.port), *others)
+    endpoints = served_by(now.cluster, voter.node_id)
+    if not now.cluster.spec.security.migrated:
+        endpoints = (endpoints[0], *(each for each in voter.endpoints if each[0] != endpoints[0][0]))
     action = UpdateVoter(voter.node_id, voter.directory_id, endpoints, epoch=quorum.epoch, step=step, reason=text)
     return Verdict(
         ledger=ledger.with_step(step), actions=(action,), findings=(_drift(voter, f"{text}; that is being corrected"),),
@@ -71,11 +79,20 @@ def correct_endpoints(now: Situation) -> Verdict:
 
 
 def _said(now: Situation, voter: QuorumVoter) -> str | None:
-    """Another endpoint than its pod's; None when the log is right, or the leader does not tell."""
-    listener = now.cluster.spec.controller_listeners[0].name
-    known = next(((host, port) for name, host, port in voter.endpoints if name == listener), None)
-    said = f"{known[0]}:{known[1]}" if known is not None else None
-    return said if said != voter_endpoint(now.cluster, voter.node_id) else None
+    """Other endpoints than its pod's; None when the log is right, or the leader does not tell. Of a cluster that became
+    secure all of them count, of others the default one.
+    """
+    served = served_by(now.cluster, voter.node_id)
+    if now.cluster.spec.security.migrated:
+        same = not voter.endpoints or set(voter.endpoints) == set(served)
+        return None if same else ", ".join(f"{host}:{port}" for _, host, port in voter.endpoints)
+    known = next((each for each in voter.endpoints if each[0] == served[0][0]), None)
+    return f"{known[1]}:{known[2]}" if known not in (None, served[0]) else None
+
+
+def served_by(cluster: KRaftCluster, node_id: int) -> tuple[tuple[str, str, int], ...]:
+    """(Listener, host, port) of a controller with the newest configuration, its default first."""
+    return tuple((each.name, cluster.voter_host(node_id), each.port) for each in cluster.spec.controller_listeners)
 
 
 def _not_yet(now: Situation, voter: QuorumVoter) -> str | None:

@@ -21,6 +21,7 @@ from kraft_operator.plan.giving_up import asked_for_fewer
 from kraft_operator.plan.operating.running import asked_to_replace
 from kraft_operator.plan.situation import NOTHING, Finding, Situation, Topic, Verdict
 from kraft_operator.plan.voters.domains import worsened
+from kraft_operator.plan.voters.endpoints import served_by
 from kraft_operator.plan.voters.loss import Loss, loss_of, written_off
 from kraft_operator.plan.wording import called, verb
 from storage_guard.formats import DiskVerdict as Disk
@@ -292,15 +293,12 @@ def _holds_written_off(pod: Pod, ledger: Ledger) -> bool:
 
 def _adding(now: Situation, ledger: Ledger, entry: Entry, gate: headroom.Gate, findings: list[Finding]) -> Verdict:
     assert entry.directory_id is not None
-    listener = now.cluster.spec.controller_listeners[0]
     step = _step(now, StepKind.ADD_VOTER, entry.node_id, entry.directory_id)
-    host = now.cluster.voter_host(entry.node_id)
+    served = served_by(now.cluster, entry.node_id)
     action = AddVoter(
         entry.node_id,
         entry.directory_id,
-        listener.name,
-        host=host,
-        port=listener.port,
+        served if now.cluster.spec.security.migrated else served[:1],
         step=step,
         reason=f"it has caught up: {gate.text}",
     )
