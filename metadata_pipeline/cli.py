@@ -24,7 +24,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from metadata_pipeline.allocator import keep_freed_memory
+from metadata_pipeline.ask import command
+from metadata_pipeline.ask.command import add_arguments as add_question
 from metadata_pipeline.problems import PipelineError
+from metadata_pipeline.rendering import render_rows
 from metadata_pipeline.session import SUBMITTED
 from metadata_pipeline.sources_named import add_sources, quorums_of
 
@@ -48,13 +51,28 @@ def main(argv: Sequence[str] | None = None) -> int:
     keep_freed_memory()
     try:
         run: Callable[[argparse.Namespace], int] = options.run
-        return run(options)
+        if "://" not in options.output:
+            return run(options)
+        return _in_store(run, options)
     except PipelineError as error:
         print(f"kraft-pipeline {options.job}: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print(f"kraft-pipeline {options.job}: interrupted; the lake is as it was before", file=sys.stderr)
         return 130
+
+
+def _in_store(run: Callable[[argparse.Namespace], int], options: argparse.Namespace) -> int:
+    """The lake is in an object store: the job works on a copy here (`store.mirror`)."""
+    from metadata_pipeline.store.mirror import mirrored
+
+    if not str(getattr(options, "master", None) or "local").startswith(("local", NO_SPARK)):
+        raise PipelineError(
+            f"a lake in {options.output} is worked on by one machine", "leave --master out, or give a shared directory"
+        )
+    with mirrored(options.output) as home:
+        options.output = str(home)
+        return run(options)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -84,6 +102,12 @@ def parser() -> argparse.ArgumentParser:
     one = _job(jobs, "sql", _sql, "ask the tables (views: committed, batches, and every table)")
     one.add_argument("query")
     one.add_argument("--limit", type=int, default=100, help="rows to print (100)")
+    one = _job(jobs, "ask", _ask, "answer a question that has a name; without one: list them")
+    add_question(one)
+    one = _job(jobs, "publish", _publish, "write the tables as Apache Iceberg tables", spark=False)
+    one.add_argument("--catalog", required=True, metavar="ADDRESS", help="an SQL catalog: sqlite:////srv/catalog.db")
+    one.add_argument("--warehouse", required=True, metavar="DIRECTORY", help="where the tables' files go")
+    one.add_argument("--namespace", default="quorate", help="of the tables (quorate)")
     one = _job(jobs, "vacuum", _vacuum, "remove files that no commit names", spark=False)
     one.add_argument("--older-than", type=float, default=24.0, metavar="HOURS", help="only files older than this (24)")
     one.add_argument("--dry-run", action="store_true")
@@ -309,6 +333,34 @@ def _sql(options: argparse.Namespace) -> int:
     return 0
 
 
+def _ask(options: argparse.Namespace) -> int:
+    from metadata_pipeline.jobs.ingest import lake_state
+    from metadata_pipeline.tables.as_of import open_views
+
+    if options.question is None:
+        print(command.listed())
+        return 0
+    query = command.query_of(options, lake_state(options.output))
+    with _session(options) as spark:
+        open_views(spark, options.output)
+        frame = spark.sql(query).limit(options.limit)
+        rows = frame.collect()
+    match options.format:
+        case "json":
+            print(command.as_json(rows))
+        case "csv":
+            print(command.as_csv(rows, frame.columns))
+        case _:
+            print(render_rows(rows))
+    return 0
+
+
+def _publish(options: argparse.Namespace) -> int:
+    from metadata_pipeline.publish.iceberg import run
+
+    return run(options)
+
+
 def _vacuum(options: argparse.Namespace) -> int:
     from metadata_pipeline.lake.commits import is_lake
     from metadata_pipeline.lake.vacuum import vacuum
@@ -335,29 +387,6 @@ def parse_point(text: str) -> tuple[str, int | None, datetime | None]:
             f"{point!r} is neither an offset nor an ISO time", "for example mycluster@2026-11-01T03:00:00"
         ) from error
     return cluster, None, time if time.tzinfo else time.replace(tzinfo=UTC)
-
-
-def render_rows(rows: Sequence[Any]) -> str:
-    """Rows of Spark as a text table."""
-    if not rows:
-        return "(no rows)"
-    names = list(rows[0].asDict())
-    cells = [[_cell(row[name]) for name in names] for row in rows]
-    widths = [max(len(name), *(len(line[at]) for line in cells)) for at, name in enumerate(names)]
-    lines = [names, ["-" * width for width in widths], *cells]
-    return "\n".join(
-        "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip() for line in lines
-    )
-
-
-def _cell(value: Any) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, datetime):
-        return value.strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]
-    if isinstance(value, list):
-        return json.dumps(value)
-    return str(value)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ A fleet file is YAML, or JSON:
         bootstrap: payments-0:9093,payments-1:9093
         cluster-id: 5L6g3nShT-eMCtK--X86sw      # asked for with DescribeCluster when it is not given
         properties: payments.properties         # Kafka's client properties: security.protocol, ssl.*, sasl.*
+        labels: {tier: production}              # for questions about some of the fleet
 
 Paths are relative to the file. Credentials are in the files that it names, never in it.
 """
@@ -24,7 +25,7 @@ from controller_runtime.configuration.properties import parse_properties
 from controller_runtime.security.listener_security import PLAINTEXT, ListenerSecurity
 from metadata_pipeline.problems import PipelineError
 
-_KEYS: Final = frozenset(("name", "bootstrap", "cluster-id", "properties"))
+_KEYS: Final = frozenset(("name", "bootstrap", "cluster-id", "properties", "labels"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,7 @@ class Quorum:
     bootstrap: str
     cluster_id: str | None = None
     properties: str | None = None
+    labels: tuple[tuple[str, str], ...] = ()
 
     def __str__(self) -> str:
         return self.name if self.name == self.bootstrap else f"{self.name} ({self.bootstrap})"
@@ -75,7 +77,11 @@ def _parsed(text: str, path: str) -> Any:
 
 
 def _quorum(entry: Any, where: str, beside: Path) -> Quorum:
-    if not isinstance(entry, dict) or not all(isinstance(value, str) for value in entry.values()):
+    labels = entry.get("labels", {}) if isinstance(entry, dict) else {}
+    if not isinstance(labels, dict):
+        raise PipelineError(f"{where}: labels are no names and texts", "for example labels: {tier: production}")
+    plain = {**entry, "labels": ""} if isinstance(entry, dict) else {"": None}
+    if not all(isinstance(text, str) for text in (*plain.values(), *labels, *labels.values())):
         raise PipelineError(f"{where} is not a set of names and texts", f"give {', '.join(sorted(_KEYS))}")
     if unknown := sorted(set(entry) - _KEYS):
         raise PipelineError(f"{where}: unknown {', '.join(unknown)}", f"choose among {', '.join(sorted(_KEYS))}")
@@ -84,7 +90,7 @@ def _quorum(entry: Any, where: str, beside: Path) -> Quorum:
     properties = entry.get("properties")
     return Quorum(
         entry["name"], entry["bootstrap"], entry.get("cluster-id"),
-        None if properties is None else str(beside / properties),
+        None if properties is None else str(beside / properties), labels=tuple(sorted(labels.items())),
     )  # fmt: skip
 
 

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from metadata_pipeline.cli import render_rows
+from metadata_pipeline.rendering import render_rows
 from metadata_pipeline.tables.as_of import open_views
 from support.pipeline.everything import Everything
+from support.pipeline.questions import QUESTION
 
 pytestmark = pytest.mark.timeout(1200)  # The first test that needs the lake waits for four jobs.
 
 PAGE = Path(__file__).parents[2] / "docs" / "pipeline.md"
-QUESTION = re.compile(r"```sql\n(?P<sql>.*?)```\n\n```text\n(?P<answer>.*?)```\n", re.DOTALL)
 
 
 def test_ten_questions_have_the_answers_that_the_page_shows(everything: Everything, rewrite: bool) -> None:

@@ -16,21 +16,9 @@ from metadata_pipeline.lake.reading import read_table
 from metadata_pipeline.tables.build import TABLES, build_tables
 from support.golden import GOLDEN
 from support.pipeline.everything import GOLDEN_CLUSTER, Everything
+from support.pipeline.kept_session import Kept
 
 pytestmark = pytest.mark.timeout(3600)
-
-
-class Kept:
-    """The session of the tests, which the command must not stop."""
-
-    def __init__(self, spark: Any) -> None:
-        self._spark = spark
-
-    def stop(self) -> None:
-        pass
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._spark, name)
 
 
 def rows(spark: Any, lake: Path) -> dict[str, list[str]]:

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from metadata_pipeline.cli import main, parse_point, render_rows
+from metadata_pipeline.cli import main, parse_point
 from metadata_pipeline.problems import PipelineError, reason
 from metadata_pipeline.progress import bar
+from metadata_pipeline.rendering import render_rows
 from metadata_pipeline.session import find_java, settings
 from support.disks.log_fleet import History, disks
 

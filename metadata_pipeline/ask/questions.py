@@ -1,0 +1,253 @@
+"""The questions of docs/pipeline.md and what is asked beside them, as SQL over the views of `tables.as_of.open_views`.
+
+Each query has `{of}` where its rows are chosen by cluster and by time; `since` is the column of times that `--since` is
+compared with. Every answer begins with the cluster. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Final
+
+from metadata_pipeline.lake.reading import quoted
+from metadata_pipeline.problems import PipelineError
+
+_FOREVER: Final = "timestamp'9999-12-31 00:00:00'"
+_SECONDS: Final = "round((unix_millis({until}) - unix_millis({since})) / 1000, 1)"
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """An offset, or a time."""
+
+    offset: int | None = None
+    time: datetime | None = None
+
+    def valid(self) -> str:
+        """What was so then."""
+        if self.offset is not None:
+            return f"valid_from <= {self.offset} AND (valid_to IS NULL OR valid_to > {self.offset})"
+        at = _at(self.time)
+        return f"valid_from_time <= {at} AND (valid_to_time IS NULL OR valid_to_time > {at})"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a question is asked about. `clusters`: these ids, or all (None)."""
+
+    clusters: frozenset[str] | None = None
+    since: datetime | None = None
+    begin: Moment | None = None
+    end: Moment | None = None
+    broker: int | None = None
+
+    def of(self, time: str, prefix: str = "") -> str:
+        conditions = ["true"]
+        if self.clusters is not None:
+            ids = ", ".join(quoted(cluster) for cluster in sorted(self.clusters)) or "NULL"
+            conditions.append(f"{prefix}cluster_id IN ({ids})")
+        if self.since is not None:
+            conditions.append(f"{time} >= {_at(self.since)}")
+        return " AND ".join(conditions)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """`needs`: options without which it has no answer."""
+
+    name: str
+    title: str
+    sql: str | Callable[[Asked], str]
+    since: str = "true"
+    needs: tuple[str, ...] = field(default=())
+
+    def query(self, asked: Asked) -> str:
+        return self.sql(asked) if callable(self.sql) else self.sql.format(of=asked.of(self.since))
+
+
+def _at(time: datetime | None) -> str:
+    assert time is not None, "a moment has an offset or a time"
+    return f"timestamp'{(time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC).isoformat()}'"
+
+
+_TOUCHED: Final = f"coalesce(valid_to_time, {_FOREVER})"
+
+_THINGS: Final[dict[str, tuple[Sequence[str], Sequence[str]]]] = {
+    "topics": (("name",), ("topic_id",)),
+    "partitions": (("topic", "partition_id"), ("leader", "replicas", "isr")),
+    "brokers": (("broker_id",), ("fenced", "in_controlled_shutdown", "broker_epoch")),
+    "configs": (("resource_type", "resource_name", "name"), ("value",)),
+    "features": (("name",), ("level",)),
+    "quotas": (("entity", "quota"), ("value",)),
+    "acls": (
+        ("permission_type", "principal", "host", "operation", "resource_type", "pattern_type", "resource_name"),
+        ("id",),
+    ),
+    "scram": (("user", "mechanism"), ("fingerprint",)),
+    "voters": (("quorum",), ("voters",)),
+}
+"""Table -> what names a row of it at one moment, and what of it changes."""
+
+
+def _changed(asked: Asked) -> str:
+    if asked.begin is None or asked.end is None:
+        raise PipelineError("two moments are needed", "give --from and --to, each an offset or an ISO time")
+    begin, end = asked.begin.valid(), asked.end.valid()
+    if (asked.begin.offset is not None or asked.end.offset is not None) and len(asked.clusters or ()) != 1:
+        raise PipelineError("an offset is one cluster's", "give --cluster, or two times")
+    of = asked.of("true")
+    return " UNION ALL ".join(_changes_of(table, begin, end, of) for table in _THINGS) + " ORDER BY 1, 2, 3"
+
+
+def _changes_of(table: str, begin: str, end: str, of: str) -> str:
+    keys, values = _THINGS[table]
+    columns = f"cluster_id, concat_ws(' ', {', '.join(keys)}) AS k, to_json(struct({', '.join(values)})) AS v"
+    return f"""
+SELECT coalesce(a.cluster_id, b.cluster_id) AS cluster_id, '{table}' AS in_table, coalesce(a.k, b.k) AS thing,
+       CASE WHEN a.k IS NULL THEN 'added' WHEN b.k IS NULL THEN 'removed' ELSE 'changed' END AS change,
+       a.v AS before, b.v AS after
+FROM (SELECT {columns} FROM {table} WHERE {begin} AND {of}) a
+FULL OUTER JOIN (SELECT {columns} FROM {table} WHERE {end} AND {of}) b ON a.cluster_id = b.cluster_id AND a.k = b.k
+WHERE a.k IS NULL OR b.k IS NULL OR NOT (a.v <=> b.v)"""
+
+
+def _short_while(asked: Asked) -> str:
+    of = asked.of("true")
+    if asked.broker is not None:
+        periods = (
+            f"SELECT cluster_id, valid_from_time AS begin, coalesce(valid_to_time, {_FOREVER}) AS end FROM brokers"
+            f" WHERE broker_id = {asked.broker} AND fenced AND {of}"
+        )
+    elif asked.begin is not None and asked.end is not None and asked.begin.time and asked.end.time:
+        begin, end = _at(asked.begin.time), _at(asked.end.time)
+        periods = f"SELECT DISTINCT cluster_id, {begin} AS begin, {end} AS end FROM partitions WHERE {of}"
+    else:
+        raise PipelineError("no period is named", "give --fenced BROKER, or --from and --to as ISO times")
+    return f"""
+SELECT p.cluster_id, p.topic, p.partition_id, array_except(p.replicas, p.isr) AS missing, p.isr,
+       greatest(p.valid_from_time, w.begin) AS since,
+       nullif(least(coalesce(p.valid_to_time, {_FOREVER}), w.end), {_FOREVER}) AS until
+FROM partitions p JOIN ({periods}) w
+  ON p.cluster_id = w.cluster_id AND p.valid_from_time < w.end AND coalesce(p.valid_to_time, {_FOREVER}) > w.begin
+WHERE size(p.isr) < size(p.replicas) AND {asked.of("coalesce(p.valid_to_time, " + _FOREVER + ")", "p.")}
+ORDER BY p.cluster_id, since, p.topic, p.partition_id"""
+
+
+def _moment(asked: Asked) -> str:
+    then = "valid_to IS NULL" if asked.begin is None else asked.begin.valid()
+    return f"""
+SELECT cluster_id, count(DISTINCT topic_id) AS topics, count(*) AS partitions, sum(size(replicas)) AS replicas,
+       count_if(leader = -1) AS leaderless
+FROM partitions WHERE {asked.of("true")} AND {then} GROUP BY cluster_id ORDER BY cluster_id"""
+
+
+def _config_differs(asked: Asked) -> str:
+    of = asked.of("true")
+    return f"""
+WITH asked AS (SELECT DISTINCT cluster_id FROM partitions WHERE {of} UNION SELECT DISTINCT cluster_id FROM brokers
+               WHERE {of}),
+     shared AS (SELECT name FROM topics WHERE valid_to IS NULL AND {of} GROUP BY name
+                HAVING count(DISTINCT cluster_id) = (SELECT count(*) FROM asked)),
+     named AS (SELECT DISTINCT resource_type, resource_name, name FROM configs WHERE valid_to IS NULL AND {of}
+               AND (resource_type <> 2 OR resource_name IN (SELECT name FROM shared))),
+     held AS (SELECT a.cluster_id, n.resource_type, n.resource_name, n.name, c.value
+              FROM asked a CROSS JOIN named n LEFT JOIN configs c ON c.cluster_id = a.cluster_id AND c.valid_to IS NULL
+               AND c.resource_type = n.resource_type AND c.resource_name = n.resource_name AND c.name = n.name)
+SELECT h.cluster_id, h.resource_type, h.resource_name, h.name, h.value FROM held h
+JOIN (SELECT resource_type, resource_name, name FROM held GROUP BY ALL
+      HAVING count(DISTINCT coalesce(concat('=', value), '')) > 1) d
+  ON h.resource_type = d.resource_type AND h.resource_name = d.resource_name AND h.name = d.name
+ORDER BY h.resource_type, h.resource_name, h.name, h.cluster_id"""
+
+
+QUESTIONS: Final = (
+    Question(
+        "leaders",
+        "Who led the quorum, and for how long?",
+        f"""SELECT cluster_id, epoch, leader, valid_from AS offset, valid_from_time AS since,
+       {_SECONDS.format(until="coalesce(valid_to_time, valid_from_time)", since="valid_from_time")} AS seconds
+FROM leadership WHERE {{of}} ORDER BY cluster_id, epoch""",
+        _TOUCHED,
+    ),
+    Question(
+        "deleted-topics",
+        "Which topics were deleted, and when?",
+        """SELECT cluster_id, name, topic_id, valid_to AS offset, valid_to_time AS deleted_at
+FROM topics WHERE {of} AND valid_to IS NOT NULL ORDER BY cluster_id, valid_to""",
+        "valid_to_time",
+    ),
+    Question(
+        "flapping",
+        "Which brokers flap?",
+        """SELECT cluster_id, broker_id, count_if(fenced) AS times_fenced,
+       count(DISTINCT broker_epoch) AS registrations, min(valid_from_time) AS first_seen
+FROM brokers WHERE {of} GROUP BY cluster_id, broker_id ORDER BY times_fenced DESC, cluster_id, broker_id""",
+        _TOUCHED,
+    ),
+    Question(
+        "short-isr",
+        "Which partitions were without their full ISR, and for how long in all?",
+        """SELECT cluster_id, topic, count(DISTINCT partition_id) AS partitions,
+       round(sum(unix_millis(valid_to_time) - unix_millis(valid_from_time)) / 1000, 1) AS seconds
+FROM partitions WHERE {of} AND size(isr) < size(replicas) AND valid_to IS NOT NULL
+GROUP BY cluster_id, topic ORDER BY seconds DESC, cluster_id, topic""",
+        "valid_to_time",
+    ),
+    Question(
+        "leaderless",
+        "When was a partition without a leader?",
+        """SELECT cluster_id, topic, partition_id, valid_from, valid_to, valid_from_time AS since, elr, last_known_elr
+FROM partitions WHERE {of} AND leader = -1 ORDER BY cluster_id, valid_from, topic, partition_id""",
+        _TOUCHED,
+    ),
+    Question(
+        "config-changes",
+        "Which configuration was changed when, from what to what?",
+        """SELECT cluster_id, resource_type, resource_name, name, value, valid_from, valid_to, valid_from_time AS set_at
+FROM configs WHERE {of} ORDER BY cluster_id, resource_type, resource_name, name, valid_from""",
+        "valid_from_time",
+    ),
+    Question("at", "What did the cluster look like at one moment (--from), or now?", _moment),
+    Question(
+        "silences",
+        "When was nobody in charge? (more than a second without a record)",
+        """SELECT cluster_id, offset, epoch, timestamp, seconds FROM (
+  SELECT cluster_id, offset, epoch, timestamp, round((unix_millis(timestamp) - unix_millis(lag(timestamp) OVER
+    (PARTITION BY cluster_id, stretch ORDER BY offset))) / 1000, 1) AS seconds FROM committed)
+WHERE {of} AND seconds > 1 ORDER BY seconds DESC, cluster_id, offset""",
+        "timestamp",
+    ),
+    Question(
+        "former-acls",
+        "Which access rules were in force once and are no more?",
+        """SELECT cluster_id, principal, resource_name, operation, permission_type, valid_from, valid_to,
+       valid_to_time AS removed_at
+FROM acls WHERE {of} AND valid_to IS NOT NULL ORDER BY cluster_id, valid_to, principal""",
+        "valid_to_time",
+    ),
+    Question(
+        "findings",
+        "Do the copies agree? (the last audit; --since does not apply)",
+        """SELECT cluster_id, severity, kind, node_id, offset, detail
+FROM findings WHERE {of} ORDER BY cluster_id, severity, node_id, offset""",
+        "timestamp'9999-12-31'",
+    ),
+    Question("changed", "What changed between these two moments?", _changed, needs=("--from", "--to")),
+    Question(
+        "short-isr-while",
+        "Who was without full ISR while a broker was fenced, or between two times?",
+        _short_while,
+        needs=("--fenced BROKER, or --from and --to",),
+    ),
+    Question("config-differs", "Which configuration differs between clusters (of this --label)?", _config_differs),
+)
+
+
+def question(name: str) -> Question:
+    """Raises PipelineError."""
+    found = next((one for one in QUESTIONS if one.name == name), None)
+    if found is None:
+        raise PipelineError(f"there is no question {name}", "kraft-pipeline ask lists them")
+    return found

@@ -1,0 +1,1 @@
+"""The lake's tables in a format that other engines read: `kraft-pipeline publish`."""
