@@ -6,7 +6,7 @@ beside them.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from functools import partial
 from typing import Any, Final
 
@@ -111,12 +111,18 @@ def collect(spark: Any, *, audited: bool) -> dict[str, Any]:
             rows = grouped.get(cluster, [])
             shown[name] = _running(rows) if name == "growth" else rows[:most]
             shown[f"{name}_in_all"] = len(rows)
+            if name == "topics":
+                shown |= {total: sum(row[total] for row in rows) for total in ("leaderless", "short_of_isr")}
     findings = [row.asDict() for row in answers.get(_FINDINGS, [])]
     return {
         "clusters": {cluster: found[cluster] for cluster in sorted(found)},
         "audited": audited,
         "findings": findings[:MOST_FINDINGS],
         "findings_in_all": len(findings),
+        "by_cluster": {
+            cluster: dict(Counter(it["severity"] for it in findings if it["cluster_id"] == cluster))
+            for cluster in found
+        },
         "severities": {
             severity: sum(it["severity"] == severity for it in findings) for severity in ("error", "warning", "note")
         },

@@ -1,76 +1,50 @@
-"""The report's data as one HTML page: readable on a phone, printable, no script, nothing loaded from anywhere. Pure.
+"""The report's data as one HTML page: readable on a phone, printable, whole without its script, nothing loaded from
+anywhere. Pure.
 
-Whatever comes from a log (topic names, hosts, findings) passes `escape`; a cluster could name a topic after a script.
+Whatever comes from a log (topic names, hosts, findings) passes `escape`; a cluster could name a topic after a script,
+and a browser would run none but that of `page.js`, whose hash the page's policy names.
 """
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from hashlib import sha256
 from html import escape
+from pathlib import Path
 from typing import Any, Final
 
-from metadata_pipeline.report import svg
+from metadata_pipeline.report import overview, svg
 from metadata_pipeline.report.data import BUCKETS
+from metadata_pipeline.report.tables import table
 
-_STYLE: Final = """
-body{font:15px/1.45 system-ui,sans-serif;color:#222;margin:0 auto;max-width:60rem;padding:1rem}
-h1{font-size:1.5rem}h2{font-size:1.2rem;margin-top:2.2rem;border-bottom:1px solid #ccc;overflow-wrap:anywhere}
-h3{font-size:1rem;margin-bottom:.3rem}
-svg{width:100%;height:auto}.scroll{overflow-x:auto}table{border-collapse:collapse;font-size:.85rem;width:100%}
-th,td{text-align:left;padding:.2rem .5rem;border-bottom:1px solid #e4e4e4;vertical-align:top;overflow-wrap:anywhere}
-.error{color:#a8323e;font-weight:600}.warning{color:#8a5a00;font-weight:600}.note{color:#555}
-.facts span{display:inline-block;margin-right:1.2rem}
-.key{display:inline-block;width:.8em;height:.8em;margin:0 .3em 0 .8em}small{color:#555}
-@media screen and (max-width:44rem){.scroll>svg,.scroll>table.wide{min-width:42rem}}
-@media print{body{max-width:none;padding:0}h2,h3{break-after:avoid}svg,tr{break-inside:avoid}
-thead{display:table-header-group}.scroll{overflow:visible}
-*{print-color-adjust:exact;-webkit-print-color-adjust:exact}}
-"""
+_STYLE: Final = Path(__file__).with_name("page.css").read_text()
+_SCRIPT: Final = Path(__file__).with_name("page.js").read_text()
+_ALLOWED: Final = b64encode(sha256(_SCRIPT.encode()).digest()).decode()
+"""The only script that a browser runs on this page."""
 
 
 def render(data: Mapping[str, Any], title: str, made_ms: int) -> str:
     """The whole page."""
     made = datetime.fromtimestamp(made_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-    sections = [_section(name, shown) for name, shown in data["clusters"].items()]
+    ordered = overview.worst_first(data)
+    sections = [_section(at, name, data) for at, name in enumerate(ordered)]
+    policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{_ALLOWED}'"
     return (
         '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
-        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
+        '<meta name="color-scheme" content="light dark">'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
         f"<title>{escape(title)}</title><style>{_STYLE}</style></head><body><h1>{escape(title)}</h1>"
         f"<p><small>made {made}; times are UTC; only committed records are counted</small></p>"
-        f"{_findings(data)}{''.join(sections)}</body></html>\n"
+        f"{overview.index(data, ordered)}{overview.findings(data, ordered)}{''.join(sections)}"
+        f'<div id="tip" role="status"></div><script>{_SCRIPT}</script></body></html>\n'
     )
 
 
-def _findings(data: Mapping[str, Any]) -> str:
-    if not data["audited"]:
-        return "<h2>Findings</h2><p>No audit was made (<code>kraft-pipeline audit</code>).</p>"
-    counts = data["severities"]
-    shown = ", ".join(
-        f'<span class="{kind}">{counts[kind]} {kind}{"" if counts[kind] == 1 else "s"}</span>'
-        for kind in ("error", "warning", "note")
-    )
-    if not data["findings"]:
-        return f"<h2>Findings</h2><p>{shown}: the copies agree, and the history keeps its promises.</p>"
-    rows = [
-        [
-            f'<span class="{escape(it["severity"])}">{escape(it["severity"])}</span>', escape(it["kind"]),
-            escape(it["cluster_id"] or ""), _cell(it["node_id"]), escape((it["file"] or "").rpartition("/")[2]),
-            _cell(it["position"]), _cell(it["offset"]), escape(it["detail"] or ""),
-        ]
-        for it in data["findings"]
-    ]  # fmt: skip
-    left = data["findings_in_all"] - len(data["findings"])
-    more = f"<p><small>{left} more are in the table <code>findings</code>.</small></p>" if left > 0 else ""
-    return (
-        f"<h2>Findings</h2><p>{shown}</p>"
-        + table(("", "what", "cluster", "node", "file", "position", "offset", "detail"), rows)
-        + more
-    )
-
-
-def _section(name: str, shown: Mapping[str, Any]) -> str:
+def _section(at: int, name: str, data: Mapping[str, Any]) -> str:
+    shown = data["clusters"][name]
     span = shown["span"]
     begin, end = span["begin"], max(span["end"], span["begin"] + 1)
     growth = shown["growth"]
@@ -82,10 +56,12 @@ def _section(name: str, shown: Mapping[str, Any]) -> str:
     )  # fmt: skip
     return "".join(
         (
-            f"<h2>Cluster {escape(name)}</h2>",
+            f'<section class="cluster" id="c{at}" data-begin="{begin}" data-end="{end}">',
+            f'<h2>Cluster {escape(name)} <small class="tools"><a href="#">all clusters</a></small></h2>',
             '<p class="facts">'
             + "".join(f"<span><b>{escape(str(value))}</b> {escape(label)}</span>" for label, value in facts)
             + "</p>",
+            _RANGE,
             _leadership(shown["leaders"], begin, end),
             _fencing(shown["brokers"], begin, end),
             _churn(shown["churn"], begin, end),
@@ -94,8 +70,16 @@ def _section(name: str, shown: Mapping[str, Any]) -> str:
             _silences(shown["silences"], end - begin),
             _deleted(shown["deleted"]),
             _provisional(shown["provisional"]),
+            "</section>",
         )
     )
+
+
+_RANGE: Final = (
+    '<div class="tools"><label>from <input type="range" min="0" max="1000" value="0" aria-label="show from"></label>'
+    '<label>to <input type="range" min="0" max="1000" value="1000" aria-label="show to"></label>'
+    '<span class="range"></span><button type="button">all of it</button></div>'
+)
 
 
 def _leadership(rows: Sequence[Mapping[str, Any]], begin: int, end: int) -> str:
@@ -201,22 +185,9 @@ def _provisional(rows: Sequence[Mapping[str, Any]]) -> str:
     return "<h3>Not proven to be committed</h3>" + table(("status", "offsets", "epoch", "on nodes"), cells)
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Cells are HTML already."""
-    top = "".join(f"<th>{escape(name)}</th>" for name in head)
-    body = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
-    wide = ' class="wide"' if len(head) > 4 else ""
-    return f'<div class="scroll"><table{wide}><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>'
-
-
 def _legend(kinds: Sequence[str]) -> str:
-    return (
-        "<small>"
-        + "".join(
-            f'<span class="key" style="background:{svg.colour(kind, kinds)}"></span>{escape(kind)}' for kind in kinds
-        )
-        + "</small>"
-    )
+    keys = "".join(f'<span class="key {svg.colour(kind, kinds)}"></span>{escape(kind)}' for kind in kinds)
+    return f"<small>{keys}</small>"
 
 
 def _cell(value: object) -> str:
