@@ -186,7 +186,10 @@ def _provisional(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _legend(kinds: Sequence[str]) -> str:
-    keys = "".join(f'<span class="key {svg.colour(kind, kinds)}"></span>{escape(kind)}' for kind in kinds)
+    keys = "".join(
+        f'<span class="entry"><span class="key {svg.colour(kind, kinds)}"></span>{escape(kind)}</span>'
+        for kind in kinds
+    )
     return f"<small>{keys}</small>"
 
 
