@@ -108,16 +108,7 @@ def _gaps(copy: CopyKey, ranges: list[SourceRange], cluster: Cluster) -> Iterato
 def _against_canon(cluster: Cluster, ranges: dict[CopyKey, list[SourceRange]]) -> Iterator[AuditFinding]:
     canon = cluster.canon
     for start, end in canon.holes:
-        yield AuditFinding(
-            cluster.cluster,
-            "lost records",
-            node=None,
-            directory=None,
-            file=None,
-            position=None,
-            offset=start,
-            detail=f"no disk has offsets {start} to {end - 1} whole",
-        )
+        yield from _hole(cluster.cluster, start, end, ranges)
     voters = _voters(cluster)
     for copy in cluster.evidence.copies:
         own = ranges.get(copy.key, [])
@@ -127,6 +118,32 @@ def _against_canon(cluster: Cluster, ranges: dict[CopyKey, list[SourceRange]]) -
         for suffix in (*canon.refuted, *canon.open):
             if copy.key in suffix.holders:
                 yield _suffix(copy.key, own, suffix, canon, end)
+
+
+def _hole(cluster: str, start: int, end: int, ranges: dict[CopyKey, list[SourceRange]]) -> Iterator[AuditFinding]:
+    """Committed offsets that no table has: what a disk holds whole under an epoch that is not believed is told as that,
+    the rest is lost.
+    """
+    untold = start
+    held = [(claim, copy, one) for copy, own in ranges.items() for one in own for claim in one.claims]
+    for claim, copy, one in sorted(held, key=lambda it: (it[0].start, it[0].end)):
+        first, last = max(claim.start, untold), min(claim.end, end)
+        if first >= last:
+            continue
+        if untold < first:
+            yield _lost(cluster, untold, first)
+        why = f"offsets {first} to {last - 1} are whole, of epoch {claim.epoch}, which the log contradicts"
+        yield _at(copy, "epoch not believed", one, first, f"{why} and no checksum covers; read another copy")
+        untold = last
+    if untold < end:
+        yield _lost(cluster, untold, end)
+
+
+def _lost(cluster: str, start: int, end: int) -> AuditFinding:
+    return AuditFinding(
+        cluster, "lost records", node=None, directory=None, file=None, position=None, offset=start,
+        detail=f"no disk has offsets {start} to {end - 1} whole",
+    )  # fmt: skip
 
 
 def _voters(cluster: Cluster) -> set[int]:

@@ -17,6 +17,10 @@ KINDS: Final[dict[str, tuple[Severity, str]]] = {
     "bit rot": ("error", "a batch's bytes are not those its checksum was made of, or cannot be read"),
     "damaged offset": ("error", "a base offset is not where the batch before it ended; no checksum covers it"),
     "damaged epoch": ("error", "an epoch that no leader began, or that falls; no checksum covers it"),
+    "epoch not believed": (
+        "error",
+        "committed records whose only whole copy names an epoch that its log contradicts; no table has them",
+    ),
     "two epochs": (
         "error",
         "equal bytes under two epochs, and nothing tells which number is damaged: read another copy",
