@@ -34,7 +34,12 @@ BASE: Object = {
         "controllers": {
             "replicas": 3,
             "nodeIdRange": {"start": 0, "end": 9},
-            "storage": {"size": "1Gi", "storageClassName": "standard"},
+            "storage": {
+                "size": "1Gi",
+                "storageClassName": "standard",
+                "selector": {"matchLabels": {"disk": "slow"}},
+                "overrides": [{"nodeID": 1, "size": "2Gi"}],
+            },
         },
         "brokerPools": [{"name": "main", "replicas": 3, "nodeIdRange": {"start": 100, "end": 199}}],
     },
@@ -159,11 +164,9 @@ WRONG_EDITS: list[tuple[str, Any, str]] = [
     ("spec.brokerPools.0.nodeIdRange", {"start": 101, "end": 199}, "nodeIdRange.start is immutable"),
     ("spec.controllers.storage.size", "500Mi", "storage.size cannot shrink"),
     ("spec.controllers.storage.storageClassName", "fast", "storageClassName is immutable"),
-    (
-        "spec.controllers.storage.selector",
-        {"matchLabels": {"disk": "fast"}},
-        "selector is immutable: it can be neither",
-    ),
+    ("spec.controllers.storage.selector", {"matchLabels": {"disk": "fast"}}, "selector is immutable"),
+    ("spec.controllers.storage.selector", None, "selector is immutable: it can be neither added nor removed"),
+    ("spec.controllers.storage.overrides", [{"nodeID": 1, "size": "1Gi"}], "size cannot shrink"),
     ("spec.controllers.storage.storageClassName", None, "storageClassName is immutable: it can be neither added"),
     ("spec.brokerPools.0.storage.storageClassName", "fast", "storageClassName is immutable: it can be neither added"),
     ("spec.brokerPools", [], "a pool can be removed (or renamed) only after its replicas were lowered to 0"),

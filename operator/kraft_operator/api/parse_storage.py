@@ -11,6 +11,7 @@ from kraft_operator.api.spec import Storage
 MIN_SIZE: Final = "100Mi"
 MAX_OVERRIDES: Final = 100
 _SELECTOR: Final = ("matchLabels", "matchExpressions")
+_OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist")
 
 
 def parse_storage(storage: Reader) -> Storage:
@@ -49,4 +50,11 @@ def _selector(storage: Reader) -> Mapping[str, Any]:
     found = storage.optional_object("selector") or {}
     if unknown := sorted(set(found) - set(_SELECTOR)):
         raise InvalidSpec(storage.at("selector"), f"has no {unknown[0]}: give {' or '.join(_SELECTOR)}")
+    selector = storage.child("selector")
+    selector.texts("matchLabels")
+    for each in selector.items("matchExpressions"):
+        each.text("key")
+        if each.text("operator") not in _OPERATORS:
+            raise InvalidSpec(each.at("operator"), f"must be one of {', '.join(_OPERATORS)}")
+        each.words("values")
     return found

@@ -72,9 +72,11 @@ def test_without_a_name_one_of_several_has_to_be_named(capsys: pytest.CaptureFix
 
 
 def test_what_changes_something_is_never_done_to_a_cluster_that_nobody_named() -> None:
-    for command in ("approve", "restart", "hibernate", "wake", "protect", "recover"):
+    for command in ("approve", "restart", "hibernate", "wake", "protect"):
         with pytest.raises(SystemExit):
             parser().parse_args([command])
+    asked_nobody: Any = object()  # any question to it would be an error: recover has a form without a resource
+    assert run(parser().parse_args(["recover"]), asked_nobody, print) == 1
 
 
 def test_the_first_line_says_so_when_no_operator_has_answered_for_a_minute() -> None:
