@@ -118,10 +118,11 @@ def describe_producers(judged: Judged, request: DescribeProducersRequest) -> Jud
         return None
     refused = refusal(replace(request, topics=tuple(denied)), _TOPIC_DENIED)
     assert isinstance(refused, DescribeProducersResponse), "it refuses DescribeProducers"
-    said = tuple(
-        replace(topic, partitions=tuple(replace(each, error_message=_TOPIC_WORDS) for each in topic.partitions))
-        for topic in refused.topics
-    )
+    said: list[Any] = []
+    for topic in refused.topics:
+        yield None
+        partitions = tuple(replace(each, error_message=_TOPIC_WORDS) for each in topic.partitions)
+        said.append(replace(topic, partitions=partitions))
 
     def complete(answer: Message) -> Message:
         assert isinstance(answer, DescribeProducersResponse), "it answers DescribeProducers"
