@@ -10,7 +10,7 @@ from typing import get_args
 import pytest
 
 from kraft_operator.actions import Action, BeginReplacement, DeleteOperation, GiveUpDisk, TellRack
-from kraft_operator.credentials import CredentialAction
+from kraft_operator.credentials import CredentialAction, EnterStage
 from kraft_operator.operations.operation import parse_operation
 from kraft_operator.users import UserAction
 from support.operator_model.compared import compared_pass
@@ -26,11 +26,12 @@ ELSEWHERE = {
     DeleteOperation,
     BeginReplacement,
     GiveUpDisk,
+    EnterStage,
     *get_args(CredentialAction),
     *get_args(UserAction),
 }
 """The world has no racks and no dates; of two others nothing can be seen, and Secrets and users are in runs of the
-reconciler only (`test_secure_cluster`, `test_users`).
+reconciler only (`test_secure_cluster`, `test_becoming_secure`, `test_users`).
 """
 
 Act = Callable[[World], object]
