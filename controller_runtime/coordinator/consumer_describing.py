@@ -50,6 +50,8 @@ def _described(
     groups: GroupCoordinator, group_id: str, request: ConsumerGroupDescribeRequest
 ) -> InPieces[Respond, DescribedGroup]:
     yield None
+    if not group_id:
+        return DescribedGroup(group_id=group_id, error_code=ErrorCode.INVALID_GROUP_ID)
     found = groups.find(group_id)
     if isinstance(found, ErrorCode):
         return DescribedGroup(group_id=group_id, error_code=found)

@@ -52,6 +52,7 @@ OWNED = [
     "metadata.log.dir", "broker.rack",
 ]  # fmt: skip
 
+TAKEN_BACK = "security.tls.mode Required is not taken back in one update"
 LOAD_BALANCER_CLASS = "loadBalancerClass cannot change: Kubernetes keeps it for ever"
 UNKNOWN_FIELD = "spec.nonsense"  # never reaches the operator
 
@@ -342,6 +343,18 @@ def test_a_new_resource_is_not_healthy_before_an_operator_looked_at_it(stored: O
     ]
 
 
+def test_a_secure_cluster_is_not_made_plaintext_in_one_update(
+    kubernetes: Kubernetes, resource_definition: None
+) -> None:
+    one = edited({**BASE, "metadata": {"name": "secured"}}, "spec.security", {"tls": {"mode": "Required"}})
+    with kubernetes.namespace("crd-secured") as namespace:
+        kept = kubernetes.gateway.create(CLUSTER, namespace, one)
+        for value in (None, {"tls": {"mode": "Disabled"}}):
+            assert TAKEN_BACK in kubernetes.refusal(CLUSTER, namespace, edited(kept, "spec.security", value), "PUT")
+        on_its_way = edited(kept, "spec.security", {"tls": {"mode": "Migrating"}})
+        assert kubernetes.dry_run(CLUSTER, namespace, on_its_way, "PUT")
+
+
 def test_the_short_name_and_the_columns_are_served(kubernetes: Kubernetes, namespace: str, stored: Object) -> None:
     header, row = kubernetes.kubectl("get", "krc", "--namespace", namespace).splitlines()
     columns = ["NAME", "READY", "PHASE", "CONTROLLERS", "BROKERS", "HEADROOM", "RISK", "WAITS", "FOR", "AGE"]
@@ -354,7 +367,7 @@ def test_no_rule_is_without_a_case_that_breaks_it() -> None:
     definition = yaml.safe_load((ROOT / "crds" / "kraftclusters.yaml").read_text())
     messages = {rule["message"] for rule in rules(definition)}
     assert len(messages) >= 40
-    hit = [*(message for _, _, message in WRONG + WRONG_EDITS), LOAD_BALANCER_CLASS]
+    hit = [*(message for _, _, message in WRONG + WRONG_EDITS), LOAD_BALANCER_CLASS, TAKEN_BACK]
     assert [message for message in sorted(messages) if not any(part in message for part in hit)] == []
 
 

@@ -315,10 +315,6 @@ INIT_PRODUCER_ID = Table(
         Case("a transaction with too much time", _init(transactional_id="tx", transaction_timeout_ms=INT_MAX)),
         Case("a transaction of a producer without epoch", _init(transactional_id="tx", producer_id=5)),
     ),
-    unlike=(
-        Unlike("*: a transaction", "InitProducerId with a transactional id is refused"),
-        Unlike("*: a transaction with*time", "InitProducerId with a transactional id is refused"),
-    ),
 )
 
 # Fetch.
