@@ -299,7 +299,9 @@ class FetchHandler:
     def _find(
         self, fetch: _Fetch, topic: FetchTopic, index: int, known: int = NO_EPOCH
     ) -> Leader | Follower | ErrorCode:
-        find = self._partitions.find if fetch.needs_leader else self._partitions.find_replica
+        partitions = self._partitions
+        is_fenced = partitions.image.cluster.unfenced(partitions.node_id) is None  # It serves nobody.
+        find = partitions.find if fetch.needs_leader or is_fenced else partitions.find_replica
         return find(topic.topic, topic.topic_id, index, known)
 
     def _nearer(self, fetch: _Fetch, leader: Leader, offset: int) -> int | None:

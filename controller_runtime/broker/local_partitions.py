@@ -53,7 +53,7 @@ class _Replica:
 
 class LocalPartitions:
     def __init__(self, node_id: NodeId, node_configs: Mapping[str, str], now: Instant, max_lag_s: float = 30.0) -> None:
-        self._node_id = node_id
+        self.node_id = node_id
         self._topic_rules = TopicRules(node_id, node_configs)
         self.now = now
         """Of this step: whoever begins one says it."""
@@ -110,7 +110,7 @@ class LocalPartitions:
     ) -> list[BrokerEffect]:
         """It is new, or not what it was. `is_first`: it is in the first image, so its log may be here."""
         key = PartitionId(topic.id, index)
-        if self._node_id not in partition.replicas:
+        if self.node_id not in partition.replicas:
             return self.close(key)
         replica = self._replicas.get(key)
         if replica is None:
@@ -132,29 +132,29 @@ class LocalPartitions:
 
     def _opened_from(self, key: PartitionId, replica: _Replica, *, is_new: bool) -> OpenPartition:
         self._opening.add(key)
-        directory = replica.registered.directory(self._node_id)
+        directory = replica.registered.directory(self.node_id)
         known = None if directory in (UNASSIGNED, MIGRATING) else directory
         return OpenPartition(key, replica.topic, known, self._configs(replica.topic), is_new, avoid=self.cordoned)
 
     def _take_part(self, key: PartitionId, replica: _Replica, log: OpenLog) -> None:
         """The part in its partition that the image gives it, now that its log is open."""
         registered, state = replica.registered, replica.state
-        if registered.leader != self._node_id:
+        if registered.leader != self.node_id:
             self._follow(key, replica, log)
             return
         if isinstance(state, Follower) and state.is_cut:
             return  # It is led as soon as it is known what is left of its log (`on_cut`).
         if not isinstance(state, Leader):
             leader = Leader(log, registered.leader_epoch, LedReplicas())
-            leader.lead(self._node_id, registered, self.now, led=False)
+            leader.lead(self.node_id, registered, self.now, led=False)
             self._enter(key, replica, leader)
         else:
             leader = state
             if registered.leader_epoch != leader.epoch:
-                leader.lead(self._node_id, registered, self.now, led=True)
+                leader.lead(self.node_id, registered, self.now, led=True)
                 self._changed.append(key)
             else:
-                leader.replicas.see(self._node_id, registered)
+                leader.replicas.see(self.node_id, registered)
         if leader.replicas.remotes:
             self.with_followers[key] = leader
         else:
@@ -342,7 +342,7 @@ class LocalPartitions:
             registered = self._image.topics.partition(key.topic_id, key.index)
         else:
             registered = replica.registered if replica is not None and isinstance(replica.state, Opening) else None
-        return registered is not None and registered.leader == self._node_id
+        return registered is not None and registered.leader == self.node_id
 
     def has_too_few(self, leader: Leader, *, maximal: bool = False) -> bool:
         """Fewer replicas are in sync than an acknowledgement by all of them needs. `maximal`: also those count who may
