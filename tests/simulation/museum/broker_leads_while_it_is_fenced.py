@@ -17,7 +17,7 @@ def break_it(patch: pytest.MonkeyPatch) -> None:
 
     def take_part(self: LocalPartitions, key: PartitionId, replica: _Replica, log: OpenLog) -> None:
         if replica.registered.leader < 0:
-            replica.registered = replace(replica.registered, leader=self._node_id)
+            replica.registered = replace(replica.registered, leader=self.node_id)
         honest(self, key, replica, log)
 
     patch.setattr(LocalPartitions, "_take_part", take_part)
