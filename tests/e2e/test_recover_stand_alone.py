@@ -38,6 +38,7 @@ controller.quorum.bootstrap.servers=localhost:9093
 listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT
 inter.broker.listener.name=PLAINTEXT
 offsets.topic.replication.factor=1
+quorate.insecure=true
 log.dirs=/var/lib/kafka/data-0/kafka-log0
 """
 

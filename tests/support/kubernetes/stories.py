@@ -78,7 +78,7 @@ STORIES: Final = (
     Story("test_crd_fields.py", 90),
     Story("test_helm_lifecycle.py", 120),
     Story("test_helm_values.py", 90),
-    Story("test_recover_stand_alone.py", 40, soak=True),
+    Story("test_recover_stand_alone.py", 40),
     Story("test_images_run.py", 60),
     Story("test_release_images.py", 110, "one_architecture"),
     Story("test_release_images.py", 330, soak=True),
