@@ -100,7 +100,6 @@ _REFUSED_NOTE: Final = "what this node could not honour is refused"
 _ACLS_NOTE: Final = "with the authorizer, or kept for Apache Kafka's brokers (`quorate.acls=kept`)"
 
 _TOKENS_NOTE: Final = "for who has shown who he is, without a token; refused on PLAINTEXT, as by Kafka"
-_NOT_COMPARED: Final = "every version; not compared with Java request by request yet"
 _ASKED_OF_BROKERS: Final = "UNKNOWN_SERVER_ERROR, as by Kafka, whose controllers advertise it: brokers answer it"
 
 CONTROLLER: Final[Mapping[ApiKey, Row]] = {
@@ -284,15 +283,8 @@ BROKER: Final[Mapping[ApiKey, Row]] = {
     ApiKey.DESCRIBE_CLUSTER: Row((need(Right(Operation.DESCRIBE, Resource.CLUSTER), part="authorized operations"),)),
     ApiKey.DESCRIBE_PRODUCERS: Row((need(_READ_TOPIC),), in_pieces=True),
     ApiKey.UNREGISTER_BROKER: _forwarded(ApiKey.UNREGISTER_BROKER),
-    ApiKey.CONSUMER_GROUP_HEARTBEAT: Row(
-        (need(_READ_GROUP), need(_DESCRIBE_TOPIC, part="topics")), status=Status.PARTIAL, note=_NOT_COMPARED
-    ),
-    ApiKey.CONSUMER_GROUP_DESCRIBE: Row(
-        (need(_DESCRIBE_GROUP), need(_DESCRIBE_TOPIC, part="topics")),
-        status=Status.PARTIAL,
-        note=_NOT_COMPARED,
-        in_pieces=True,
-    ),
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: Row((need(_READ_GROUP), need(_DESCRIBE_TOPIC, part="topics"))),
+    ApiKey.CONSUMER_GROUP_DESCRIBE: Row((need(_DESCRIBE_GROUP), need(_DESCRIBE_TOPIC, part="topics")), in_pieces=True),
     ApiKey.DESCRIBE_TRANSACTIONS: Row(
         (need(_DESCRIBE_TRANSACTION),),
         in_pieces=True,
