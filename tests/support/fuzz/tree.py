@@ -16,6 +16,9 @@ from controller_runtime.protocol.schema import FIXED_FORMATS, FieldSpec, Message
 
 PACKERS: Final = {kind: struct.Struct(f">{form}").pack for kind, form in FIXED_FORMATS.items()}
 
+MOST_BYTES: Final = 16 << 20
+"""Far more than is sent of any message."""
+
 
 @dataclass(slots=True)
 class Fixed:
@@ -160,6 +163,7 @@ class _Builder:
 
 
 def render(node: Node, out: bytearray) -> None:
+    """Arrays end at `MOST_BYTES`, whatever they claim: copies of copies of long texts would fill the memory."""
     if isinstance(node, Fixed):
         out += node.raw
     elif isinstance(node, Text):
@@ -170,6 +174,8 @@ def render(node: Node, out: bytearray) -> None:
         size = -1 if node.items is None else len(node.items)
         _length(False, node.compact, size if node.claimed is None else node.claimed, out)
         for item in node.items or ():
+            if len(out) > MOST_BYTES:
+                break
             render(item, out)
     else:
         out += node.marker
