@@ -14,7 +14,7 @@ from typing import Final
 from kraft_operator.actions import Action, DeliverGrant, NudgePod, TellRack
 from kraft_operator.credentials_seen import SecretMemory
 from kraft_operator.judgement import Round, round_of
-from kraft_operator.observed import Brokers, Pod, Quorum, QuorumState
+from kraft_operator.observed import Brokers, Observed, Pod, Quorum, QuorumState
 from kraft_operator.plan.rendered import Rendered
 from kraft_operator.quorum import Addresses
 from kraft_operator.steadiness import Steadiness
@@ -131,10 +131,10 @@ class Memory:
         """A plan that laid out the way has cost so many seconds."""
         self.way_due = now + cost * WAY_PATIENCE if cost > CHEAP_SECONDS else now
 
-    def note_rest(self, changes: int, asked: Addresses, quorum: Quorum, brokers: Brokers, now: float) -> None:
+    def note_rest(self, changes: int, asked: Addresses, observed: Observed, now: float) -> None:
         self.rendered = Rendered()
-        asked, brokers = replace(asked, with_users=False), replace(brokers, users=None)
-        self.rest = Rest(changes, asked, essence(quorum), brokers, now)
+        asked, brokers = replace(asked, with_users=False), replace(observed.brokers, users=None)
+        self.rest = Rest(changes, asked, essence(observed.quorum), brokers, now)
 
     def rests(self, changes: int, now: float) -> Rest | None:
         """The last look, if only the quorum can have changed since."""

@@ -109,7 +109,10 @@ class Reconciler:
             return None
         self._keep(key, decision, sight)
         self._note_status(resource, new)
-        return self._again(key, resource, decision, sight, changes, wrote=False)
+        again = self._again(key, resource, decision, changes, wrote=False)
+        if _may_rest(resource, decision):
+            self._memories[key].note_rest(changes, sight.asked, sight.observed, self.clock())
+        return again
 
     def _live(self, key: Key, changes: int) -> float | None:
         resource = self.kube.find(CLUSTER, key.namespace, key.name)
@@ -140,7 +143,7 @@ class Reconciler:
             raise
         self._keep(key, decision, sight)
         wrote = self._carry_out(key, resource, cluster, sight, decision)
-        return self._again(key, resource, decision, sight, changes, wrote=wrote)
+        return self._again(key, resource, decision, changes, wrote=wrote)
 
     def _observe(self, key: Key, cluster: KRaftCluster, reader: Reader) -> Sight:
         memory = self._memory(key, cluster)
@@ -209,18 +212,12 @@ class Reconciler:
         self._report(key, resource, cluster, sight=sight, decision=decision, execution=execution)
         return bool(decision.actions) or resource.get("status") != before
 
-    def _again(
-        self, key: Key, resource: Object, decision: Decision, sight: Sight, changes: int, *, wrote: bool
-    ) -> float:
+    def _again(self, key: Key, resource: Object, decision: Decision, changes: int, *, wrote: bool) -> float:
         """One that is Ready, or waits for a person, is looked at as often as a loss has to be noticed."""
         memory = self._memories[key]
         memory.quiet = not wrote and not decision.suspects
         pause = memory.pause(changes, wrote, self.clock())
-        waits = decision.outline.approved is Approved.NO
-        rests = not decision.actions and (waits or _is(resource, "Ready"))
-        if rests:
-            memory.note_rest(changes, sight.asked, sight.observed.quorum, sight.observed.brokers, self.clock())
-        return self.settings.probe_seconds if rests else pause
+        return self.settings.probe_seconds if _may_rest(resource, decision) else pause
 
     def _publish(self, key: Key, resource: Object, cluster: KRaftCluster, sight: Sight, decision: Decision) -> None:
         """A new plan is in the status before its first step is taken."""
@@ -390,9 +387,11 @@ def _refusal(action: Action, why: str) -> Finding:
     return Finding(Topic.SPEC, "RefusedByKubernetes", message, stalled=True)
 
 
-def _is(resource: Object, kind: str) -> bool:
+def _may_rest(resource: Object, decision: Decision) -> bool:
+    """Only a glance begins a rest: changes are counted of the index, and a live read may show less than that."""
     conditions = (resource.get("status") or {}).get("conditions") or ()
-    return any(each["type"] == kind and each["status"] == "True" for each in conditions)
+    ready = any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
+    return not decision.actions and (ready or decision.outline.approved is Approved.NO)
 
 
 def _now() -> str:

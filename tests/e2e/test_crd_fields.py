@@ -273,7 +273,8 @@ def test_probes_by_tcp_are_a_new_revision_that_a_new_pod_takes(story: Story) -> 
 
     def ready_by_tcp() -> bool:
         found = pod(story, BROKER)
-        ready = any(each["type"] == "Ready" and each["status"] == "True" for each in found["status"]["conditions"])
+        conditions = found["status"].get("conditions", ())
+        ready = any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
         return ready and found["spec"]["containers"][0]["readinessProbe"]["tcpSocket"]["port"] == "internal"
 
     eventually("the broker is ready by TCP", ready_by_tcp)

@@ -88,7 +88,8 @@ def test_another_level_reaches_the_controller_by_a_new_revision(story: Story) ->
 
     def restarted() -> bool:
         found = story.kubernetes.gateway.get(POD, story.namespace, CONTROLLER)
-        ready = any(each["type"] == "Ready" and each["status"] == "True" for each in found["status"]["conditions"])
+        conditions = found["status"].get("conditions", ())
+        ready = any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
         return found["metadata"]["uid"] != before and ready
 
     eventually("the controller has the new level", restarted)
