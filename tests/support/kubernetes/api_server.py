@@ -30,7 +30,9 @@ class ApiServer:
     lease: Object | None = None
     version: int = 1
     port: int = 0
-    _watches: list[tuple[str, asyncio.Queue[Object]]] = field(default_factory=list)
+    _happened: list[tuple[int, str, bytes]] = field(default_factory=list)
+    """Version, plural and line of each event: a watch begins where its list ended."""
+    _watches: list[tuple[str, asyncio.Queue[bytes]]] = field(default_factory=list)
 
     def put(self, kind: Kind, name: str, namespace: str = "n", **content: Any) -> None:
         known = (kind.plural, name) in self.objects
@@ -52,12 +54,15 @@ class ApiServer:
         return json.dumps({"current-context": "x", "contexts": [named], "clusters": [cluster], "users": users})
 
     def drop(self, kind: Kind, name: str) -> None:
+        self.version += 1
         self._tell(kind, "DELETED", self.objects.pop((kind.plural, name)))
 
     def _tell(self, kind: Kind, type_: str, item: Object) -> None:
+        line = json.dumps({"type": type_, "object": item}).encode() + b"\n"
+        self._happened.append((self.version, kind.plural, line))
         for plural, queue in self._watches:
             if plural == kind.plural:
-                queue.put_nowait({"type": type_, "object": item})
+                queue.put_nowait(line)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[str]:
@@ -127,12 +132,16 @@ class ApiServer:
 
     async def _watch(self, request: web.Request, plural: str) -> web.StreamResponse:
         self.asked[f"watch {plural}"] += 1
-        queue: asyncio.Queue[Object] = asyncio.Queue()
+        queue: asyncio.Queue[bytes] = asyncio.Queue()
+        since = int(request.query.get("resourceVersion") or self.version)
+        for version, of, line in self._happened:
+            if of == plural and version > since:
+                queue.put_nowait(line)
         self._watches.append((plural, queue))
         answer = web.StreamResponse()
         await answer.prepare(request)
         while True:
-            await answer.write(json.dumps(await queue.get()).encode() + b"\n")
+            await answer.write(await queue.get())
 
 
 def _found(item: Object | None) -> web.Response:
