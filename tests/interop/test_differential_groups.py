@@ -51,14 +51,16 @@ pytestmark = [pytest.mark.interop]
 BROKER = (ListenerType.BROKER,)
 STABLE, EMPTY, SIMPLE, NOBODYS = "group.stable", "group.empty", "group.simple", "group.nobodys"
 NO_TOPIC = Uuid.of(0x1000_0000_0000_4000, 0x8000_0000_0000_0BAD)
+LONG_MS = 1_800_000
+"""The longest session that may be: no slow machine outlasts it."""
 RANGE = (JoinGroupRequestProtocol(name="range", metadata=bytes.fromhex("000000000001000670617973616c00000000")),)
 """A subscription to nothing that can be read."""
 
 
 def join(group_id: str, member_id: str = "", **more: Any) -> JoinGroupRequest:
     told: dict[str, Any] = {
-        "session_timeout_ms": 60_000,
-        "rebalance_timeout_ms": 60_000,
+        "session_timeout_ms": LONG_MS,
+        "rebalance_timeout_ms": LONG_MS,
         "protocol_type": "consumer",
     } | more
     return JoinGroupRequest(group_id=group_id, member_id=member_id, **{"protocols": RANGE} | told)
