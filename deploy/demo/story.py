@@ -1,5 +1,5 @@
-"""The demo, chapter by chapter: a Kubernetes, the operator, a quorum, a client, and a controller that goes
-and returns.
+"""The demo, chapter by chapter: a Kubernetes, the operator, a quorum that is secure by default, a client that is let in
+and one that is not, and a controller that goes and returns.
 """
 
 import argparse
@@ -12,6 +12,7 @@ from typing import Any
 
 import yaml
 
+from deploy.demo import objects
 from deploy.demo import target as targets
 from deploy.demo.narrator import Narrator
 from deploy.demo.target import Target
@@ -28,6 +29,8 @@ NAMESPACE = "quorate-demo"
 MADE_BY_THE_DEMO = {"app.kubernetes.io/created-by": "quorate-demo"}
 """The demo deletes a namespace only if it carries this label: on a cluster of the user's the name may be taken."""
 CLIENT = "demo-client"
+STRANGER = "demo-stranger"
+TOOLS = "demo-tools"
 COUNT = 10_000
 DELETE_AFTER = "wrote 3,000"
 EXPECTED = (cluster.ClusterError, requirements.Unmet, BuildError, CgroupError, *images.ERRORS)
@@ -54,6 +57,9 @@ class Demo:
         self.forget_earlier_run()
         self.install_operator()
         self.apply_cluster()
+        self.show_security()
+        self.refuse_a_stranger()
+        self.make_a_user()
         count = self.run_client()
         self.show_quorum()
         self.say_how_to_go_on()
@@ -143,8 +149,8 @@ class Demo:
     def run_client(self) -> int:
         """Starts the client, takes the leader's pod away in the middle of it, and returns the client's count."""
         self.narrator.say("A Kafka client that nobody here wrote (kafka-python, in a pod) starts.")
-        self.target.kubectl("-n", NAMESPACE, "apply", "-f", "-", stdin=json.dumps(self.client_pod()))
-        self.wait_until_started(CLIENT)
+        arguments = [self.servers, "--count", str(COUNT), "--login", objects.LOGIN]
+        self.start(objects.client_pod(CLIENT, self.target.image("demo-client"), arguments, self.name, login=True))
         count, victim = "", None
         logs = self.target.follow("-n", NAMESPACE, "logs", "--follow", f"pod/{CLIENT}")
         assert logs.stdout is not None
@@ -167,31 +173,42 @@ class Demo:
                 raise DemoError(f"the pod {pod} did not start")
             time.sleep(0.2)
 
-    def client_pod(self) -> dict[str, Any]:
-        servers = f"{self.name}-bootstrap.{NAMESPACE}.svc:9092"
-        security = {
-            "allowPrivilegeEscalation": False,
-            "readOnlyRootFilesystem": True,
-            "capabilities": {"drop": ["ALL"]},
-        }
-        container = {
-            "name": "client",
-            "image": self.target.image("demo-client"),
-            "imagePullPolicy": "IfNotPresent",
-            "args": [servers, "--count", str(COUNT)],
-            "securityContext": security,
-        }
-        return {
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "metadata": {"name": CLIENT},
-            "spec": {
-                "restartPolicy": "Never",
-                "automountServiceAccountToken": False,
-                "securityContext": {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}},
-                "containers": [container],
-            },
-        }
+    def start(self, pod: dict[str, Any]) -> None:
+        self.target.kubectl("-n", NAMESPACE, "apply", "-f", "-", stdin=json.dumps(pod))
+        self.wait_until_started(pod["metadata"]["name"])
+
+    @property
+    def servers(self) -> str:
+        return f"{self.name}-bootstrap.{NAMESPACE}.svc:9092"
+
+    def show_security(self) -> None:
+        """The resource says nothing of it: a cluster that is formed is secure."""
+        status = self.wait_for("the condition Secure", lambda status: _holds(status, "Secure"))
+        told = next(each["message"] for each in status["conditions"] if each["type"] == "Secure")
+        self.narrator.say(f"Nobody asked for security, and it is there: {told}.")
+
+    def refuse_a_stranger(self) -> None:
+        self.narrator.say("A client without a login comes, with the cluster's public certificate and nothing else.")
+        arguments = [self.servers, "--stranger", f"{objects.CA}/ca.crt"]
+        self.start(objects.client_pod(STRANGER, self.target.image("demo-client"), arguments, self.name, login=False))
+        logs = self.target.follow("-n", NAMESPACE, "logs", "--follow", f"pod/{STRANGER}")
+        assert logs.stdout is not None
+        said = [line.strip() for line in logs.stdout]
+        logs.wait()
+        for line in said:
+            self.narrator.detail(line)
+        if not said or said[-1] != "refused in 3 of 3 ways":
+            raise DemoError("a client without a login was not refused in every way")
+
+    def make_a_user(self) -> None:
+        resource = json.dumps(objects.user(self.name, NAMESPACE))
+        with self.narrator.chapter(
+            f"A KRaftUser {objects.USER} is applied: topics and groups whose name begins so are its own.",
+            f"It may log in with what is in the Secret {objects.USER}-credentials.",
+        ):
+            self.target.kubectl("apply", "-f", "-", stdin=resource)
+            ready = ("--for=condition=Ready", "--timeout=120s")
+            self.target.kubectl("-n", NAMESPACE, "wait", f"kraftuser/{objects.USER}", *ready)
 
     def delete_leader(self) -> tuple[str, str, float]:
         document = json.loads(self.target.kubectl("-n", NAMESPACE, "get", "kraftcluster", self.name, "-o", "json"))
@@ -219,21 +236,28 @@ class Demo:
         )
 
     def show_quorum(self) -> None:
-        pod = f"{self.name}-controller-0-0"
-        command = ("/opt/kafka/bin/kafka-metadata-quorum.sh", "--bootstrap-controller", "localhost:9093")
-        self.narrator.say("This is what Kafka's own tool says about the quorum:")
-        self.narrator.block(
-            self.target.kubectl(
-                "-n", NAMESPACE, "exec", pod, "-c", "kafka", "--", *command, "describe", "--replication"
-            )
-        )
+        self.start(objects.tools_pod(TOOLS, self.target.image("runtime")))
+        self.target.kubectl("-n", NAMESPACE, "wait", f"pod/{TOOLS}", "--for=condition=Ready", "--timeout=60s")
+        self.narrator.say("This is what Kafka's own tool says about the quorum, with the same login:")
+        command = ("-n", NAMESPACE, *in_tools(self.servers), "describe", "--replication")
+        self.narrator.block(self.target.kubectl(*command))
 
     def say_how_to_go_on(self) -> None:
         self.narrator.block(how_to_go_on(self.target, self.name))
 
 
 def is_ready(status: dict[str, Any]) -> bool:
-    return any(each["type"] == "Ready" and each["status"] == "True" for each in status.get("conditions", []))
+    return _holds(status, "Ready")
+
+
+def _holds(status: dict[str, Any], kind: str) -> bool:
+    return any(each["type"] == kind and each["status"] == "True" for each in status.get("conditions", []))
+
+
+def in_tools(servers: str) -> tuple[str, ...]:
+    """How kubectl asks about the quorum, as the demo's user."""
+    tool = ("/opt/kafka/bin/kafka-metadata-quorum.sh", "--bootstrap-server", servers)
+    return ("exec", TOOLS, "--", *tool, "--command-config", f"{objects.LOGIN}/client.properties")
 
 
 def how_to_go_on(target: Target, name: str) -> str:
@@ -244,12 +268,12 @@ def how_to_go_on(target: Target, name: str) -> str:
             "" if target.instance_name == "main" else f" --name {target.instance_name}"
         )
         kubectl, stop = f"{devcluster} kubectl", f"{devcluster} down"
-    in_pod = f"{kubectl} -n {NAMESPACE} exec {name}-controller-0-0 -c kafka --"
+    asks = " ".join(in_tools(f"{name}-bootstrap:9092"))
     return f"""
 To look around:
   {kubectl} -n {NAMESPACE} get krc,pods,pvc
   {kubectl} -n {NAMESPACE} describe krc {name}
-  {in_pod} /opt/kafka/bin/kafka-metadata-quorum.sh --bootstrap-controller localhost:9093 describe --status
+  {kubectl} -n {NAMESPACE} {asks} describe --status
   {kubectl} -n {NAMESPACE} delete pod {name}-controller-1-0
 To stop it and leave nothing behind:
   {stop}

@@ -217,7 +217,10 @@ def _secure(cluster: KRaftCluster, findings: Sequence[Finding]) -> Condition:
         return condition(kind, "False", "Migrating", f"it becomes secure and has reached {stage}")
     if findings:
         return condition(kind, "False", findings[0].reason, _joined(findings))
-    message = "whoever reaches a listener may do everything: connections are plaintext, nobody says who it is"
+    message = (
+        "set spec.security.tls.mode to Required to change it without a pause: whoever reaches a listener may do "
+        "everything, connections are plaintext and nobody says who it is"
+    )
     return condition(kind, "False", "Disabled", message)
 
 

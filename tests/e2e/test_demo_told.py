@@ -59,11 +59,26 @@ def test_every_step_is_a_sentence_with_its_time_in_the_order_of_the_story(told: 
     assert times == sorted(times)
     story = [
         "A Kubernetes is needed", "The images are there", "The operator runs", "elected a leader",
-        "brokers have registered", "nobody here wrote", "is deleted while the client writes",
+        "brokers have registered", "Nobody asked for security", "A client without a login", "It may log in",
+        "nobody here wrote", "is deleted while the client writes",
         "has returned with its disk", "read every one",
     ]  # fmt: skip
     found = [next(index for index, line in enumerate(sentences) if part in line) for part in story]
     assert found == sorted(found)
+
+
+def test_the_cluster_is_secure_by_default_and_a_client_without_a_login_is_refused(
+    told: str, machine: Devcluster
+) -> None:
+    """Issue 16: the resource says nothing of security; one client has the Secret of a KRaftUser, one has not."""
+    ways = [line.partition("· ")[2] for line in told.splitlines() if ": refused (" in line]
+    assert [each.partition(":")[0] for each in ways] == [
+        "in plaintext", "by TLS without a login", "as the user, with a password that is guessed"
+    ]  # fmt: skip
+    assert "refused in 3 of 3 ways" in told
+    found = json.loads(machine.kubectl("-n", "quorate-demo", "get", "kraftcluster", "quickstart", "-o", "json"))
+    assert "security" not in found["spec"]
+    assert {each["type"]: each["status"] for each in found["status"]["conditions"]}["Secure"] == "True"
 
 
 def test_the_pod_was_deleted_while_records_were_still_being_written(told: str) -> None:

@@ -15,7 +15,7 @@ import yaml
 
 from kraft_operator.kube import BY_KIND, CLUSTER, POD
 from support.kubernetes.cluster import ROOT, Kubernetes
-from support.kubernetes.rendering import golden_specs, render_file
+from support.kubernetes.rendering import golden_specs, render_golden
 
 pytestmark = pytest.mark.e2e
 
@@ -42,7 +42,7 @@ def runtime_class(kubernetes: Kubernetes, name: str) -> Iterator[None]:
 def test_the_api_server_takes_every_manifest_and_keeps_every_field(
     kubernetes: Kubernetes, namespace: str, spec: Path
 ) -> None:
-    for manifest in render_file(spec, namespace):
+    for manifest in render_golden(spec, namespace):
         kind = BY_KIND[manifest["apiVersion"], manifest["kind"]]
         stored = kubernetes.dry_run(kind, namespace, manifest, "PATCH")
         assert missing(manifest, stored) == []
@@ -50,7 +50,7 @@ def test_the_api_server_takes_every_manifest_and_keeps_every_field(
 
 @pytest.mark.parametrize("spec", golden_specs(), ids=lambda spec: spec.parent.name)
 def test_every_pod_satisfies_restricted_pod_security(kubernetes: Kubernetes, namespace: str, spec: Path) -> None:
-    templates = [each["spec"]["template"] for each in render_file(spec, namespace) if each["kind"] == "StatefulSet"]
+    templates = [each["spec"]["template"] for each in render_golden(spec, namespace) if each["kind"] == "StatefulSet"]
     assert templates
     for template in templates:
         metadata = {**template["metadata"], "name": "probe"}

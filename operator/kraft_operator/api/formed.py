@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from kraft_operator.api.parse import parse_spec
-from kraft_operator.api.parse_security import formed_by, mode_of
+from kraft_operator.api.parse_security import asked_mode, formed_by, mode_of
 from kraft_operator.api.reader import InvalidSpec, Reader
 from kraft_operator.api.security import Stage, TlsMode
 from kraft_operator.api.spec import KRaftCluster
@@ -21,8 +21,8 @@ def formed_with(cluster: KRaftCluster, security: str, controllers: int = 0) -> K
     InvalidSpec for a resource that makes no sense with it.
     """
     found, source = formed(security), Reader("spec", cluster.source)
-    asked = mode_of(source)
-    if found.text == formed_by(asked).text == cluster.formed and cluster.doubt[0]:
+    asked = mode_of(source, found)
+    if found.text == formed_by(asked_mode(source)).text == cluster.formed and cluster.doubt[0]:
         raise InvalidSpec(*cluster.doubt)
     spec = cluster.spec if cluster.formed == found.text else parse_spec(source, found)
     if controllers and found.migrated and Stage.PLAIN < found.stage < Stage.CLOSED:

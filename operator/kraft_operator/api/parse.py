@@ -25,7 +25,14 @@ from kraft_operator.api.parse_network import (
 )
 from kraft_operator.api.parse_pod import check_pod, parse_pod
 from kraft_operator.api.parse_process import check_process, parse_process
-from kraft_operator.api.parse_security import check_security, formed_by, mode_of, secured, security_of
+from kraft_operator.api.parse_security import (
+    UNLESS_IT_SAYS,
+    asked_mode,
+    check_security,
+    formed_by,
+    secured,
+    security_of,
+)
 from kraft_operator.api.parse_storage import parse_overrides, parse_storage
 from kraft_operator.api.reader import InvalidSpec, Reader, duration
 from kraft_operator.api.spec import (
@@ -91,8 +98,8 @@ def read_cluster(resource: Mapping[str, Any]) -> KRaftCluster:
     if not _CLUSTER_NAME.match(name):
         raise InvalidSpec("metadata.name", "must begin with a letter and consist of a-z, 0-9 and '-'")
     source = Reader("", resource).child("spec")
-    found = formed_by(mode_of(source))
-    spec = _read(source, found)
+    found = formed_by(asked_mode(source))
+    spec, doubt = _as_formed(source, found)
     check_exposed_names(name, spec)
     return KRaftCluster(
         namespace=metadata.text("namespace"),
@@ -106,9 +113,24 @@ def read_cluster(resource: Mapping[str, Any]) -> KRaftCluster:
         approved_formats=_claims(metadata.texts("annotations").get(names.ANNOTATION_FORMAT, "")),
         rotate=metadata.texts("annotations").get(names.ANNOTATION_ROTATE, ""),
         formed=found.text,
-        doubt=next(_of_security(source, spec), ("", "")),
+        doubt=doubt,
         source=source.values,
     )
+
+
+def _as_formed(source: Reader, found: Formed) -> tuple[ClusterSpec, tuple[str, str]]:
+    """As of a cluster that is formed now, and what is wrong then. Where that cannot be read at all it may be one that
+    the ledger knows as a plaintext one.
+    """
+    try:
+        spec = _read(source, found)
+        path, problem = next(_of_security(source, spec), ("", ""))
+    except InvalidSpec as error:
+        if not found.stage:
+            raise
+        spec, path, problem = _read(source, Formed()), error.path, error.problem
+    unasked = bool(path) and asked_mode(source) is None
+    return spec, (path, f"{problem} ({UNLESS_IT_SAYS})" if unasked else problem)
 
 
 def _claims(text: str) -> frozenset[str]:
@@ -117,7 +139,7 @@ def _claims(text: str) -> frozenset[str]:
 
 def parse_spec(spec: Reader, found: Formed | None = None) -> ClusterSpec:
     """Of a cluster that the ledger says this of; without it, of one that is formed now."""
-    parsed = _read(spec, formed_by(mode_of(spec)) if found is None else found)
+    parsed = _read(spec, formed_by(asked_mode(spec)) if found is None else found)
     for path, problem in _of_security(spec, parsed):
         raise InvalidSpec(path, problem)
     return parsed

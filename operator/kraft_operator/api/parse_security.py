@@ -31,14 +31,25 @@ _OWNED: Final = (
 _FREE: Final = ("ssl.cipher.suites", "ssl.enabled.protocols", "ssl.protocol")
 
 
-def mode_of(spec: Reader) -> TlsMode:
-    """What the resource asks for."""
-    return spec.child("security").child("tls").choice("mode", TlsMode, TlsMode.DISABLED)
+UNLESS_IT_SAYS: Final = "a new cluster is secure; set spec.security.tls.mode to Disabled for one that is not"
 
 
-def formed_by(mode: TlsMode) -> Formed:
-    """What a cluster is that is formed with this mode: one that is Migrating begins as it says, with plaintext."""
-    return Formed(Stage.ENFORCED) if mode is TlsMode.REQUIRED else Formed()
+def asked_mode(spec: Reader) -> TlsMode | None:
+    """What the resource asks for; None: it says nothing, and the cluster is what it was formed as."""
+    tls = spec.child("security").child("tls")
+    return tls.choice("mode", TlsMode, TlsMode.REQUIRED) if tls.has("mode") else None
+
+
+def mode_of(spec: Reader, found: Formed) -> TlsMode:
+    """What the resource asks of a cluster that is this: what says nothing is kept, and who is on the way goes back."""
+    return asked_mode(spec) or (TlsMode.REQUIRED if found.stage >= Stage.CLOSED else TlsMode.DISABLED)
+
+
+def formed_by(mode: TlsMode | None) -> Formed:
+    """What a cluster is that is formed with this mode: secure, unless it says otherwise. One that is Migrating begins
+    as it says, with plaintext.
+    """
+    return Formed(Stage.ENFORCED) if mode in (TlsMode.REQUIRED, None) else Formed()
 
 
 def security_of(spec: Reader, found: Formed) -> Security:
@@ -59,7 +70,7 @@ def security_of(spec: Reader, found: Formed) -> Security:
     if quiet > MAX_VALIDITY_SECONDS:
         raise InvalidSpec(migration.at("quiet"), "must be at most 8760h")
     return Security(
-        mode_of(spec), seconds, waits, users,
+        mode_of(spec, found), seconds, waits, users,
         authorization=authorization.choice("mode", AuthorizationMode, AuthorizationMode.TRANSITION),
         quiet_seconds=quiet, stage=found.stage, migrated=found.migrated,
     )  # fmt: skip

@@ -2,7 +2,8 @@
 resource as it is now.
 
 Sizes, replicas and policies are no part of it: a group that goes back to an earlier revision keeps everything else that
-was asked for since.
+was asked for since. How secure the cluster was then is: the layouts of two adjacent stages are all that may ever meet
+(`plan.securing`).
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from kraft_operator.api import names
 from kraft_operator.api.parse import parse_spec
 from kraft_operator.api.reader import InvalidSpec, Reader
 from kraft_operator.api.spec import Group, KRaftCluster
+from kraft_operator.api.stages import Formed, formed
 
 SHARED: Final = ("image", "probes", "endpoints", "config", "security")
 OWN: Final = ("image", "probes", "resources", "pod", "config", "rack", "failureDomains", "jvm", "logging", "metrics")
@@ -28,6 +30,7 @@ def inputs_of(cluster: KRaftCluster, group: Group, operator_image: str) -> str:
         "own": {key: own[key] for key in OWN if key in own},
         "restart": cluster.restart,
         "operatorImage": operator_image,
+        "formed": cluster.formed,
     }
     return json.dumps(values, sort_keys=True, separators=(",", ":"))
 
@@ -35,7 +38,7 @@ def inputs_of(cluster: KRaftCluster, group: Group, operator_image: str) -> str:
 def cluster_with(cluster: KRaftCluster, group: Group, inputs: str) -> tuple[KRaftCluster, str]:
     """The resource with these inputs for this group, and the operator's image of then. Only this group's pods may be
     made of it. Raises InvalidSpec when this operator does not understand them any more."""
-    shared, own_of_then, restart, operator_image = _read(inputs)
+    shared, own_of_then, restart, operator_image, found = _read(inputs, cluster.formed)
     source = {key: value for key, value in cluster.source.items() if key not in SHARED} | shared
     own = {key: value for key, value in _group(cluster.source, group.name).items() if key not in OWN} | own_of_then
     if group.name == names.CONTROLLER_ROLE:
@@ -43,15 +46,17 @@ def cluster_with(cluster: KRaftCluster, group: Group, inputs: str) -> tuple[KRaf
     else:
         pools = source.get("brokerPools") or []
         source["brokerPools"] = [own if each.get("name") == group.name else each for each in pools]
-    spec = parse_spec(Reader("spec", source))
-    return replace(cluster, spec=spec, restart=restart, source=source), operator_image
+    spec = parse_spec(Reader("spec", source), found)
+    return replace(cluster, spec=spec, formed=found.text, restart=restart, source=source), operator_image
 
 
-def _read(inputs: str) -> tuple[dict[str, Any], dict[str, Any], str, str]:
+def _read(inputs: str, here: str) -> tuple[dict[str, Any], dict[str, Any], str, str, Formed]:
+    """`here`: as the ledger has the cluster's security now, of which inputs of earlier operators say nothing."""
     try:
         values = json.loads(inputs)
-        return dict(values["shared"]), dict(values["own"]), str(values["restart"]), str(values["operatorImage"])
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        found = formed(str(values.get("formed", here)))
+        return dict(values["shared"]), dict(values["own"]), str(values["restart"]), str(values["operatorImage"]), found
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise InvalidSpec("ledger.revisions.good", f"{type(error).__name__}: {error}") from error
 
 

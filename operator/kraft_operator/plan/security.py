@@ -12,6 +12,8 @@ from collections.abc import Iterable
 
 from kraft_operator.actions import Action
 from kraft_operator.api import names
+from kraft_operator.api.parse_security import asked_mode
+from kraft_operator.api.reader import Reader
 from kraft_operator.credentials import Credentials, MakeAuthority, Wanted
 from kraft_operator.manifests.context import NodePlan
 from kraft_operator.plan.situation import NOTHING, Finding, Situation, Topic, Verdict
@@ -22,6 +24,16 @@ from kraft_operator.security.identities import authority_subject, wanted
 def mode_of(now: Situation) -> str:
     """What a new ledger says of the cluster's security; nothing for plaintext."""
     return now.cluster.formed
+
+
+def mode_found_again(now: Situation) -> str:
+    """The same of a cluster whose ledger and memory are lost. Where its resource says nothing, its Secrets do: whoever
+    was formed without an authority has none.
+    """
+    seen = now.observed.credentials
+    certified = seen is not None and bool(seen.authority or seen.published or seen.issued or seen.fault)
+    says = asked_mode(Reader("spec", now.cluster.source)) is not None
+    return mode_of(now) if says or certified else ""
 
 
 def keep_the_mode(now: Situation) -> Verdict:

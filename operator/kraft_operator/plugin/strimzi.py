@@ -80,8 +80,7 @@ def _cluster(kafka: Taken, made: Converted) -> dict[str, Any]:
         spec["config"] = {"common": config}
     listeners, security = parts.listeners(kafka.take("spec.kafka.listeners") or [], made.left_out, made.changed)
     spec["endpoints"] = {"broker": listeners}
-    if security:
-        spec["security"] = {"tls": {"mode": "Required"}}
+    spec["security"] = {"tls": {"mode": "Required" if security else "Disabled"}}
     if kafka.take("spec.kafka.authorization.type") == "simple" and security:
         users = kafka.take("spec.kafka.authorization.superUsers") or []
         named = [each if ":" in each else f"User:{each}" for each in users]

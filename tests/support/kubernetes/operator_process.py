@@ -270,6 +270,7 @@ def default_spec(image: str) -> Object:
         "probes": "TCP" if "apache-kafka" in repository else "HTTP",
         "controllers": {"replicas": 3, "nodeIdRange": {"start": 0, "end": 9}, "storage": {"size": "1Gi"}},
         "brokerPools": [pool(2)],
+        "security": {"tls": {"mode": "Disabled"}},
     }
 
 

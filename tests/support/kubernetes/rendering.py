@@ -7,7 +7,8 @@ from typing import Any
 
 import yaml
 
-from kraft_operator.api.parse import parse_cluster
+from kraft_operator.api.formed import formed_with
+from kraft_operator.api.parse import parse_cluster, read_cluster
 from kraft_operator.api.spec import KRaftCluster
 from kraft_operator.manifests.cluster import controllers_among, node_objects
 from kraft_operator.manifests.context import Context, Images, Manifest, NodePlan
@@ -20,10 +21,13 @@ IMAGES = Images(operator="quorate/operator:dev", operator_namespace="kraft-opera
 GOLDEN = Path(__file__).parents[2] / "golden" / "manifests"
 
 
-def render_file(path: Path, namespace: str = "kafka", images: Images = IMAGES) -> list[dict[str, Any]]:
+def render_file(
+    path: Path, namespace: str = "kafka", images: Images = IMAGES, formed: str | None = None
+) -> list[dict[str, Any]]:
+    """`formed`: as a ledger has the cluster's security; None for one that is formed now."""
     resource = yaml.safe_load(path.read_text())
     resource["metadata"].update(namespace=namespace, uid="11111111-2222-3333-4444-555555555555", generation=1)
-    cluster = parse_cluster(resource)
+    cluster = parse_cluster(resource) if formed is None else formed_with(read_cluster(resource), formed)
     return cluster_objects(cluster, cluster.spec.cluster_id or CLUSTER_ID, desired_nodes(cluster), images)
 
 
@@ -62,3 +66,8 @@ def to_yaml(manifest: dict[str, Any]) -> str:
 
 def golden_specs() -> list[Path]:
     return sorted(GOLDEN.glob("*/spec.yaml"))
+
+
+def render_golden(path: Path, namespace: str = "kafka", images: Images = IMAGES) -> list[dict[str, Any]]:
+    """Of a cluster that an operator formed when clusters were plaintext, or one that is formed now (`secure`)."""
+    return render_file(path, namespace, images, None if path.parent.name == "secure" else "")

@@ -100,6 +100,8 @@ CORDONS = 30
 PASS_SECONDS = 4.0
 """How long a pass takes in this world: three passes outlast the debounce of 10 s."""
 CRASH_LOOP = Trouble("CrashLoopBackOff", "the container ends again and again", "kafka")
+PLAINTEXT: Mapping[str, object] = {"tls": {"mode": "Disabled"}}
+"""As a new cluster has to say it; most stories are about something else."""
 STAGES = ("inspect", "gate", "format", "seal", "running")
 
 
@@ -109,6 +111,7 @@ def resource(**changes: object) -> dict[str, object]:
         "image": {"repository": "kafka", "tag": "1"},
         "controllers": {"replicas": 3, "nodeIdRange": {"start": 0, "end": 9}, "storage": {"size": "1Gi"}},
         "brokerPools": [pool("b", 2, 100)],
+        "security": PLAINTEXT,
     }
     meta = {"name": "c", "namespace": "n", "uid": "cluster-uid", "generation": 1}
     return {"metadata": meta, "spec": {**spec, **changes}}

@@ -10,6 +10,7 @@ from kraft_operator.api import names
 from kraft_operator.api.network import ListenerSpec
 from kraft_operator.api.parse import parse_cluster
 from kraft_operator.api.reader import InvalidSpec, quantity
+from kraft_operator.api.security import Authentication
 from kraft_operator.api.spec import (
     KRaftCluster,
     LostDisk,
@@ -45,8 +46,14 @@ def test_an_image_alone_is_a_whole_cluster_by_default() -> None:
     assert spec.controllers.storage.size == "10Gi"
     assert spec.controllers.pod.topology_spread_constraints is None
     assert spec.broker_pools == ()
-    assert spec.controller_listeners == (ListenerSpec("CONTROLLER", 9093),)
-    assert spec.broker_listeners == (ListenerSpec("PLAINTEXT", 9092),)
+    own, login = Authentication.TLS, Authentication.SCRAM
+    assert spec.controller_listeners == (ListenerSpec("CONTROLLER", 9093, authentication=own, tls=True),)
+    brokers, clients = spec.broker_listeners
+    assert brokers == ListenerSpec("REPLICATION", 9091, authentication=own, tls=True)
+    assert clients == ListenerSpec("CLIENTS", 9092, authentication=login, tls=True)
+    plain = parse(security={"tls": {"mode": "Disabled"}}).spec
+    assert plain.controller_listeners == (ListenerSpec("CONTROLLER", 9093),)
+    assert plain.broker_listeners == (ListenerSpec("PLAINTEXT", 9092),)
     assert (spec.cluster_id, spec.volume_policy) == (None, VolumePolicy.RETAIN)
 
 

@@ -89,7 +89,7 @@ def test_without_tls_anywhere_the_cluster_is_plaintext() -> None:
     plain = copy.deepcopy(DOCUMENTS)
     kafka(plain)["spec"]["kafka"]["listeners"] = [{"name": "plain", "port": 9092, "type": "internal", "tls": False}]
     spec = convert(plain).resource["spec"]
-    assert "security" not in spec
+    assert spec["security"] == {"tls": {"mode": "Disabled"}}, "a new cluster is secure unless it says so"
     assert [each["name"] for each in spec["endpoints"]["broker"]] == ["REPLICATION", "PLAIN"]
 
 

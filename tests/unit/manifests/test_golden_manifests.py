@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from support.kubernetes.rendering import golden_specs, render_file, to_yaml
+from support.kubernetes.rendering import golden_specs, render_golden, to_yaml
 
 pytestmark = pytest.mark.unit
 
@@ -18,7 +18,7 @@ def file_name(manifest: dict[str, Any]) -> str:
 
 @pytest.mark.parametrize("spec", golden_specs(), ids=lambda spec: spec.parent.name)
 def test_a_spec_renders_to_its_golden_manifests(spec: Path, rewrite: bool) -> None:
-    rendered = {file_name(each): to_yaml(each) for each in render_file(spec)}
+    rendered = {file_name(each): to_yaml(each) for each in render_golden(spec)}
     if rewrite:
         for path in spec.parent.glob("*-*.yaml"):
             path.unlink()

@@ -27,7 +27,7 @@ Manifest = dict[str, Any]
 def cluster(**changes: Any) -> KRaftCluster:
     resource = yaml.safe_load((GOLDEN / "everything" / "spec.yaml").read_text())
     resource["metadata"].update(namespace="kafka", uid="u", generation=1)
-    resource["spec"].update(changes)
+    resource["spec"].update({"security": {"tls": {"mode": "Disabled"}}, **changes})
     return parse_cluster(resource)
 
 

@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 import yaml
 
-from kraft_operator.api.parse import parse_cluster
+from kraft_operator.api.formed import formed_with
+from kraft_operator.api.parse import read_cluster
 from kraft_operator.manifests.nodes import template_of
-from support.kubernetes.rendering import CLUSTER_ID, GOLDEN, IMAGES, cluster_objects, desired_nodes, render_file
+from support.kubernetes.rendering import CLUSTER_ID, GOLDEN, IMAGES, cluster_objects, desired_nodes, render_golden
 
 pytestmark = pytest.mark.unit
 
@@ -35,7 +36,7 @@ RECORDED = {
 
 
 def templates(folder: str) -> dict[str, str]:
-    sets = [each for each in render_file(GOLDEN / folder / "spec.yaml") if each["kind"] == "StatefulSet"]
+    sets = [each for each in render_golden(GOLDEN / folder / "spec.yaml") if each["kind"] == "StatefulSet"]
     return {each["metadata"]["name"]: template_of(each) for each in sets}
 
 
@@ -59,7 +60,7 @@ def test_each_field_of_a_pod_is_a_new_revision_of_its_group_and_of_no_other(fiel
         resource = yaml.safe_load((GOLDEN / "single" / "spec.yaml").read_text())
         resource["metadata"].update(namespace="kafka", uid="u", generation=1)
         resource["spec"]["brokerPools"][0]["pod"] = pod
-        cluster = parse_cluster(resource)
+        cluster = formed_with(read_cluster(resource), "")
         objects = cluster_objects(cluster, CLUSTER_ID, desired_nodes(cluster), IMAGES)
         return {
             each["metadata"]["name"]: each["metadata"]["annotations"]["kraft.quorate.dev/revision"]

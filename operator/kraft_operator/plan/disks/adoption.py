@@ -17,7 +17,7 @@ from kraft_operator.manifests.replication import factor_for, factor_in
 from kraft_operator.observed import Claim
 from kraft_operator.plan.disks.copies import restored
 from kraft_operator.plan.disks.recall import borne, counted_on, outdated, rebuilt, recalled, remembered, unproven_nodes
-from kraft_operator.plan.security import mode_of
+from kraft_operator.plan.security import mode_found_again, mode_of
 from kraft_operator.plan.situation import NOTHING, Finding, Situation, Topic, Verdict
 from kraft_operator.plan.wording import called
 
@@ -129,7 +129,7 @@ def _from_identities(now: Situation, cluster_id: str, bearing: tuple[Claim, ...]
     gone = tuple(WrittenOff(claim.node_id, claim.identity["directory-id"]) for claim in old)
     return Ledger(
         cluster_id, Origin.REBUILT, Formation.FORMED, generation, controllers, entries=entries, written_off=gone,
-        doubted=unproven_nodes(now, (claim.node_id for claim in bearing)), security=mode_of(now),
+        doubted=unproven_nodes(now, (claim.node_id for claim in bearing)), security=mode_found_again(now),
         replication_factor=factor_in(_properties(now)),
     )  # fmt: skip
 
