@@ -21,6 +21,7 @@ from controller_runtime.parts.api_table import TABLES, Status, advertised, serve
 from controller_runtime.parts.authorization import shown  # noqa: E402
 from controller_runtime.protocol.api_keys import APIS, Api, ListenerType  # noqa: E402
 from controller_runtime.protocol.messages import MODULES, message_class  # noqa: E402
+from tools.client_features import clients  # noqa: E402
 
 NOT_THERE: Final = "–"
 
@@ -124,7 +125,7 @@ def configs() -> Iterator[str]:
 
 
 def render() -> str:
-    parts = [HEAD, *("\n".join(section()) + "\n" for section in (wire, apis, configs))]
+    parts = [HEAD, *("\n".join(section()) + "\n" for section in (wire, apis, clients, configs))]
     return "\n".join(parts)
 
 
