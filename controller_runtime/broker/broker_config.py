@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from controller_runtime.answers.security_rules import SecurityRules
+from controller_runtime.broker.fetch_sessions import SLOTS
 from controller_runtime.broker.lifecycle import BrokerIdentity
 from controller_runtime.broker.replica_fetchers import FetchSettings
 from controller_runtime.identifiers import DirectoryId, NodeId
@@ -34,6 +35,8 @@ class BrokerConfig:
     inter_broker_listener: str = "PLAINTEXT"
     """At which brokers speak with each other."""
     replica_fetch: FetchSettings = FetchSettings()
+    fetch_session_slots: int = SLOTS
+    """`max.incremental.fetch.session.cache.slots`."""
     sends_near: bool = False
     """Consumers are told to read from a replica in their own rack (`replica.selector.class`)."""
     metadata_directory: DirectoryId | None = None

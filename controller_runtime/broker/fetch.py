@@ -1,7 +1,8 @@
 """Fetch: read what is there, or wait for it, no longer than the client asked.
 
-Every request is answered in full, without a fetch session (session id 0 tells the client so). A request that finds too
-little waits in a purgatory and is tried again when one of its partitions grows or changes hands, or at its deadline.
+Every request is answered in full: what a fetch session makes of it is decided around this (`session_fetches`). A
+request that finds too little waits in a purgatory and is tried again when one of its partitions grows or changes
+hands, or at its deadline.
 Reading happens in the shell; between the question and the data the log may only have grown. A follower reads to the end
 of the log, everybody else to the high watermark; where it has come is learned when its request arrives, once.
 """
@@ -30,7 +31,7 @@ from controller_runtime.broker.purgatory import ANY_LEVEL, Purgatory, Ticket
 from controller_runtime.broker.replication.follower import Follower
 from controller_runtime.broker.replication.preferred_replica import Reader, preferred_replica
 from controller_runtime.broker.unstable_offsets import aborted_transactions
-from controller_runtime.identifiers import ZERO_UUID, Instant, NodeId, PartitionId, Uuid
+from controller_runtime.identifiers import ZERO_UUID, Instant, NodeId, PartitionId
 from controller_runtime.parts.effects import Respond
 from controller_runtime.parts.events import ConnectionId, RequestReceived
 from controller_runtime.parts.pieces import InPieces
@@ -46,11 +47,8 @@ from controller_runtime.values import dataclass, field, replace
 
 MAX_RESPONSE_BYTES: Final = 55 << 20
 """Kafka's `fetch.max.bytes` of the broker: no answer is larger, whatever is asked."""
-NO_SESSION: Final = 0
 NOBODY: Final = -1
 """As the id of a follower."""
-_FULL_FETCHES: Final = (-1, 0)
-"""Session epochs that name every partition, whatever the session: one that ends and one that begins."""
 _FIRST_VERSION_FROM_FOLLOWERS: Final = 11
 _FIRST_VERSION_WITH_ONE_ERROR: Final = 13
 _FIRST_VERSION_BY_ID: Final = 13
@@ -128,10 +126,6 @@ class FetchHandler:
     def on_request(self, event: RequestReceived, request: FetchRequest, now: Instant) -> list[BrokerEffect]:
         if request.isolation_level not in ISOLATION_LEVELS:
             return [Respond(event.request_id, _refused(request, event.api_version, ErrorCode.UNKNOWN_SERVER_ERROR))]
-        request = _each_once(request)
-        if not is_full(request):
-            missing = FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
-            return [Respond(event.request_id, missing)]
         fetch = _Fetch(event, request, Instant(now + max(0, request.max_wait_ms) / 1000))
         return self._attempt(fetch, now)
 
@@ -317,16 +311,25 @@ class FetchHandler:
         return self._in_sync.fetched(leader, fetch.follower, wanted.fetch_offset, wanted.log_start_offset, epoch)
 
     def _response(self, fetch: _Fetch, data: dict[tuple[int, int], Data]) -> InPieces[BrokerEffect, FetchResponse]:
-        topics = []
+        """In the order of the request, but for what is not known: as in Kafka that comes last."""
+        topics: list[FetchableTopicResponse] = []
+        unknown: list[FetchableTopicResponse] = []
         for topic_place, topic in enumerate(fetch.request.topics):
-            partitions: list[PartitionData] = []
+            read: list[PartitionData] = []
+            unread: list[PartitionData] = []
             for place in range(len(topic.partitions)):
-                partitions.append(self._partition(fetch, topic, (topic_place, place), data))
+                one = self._partition(fetch, topic, (topic_place, place), data)
+                (unread if one.error_code in _UNKNOWN else read).append(one)
                 yield None
-            topics.append(
-                FetchableTopicResponse(topic=topic.topic, topic_id=topic.topic_id, partitions=tuple(partitions))
-            )
-        return FetchResponse(session_id=NO_SESSION, responses=tuple(topics))
+            for told, partitions in ((topics, read), (unknown, unread)):
+                if partitions:
+                    told.append(
+                        FetchableTopicResponse(topic=topic.topic, topic_id=topic.topic_id, partitions=tuple(partitions))
+                    )
+        if topics and unknown and (topics[-1].topic, topics[-1].topic_id) == (unknown[0].topic, unknown[0].topic_id):
+            last = topics.pop()
+            unknown[0] = replace(last, partitions=last.partitions + unknown[0].partitions)
+        return FetchResponse(responses=(*topics, *unknown))
 
     def _partition(
         self, fetch: _Fetch, topic: FetchTopic, place: tuple[int, int], data: dict[tuple[int, int], Data]
@@ -361,15 +364,10 @@ def _failed(index: int, error: ErrorCode, *, read: bool = True) -> PartitionData
     )
 
 
-def is_full(request: FetchRequest) -> bool:
-    """It names every partition that it wants."""
-    return request.session_epoch in _FULL_FETCHES
-
-
 def _refused(request: FetchRequest, version: int, error: ErrorCode) -> FetchResponse:
     """The whole request, and up to version 12 each partition of it."""
     if version >= _FIRST_VERSION_WITH_ONE_ERROR:
-        return FetchResponse(error_code=error)
+        return FetchResponse(error_code=error, session_id=request.session_id)
     topics = tuple(
         FetchableTopicResponse(
             topic=topic.topic,
@@ -377,21 +375,4 @@ def _refused(request: FetchRequest, version: int, error: ErrorCode) -> FetchResp
         )
         for topic in request.topics
     )
-    return FetchResponse(error_code=error, responses=topics)
-
-
-def _each_once(request: FetchRequest) -> FetchRequest:
-    """Each topic that has partitions, and each of these; what is named twice counts as it is named last, as
-    in Kafka.
-    """
-    if len(request.topics) == 1 and len(request.topics[0].partitions) == 1:
-        return request
-    found: dict[tuple[str, Uuid], dict[int, FetchPartition]] = {}
-    for topic in request.topics:
-        if topic.partitions:
-            found.setdefault((topic.topic, topic.topic_id), {}).update({one.partition: one for one in topic.partitions})
-    topics = tuple(
-        FetchTopic(topic=name, topic_id=topic_id, partitions=tuple(wanted.values()))
-        for (name, topic_id), wanted in found.items()
-    )
-    return replace(request, topics=topics)
+    return FetchResponse(error_code=error, session_id=request.session_id, responses=topics)

@@ -1,9 +1,10 @@
 """Copying what others lead: one conversation with each broker that leads something of which a replica is here.
 
 As Apache Kafka's follower it asks for all that it follows there at once, waits at the leader for something new, and
-asks again when what it was given is on its disk. An offset that the leader does not have is looked up (ListOffsets).
-What fails for one partition is tried again later, and keeps no other one waiting; what a partition's answer means is in
-`replication.follower`. A request and an answer are worked on in pieces.
+asks again when what it was given is on its disk; in a fetch session a request names only what changed. An offset that
+the leader does not have is looked up (ListOffsets). What fails for one partition is tried again later, and keeps no
+other one waiting; what a partition's answer means is in `replication.follower`. A request and an answer are worked on
+in pieces.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from controller_runtime.broker.effects import AppendRecords, BrokerEffect, CutLo
 from controller_runtime.broker.local_partitions import LocalPartitions
 from controller_runtime.broker.offsets import EARLIEST, LATEST
 from controller_runtime.broker.replication.follower import Cut, Follower, Position
+from controller_runtime.broker.replication.leader_session import LeaderSession, Named
 from controller_runtime.identifiers import BrokerEpoch, Endpoint, Instant, NodeId, PartitionId, Uuid
 from controller_runtime.metadata.image import MetadataImage
 from controller_runtime.parts.call_ids import CallIds
@@ -74,6 +76,7 @@ class _Source:
     """Until when a partition is left out, unless its leader epoch grows before."""
     told: dict[int, Instant] = field(default_factory=dict)
     """When an error of a partition was logged last."""
+    session: LeaderSession = field(default_factory=LeaderSession)
     work: LongWork[BrokerEffect, None] | None = None
     not_before: Instant = Instant(0.0)
 
@@ -161,7 +164,7 @@ class ReplicaFetchers:
             yield self._call(source, endpoint, self._located(source, image))
             return
         asked: dict[PartitionId, Position] = {}
-        topics: dict[Uuid, list[fetch_request.FetchPartition]] = {}
+        wanted: dict[PartitionId, fetch_request.FetchPartition] = {}
         for key, follower in list(self._partitions.following.get(source.leader, {}).items()):
             yield None
             held = source.held.get(key)
@@ -174,10 +177,11 @@ class ReplicaFetchers:
                 yield self._cut(source, follower, cut)
                 continue
             position = asked[key] = follower.position()
-            topics.setdefault(key.topic_id, []).append(self._partition(key, position))
+            wanted[key] = self._partition(key, position)
         if asked:
             source.asked = asked
-            yield self._call(source, endpoint, self._request(topics, image, broker_epoch))
+            named = yield from source.session.next(wanted)
+            yield self._call(source, endpoint, self._request(named, image, broker_epoch))
 
     def _call(self, source: _Source, endpoint: Endpoint, body: Message) -> Call:
         source.in_flight = self._calls.next()
@@ -194,20 +198,27 @@ class ReplicaFetchers:
             high_watermark=position.high_watermark,
         )
 
-    def _request(
-        self,
-        topics: Mapping[Uuid, list[fetch_request.FetchPartition]],
-        image: MetadataImage,
-        broker_epoch: BrokerEpoch,
-    ) -> FetchRequest:
+    def _request(self, named: Named, image: MetadataImage, broker_epoch: BrokerEpoch) -> FetchRequest:
+        topics: dict[Uuid, list[fetch_request.FetchPartition]] = {}
+        forgotten: dict[Uuid, list[int]] = {}
+        for key, partition in named.wanted:
+            topics.setdefault(key.topic_id, []).append(partition)
+        for key in named.forgotten:
+            forgotten.setdefault(key.topic_id, []).append(key.index)
         return FetchRequest(
             replica_state=ReplicaState(replica_id=self._node_id, replica_epoch=broker_epoch),
             max_wait_ms=self._settings.wait_ms,
             min_bytes=self._settings.min_bytes,
             max_bytes=self._settings.answer_bytes,
+            session_id=named.session_id,
+            session_epoch=named.epoch,
             topics=tuple(
                 fetch_request.FetchTopic(topic=_name(image, each), topic_id=each, partitions=tuple(partitions))
                 for each, partitions in topics.items()
+            ),
+            forgotten_topics_data=tuple(
+                fetch_request.ForgottenTopic(topic=_name(image, each), topic_id=each, partitions=tuple(indexes))
+                for each, indexes in forgotten.items()
             ),
         )
 
@@ -231,18 +242,23 @@ class ReplicaFetchers:
     def on_failure(self, call_id: CallId, now: Instant) -> None:
         source = self._source(call_id)
         source.in_flight, source.not_before = None, self._later(now)
+        if source.asked:
+            source.session.failed()
         source.asked, source.locating = {}, {}
 
     def on_response(self, call_id: CallId, body: Message, now: Instant) -> None:
         source = self._source(call_id)
         asked, source.asked = source.asked, {}
         locating, source.locating = source.locating, {}
-        if isinstance(body, FetchResponse) and body.error_code == ErrorCode.NONE:
-            source.work = LongWork(self._apply(source, asked, body, now))
+        goes_on = False
+        if isinstance(body, FetchResponse):
+            goes_on = source.session.answered(body)
+            if body.error_code == ErrorCode.NONE:
+                source.work = LongWork(self._apply(source, asked, body, now))
         elif isinstance(body, ListOffsetsResponse):
             source.work = LongWork(self._apply_located(source, locating, body, now))
         source.in_flight = None
-        source.not_before = now if source.work is not None else self._later(now)
+        source.not_before = now if source.work is not None or goes_on else self._later(now)
 
     def _source(self, call_id: CallId) -> _Source:
         return next(source for source in self._sources.values() if source.in_flight == call_id)

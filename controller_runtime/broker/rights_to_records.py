@@ -10,7 +10,6 @@ from typing import Any, Final, NoReturn
 from controller_runtime.answers.rights.gate import partitions_denied
 from controller_runtime.answers.rights.verdict import Judged, Judging, Refused, Verdict, narrowed
 from controller_runtime.broker.batch_checks import frame_size, is_transactional
-from controller_runtime.broker.fetch import is_full
 from controller_runtime.broker.offsets import ISOLATION_LEVELS
 from controller_runtime.broker.produce_requests import LOOKED_AT_TOGETHER, fault_of
 from controller_runtime.parts.asker import Narrowed
@@ -149,7 +148,7 @@ def _name(topic: Any) -> str:
 
 def fetch(judged: Judged, request: FetchRequest) -> Judging:
     """Followers need ClusterAction, whichever topics they name; a replica id is believed only with it."""
-    if request.isolation_level not in ISOLATION_LEVELS or not is_full(request):
+    if request.isolation_level not in ISOLATION_LEVELS:
         return None
     if max(request.replica_id, request.replica_state.replica_id) >= 0:
         if judged.asking.may(Operation.CLUSTER_ACTION, Resource.CLUSTER):

@@ -19,6 +19,7 @@ from controller_runtime.broker.directory_assignments import DirectoryAssignments
 from controller_runtime.broker.effects import BrokerEvent
 from controller_runtime.broker.errands import ClientsRequest, refuse
 from controller_runtime.broker.fetch import FetchHandler
+from controller_runtime.broker.fetch_sessions import FetchSessionCache
 from controller_runtime.broker.forwarding import Forwarder
 from controller_runtime.broker.in_sync import InSync
 from controller_runtime.broker.lifecycle import BrokerLifecycle, Fatal, State
@@ -32,6 +33,7 @@ from controller_runtime.broker.produce import ProduceHandler
 from controller_runtime.broker.producer_ids import ProducerIds
 from controller_runtime.broker.replica_fetchers import ReplicaFetchers
 from controller_runtime.broker.request_handlers import Answerers, RequestHandlers
+from controller_runtime.broker.session_fetches import SessionFetches
 from controller_runtime.identifiers import BrokerEpoch, Endpoint, Instant, Offset, Uuid, WallClock
 from controller_runtime.metadata.broker_configs import OwnConfigs, without_effect
 from controller_runtime.metadata.image import MetadataImage
@@ -47,6 +49,7 @@ from controller_runtime.parts.events import (
     UnreadRequest,
 )
 from controller_runtime.parts.failed_requests import FailedRequests
+from controller_runtime.protocol.api_keys import ApiKey
 from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.protocol.messages.alter_partition_response import AlterPartitionResponse
 from controller_runtime.protocol.messages.broker_heartbeat_response import BrokerHeartbeatResponse
@@ -81,6 +84,7 @@ class BrokerService:
         listener, pace = config.inter_broker_listener, config.replica_fetch
         self._fetchers = ReplicaFetchers(node_id, self.partitions, calls, self.faults, listener=listener, settings=pace)
         self._fetch = FetchHandler(self.partitions, self._long, self._in_sync, sends_near=config.near_to)
+        self.sessions = SessionFetches(FetchSessionCache(config.fetch_session_slots, new_uuid), self._long)
         self._offsets = OffsetsHandler(self.partitions)
         self._forwarder = Forwarder(f"broker-{node_id}", calls, self.faults)
         self._producer_ids = ProducerIds(node_id, calls)
@@ -251,6 +255,7 @@ class BrokerService:
     def on_connection_closed(self, connection_id: ConnectionId, now: Instant, wall: WallClock) -> Effects:
         if self.admission is not None:
             self.admission.on_closed(connection_id)
+        self.sessions.on_closed(connection_id)
         self._long.closed(connection_id)
         self._coordinators.on_closed(connection_id)
         return [*self._produce.on_closed(connection_id, now, wall), *self._fetch.on_closed(connection_id)]
@@ -360,7 +365,18 @@ class BrokerService:
         if handler is None:
             return [CloseConnection(event.connection.connection_id)]
         admission = self.admission
-        return (handler if admission is None else admission.guarded(handler, self._image))(event, event.body, now, wall)
+        serve = handler if admission is None else admission.guarded(handler, self._image)
+        if event.api_key == ApiKey.FETCH:
+            return self.sessions.on_request(event, serve, now, wall)
+        return serve(event, event.body, now, wall)
+
+    def completed(self, effects: Effects, now: Instant, wall: WallClock) -> Effects:
+        """What leaves, with answers as those who asked want them: whole where the authorizer let a part be served,
+        and in a fetch session only what is new.
+        """
+        if self.admission is not None:
+            effects = self.admission.completed(effects, now, wall)
+        return self.sessions.completed(effects, now, wall)
 
     @property
     def handled(self) -> frozenset[int]:

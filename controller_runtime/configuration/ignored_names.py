@@ -148,8 +148,6 @@ log.preallocate boolean false
 # segments roll without jitter
 log.roll.jitter.hours int 0
 log.roll.jitter.ms long null
-# fetches are answered without sessions
-max.incremental.fetch.session.cache.slots int 1000
 # every partition of a request is answered
 max.request.partition.size.limit int 2000
 # one conversation with each broker that leads what is followed here

@@ -124,6 +124,7 @@ max.connection.creation.rate int 2147483647
 max.connections int 2147483647
 max.connections.per.ip int 2147483647
 max.connections.per.ip.overrides string
+max.incremental.fetch.session.cache.slots int 1000
 message.max.bytes int 1048588
 metadata.log.dir string null
 metadata.log.max.record.bytes.between.snapshots long 20971520

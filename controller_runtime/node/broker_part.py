@@ -60,8 +60,7 @@ class BrokerPart:
         return self.service.has_left
 
     def on_event(self, event: object, now: Instant, wall: WallClock) -> list[BrokerEffect]:
-        found, admission = self._on_event(event, now, wall), self.service.admission
-        return found if admission is None else admission.completed(found, now, wall)
+        return self.service.completed(self._on_event(event, now, wall), now, wall)
 
     def _on_event(self, event: object, now: Instant, wall: WallClock) -> list[BrokerEffect]:
         if isinstance(event, BrokerEvent):
@@ -88,12 +87,11 @@ class BrokerPart:
         moved = self.service.metadata_moved(
             seen.image, seen.image_offset, seen.kraft_version, controller=seen.leader_endpoint(), now=now
         )
-        found, admission = moved + self.service.poll(now, wall), self.service.admission
-        if admission is None:
-            return found
-        guard = admission.guard
-        guard.is_ready = guard.is_ready or seen.is_known
-        return admission.completed(found, now, wall)
+        found = moved + self.service.poll(now, wall)
+        if self.service.admission is not None:
+            guard = self.service.admission.guard
+            guard.is_ready = guard.is_ready or seen.is_known
+        return self.service.completed(found, now, wall)
 
     def next_deadline(self) -> Instant | None:
         return self.service.next_deadline()

@@ -414,7 +414,6 @@ FETCH = Table(
     unlike=(
         Unlike("*: 100 bytes of a partition", "An answer has whole batches only", fields=("recordsSizeInBytes",)),
         Unlike("*: 150 bytes", "An answer has whole batches only", fields=("recordsSizeInBytes",)),
-        Unlike("*session, epoch 0", "Every fetch is answered in full with session id 0", fields=("sessionId",)),
         Unlike("*by its state", "names no other leader", fields=("currentLeader", "nodeEndpoints")),
     ),
 )

@@ -73,6 +73,7 @@ def broker_config(
             answer_bytes=settings.integer("replica.fetch.response.max.bytes"),
             backoff_ms=settings.integer("replica.fetch.backoff.ms"),
         ),
+        fetch_session_slots=settings.integer("max.incremental.fetch.session.cache.slots"),
         sends_near=settings.text(SELECTOR) == RACK_AWARE,
         security=config.security,
     )

@@ -187,6 +187,7 @@ class Running:
             leaders=partitions.leader_count,
             replicas=partitions.replica_count,
             in_sync=partitions.in_sync_counts(),
+            fetch_sessions=broker.sessions.cache.counts,
             batches=batch_facts(self._node, self._observer),
             failed_requests=failed_requests(self._node.meta.faults, broker.faults, self._faults),
         )

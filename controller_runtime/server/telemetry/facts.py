@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
+from controller_runtime.broker.fetch_sessions import SessionCounts
 from controller_runtime.broker.replication.in_sync_counts import InSyncCounts
 from controller_runtime.identifiers import NO_DIRECTORY, Instant
 from controller_runtime.metadata.image import MetadataImage
@@ -175,6 +176,7 @@ class NodeFacts:
     replicas: int = 0
     in_sync: InSyncCounts = InSyncCounts()
     """Of the partitions that it leads."""
+    fetch_sessions: SessionCounts = SessionCounts()
     batches: BatchFacts | None = None
     counters: Mapping[str, float] = field(default_factory=dict)
     failed_requests: Mapping[tuple[str, str], int] = field(default_factory=dict)

@@ -13,6 +13,7 @@ from math import isnan, nan
 from typing import Final
 
 from controller_runtime.answers.api_versions import SUPPORTED_LEVELS
+from controller_runtime.broker.fetch_sessions import SessionCounts
 from controller_runtime.identifiers import METADATA_TOPIC_NAME
 from controller_runtime.server.telemetry.api_meter import ApiFacts
 from controller_runtime.server.telemetry.channel_facts import ChannelFacts
@@ -269,6 +270,7 @@ def _broker(facts: NodeFacts) -> Iterable[Sample]:
         yield Sample(jmx_name("kafka.server", "ReplicaManager", "UnderReplicatedPartitions"), counts.under_replicated)
         yield Sample(jmx_name("kafka.server", "ReplicaManager", "UnderMinIsrPartitionCount"), counts.under_min)
         yield Sample(jmx_name("kafka.server", "ReplicaManager", "AtMinIsrPartitionCount"), counts.at_min)
+        yield from _fetch_sessions(facts.fetch_sessions)
 
     if facts.batches is not None:
         yield from _distribution(
@@ -292,6 +294,14 @@ def _broker(facts: NodeFacts) -> Iterable[Sample]:
     yield Sample(named("metadata-load-error-count"), 0)
     yield Sample(named("metadata-apply-error-count"), facts.log.failed_snapshots)
     yield Sample(named("ignored-static-voters"), int(facts.raft.ignored_static_voters))
+
+
+def _fetch_sessions(counts: SessionCounts) -> Iterable[Sample]:
+    cache = "FetchSessionCache"
+    yield Sample(jmx_name("kafka.server", cache, "NumIncrementalFetchSessions"), counts.sessions)
+    yield Sample(jmx_name("kafka.server", cache, "NumIncrementalFetchPartitionsCached"), counts.partitions)
+    evictions = jmx_name("kafka.server", cache, "IncrementalFetchSessionEvictionsPerSec")
+    yield Sample(f"{evictions}_count", counts.evictions, kind="counter")
 
 
 def _metadata(facts: NodeFacts) -> Iterable[Sample]:

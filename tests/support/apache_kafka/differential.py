@@ -43,7 +43,7 @@ PATIENCE_S: Final = 30.0
 """Nobody's answer is measured by it; a case that is to have none says so with `silent_s`."""
 VOLATILE: Final = {
     "brokerEpoch", "throttleTimeMs", "finalizedFeaturesEpoch", "highWatermark", "logEndOffset", "lastFetchTimestamp",
-    "lastCaughtUpTimestamp", "producerId", "producerIdStart", "usableBytes",
+    "lastCaughtUpTimestamp", "producerId", "producerIdStart", "usableBytes", "sessionId",
 }  # fmt: skip
 """Numbers that are no two nodes' same; -1 and 0 are told apart from the rest."""
 DEVIATIONS: Final = Path(__file__).parents[3] / "docs" / "deviations.md"

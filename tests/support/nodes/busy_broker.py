@@ -227,6 +227,7 @@ class BusyBroker:
             "ListOffsets, by time": _list_offsets(topics, 1_000),
             "OffsetForLeaderEpoch": _epoch_ends(topics),
             "Fetch that waits": _fetch(topics, wait_ms=10),
+            "Fetch that begins a session": replace(_fetch(topics, wait_ms=0), session_epoch=0),
             "Produce": _produce(topics),
             "Fetch of records": _fetch(topics, wait_ms=0),
             "DeleteRecords": _delete_records(topics),

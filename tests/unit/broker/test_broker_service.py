@@ -237,12 +237,6 @@ def test_a_fetch_that_cannot_be_is_refused_at_once(request_body: fetch_request.F
     assert (found.error_code, found.high_watermark, found.records) == (error, -1, b"")
 
 
-def test_a_fetch_session_is_answered_without_one() -> None:
-    world = serving("orders")
-    request = fetch_request.FetchRequest(session_id=5, session_epoch=3)
-    assert world.ask(request, FetchResponse).error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
-
-
 def test_an_answer_is_as_large_as_asked_but_holds_one_batch_at_least() -> None:
     world = serving("orders")
     for number in range(5):

@@ -143,6 +143,21 @@ def test_a_fetch_reads_what_it_may_and_names_what_it_may_not() -> None:
     assert absent.responses[0].partitions[0].error_code == DENIED
 
 
+def test_a_session_is_judged_anew_at_each_request() -> None:
+    """ACL-18: what its reader may no longer read is refused, and what it never might is told each time."""
+    world = guarded(acl("mine", Operation.READ), acl("mine", Operation.WRITE))
+    both = replace(fetch(world, "theirs", "mine"), session_epoch=0)
+    answer = world.ask(both, FetchResponse)
+    assert read(answer) == {id_of(world, "mine"): (0, False), id_of(world, "theirs"): (DENIED, False)}
+    again = FetchRequest(session_id=answer.session_id, session_epoch=1)
+    assert read(world.ask(again, FetchResponse)) == {id_of(world, "theirs"): (DENIED, False)}
+    denied = acl("mine", Operation.READ, permission=DENY)
+    world.controller.ask(CreateAclsRequest(creations=(denied,)), CreateAclsResponse)
+    world.settle()
+    told = read(world.ask(replace(again, session_epoch=2), FetchResponse))
+    assert told == {id_of(world, "mine"): (DENIED, False), id_of(world, "theirs"): (DENIED, False)}
+
+
 def test_a_replica_id_opens_nothing() -> None:
     """ACL-18, ATK-03 (CVE-2018-1288): a follower needs ClusterAction, whatever he may read."""
     world = guarded(acl("mine", Operation.READ))

@@ -44,7 +44,10 @@ def packed(codec: Compression, plain: bytes, count: int = 1) -> Ask:
     return produce(batch(compress(codec, plain), count, Header(attributes=int(codec))))
 
 
-def fetch(offset: int = 0, *, wait: int = 0, most: int = 1 << 20, session: int = 0, epoch: int = -1) -> Ask:
+def fetch(
+    offset: int = 0, *, wait: int = 0, most: int = 1 << 20, session: int = 0, epoch: int = -1, now: int = -1
+) -> Ask:
+    """`epoch`: of the leader; `now`: of the session."""
     partition = FetchPartition(partition=0, fetch_offset=offset, partition_max_bytes=most, current_leader_epoch=epoch)
     topic = FetchTopic(topic=VICTIM, partitions=(partition,))
     return right(
@@ -53,11 +56,18 @@ def fetch(offset: int = 0, *, wait: int = 0, most: int = 1 << 20, session: int =
             min_bytes=1 if wait else 0,
             max_bytes=most,
             session_id=session,
-            session_epoch=-1,
+            session_epoch=now,
             topics=(topic,),
         ),
         12,
     )
+
+
+def crowded(many: int) -> Ask:
+    """A fetch that begins a session."""
+    wanted = tuple(FetchPartition(partition=index, partition_max_bytes=1) for index in range(many))
+    topics = (FetchTopic(topic=VICTIM, partitions=wanted),)
+    return right(FetchRequest(max_wait_ms=0, session_epoch=0, topics=topics), 12)
 
 
 def listing(*partitions: tuple[int, int]) -> Ask:
@@ -133,6 +143,9 @@ def cases() -> list[Case]:
         Case("a fetch of -1 bytes", BROKER, fetch(most=-1), ANY),
         Case("a fetch that waits for 24 days", BROKER, fetch(2**40, wait=many), ("OFFSET_OUT_OF_RANGE", "silent")),
         Case("a fetch in a session of nobody", BROKER, fetch(session=12345), ANY),
+        Case("a fetch in a session never begun", BROKER, fetch(session=7, now=1), ("FETCH_SESSION_ID_NOT_FOUND",)),
+        Case("a fetch in session -2^31", BROKER, fetch(session=-(2**31), now=many), ("FETCH_SESSION_ID_NOT_FOUND",)),
+        Case("a session of 10,000 partitions of nobody", BROKER, crowded(10_000), ANY),
         Case("a fetch in epoch 2^31-1", BROKER, fetch(epoch=many), ("UNKNOWN_LEADER_EPOCH",)),
         Case("offsets of a partition twice", BROKER, listing((0, -1), (0, -2)), ("INVALID_REQUEST",)),
         Case("offsets at a time before all time", BROKER, listing((0, -(2**63))), ANY),
