@@ -119,7 +119,7 @@ def read(broker: NodeProcess, name: str, offset: int = 0) -> list[bytes | None]:
         answer = ask(broker, fetch_q.FetchRequest(max_bytes=1 << 20, topics=topics), 12)
         assert isinstance(answer, FetchResponse)
         data = answer.responses[0].partitions[0]
-        assert data.error_code == 0, ErrorCode(data.error_code)
+        assert data.error_code == 0, (ErrorCode(data.error_code), at, found)
         new = [record.value for batch in decode_batches(data.records or b"") for record in batch.records]
         if not new:
             return found
