@@ -43,6 +43,11 @@ class BrokerConfig:
     """The log directory that has the metadata log, too: the node cannot go on without it."""
 
     @property
+    def directory_paths(self) -> Mapping[DirectoryId, str]:
+        """Where they are; where nobody says it, by their ids."""
+        return self.log_directories or {each: str(each) for each in self.identity.log_dirs}
+
+    @property
     def near_to(self) -> NodeId | None:
         """This broker, if it tells consumers which replica is nearer than itself."""
         return self.identity.node_id if self.sends_near else None

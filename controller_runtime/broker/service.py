@@ -108,11 +108,10 @@ class BrokerService:
         self._image = MetadataImage.empty()
         self._image_end = Offset(0)
         self._controller: Endpoint | None = None
-        self._said = State.STARTING
-        self._told: str | None = None
+        self._said, self._told = State.STARTING, ""
         self._faulted = self._changed_last = False
-        paths = config.log_directories or {each: str(each) for each in config.identity.log_dirs}
-        self._log_directories = LogDirectories(self.partitions, paths, self._long, config.offline_directories)
+        paths, offline = config.directory_paths, config.offline_directories
+        self._log_directories = LogDirectories(self.partitions, paths, self._long, offline)
         self._logs = LogEvents(
             self.partitions,
             self.changes,
@@ -309,14 +308,12 @@ class BrokerService:
     def on_failure(self, call_id: CallId, why: CallFailure, now: Instant) -> Effects:
         if self._forwarder.owns(call_id):
             return [*self._forwarder.on_failure(call_id, why, now)]
-        if self._producer_ids.owns(call_id):
-            self._producer_ids.on_failure(now)
-            return []
+        for asks in (self._producer_ids, self._in_sync.changes):
+            if asks.owns(call_id):
+                asks.on_failure(now)
+                return []
         if self._directories.owns(call_id):
             self._directories.done(now)
-            return []
-        if self._in_sync.changes.owns(call_id):
-            self._in_sync.changes.on_failure(now)
             return []
         if self._fetchers.owns(call_id):
             self._fetchers.on_failure(call_id, now)

@@ -24,6 +24,7 @@ from controller_runtime.protocol.messages.produce_request import (
     ProduceRequest,
     TopicProduceData,
 )
+from controller_runtime.protocol.schema import Message
 from support.apache_kafka.differential import Case, Pair, Side, Table, judge
 from support.clients.lying_batches import batch
 from support.nodes.processes import eventually
@@ -75,7 +76,9 @@ def _forget(side: Side, name: str, *indexes: int) -> ForgottenTopic:
 Named = dict[str, tuple[tuple[int, int], ...]]
 
 
-def _fetch(side: Side, session: int, epoch: int, topics: Named, forget: dict[str, tuple[int, ...]], **more: Any) -> Any:
+def _fetch(
+    side: Side, session: int, epoch: int, topics: Named, forget: dict[str, tuple[int, ...]], **more: Any
+) -> FetchRequest:
     fields: dict[str, Any] = {"max_wait_ms": 0, "min_bytes": 0, "max_bytes": 1 << 20} | more
     return FetchRequest(
         session_id=session,
@@ -86,17 +89,17 @@ def _fetch(side: Side, session: int, epoch: int, topics: Named, forget: dict[str
     )
 
 
-def _full(topics: Named | None = None, **more: Any) -> Callable[[Side], FetchRequest]:
+def _full(topics: Named | None = None, **more: Any) -> Callable[[Side], Message]:
     return lambda side: _fetch(side, 0, 0, topics or {}, {}, **more)
 
 
 def _next(
     kept: str, epoch: int, topics: Named | None = None, forget: dict[str, tuple[int, ...]] | None = None, **more: Any
-) -> Callable[[Side], FetchRequest]:
+) -> Callable[[Side], Message]:
     """In the session that an answer began."""
     writes = more.pop("writes", ())
 
-    def body(side: Side) -> FetchRequest:
+    def body(side: Side) -> Message:
         for name, index in writes:
             _write(side, name, index)
         return _fetch(side, side.kept[kept].session_id, epoch, topics or {}, forget or {}, **more)
@@ -196,7 +199,7 @@ def _begun(side: Side, partitions: int, replica: int = -1) -> int:
     answer: FetchResponse = side.call(
         ListenerType.BROKER, _fetch(side, 0, 0, {ONE: THREE[:partitions]}, {}, replica_id=replica), 12
     )
-    return answer.session_id
+    return int(answer.session_id)
 
 
 def test_who_gives_way_when_every_slot_is_taken_is_javas_choice(pair: Pair, full: dict[str, list[int]]) -> None:

@@ -227,7 +227,7 @@ class BusyBroker:
             "ListOffsets, by time": _list_offsets(topics, 1_000),
             "OffsetForLeaderEpoch": _epoch_ends(topics),
             "Fetch that waits": _fetch(topics, wait_ms=10),
-            "Fetch that begins a session": replace(_fetch(topics, wait_ms=0), session_epoch=0),
+            "Fetch that begins a session": _fetch(topics, wait_ms=0, session_epoch=0),
             "Produce": _produce(topics),
             "Fetch of records": _fetch(topics, wait_ms=0),
             "DeleteRecords": _delete_records(topics),
@@ -273,12 +273,14 @@ def _produce(topics: Sequence[TopicImage]) -> Message:
     return producing.ProduceRequest(acks=-1, timeout_ms=1000, topic_data=tuple(each))
 
 
-def _fetch(topics: Sequence[TopicImage], wait_ms: int) -> Message:
+def _fetch(topics: Sequence[TopicImage], wait_ms: int, session_epoch: int = -1) -> Message:
     wanted = tuple(
         fetching.FetchPartition(partition=n, fetch_offset=0, partition_max_bytes=1000) for n in range(PER_TOPIC)
     )
     each = (fetching.FetchTopic(topic_id=topic.id, partitions=wanted) for topic in topics)
-    return fetching.FetchRequest(max_wait_ms=wait_ms, min_bytes=1, max_bytes=1 << 20, topics=tuple(each))
+    return fetching.FetchRequest(
+        max_wait_ms=wait_ms, min_bytes=1, max_bytes=1 << 20, session_epoch=session_epoch, topics=tuple(each)
+    )
 
 
 def _delete_records(topics: Sequence[TopicImage]) -> Message:
