@@ -47,6 +47,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         from metadata_pipeline.dump import main as dump
 
         return int(dump(given[1:]))
+    if given[:1] == ["archive"]:
+        from metadata_pipeline.archive.command import main as archive
+
+        return archive(given[1:])
     options = parser().parse_args(given)
     keep_freed_memory()
     try:
@@ -111,9 +115,11 @@ def parser() -> argparse.ArgumentParser:
     one = _job(jobs, "vacuum", _vacuum, "remove files that no commit names", spark=False)
     one.add_argument("--older-than", type=float, default=24.0, metavar="HOURS", help="only files older than this (24)")
     one.add_argument("--dry-run", action="store_true")
-    jobs.add_parser(
-        "dump", help="print one log or snapshot, or write it as Parquet; needs no Spark and no Java", add_help=False
-    )
+    for name, purpose in (
+        ("archive", "follow a living quorum and keep its log and snapshots; needs no Spark"),
+        ("dump", "print one log or snapshot, or write it as Parquet; needs no Spark and no Java"),
+    ):
+        jobs.add_parser(name, help=purpose, add_help=False)
     return top
 
 

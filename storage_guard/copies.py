@@ -43,7 +43,7 @@ class CopyReport:
     end: int = 0
     last_epoch: int = 0
     known: int = 0
-    """The highest offset that a checkpoint of it proves to be committed."""
+    """The highest offset that a checkpoint of it, or its being an archive, proves to be committed."""
     promised: int = 0
     voters: tuple[tuple[int, str], ...] = ()
     digests: Mapping[int, str] = field(default_factory=dict)

@@ -24,6 +24,8 @@ from storage_guard.copies import CopyReport, State
 from storage_guard.volume import METADATA_LOG
 
 _DIGEST_DIGITS = 16
+NO_NODE = -1
+"""The node id of an archive: it keeps only what a leader called committed (`metadata_pipeline.archive`)."""
 
 
 @dataclass(slots=True)
@@ -61,11 +63,16 @@ def survey(filesystem: FileSystem, log_directory: str, start: int = 0, points: C
         start=found.start,
         end=found.end,
         last_epoch=found.last_epoch,
-        known=max((offset for offset, _ in snapshots), default=0),
+        known=_known(found, snapshots, is_archive=who.node_id == NO_NODE),
         promised=int(promised.epoch) if promised is not None else 0,
         voters=tuple((int(each.voter_id), str(each.voter_directory_id)) for each in voters.voters) if voters else (),
         digests=found.digests,
     )
+
+
+def _known(found: _Found, snapshots: list[tuple[int, int]], *, is_archive: bool) -> int:
+    """Up to where it is known to be committed: what a snapshot covers, and all that an archive has kept."""
+    return max((offset for offset, _ in snapshots), default=0) if not is_archive else found.end
 
 
 def last_voters(filesystem: FileSystem, directory: str) -> VotersRecord | None:

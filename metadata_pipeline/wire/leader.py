@@ -101,6 +101,16 @@ class SnapshotSlice:
 Part = Committed | SnapshotSlice
 
 
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What the leader's last reply said of its log: up to where it is committed, and where it begins."""
+
+    node: int
+    epoch: int
+    high_watermark: int
+    log_start: int
+
+
 class QuorumReader:
     """Reads one quorum. `pause` waits for so many seconds."""
 
@@ -122,6 +132,7 @@ class QuorumReader:
         self._slice = SLICE_BYTES if bytes_per_second is None else max(1, min(SLICE_BYTES, bytes_per_second))
         self._pause = pause
         self._seconds = SECONDS if seconds is None else seconds
+        self.told: Told | None = None
 
     async def close(self) -> None:
         await self._connections.close()
@@ -148,6 +159,20 @@ class QuorumReader:
                 if not left:
                     raise ReadError("away", f"its leader changed {TRIES} times: {moved}") from moved
 
+    async def newest_snapshot(self, after: Mark, beyond: int) -> AsyncGenerator[SnapshotSlice]:
+        """The snapshot that the leader's log begins with, if it ends above `beyond` and not above `after`. Raises as
+        `high_watermark`.
+        """
+        leader = await self._leader(after.epoch)
+        try:
+            answer = await self._fetch(leader.endpoint, leader.epoch, Mark())
+            snapshot = Mark(answer.snapshot_id.end_offset, answer.snapshot_id.epoch)
+            if snapshot.epoch >= 0 and beyond < snapshot.end <= after.end:
+                async for part in self._snapshot(leader, snapshot):
+                    yield part
+        except _Moved as moved:
+            raise ReadError("away", f"its leader changed: {moved}") from moved
+
     async def high_watermark(self, after: Mark) -> int:
         """Up to where the log is committed now. Raises as `parts`, and ReadError when the leader changes just now."""
         leader = await self._leader(after.epoch)
@@ -159,6 +184,8 @@ class QuorumReader:
     async def _of(self, leader: Leader, after: Mark, below: int | None) -> AsyncIterator[Part]:
         while below is None or after.end < below:
             answer = await self._fetch(leader.endpoint, leader.epoch, after)
+            if answer.log_start_offset >= 0 and answer.high_watermark >= 0:
+                self.told = Told(leader.node, leader.epoch, answer.high_watermark, answer.log_start_offset)
             if answer.diverging_epoch.epoch >= 0:
                 why = (
                     f"the leader {leader.node} of epoch {leader.epoch} does not have offset {after.end - 1} of epoch "

@@ -16,7 +16,7 @@ from controller_runtime.protocol.api_errors import ApiError
 from controller_runtime.security.listener_security import SecurityError
 from metadata_pipeline.problems import PipelineError
 from metadata_pipeline.wire.fleet import Quorum, security_of
-from metadata_pipeline.wire.leader import Mark, Part, QuorumReader, ReadError
+from metadata_pipeline.wire.leader import Committed, Mark, Part, QuorumReader, ReadError, Told
 
 END_SECONDS: Final = 5.0
 """Who does not tell so soon where its log ends is left for the next time."""
@@ -40,19 +40,48 @@ async def read_on(
     bytes_per_second: int | None = None,
     below: int | None = None,
     seconds: float | None = None,
+    again: Callable[[Told | None], Awaitable[bool]] | None = None,
 ) -> Ended:
     """Give `take` what the quorum has committed behind `after`, in order, until it returns False, or up to `below`.
-    `cluster_id`: what the quorum was before; `seconds`: how long it may take to show a leader. Credentials are read
-    anew each time. Raises nothing that a quorum or its address can cause.
+    `cluster_id`: what the quorum was before; `seconds`: how long it may take to show a leader; `again` is asked at the
+    end whether to read on, over the same connections. Credentials are read anew each time. Raises nothing that a
+    quorum or its address can cause.
     """
 
     async def read(reader: QuorumReader) -> None:
-        async with aclosing(reader.parts(after, below)) as parts:
+        mark = after
+        while True:
+            async with aclosing(reader.parts(mark, below)) as parts:
+                async for part in parts:
+                    if take(part) is False:
+                        return
+                    mark = part.mark if isinstance(part, Committed) or part.last else mark
+            if again is None or not await again(reader.told):
+                return
+
+    return await _asked(quorum, cluster_id, read, bytes_per_second, seconds)
+
+
+async def read_snapshot(
+    quorum: Quorum,
+    cluster_id: str | None,
+    after: Mark,
+    beyond: int,
+    take: Callable[[Part], bool | None],
+    *,
+    bytes_per_second: int | None = None,
+) -> Ended:
+    """Give `take` the slices of the snapshot that the quorum's log begins with, if it ends above `beyond` and not above
+    what was read. Raises nothing that a quorum or its address can cause.
+    """
+
+    async def read(reader: QuorumReader) -> None:
+        async with aclosing(reader.newest_snapshot(after, beyond)) as parts:
             async for part in parts:
                 if take(part) is False:
                     return
 
-    return await _asked(quorum, cluster_id, read, bytes_per_second, seconds)
+    return await _asked(quorum, cluster_id, read, bytes_per_second, None)
 
 
 async def committed_end(quorum: Quorum, cluster_id: str | None, after: Mark) -> int | None:

@@ -1,0 +1,244 @@
+"""`kraft-pipeline archive` beside living quorums: what it keeps is what the disks have, byte for byte, through kills,
+fail-overs, trimming and damage; what it must not keep is refused in a word.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from controller_runtime.protocol.record_batch import batch_headers
+from controller_runtime.storage.filesystem import OsFileSystem
+from kraft_operator.operations.survivors import findings, survivors
+from metadata_pipeline.archive.opening import DIRECTORY
+from metadata_pipeline.jobs.ingest import ingest
+from storage_guard.survey import survey
+from support.nodes.processes import CLUSTER_ID, ENVIRONMENT, REPOSITORY, Cluster, NodeProcess, eventually, free_ports
+from support.pipeline.lake_rows import log_rows
+
+pytestmark = pytest.mark.integration
+
+PRUNING = {
+    "metadata.log.max.record.bytes.between.snapshots": "4000",
+    "metadata.max.retention.bytes": "1",
+}
+
+
+class Archive:
+    """The program, beside the quorum, and what its pages say."""
+
+    def __init__(self, home: Path, bootstrap: str, *more: str, cluster_id: str = CLUSTER_ID) -> None:
+        self.home = home
+        (self.port,) = free_ports(1)
+        self.log = home.parent / f"{home.name}.log"
+        self.command = [
+            sys.executable, "-m", "metadata_pipeline.cli", "archive", str(home), "--bootstrap-controller", bootstrap,
+            "--cluster-id", cluster_id, "--listen", f"127.0.0.1:{self.port}", "--poll-seconds", "0.2", *more,
+        ]  # fmt: skip
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(self.command, stderr=log, cwd=REPOSITORY, env=dict(ENVIRONMENT))
+
+    def end(self, number: int = signal.SIGTERM) -> int:
+        assert self.process is not None
+        self.process.send_signal(number)
+        return self.process.wait(30)
+
+    @contextmanager
+    def running(self) -> Iterator[Archive]:
+        self.start()
+        try:
+            yield self
+        finally:
+            if self.process is not None and self.process.poll() is None:
+                self.end()
+
+    def page(self, path: str) -> str:
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=5) as answer:
+            return str(answer.read().decode())
+
+    def status(self) -> dict[str, Any]:
+        try:
+            return dict(json.loads(self.page("/status")))
+        except OSError:
+            return {"standing": "", "end": -1, "asides": 0, "snapshots": []}
+
+    def reaches(self, standing: str, end: int = 0) -> dict[str, Any]:
+        def there() -> dict[str, Any] | None:
+            now = self.status()
+            return now if now["standing"] == standing and now["end"] >= end else None
+
+        try:
+            return eventually(f"an archive that is {standing} up to {end}", there)
+        except AssertionError as error:
+            raise AssertionError(f"{error}: {self.status()}\n{self.log.read_text()[-2000:]}") from error
+
+
+def log_bytes(directory: Path) -> bytes:
+    return b"".join(each.read_bytes() for each in sorted(directory.glob("*.log")))
+
+
+def disk(node: NodeProcess) -> Path:
+    return Path(node.properties["log.dirs"]) / DIRECTORY
+
+
+def test_an_archive_has_the_bytes_of_the_disks_through_kills_and_a_fail_over(tmp_path: Path) -> None:
+    home = tmp_path / "archive"
+    with Cluster(tmp_path, controllers=3) as cluster:
+        cluster.start()
+        leader = cluster.wait_for_leader()
+        archive = Archive(home, cluster.bootstrap_controllers, "--segment-bytes", "3000", "--verify-seconds", "1")
+        with archive.running():
+            first = archive.reaches("Following", 30)
+            assert archive.end(signal.SIGKILL) == -signal.SIGKILL
+            with (home / DIRECTORY / max(each.name for each in (home / DIRECTORY).glob("*.log"))).open("ab") as torn:
+                torn.write(b"\0" * 40)
+            archive.start()
+            archive.reaches("Following", first["end"] + 1)
+            leader.kill()
+            cluster.wait_for_leader(other_than=leader.node_id)
+            end = eventually("a committed record", lambda: cluster.quorum().high_watermark)
+            archive.reaches("Following", end)
+            seen = eventually("a verification of it", lambda: (archive.status()["verified"] or {}).get("end", 0) >= end
+                              and archive.status())  # fmt: skip
+            metrics = archive.page("/metrics")
+            assert archive.end() == 0
+        ended = cluster.quorum().high_watermark
+        copies = [disk(node) for node in cluster.controller_nodes if node is not leader]
+    kept = log_bytes(home / DIRECTORY)
+    assert len(list((home / DIRECTORY).glob("*.log"))) > 1
+    assert kept
+    assert any(log_bytes(copy).startswith(kept) for copy in copies), "byte for byte"
+    last = list(batch_headers(kept))[-1]
+    assert end <= last.base_offset + last.last_offset_delta + 1 <= ended + 100
+    assert seen["lag"] <= 5
+    assert 'kraft_archive_standing{standing="Following"} 1' in metrics
+    assert f"kraft_archive_verified_end_offset {seen['verified']['end']}" in metrics or "verified_end_offset" in metrics
+    found = survey(OsFileSystem(), str(home), 0, [seen["verified"]["end"]])
+    assert found.cluster_id == CLUSTER_ID
+    assert found.digests == {seen["verified"]["end"]: seen["verified"]["digest"]}, "the guard finds the same bytes"
+    assert found.promised >= seen["leaderEpoch"]
+    assert found.known == found.end, "all of it was committed"
+    reports = {str(copy): survey(OsFileSystem(), str(copy.parent), 0, [found.end]) for copy in copies}
+    digests = {each.digests.get(found.end) for each in reports.values()}
+    assert survey(OsFileSystem(), str(home), 0, [found.end]).digests[found.end] in digests
+    alone = findings(survivors({"archive": found}), (), {})
+    assert alone.verdict.seed is not None, "with every disk gone the archive is the best copy"
+    assert (alone.verdict.seed.end, len(alone.missing)) == (found.end, 3)
+    older = replace(found, end=found.end - 10, known=0, node_id=1, directory_id=found.voters[0][1])
+    behind = findings(survivors({"archive": found, "old": older}), (), {}).verdict
+    assert behind.seed is not None
+    assert behind.seed.node_id == -1, "a disk that ends before what was archived lost what was committed"
+    assert {each.stat().st_mode & 0o077 for each in home.rglob("*")} == {0}, "it holds the log's secrets"
+    ingest([str(home)], tmp_path / "lake")
+    assert [it[0] for it in log_rows(tmp_path / "lake")] == list(range(found.end)), "and is read as any log directory"
+
+
+def test_an_archive_that_the_quorum_trimmed_past_keeps_what_it_had_and_says_so(tmp_path: Path) -> None:
+    home = tmp_path / "archive"
+    with Cluster(tmp_path, controllers=1, extra=PRUNING) as cluster:
+        cluster.start()
+        archive = Archive(home, cluster.bootstrap_controllers, "--snapshot-seconds", "1", "--keep-hours", "0.0005")
+        with archive.running():
+            before = archive.reaches("Following", 10)
+            assert archive.end() == 0
+            old = log_bytes(home / DIRECTORY)
+            eventually(
+                "a quorum that begins behind the archive",
+                lambda: any(
+                    int(each.name[:20]) > before["end"] + 50 for each in disk(cluster.nodes[1]).glob("*.checkpoint")
+                ),
+            )
+            archive.start()
+            now = archive.reaches("Following", before["end"] + 50)
+            assert now["start"] > before["end"]
+            assert now["snapshots"][0][0] == now["start"]
+            assert now["quorumLogStart"] >= now["start"]
+            (aside,) = home.glob("aside-*")
+            assert log_bytes(aside / DIRECTORY) == old, "kept whole"
+            eventually("a newer snapshot", lambda: archive.status()["snapshots"][0][0] > now["start"])
+            eventually("what is too old to go", lambda: not list(home.glob("aside-*")))
+            assert archive.end() == 0
+        found = survey(OsFileSystem(), str(home))
+    assert found.known > now["start"]
+    assert found.end > found.known
+
+
+def test_what_is_not_the_archives_quorum_any_more_is_refused_and_nothing_of_it_is_kept(tmp_path: Path) -> None:
+    home = tmp_path / "archive"
+    with Cluster(tmp_path / "first", controllers=1) as cluster:
+        cluster.start()
+        archive = Archive(home, cluster.bootstrap_controllers)
+        with archive.running():
+            archive.reaches("Following", 60)
+    kept = log_bytes(home / DIRECTORY)
+    with Cluster(tmp_path / "second", controllers=1) as cluster:
+        cluster.start()
+        cluster.wait_for_leader()
+        eventually("records of its own", lambda: cluster.quorum().high_watermark > 10)
+        forked = Archive(home, cluster.bootstrap_controllers)
+        with forked.running():
+            said = forked.reaches("Forked")
+            assert "does not have offset" in said["why"]
+            assert "--begin" in said["next"]
+        assert log_bytes(home / DIRECTORY) == kept
+        other = Archive(home, cluster.bootstrap_controllers, cluster_id="OtherOtherOtherOtherOt")
+        with other.running():
+            assert CLUSTER_ID in other.reaches("AnotherCluster", -1)["why"]
+        mistaken = Archive(tmp_path / "mistaken", cluster.bootstrap_controllers, cluster_id="OtherOtherOtherOtherOt")
+        with mistaken.running():
+            mistaken.reaches("AnotherCluster", -1)
+        assert not list((tmp_path / "mistaken" / DIRECTORY).glob("*.log"))
+        anew = Archive(home, cluster.bootstrap_controllers, "--begin", "2")
+        with anew.running():
+            anew.reaches("Following", 10)
+        assert log_bytes(home / "aside-1" / DIRECTORY) == kept
+        assert log_bytes(disk(cluster.nodes[1])).startswith(log_bytes(home / DIRECTORY))
+
+
+def test_damage_and_truncation_are_told_apart_and_nothing_is_written_over_them(tmp_path: Path) -> None:
+    home = tmp_path / "archive"
+    with Cluster(tmp_path, controllers=1) as cluster:
+        cluster.start()
+        archive = Archive(home, cluster.bootstrap_controllers, "--verify-seconds", "0.5")
+        with archive.running():
+            archive.reaches("Following", 40)
+            (segment,) = (home / DIRECTORY).glob("*.log")
+            whole = segment.read_bytes()
+            third = list(batch_headers(whole))[2]
+            with segment.open("r+b") as file:
+                os.pwrite(file.fileno(), bytes([whole[third.position + 70] ^ 1]), third.position + 70)
+            said = archive.reaches("Damaged")
+            assert f"{segment.name} at byte {third.position}" in said["why"]
+            assert archive.end() == 0
+        damaged = segment.read_bytes()
+        with archive.running():
+            archive.reaches("Damaged", -1)
+        assert segment.read_bytes() == damaged
+        segment.write_bytes(whole[: third.position + 30])
+        with archive.running():
+            archive.reaches("Truncated", -1)
+        segment.write_bytes(whole)
+        with archive.running():
+            archive.reaches("Following", 40)
+            assert "InUse" in second(archive)
+    assert (home / DIRECTORY / segment.name).read_bytes().startswith(whole)
+
+
+def second(archive: Archive) -> str:
+    other = Archive(archive.home, "127.0.0.1:1")
+    with other.running():
+        return str(other.reaches("InUse", -1)["standing"])
