@@ -128,9 +128,10 @@ OPERATOR = Image(
     name="operator",
     title="Quorate's Kubernetes operator and its storage guard",
     lock="requirements-operator.lock",
-    packages=("controller_runtime", "operator/kraft_operator", "storage_guard"),
+    packages=("controller_runtime", "operator/kraft_operator", "storage_guard", "metadata_pipeline"),
     programs=(
         Program("/usr/local/bin/kraft", CLI),
+        Program("/usr/local/bin/kraft-archive", "metadata_pipeline.archive.command"),
         Program("/usr/local/bin/kraft-operator", "kraft_operator.__main__"),
         Program("/usr/local/bin/storage-guard", "storage_guard.__main__"),
     ),

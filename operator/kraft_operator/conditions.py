@@ -36,17 +36,21 @@ HEALTHY: Final = {
     Topic.ENDPOINTS: ("Consistent", "every voter's endpoint is the one in the metadata log"),
     Topic.DOMAINS: ("Satisfied", "no failure domain holds a majority of the voters"),
     Topic.SECURITY: ("Valid", "every certificate of the cluster is good, and none is due"),
+    Topic.ARCHIVE: ("Following", "the archive of the metadata log follows the quorum, and its disk is whole"),
     Topic.REGISTRATIONS: ("Clean", "only nodes of this cluster are registered"),
 }
-ASIDE: Final = (Topic.VERSIONS.value, Topic.REGISTRATIONS.value, Topic.DOMAINS.value)
+ASIDE: Final = (Topic.VERSIONS.value, Topic.REGISTRATIONS.value, Topic.DOMAINS.value, Topic.ARCHIVE.value)
 """Conditions that may be False while the cluster serves as it should."""
 
 
 def conditions(cluster: KRaftCluster, observed: Observed, decision: Decision) -> list[Condition]:
     findings = _once(decision.findings)
     by_topic = {topic: [each for each in findings if each.topic is topic] for topic in Topic}
-    secure = cluster.spec.security.certified
-    topics = [_topic(topic, by_topic[topic]) for topic in HEALTHY if secure or topic is not Topic.SECURITY]
+    absent = {
+        *((Topic.SECURITY,) if not cluster.spec.security.certified else ()),
+        *((Topic.ARCHIVE,) if cluster.spec.archive is None else ()),
+    }
+    topics = [_topic(topic, by_topic[topic]) for topic in HEALTHY if topic not in absent]
     lost = _lost(decision)
     quorum = _available(observed, decision.ledger, lost)
     stalled = [each for each in findings if each.stalled]

@@ -15,6 +15,7 @@ from zlib import crc32
 from controller_runtime.security.listener_security import PLAINTEXT, ListenerSecurity
 from kraft_operator.api import names
 from kraft_operator.api.spec import KRaftCluster
+from kraft_operator.archive_page import ArchiveMemory
 from kraft_operator.credentials import (
     Authority,
     CredentialAction,
@@ -82,6 +83,7 @@ class SecretMemory:
     """UIDs of pods whose node was seen to have what a step towards another authority wrote, to that step."""
     _found: tuple[float, Found] | None = None
     """What the cluster itself has of users."""
+    archive: ArchiveMemory = field(default_factory=ArchiveMemory)
 
     def look(self, cluster: KRaftCluster, nodes: Collection[int], kube: Gateway, now: float) -> Access:
         """Raises KubeError."""
@@ -89,6 +91,7 @@ class SecretMemory:
             return Access()
         own = names.operator_tls(cluster.name)
         secrets = {names.node_tls(cluster.name, node_id) for node_id in nodes}
+        secrets |= {names.archive_tls(cluster.name)} if cluster.spec.archive is not None else set()
         read = self._read_authority(cluster, kube, now)
         self._issued = {name: known for name, known in self._issued.items() if name in secrets or name == own}
         for name in sorted(secrets | {own}):

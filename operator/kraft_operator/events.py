@@ -46,6 +46,7 @@ WARNED: Final = (
     "QuorumRedundant",
     "VersionFinalized",
     "RegistrationsClean",
+    "ArchiveCurrent",
 )
 EXPECTED: Final = frozenset(
     {"PlanPendingApproval", "AddingVoter", "RemovingVoter", "RemovingBroker", "WaitingForFormation"}

@@ -168,6 +168,10 @@ class Gateway:
         query = {"container": container, "tailLines": str(tail), "timestamps": "true"}
         return self._send("GET", POD.path(namespace, pod, "log"), query).decode(errors="replace")
 
+    def page(self, kind: Kind, namespace: str, name: str, path: str) -> str:
+        """What a Service or a pod (`name` is NAME:PORT) answers at this path, fetched by the API server."""
+        return self._send("GET", f"{kind.path(namespace, name, 'proxy')}/{path}").decode(errors="replace")
+
     # writes
 
     def create(self, kind: Kind, namespace: str | None, body: Object, timeout: float | None = None) -> Object:

@@ -98,7 +98,7 @@ def observe(
         reached(asked, access),
         leaving=_surplus(cluster, ledger, sets),
         with_versions=cluster.spec.versions.wants_anything,
-        with_users=_matter(users, ledger) and secrets.asks_about_users(now),
+        with_users=_matter(cluster, users, ledger) and secrets.asks_about_users(now),
     )
     quorum, brokers = probe.look(asked)
     policies = _policies(seen_claims, operations, reclaim_policy)
@@ -123,6 +123,7 @@ def observe(
         zones=controllers_in(cluster, pods, reader),
         plaintext_sessions=plaintext_sessions(cluster, pods, probe),
         hosts=_hosts(ledger, pods, kube),
+        archive=secrets.archive.look(cluster, now),
         reclaimed=frozenset(volume for volume, policy in policies.items() if policy == "Delete"),
         retained=frozenset(volume for volume, policy in policies.items() if policy == "Retain"),
     )
@@ -136,8 +137,9 @@ def _asked(asked: Addresses, operations: tuple[Operation, ...], suspected: Colle
     return replace(asked, with_replicas=replicas, trials=trials(suspected))
 
 
-def _matter(users: Users | None, ledger: Ledger | None) -> bool:
-    return users is not None and bool(users.wanted or (ledger is not None and ledger.users))
+def _matter(cluster: KRaftCluster, users: Users | None, ledger: Ledger | None) -> bool:
+    known = ledger is not None and bool(ledger.users)
+    return users is not None and bool(users.wanted or known or cluster.spec.archive is not None)
 
 
 def _children(live: Mapping[Kind, tuple[Object, ...]], cluster: KRaftCluster) -> tuple[Child, ...]:

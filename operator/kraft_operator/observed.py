@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
 
+from kraft_operator.archives import ArchiveSeen
 from kraft_operator.credentials import Credentials
 from kraft_operator.operations.operation import Operation
 from kraft_operator.operations.verdict import Witness
@@ -344,6 +345,8 @@ class Observed:
     """Of a secure cluster."""
     plaintext_sessions: Mapping[int, int] = field(default_factory=dict)
     """Controllers to the connections on their plaintext listener, of those that tell; asked before it is closed."""
+    archive: ArchiveSeen | None = None
+    """What the page of the archive said; None when it did not answer, or there is none."""
     hosts: Mapping[int, tuple[str, str]] = field(default_factory=dict)
     """Node ids to name and UID of the Kubernetes node on which they run, where the ledger does not say so already."""
 

@@ -19,7 +19,7 @@ _SESSIONS: Final = re.compile(
 def pages(urls: Mapping[int, str]) -> dict[int, str]:
     """Node id to its page, empty where none came. Blocks for `SECONDS` for each eight of them at the longest."""
     with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
-        return dict(zip(urls, pool.map(_page, urls.values()), strict=True))
+        return dict(zip(urls, pool.map(page, urls.values()), strict=True))
 
 
 def ask_sessions(urls: Mapping[int, str], listeners: Collection[str]) -> dict[int, int]:
@@ -33,7 +33,8 @@ def sessions(page: str, listeners: Collection[str]) -> int | None:
     return sum(found) if found else None
 
 
-def _page(url: str) -> str:
+def page(url: str) -> str:
+    """Empty when none came."""
     try:
         with urllib.request.urlopen(url, timeout=SECONDS) as answer:  # noqa: S310  made of our own pods' names
             return str(answer.read(4 << 20).decode(errors="replace"))

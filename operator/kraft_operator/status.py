@@ -7,13 +7,15 @@ lastTransitionTime until its status changes. So a status that equals the old one
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from datetime import UTC, datetime
+from typing import Any, Final
 
 from kraft_operator.api import names
 from kraft_operator.api.metadata_versions import FEATURE, KRAFT_FEATURE, name_of
 from kraft_operator.api.spec import KRaftCluster, Role
 from kraft_operator.conditions import Condition, condition, conditions, dated
 from kraft_operator.ledger import Formation, Ledger
+from kraft_operator.manifests.archive import CLAIM
 from kraft_operator.observed import Observed, Pod, Quorum, QuorumState
 from kraft_operator.plan.rollout.versions import BLOCKED, wishes
 from kraft_operator.plan.situation import Decision, Topic
@@ -22,6 +24,10 @@ from kraft_operator.plan.voters.domains import Domain, domains
 from storage_guard.formats import DiskVerdict as Disk
 
 Status = dict[str, Any]
+SECRETS: Final = (
+    "the volume holds what the log holds: keys of SCRAM users, delegation tokens, passwords in configurations. It is "
+    "not encrypted by the operator; its files are readable by the archive's user alone"
+)
 
 
 def status(
@@ -44,6 +50,7 @@ def status(
         "nodes": _nodes(observed, decision),
         "versions": _versions(cluster, observed, decision, old),
         **_tls_migration(cluster, decision, old, now),
+        **_archive(cluster, observed, old),
         "registrations": {"ghosts": _ghosts(decision)},
         **({"risks": list(decision.risks)} if decision.risks else {}),
         "plan": to_status(decision.outline, old.get("plan") or {}, now),
@@ -172,6 +179,28 @@ def _tls_migration(cluster: KRaftCluster, decision: Decision, old: Mapping[str, 
     since = before.get("since", now) if before.get("stage") == stage else now
     gate = next((each.message for each in decision.findings if each.reason == "BecomesSecure"), "")
     return {"tlsMigration": {"stage": stage, "since": since, **({"gate": gate[:2048]} if gate else {})}}
+
+
+def _archive(cluster: KRaftCluster, observed: Observed, old: Mapping[str, Any]) -> Status:
+    """What it proved when it last read its whole disk, which changes every ten minutes; the numbers of the moment are
+    on its page. While that is silent, what was proven stays.
+    """
+    if cluster.spec.archive is None:
+        return {}
+    claim = f"{CLAIM}-{names.archive_name(cluster.name)}-0"
+    where: Status = {"claim": claim, "access": "Restricted", "secrets": SECRETS}
+    seen, before = observed.archive, old.get("archive") or {}
+    if seen is None:
+        proven = {key: before[key] for key in ("verified", "asides") if key in before}
+        return {"archive": {"standing": "Unknown", **where, **proven}}
+    found: Status = {"standing": seen.standing, **where, "asides": seen.asides}
+    if seen.verified is not None:
+        at = datetime.fromtimestamp(seen.verified.at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        found["verified"] = {
+            "start": seen.verified.start, "end": seen.verified.end, "epoch": seen.verified.epoch,
+            "digest": seen.verified.digest, "at": at,
+        }  # fmt: skip
+    return {"archive": found}
 
 
 def _ghosts(decision: Decision) -> list[Status]:

@@ -42,6 +42,7 @@ BASE: Object = {
             },
         },
         "brokerPools": [{"name": "main", "replicas": 3, "nodeIdRange": {"start": 100, "end": 199}}],
+        "archive": {"storage": {"size": "1Gi", "storageClassName": "standard"}, "retention": "24h", "beginning": 1},
     },
 }
 OWNED = [
@@ -151,6 +152,10 @@ WRONG: list[tuple[str, Any, str]] = [
     ("spec.config.broker", {"log.dirs": "/x"}, "log.dirs belongs to the operator"),
     ("spec.controllers.config", {"listeners": "X"}, "listeners belongs to the operator"),
     ("spec.brokerPools.0.config", {"broker.rack": "r"}, "broker.rack belongs to the operator"),
+    ("spec.archive.storage.size", "50Mi", "size must be at least 100Mi"),
+    ("spec.archive.retention", "59m", "retention must be at least 1h"),
+    ("spec.archive.retention", "a day", "spec.archive.retention in body should match"),
+    ("spec.archive.beginning", -1, "should be greater than or equal to 0"),
     *WRONG_FIELDS,
 ]
 
@@ -159,6 +164,8 @@ WRONG_EDITS: list[tuple[str, Any, str]] = [
     ("spec.clusterID", "5L6g3nShT-eMCtK--X86sw", "clusterID is immutable"),
     ("spec.clusterID", None, "clusterID cannot be removed once set"),
     ("spec.clusterDomain", "other.local", "clusterDomain is immutable"),
+    ("spec.archive.storage.size", "2Gi", "the archive's storage is immutable"),
+    ("spec.archive.beginning", 0, "beginning only rises"),
     ("spec.controllers.replicas", 4, "controllers.replicas must be 1, 3, 5 or 7"),
     ("spec.controllers.nodeIdRange", {"start": 1, "end": 9}, "nodeIdRange.start is immutable"),
     ("spec.controllers.nodeIdRange", {"start": 0, "end": 8}, "nodeIdRange.end can only grow"),
@@ -186,6 +193,9 @@ WRONG_EDITS: list[tuple[str, Any, str]] = [
 ]
 
 RIGHT_EDITS: list[tuple[str, Any]] = [
+    ("spec.archive", None),
+    ("spec.archive.beginning", 2),
+    ("spec.archive.retention", None),
     ("spec.controllers.storage.size", "2Gi"),
     ("spec.controllers.storage.overrides", [{"nodeID": 1, "storageClassName": "fast", "size": "5Gi"}]),
     ("spec.brokerPools.0.storage.overrides", [{"nodeID": 150, "selector": {"matchLabels": {"disk": "fast"}}}]),

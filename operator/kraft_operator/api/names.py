@@ -113,6 +113,25 @@ def node_tls(cluster: str, node_id: int) -> str:
     return f"{cluster}-{node_id}-tls"
 
 
+def archive_name(cluster: str) -> str:
+    """Of all that runs the archive: set, Service, file, policy."""
+    return f"{cluster}-archive"
+
+
+def archive_tls(cluster: str) -> str:
+    """The Secret with the certificate of the archive."""
+    return f"{cluster}-archive-tls"
+
+
+def archive_identity(cluster: str) -> str:
+    return f"{cluster}-archive"
+
+
+def archive_host(cluster: str, namespace: str, cluster_domain: str) -> str:
+    """Where its pages are."""
+    return f"{archive_name(cluster)}.{namespace}.svc.{cluster_domain}"
+
+
 def operator_identity(cluster: str) -> str:
     return f"{cluster}-operator"
 

@@ -16,6 +16,7 @@ from kraft_operator.api import names
 from kraft_operator.api.config_keys import owner_of
 from kraft_operator.api.metadata_versions import level_of
 from kraft_operator.api.network import ListenerSpec
+from kraft_operator.api.parse_archive import parse_archive
 from kraft_operator.api.parse_network import (
     RESERVED_PORTS,
     check_exposed_names,
@@ -166,6 +167,7 @@ def _read(spec: Reader, found: Formed) -> ClusterSpec:
         change_mode=spec.child("changePolicy").choice("mode", ChangeMode, ChangeMode.APPLY),
         security=security_of(spec, found),
         network_policy=network_policy(spec.child("networkPolicy")),
+        archive=parse_archive(spec),
     )
     parsed = secured(parsed)
     for path, problem in check(parsed):

@@ -253,6 +253,18 @@ class Versions:
 
 
 @dataclass(frozen=True, slots=True)
+class Archive:
+    """A copy of the metadata log that a follower keeps."""
+
+    storage: Storage
+    keep_seconds: float | None = None
+    """So far back may be restored; None: for ever."""
+    beginning: int = 0
+    """Another one sets the files aside and begins anew."""
+    resources: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class ClusterSpec:
     image: Image
     controllers: Group
@@ -274,6 +286,7 @@ class ClusterSpec:
     change_mode: ChangeMode = ChangeMode.APPLY
     security: Security = field(default_factory=Security)
     network_policy: NetworkPolicySpec = field(default_factory=NetworkPolicySpec)
+    archive: Archive | None = None
     quorum_listeners: tuple[ListenerSpec, ...] = ()
     """By which brokers know the controllers, where that is not how these serve (`stages`)."""
     opening: tuple[ListenerSpec, ...] = ()

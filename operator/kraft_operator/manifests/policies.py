@@ -13,6 +13,7 @@ from kraft_operator.api import names
 from kraft_operator.api.network import ListenerSpec, PolicyMode
 from kraft_operator.api.security import Authentication
 from kraft_operator.api.spec import Group, KRaftCluster, Role
+from kraft_operator.manifests.archive import archive_selector
 from kraft_operator.manifests.context import Images, Manifest, group_selector, metadata, role_selector, selector
 
 
@@ -39,9 +40,9 @@ def disruption_budgets(
 
 
 def network_policies(cluster: KRaftCluster, images: Images) -> list[Manifest]:
-    """Controller listeners only from the cluster's own pods and the operator's namespace; brokers' and metrics from
-    anywhere, but the brokers' own of a secure cluster. A broker is reached by its own cluster
-    and the operator at any port: while a listener's port is edited, pods of both revisions run.
+    """Controller listeners only from the cluster's own pods, its archive and the operator's namespace; brokers' and
+    metrics from anywhere, but the brokers' own of a secure cluster. A broker is reached by its own cluster and the
+    operator at any port: while a listener's port is edited, pods of both revisions run.
     """
     spec = cluster.spec
     asked = spec.network_policy
@@ -50,7 +51,8 @@ def network_policies(cluster: KRaftCluster, images: Images) -> list[Manifest]:
     own_pods = {"podSelector": {"matchLabels": selector(cluster)}}
     operator = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": images.operator_namespace}}}
     metrics = {role: {**_from(asked.metrics_peers), "ports": _metrics_ports(cluster, role)} for role in Role}
-    voters = [own_pods, operator, *(dict(each) for each in asked.controller_peers)]
+    archive = [] if spec.archive is None else [{"podSelector": {"matchLabels": archive_selector(cluster)}}]
+    voters = [own_pods, operator, *archive, *(dict(each) for each in asked.controller_peers)]
     for_clients = [each for each in spec.broker_listeners if each.authentication is not Authentication.TLS]
     return [
         _policy(

@@ -15,6 +15,7 @@ from kraft_operator.actions import DISRUPTIVE, VOTERS_FEEL, Action, UncordonBrok
 from kraft_operator.api.spec import LifecycleState, VolumePolicy
 from kraft_operator.ledger import Ledger
 from kraft_operator.operations.recovery import HELD
+from kraft_operator.plan.archive import keep_archive
 from kraft_operator.plan.authority import turn_authority
 from kraft_operator.plan.disks.adoption import (
     find_the_ledger,
@@ -116,6 +117,7 @@ RULES: Final[tuple[Rule, ...]] = (
     become_secure,
     finalize_versions,
     keep_users,
+    keep_archive,
 )
 
 

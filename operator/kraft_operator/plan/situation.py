@@ -50,6 +50,7 @@ class Topic(StrEnum):
     ENDPOINTS = "EndpointsConsistent"
     DOMAINS = "FailureDomainsSatisfied"
     SECURITY = "CertificatesValid"
+    ARCHIVE = "ArchiveCurrent"
     SUSPENDED = "Suspended"
     HIBERNATED = "Hibernated"
     MANUAL = "ManualInterventionRequired"

@@ -15,6 +15,7 @@ from typing import Any, Final
 from kraft_operator.actions import Action
 from kraft_operator.api import names
 from kraft_operator.ledger import Formation, Ledger
+from kraft_operator.plan.archive import archive_user
 from kraft_operator.plan.situation import NOTHING, Situation, Verdict
 from kraft_operator.users import (
     Acl,
@@ -44,8 +45,9 @@ def keep_users(now: Situation) -> Verdict:
         steps = _steps(user, seen)
         if steps and (done := done + 1) <= MAX_STEPS:
             actions += steps
-    gone, left = _gone(seen, ledger)
-    known = {user.name for user in seen.wanted if not user.fault} | left
+    others = archive_user(now)
+    gone, left = _gone(seen, ledger, others)
+    known = {user.name for user in seen.wanted if not user.fault} | left | others
     return Verdict(ledger=replace(ledger, users=tuple(sorted(known))), actions=(*actions, *gone))
 
 
@@ -55,11 +57,11 @@ def without_a_cluster(users: Iterable[User], cluster: str) -> list[TellUser]:
     return [told for user in users for told in _told(user, "False", "ClusterNotFound", problem)]
 
 
-def _gone(seen: Users, ledger: Ledger) -> tuple[list[Action], set[str]]:
-    """Users without a resource: what is done about them, and who of them has to be remembered."""
+def _gone(seen: Users, ledger: Ledger, others: frozenset[str]) -> tuple[list[Action], set[str]]:
+    """Users without a resource, but for these `others`: what is done about them, and who has to be remembered."""
     actions: list[Action] = []
     left: set[str] = set()
-    wanted = {user.name for user in seen.wanted}
+    wanted = {user.name for user in seen.wanted} | others
     for name in (each for each in ledger.users if each not in wanted):
         found = seen.found
         if found is None:

@@ -14,7 +14,7 @@ from typing import Any
 
 from kraft_operator.kube import Gateway, KubeError, NotFound, connect
 from kraft_operator.metrics import Metrics
-from kraft_operator.plugin import asking, convert, logs, looking, protecting, recover
+from kraft_operator.plugin import archive, asking, convert, logs, looking, protecting, recover
 
 Command = Callable[[argparse.Namespace, Gateway, Callable[[str], None]], int]
 """Returns the exit code."""
@@ -28,7 +28,7 @@ def parser() -> argparse.ArgumentParser:
     convert.register(commands)
     looking.register(commands, _common(named=False))
     recover.register(commands, _common(named=False))
-    for module in (logs, asking, protecting):
+    for module in (logs, asking, protecting, archive):
         module.register(commands, _common(named=True))
     return found
 

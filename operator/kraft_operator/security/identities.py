@@ -27,17 +27,23 @@ def operator_subject(cluster: KRaftCluster) -> Subject:
     return Subject(names.operator_identity(cluster.name), cluster.namespace, cluster.name)
 
 
+def archive_subject(cluster: KRaftCluster) -> Subject:
+    return Subject(names.archive_identity(cluster.name), cluster.namespace, cluster.name)
+
+
 def authority_subject(cluster: KRaftCluster) -> Subject:
     return Subject(names.authority_key(cluster.name), cluster.namespace, cluster.name)
 
 
 def wanted(cluster: KRaftCluster, nodes: Iterable[NodePlan], owners: Mapping[str, str]) -> Iterator[Wanted]:
-    """The operator's, then each node's. `owners`: UIDs of the nodes' ConfigMaps by name; a node that has none yet gets
-    its certificate once it has.
+    """The operator's, the archive's, then each node's. `owners`: UIDs of the nodes' ConfigMaps by name; a node that has
+    none yet gets its certificate once it has.
     """
     seconds = cluster.spec.security.validity_seconds
     own = (names.API_VERSION, names.KIND, cluster.name, cluster.uid)
     yield Wanted(names.operator_tls(cluster.name), operator_subject(cluster), (), seconds, own)
+    if cluster.spec.archive is not None:
+        yield Wanted(names.archive_tls(cluster.name), archive_subject(cluster), (), seconds, own)
     for node in nodes:
         group = cluster.spec.group(node.group)
         name = names.node_name(cluster.name, node.group, node.node_id)

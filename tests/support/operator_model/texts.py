@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +19,13 @@ from kraft_operator.actions import ApplyChild
 from kraft_operator.api.formed import formed_with
 from kraft_operator.api.security import Stage
 from kraft_operator.api.stages import Formed
+from kraft_operator.archives import ArchiveSeen
 from kraft_operator.credentials import Authority, Credentials, EnterStage, Issued, Succession
 from kraft_operator.events import notes
 from kraft_operator.kube import Forbidden
 from kraft_operator.ledger import MAX_NODES, Ledger
 from kraft_operator.observed import Observed, QuorumState, Trouble, VoterState
+from kraft_operator.plan.archive import keep_archive
 from kraft_operator.plan.nodes.health import REMEDIES
 from kraft_operator.plan.rules import plan
 from kraft_operator.plan.securing import WORDS
@@ -33,7 +36,7 @@ from kraft_operator.status import hindered, refused, status
 from support.datadriven import parse
 from support.operator_model.full_ledgers import remove_brokers, write_off
 from support.operator_model.pairs import Pair, settled
-from support.operator_model.world import CORDONS, World, pool, resource
+from support.operator_model.world import CORDONS, IMAGES, World, pool, resource
 
 Status = dict[str, Any]
 QUIET = 4
@@ -323,6 +326,19 @@ def blocked_versions(said: Said) -> None:
     told(said, world, 3)
 
 
+def archives(said: Said) -> None:
+    """Whatever an archive can be."""
+    world = formed(archive={})
+    date = datetime(2026, 11, 22, tzinfo=UTC)
+    here = ArchiveSeen("Following", "why it is so", end=7, caught_up=date.timestamp())
+    standings = ("Following", "Starting", "Away", "Forked", "AnotherCluster", "Damaged", "Truncated")
+    for seen in (None, replace(here, why=""), *(replace(here, standing=each, caught_up=0.0) for each in standings)):
+        observed = replace(world.observed(), archive=seen)
+        now = Situation(world.cluster, observed, world.ledger, world.fence, world.draw, IMAGES, date=date)
+        verdict = keep_archive(now)
+        said.change({}, written(world, observed, replace(world.plan(), findings=verdict.findings), {}), None, None)
+
+
 def a_refusal(said: Said) -> None:
     """The API server refuses a child."""
     world = formed()
@@ -458,7 +474,8 @@ STORIES: dict[str, Callable[[Said], None]] = {
         a_life, repairs, scaling, a_bad_revision, a_lost_quorum, leaving_brokers,
         full_ledgers, ghosts, drift, versions, approvals,
         volumes, lost_ledgers, claims_made_anew, backups, clients_outside,
-        blocked_versions, a_refusal, waits_of_pods, quorums, outside_the_plan, secure_clusters, becoming_secure,
+        blocked_versions, archives, a_refusal, waits_of_pods, quorums, outside_the_plan, secure_clusters,
+        becoming_secure,
     )
 }  # fmt: skip
 

@@ -437,7 +437,7 @@ class WorldApi:
         """Readers change nothing of what they get, so the parts are shared."""
         meta = self.meta.get((child.kind, child.name), {"uid": "uid", "resourceVersion": "0", "generation": 1})
         item = {**child.live, "metadata": {**child.live["metadata"], **meta}}
-        if child.kind == "StatefulSet":
+        if child.kind == "StatefulSet" and names.LABEL_NODE_ID in item["metadata"]["labels"]:
             node_id = int(item["metadata"]["labels"][names.LABEL_NODE_ID])
             revision = self.world.sets[node_id].made_of
             item["status"] = {"observedGeneration": item["metadata"]["generation"], "updateRevision": revision}

@@ -41,7 +41,7 @@ COPIED = {
 
 
 def conditions() -> set[str]:
-    world = World()
+    world = World(archive={})
     decision = world.settle()
     return {each["type"] for each in status(world.cluster, world.observed(), decision, {}, "")["conditions"]}
 

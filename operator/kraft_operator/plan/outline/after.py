@@ -141,7 +141,7 @@ def _applied(seen: Observed, manifest: Mapping[str, Any]) -> Observed:
     uid = before.uid if before is not None else f"{kind}/{name}"
     child = Child(manifest["apiVersion"], kind, name, uid, manifest)
     children = (*(each for each in seen.children if each is not before), child)
-    if kind != "StatefulSet":
+    if kind != "StatefulSet" or names.LABEL_NODE_ID not in (manifest["metadata"].get("labels") or {}):
         return replace(seen, children=children)
     made = _set_of(child)
     sets = (*(each for each in seen.sets if each.node_id != made.node_id), made)

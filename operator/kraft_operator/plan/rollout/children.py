@@ -21,6 +21,7 @@ from kraft_operator.api import names
 from kraft_operator.api.reader import InvalidSpec, quantity
 from kraft_operator.api.spec import Role
 from kraft_operator.ledger import Ledger
+from kraft_operator.manifests.archive import archive_objects
 from kraft_operator.manifests.cluster import controllers_among, node_objects
 from kraft_operator.manifests.context import Context, Manifest
 from kraft_operator.manifests.policies import disruption_budgets, network_policies
@@ -66,6 +67,10 @@ def _intents(now: Situation, ledger: Ledger) -> list[Manifest]:
         ("services", lambda: services(cluster)),
         (("exposed", nodes), lambda: exposed_services(cluster, nodes)),
         (("policies", now.images), lambda: network_policies(cluster, now.images)),
+        (
+            ("archive", now.images, ledger.cluster_id, controllers, ledger.generation),
+            lambda: archive_objects(cluster, now.images, ledger.cluster_id, controllers, ledger.generation),
+        ),
         (("budgets", needed, frozenset(closed)), lambda: disruption_budgets(cluster, needed, closed)),
     ]
     found = [each for what, render in parts for each in now.rendered.objects(cluster, (what,), _stamping(render))]
