@@ -20,6 +20,7 @@ from kraft_operator.api.formed import formed_with
 from kraft_operator.api.reader import quantity
 from kraft_operator.api.spec import KRaftCluster, Probes, Role, RolloutStrategy
 from kraft_operator.api.users import parse_user
+from kraft_operator.archive_page import archive_claim
 from kraft_operator.credentials_seen import Access, SecretMemory, proven
 from kraft_operator.judgement import Round
 from kraft_operator.kube import (
@@ -124,6 +125,7 @@ def observe(
         plaintext_sessions=plaintext_sessions(cluster, pods, probe),
         hosts=_hosts(ledger, pods, kube),
         archive=secrets.archive.look(cluster, now),
+        archive_claim=pod_facts.archive_claim(archive_claim(cluster, reader, operations)),
         reclaimed=frozenset(volume for volume, policy in policies.items() if policy == "Delete"),
         retained=frozenset(volume for volume, policy in policies.items() if policy == "Retain"),
     )
@@ -138,8 +140,7 @@ def _asked(asked: Addresses, operations: tuple[Operation, ...], suspected: Colle
 
 
 def _matter(cluster: KRaftCluster, users: Users | None, ledger: Ledger | None) -> bool:
-    known = ledger is not None and bool(ledger.users)
-    return users is not None and bool(users.wanted or known or cluster.spec.archive is not None)
+    return users is not None and bool(users.wanted or cluster.spec.archive or (ledger is not None and ledger.users))
 
 
 def _children(live: Mapping[Kind, tuple[Object, ...]], cluster: KRaftCluster) -> tuple[Child, ...]:

@@ -345,6 +345,8 @@ class Observed:
     """Of a secure cluster."""
     plaintext_sessions: Mapping[int, int] = field(default_factory=dict)
     """Controllers to the connections on their plaintext listener, of those that tell; asked before it is closed."""
+    archive_claim: Claim | None = None
+    """Of the archive, looked for while a RecoverQuorum is under way."""
     archive: ArchiveSeen | None = None
     """What the page of the archive said; None when it did not answer, or there is none."""
     hosts: Mapping[int, tuple[str, str]] = field(default_factory=dict)

@@ -13,7 +13,7 @@ from kraft_operator.api import names
 from kraft_operator.api.reader import quantity
 from kraft_operator.api.spec import Storage
 from kraft_operator.last_words import last_words
-from kraft_operator.manifests.helpers import LABEL_HELPER, LABEL_HELPER_NODE, LABEL_OPERATION
+from kraft_operator.manifests.helpers import LABEL_HELPER, LABEL_HELPER_NODE, LABEL_OPERATION, OF_ARCHIVE
 from kraft_operator.manifests.nodes import template_of
 from kraft_operator.observed import MAIN, Claim, Helper, NodeSet, Pod, Trouble
 from storage_guard.copies import CopyReport
@@ -60,6 +60,10 @@ def claim(item: Object, node_id: int) -> Claim:
         capacity=_bytes(((item.get("status") or {}).get("capacity") or {}).get("storage")),
         resizing=_resizing(item.get("status") or {}),
     )
+
+
+def archive_claim(item: Object | None) -> Claim | None:
+    return claim(item, names.ARCHIVE_NODE) if item is not None else None
 
 
 def _bytes(text: object) -> float:
@@ -178,7 +182,7 @@ def helper(item: Object) -> Helper:
         name=meta["name"],
         uid=meta["uid"],
         what=labels[LABEL_HELPER],
-        node_id=_number(labels.get(LABEL_HELPER_NODE, "")),
+        node_id=helped(labels.get(LABEL_HELPER_NODE, "")),
         operation=labels.get(LABEL_OPERATION, ""),
         failed=failed,
         line=line if failed else "",
@@ -207,6 +211,11 @@ def _report(status: Object, pod_uid: str) -> Report | None:
     except BadFormat:
         return None
     return report if report.pod_uid == pod_uid else None
+
+
+def helped(label: str) -> int:
+    """Whose copy a helper is about."""
+    return names.ARCHIVE_NODE if label == OF_ARCHIVE else _number(label)
 
 
 def _number(text: str) -> int:

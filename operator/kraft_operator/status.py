@@ -15,7 +15,6 @@ from kraft_operator.api.metadata_versions import FEATURE, KRAFT_FEATURE, name_of
 from kraft_operator.api.spec import KRaftCluster, Role
 from kraft_operator.conditions import Condition, condition, conditions, dated
 from kraft_operator.ledger import Formation, Ledger
-from kraft_operator.manifests.archive import CLAIM
 from kraft_operator.observed import Observed, Pod, Quorum, QuorumState
 from kraft_operator.plan.rollout.versions import BLOCKED, wishes
 from kraft_operator.plan.situation import Decision, Topic
@@ -187,8 +186,7 @@ def _archive(cluster: KRaftCluster, observed: Observed, old: Mapping[str, Any]) 
     """
     if cluster.spec.archive is None:
         return {}
-    claim = f"{CLAIM}-{names.archive_name(cluster.name)}-0"
-    where: Status = {"claim": claim, "access": "Restricted", "secrets": SECRETS}
+    where: Status = {"claim": names.archive_claim(cluster.name), "access": "Restricted", "secrets": SECRETS}
     seen, before = observed.archive, old.get("archive") or {}
     if seen is None:
         proven = {key: before[key] for key in ("verified", "asides") if key in before}

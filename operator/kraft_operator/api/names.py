@@ -55,6 +55,9 @@ ANNOTATION_TEMPLATE: Final = f"{GROUP}/template"
 """On a pod: what of its template asks for a restart when it changes."""
 """On a StatefulSet: the revision of its group that its next pod gets."""
 
+ARCHIVE_NODE: Final = -1
+"""In the place of a node's id: the archive's copy of the log (`storage_guard.survey.NO_NODE`)."""
+
 HTTP_PORT: Final = 9404
 HTTP_PORT_NAME: Final = "http"
 
@@ -116,6 +119,11 @@ def node_tls(cluster: str, node_id: int) -> str:
 def archive_name(cluster: str) -> str:
     """Of all that runs the archive: set, Service, file, policy."""
     return f"{cluster}-archive"
+
+
+def archive_claim(cluster: str) -> str:
+    """As its StatefulSet names it."""
+    return f"archive-{archive_name(cluster)}-0"
 
 
 def archive_tls(cluster: str) -> str:

@@ -36,9 +36,17 @@ def archive_principal(cluster: KRaftCluster) -> str:
 
 
 def archive_objects(
-    cluster: KRaftCluster, images: Images, cluster_id: str, controllers: Sequence[int], generation: int
+    cluster: KRaftCluster,
+    images: Images,
+    cluster_id: str,
+    controllers: Sequence[int],
+    generation: int,
+    *,
+    held: bool = False,
 ) -> list[Manifest]:
-    """`generation` is the ledger's: a quorum that was made anew has another history, and its archive begins anew."""
+    """`generation` is the ledger's: a quorum that was made anew has another history, and its archive begins anew.
+    `held`: its claim is somebody else's to read.
+    """
     archive = cluster.spec.archive
     if archive is None:
         return []
@@ -48,10 +56,9 @@ def archive_objects(
     if cluster.spec.network_policy.mode is not PolicyMode.OFF:
         found.append(_policy(cluster, images))
     begin = f"{generation}.{archive.beginning}"
-    return [
-        *found,
-        _stateful_set(cluster, archive, images, _arguments(cluster, archive, cluster_id, controllers, begin)),
-    ]
+    arguments = _arguments(cluster, archive, cluster_id, controllers, begin)
+    asleep = held or cluster.spec.lifecycle is LifecycleState.HIBERNATED
+    return [*found, _stateful_set(cluster, archive, images, arguments, replicas=0 if asleep else 1)]
 
 
 def _arguments(
@@ -68,15 +75,16 @@ def _arguments(
     return found
 
 
-def _stateful_set(cluster: KRaftCluster, archive: Archive, images: Images, arguments: list[str]) -> Manifest:
+def _stateful_set(
+    cluster: KRaftCluster, archive: Archive, images: Images, arguments: list[str], replicas: int
+) -> Manifest:
     chosen = archive_selector(cluster)
-    asleep = cluster.spec.lifecycle is LifecycleState.HIBERNATED
     return {
         "apiVersion": "apps/v1",
         "kind": "StatefulSet",
         "metadata": _metadata(cluster),
         "spec": {
-            "replicas": 0 if asleep else 1,
+            "replicas": replicas,
             "serviceName": names.archive_name(cluster.name),
             "revisionHistoryLimit": 3,
             "persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Retain", "whenScaled": "Retain"},

@@ -22,6 +22,8 @@ SOURCE_PATH: Final = "/var/lib/kafka/source"
 LABEL_HELPER: Final = f"{names.GROUP}/helper"
 LABEL_HELPER_NODE: Final = f"{names.GROUP}/helper-node"
 LABEL_OPERATION: Final = f"{names.GROUP}/operation"
+OF_ARCHIVE: Final = "archive"
+"""In the place of a node's id, of a helper that reads the archive: a label's value cannot be negative."""
 CONTAINER: Final = "helper"
 
 
@@ -43,7 +45,11 @@ class Task:
     def name(self, cluster: str) -> str:
         """Another task is another pod, the same one the same: asking twice runs it once."""
         digest = sha256(repr((self.operation, sorted(self.environment.items()))).encode()).hexdigest()[:8]
-        return f"{cluster}-{self.what}-{self.node_id}-{digest}"
+        return f"{cluster}-{self.what}-{self.about}-{digest}"
+
+    @property
+    def about(self) -> str:
+        return OF_ARCHIVE if self.node_id == names.ARCHIVE_NODE else str(self.node_id)
 
 
 def helper_pod(cluster: KRaftCluster, images: Images, task: Task, asked_by: tuple[str, str] | None = None) -> Manifest:
@@ -81,7 +87,7 @@ def helper_pod(cluster: KRaftCluster, images: Images, task: Task, asked_by: tupl
             "labels": {
                 names.LABEL_CLUSTER: cluster.name,
                 LABEL_HELPER: task.what,
-                LABEL_HELPER_NODE: str(task.node_id),
+                LABEL_HELPER_NODE: task.about,
                 LABEL_OPERATION: task.operation,
                 "app.kubernetes.io/managed-by": names.FIELD_MANAGER,
             },

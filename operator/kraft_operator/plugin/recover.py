@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
+from kraft_operator.api.names import ARCHIVE_NODE
 from kraft_operator.kube import CLUSTER, OPERATION, Gateway
 from kraft_operator.operations.operation import ANNOTATION_APPROVE, FINISHED, OperationType, Phase
 from kraft_operator.plugin import stand_alone
@@ -110,7 +111,8 @@ def screen(operation: Object) -> Iterator[str]:
     head = ("node", "role", "directory", "last epoch", "end", "known", "heard of", "")
     rows = [
         (
-            str(each["nodeID"]), each["role"], each["directoryID"], str(each["lastEpoch"]), str(each["end"]),
+            "archive" if each["nodeID"] == ARCHIVE_NODE else str(each["nodeID"]),
+            each["role"], each["directoryID"], str(each["lastEpoch"]), str(each["end"]),
             str(each["known"]), str(each["promised"]), "<- the seed" if each["nodeID"] == verdict.get("seed") else "",
         )
         for each in verdict.get("copies") or ()

@@ -6,9 +6,11 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,12 +20,15 @@ from typing import Any
 
 import pytest
 
+from controller_runtime.identifiers import Uuid
 from controller_runtime.protocol.record_batch import batch_headers
 from controller_runtime.storage.filesystem import OsFileSystem
 from kraft_operator.operations.survivors import findings, survivors
 from metadata_pipeline.archive.opening import DIRECTORY
 from metadata_pipeline.jobs.ingest import ingest
+from storage_guard.recover import Order, recover
 from storage_guard.survey import survey
+from support.clients.config_load import ConfigLoad, read_back
 from support.nodes.processes import CLUSTER_ID, ENVIRONMENT, REPOSITORY, Cluster, NodeProcess, eventually, free_ports
 from support.pipeline.lake_rows import log_rows
 
@@ -242,3 +247,38 @@ def second(archive: Archive) -> str:
     other = Archive(archive.home, "127.0.0.1:1")
     with other.running():
         return str(other.reaches("InUse", -1)["standing"])
+
+
+def test_drill_with_every_disk_gone_a_quorum_made_of_the_archive_has_all_that_was_acknowledged_up_to_its_end(
+    tmp_path: Path,
+) -> None:
+    home, files, made = tmp_path / "archive", OsFileSystem(), str(Uuid(b"made of archive!"))
+    with Cluster(tmp_path, controllers=3) as cluster:
+        cluster.start()
+        cluster.wait_for_leader()
+        archive = Archive(home, cluster.bootstrap_controllers)
+        with archive.running():
+            with ConfigLoad(cluster.bootstrap_controllers) as load:
+                load.wait_for(100)
+            archive.reaches("Following", cluster.quorum().high_watermark)
+            for node in cluster.nodes.values():
+                node.kill()
+        for node in cluster.nodes.values():
+            shutil.rmtree(node.properties["log.dirs"])
+        alone = findings(survivors({"archive": survey(files, str(home))}), (), {}).verdict.seed
+        assert alone is not None
+        node = cluster.nodes[1]
+        order = Order(
+            alone.cluster_id, 1, 1, made, "nonce-1", alone.promised + 5, alone.end, alone.last_epoch,
+            "CONTROLLER", "127.0.0.1", node.port,
+        )  # fmt: skip
+        data, kept = node.properties["log.dirs"], log_bytes(home / DIRECTORY)
+        recover(files, str(home), data, order, "pod", int(time.time() * 1000), "Sun Nov 22 00:00:00 UTC 2026")
+        assert log_bytes(home / DIRECTORY) == kept
+        node.start()
+        eventually("every acknowledged change is told", lambda: load.names <= read_back(str(node.endpoint), 5.0))
+        found = cluster.quorum()
+        assert [(int(each.replica_id), str(each.directory_id)) for each in found.voters] == [(1, made)]
+        behind = Archive(home, str(node.endpoint))
+        with behind.running():
+            behind.reaches("Following", alone.end + 1)

@@ -74,6 +74,7 @@ from kraft_operator.plan.rollout.versions import trials
 from kraft_operator.plan.rules import plan
 from kraft_operator.plan.situation import Decision, Fence, Situation
 from kraft_operator.plan.steps import Outline, from_status, to_status
+from kraft_operator.pod_facts import helped
 from kraft_operator.users import Acl
 from storage_guard.copies import CopyReport, State
 from storage_guard.facts import DirectoryIdentity, Journal, LedgerFacts, LogEnd, Passage, PodFacts, VolumeFacts, Way
@@ -363,7 +364,7 @@ class World:
         if action.pod in self.helpers:
             return
         labels = action.manifest["metadata"]["labels"]
-        what, node_id = labels[LABEL_HELPER], int(labels[LABEL_HELPER_NODE])
+        what, node_id = labels[LABEL_HELPER], helped(labels[LABEL_HELPER_NODE])
         if action.claim is not None:
             volume = self.fresh("pv")
             self.disks[volume] = Disk(volume)

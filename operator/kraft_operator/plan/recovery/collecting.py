@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from kraft_operator.api import names
 from kraft_operator.api.spec import Role
 from kraft_operator.ledger import Ledger
 from kraft_operator.manifests.helpers import Task
@@ -75,7 +76,7 @@ def collected(now: Situation) -> Collected:
         replace(each, digests=digests[each.key]) for each in copies if each.key in digests and each.key not in moved
     )
     why = "its log changed between two readings, so something still writes to it"
-    failed = found.failed + compared.failed + tuple(f"node {node_id}: {why}" for node_id, _ in sorted(moved))
+    failed = found.failed + compared.failed + tuple(f"{whose(node_id)}: {why}" for node_id, _ in sorted(moved))
     return replace(compared, copies=both, empty=empty, claims=found.claims, failed=failed, points=points)
 
 
@@ -99,7 +100,7 @@ def _answers(now: Situation, asked: Sequence[tuple[Claim, Task]]) -> tuple[Colle
             missing.append(task)
         elif helper.failed:
             failed.append(
-                f"node {claim.node_id}: {helper.line or 'its helper ended without a word'} (pod {helper.name})"
+                f"{whose(claim.node_id)}: {helper.line or 'its helper ended without a word'} (pod {helper.name})"
             )
         elif helper.report is None:
             working.append(f"{helper.name}{f' ({helper.trouble})' if helper.trouble else ''}")
@@ -109,10 +110,24 @@ def _answers(now: Situation, asked: Sequence[tuple[Claim, Task]]) -> tuple[Colle
 
 
 def claims_of_copies(now: Situation) -> list[Claim]:
-    """Every bound claim of a node that has a copy of the log."""
-    return sorted(
-        (each for each in now.observed.claims if each.volume and not each.terminating), key=lambda c: c.node_id
-    )
+    """Every bound claim of a node that has a copy of the log; of a lost quorum the archive's, too."""
+    archive = now.observed.archive_claim
+    restores = now.ledger is not None and is_restore(now.ledger)
+    others = (archive,) if archive is not None and not restores else ()
+    found = (each for each in (*now.observed.claims, *others) if each.volume and not each.terminating)
+    return sorted(found, key=lambda claim: claim.node_id)
+
+
+def claim_of(now: Situation, node_id: int) -> Claim | None:
+    """Whatever its state: a node's, or the archive's."""
+    if node_id == names.ARCHIVE_NODE:
+        return now.observed.archive_claim
+    return next((each for each in now.observed.claims if each.node_id == node_id), None)
+
+
+def whose(node_id: int, role: str = "node") -> str:
+    """The owner of a copy, in words."""
+    return "the archive" if node_id == names.ARCHIVE_NODE else f"{role} {node_id}"
 
 
 def _survey(now: Situation, claim: Claim, environment: Mapping[str, str]) -> Task:
@@ -137,6 +152,8 @@ def _copy(now: Situation, claim: Claim, helper: Helper) -> LogCopy | None:
     assert ledger is not None
     assert ledger.recovery is not None
     if report is None or report.state is not State.COPY or report.node_id != claim.node_id:
+        return None
+    if claim.node_id == names.ARCHIVE_NODE and report.cluster_id != ledger.cluster_id:
         return None
     entry = ledger.entry(claim.node_id)
     if ledger.is_written_off(claim.node_id, report.directory_id):

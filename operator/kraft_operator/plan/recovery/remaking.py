@@ -19,7 +19,9 @@ from kraft_operator.observed import Claim
 from kraft_operator.operations.recovery import Choice, Recovery, Stage
 from kraft_operator.plan.recovery.collecting import (
     asked_for,
+    claim_of,
     is_restore,
+    whose,
 )
 from kraft_operator.plan.situation import Situation, Verdict
 from storage_guard.copies import Helper as What
@@ -45,20 +47,20 @@ def force(now: Situation, ledger: Ledger, recovery: Recovery) -> Verdict:
         return Verdict(actions=(run(now, task, f"a quorum of one is made of controller {choice.seed}'s copy"),))
     if claim is not None and not _made_for(ledger, claim):
         # Bound elsewhere perhaps, and empty, as a helper saw: a new one is bound where the broker's volume is.
-        reason = f"it is empty; one that can be used beside broker {choice.seed}'s takes its place"
+        reason = f"it is empty; one that can be used beside {whose(choice.seed, 'broker')}'s takes its place"
         readers = [
             each for each in now.observed.helpers if each.node_id == choice.target and each.what == What.SURVEY.value
         ]
         ended = tuple(EndHelper(each.name, each.uid, "its claim has to go") for each in readers)
         return Verdict(actions=(*ended, DropClaim(claim.name, claim.uid, reason)))
     made = None if claim is not None else _claim_manifest(now, ledger, choice.target, claim_name)
-    return Verdict(actions=(run(now, task, f"a quorum of one is made of broker {choice.seed}'s copy", made),))
+    return Verdict(actions=(run(now, task, f"a quorum of one is made of {whose(choice.seed, 'broker')}'s copy", made),))
 
 
 def _other_claims(now: Situation, ledger: Ledger, choice: Choice, target: Claim | None) -> bool:
     """Somebody has put another claim, hence another disk, where one was judged: what was approved does not speak of it.
     A claim that was empty and is gone is what was asked for; the one that takes its place bears the recovery's mark."""
-    seed = next((each for each in now.observed.claims if each.node_id == choice.seed), None)
+    seed = claim_of(now, choice.seed)
     if choice.seed_claim is not None and (seed is None or seed.uid != choice.seed_claim):
         return True
     if target is None or choice.target_claim is None or not choice.from_broker:
@@ -88,7 +90,8 @@ def _recover(now: Situation, ledger: Ledger, choice: Choice, claim_name: str) ->
     }
     source, on = None, ""
     if choice.from_broker:
-        source = next((each.name for each in now.observed.claims if each.node_id == choice.seed), None)
+        found = claim_of(now, choice.seed)
+        source = found.name if found is not None else None
         pod = now.observed.pod(choice.seed)
         on = pod.node if pod is not None else ""
     return Task(
@@ -188,4 +191,4 @@ def _on_its_copy(now: Situation, entry: Entry) -> Entry:
 def run(now: Situation, task: Task, why: str, claim: Mapping[str, Any] | None = None) -> RunHelper:
     asked = asked_for(now)
     manifest = helper_pod(now.cluster, now.images, task, (asked.name, asked.uid) if asked is not None else None)
-    return RunHelper(manifest["metadata"]["name"], manifest, claim, f"node {task.node_id}: {why}")
+    return RunHelper(manifest["metadata"]["name"], manifest, claim, f"{whose(task.node_id)}: {why}")

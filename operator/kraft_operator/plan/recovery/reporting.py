@@ -17,6 +17,7 @@ from kraft_operator.plan.recovery.collecting import (
     is_restore,
     judgement,
     target_of,
+    whose,
 )
 from kraft_operator.plan.situation import Finding, Situation, Topic
 from storage_guard.copies import Helper as What
@@ -76,9 +77,8 @@ def _report_verdict(asked: Operation, now: Situation) -> OperationReport:
         text = f"{judged.judged.value}: {judged.text}{unread}"
         return OperationReport(asked, Phase.FAILED, "NoSeed", text, steps_up_to(STEPS, 2, running=text), verdict=shown)
     if target_of(now, found, judged.seed) is None:
-        text = (
-            f"give a controller an empty volume, which takes node {judged.seed.node_id}'s copy, the seed: there is none"
-        )
+        whole = whose(judged.seed.node_id)
+        text = f"give a controller an empty volume, which takes {whole}'s copy, the seed: there is none"
         return OperationReport(
             asked, Phase.RUNNING, "NoTarget", text, steps_up_to(STEPS, 2, running=text), verdict=shown
         )
@@ -92,7 +92,7 @@ def _report_verdict(asked: Operation, now: Situation) -> OperationReport:
     )
     text = (
         f"if you agree: {approve}. {judged.judged.value}: {judged.text}; the quorum would be made of "
-        f"node {judged.seed.node_id}'s copy, which ends at {end}"
+        f"{whose(judged.seed.node_id)}'s copy, which ends at {end}"
         f"{_compared(found, judged.seed) if restores else ''}{unread}{stale}"
     )
     steps = steps_up_to(STEPS, 3, running=text)
@@ -102,7 +102,7 @@ def _report_verdict(asked: Operation, now: Situation) -> OperationReport:
 def _compared(found: Collected, seed: LogCopy) -> str:
     """How far every other copy is from the seed."""
     others = sorted((each for each in found.copies if each is not seed), key=lambda each: each.node_id)
-    ends = (f"node {each.node_id} ends at {each.end} of epoch {each.last_epoch}" for each in others)
+    ends = (f"{whose(each.node_id)} ends at {each.end} of epoch {each.last_epoch}" for each in others)
     return "; " + ", ".join(ends) if others else ""
 
 
@@ -117,7 +117,7 @@ def _report_rejoin(
     if quorum.voters and there == wanted == {each.node_id for each in quorum.voters} and quorum.settled:
         proof = (
             f"generation {now.ledger.generation}: {len(there)} of {len(wanted)} controllers are live voters under new "
-            f"directory ids; verdict {choice.judged} ({choice.hash}) on node {choice.seed}'s copy up to offset "
+            f"directory ids; verdict {choice.judged} ({choice.hash}) on {whose(choice.seed)}'s copy up to offset "
             f"{choice.end} of epoch {choice.last_epoch}; the old directories are written off and kept as "
             f"log.generation-{now.ledger.generation - 1}"
         )

@@ -27,6 +27,7 @@ from kraft_operator.manifests.context import Context, Manifest
 from kraft_operator.manifests.policies import disruption_budgets, network_policies
 from kraft_operator.manifests.services import exposed_services, services
 from kraft_operator.observed import Child, QuorumState
+from kraft_operator.operations.recovery import HELD
 from kraft_operator.plan.disks.claims import guarded_groups
 from kraft_operator.plan.situation import NOTHING, Finding, Situation, Topic, Verdict
 
@@ -63,13 +64,14 @@ def _intents(now: Situation, ledger: Ledger) -> list[Manifest]:
     the resource described them when they were good."""
     cluster, needed, closed = now.cluster, voters_needed(now), guarded_groups(now)
     controllers, nodes = controllers_among(cluster, now.nodes), tuple(sorted(now.nodes))
+    still = ledger.recovery is not None and ledger.recovery.stage in HELD
     parts: list[tuple[Hashable, Callable[[], list[Manifest]]]] = [
         ("services", lambda: services(cluster)),
         (("exposed", nodes), lambda: exposed_services(cluster, nodes)),
         (("policies", now.images), lambda: network_policies(cluster, now.images)),
         (
-            ("archive", now.images, ledger.cluster_id, controllers, ledger.generation),
-            lambda: archive_objects(cluster, now.images, ledger.cluster_id, controllers, ledger.generation),
+            ("archive", now.images, ledger.cluster_id, controllers, ledger.generation, still),
+            lambda: archive_objects(cluster, now.images, ledger.cluster_id, controllers, ledger.generation, held=still),
         ),
         (("budgets", needed, frozenset(closed)), lambda: disruption_budgets(cluster, needed, closed)),
     ]
