@@ -85,18 +85,16 @@ def observe(
     ledger_object = reader.find(CONFIG_MAP, namespace, names.ledger_name(cluster.name))
     ledger = parse(ledger_object.get("data") or {}) if ledger_object is not None else None
     cluster = formed_with(cluster, *((ledger.security, ledger.size) if ledger is not None else (cluster.formed,)))
-    claims = reader.list(CLAIM, namespace, selector)
+    seen_claims = tuple(_each(pod_facts.claim, reader.list(CLAIM, namespace, selector)))
     all_pods = reader.list(POD, namespace, selector)
     pods = tuple(_each(pod_facts.pod, all_pods))
     live = {kind: reader.list(kind, namespace, selector) for kind in CHILDREN}
     sets = tuple(_each(pod_facts.node_set, live[STATEFUL_SET]))
-    seen_claims = tuple(_each(pod_facts.claim, claims))
     operations = operations_of(reader, namespace, cluster.name)
     access = secrets.look(cluster, _nodes(cluster, sets), kube, now)
     users = secrets.users(cluster, users_of(reader, namespace, cluster.name), kube, now)
-    asked = _asked(addresses(cluster, ledger, pods, sets, before), operations, suspected)
     asked = replace(
-        reached(asked, access),
+        reached(_asked(addresses(cluster, ledger, pods, sets, before), operations, suspected), access),
         leaving=_surplus(cluster, ledger, sets),
         with_versions=cluster.spec.versions.wants_anything,
         with_users=_matter(cluster, users, ledger) and secrets.asks_about_users(now),
