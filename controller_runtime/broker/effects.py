@@ -102,6 +102,38 @@ class DeleteBefore:
 
 
 @dataclass(frozen=True, slots=True)
+class CopyMore:
+    """Begin a copy of the log in another log directory, or go on with it, about so many bytes. `MoveGrew` follows, or
+    `MoveFailed`. One at a time for each partition.
+    """
+
+    key: PartitionId
+    topic: str
+    target: DirectoryId
+    max_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class CompleteMove:
+    """Let the copy take the place of the log: what comes for the log meanwhile waits. `LogMoved` follows, or
+    `MoveFailed`.
+    """
+
+    key: PartitionId
+    topic: str
+    target: DirectoryId
+    high_watermark: int
+
+
+@dataclass(frozen=True, slots=True)
+class AbandonMove:
+    """The copy is not wanted any more: remove it."""
+
+    key: PartitionId
+    target: DirectoryId
+
+
+@dataclass(frozen=True, slots=True)
 class MeasureDirectory:
     """How large are its logs, and how much room is left? `DirectoryMeasured` follows."""
 
@@ -164,6 +196,9 @@ PartitionEffect = (
     | CutLog
     | RestartLog
     | DeleteBefore
+    | CopyMore
+    | CompleteMove
+    | AbandonMove
     | MeasureDirectory
     | ReadRecords
     | CancelRead
@@ -234,6 +269,42 @@ class PartitionWritten:
     """Whose work it goes on with; for metrics."""
     key: PartitionId
     end_offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class MoveGrew:
+    """The copy ends at `end_offset`, the log itself at `log_end`."""
+
+    key: PartitionId
+    target: DirectoryId
+    end_offset: int
+    log_end: int
+    copied_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class LogMoved:
+    """The copy is the log."""
+
+    key: PartitionId
+    target: DirectoryId
+
+
+@dataclass(frozen=True, slots=True)
+class MoveFailed:
+    """The log is where it was. What there is of a copy may be there still."""
+
+    key: PartitionId
+    target: DirectoryId
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class CopyFound:
+    """A stop came before a move was over; the log is open."""
+
+    key: PartitionId
+    target: DirectoryId
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,6 +383,8 @@ class DirectoryMeasured:
     room: tuple[int, int] | None
     sizes: Mapping[PartitionId, int] = field(default_factory=dict)
     """Of the logs that are open, by partition."""
+    copies: Mapping[PartitionId, tuple[int, int]] = field(default_factory=dict)
+    """On their way here: bytes, and where they end."""
 
 
 BrokerEvent = (
@@ -321,6 +394,10 @@ BrokerEvent = (
     | DirectoryFailed
     | DirectoryMeasured
     | PartitionWritten
+    | MoveGrew
+    | LogMoved
+    | MoveFailed
+    | CopyFound
     | LogBegins
     | ProducersExpired
     | LogCut

@@ -9,7 +9,7 @@ what a leader knows of the other replicas is in `replication`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import assert_never
+from typing import Final, assert_never
 
 from controller_runtime.broker.append_rules import AppendRules
 from controller_runtime.broker.effects import (
@@ -41,6 +41,8 @@ from controller_runtime.metadata.topics import TopicImage
 from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.values import dataclass
 
+MOST_WISHES: Final = 10_000
+
 
 @dataclass(slots=True)
 class _Replica:
@@ -71,6 +73,8 @@ class LocalPartitions:
         self._replicas: dict[PartitionId, _Replica] = {}
         self._changed: list[PartitionId] = []
         self._opening: set[PartitionId] = set()
+        self._wishes: dict[tuple[str, int], DirectoryId] = {}
+        """Where replicas that may come are wanted (AlterReplicaLogDirs)."""
         self._outdated_opens: dict[PartitionId, int] = {}
         """Of replicas that went away while their logs were being opened: what comes of it concerns nobody."""
 
@@ -134,7 +138,15 @@ class LocalPartitions:
         self._opening.add(key)
         directory = replica.registered.directory(self.node_id)
         known = None if directory in (UNASSIGNED, MIGRATING) else directory
+        known = self._wishes.pop((replica.topic, key.index), known) if is_new else known
         return OpenPartition(key, replica.topic, known, self._configs(replica.topic), is_new, avoid=self.cordoned)
+
+    def wish(self, topic: str, index: int, directory: DirectoryId) -> None:
+        """A replica that is not here yet is to lie there when it comes; of too many wishes the oldest is forgotten."""
+        self._wishes.pop((topic, index), None)
+        self._wishes[topic, index] = directory
+        if len(self._wishes) > MOST_WISHES:
+            del self._wishes[next(iter(self._wishes))]
 
     def _take_part(self, key: PartitionId, replica: _Replica, log: OpenLog) -> None:
         """The part in its partition that the image gives it, now that its log is open."""

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from controller_runtime.broker.alter_log_directories import directory_of
 from controller_runtime.broker.effects import BrokerEffect, DirectoryMeasured, MeasureDirectory, WorkId
 from controller_runtime.broker.local_partitions import LocalPartitions
 from controller_runtime.broker.long_answers import Answering, LongAnswers
-from controller_runtime.identifiers import DirectoryId, Instant, PartitionId, Uuid
+from controller_runtime.identifiers import DirectoryId, Instant, Uuid
 from controller_runtime.metadata.cluster import BrokerRegistration
 from controller_runtime.parts.effects import Respond
 from controller_runtime.parts.events import RequestReceived
@@ -92,6 +93,12 @@ class LogDirectories:
         self._online.pop(directory_id, None)
         return bool(self._online)
 
+    def find(self, path: str) -> DirectoryId | ErrorCode:
+        """Which directory has a path, or why nothing can be moved there."""
+        if path in self._offline:
+            return ErrorCode.KAFKA_STORAGE_ERROR
+        return directory_of(path, self._paths, self._online, self._partitions.cordoned)
+
     def next_deadline(self) -> Instant | None:
         return min((survey.deadline for survey in self._surveys.values()), default=None)
 
@@ -119,24 +126,30 @@ class LogDirectories:
         total, usable = found.room
         return DescribeLogDirsResult(
             log_dir=path,
-            topics=(yield from self._topics(survey, found.sizes)),
+            topics=(yield from self._topics(survey, found)),
             total_bytes=total,
             usable_bytes=usable,
             is_cordoned=directory in survey.cordoned,
         )
 
     def _topics(
-        self, survey: _Survey, sizes: Mapping[PartitionId, int]
+        self, survey: _Survey, found: DirectoryMeasured
     ) -> InPieces[BrokerEffect, tuple[DescribeLogDirsTopic, ...]]:
         """By their ids."""
         topics: dict[Uuid, tuple[str, list[DescribeLogDirsPartition]]] = {}
-        for key, size in sizes.items():
+        logs = [(key, size, None) for key, size in found.sizes.items()]
+        for key, size, copied in [*logs, *((key, size, end) for key, (size, end) in found.copies.items())]:
             yield None
             log = self._partitions.open_log(key)
             if log is None or (survey.wanted is not None and (log.topic, key.index) not in survey.wanted):
                 continue
-            lag = max(log.high_watermark - log.end_offset, 0)
-            one = DescribeLogDirsPartition(partition_index=key.index, partition_size=size, offset_lag=lag)
+            lag = log.high_watermark - log.end_offset if copied is None else log.end_offset - copied
+            one = DescribeLogDirsPartition(
+                partition_index=key.index,
+                partition_size=size,
+                offset_lag=max(lag, 0),
+                is_future_key=copied is not None,
+            )
             topics.setdefault(key.topic_id, (log.topic, []))[1].append(one)
         return tuple(
             DescribeLogDirsTopic(name=name, partitions=tuple(sorted(partitions, key=_index)))

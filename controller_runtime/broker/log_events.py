@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from controller_runtime.broker.directory_assignments import DirectoryAssignments
+from controller_runtime.broker.directory_moves import DirectoryMoves
 from controller_runtime.broker.effects import (
     BrokerEffect,
     BrokerEvent,
+    CopyFound,
     DeleteBefore,
     DirectoryFailed,
     DirectoryMeasured,
     LogBegins,
     LogCut,
+    LogMoved,
+    MoveFailed,
+    MoveGrew,
     PartitionFailed,
     PartitionOpened,
     PartitionWritten,
@@ -42,7 +46,7 @@ class LogEvents:
         partitions: LocalPartitions,
         changes: LocalChanges,
         lifecycle: BrokerLifecycle,
-        assignments: DirectoryAssignments,
+        moves: DirectoryMoves,
         directories: LogDirectories,
         *,
         produce: ProduceHandler,
@@ -55,7 +59,7 @@ class LogEvents:
         self._partitions = partitions
         self._changes = changes
         self._lifecycle = lifecycle
-        self._assignments = assignments
+        self._moves = moves
         self._directories = directories
         self._produce = produce
         self._fetch = fetch
@@ -73,7 +77,7 @@ class LogEvents:
                 return [*strays]
             case PartitionOpened():
                 if self._partitions.on_opened(event):
-                    self._assignments.opened(event.key, event.directory_id)
+                    self._moves.opened(event.key, event.directory_id)
                 return self.serve_changed(now, wall)
             case PartitionFailed(_, reason, fatal):
                 self._partitions.on_failed(event)
@@ -90,6 +94,8 @@ class LogEvents:
                 if isinstance(found, int):
                     return [DeleteBefore(key, found)]
                 return [] if found is None else self._serve_written(found, now)
+            case MoveGrew() | LogMoved() | MoveFailed() | CopyFound():
+                return self._moves.on_event(event)
             case LogBegins(key, start_offset):
                 log = self._partitions.open_log(key)
                 # What was decided meanwhile (DeleteRecords, a leader's answer) may be further, or begin it anew.
@@ -135,6 +141,7 @@ class LogEvents:
         """Whoever waits for a partition that is not what it was looks again."""
         out: Effects = []
         for key in self._partitions.take_changed():
+            out += self._moves.on_changed(key)
             out += self._produce.on_changed(key, now, wall)
             out += self._fetch.on_changed(key, now)
             out += self._groups.on_changed(key, now, wall)
@@ -155,4 +162,8 @@ class LogEvents:
             return Fatal(f"a partition's log failed: {event.reason}")
         self._changes.on_directory_failed(event.directory_id, event.reason)
         self._lifecycle.directory_failed(event.directory_id, now)
-        return [Log("error", f"replace the disk of log directory {event.directory_id}, offline: {event.reason}")]
+        moves = self._moves.on_directory_failed(event.directory_id)
+        return [
+            *moves,
+            Log("error", f"replace the disk of log directory {event.directory_id}, offline: {event.reason}"),
+        ]

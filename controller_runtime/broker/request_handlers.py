@@ -19,9 +19,11 @@ from controller_runtime.answers.describe_scram import describe_scram_credentials
 from controller_runtime.answers.sasl_requests import SASL_REQUESTS, out_of_turn
 from controller_runtime.answers.security_rules import SecurityRules
 from controller_runtime.broker import tokens
+from controller_runtime.broker.alter_log_directories import alter_log_directories
 from controller_runtime.broker.cluster_view import View, describe_cluster, metadata
 from controller_runtime.broker.config_resources import list_config_resources
 from controller_runtime.broker.delete_records import delete_records
+from controller_runtime.broker.directory_moves import DirectoryMoves
 from controller_runtime.broker.effects import BrokerEffect
 from controller_runtime.broker.fetch import FetchHandler
 from controller_runtime.broker.forwarded_configs import judge
@@ -63,6 +65,7 @@ class Answerers:
     offsets: OffsetsHandler
     forwarder: Forwarder
     log_directories: LogDirectories
+    moves: DirectoryMoves
     coordinators: Coordinator
     """They answer Produce and InitProducerId, too: both may be of a transaction."""
 
@@ -121,6 +124,11 @@ class RequestHandlers:
             ApiKey.ALTER_CONFIGS: self._on_alter_configs,
             ApiKey.DELETE_RECORDS: long.handler(
                 lambda event, request, *_: delete_records(parts.partitions, event, request)
+            ),
+            ApiKey.ALTER_REPLICA_LOG_DIRS: long.handler(
+                lambda event, request, *_: alter_log_directories(
+                    parts.partitions, parts.moves, parts.log_directories.find, event, request
+                )
             ),
             ApiKey.DESCRIBE_LOG_DIRS: lambda event, request, now, _: parts.log_directories.on_request(
                 event, request, self._image.cluster.brokers.get(self._identity.node_id), now

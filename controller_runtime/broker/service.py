@@ -16,6 +16,7 @@ from controller_runtime.answers.cordoned_directories import cordoned_directories
 from controller_runtime.broker.broker_config import BrokerConfig
 from controller_runtime.broker.coordinators import Around, Coordinators
 from controller_runtime.broker.directory_assignments import DirectoryAssignments
+from controller_runtime.broker.directory_moves import DirectoryMoves
 from controller_runtime.broker.effects import BrokerEvent
 from controller_runtime.broker.errands import ClientsRequest, refuse
 from controller_runtime.broker.fetch import FetchHandler
@@ -103,7 +104,7 @@ class BrokerService:
             may_describe=self._may_describe,
         )
         self._coordinators = Coordinators(around, config.node_configs)
-        self._directories = DirectoryAssignments(node_id, calls)
+        self._directories = DirectoryMoves(self.partitions, DirectoryAssignments(node_id, calls), node_id)
         self._beat: CallId | None = None
         self._image = MetadataImage.empty()
         self._image_end = Offset(0)
@@ -141,6 +142,7 @@ class BrokerService:
             offsets=self._offsets,
             forwarder=self._forwarder,
             log_directories=self._log_directories,
+            moves=self._directories,
             coordinators=self._coordinators,
         )
         return RequestHandlers(

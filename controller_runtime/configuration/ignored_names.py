@@ -154,7 +154,7 @@ max.request.partition.size.limit int 2000
 num.replica.fetchers int 1
 replica.socket.receive.buffer.bytes int 65536
 replica.socket.timeout.ms int 30000
-# logs are not moved between directories yet
+# a few moves between directories are under way at once; the threads of the directories do them
 num.replica.alter.log.dirs.threads int null
 # ssl.enabled.protocols says which versions of TLS are spoken
 ssl.protocol string TLSv1.3

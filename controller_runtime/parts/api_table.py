@@ -277,6 +277,7 @@ BROKER: Final[Mapping[ApiKey, Row]] = {
     ApiKey.ALTER_CLIENT_QUOTAS: _forwarded(ApiKey.ALTER_CLIENT_QUOTAS),
     ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: Row(_DESCRIBE),
     ApiKey.ALTER_USER_SCRAM_CREDENTIALS: _forwarded(ApiKey.ALTER_USER_SCRAM_CREDENTIALS),
+    ApiKey.ALTER_REPLICA_LOG_DIRS: Row(_ALTER, in_pieces=True),
     ApiKey.DESCRIBE_LOG_DIRS: Row(_DESCRIBE, in_pieces=True),
     ApiKey.DESCRIBE_QUORUM: _forwarded(ApiKey.DESCRIBE_QUORUM),
     ApiKey.UPDATE_FEATURES: _forwarded(ApiKey.UPDATE_FEATURES),

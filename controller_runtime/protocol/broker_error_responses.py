@@ -8,6 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+from controller_runtime.protocol.messages.alter_replica_log_dirs_request import AlterReplicaLogDirsRequest
+from controller_runtime.protocol.messages.alter_replica_log_dirs_response import (
+    AlterReplicaLogDirPartitionResult,
+    AlterReplicaLogDirsResponse,
+    AlterReplicaLogDirTopicResult,
+)
 from controller_runtime.protocol.messages.delete_records_request import DeleteRecordsRequest
 from controller_runtime.protocol.messages.delete_records_response import (
     DeleteRecordsPartitionResult,
@@ -110,6 +116,20 @@ def _delete_records(request: DeleteRecordsRequest, error: int) -> Message:
     return DeleteRecordsResponse(topics=topics)
 
 
+def _alter_replica_log_dirs(request: AlterReplicaLogDirsRequest, error: int) -> Message:
+    results = tuple(
+        AlterReplicaLogDirTopicResult(
+            topic_name=topic.name,
+            partitions=tuple(
+                AlterReplicaLogDirPartitionResult(partition_index=index, error_code=error) for index in topic.partitions
+            ),
+        )
+        for directory in request.dirs
+        for topic in directory.topics
+    )
+    return AlterReplicaLogDirsResponse(results=results)
+
+
 def _init_producer_id(_: InitProducerIdRequest, error: int) -> Message:
     return InitProducerIdResponse(error_code=error, producer_id=-1, producer_epoch=-1)
 
@@ -121,5 +141,6 @@ SHAPES: Final[dict[str, Callable[[Any, int], Message]]] = {
     "OffsetForLeaderEpochRequest": _epoch_ends,
     "DescribeTopicPartitionsRequest": _topic_partitions,
     "DeleteRecordsRequest": _delete_records,
+    "AlterReplicaLogDirsRequest": _alter_replica_log_dirs,
     "InitProducerIdRequest": _init_producer_id,
 }

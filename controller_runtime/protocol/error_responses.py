@@ -76,6 +76,7 @@ ONLY_BROKERS: Final = frozenset(
         "OffsetForLeaderEpochRequest",
         "DescribeTopicPartitionsRequest",
         "DeleteRecordsRequest",
+        "AlterReplicaLogDirsRequest",
         "InitProducerIdRequest",
     }
 )

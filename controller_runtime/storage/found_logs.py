@@ -2,12 +2,14 @@
 any more.
 
 `topic-0` is a partition's, `topic-0.<32 hex digits>-delete` is about to be removed, `…-stray` is kept for a person: the
-cluster does not know it, or has it elsewhere. The digits begin as the topic's id, so that a person knows whose it was;
+cluster does not know it, or has it elsewhere; `…-future` is a copy on its way from another log directory (KIP-113).
+The digits begin as the topic's id, so that a person knows whose it was;
 Kafka takes any.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Container, Iterator
 from typing import Final
 
@@ -22,6 +24,8 @@ from controller_runtime.values import dataclass
 
 DELETE: Final = "-delete"
 STRAY: Final = "-stray"
+FUTURE: Final = "-future"
+_FUTURE_NAME: Final = re.compile(r"(.+)-(\d+)\.[0-9a-f]{32}-future\Z")
 _LONGEST_NAME: Final = 255
 """What file systems take for the name of a directory."""
 
@@ -53,6 +57,24 @@ def found_logs(filesystem: FileSystem, path: str, remembered: RememberedLogs) ->
             yield FoundLog(*parsed, topic_id_of(filesystem, join(path, name)))
         except CorruptFile:
             continue
+
+
+def found_futures(filesystem: FileSystem, path: str) -> Iterator[tuple[str, FoundLog]]:
+    """Copies that a stop or a crash left unfinished, by the names of their directories."""
+    for name in sorted(filesystem.list_directory(path)):
+        match = _FUTURE_NAME.match(name)
+        if match is None or not filesystem.is_directory(join(path, name)):
+            continue
+        try:
+            yield name, FoundLog(match[1], int(match[2]), topic_id_of(filesystem, join(path, name)))
+        except CorruptFile:
+            yield name, FoundLog(match[1], int(match[2]), None)
+
+
+def future_name(topic: str, index: int, topic_id: Uuid) -> str | None:
+    """As in Kafka nothing of it is left out, so a long topic has none."""
+    name = f"{partition_directory(topic, index)}.{topic_id.hex()}{FUTURE}"
+    return name if len(name) <= _LONGEST_NAME else None
 
 
 def topic_id_of(filesystem: FileSystem, directory: str) -> Uuid | None:

@@ -19,6 +19,7 @@ from controller_runtime.storage.errors import CorruptFile, StorageError
 from controller_runtime.storage.file_names import partition_directory
 from controller_runtime.storage.filesystem import FileSystem, join, read_whole
 from controller_runtime.storage.found_logs import DELETE, STRAY, FoundLog, found_logs, set_aside_name, topic_id_of
+from controller_runtime.storage.future_logs import FutureLogs, remove_tree
 from controller_runtime.storage.log.config import LogConfig
 from controller_runtime.storage.log.disk_work import remove_files
 from controller_runtime.storage.log.open_files import MANY, OpenFiles
@@ -28,6 +29,8 @@ from controller_runtime.storage.remembered_logs import RememberedLog, Remembered
 from controller_runtime.storage.small_files import decode_partition_offsets, write_atomically
 
 NO_BROKER_EPOCH: Final = -1
+MOVED: Final = ".quorate-moved"
+"""In the directory of a log that has come from another log directory, until the old one is gone."""
 
 _Place = tuple[str, int]
 """Topic and partition, as Kafka's checkpoints name a log."""
@@ -56,9 +59,13 @@ class LogDirectory:
         self._cleaned = self._cleaner_checkpoint()
         for name in filesystem.list_directory(path):
             if name.endswith(DELETE):
-                self._remove_tree(join(path, name))
+                remove_tree(filesystem, join(path, name))
         self.found: Final = tuple(found_logs(filesystem, path, self._remembered))
         """The logs that were there at start."""
+        self.futures: Final = FutureLogs(filesystem, path, self._files, self.graves)
+        """Copies of logs that lie in other directories, on their way here."""
+        self.paused: Final[set[PartitionId]] = set()
+        """Logs that are being copied from here: they are not compacted meanwhile."""
         self._unopened = {(one.topic, one.index): one for one in self.found}
         """Those that still are as they were found."""
         self._trusted = set(self._unopened) if self._clean else set()
@@ -107,6 +114,8 @@ class LogDirectory:
             return self._logs[partition_id]
         place = (topic, partition_id.index)
         self._clear(place, partition_id)
+        if place not in self._unopened:
+            self._promote(place, partition_id)
         log = PartitionLog.open(
             self._filesystem,
             join(self.path, partition_directory(*place)),
@@ -119,11 +128,56 @@ class LogDirectory:
             graves=self.graves,
             remembered=self._remembered.get(*place) if place in self._trusted else None,
         )
+        if place not in self._trusted:
+            self._end_move(log)  # a crash came before the mark was taken away
         self._logs[partition_id], self._places[partition_id] = log, place
         self._unopened.pop(place, None)
         self._trusted.discard(place)
         self._remembered.forget(*place)
         return log
+
+    def _promote(self, place: _Place, partition_id: PartitionId) -> None:
+        """A copy takes the place of a log that is nowhere any more; it is recovered as any other."""
+        name = self.futures.take(partition_id)
+        if name is not None:
+            self._forget(place)
+            self._filesystem.rename(join(self.path, name), join(self.path, partition_directory(*place)))
+            self._filesystem.sync_directory(self.path)
+
+    def has_moved_here(self, found: FoundLog) -> bool:
+        """A move was about to end, so what lies elsewhere is old."""
+        return self._filesystem.exists(join(self.path, partition_directory(found.topic, found.index), MOVED))
+
+    def end_move(self, partition_id: PartitionId) -> None:
+        """Nothing lies elsewhere any more."""
+        if partition_id in self._logs:
+            self._end_move(self._logs[partition_id])
+
+    def _end_move(self, log: PartitionLog) -> None:
+        mark = join(log.directory, MOVED)
+        if self._filesystem.exists(mark):
+            self._filesystem.remove(mark)
+            self._filesystem.sync_directory(log.directory)
+
+    def adopt(
+        self, partition_id: PartitionId, topic: str, config: LogConfig, start: int, high_watermark: int
+    ) -> PartitionLog:
+        """A copy that is whole becomes the log. Its files are flushed before anybody can take it for that, and a mark
+        says that it counts as long as the old log is there, too (`end_move`).
+        """
+        place, log = (topic, partition_id.index), self.futures.log(partition_id)
+        if start > log.start_offset:
+            log.delete_before(Offset(start))
+        end = log.end_offset
+        log.close()
+        write_atomically(self._filesystem, join(log.directory, MOVED), b"")
+        self._promote(place, partition_id)
+        self._trusted.add(place)
+        self._recovery_points[place], self._high_watermarks[place] = end, high_watermark
+        if start > 0:
+            self._log_starts[place] = start
+        self._write_checkpoints()
+        return self.open_log(partition_id, topic, config)
 
     def _clear(self, place: _Place, partition_id: PartitionId) -> None:
         """Another topic of the same name left its directory here: it is set aside."""
@@ -185,6 +239,7 @@ class LogDirectory:
         use.
         """
         log = self._logs.pop(partition_id, None)
+        self.paused.discard(partition_id)
         if log is None:
             return
         place = self._places.pop(partition_id)
@@ -194,7 +249,7 @@ class LogDirectory:
             grave = join(self.path, set_aside_name(*place, partition_id.topic_id, DELETE, ()))
             self._filesystem.rename(log.directory, grave)
             self._filesystem.sync_directory(self.path)
-            self._remove_tree(grave)
+            remove_tree(self._filesystem, grave)
             self._forget(place)
 
     def abandon(self, partition_id: PartitionId) -> None:
@@ -205,14 +260,17 @@ class LogDirectory:
             self._has_abandoned = True
             log.abandon()
 
-    def set_aside_strays(self, known: Container[PartitionId]) -> list[str]:
+    def set_aside_strays(self, known: Container[PartitionId], old: Container[_Place] = ()) -> list[str]:
         """Every log that is not `known`, or does not say whose it is, gets a name that is no partition's: their new
-        paths.
+        paths. So do `old` ones, which lie in another directory, too, and rightly there.
         """
+        self.futures.remove_strays(known)
         return [
             self.set_aside(found)
             for found in list(found_logs(self._filesystem, self.path, self._remembered))
-            if found.topic_id is None or PartitionId(found.topic_id, found.index) not in known
+            if found.topic_id is None
+            or PartitionId(found.topic_id, found.index) not in known
+            or (found.topic, found.index) in old
         ]
 
     def set_aside(self, found: FoundLog) -> str:
@@ -233,15 +291,6 @@ class LogDirectory:
             self._write_offsets(small_files.CLEANER_CHECKPOINT, self._cleaned)
         self._unopened.pop(place, None)
         self._trusted.discard(place)
-
-    def _remove_tree(self, path: str) -> None:
-        for name in self._filesystem.list_directory(path):
-            below = join(path, name)
-            if self._filesystem.is_directory(below):
-                self._remove_tree(below)
-            else:
-                self._filesystem.remove(below)
-        self._filesystem.remove_directory(path)
 
     # Checkpoints and the end.
 
@@ -294,6 +343,7 @@ class LogDirectory:
             self._note(partition_id, log, high_watermarks)
             if (known := _remember(log, partition_id.topic_id)) is not None:
                 remembered[self._places[partition_id]] = known
+        self.futures.close()
         self._write_checkpoints()
         self._logs.clear()
         self._places.clear()

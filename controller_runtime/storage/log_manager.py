@@ -32,8 +32,13 @@ class LogManager:
         self._counts = dict.fromkeys(self.directories, 0)
         self._nameless: dict[tuple[str, int], LogDirectory] = {}
         """A crash came between making the directory and naming its topic."""
+        self.old: dict[DirectoryId, set[tuple[str, int]]] = {}
+        """Logs that lie rightly in another directory, too (`found_twice`)."""
         self._found_twice: list[tuple[PartitionId, FoundLog, LogDirectory, LogDirectory]] = []
+        self._copies: dict[PartitionId, DirectoryId] = {}
+        """Where a move to was not over, at start."""
         for directory in self.directories.values():
+            self._copies |= dict.fromkeys(directory.futures.found, directory.id)
             for found in directory.found:
                 self._note(found, directory)
         epochs = {directory.broker_epoch for directory in self.directories.values()}
@@ -67,17 +72,34 @@ class LogManager:
             self._settle(partition_id, directory)
 
     def found_twice(self, known: Container[PartitionId]) -> str | None:
-        """What to do about a replica that lies in two directories; None if there is none. As in Kafka nobody but a
-        person can say which of the two is the right one. What is not `known` is stray, wherever it lies.
+        """What to do about a replica that lies in two directories; None if there is none. A crash at the end of a move
+        leaves two, and a mark in the one that counts. Else, as in Kafka, nobody but a person can say which of the two
+        is the right one. What is not `known` is stray, wherever it lies.
         """
         for partition_id, found, first, second in self._found_twice:
-            if partition_id in known:
+            if partition_id not in known:
+                continue
+            moved = [each for each in (first, second) if each.has_moved_here(found)]
+            if len(moved) != 1:
                 name = partition_directory(found.topic, found.index)
                 return (
                     f"delete one of two directories: the log of {name} is found in both {join(first.path, name)} and "
                     f"{join(second.path, name)}; if a log directory failed recently, delete the one that lies there"
                 )
+            old = second if moved[0] is first else first
+            self.move(partition_id, moved[0].id)
+            self.old.setdefault(old.id, set()).add((found.topic, found.index))
         return None
+
+    def copy_of(self, partition_id: PartitionId) -> DirectoryId | None:
+        """Where a copy of it was found at start, once: it lies elsewhere."""
+        found = self._copies.pop(partition_id, None)
+        return None if found == self.home(partition_id).id else found
+
+    def move(self, partition_id: PartitionId, target: DirectoryId) -> None:
+        """It lies there from now on."""
+        self.forget(partition_id)
+        self._settle(partition_id, self.directories[target])
 
     def home_of(
         self,
@@ -95,7 +117,8 @@ class LogManager:
         home = self._homes.get(partition_id)
         if home is None:
             home = self._nameless.pop((topic, partition_id.index), None)
-            if home is None and wanted is not None:
+            is_copy = wanted is not None and self._copies.get(partition_id) == wanted
+            if home is None and wanted is not None and not (is_copy and self._has_offline):
                 home = self.directories.get(wanted)
             if home is None and self._has_offline and (wanted is not None or not is_new):
                 name = partition_directory(topic, partition_id.index)

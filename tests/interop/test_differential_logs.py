@@ -1,10 +1,17 @@
-"""What lies on a broker's disks: DeleteRecords and DescribeLogDirs, at every version."""
+"""What lies on a broker's disks: DeleteRecords, DescribeLogDirs and AlterReplicaLogDirs, at every version."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import pytest
 
 from controller_runtime.protocol.api_keys import ApiKey, ListenerType
+from controller_runtime.protocol.messages.alter_replica_log_dirs_request import (
+    AlterReplicaLogDir,
+    AlterReplicaLogDirsRequest,
+    AlterReplicaLogDirTopic,
+)
 from controller_runtime.protocol.messages.create_topics_request import (
     CreatableTopic,
     CreatableTopicConfig,
@@ -74,6 +81,7 @@ def _topics(pair: Pair) -> None:
                 assert answer.responses[0].partition_responses[0].error_code == 0
         (found,) = side.call(ListenerType.BROKER, DescribeLogDirsRequest(topics=()), 4).results
         side.named[found.log_dir] = "<log dir>"
+        side.kept["log dir"] = found.log_dir
 
 
 def two_records() -> bytes:
@@ -94,6 +102,57 @@ def _led(side: Side) -> bool:
     answer = side.call(ListenerType.BROKER, asked, 7)
     return all(one.error_code == 0 for topic in answer.topics for one in topic.partitions)
 
+
+# AlterReplicaLogDirs: both have one directory. Real moves are in `test_moves_beside_java.py`.
+
+
+def _place(*names: tuple[str, tuple[int, ...]], path: str = "{}") -> Callable[[Side], AlterReplicaLogDirsRequest]:
+    """`path`: with "{}" for the log directory."""
+    topics = tuple(AlterReplicaLogDirTopic(name=name, partitions=indexes) for name, indexes in names)
+    return lambda side: AlterReplicaLogDirsRequest(
+        dirs=(AlterReplicaLogDir(path=path.format(side.kept["log dir"]), topics=topics),)
+    )
+
+
+def _twice(first: str, second: str) -> Callable[[Side], AlterReplicaLogDirsRequest]:
+    return lambda side: AlterReplicaLogDirsRequest(
+        dirs=tuple(dir_ for path in (first, second) for dir_ in _place((CUT, (0,)), path=path)(side).dirs)
+    )
+
+
+ALTER_REPLICA_LOG_DIRS = Table(
+    ApiKey.ALTER_REPLICA_LOG_DIRS,
+    BROKER,
+    (
+        Case("where they are", _place((CUT, (0, 1, 2)))),
+        Case("nothing", AlterReplicaLogDirsRequest()),
+        Case("no topics", _place()),
+        Case("no partitions", _place((CUT, ()))),
+        Case("nobody's directory", _place((CUT, (0,)), path="/nobody/s")),
+        Case("a directory without a name", _place((CUT, (0,)), path="")),
+        Case("a relative directory", _place((CUT, (0,)), path="data")),
+        Case("with a slash", _place((CUT, (0,)), path="{}/")),
+        Case("by a detour", _place((CUT, (0,)), path="{}/../data")),
+        Case("the directory above", _place((CUT, (0,)), path="{}/..")),
+        Case("nobody's topic", _place(("nobody.s", (0,)))),
+        Case("a topic without a name", _place(("", (0,)))),
+        Case("nobody's partition", _place((CUT, (9,)))),
+        Case("partition -1", _place((CUT, (-1,)))),
+        Case("partition 2^31-1", _place((CUT, (INT_MAX,)))),
+        Case("partition -2^31", _place((CUT, (-INT_MAX - 1,)))),
+        Case("right and wrong", _place((CUT, (0, 9)), ("nobody.s", (0,)), (BOTH, (1,)))),
+        Case("a partition twice", _place((CUT, (0, 0)))),
+        Case("a topic twice", _place((CUT, (0,)), (CUT, (1,)))),
+        Case("one in two directories", _twice("{}", "/nobody/s")),
+        Case("one in two directories, the other way", _twice("/nobody/s", "{}")),
+        *(Case(f"{length} characters", _place(("n" * length, (0,)))) for length in (212, 213, 214, 215, 249, 300)),
+        Case("too long and nobody's directory", _place(("n" * 249, (0,)), path="/nobody/s")),
+        Case("nobody's topic in nobody's directory", _place(("nobody.s", (0,)), path="/nobody/s")),
+        Case("the metadata's topic", _place(("__cluster_metadata", (0,)))),
+        Case("a topic that is none", _place(("a/../b", (0,)))),
+        Case("1,000 partitions", _place((CUT, tuple(range(1000))))),
+    ),
+)
 
 # DeleteRecords.
 
@@ -216,8 +275,10 @@ DESCRIBE_LOG_DIRS = Table(
 )
 
 
-@pytest.mark.parametrize("table", [DESCRIBE_LOG_DIRS, DELETE_RECORDS], ids=lambda table: table.key.name)
-def test_what_lies_on_the_disks_is_described_and_deleted_as_java_does(pair: Pair, table: Table) -> None:
+@pytest.mark.parametrize(
+    "table", [DESCRIBE_LOG_DIRS, ALTER_REPLICA_LOG_DIRS, DELETE_RECORDS], ids=lambda table: table.key.name
+)
+def test_what_lies_on_the_disks_is_described_moved_and_deleted_as_java_does(pair: Pair, table: Table) -> None:
     assert judge(pair, table) > 30
 
 

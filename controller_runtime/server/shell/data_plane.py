@@ -13,14 +13,18 @@ import logging
 import resource
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Final, TypeVar, assert_never
+from typing import Any, Final, TypeVar, assert_never
 
 from controller_runtime.broker.effects import (
+    AbandonMove,
     AppendRecords,
     BrokerEvent,
     CancelRead,
     ClosePartition,
+    CompleteMove,
     ConfigureLog,
+    CopyFound,
+    CopyMore,
     CutLog,
     DeleteBefore,
     DirectoryFailed,
@@ -40,6 +44,7 @@ from controller_runtime.parts.events import RequestId
 from controller_runtime.server.shell.directory_reads import DirectoryReads, Reading
 from controller_runtime.server.shell.disk_thread import DiskThread
 from controller_runtime.server.shell.housekeeping import Housekeeping, UpkeepSettings
+from controller_runtime.server.shell.log_mover import LogMover
 from controller_runtime.server.shell.partition_work import DirectoryLost, PartitionWork, room
 from controller_runtime.storage.errors import StorageError
 from controller_runtime.storage.filesystem import FileSystem
@@ -82,6 +87,7 @@ class BrokerDataPlane:
         self._fed: Callable[[BrokerEvent], None] | None = None
         self._high_watermarks: Callable[[], Mapping[PartitionId, int]] = dict
         self._reads = DirectoryReads(self._lanes, self._home, self._read, self._feed)
+        self._mover = LogMover(self._move_step, self._home, self._manager.move, self._feed)
         self._leaving: dict[PartitionId, ClosePartition] = {}
         """Its deletion is on its way, and nobody opened it again."""
         self._timer = self._loop.call_later(CHECKPOINT_SECONDS, self._checkpoint)
@@ -137,7 +143,7 @@ class BrokerDataPlane:
                 except LogOffline as error:
                     self._feed(PartitionFailed(key, str(error), fatal=False))
                 else:
-                    self._work_on(key, lambda work: work.open(effect), self._feed)
+                    self._work_on(key, lambda work: work.open(effect), partial(self._opened, key))
             case ClosePartition(key):
                 self._close(effect)
             case ConfigureLog(key):
@@ -148,6 +154,8 @@ class BrokerDataPlane:
                 self._work_on(key, lambda work: work.cut(effect), self._feed)
             case DeleteBefore(key):
                 self._work_on(key, lambda work: work.delete_before(effect))
+            case CopyMore() | CompleteMove() | AbandonMove():
+                self._mover.begin(effect)
             case MeasureDirectory(_, directory):
                 self._submit(directory, lambda work: work.measure(effect), self._feed)
             case ReadRecords():
@@ -179,6 +187,11 @@ class BrokerDataPlane:
     def _home(self, key: PartitionId) -> DirectoryId:
         return self._manager.home(key).id
 
+    def _opened(self, key: PartitionId, event: BrokerEvent) -> None:
+        self._feed(event)
+        if (target := self._manager.copy_of(key)) is not None:
+            self._feed(CopyFound(key, target))
+
     def _set_aside_strays(self, known: frozenset[PartitionId]) -> None:
         """Counted by directory: the answer comes when the last one is through."""
         if (found_twice := self._manager.found_twice(known)) is not None:
@@ -193,7 +206,8 @@ class BrokerDataPlane:
                 self._feed(StraysSetAside(tuple(path for each in self._lanes for path in paths[each])))
 
         for directory in self._lanes:
-            self._submit(directory, lambda work: work.set_aside_strays(known), partial(came, directory))
+            old = self._manager.old.get(directory, set())
+            self._submit(directory, partial(_set_aside, known, old), partial(came, directory))
 
     def _close(self, effect: ClosePartition) -> None:
         """Its home is forgotten when it is empty: a log that is opened again before waits in the same thread."""
@@ -225,7 +239,11 @@ class BrokerDataPlane:
     def _work_on(
         self, key: PartitionId, work: Callable[[PartitionWork], Result], done: Callable[[Result], None] | None = None
     ) -> None:
-        self._submit(self._home(key), work, done, key)
+        def begin() -> None:
+            self._submit(self._home(key), work, done, key)
+
+        if not self._mover.holds(key, begin):
+            begin()
 
     def _submit(
         self,
@@ -233,8 +251,11 @@ class BrokerDataPlane:
         work: Callable[[PartitionWork], Result],
         done: Callable[[Result], None] | None = None,
         key: PartitionId | None = None,
+        failed: Callable[[BaseException], None] | None = None,
     ) -> None:
-        """`done` gets what the work gave, in the loop; what it raised costs the partition `key`, or the directory."""
+        """`done` gets what the work gave, in the loop; what it raised costs the partition `key`, or the directory, and
+        `failed` gets it.
+        """
         results: list[Result] = []
         lane = self._lanes[directory]
 
@@ -243,10 +264,21 @@ class BrokerDataPlane:
                 self._housekeeping.bury(directory, grave)
             if failure is not None:
                 self._failed(directory, key, failure)
+                if failed is not None:
+                    failed(failure)
             elif done is not None:
                 done(results[0])
 
         lane.thread.submit(lambda: results.append(work(lane.work)), report)
+
+    def _move_step(
+        self,
+        directory: DirectoryId,
+        work: Callable[[PartitionWork], Any],
+        done: Callable[[Any], None],
+        failed: Callable[[BaseException], None],
+    ) -> None:
+        self._submit(directory, work, done, failed=failed)
 
     def _failed(self, directory: DirectoryId, key: PartitionId | None, failure: BaseException) -> None:
         log.error("data plane: %s", failure, exc_info=None if isinstance(failure, StorageError) else failure)
@@ -256,6 +288,10 @@ class BrokerDataPlane:
             self._feed(DirectoryFailed(directory, reason))
         elif key is not None:
             self._feed(PartitionFailed(key, reason, fatal=False))
+
+
+def _set_aside(known: frozenset[PartitionId], old: set[tuple[str, int]], work: PartitionWork) -> list[str]:
+    return work.set_aside_strays(known, old)
 
 
 def _open_files() -> int:

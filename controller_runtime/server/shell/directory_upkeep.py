@@ -90,7 +90,7 @@ class DirectoryUpkeep:
             yield from self._clean(one, now_ms, settings)
 
     def _dirty(self, key: PartitionId, high_watermark: int | None, now_ms: int) -> DirtyLog | None:
-        if high_watermark is None:
+        if high_watermark is None or key in self._directory.paused:
             return None
         try:
             return self.cleaner.judge(key, high_watermark, now_ms)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from typing import Final
+from typing import Final, TypeVar
 
 from controller_runtime.broker.effects import (
     LATEST_TIMESTAMP,
@@ -48,6 +48,9 @@ from controller_runtime.storage.partition_log import Grave, PartitionLog
 log = logging.getLogger(__name__)
 
 
+Result = TypeVar("Result")
+
+
 class DirectoryLost(StorageError):
     """The directory's disk refused what was promised about it. Raised once."""
 
@@ -60,10 +63,10 @@ class PartitionWork:
         self._room = room
         self._is_lost = False
 
-    def set_aside_strays(self, known: Container[PartitionId]) -> list[str]:
+    def set_aside_strays(self, known: Container[PartitionId], old: Container[tuple[str, int]] = ()) -> list[str]:
         """Always answered: where a directory cannot be read or renamed, its logs cannot be opened either."""
         try:
-            return self._directory.set_aside_strays(known)
+            return self._directory.set_aside_strays(known, old)
         except Exception as error:
             _tell(error)
             return []
@@ -104,6 +107,14 @@ class PartitionWork:
             raise
         return PartitionWritten(effect.key, end)
 
+    def guarded(self, do: Callable[[LogDirectory], Result]) -> Result:
+        """Something else with the directory; a disk that refuses to write costs the same."""
+        self._check()
+        try:
+            return do(self._directory)
+        except DISK_FAILURES as error:
+            raise self._lost(error) from error
+
     def cut(self, effect: CutLog | RestartLog) -> BrokerEvent:
         log = self._log(effect.key)
         try:
@@ -134,7 +145,8 @@ class PartitionWork:
         directory = self._directory
         try:
             self._check()
-            return DirectoryMeasured(effect.work_id, directory.id, self._room(directory.path), directory.sizes())
+            found = self._room(directory.path), directory.sizes(), directory.futures.sizes()
+            return DirectoryMeasured(effect.work_id, directory.id, *found)
         except Exception as error:
             _tell(error)
             return DirectoryMeasured(effect.work_id, directory.id, None)

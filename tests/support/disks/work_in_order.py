@@ -4,13 +4,16 @@ each directory (`server.shell.data_plane`), one piece after the other.
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
-from typing import Final
+from collections.abc import Callable, Container, Mapping
+from typing import Any, Final
 
 from controller_runtime.broker.effects import (
+    AbandonMove,
     AppendRecords,
     BrokerEvent,
+    CompleteMove,
     ConfigureLog,
+    CopyMore,
     CutLog,
     DeleteBefore,
     FindTimestamp,
@@ -25,6 +28,7 @@ from controller_runtime.broker.effects import (
 )
 from controller_runtime.identifiers import DirectoryId, PartitionId
 from controller_runtime.server.shell.directory_reads import DirectoryReads, Reading
+from controller_runtime.server.shell.log_mover import LogMover
 from controller_runtime.server.shell.partition_work import PartitionWork
 from controller_runtime.storage.compaction.cleaning import CleanerSettings
 from controller_runtime.storage.log.config import LogConfig
@@ -70,8 +74,14 @@ def room(_: str) -> tuple[int, int]:
     return ROOM
 
 
+class Stopped(Exception):
+    """The process ends between two steps of a move."""
+
+
 class WorkInOrder:
     def __init__(self, manager: LogManager) -> None:
+        self.move_steps = -1
+        """How many steps of moves are done before the process ends; -1: all."""
         self._manager = manager
         self._work = {each: PartitionWork(directory, room) for each, directory in manager.directories.items()}
 
@@ -79,12 +89,43 @@ class WorkInOrder:
         if (found_twice := self._manager.found_twice(effect.replicas)) is not None:
             return PartitionFailed(None, found_twice, fatal=True)
         self._manager.forget_strays(effect.replicas)
-        paths = [path for work in self._work.values() for path in work.set_aside_strays(effect.replicas)]
+        old = self._manager.old
+        paths = [
+            path
+            for each, work in self._work.items()
+            for path in work.set_aside_strays(effect.replicas, old.get(each, set()))
+        ]
         return StraysSetAside(tuple(paths))
 
     def open(self, effect: OpenPartition) -> BrokerEvent:
         self._manager.home_of(effect.key, effect.topic, effect.directory_id, avoid=effect.avoid)
         return self._at(effect.key).open(effect)
+
+    def copy_of(self, key: PartitionId) -> DirectoryId | None:
+        return self._manager.copy_of(key)
+
+    def move(self, effect: CopyMore | CompleteMove | AbandonMove) -> BrokerEvent | None:
+        """Every step, one after the other; what comes for the log meanwhile comes later."""
+        told: list[BrokerEvent] = []
+
+        def submit(
+            directory: DirectoryId,
+            work: Callable[[PartitionWork], Any],
+            done: Callable[[Any], None],
+            failed: Callable[[BaseException], None],
+        ) -> None:
+            if self.move_steps == 0:
+                raise Stopped
+            self.move_steps -= 1
+            try:
+                found = work(self._work[directory])
+            except Exception as error:
+                failed(error)
+            else:
+                done(found)
+
+        LogMover(submit, lambda key: self._manager.home(key).id, self._manager.move, told.append).begin(effect)
+        return told[0] if told else None
 
     def configure(self, effect: ConfigureLog) -> None:
         self._at(effect.key).configure(effect)

@@ -17,11 +17,15 @@ from typing import Any, TypeVar
 from controller_runtime.answers.api_versions import SUPPORTED_LEVELS
 from controller_runtime.broker.broker_config import BrokerConfig
 from controller_runtime.broker.effects import (
+    AbandonMove,
     AppendRecords,
     BrokerEffect,
     CancelRead,
     ClosePartition,
+    CompleteMove,
     ConfigureLog,
+    CopyFound,
+    CopyMore,
     CutLog,
     DeleteBefore,
     FindTimestamp,
@@ -81,7 +85,7 @@ CONTROLLER = Endpoint("controller", 9093)
 BROKER = NodeId(11)
 DATA_EFFECTS = (
     SetAsideStrays, OpenPartition, ClosePartition, ConfigureLog, AppendRecords, CutLog, RestartLog, DeleteBefore,
-    ReadRecords, FindTimestamp, MeasureDirectory,
+    ReadRecords, FindTimestamp, MeasureDirectory, CopyMore, CompleteMove, AbandonMove,
 )  # fmt: skip
 
 
@@ -257,7 +261,14 @@ class BrokerWorld:
                 case SetAsideStrays() as effect:
                     event = self.work.set_aside_strays(effect)
                 case OpenPartition() as effect:
-                    event = self.work.open(effect)
+                    self.happen(self.work.open(effect))
+                    if (target := self.work.copy_of(effect.key)) is not None:
+                        self.happen(CopyFound(effect.key, target))
+                    continue
+                case CopyMore() | CompleteMove() | AbandonMove() as effect:
+                    if (told := self.work.move(effect)) is not None:
+                        self.happen(told)
+                    continue
                 case AppendRecords() as effect:
                     event = self.work.append(effect)
                 case ReadRecords() as effect:

@@ -25,6 +25,11 @@ from controller_runtime.protocol.messages import offset_commit_request as commit
 from controller_runtime.protocol.messages import offset_delete_request as forgetting
 from controller_runtime.protocol.messages import offset_for_leader_epoch_request as epochs
 from controller_runtime.protocol.messages import produce_request as producing
+from controller_runtime.protocol.messages.alter_replica_log_dirs_request import (
+    AlterReplicaLogDir,
+    AlterReplicaLogDirsRequest,
+    AlterReplicaLogDirTopic,
+)
 from controller_runtime.protocol.messages.consumer_group_describe_request import ConsumerGroupDescribeRequest
 from controller_runtime.protocol.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
 from controller_runtime.protocol.messages.delegation_token_record import DelegationTokenRecord
@@ -223,6 +228,7 @@ class BusyBroker:
             "DescribeConfigs, every topic": DescribeConfigsRequest(resources=tuple(described)),
             "DescribeDelegationToken": DescribeDelegationTokenRequest(owners=None),
             "DescribeLogDirs": DescribeLogDirsRequest(topics=None),
+            "AlterReplicaLogDirs, every partition": _move(topics),
             "ListOffsets, latest": _list_offsets(topics, -1),
             "ListOffsets, by time": _list_offsets(topics, 1_000),
             "OffsetForLeaderEpoch": _epoch_ends(topics),
@@ -240,6 +246,11 @@ class BusyBroker:
             "DeleteGroups, 5,000 unknown names": DeleteGroupsRequest(groups_names=_UNKNOWN_GROUPS),
             **of_transactions(topics, PER_TOPIC, _UNKNOWN_GROUPS),
         }
+
+
+def _move(topics: Sequence[TopicImage]) -> Message:
+    each = tuple(AlterReplicaLogDirTopic(name=topic.name, partitions=tuple(range(PER_TOPIC))) for topic in topics)
+    return AlterReplicaLogDirsRequest(dirs=(AlterReplicaLogDir(path="/nowhere", topics=each),))
 
 
 def _commit_offsets(topics: Sequence[TopicImage]) -> Message:

@@ -12,11 +12,14 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from controller_runtime.broker.effects import (
+    AbandonMove,
     AppendRecords,
     BrokerEvent,
     CancelRead,
     ClosePartition,
+    CompleteMove,
     ConfigureLog,
+    CopyMore,
     CutLog,
     DeleteBefore,
     FindTimestamp,
@@ -53,6 +56,9 @@ Work = (
     | ReadRecords
     | FindTimestamp
     | MeasureDirectory
+    | CopyMore
+    | CompleteMove
+    | AbandonMove
 )
 CHECKPOINT: Final = "checkpoint"
 
@@ -153,6 +159,8 @@ class DataPlane:
                 return self._work.find(work)
             case MeasureDirectory():
                 return self._work.measure(work)
+            case CopyMore() | CompleteMove() | AbandonMove():
+                return self._work.move(work)
             case DeleteBefore():
                 self._work.delete_before(work)
                 return None

@@ -46,6 +46,7 @@ KAFKA: Final = {
         "Fetch": "consumers: Read on Topic; followers: ClusterAction on Cluster",
         "ListOffsets": "Describe on Topic",
         "DeleteRecords": "Delete on Topic",
+        "AlterReplicaLogDirs": "Alter on Cluster",
         "DescribeLogDirs": "Describe on Cluster",
         "Metadata": "Describe on Topic; topics to be made: Create on Cluster or Create on Topic",
         "ApiVersions": "nothing",

@@ -13,6 +13,7 @@ from controller_runtime.storage.errors import StorageError
 from controller_runtime.storage.filesystem import OsFileSystem, read_whole
 from controller_runtime.storage.log.config import LogConfig
 from controller_runtime.storage.log.open_files import MANY
+from controller_runtime.storage.log_directory import MOVED
 from controller_runtime.storage.partition_log import PartitionLog
 from support.disks.memory_disk import Crashed, MemoryDisk
 from support.disks.raw_batches import raw_batch
@@ -156,6 +157,10 @@ def test_a_replica_in_two_directories_is_for_a_person_to_judge_unless_it_is_stra
     )
     assert manager(on).found_twice({PartitionId(OTHER, 3)}) is None
     assert manager(on).found_twice(set()) is None
+    on.open(f"/b/orders-3/{MOVED}", create=True).close()
+    twice = manager(on)
+    assert twice.found_twice({PartitionId(ORDERS, 3)}) is None, "a move was about to remove the other"
+    assert (twice.home(PartitionId(ORDERS, 3)).id, twice.old) == (B, {A: {("orders", 3)}})
     assert len(set_aside(on)) == 2
 
 

@@ -7,6 +7,11 @@ import zlib
 from typing import Final
 
 from controller_runtime.protocol.compression import Compression, compress
+from controller_runtime.protocol.messages.alter_replica_log_dirs_request import (
+    AlterReplicaLogDir,
+    AlterReplicaLogDirsRequest,
+    AlterReplicaLogDirTopic,
+)
 from controller_runtime.protocol.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic
 from controller_runtime.protocol.messages.list_offsets_request import (
     ListOffsetsPartition,
@@ -68,6 +73,11 @@ def crowded(many: int) -> Ask:
     wanted = tuple(FetchPartition(partition=index, partition_max_bytes=1) for index in range(many))
     topics = (FetchTopic(topic=VICTIM, partitions=wanted),)
     return right(FetchRequest(max_wait_ms=0, session_epoch=0, topics=topics), 12)
+
+
+def move(path: str, *indexes: int) -> Ask:
+    topic = AlterReplicaLogDirTopic(name=VICTIM, partitions=indexes or (0,))
+    return right(AlterReplicaLogDirsRequest(dirs=(AlterReplicaLogDir(path=path, topics=(topic,)),)), 2)
 
 
 def listing(*partitions: tuple[int, int]) -> Ask:
@@ -147,6 +157,9 @@ def cases() -> list[Case]:
         Case("a fetch in session -2^31", BROKER, fetch(session=-(2**31), now=many), ("FETCH_SESSION_ID_NOT_FOUND",)),
         Case("a session of 10,000 partitions of nobody", BROKER, crowded(10_000), ANY),
         Case("a fetch in epoch 2^31-1", BROKER, fetch(epoch=many), ("UNKNOWN_LEADER_EPOCH",)),
+        Case("a move to a path of 30,000 dots", BROKER, move("." * 30_000), ("LOG_DIR_NOT_FOUND",)),
+        Case("a move of 10,000 partitions to where nothing is", BROKER, move("/", *range(10_000)), ANY),
+        Case("a move of partition -2^31", BROKER, move("/", -(2**31)), ("LOG_DIR_NOT_FOUND",)),
         Case("offsets of a partition twice", BROKER, listing((0, -1), (0, -2)), ("INVALID_REQUEST",)),
         Case("offsets at a time before all time", BROKER, listing((0, -(2**63))), ANY),
         Case("10,000 epochs' ends", BROKER, epochs(*range(10_000)), ANY),
