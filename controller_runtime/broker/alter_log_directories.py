@@ -68,7 +68,7 @@ def _begin(
         return ErrorCode.NONE, moves.want(log, target)
     if key is not None and partitions.why_not_led(key) == ErrorCode.KAFKA_STORAGE_ERROR:
         return ErrorCode.KAFKA_STORAGE_ERROR, []
-    partitions.wish(name, index, target)
+    partitions.wishes.add(name, index, target)
     topic = partitions.image.topics.named(name)
     is_known = topic is not None and 0 <= index < topic.partition_count
     return ErrorCode.REPLICA_NOT_AVAILABLE if is_known else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, []

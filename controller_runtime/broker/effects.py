@@ -77,9 +77,7 @@ class AppendRecords:
 
 @dataclass(frozen=True, slots=True)
 class CutLog:
-    """A follower has what its leader has not: the log ends at `end_offset`, or before the batch that reaches over it.
-    `LogCut` follows.
-    """
+    """A follower's log ends at `end_offset`, or before the batch that reaches over it. `LogCut` follows."""
 
     key: PartitionId
     end_offset: int
@@ -103,9 +101,7 @@ class DeleteBefore:
 
 @dataclass(frozen=True, slots=True)
 class CopyMore:
-    """Begin a copy of the log in another log directory, or go on with it, about so many bytes. `MoveGrew` follows, or
-    `MoveFailed`. One at a time for each partition.
-    """
+    """Begin a copy in another log directory, or go on with it. `MoveGrew` follows, or `MoveFailed`."""
 
     key: PartitionId
     topic: str
@@ -115,9 +111,7 @@ class CopyMore:
 
 @dataclass(frozen=True, slots=True)
 class CompleteMove:
-    """Let the copy take the place of the log: what comes for the log meanwhile waits. `LogMoved` follows, or
-    `MoveFailed`.
-    """
+    """Let the copy take the place of the log; appends wait. `LogMoved` follows, or `MoveFailed`."""
 
     key: PartitionId
     topic: str
@@ -279,7 +273,6 @@ class MoveGrew:
     target: DirectoryId
     end_offset: int
     log_end: int
-    copied_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -383,8 +376,7 @@ class DirectoryMeasured:
     room: tuple[int, int] | None
     sizes: Mapping[PartitionId, int] = field(default_factory=dict)
     """Of the logs that are open, by partition."""
-    copies: Mapping[PartitionId, tuple[int, int]] = field(default_factory=dict)
-    """On their way here: bytes, and where they end."""
+    copies: Mapping[PartitionId, tuple[int, int]] = field(default_factory=dict)  # bytes, and where they end
 
 
 BrokerEvent = (

@@ -9,7 +9,7 @@ what a leader knows of the other replicas is in `replication`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, assert_never
+from typing import assert_never
 
 from controller_runtime.broker.append_rules import AppendRules
 from controller_runtime.broker.effects import (
@@ -33,6 +33,7 @@ from controller_runtime.broker.replication.follower import Follower
 from controller_runtime.broker.replication.in_sync_counts import InSyncCounts, count_in_sync
 from controller_runtime.broker.replication.led_replicas import LedReplicas, Surroundings
 from controller_runtime.broker.topic_rules import TopicRules
+from controller_runtime.broker.wished_homes import WishedHomes
 from controller_runtime.identifiers import ZERO_UUID, DirectoryId, Instant, NodeId, PartitionId, Uuid
 from controller_runtime.metadata.cluster import MIGRATING, UNASSIGNED
 from controller_runtime.metadata.image import MetadataImage
@@ -40,8 +41,6 @@ from controller_runtime.metadata.partitions import NO_LEADER, Partition
 from controller_runtime.metadata.topics import TopicImage
 from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.values import dataclass
-
-MOST_WISHES: Final = 10_000
 
 
 @dataclass(slots=True)
@@ -57,10 +56,8 @@ class LocalPartitions:
     def __init__(self, node_id: NodeId, node_configs: Mapping[str, str], now: Instant, max_lag_s: float = 30.0) -> None:
         self.node_id = node_id
         self._topic_rules = TopicRules(node_id, node_configs)
-        self.now = now
-        """Of this step: whoever begins one says it."""
-        self.max_lag_s = max_lag_s
-        """How long a follower may lag and stay in sync (`replica.lag.time.max.ms`)."""
+        self.now = now  # of this step: whoever begins one says it
+        self.max_lag_s = max_lag_s  # how long a follower may lag and stay in sync (`replica.lag.time.max.ms`)
         self.cordoned: tuple[DirectoryId, ...] = ()  # they take no new replicas
         self.with_followers: dict[PartitionId, Leader] = {}
         """What is led here and has other replicas."""
@@ -68,13 +65,11 @@ class LocalPartitions:
         """What others lead, by who leads it."""
         self._risen: dict[PartitionId, Leader | Follower] = {}
         self._image = MetadataImage.empty()
-        self.is_behind = False
-        """Something in the image was not acted on yet."""
+        self.is_behind = False  # something in the image was not acted on yet
         self._replicas: dict[PartitionId, _Replica] = {}
         self._changed: list[PartitionId] = []
         self._opening: set[PartitionId] = set()
-        self._wishes: dict[tuple[str, int], DirectoryId] = {}
-        """Where replicas that may come are wanted (AlterReplicaLogDirs)."""
+        self.wishes = WishedHomes()
         self._outdated_opens: dict[PartitionId, int] = {}
         """Of replicas that went away while their logs were being opened: what comes of it concerns nobody."""
 
@@ -138,15 +133,8 @@ class LocalPartitions:
         self._opening.add(key)
         directory = replica.registered.directory(self.node_id)
         known = None if directory in (UNASSIGNED, MIGRATING) else directory
-        known = self._wishes.pop((replica.topic, key.index), known) if is_new else known
+        known = (self.wishes.take(replica.topic, key.index) if is_new else None) or known
         return OpenPartition(key, replica.topic, known, self._configs(replica.topic), is_new, avoid=self.cordoned)
-
-    def wish(self, topic: str, index: int, directory: DirectoryId) -> None:
-        """A replica that is not here yet is to lie there when it comes; of too many wishes the oldest is forgotten."""
-        self._wishes.pop((topic, index), None)
-        self._wishes[topic, index] = directory
-        if len(self._wishes) > MOST_WISHES:
-            del self._wishes[next(iter(self._wishes))]
 
     def _take_part(self, key: PartitionId, replica: _Replica, log: OpenLog) -> None:
         """The part in its partition that the image gives it, now that its log is open."""
