@@ -17,6 +17,7 @@ from support.operator_model.world_api import WorldApi
 from support.operator_model.world_runs import KEY
 
 QUIET: Final = "20s"
+WAITS: Final = "waits"
 STAGES: Final = ("Prepared", "Listening", "Turned", "Followed", "Replicating", "Closed", "Authorized", "Enforced")
 
 
@@ -30,17 +31,37 @@ def security(mode: str, authorization: str = "Transition") -> dict[str, Any]:
 
 def plaintext(**changes: object) -> SecureRun:
     """A cluster that is Ready."""
-    run = _formed(repr(sorted(changes.items())), **changes) if changes else _default()
-    found = SecureRun(copy.deepcopy(run.api), copy.deepcopy(run.lease), run.now)
-    found.calendar = Calendar()
+    found = _copied(_formed(repr(sorted(changes.items())), **changes) if changes else _default())
     found.settle()
     assert found.condition("Ready")["status"] == "True", found.condition("Ready")
     return found
 
 
+def walked(to: str) -> SecureRun:
+    """One that is `Migrating`, at the moment at which it reached this stage, with another process of its operator; or
+    where it waits for its owner (`WAITS`). Runs that have the same way behind them share it.
+    """
+    return _copied(_walk()[to])
+
+
 @cache
 def _default() -> SecureRun:
     return _formed("")
+
+
+@cache
+def _walk() -> dict[str, SecureRun]:
+    run, found = plaintext(), {}
+    run.api.edit(security=security("Migrating"))
+    for each in watched(run):
+        found[each] = _copied(run)
+    return {**found, WAITS: run}
+
+
+def _copied(run: SecureRun) -> SecureRun:
+    found = SecureRun(copy.deepcopy(run.api), copy.deepcopy(run.lease), run.now)
+    found.calendar = Calendar()
+    return found
 
 
 def _formed(_: str, **changes: object) -> SecureRun:
@@ -91,13 +112,18 @@ def listeners(file: dict[str, str]) -> set[str]:
     return {each.partition("://")[0] for each in file["listeners"].split(",")}
 
 
+def tick(run: SecureRun) -> bool:
+    """One in which a way that goes on is not laid out anew, not by a new process either: it costs as much as ten."""
+    process = run._process = run._process or run.process()
+    process._memory(KEY, run.world.cluster).way_due = run.now + 1.0
+    return run.tick()
+
+
 def watched(run: SecureRun, most: int = 400, *, every_way: bool = False) -> Iterator[str]:
     """Tick by tick, until all is quiet for a while: the stages in the order in which they are reached."""
     quiet, seen = 0, stage(run)
     for _ in range(most):
-        if run._process is not None and run._process._memories and not every_way:
-            run._process._memories[KEY].way_due = run.now + 1.0  # a way that goes on is not laid out anew
-        quiet = 0 if run.tick() else quiet + 1
+        quiet = 0 if (run.tick() if every_way else tick(run)) else quiet + 1
         assert not (found := list(violations(run))), (stage(run), found)
         if stage(run) != seen:
             seen = stage(run)

@@ -14,7 +14,19 @@ import pytest
 
 from kraft_operator.api.security import Stage
 from kraft_operator.api.stages import Formed, formed
-from support.operator_model.migrations import STAGES, listeners, plaintext, security, stage, violations, watched
+from support.operator_model import migrations
+from support.operator_model.migrations import (
+    STAGES,
+    WAITS,
+    listeners,
+    plaintext,
+    security,
+    stage,
+    tick,
+    violations,
+    walked,
+    watched,
+)
 from support.operator_model.secure_runs import SecureRun, properties
 from support.operator_model.world_api import Died, Faults
 
@@ -43,6 +55,10 @@ class Deaths(Faults):
 
 def steps(run: SecureRun) -> dict[str, dict[str, Any]]:
     return {each["id"]: each for each in run.api.resource["status"]["plan"].get("steps") or ()}
+
+
+def files(run: SecureRun) -> dict[int, dict[str, str]]:
+    return {node: run.world.file(node) for node in run.world.pods}
 
 
 def test_a_plaintext_cluster_becomes_secure_stage_by_stage() -> None:
@@ -78,36 +94,31 @@ def test_a_plaintext_cluster_becomes_secure_stage_by_stage() -> None:
 
 def test_it_stops_where_there_is_a_way_back_and_goes_back() -> None:
     """OPS-08: Migrating waits before the point of no return; Disabled goes the same way in reverse."""
-    run = plaintext()
-    before = {node: run.world.file(node) for node in run.world.pods}
-    run.api.edit(security=security("Migrating"))
-    assert tuple(watched(run)) == STAGES[: STAGES.index("Closed")]
+    run, before = walked(WAITS), plaintext()
+    assert tuple(migrations._walk()) == (*STAGES[: STAGES.index("Closed")], WAITS)
+    assert list(watched(run)) == []
     assert "Required" in run.condition("CertificatesValid")["message"]
     assert run.api.resource["status"]["tlsMigration"]["stage"] == "Replicating"
     run.api.edit(security=security("Disabled"))
     back = [each.partition("/")[0] for each in watched(run)]
     assert back == ["Followed", "Turned", "Listening", "Prepared", ""]
-    assert {node: run.world.file(node) for node in run.world.pods} == before
+    assert files(run) == files(before)
     assert run.condition("Secure")["reason"] == "Disabled"
 
 
 @pytest.mark.parametrize("where", ["Listening", "Turned", "Followed"])
 def test_it_turns_round_in_the_middle_of_a_roll(where: str) -> None:
     """OPS-08: some nodes have the new stage and some the old one; no third layout ever meets them."""
-    run = plaintext()
-    run.api.edit(security=security("Required"))
-    way = watched(run)
-    while stage(run) != where:
-        next(way)
+    run = walked(where)
     for _ in range(6):
-        run.tick()
+        tick(run)
     run.api.edit(security=security("Disabled"))
     assert [each.partition("/")[0] for each in watched(run)][-1] == ""
     assert run.condition("Ready")["status"] == "True"
 
 
 def test_from_closed_on_there_is_no_way_back() -> None:
-    run = plaintext()
+    run = walked(WAITS)
     run.api.edit(security=security("Required"))
     for each in watched(run):
         if each == "Closed":
@@ -123,28 +134,26 @@ def test_from_closed_on_there_is_no_way_back() -> None:
 
 def test_a_voter_that_the_log_does_not_know_by_both_listeners_keeps_every_default_as_it_is() -> None:
     """OPS-09: G1 is closed; the step that would end the flipped node never starts."""
-    run = plaintext()
+    run = walked("Prepared")
     run.world.silent.add(2)
     run.world.drifted[2] = (run.world.cluster.voter_host(2), 9093)
     run.world.frozen.add(2)
-    run.api.edit(security=security("Required"))
     for _ in range(40):
-        run.tick()
-        assert stage(run) in ("", "Prepared", "Listening")
+        tick(run)
+        assert stage(run) in ("Prepared", "Listening")
         assert not list(violations(run))
     run.world.frozen.discard(2)
     run.world.drifted.clear()
     run.world.silent.clear()
-    assert "Turned" in list(watched(run))
+    assert any(each == "Turned" for each in watched(run))
 
 
 def test_a_node_that_shows_no_certificate_of_ours_keeps_the_next_stage() -> None:
     """G1: what a voter serves is proven, not only what the log says of it."""
-    run = plaintext()
-    run.api.edit(security=security("Required"))
+    run = walked("Prepared")
     run.api.mute.add(1)
     for each in watched(run):
-        assert each in ("Prepared", "Listening")
+        assert each == "Listening"
     assert stage(run) == "Listening"
     assert "node 1 was not seen" in run.condition("CertificatesValid")["message"]
     run.api.mute.clear()
@@ -165,11 +174,8 @@ def test_an_operator_may_die_at_any_write() -> None:
 
 def test_a_lost_ledger_does_not_forget_the_stage() -> None:
     """The controllers' claims remember it: nodes of no other layout are ever made."""
-    run = plaintext()
+    run = walked("Followed")
     run.api.edit(security=security("Required"))
-    for each in watched(run):
-        if each == "Followed":
-            break
     run.world.lose_ledger()
     run.tick()
     run.tick()
@@ -211,9 +217,9 @@ def test_the_controllers_stay_as_many_as_they_are_meanwhile() -> None:
     run = plaintext()
     run.api.edit(security=security("Migrating"), controllers={**SINGLE["controllers"], "replicas": 5})
     for _ in range(60):
-        run.tick()
+        tick(run)
     assert len(run.world.voters) == 5, "who is not on the way yet becomes what the resource asks for first"
-    list(watched(run))
+    assert stage(run), "it is on its way"
     run.api.edit(controllers={**SINGLE["controllers"], "replicas": 3})
     list(watched(run))
     assert len(run.world.voters) == 5
@@ -228,7 +234,7 @@ def test_what_a_ledger_says_of_the_stage_is_read_back() -> None:
 
 def test_somebody_on_the_plaintext_listener_keeps_it_open() -> None:
     """G2: a broker that still came by it would be fenced."""
-    run = plaintext()
+    run = walked(WAITS)
     run.api.plaintext[1] = 1
     run.api.edit(security=security("Required"))
     list(watched(run))
