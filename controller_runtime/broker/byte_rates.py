@@ -1,5 +1,6 @@
-"""How many bytes a client may produce and fetch in a second: `producer_byte_rate` and `consumer_byte_rate` (KIP-13,
-KIP-55), and how long who exceeds it has to wait (KIP-219).
+"""How many bytes a client may produce and fetch in a second (`producer_byte_rate` and `consumer_byte_rate`, KIP-13,
+KIP-55), how much of a thread's time its requests may take (`request_percentage`, KIP-124), and how long who exceeds it
+has to wait (KIP-219).
 
 What a quota does not ask for is not measured. A rate that counts nothing any more is as good as none, so idle ones are
 forgotten when there are many.
@@ -9,7 +10,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from controller_runtime.metadata.client_quotas import Client, Quotas, quota_of
+from controller_runtime.metadata.client_quotas import REQUEST_PERCENTAGE, Client, Quotas, quota_of
 from controller_runtime.parts.sampled_rate import SampledRate
 
 MANY_RATES: Final = 1000
@@ -27,8 +28,10 @@ class ByteRates:
     def __len__(self) -> int:
         return len(self._rates)
 
-    def charge(self, quotas: Quotas, key: str, client: Client, amount: int, now_ms: int) -> int:
-        """`client`: the user's name and the client id. How long it is to wait, in milliseconds."""
+    def charge(self, quotas: Quotas, key: str, client: Client, amount: float, now_ms: int) -> int:
+        """`amount`: bytes, or hundredths of a second of a thread. `client`: the user's name and the client id. How long
+        it is to wait, in milliseconds.
+        """
         found = quota_of(quotas, key, *client)
         if found is None:
             return 0
@@ -38,7 +41,8 @@ class ByteRates:
             self._forget_idle(now_ms)
             rate = self._rates[(key, *shared_by)] = SampledRate(self._samples, self._window_ms)
         rate.record(amount, now_ms)
-        return rate.wait_ms(bound, now_ms)
+        wait_ms = rate.wait_ms(bound, now_ms)
+        return min(wait_ms, self._window_ms) if key == REQUEST_PERCENTAGE else wait_ms
 
     def window_bytes(self, quotas: Quotas, key: str, client: Client) -> int | None:
         """As much as a client may have in all windows together: what it asks for beyond it would only be waited for."""

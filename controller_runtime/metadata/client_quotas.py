@@ -19,6 +19,7 @@ IP: Final = "ip"
 PRODUCER_BYTE_RATE: Final = "producer_byte_rate"
 CONSUMER_BYTE_RATE: Final = "consumer_byte_rate"
 CONNECTION_CREATION_RATE: Final = "connection_creation_rate"
+REQUEST_PERCENTAGE: Final = "request_percentage"
 CONTROLLER_MUTATION_RATE: Final = "controller_mutation_rate"
 
 
@@ -38,7 +39,7 @@ class _Kind(Enum):
 _KEYS_OF_CLIENTS: Final = {
     PRODUCER_BYTE_RATE: _Kind.LONG,
     CONSUMER_BYTE_RATE: _Kind.LONG,
-    "request_percentage": _Kind.DOUBLE,
+    REQUEST_PERCENTAGE: _Kind.DOUBLE,
     CONTROLLER_MUTATION_RATE: _Kind.DOUBLE,
 }
 _KEYS_OF_ADDRESSES: Final = {CONNECTION_CREATION_RATE: _Kind.INT}

@@ -5,13 +5,14 @@ SEC-10).
 from __future__ import annotations
 
 import socket
+import time
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from controller_runtime.parts.api_table import served
-from controller_runtime.protocol.api_keys import ApiKey, ListenerType
+from controller_runtime.protocol.api_keys import ApiKey, ListenerType, request_class, response_class
 from controller_runtime.protocol.framing import decode_response, encode_request
 from controller_runtime.protocol.messages.alter_client_quotas_request import (
     AlterClientQuotasRequest,
@@ -21,13 +22,16 @@ from controller_runtime.protocol.messages.alter_client_quotas_request import (
 )
 from controller_runtime.protocol.messages.api_versions_request import ApiVersionsRequest
 from controller_runtime.protocol.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
-from controller_runtime.protocol.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic
+from controller_runtime.protocol.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic, ReplicaState
+from controller_runtime.protocol.messages.metadata_request import MetadataRequest
 from controller_runtime.protocol.messages.produce_request import (
     PartitionProduceData,
     ProduceRequest,
     TopicProduceData,
 )
+from controller_runtime.protocol.messages.write_txn_markers_request import WriteTxnMarkersRequest
 from controller_runtime.protocol.schema import Message
+from controller_runtime.values import replace
 from support.apache_kafka.differential import Pair, Side
 from support.clients.lying_batches import batch, record
 from support.nodes.processes import eventually
@@ -44,6 +48,14 @@ QUOTAS = {
     (("ip", "127.0.0.9"),): ("connection_creation_rate",),
 }
 """Each client of the default has a rate of its own, and nobody has asked by these names before."""
+TIMED = "timed"
+UNTIMED = frozenset({ApiKey.WRITE_TXN_MARKERS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE})
+TAKE_TIME = sorted(
+    key
+    for key, versions in served(BROKER).items()
+    if key not in UNTIMED and any(each.name == "throttle_time_ms" and versions.highest in each.versions
+                                  for each in response_class(key).FIELDS)
+)  # fmt: skip
 
 
 def _change(side: Side, *, remove: bool) -> None:
@@ -125,6 +137,84 @@ def test_a_consumer_waits_for_what_it_is_given(limited: Pair, version: int) -> N
     sizes = [sum(len(part.records or b"") for part in topic.partitions) for topic in ours.responses]
     assert sizes == [len(DATA)], "no more than the quota gives, and one batch at least"
     assert ours.throttle_time_ms == java.throttle_time_ms > 1_000_000
+
+
+@pytest.fixture(scope="module")
+def timed(limited: Pair) -> Iterator[Pair]:
+    """Every client named `timed` is given next to no time of a thread. It begins after the other questions."""
+    for side in limited.sides:
+        _bound_time(side, remove=False)
+
+        def holds(side: Side = side) -> bool:
+            return bool(_ask(side, MetadataRequest(topics=()), 12, TIMED).throttle_time_ms)
+
+        eventually("the quota of time holds", holds)
+    yield limited
+    for side in limited.sides:
+        _bound_time(side, remove=True)
+
+
+def _bound_time(side: Side, *, remove: bool) -> None:
+    entity = (EntityData(entity_type="user", entity_name="ANONYMOUS"), EntityData("client-id", TIMED))
+    entry = EntryData(entity=entity, ops=(OpData(key="request_percentage", value=1e-9, remove=remove),))
+    answer = side.call(BROKER, AlterClientQuotasRequest(entries=(entry,), validate_only=False), 1)
+    assert {each.error_code for each in answer.entries} == {0}
+
+
+@pytest.mark.parametrize("key", TAKE_TIME, ids=lambda key: key.name)
+def test_whoever_takes_a_threads_time_waits_a_window_at_most(timed: Pair, key: ApiKey) -> None:
+    """SEC-10, QUO-03: the answer is given at once and says how long; the time of a request is capped at one window."""
+    version = served(BROKER)[key].highest
+    java, ours = (_ask(side, _question(side, key, version), version, TIMED) for side in timed.sides)
+    assert ours.throttle_time_ms == java.throttle_time_ms
+    assert java.throttle_time_ms == 1000
+
+
+def _question(side: Side, key: ApiKey, version: int) -> Message:
+    if key is ApiKey.PRODUCE:
+        return _produce(side, version)
+    if key is ApiKey.FETCH:
+        return _fetch(side, version)
+    return request_class(key)()
+
+
+def test_what_brokers_ask_of_each_other_takes_no_time_of_a_quota(timed: Pair) -> None:
+    """SEC-10: a Fetch of a follower, and markers of transactions."""
+    for side in timed.sides:
+        follower = replace(_fetch(side, 17), replica_state=ReplicaState(replica_id=99, replica_epoch=-1))
+        assert _ask(side, follower, 17, TIMED).throttle_time_ms == 0, side.name
+        _ask(side, WriteTxnMarkersRequest(), 1, TIMED)
+        again = _timed_pair(side, WriteTxnMarkersRequest(), 1)
+        assert again < 0.7, side.name
+
+
+def test_the_connection_of_who_waits_is_not_listened_to(timed: Pair) -> None:
+    """SEC-10: the answer leaves at once, the next one after a second."""
+    for side in timed.sides:
+        assert _timed_pair(side, MetadataRequest(topics=()), 12) > 0.7, side.name
+        assert _timed_pair(side, CreateTopicsRequest(timeout_ms=1000), 7) > 0.7, f"{side.name}: forwarded"
+
+
+def _timed_pair(side: Side, message: Message, version: int) -> float:
+    """Seconds between two answers to the same connection."""
+    asked = encode_request(message, version, 7, TIMED)
+    with socket.create_connection(("127.0.0.1", side.ports[BROKER]), 30) as connection:
+        times = []
+        for _ in range(2):
+            connection.sendall(asked)
+            size = int.from_bytes(_exactly(connection, 4), "big")
+            _exactly(connection, size)
+            times.append(time.monotonic())
+    return times[1] - times[0]
+
+
+def _exactly(connection: socket.socket, size: int) -> bytes:
+    found = b""
+    while len(found) < size:
+        part = connection.recv(size - len(found))
+        assert part, "it was closed"
+        found += part
+    return found
 
 
 def test_an_address_that_connects_too_often_is_closed(limited: Pair) -> None:

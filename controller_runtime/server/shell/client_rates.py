@@ -1,30 +1,60 @@
-"""Clients of a broker are held to what their quotas allow them to produce and fetch: whose quota a request is drawn
-from, and what counts of it.
+"""Clients of a broker are held to what their quotas allow them to produce, to fetch and to keep its thread busy: whose
+quota a request is drawn from, and what counts of it.
 
 A Fetch that exceeds its quota is answered with what was read, and the next one waits; Kafka answers it with nothing.
+Time is processor time of the thread that decides: a hundred percent of it is all that a node has. What brokers ask of
+each other, and a Produce that nobody waits for, takes no time of a quota, as in Apache Kafka.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from controller_runtime.broker.byte_rates import ByteRates
-from controller_runtime.metadata.client_quotas import CONSUMER_BYTE_RATE, PRODUCER_BYTE_RATE, Client, Quotas
+from controller_runtime.metadata.client_quotas import (
+    CONSUMER_BYTE_RATE,
+    PRODUCER_BYTE_RATE,
+    REQUEST_PERCENTAGE,
+    Client,
+    Quotas,
+)
 from controller_runtime.protocol.api_keys import ApiKey, api
 from controller_runtime.protocol.messages.fetch_request import FetchRequest
 from controller_runtime.protocol.messages.request_header import RequestHeader
 from controller_runtime.values import replace
 
+EXEMPT_FROM_TIME: Final = (ApiKey.WRITE_TXN_MARKERS,)
+"""Of what brokers ask of each other; a Fetch of one is known by its sender."""
+
 
 class ClientRates:
-    """Holds clients of a broker to what their quotas allow them to produce and fetch."""
+    """Holds clients of a broker to what their quotas allow them."""
 
     def __init__(self, rates: ByteRates, quotas: Callable[[], Quotas], now: Callable[[], float]) -> None:
         """`quotas`: those in force; `now`: seconds, that only grow."""
         self._rates = rates
         self._quotas = quotas
         self._now = now
+        self._known: Quotas = {}
+        self._bounds_time = False
+
+    @property
+    def bounds_time(self) -> bool:
+        """Somebody has a quota of time: what requests take has to be measured."""
+        if (quotas := self._quotas()) is not self._known:
+            self._known = quotas
+            self._bounds_time = any(REQUEST_PERCENTAGE in each for each in quotas.values())
+        return self._bounds_time
+
+    def wait_for_time_ms(self, header: RequestHeader, body: Any, principal: str, seconds: float) -> int:
+        """How long the sender of a request that took so long is to wait: a window at most."""
+        if header.request_api_key in EXEMPT_FROM_TIME or (
+            header.request_api_key == ApiKey.FETCH and not _is_a_consumers(body)
+        ):
+            return 0
+        client = _client(header, principal)
+        return self._rates.charge(self._quotas(), REQUEST_PERCENTAGE, client, seconds * 100, int(self._now() * 1000))
 
     def wait_ms(self, header: RequestHeader, body: Any, principal: str, request_bytes: int, answer_bytes: int) -> int:
         """How long the sender of a request is to wait. Of Fetch the answer counts, unless a broker asked."""

@@ -40,7 +40,7 @@ from controller_runtime.protocol.messages.request_header import RequestHeader
 from controller_runtime.protocol.schema import Message
 from controller_runtime.security.principals import Identity
 from controller_runtime.security.protocols import ANONYMOUS
-from controller_runtime.server.shell.throttling import HELD_TO_BYTE_RATES, Throttled, time_to_wait
+from controller_runtime.server.shell.throttling import HELD_TO_BYTE_RATES, Throttled, time_to_wait, with_time_to_wait
 from controller_runtime.server.telemetry.api_meter import ApiMeter, ApiRow
 from controller_runtime.values import dataclass, replace
 
@@ -133,6 +133,8 @@ class Requests:
         self._brokers = frozenset(name for name, role in roles.items() if role is ListenerType.BROKER)
         self.rates: ClientRates | None = None
         """Of the clients of a broker."""
+        self.measure: Callable[[], None] = lambda: None
+        """Has processor time measured for a while."""
         self._next_connection = 0
         self._next_request = 0
         self.received = 0
@@ -169,6 +171,9 @@ class Requests:
         )
 
     def frame_received(self, connection: ServerConnection, frame: bytes) -> None:
+        weighed = self.rates is not None and self.rates.bounds_time and connection.listener_name in self._brokers
+        if weighed:
+            self.measure()
         if self.meter.watching:
             self.meter.mark()
         try:
@@ -185,7 +190,7 @@ class Requests:
                 f"no room for its request of {arrived.cost} bytes: those that are being answered have {self.held_bytes}"
             )
             return
-        self._receive(connection, arrived, frame)
+        self._receive(connection, arrived, frame, weighed=weighed)
 
     def _arrived(self, connection: ServerConnection, frame: bytes) -> _Waiting:
         """As much of a frame as has to be read here. Raises ProtocolError for what is not served."""
@@ -216,6 +221,7 @@ class Requests:
         request_id = self._asked.pop(connection, None)
         if request_id is not None:
             self.held_bytes -= self._waiting.pop(request_id).cost
+            self.meter.spent(request_id)
             self._feed(ConnectionClosed(connection_id))
         if connection in self._beating:
             self._beating.discard(connection)
@@ -236,8 +242,9 @@ class Requests:
             if header.request_api_key == ApiKey.API_VERSIONS:
                 header = _answered_as(header)
             frame = encode_response(body, header)
-            if (longer_ms := self._over_byte_rate(found, len(frame))) > getattr(body, "throttle_time_ms", 0):
-                body = replace(body, throttle_time_ms=longer_ms)  # type: ignore[call-arg]
+            wait_ms = max(self._over_byte_rate(found, len(frame)), self._over_time(found, request_id))
+            if wait_ms > getattr(body, "throttle_time_ms", wait_ms):
+                body = replace(body, throttle_time_ms=wait_ms)  # type: ignore[call-arg]
                 frame = encode_response(body, header)
             row.answered(body)
             if inside is not None:
@@ -245,10 +252,10 @@ class Requests:
         except Exception as error:
             # One client must not end the node for everybody: what it asked for is done, only the words are missing.
             log.error("%s", self.faults.count(header.request_api_key, "answered", error).text)
+            self.meter.spent(request_id)
             self._say_unknown(found)
             return
-        if wait_ms := getattr(body, "throttle_time_ms", 0):
-            self._throttled.mute(connection, wait_ms)
+        self._throttled.mute(connection, max(wait_ms, getattr(body, "throttle_time_ms", 0)))
         connection.reply(frame)
         if self.meter.watching:
             self.meter.charge(row)
@@ -259,8 +266,12 @@ class Requests:
         if found is not None:
             self.held_bytes -= found.cost
             del self._asked[found.connection]
+            if self.meter.watching:
+                self.meter.mark()
             try:
-                wait_ms = time_to_wait(frame, found.header)
+                wait_ms, for_time_ms = time_to_wait(frame, found.header), self._over_time(found, request_id)
+                if for_time_ms > wait_ms:
+                    wait_ms, frame = for_time_ms, with_time_to_wait(frame, found.header, for_time_ms)
             except Exception as error:
                 log.error("%s", self.faults.count(found.header.request_api_key, "answered", error).text)
                 wait_ms = 0
@@ -276,6 +287,14 @@ class Requests:
             return 0
         principal = self._infos[connection].principal
         return self.rates.wait_ms(header, asked.body, principal, asked.size, answer_bytes)
+
+    def _over_time(self, asked: _Waiting, request_id: RequestId) -> int:
+        """How long its client has to wait for the time that its requests take, in milliseconds."""
+        seconds = self.meter.spent(request_id)
+        if seconds is None or self.rates is None:
+            return 0
+        principal = self._infos[asked.connection].principal
+        return self.rates.wait_for_time_ms(asked.header, asked.body, principal, seconds)
 
     def _say_unknown(self, failed: _Waiting) -> None:
         connection = failed.connection
@@ -297,6 +316,7 @@ class Requests:
         if found is not None:
             self.held_bytes -= found.cost
             del self._asked[found.connection]
+            self.meter.spent(request_id)
             self._throttled.mute(found.connection, self._over_byte_rate(found, 0))
             found.connection.finish()
 
@@ -305,13 +325,15 @@ class Requests:
         if connection is not None:
             connection.close("the node ends it")
 
-    def _receive(self, connection: ServerConnection, arrived: _Waiting, frame: bytes) -> None:
+    def _receive(self, connection: ServerConnection, arrived: _Waiting, frame: bytes, *, weighed: bool) -> None:
         self._next_request += 1
         self.received += 1
         request_id, info = RequestId(self._next_request), self._infos[connection]
         header, body, row = arrived.header, arrived.body, arrived.served.row
         row.received(header.request_api_version)
         self._waiting[request_id] = arrived
+        if weighed:
+            self.meter.weigh(request_id)
         self.held_bytes += arrived.cost
         self._asked[connection] = request_id
         key, version, correlation_id = header.request_api_key, header.request_api_version, header.correlation_id
@@ -319,7 +341,7 @@ class Requests:
             unread = UnreadRequest(request_id, info, key, version, correlation_id=correlation_id, frame=frame)
             self._feed(unread)
             if self.meter.watching:
-                self.meter.charge(row)
+                self.meter.charge(row, request_id)
             return
         if key == ApiKey.BROKER_HEARTBEAT:
             self._beating.add(connection)
@@ -338,7 +360,7 @@ class Requests:
         )
         self._feed(received)
         if self.meter.watching:
-            self.meter.charge(row)
+            self.meter.charge(row, request_id)
 
 
 def _answered_as(header: RequestHeader) -> RequestHeader:

@@ -125,6 +125,7 @@ class Running:
         self._meter = requests.meter
         self._started_at_ms = started_at_ms
         self._observer = Observer(node, requests.meter)
+        requests.measure = self._observer.node.watch
 
     @property
     def node(self) -> DrivenNode:

@@ -12,7 +12,7 @@ from typing import Final
 
 from controller_runtime.network.listener import ServerConnection
 from controller_runtime.parts.api_table import HELD_TO_MUTATION_RATE
-from controller_runtime.protocol.api_keys import ApiKey, api
+from controller_runtime.protocol.api_keys import ApiKey, api, response_class
 from controller_runtime.protocol.messages.request_header import RequestHeader
 
 HELD_TO_BYTE_RATES: Final = (ApiKey.PRODUCE, ApiKey.FETCH)
@@ -44,12 +44,24 @@ class Throttled:
 
 def time_to_wait(frame: bytes, asked: RequestHeader) -> int:
     """Of an answer with its header, in milliseconds."""
-    key = asked.request_api_key
-    if key not in HELD_TO_MUTATION_RATE:
-        return 0
-    start = 4
-    if asked.request_api_version >= api(ApiKey(key)).flexible_from:
-        if frame[start : start + 1] != b"\0":
-            return 0  # a header with tagged fields, of which there are none today
-        start += 1
-    return int.from_bytes(frame[start : start + 4], "big", signed=True)
+    start = _place(frame, asked) if asked.request_api_key in HELD_TO_MUTATION_RATE else None
+    return 0 if start is None else int.from_bytes(frame[start : start + 4], "big", signed=True)
+
+
+def with_time_to_wait(frame: bytes, asked: RequestHeader, milliseconds: int) -> bytes:
+    """The answer of another node, that says so where its kind says how long to wait."""
+    start = _place(frame, asked)
+    if start is None or len(frame) < start + 4:
+        return frame
+    return frame[:start] + milliseconds.to_bytes(4, "big") + frame[start + 4 :]
+
+
+def _place(frame: bytes, asked: RequestHeader) -> int | None:
+    """Of the time to wait, in answers that begin with it."""
+    key, version = ApiKey(asked.request_api_key), asked.request_api_version
+    first = next((each for each in response_class(key).FIELDS if version in each.versions), None)
+    if first is None or first.name != "throttle_time_ms":
+        return None
+    if version < api(key).flexible_from:
+        return 4
+    return 5 if frame[4:5] == b"\0" else None  # no header has tagged fields today

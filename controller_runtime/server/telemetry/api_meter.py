@@ -14,6 +14,7 @@ from typing import Final
 
 from controller_runtime.parts.api_table import served
 from controller_runtime.parts.effects import Inside
+from controller_runtime.parts.events import RequestId
 from controller_runtime.protocol.api_keys import ListenerType, api
 from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.protocol.schema import Message, Struct, Versions
@@ -84,6 +85,7 @@ class ApiMeter:
         self.watching = False
         """Whoever marks and charges asks first: nobody may look."""
         self._mark = 0.0
+        self._spent: dict[RequestId, float] = {}
 
     def row(self, listener: str, key: int) -> ApiRow:
         """Of what the listener serves."""
@@ -109,15 +111,26 @@ class ApiMeter:
     def mark(self) -> None:
         self._mark = time.thread_time()
 
-    def charge(self, row: ApiRow | None) -> None:
+    def charge(self, row: ApiRow | None, request_id: RequestId | None = None) -> None:
         """None: it was nobody's."""
         before, self._mark = self._mark, time.thread_time()
         if row is not None:
             row.seconds += self._mark - before
+        if request_id in self._spent:
+            self._spent[request_id] += self._mark - before
+
+    def weigh(self, request_id: RequestId) -> None:
+        """What this request takes is kept, from the last mark on, until it is asked for."""
+        self._spent[request_id] = 0.0
+
+    def spent(self, request_id: RequestId) -> float | None:
+        """In seconds, until now; None for one that is not weighed."""
+        found = self._spent.pop(request_id, None)
+        return None if found is None else found + time.thread_time() - self._mark
 
     def heard(self, event: object) -> None:
         """A node has heard an event."""
-        self.charge(self._row_of(event))
+        self.charge(self._row_of(event), getattr(event, "request_id", None))
 
     def worked_on(self, key: int | None) -> None:
         """A controller has polled its parts, and worked on a decision of this API."""

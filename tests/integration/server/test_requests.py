@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import pytest
 
 from controller_runtime.broker.byte_rates import ByteRates
-from controller_runtime.metadata.client_quotas import PRODUCER_BYTE_RATE, Quotas
+from controller_runtime.metadata.client_quotas import PRODUCER_BYTE_RATE, REQUEST_PERCENTAGE, Quotas
 from controller_runtime.network.listener import SocketServer
 from controller_runtime.network.listener_limits import ListenerLimits
 from controller_runtime.parts.events import ConnectionClosed, RequestReceived, UnreadRequest
@@ -27,6 +27,7 @@ from controller_runtime.protocol.messages.describe_quorum_response import Descri
 from controller_runtime.protocol.messages.incremental_alter_configs_request import IncrementalAlterConfigsRequest
 from controller_runtime.protocol.messages.incremental_alter_configs_response import IncrementalAlterConfigsResponse
 from controller_runtime.protocol.messages.metadata_request import MetadataRequest
+from controller_runtime.protocol.messages.metadata_response import MetadataResponse
 from controller_runtime.protocol.messages.produce_request import ProduceRequest
 from controller_runtime.protocol.messages.request_header import RequestHeader
 from controller_runtime.protocol.schema import Message
@@ -288,3 +289,68 @@ async def test_who_produces_too_fast_waits_even_when_no_answer_is_wanted() -> No
         assert (await stand.request()).correlation_id == 3
         assert stand.events.empty()
         other.writer.close()
+
+
+@asynccontextmanager
+async def bounding_time() -> AsyncIterator[Stand]:
+    """A broker whose client `tester` may have next to nothing of its thread; a window has a second."""
+    quotas: Quotas = {(("client-id", "tester"),): {REQUEST_PERCENTAGE: 1e-9}}
+    async with standing(ListenerType.BROKER) as stand:
+        stand.requests.rates = ClientRates(ByteRates(2, 1000), lambda: quotas, lambda: 1.0)
+        stand.requests.measure = lambda: setattr(stand.requests.meter, "watching", True)
+        yield stand
+
+
+async def is_muted(stand: Stand) -> bool:
+    """Another client is heard, and the one that was told to wait is not."""
+    stand.ask(MetadataRequest(), 12, 90)
+    other = await another(stand, stand.writer.get_extra_info("peername")[1])
+    other.writer.write(encode_request(MetadataRequest(), 12, 91, "other"))
+    heard = (await stand.request()).correlation_id
+    other.writer.close()
+    return heard == 91 and stand.events.empty()
+
+
+async def test_who_keeps_the_thread_busy_is_answered_and_not_listened_to_for_a_window() -> None:
+    """SEC-10, QUO-03: one who is not bounded is told nothing."""
+    async with bounding_time() as stand:
+        stand.writer.write(encode_request(MetadataRequest(), 12, 1, "other"))
+        stand.requests.respond((await stand.request()).request_id, MetadataResponse())
+        free = decode_response(await stand.frame(), ApiKey.METADATA, 12).body
+        assert free == MetadataResponse(throttle_time_ms=0)
+        stand.ask(MetadataRequest(), 12, 2)
+        stand.requests.respond((await stand.request()).request_id, MetadataResponse())
+        told = decode_response(await stand.frame(), ApiKey.METADATA, 12).body
+        assert told == MetadataResponse(throttle_time_ms=1000)
+        assert await is_muted(stand)
+
+
+@pytest.mark.parametrize("version", [1, 5])
+async def test_the_answer_of_a_controller_says_how_long_its_brokers_client_waits(version: int) -> None:
+    """SEC-10: the longer one of what both say."""
+    for told, wanted in ((0, 1000), (HOURS_MS, HOURS_MS)):
+        async with bounding_time() as stand:
+            stand.ask(DeleteTopicsRequest(), version, 1)
+            asked = await stand.fed()
+            assert isinstance(asked, UnreadRequest)
+            answer = encode_response(DeleteTopicsResponse(throttle_time_ms=told), header_of(version))[4:]
+            stand.requests.relay(asked.request_id, answer)
+            found = decode_response(await stand.frame(), ApiKey.DELETE_TOPICS, version).body
+            assert found == DeleteTopicsResponse(throttle_time_ms=wanted)
+            assert await is_muted(stand)
+
+
+async def test_an_answer_that_has_no_room_for_the_time_is_relayed_as_it_is() -> None:
+    async with bounding_time() as stand:
+        stand.ask(DeleteTopicsRequest(), 5, 1)
+        stand.requests.relay((await stand.fed()).request_id, b"\0\0\0\1\0")  # type: ignore[union-attr]
+        assert await stand.frame() == b"\0\0\0\1\0"
+
+
+async def test_what_is_weighed_is_forgotten_with_its_connection() -> None:
+    async with bounding_time() as stand:
+        stand.ask(MetadataRequest(), 12, 1)
+        asked = await stand.request()
+        stand.writer.close()
+        assert isinstance(await stand.fed(), ConnectionClosed)
+        assert stand.requests.meter.spent(asked.request_id) is None

@@ -5,7 +5,12 @@ from __future__ import annotations
 import pytest
 
 from controller_runtime.broker.byte_rates import MANY_RATES, ByteRates
-from controller_runtime.metadata.client_quotas import CONSUMER_BYTE_RATE, PRODUCER_BYTE_RATE, Quotas
+from controller_runtime.metadata.client_quotas import (
+    CONSUMER_BYTE_RATE,
+    PRODUCER_BYTE_RATE,
+    REQUEST_PERCENTAGE,
+    Quotas,
+)
 from controller_runtime.protocol.messages.fetch_request import FetchRequest, ReplicaState
 from controller_runtime.protocol.messages.produce_request import ProduceRequest
 from controller_runtime.protocol.messages.request_header import RequestHeader
@@ -61,6 +66,38 @@ def test_a_consumer_is_given_no_more_than_its_quota_has_for_all_windows() -> Non
     assert rates.bounded(header, asked, "User:bob") is asked
     of_broker = replace(asked, replica_id=2)
     assert rates.bounded(header, of_broker, "User:ann") is of_broker
+
+
+def test_who_keeps_the_thread_busy_waits_a_window_at_most() -> None:
+    """SEC-10, QUO-03: ten percent, over the ten seconds that a rate begins with, are a second of the thread."""
+    quotas: Quotas = {(("user", "ann"),): {REQUEST_PERCENTAGE: 10.0}}
+    rates = ClientRates(ByteRates(*SAMPLES), lambda: quotas, Clock())
+    header = RequestHeader(request_api_key=3, request_api_version=12, correlation_id=1, client_id="c")
+    asked = [rates.wait_for_time_ms(header, None, "User:ann", seconds) for seconds in (1.0, 0.05, 30.0)]
+    assert asked == [0, 500, 1000]
+    assert rates.wait_for_time_ms(header, None, "User:bob", 30.0) == 0
+
+
+def test_what_brokers_ask_of_each_other_takes_no_time_of_a_quota() -> None:
+    quotas: Quotas = {(("user", None),): {REQUEST_PERCENTAGE: 1e-9}}
+    rates = ClientRates(ByteRates(*SAMPLES), lambda: quotas, Clock())
+
+    def asked(key: int, body: FetchRequest | None) -> int:
+        header = RequestHeader(request_api_key=key, request_api_version=1, correlation_id=1)
+        return rates.wait_for_time_ms(header, body, "User:ann", 1.0)
+
+    assert asked(1, FETCH) == asked(3, None) == 1000
+    assert asked(1, FetchRequest(replica_id=3)) == asked(27, None) == 0
+
+
+def test_time_is_measured_only_while_somebody_has_a_quota_of_it() -> None:
+    quotas: dict[str, Quotas] = {"now": {(("user", "ann"),): {PRODUCER_BYTE_RATE: 1.0}}}
+    rates = ClientRates(ByteRates(*SAMPLES), lambda: quotas["now"], Clock())
+    assert rates.bounds_time is False
+    quotas["now"] = {**quotas["now"], (("client-id", None),): {REQUEST_PERCENTAGE: 5.0}}
+    assert rates.bounds_time is True
+    quotas["now"] = {}
+    assert rates.bounds_time is False
 
 
 def test_brokers_that_replicate_are_no_consumers() -> None:
