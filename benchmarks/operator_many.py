@@ -111,7 +111,12 @@ def apply(demo: Demo, numbers: Iterable[int]) -> None:
             "apiVersion": "kraft.quorate.dev/v1alpha1",
             "kind": "KRaftCluster",
             "metadata": {"name": f"k{number}", "namespace": NAMESPACE},
-            "spec": {"image": image, "controllers": controllers, "brokerPools": []},
+            "spec": {
+                "image": image,
+                "controllers": controllers,
+                "brokerPools": [],
+                "security": {"tls": {"mode": "Disabled"}},
+            },
         }
         for number in numbers
     ]

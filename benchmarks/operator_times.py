@@ -39,6 +39,7 @@ def run(say: Callable[[str], None]) -> list[Figure]:
     document["spec"] |= {
         "image": {"reference": build.reference("runtime"), "pullPolicy": "IfNotPresent"},
         "brokerPools": [],
+        "security": {"tls": {"mode": "Disabled"}},
     }
     demo.target.kubectl("apply", "--server-side", "-f", "-", stdin=yaml.safe_dump(document))
     await_ready(demo, NAME)
