@@ -184,6 +184,9 @@ class MarkerSender:
         if len(done) < len(codes):
             ending.not_before = Instant(now + _RETRY_S)
         if done:
+            if not ending.entry.unended.difference(done):
+                # Its completion is on its way to the log, and is written once.
+                self._endings.pop((ending.partition.index, ending.entry.name), None)
             self._marked(ending.partition, ending.entry.name, done)
 
 

@@ -63,7 +63,7 @@ class Transactions:
         self._state = StateLog(partitions, settings, outside.next_producer_id, now)
         self._local = LocalRequests()
         peers = Peers(outside.node_id, outside.calls, outside.listener, lambda: partitions.image, self._to_itself)
-        self._verifier = Verifier(peers)
+        self._verifier = Verifier(peers, self._state.put)
         self._sender = MarkerSender(peers, self._marked)
         self._writes = MarkerWrites(partitions, outside.end_offsets)
         self._produce = VerifiedProduce(
@@ -194,7 +194,7 @@ class Transactions:
             out += self._perform(more, now, wall)
         out += self._produce.go_on(now, wall)
         out += self._offsets.go_on(now, wall)
-        return [*self._state.taken(), *out]
+        return [*out, *self._state.taken()]
 
     # Calls.
 

@@ -99,6 +99,10 @@ class StateLog:
                 self._written.add(led.key)
                 return end_offset
 
+    def put(self, effects: list[BrokerEffect]) -> None:
+        """What came about inside, in its place among what is appended."""
+        self._out += effects
+
     def taken(self) -> list[BrokerEffect]:
         """What was appended since this was asked last."""
         out, self._out = self._out, []

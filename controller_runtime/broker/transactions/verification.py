@@ -49,8 +49,10 @@ class Question:
 
 
 class Verifier:
-    def __init__(self, peers: Peers) -> None:
+    def __init__(self, peers: Peers, later: Callable[[list[BrokerEffect]], None]) -> None:
+        """`later`: gets what follows from an answer of this broker itself, which comes while others are performed."""
         self._peers = peers
+        self._later = later
         self._waiting: dict[NodeId, dict[str, Question]] = {}
         self._asked: dict[CallId, tuple[NodeId, list[Question]]] = {}
         self._busy: set[NodeId] = set()
@@ -90,7 +92,7 @@ class Verifier:
         self._busy.add(node)
         body = AddPartitionsToTxnRequest(transactions=tuple(map(_transaction, questions)))
         called = self._peers.call(
-            node, "transaction-verification", body, lambda answer: self._answered(node, questions, answer)
+            node, "transaction-verification", body, lambda answer: self._later(self._answered(node, questions, answer))
         )
         if called is None:
             self._busy.discard(node)

@@ -38,8 +38,11 @@ class BrokerFleet:
         self.disks: dict[int, MemoryDisk] = {}
         self._runs: dict[int, int] = {}
         self._travelling: list[tuple[BrokerWorld, Call, BrokerWorld, RequestId]] = []
+        self._held: list[tuple[BrokerWorld, Call, BrokerWorld]] = []
         self.cut: set[int] = set()
         """Who neither reaches its peers nor is reached."""
+        self.paused: set[int] = set()
+        """Who does nothing, and does not know it: the machine stands still under it. What is sent to it waits."""
         for node_id in node_ids:
             self.start(node_id)
         self.wait(1.0)
@@ -68,7 +71,7 @@ class BrokerFleet:
             self.step()
 
     def step(self) -> None:
-        order = list(self.brokers.values())
+        order = [world for world in self.brokers.values() if world.node_id not in self.paused]
         if self.rng is not None:
             self.rng.shuffle(order)
         now = self.controller.now
@@ -91,7 +94,9 @@ class BrokerFleet:
         while world.peer_calls:
             call = world.peer_calls.popleft()
             target = self._at(call.endpoint)
-            if target is None or {world.node_id, target.node_id} & self.cut:
+            if target is not None and target.node_id in self.paused:
+                self._held.append((world, call, target))
+            elif target is None or {world.node_id, target.node_id} & self.cut:
                 world.happen(CallFailed(call.call_id, CallFailure.REFUSED))
             else:
                 request = target.send(call.body, connection=1000 + world.node_id)
@@ -101,7 +106,7 @@ class BrokerFleet:
         left = []
         slow = {(one, other) for one in self.brokers for other in self.brokers if not self._moves()}
         for caller, call, target, request in self._travelling:
-            is_slow = (caller.node_id, target.node_id) in slow
+            is_slow = (caller.node_id, target.node_id) in slow or caller.node_id in self.paused
             answer = None if is_slow else target.answers.pop(request, None)
             if answer is None:
                 left.append((caller, call, target, request))
@@ -110,6 +115,18 @@ class BrokerFleet:
             else:
                 caller.happen(ResponseReceived(call.call_id, call.body.VERSIONS.highest, answer))
         self._travelling = left
+
+    def resume(self) -> None:
+        """All go on; time has passed for them, too, and what was sent to them arrives."""
+        for node_id in self.paused & self.brokers.keys():
+            world = self.brokers[node_id]
+            world.now = self.controller.now
+        self.paused = set()
+        held, self._held = self._held, []
+        for world, call, target in held:
+            if self.brokers.get(world.node_id) is world and self.brokers.get(target.node_id) is target:
+                request = target.send(call.body, connection=1000 + world.node_id)
+                self._travelling.append((world, call, target, request))
 
     def _at(self, endpoint: Endpoint) -> BrokerWorld | None:
         return next((one for one in self.brokers.values() if endpoint_of(one.node_id) == endpoint), None)

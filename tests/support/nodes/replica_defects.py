@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -107,23 +107,33 @@ DEFECTS: Final = (
 
 
 def noticed(defect: Defect, seed: int) -> str:
+    return noticed_by(defect, lambda: Schedule(seed).run())
+
+
+def noticed_by(defect: Defect, run: Callable[[], object]) -> str:
     """How a schedule ends in which this is broken; "" if nothing is noticed."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(defect.place, defect.attribute, defect.broken)
         try:
-            Schedule(seed).run()
+            run()
         except Exception as error:
             return f"{type(error).__name__}: {error}".split("\n")[0][:150]
     return ""
 
 
-def search(names: list[str], say: Callable[[str], Any] = partial(print, flush=True)) -> None:
-    for defect in DEFECTS:
+def look_for(
+    defects: Sequence[Defect],
+    notices: Callable[[Defect, int], str],
+    names: Sequence[str],
+    say: Callable[[str], Any] = partial(print, flush=True),
+) -> None:
+    """The first seed of each, or of those that are named."""
+    for defect in defects:
         if names and not any(name in defect.name for name in names):
             continue
-        found = next(((seed, how) for seed in range(SEEDS) if (how := noticed(defect, seed))), None)
+        found = next(((seed, how) for seed in range(SEEDS) if (how := notices(defect, seed))), None)
         say(f"{defect.name}: {'not noticed' if found is None else f'seed {found[0]}: {found[1]}'}")
 
 
 if __name__ == "__main__":
-    search(sys.argv[1:])
+    look_for(DEFECTS, noticed, sys.argv[1:])
