@@ -12,7 +12,7 @@ ROOT = Path(__file__).parent.parent
 LOCKS: dict[str, list[str]] = {
     "requirements-runtime.lock": [],
     "requirements-operator.lock": ["--extra", "operator"],
-    "requirements-spark.lock": ["--extra", "pipeline"],
+    "requirements-spark.lock": ["--extra", "pipeline", "--extra", "store", "--extra", "iceberg"],
     "requirements-dev.lock": [
         "--extra",
         "operator",
