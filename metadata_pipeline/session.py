@@ -8,6 +8,7 @@ way to what the caller sets (`--conf`).
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
@@ -18,10 +19,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from metadata_pipeline.problems import PipelineError, reason
+from metadata_pipeline.spark_classes import QUICK, SparkClasses, keep
 
 OLDEST_JAVA: Final = 17
 LOCAL: Final = "local[*]"
 _LOGGING: Final = Path(__file__).with_name("log4j2.properties")
+_OPTIONS: Final = "spark.driver.extraJavaOptions"
 SUBMITTED: Final = "PYSPARK_GATEWAY_PORT"
 """What `spark-submit` sets for the Python program that it starts."""
 _USUAL_PLACES: Final = ("/usr/lib/jvm", "/opt/java", "/Library/Java/JavaVirtualMachines")
@@ -79,8 +82,10 @@ SMALL: Final = {
 """For a lake of few records: Java that is written and compiled for each query, exchanges and broadcasts cost more than
 the rows.
 """
-_SHORT_LIVED: Final = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xshare:auto"
-"""A JVM that lives for half a minute gains nothing from the second compiler."""
+RECORDS: Final = "spark.quorate.classes"
+"""Where the JVM of this session is going to leave its classes (`spark_classes`), and what they are called then."""
+_ENDS_S: Final = 120.0
+"""How long a JVM may take to leave them."""
 
 
 def settings(master: str, conf: Mapping[str, str], *, small: bool = False) -> dict[str, str]:
@@ -93,13 +98,13 @@ def settings(master: str, conf: Mapping[str, str], *, small: bool = False) -> di
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.sql.adaptive.enabled": "true",
-        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile=file:{_LOGGING}",
+        _OPTIONS: f"-Dlog4j2.configurationFile=file:{_LOGGING}",
     }
     if master.startswith("local"):
         ours |= {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1", "spark.driver.memory": "2g"}
         ours["spark.sql.shuffle.partitions"] = str(4 * (os.cpu_count() or 1))
         if small:
-            ours["spark.driver.extraJavaOptions"] += f" {_SHORT_LIVED}"
+            ours[_OPTIONS] += f" {QUICK}"
     return ours | (SMALL if small else {}) | dict(conf)
 
 
@@ -126,7 +131,39 @@ def open_session(master: str | None = None, conf: Mapping[str, str] | None = Non
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     master = master or LOCAL
-    return _with_source(_configured(builder.master(master), settings(master, conf or {}, small=small)).getOrCreate())
+    given = settings(master, conf or {}, small=small)
+    if small and master.startswith("local") and _OPTIONS not in (conf or {}):
+        given |= _with_classes(given[_OPTIONS], home)
+    spark = _configured(builder.master(master), given).getOrCreate()
+    return spark if small else _with_source(spark)
+
+
+def _with_classes(options: str, java_home: Path) -> dict[str, str]:
+    """A JVM that maps Spark's classes, or leaves them for the next one. Nothing where no cache can be kept."""
+    try:
+        classes = SparkClasses("small", java_home)
+    except (OSError, RuntimeError):  # nobody's home, or one that cannot be written
+        return {}
+    with_classes = {_OPTIONS: f"{options} {classes.options}"}
+    if classes.is_recording:
+        with_classes[RECORDS] = f"{classes.recorded}{os.pathsep}{classes.archive}"
+    return with_classes
+
+
+def close_session(spark: Session) -> None:
+    """Stop it. The first small session on a machine waits until its JVM has left its classes for the next ones."""
+    context = getattr(spark, "_sc", None)
+    recorded = None if context is None else context.getConf().get(RECORDS)
+    gateway = None if context is None else context._gateway
+    spark.stop()
+    process = getattr(gateway, "proc", None)
+    if recorded is None or process is None:
+        return
+    process.stdin.close()
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(_ENDS_S)
+        left, named = map(Path, recorded.split(os.pathsep))
+        keep(left, named)
 
 
 def beside(ours: Mapping[str, str], submitted: Mapping[str, str]) -> dict[str, str]:
@@ -162,8 +199,8 @@ def _configured(builder: Any, conf: Mapping[str, str]) -> Any:
 
 
 def _with_source(spark: Session) -> Session:
-    """Spark finds the source by itself in the process that plans; a Spark Connect server that started before the wheel
-    was there does not.
+    """Spark finds the source by itself in the process that plans, which a small session leaves it to (it asks another
+    Python, for a second); a Spark Connect server that started before the wheel was there does not.
     """
     from metadata_pipeline.spark_source.source import KraftLogSource
 

@@ -17,10 +17,10 @@ import pytest
 from deploy.images import build, spec
 from metadata_pipeline.jobs.ingest import ingest, lake_state
 from metadata_pipeline.session import find_java
+from metadata_pipeline.spark_classes import QUICK, SparkClasses
 from support.disks.log_fleet import History, disks, topic
 from support.kubernetes.cluster import ROOT, Kubernetes
 from support.kubernetes.spark_on_kubernetes import SparkNamespace
-from support.pipeline.spark_classes import QUICK, SparkClasses
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 

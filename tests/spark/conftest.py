@@ -14,10 +14,10 @@ import pytest
 
 from metadata_pipeline.problems import PipelineError
 from metadata_pipeline.session import find_java, open_session
+from metadata_pipeline.spark_classes import SparkClasses
 from support import sampling
 from support.pipeline.connect_run import Running
 from support.pipeline.everything import Everything, make_everything
-from support.pipeline.spark_classes import SparkClasses
 
 SMALL = {
     "spark.sql.shuffle.partitions": "2",
@@ -35,6 +35,7 @@ SAMPLED = (
     sampling.Sometimes("test_spark_connect.py", "every job over Spark Connect", 2, 0),
     sampling.Sometimes("test_executor_killed.py", "an executor killed while it writes", 2, 1),
     sampling.Sometimes("test_data_source_quorums.py", "living quorums by the data source", 2, 1),
+    sampling.Sometimes("test_tables_go_on.py", "histories that go on, and made whole", 4, 3),
 )
 """Each starts another Spark, or waits for who is away, and takes a minute of the stage's four."""
 

@@ -28,8 +28,8 @@ from metadata_pipeline.lake.commits import read_commits
 from metadata_pipeline.lake.vacuum import vacuum
 from metadata_pipeline.problems import PipelineError
 from metadata_pipeline.session import find_java
+from metadata_pipeline.spark_classes import SparkClasses
 from support.disks.log_fleet import NO_OP, History, LogBatch, disks
-from support.pipeline.spark_classes import SparkClasses
 
 pytestmark = pytest.mark.timeout(900)
 

@@ -19,8 +19,8 @@ from typing import Any
 from deploy.images import spec
 from kraft_operator.kube import POD
 from metadata_pipeline.session import find_java
+from metadata_pipeline.spark_classes import SparkClasses
 from support.kubernetes.cluster import ROOT, Kubernetes
-from support.pipeline.spark_classes import SparkClasses
 
 FILES = ROOT / "deploy" / "spark"
 ACCOUNT = "kraft-pipeline"

@@ -20,10 +20,10 @@ from pathlib import Path
 from random import Random
 
 from metadata_pipeline.session import find_java
+from metadata_pipeline.spark_classes import SparkClasses
 from support.disks.log_fleet import History, disks, topic
 from support.pipeline.everything import secrets
 from support.pipeline.faults import FAULTS, Fault
-from support.pipeline.spark_classes import SparkClasses
 
 NOTEBOOK = Path(__file__).with_name("connect_notebook.py")
 SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"

@@ -16,14 +16,14 @@ from pathlib import Path
 from typing import Final
 
 QUICK: Final = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xshare:auto"
-"""For a JVM that lives for a minute. An archive is of one collector."""
+"""For a JVM that lives for a minute: it gains nothing from the second compiler. An archive is of one collector."""
 KEPT: Final = 6
 """So many archives, of 200 MB each, are left on a machine: those that were used last."""
 
 
 class SparkClasses:
     """The archive of one kind of process: used when it is there, else recorded by the process that is started with
-    `options`.
+    `options`. Raises OSError where no cache can be kept.
     """
 
     def __init__(self, kind: str, java_home: Path) -> None:
@@ -32,6 +32,8 @@ class SparkClasses:
         self.archive: Final = folder / f"{kind}-{_fingerprint(java_home)}.jsa"
         self.recorded: Final = self.archive.with_suffix(f".{os.getpid()}")
         self.is_recording: Final = not self.archive.exists()
+        if self.is_recording and not os.access(folder, os.W_OK):
+            raise PermissionError(f"{folder} cannot be written")
         if not self.is_recording:
             with suppress(OSError):  # somebody else's
                 self.archive.touch()
@@ -49,11 +51,17 @@ class SparkClasses:
 
     def keep(self) -> None:
         """Call it when the process has ended: what it has recorded, if it has, is for those that come."""
-        if self.recorded.exists():
-            self.recorded.replace(self.archive)
-            oldest_last = sorted(self.archive.parent.glob("*.jsa"), key=lambda one: one.stat().st_mtime, reverse=True)
-            for old in oldest_last[KEPT:]:
-                old.unlink(missing_ok=True)
+        keep(self.recorded, self.archive)
+
+
+def keep(recorded: Path, archive: Path) -> None:
+    """What a process that has ended recorded becomes the archive; the oldest ones go."""
+    with suppress(OSError):
+        if recorded.exists():
+            recorded.replace(archive)
+        oldest_last = sorted(archive.parent.glob("*.jsa"), key=lambda one: one.stat().st_mtime, reverse=True)
+        for old in oldest_last[KEPT:]:
+            old.unlink(missing_ok=True)
 
 
 def _fingerprint(java_home: Path) -> str:
