@@ -1,6 +1,6 @@
 """`kraft-pipeline`: the jobs on a command line.
 
-    kraft-pipeline run    /var/lib/kafka/metadata --output lake      (the four below, in one session)
+    kraft-pipeline run    /var/lib/kafka/metadata --output lake      (these four, in one session)
     kraft-pipeline ingest /var/lib/kafka/metadata --output lake
     kraft-pipeline tables --output lake
     kraft-pipeline audit  --output lake           (exit status 1 when something is wrong)
@@ -34,6 +34,7 @@ from metadata_pipeline.sources_named import add_sources, quorums_of
 if TYPE_CHECKING:
     from metadata_pipeline.audit.job import Audited
     from metadata_pipeline.jobs.ingest import Ingested
+    from metadata_pipeline.lake.state import LakeState
     from metadata_pipeline.report.job import Reported
     from metadata_pipeline.tables.build import Built
 
@@ -63,7 +64,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
     except KeyboardInterrupt:
         print(f"kraft-pipeline {options.job}: interrupted; the lake is as it was before", file=sys.stderr)
-        return 130
+    return 130
 
 
 def _in_store(run: Callable[[argparse.Namespace], int], options: argparse.Namespace) -> int:
@@ -90,9 +91,11 @@ def parser() -> argparse.ArgumentParser:
     one = _job(jobs, "ingest", _ingest, "read what is new in metadata logs into a lake")
     add_sources(one)
     one = _job(jobs, "tables", _tables, "make the history tables from the committed records")
-    one.add_argument("--only", metavar="TABLE,...", help="these tables alone")
+    one.add_argument("--only", metavar="TABLE,...", help="these tables alone, whole")
+    one.add_argument("--anew", action="store_true", help="whole, not only what is new")
     one = _job(jobs, "audit", _audit, "compare the copies of each log and check what the history promises")
     one.add_argument("--json", action="store_true", help="findings as JSON lines")
+    one.add_argument("--anew", action="store_true", help="look at everything, not only at what is new")
     one = _job(jobs, "report", _report, "write the report, one HTML page, and its numbers as JSON")
     _add_page(one)
     one = _job(jobs, "diff", _diff, "what differs between two points in time, or between two clusters")
@@ -160,7 +163,9 @@ class _Sessions:
 
     def __exit__(self, *_: object) -> None:
         if self._spark is not None:
-            self._spark.stop()
+            from metadata_pipeline.session import close_session
+
+            close_session(self._spark)
 
     def open(self, *, small: bool = False) -> Any:
         from metadata_pipeline.session import open_session
@@ -180,8 +185,10 @@ def _settings(given: Sequence[str]) -> dict[str, str]:
 
 
 @contextmanager
-def _session(options: argparse.Namespace) -> Any:
-    """A session made for what the lake holds; a lake that holds nothing is told before Spark is started."""
+def _session(options: argparse.Namespace, little: Callable[[LakeState], bool] | None = None) -> Any:
+    """A session made for what the lake holds, or for how much of it there is to look at (`little`); a lake that holds
+    nothing is told before Spark is started.
+    """
     from metadata_pipeline.jobs.ingest import lake_state
     from metadata_pipeline.tables.views import is_small
 
@@ -191,7 +198,7 @@ def _session(options: argparse.Namespace) -> Any:
             raise PipelineError(
                 f"{options.output} holds nothing yet", f"kraft-pipeline ingest PATH --output {options.output}"
             )
-        yield sessions.open(small=is_small(state))
+        yield sessions.open(small=(little or is_small)(state))
 
 
 def _ingest(options: argparse.Namespace) -> int:
@@ -244,10 +251,11 @@ def _tell_ingested(options: argparse.Namespace, done: Ingested) -> int:
 
 
 def _tables(options: argparse.Namespace) -> int:
-    from metadata_pipeline.tables.build import build_tables
+    from metadata_pipeline.tables.build import build_tables, is_little_work
 
-    with _session(options) as spark:
-        done = build_tables(options.output, spark, options.only.split(",") if options.only else None)
+    only = options.only.split(",") if options.only else None
+    with _session(options, None if only or options.anew else is_little_work) as spark:
+        done = build_tables(options.output, spark, only, anew=options.anew)
     return _tell_built(done)
 
 
@@ -262,10 +270,10 @@ def _tell_built(done: Built) -> int:
 
 
 def _audit(options: argparse.Namespace) -> int:
-    from metadata_pipeline.audit.job import audit
+    from metadata_pipeline.audit.job import audit, is_little_work
 
-    with _session(options) as spark:
-        done = audit(options.output, spark)
+    with _session(options, None if options.anew else is_little_work) as spark:
+        done = audit(options.output, spark, anew=options.anew)
     return _tell_audited(done, as_json=options.json)
 
 
@@ -293,8 +301,7 @@ def _report(options: argparse.Namespace) -> int:
     from metadata_pipeline.report.job import report
 
     with _session(options) as spark:
-        done = report(options.output, spark, options.page, options.title)
-    return _tell_reported(done)
+        return _tell_reported(report(options.output, spark, options.page, options.title))
 
 
 def _tell_reported(done: Reported) -> int:
@@ -319,8 +326,7 @@ def _as_of(options: argparse.Namespace) -> int:
 
     cluster, offset, at = parse_point(options.point)
     with _session(options) as spark:
-        frame = as_of(spark, options.output, options.table, cluster=cluster, offset=offset, time=at)
-        for row in frame.collect():
+        for row in as_of(spark, options.output, options.table, cluster=cluster, offset=offset, time=at).collect():
             print(json.dumps(row.asDict(), default=str))
     return 0
 

@@ -25,7 +25,9 @@ def decide(
     remains so.
     """
     copies = sorted(copies, key=lambda copy: copy.key)
-    proofs = sorted({*prove(copies, snapshots, voter_sets), *earlier})
+    now = prove(copies, snapshots, voter_sets)
+    known = {(proof.end, proof.epoch) for proof in now}
+    proofs = sorted({*now, *(proof for proof in earlier if (proof.end, proof.epoch) not in known)})
     if not proofs:
         return Canon(open=tuple(_suffixes(copies, [])))
     top = proofs[-1]

@@ -15,7 +15,9 @@ from typing import Any, Final
 from metadata_pipeline.copies import Claim, CopyKey, ReplicaKey, Run, VoterSet
 from metadata_pipeline.problems import PipelineError
 
-VERSION: Final = 1
+VERSION: Final = 2
+_OLDEST_READERS: Final = 1
+"""A commit that says nothing new can be read by older releases, and says so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,21 @@ class LakeFile:
     rows: int
     size: int
     ranges: tuple[SourceRange, ...] = ()
+    clusters: tuple[str, ...] = ()
+    """Of a file of a history table that was merged from others: whose rows it holds."""
+    still: bool = False
+    """Of a history table: it holds what is still so, and loses the rows of a cluster whose history goes on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rebuilt:
+    """What a build of history tables replaced, in all earlier files of these tables."""
+
+    tables: tuple[str, ...]
+    whole: tuple[str, ...]
+    """Clusters whose rows were all made anew."""
+    further: tuple[str, ...]
+    """Clusters whose history went on: only what was still so was made anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,10 +129,12 @@ class Commit:
     troubles: tuple[Trouble, ...] | None = None
     """All that are known after this commit; None when the job did not look at sources."""
     summary: Mapping[str, Any] = field(default_factory=dict)
+    rebuilt: Rebuilt | None = None
 
 
 def to_json(commit: Commit) -> str:
-    return json.dumps({"version": VERSION, **asdict(commit)}, separators=(",", ":"), sort_keys=True)
+    version = _OLDEST_READERS if commit.rebuilt is None else VERSION
+    return json.dumps({"version": version, **asdict(commit)}, separators=(",", ":"), sort_keys=True)
 
 
 def from_json(text: str) -> Commit:
@@ -139,7 +158,14 @@ def from_json(text: str) -> Commit:
         ),
         troubles=None if stored["troubles"] is None else tuple(map(_trouble, stored["troubles"])),
         summary=stored["summary"],
+        rebuilt=_rebuilt(stored.get("rebuilt")),
     )
+
+
+def _rebuilt(stored: Mapping[str, Any] | None) -> Rebuilt | None:
+    if stored is None:
+        return None
+    return Rebuilt(tuple(stored["tables"]), tuple(stored["whole"]), tuple(stored["further"]))
 
 
 def _told(stored: Any) -> tuple[int, int, str] | None:
@@ -185,4 +211,7 @@ def _trouble(stored: Mapping[str, Any]) -> Trouble:
 
 def _file(stored: Mapping[str, Any]) -> LakeFile:
     ranges = tuple(map(range_from, stored["ranges"]))
-    return LakeFile(stored["path"], stored["table"], stored["rows"], stored["size"], ranges)
+    clusters, still = tuple(stored.get("clusters", ())), stored.get("still", False)
+    return LakeFile(
+        stored["path"], stored["table"], stored["rows"], stored["size"], ranges, clusters=clusters, still=still
+    )

@@ -8,25 +8,33 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
+from collections.abc import Callable, Sequence
 from functools import reduce
 from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from metadata_pipeline.copies import CopyKey
-from metadata_pipeline.lake.state import LakeState
+from metadata_pipeline.lake.state import LakeState, LiveFile
 from metadata_pipeline.problems import PipelineError
 from metadata_pipeline.schemas import Level, spark_ddl
 
 
-def read_level(spark: Any, lake: Path, state: LakeState, level: Level) -> Any:
-    """`batches` or `records`: everything that was ingested and still counts, of every copy."""
+def read_level(
+    spark: Any, lake: Path, state: LakeState, level: Level, wanted: Callable[[LiveFile], bool] | None = None
+) -> Any:
+    """`batches` or `records`: everything that was ingested and still counts, of every copy, or of the files that are
+    wanted.
+    """
     groups: dict[tuple[tuple[CopyKey, int], ...], list[str]] = defaultdict(list)
-    for path, live in state.files.items():
-        if live.file.table == level:
-            groups[tuple(sorted(live.dead_from.items()))].append(str(lake / path))
+    for live in state.of(level):
+        if wanted is None or wanted(live):
+            groups[tuple(sorted(live.dead_from.items()))].append(str(lake / live.file.path))
+    if not groups and wanted is not None:
+        return spark.createDataFrame([], spark_ddl(level))
     if not groups:
         raise PipelineError(f"{lake} holds nothing yet", f"kraft-pipeline ingest PATH --output {lake}")
     scans = [
@@ -52,12 +60,43 @@ def _without(frame: Any, dead: tuple[tuple[CopyKey, int], ...], level: Level) ->
 _SPARKS_SCHEMA: Final = b"org.apache.spark.sql.parquet.row.metadata"
 
 
-def read_table(spark: Any, lake: Path, state: LakeState, table: str) -> Any:
-    """A table that the job `tables` or `audit` made. Its schema is read here: Spark starts a job to learn one."""
-    paths = sorted(str(lake / live.file.path) for live in state.of(table))
-    if not paths:
+def read_table(
+    spark: Any, lake: Path, state: LakeState, table: str, wanted: Callable[[LiveFile], bool] | None = None
+) -> Any:
+    """A table that the job `tables` or `audit` made: the rows that still count, or those of the files that are wanted.
+    Its schema is read here: Spark starts a job to learn one.
+    """
+    there = sorted(state.of(table), key=lambda live: live.file.path)
+    if not there:
         raise PipelineError(f"{lake} has no table {table}", f"kraft-pipeline tables --output {lake}")
-    return spark.read.schema(_schema(Path(paths[0]))).parquet(*paths)
+    schema = _schema(lake / there[0].file.path)
+    groups: dict[tuple[str, ...], list[str]] = defaultdict(list)
+    for live in there:
+        if wanted is None or wanted(live):
+            groups[tuple(sorted(live.gone))].append(str(lake / live.file.path))
+    if not groups:
+        return spark.createDataFrame([], schema)
+    scans = [_of_others(spark.read.schema(schema).parquet(*paths), gone) for gone, paths in sorted(groups.items())]
+    return reduce(lambda one, other: one.unionByName(other), scans)
+
+
+def _of_others(frame: Any, gone: tuple[str, ...]) -> Any:
+    return frame.where(f"cluster_id NOT IN ({', '.join(map(quoted, gone))})") if gone else frame
+
+
+def arrow_table(lake: Path, live: LiveFile, columns: Sequence[str] | None = None) -> pa.Table:
+    """The rows of one file of a table that still count."""
+    if columns is not None and live.gone:
+        columns = [*dict.fromkeys(("cluster_id", *columns))]
+    found = pq.read_table(lake / live.file.path, columns=columns, partitioning=None)
+    if live.gone:
+        found = found.filter(~pc.field("cluster_id").isin(sorted(live.gone)))
+    return found
+
+
+def rows_of_file(lake: Path, live: LiveFile) -> int:
+    """How many rows of a file of a table count."""
+    return arrow_table(lake, live, ("cluster_id",)).num_rows if live.gone else live.file.rows
 
 
 def _schema(path: Path) -> Any:

@@ -35,7 +35,12 @@ def frame_of(spark: Any, rows: Sequence[Sequence[Any]], ddl: str) -> Any:
 
 def write_rows(lake: Path, table: str, run: str, made: pa.Table) -> list[LakeFile]:
     """One file of a directory that only this run knows; an empty table keeps its schema."""
-    path = f"{DATA}/{table}/run={run}/part-0.parquet"
+    return [written(lake, table, f"run={run}/part-0", made)]
+
+
+def written(lake: Path, table: str, name: str, made: pa.Table, *, still: bool = False) -> LakeFile:
+    """A whole small table as one file. Raises PipelineError where it cannot be written."""
+    path = f"{DATA}/{table}/{name}.parquet"
     try:
         rows, size = write_table(lake, path, made.to_batches(), made.schema)
     except (OSError, pa.ArrowException) as error:
@@ -43,4 +48,4 @@ def write_rows(lake: Path, table: str, run: str, made: pa.Table) -> list[LakeFil
         raise PipelineError(
             f"table {table} cannot be written to {lake}: {why}", "nothing was committed; mend the cause and run again"
         ) from error
-    return [LakeFile(path, table, rows, size)]
+    return LakeFile(path, table, rows, size, still=still)

@@ -8,11 +8,11 @@ after it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from metadata_pipeline.copies import CopyKey
-from metadata_pipeline.lake.entries import Commit, CopyFacts, LakeFile, SourceRange, Trouble, Truncation
+from metadata_pipeline.lake.entries import Commit, CopyFacts, LakeFile, Rebuilt, SourceRange, Trouble, Truncation
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +22,10 @@ class LiveFile:
     file: LakeFile
     commit: int
     dead_from: Mapping[CopyKey, int] = field(default_factory=dict)
+    clusters: frozenset[str] = frozenset()
+    """Of a history table's file: whose rows it holds; empty when that is not known."""
+    gone: frozenset[str] = frozenset()
+    """Those of them whose rows do not count any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +69,10 @@ def replay(commits: Iterable[Commit], base: LakeState | None = None) -> LakeStat
         for truncation in commit.truncate:
             truncations.append((version, truncation))
             _truncate(files, read, truncation)
+        if commit.rebuilt is not None:
+            _replace(files, commit.rebuilt)
         for added in commit.add:
-            files[added.path] = LiveFile(added, version)
+            files[added.path] = LiveFile(added, version, clusters=_held(added, commit.rebuilt))
             for one in added.ranges:
                 known = read.get((one.copy, one.file))
                 if known is None or one.end_position > known.end_position:
@@ -79,13 +85,32 @@ def replay(commits: Iterable[Commit], base: LakeState | None = None) -> LakeStat
     )
 
 
+def _held(file: LakeFile, rebuilt: Rebuilt | None) -> frozenset[str]:
+    if file.clusters or rebuilt is None or file.table not in rebuilt.tables:
+        return frozenset(file.clusters)
+    return frozenset((*rebuilt.whole, *rebuilt.further))
+
+
+def _replace(files: dict[str, LiveFile], rebuilt: Rebuilt) -> None:
+    """Rows of clusters that were made anew stop counting in earlier files, and files of which nothing is left go."""
+    whole, further = frozenset(rebuilt.whole), frozenset(rebuilt.further)
+    for path, live in list(files.items()):
+        if live.file.table not in rebuilt.tables:
+            continue
+        gone = live.gone | whole | (further if live.file.still else frozenset())
+        if live.clusters and live.clusters <= gone:
+            del files[path]
+        elif gone != live.gone:
+            files[path] = replace(live, gone=gone & live.clusters if live.clusters else gone)
+
+
 def _truncate(files: dict[str, LiveFile], read: dict[tuple[CopyKey, str], SourceRange], truncation: Truncation) -> None:
     """Rows of the copy at or above the offset stop counting; source files that ended above it are to be read again."""
     copy, offset = truncation.copy, truncation.offset
     for path, live in list(files.items()):
         if any(one.copy == copy and one.end_offset > offset for one in live.file.ranges):
             dead = {**live.dead_from, copy: min(offset, live.dead_from.get(copy, offset))}
-            files[path] = LiveFile(live.file, live.commit, dead)
+            files[path] = replace(live, dead_from=dead)
     for key, one in list(read.items()):
         if key[0] == copy and one.end_offset > offset:
             del read[key]

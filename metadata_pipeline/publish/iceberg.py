@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from metadata_pipeline.lake.commits import read_commits
+from metadata_pipeline.lake.reading import arrow_table
 from metadata_pipeline.lake.state import LakeState, replay
 from metadata_pipeline.problems import PipelineError, reason
 
@@ -78,7 +78,7 @@ def _catalog(address: str, warehouse: str, namespace: str) -> Any:
 
 
 def _read(home: Path, state: LakeState, name: str) -> pa.Table:
-    parts = [pq.read_table(home / live.file.path, partitioning=None) for live in state.of(name)]
+    parts = [arrow_table(home, live) for live in state.of(name)]
     return pa.concat_tables([part.replace_schema_metadata(None) for part in parts], promote_options="permissive")
 
 

@@ -15,7 +15,7 @@ from metadata_pipeline.lake.commits import read_commits
 from metadata_pipeline.lake.reading import quoted, read_table
 from metadata_pipeline.lake.state import LakeState, replay
 from metadata_pipeline.problems import PipelineError
-from metadata_pipeline.tables.build import TABLES
+from metadata_pipeline.tables.queries import TABLES
 from metadata_pipeline.tables.views import Views
 
 

@@ -9,13 +9,15 @@ its abort, or a begin that has no end yet, does not.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from metadata_pipeline.canon.from_lake import Evidence, SnapshotFile, evidence
-from metadata_pipeline.canon.model import Canon, Proof
+from metadata_pipeline.canon.kept import Kept, keep_providers
+from metadata_pipeline.canon.model import Canon, Part, Proof
 from metadata_pipeline.canon.stretches import Stretch, stretches
+from metadata_pipeline.copies import CopyKey
 from metadata_pipeline.lake.rows import frame_of
 from metadata_pipeline.lake.state import LakeState
 
@@ -42,7 +44,7 @@ def clusters(state: LakeState) -> list[Cluster]:
 
 def _cluster(state: LakeState, name: str) -> Cluster:
     known = evidence(state, name)
-    canon = known.canon(earlier_proofs(state, name))
+    canon = keep_providers(known.canon(earlier_proofs(state, name)), known.copies, kept_of(state, name))
     return Cluster(name, known, canon, tuple(stretches(canon, known.snapshots)))
 
 
@@ -51,14 +53,34 @@ def earlier_proofs(state: LakeState, cluster: str) -> list[Proof]:
     return [] if stored is None else [Proof(stored["end"], stored["epoch"], "proven before")]
 
 
-def parts_of(cluster: Cluster) -> list[tuple[Any, ...]]:
-    """Who provides which offsets of which stretch."""
+BUILT: Final = "built"
+"""What the last build remembers of each cluster, in its summary (`tables.memory`)."""
+
+
+def kept_of(state: LakeState, cluster: str) -> Kept | None:
+    """Who provided which offsets at the last build; they go on doing so while they hold them."""
+    stored = state.summaries.get("tables", {}).get(BUILT, {}).get(cluster)
+    if stored is None:
+        return None
+    provided = tuple(Part(CopyKey(it[0], it[1], it[2]), it[4], it[5]) for it in stored["parts"])
+    return None if is_cut(state, stored["commit"], provided) else Kept(provided)
+
+
+def is_cut(state: LakeState, since: int, provided: Iterable[Part]) -> bool:
+    """Whether a copy's node threw away some of what it provided, as a commit after `since` says."""
+    cuts = [truncation for commit, truncation in state.truncations if commit > since]
+    return any(cut.copy == part.copy and cut.offset < part.end for cut in cuts for part in provided)
+
+
+def parts_of(cluster: Cluster, since: int = 0) -> list[tuple[Any, ...]]:
+    """Who provides which offsets of which stretch; `since`: from that offset on, of the last stretch."""
+    stretches_of = cluster.stretches if since == 0 else cluster.stretches[-1:]
     return [
-        (part.copy.cluster, part.copy.node, part.copy.directory, stretch.number, max(part.start, stretch.start),
-            min(part.end, stretch.end))
-        for stretch in cluster.stretches
+        (part.copy.cluster, part.copy.node, part.copy.directory, stretch.number,
+            max(part.start, stretch.start, since), min(part.end, stretch.end))
+        for stretch in stretches_of
         for part in cluster.canon.parts
-        if max(part.start, stretch.start) < min(part.end, stretch.end)
+        if max(part.start, stretch.start, since) < min(part.end, stretch.end)
     ]  # fmt: skip
 
 
@@ -70,30 +92,51 @@ def bases_of(cluster: Cluster) -> list[tuple[Any, ...]]:
     ]
 
 
-def register(spark: Any, records: Any, known: Sequence[Cluster], *, keep: bool = False, together: bool = False) -> bool:
-    """Make the views `committed` (log records by offset) and `events` (with what snapshots give) of these clusters;
-    whether a record clears ELRs. `keep`: records and events are held, for all who ask; `together`: in one partition.
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """`clears`: whether a record clears ELRs. `pending`: clusters whose last transaction has not ended."""
+
+    clears: bool
+    pending: frozenset[str]
+
+
+def register(
+    spark: Any,
+    records: Any,
+    known: Sequence[Cluster],
+    since: Mapping[str, int] | None = None,
+    *,
+    keep: bool = False,
+    together: bool = False,
+) -> Registered:
+    """Make the views `committed` (log records by offset) and `events` (with what snapshots give) of these clusters.
+
+    `since`: clusters of which only the records from an offset on are taken, and no snapshot. `keep`: records and
+    events are held, for all who ask; `together`: in one partition.
     """
+    since = since or {}
+    bases = [row for it in known if not since.get(it.cluster) for row in bases_of(it)]
     records.createOrReplaceTempView("lake_records")
     if keep:
         spark.catalog.cacheTable("lake_records")
-    frame_of(spark, [row for it in known for row in parts_of(it)], PARTS).createOrReplaceTempView("canon_parts")
-    frame_of(spark, [row for it in known for row in bases_of(it)], BASES).createOrReplaceTempView("canon_bases")
+    parts = [row for it in known for row in parts_of(it, since.get(it.cluster, 0))]
+    frame_of(spark, parts, PARTS).createOrReplaceTempView("canon_parts")
+    frame_of(spark, bases, BASES).createOrReplaceTempView("canon_bases")
     spark.sql(_LOG_RECORDS).createOrReplaceTempView("log_records")
     dropped, clears = _told_apart(spark)
     frame_of(spark, dropped, DROPPED).createOrReplaceTempView("dropped")
     spark.sql(_COMMITTED if dropped else _ALL_COMMITTED).createOrReplaceTempView("committed")
     events = spark.table("committed").selectExpr("*", "0L AS sub")
-    if any(bases_of(it) for it in known):
+    if bases:
         events = events.unionByName(spark.sql(_BASE_RECORDS))
     (events.coalesce(1) if together else events).createOrReplaceTempView("events")
     if keep:
         spark.catalog.cacheTable("events")
         spark.sql("SELECT * EXCEPT (sub) FROM events WHERE kind = 'log'").createOrReplaceTempView("committed")
-    several = any(len(it.stretches) > 1 for it in known)
+    several = any(len(it.stretches) > 1 for it in known if not since.get(it.cluster))
     ends = spark.sql(_ENDS) if several else frame_of(spark, [], ENDS)
     ends.createOrReplaceTempView("stretch_ends")
-    return clears
+    return Registered(clears, frozenset(cluster for cluster, _, _, end in dropped if end == NEVER))
 
 
 def _told_apart(spark: Any) -> tuple[list[tuple[str, int, int, int]], bool]:

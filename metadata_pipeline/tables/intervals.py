@@ -17,14 +17,23 @@ _POINT: Final = "struct(offset, timestamp)"
 
 
 def history(
-    puts: str, keys: Sequence[str], values: Sequence[str], *, owner: Sequence[str] = (), endings: str = ""
+    puts: str,
+    keys: Sequence[str],
+    values: Sequence[str],
+    *,
+    owner: Sequence[str] = (),
+    endings: str = "",
+    still: str | None = None,
 ) -> str:
     """Intervals of rows that replace each other.
 
     `puts` selects cluster_id, stretch, offset, sub, timestamp, epoch, `gone` (boolean), the keys and the values.
     `endings`, if given, selects rows of cluster_id, stretch, offset, timestamp and the columns of `owner`, a part of
-    the keys: everything of that owner ends there.
+    the keys: everything of that owner ends there. `still` names a view of rows of this very
+    table that have no end: what was so before the first record of `puts`. Each begins again as it began.
     """
+    if still is not None:
+        puts = f"{puts}\nUNION ALL\n{as_puts(still, (*keys, *values))}"
     thing = ", ".join(("cluster_id", "stretch", *keys))
     last = f"lead({_POINT}) OVER (PARTITION BY {thing} ORDER BY offset, sub)"
     columns = ", ".join((*_COLUMNS, *keys, *values))
@@ -42,6 +51,15 @@ def history(
     else:
         chosen = f"SELECT *, {last} AS next FROM ({rows})"
     return bounded(f"SELECT * FROM ({chosen}) WHERE NOT gone", (*keys, *values))
+
+
+def as_puts(still: str, columns: Sequence[str]) -> str:
+    """Rows of a history table as the records that would have made them."""
+    shown = ", ".join(columns)
+    return (
+        "SELECT cluster_id, stretch, valid_from AS offset, 0L AS sub, valid_from_time AS timestamp, epoch, "
+        f"false AS gone, {shown} FROM {still}"
+    )
 
 
 def _ending_rows(endings: str, owner: Sequence[str], columns: Sequence[str]) -> str:

@@ -7,14 +7,15 @@ share `Views`, and what did not change is not made again.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from metadata_pipeline.copies import CopyKey
 from metadata_pipeline.lake.reading import read_level, read_table
-from metadata_pipeline.lake.state import LakeState
-from metadata_pipeline.tables.committed import Cluster, bases_of, clusters, parts_of, register
+from metadata_pipeline.lake.state import LakeState, LiveFile
+from metadata_pipeline.tables.committed import Cluster, Registered, bases_of, clusters, parts_of, register
+from metadata_pipeline.tables.memory import Scope
 
 KEPT_ROWS: Final = 1_000_000
 """Up to so many records are held by Spark (in memory, else on disk) while jobs ask them."""
@@ -30,6 +31,13 @@ def is_small(state: LakeState) -> bool:
     return rows_of(state) <= FEW_ROWS
 
 
+class Asked(Protocol):
+    """Which files of tables, and which of their rows."""
+
+    def wants(self, live: LiveFile) -> bool: ...
+    def condition(self, table: str) -> str: ...
+
+
 class Views:
     """What one session knows of one lake."""
 
@@ -38,46 +46,58 @@ class Views:
         self._lake = lake
         self._made_of: Any = None
         self._batches_of: Any = None
-        self.with_clears = False
-        """Whether a record clears ELRs; known after `prepare`."""
+        self.registered = Registered(clears=False, pending=frozenset())
+        """What is known of the records after `prepare`."""
 
-    def prepare(self, state: LakeState) -> list[Cluster]:
-        """`lake_records`, `log_records`, `committed` and `events` as of this state; what is known of each cluster."""
+    def prepare(self, state: LakeState, scope: Scope | None = None) -> list[Cluster]:
+        """`lake_records`, `log_records`, `committed` and `events` as of this state, of all clusters or of those in
+        scope; what is known of each cluster.
+        """
         known = clusters(state)
-        made_of = _files(state, "records"), [(parts_of(it), bases_of(it)) for it in known]
+        inside = known if scope is None else [it for it in known if it.cluster in scope.since]
+        since = {} if scope is None else dict(scope.since)
+        wanted = None if scope is None else scope.wants
+        parts = [(parts_of(it, since.get(it.cluster, 0)), bases_of(it)) for it in inside]
+        made_of = _files(state, "records", wanted), parts, since
         if made_of != self._made_of:
-            records = read_level(self._spark, self._lake, state, "records")
+            records = read_level(self._spark, self._lake, state, "records", wanted)
             _let_go(self._spark, "lake_records", "events")
-            few = is_small(state)
-            keep = rows_of(state) <= KEPT_ROWS
-            self.with_clears = register(
-                self._spark, records.coalesce(1) if few else records, known, keep=keep, together=few
-            )
+            rows = rows_of(state) if scope is None else scope.rows(state, "records")
+            few = rows <= FEW_ROWS
+            self.registered = register(
+                self._spark, records.coalesce(1) if few else records, inside, since, keep=rows <= KEPT_ROWS,
+                together=few,
+            )  # fmt: skip
             self._made_of = made_of
         return known
 
-    def batches(self, state: LakeState) -> None:
+    def batches(self, state: LakeState, scope: Scope | None = None) -> None:
         """The view `batches`: every copy's, as far as they count."""
-        made_of = _files(state, "batches")
+        wanted = None if scope is None else scope.wants
+        made_of = _files(state, "batches", wanted)
         if made_of == self._batches_of:
             return
-        frame = read_level(self._spark, self._lake, state, "batches")
+        frame = read_level(self._spark, self._lake, state, "batches", wanted)
         _let_go(self._spark, "batches")
-        (frame.coalesce(1) if is_small(state) else frame).createOrReplaceTempView("batches")
-        if sum(live.file.rows for live in state.of("batches")) <= KEPT_ROWS:
+        rows = sum(live.file.rows for live in state.of("batches") if wanted is None or wanted(live))
+        (frame.coalesce(1) if rows <= FEW_ROWS else frame).createOrReplaceTempView("batches")
+        if rows <= KEPT_ROWS:
             self._spark.catalog.cacheTable("batches")
         self._batches_of = made_of
 
-    def tables(self, state: LakeState) -> None:
-        """A view of each table that was made."""
+    def tables(self, state: LakeState, look: Asked | None = None) -> None:
+        """A view of each table that was made, or of what of it is asked."""
         for table in state.tables:
             if table not in ("records", "batches"):
-                frame = read_table(self._spark, self._lake, state, table)
+                frame = read_table(self._spark, self._lake, state, table, None if look is None else look.wants)
+                frame = frame if look is None else frame.where(look.condition(table))
                 (frame.coalesce(1) if is_small(state) else frame).createOrReplaceTempView(table)
 
 
-def _files(state: LakeState, level: str) -> Mapping[str, Mapping[CopyKey, int]]:
-    return {live.file.path: dict(live.dead_from) for live in state.of(level)}
+def _files(
+    state: LakeState, level: str, wanted: Callable[[LiveFile], bool] | None
+) -> Mapping[str, Mapping[CopyKey, int]]:
+    return {live.file.path: dict(live.dead_from) for live in state.of(level) if wanted is None or wanted(live)}
 
 
 def _let_go(spark: Any, *views: str) -> None:

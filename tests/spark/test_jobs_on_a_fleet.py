@@ -12,7 +12,7 @@ from metadata_pipeline.jobs.ingest import ingest, lake_key, lake_state
 from metadata_pipeline.lake.reading import quoted, read_level
 from metadata_pipeline.redaction import Redactor, load_key
 from metadata_pipeline.tables.as_of import as_of, open_views
-from metadata_pipeline.tables.build import TABLES
+from metadata_pipeline.tables.queries import TABLES
 from support.pipeline.everything import GOLDEN_CLUSTER as GOLDEN
 from support.pipeline.everything import Everything
 from support.pipeline.faults import FAULTS

@@ -8,7 +8,7 @@ import pytest
 
 from metadata_pipeline.jobs.ingest import lake_state
 from metadata_pipeline.publish.iceberg import publish
-from metadata_pipeline.tables.build import TABLES
+from metadata_pipeline.tables.queries import TABLES
 from support.pipeline.duck import rows_of
 from support.pipeline.everything import GOLDEN_CLUSTER, Everything
 

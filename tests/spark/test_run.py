@@ -13,7 +13,8 @@ from metadata_pipeline import cli
 from metadata_pipeline.jobs.ingest import KEY, lake_state
 from metadata_pipeline.lake.commits import read_commits
 from metadata_pipeline.lake.reading import read_table
-from metadata_pipeline.tables.build import TABLES, build_tables
+from metadata_pipeline.tables.build import build_tables
+from metadata_pipeline.tables.queries import TABLES
 from support.golden import GOLDEN
 from support.pipeline.everything import GOLDEN_CLUSTER, Everything
 from support.pipeline.kept_session import Kept

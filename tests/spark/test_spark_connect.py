@@ -11,7 +11,7 @@ import pytest
 
 from metadata_pipeline.jobs.ingest import ingest
 from metadata_pipeline.problems import PipelineError
-from metadata_pipeline.tables.build import TABLES
+from metadata_pipeline.tables.queries import TABLES
 from support.pipeline.canaries import canaries_below, canaries_in
 from support.pipeline.connect_run import ConnectRun, Running
 

@@ -14,7 +14,8 @@ from controller_runtime.metadata.image import MetadataImage
 from metadata_pipeline.audit.job import Audited, audit
 from metadata_pipeline.jobs.ingest import Ingested, ingest, lake_state
 from metadata_pipeline.lake.reading import read_table
-from metadata_pipeline.tables.build import TABLES, Built, build_tables
+from metadata_pipeline.tables.build import Built, build_tables
+from metadata_pipeline.tables.queries import TABLES
 from support.disks.log_fleet import History, disks
 from support.pipeline.canaries import canary_log, secret_records
 from support.pipeline.faults import FAULTS, Fault, clean_fleet
