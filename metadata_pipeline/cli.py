@@ -28,7 +28,7 @@ from metadata_pipeline.ask import command
 from metadata_pipeline.ask.command import add_arguments as add_question
 from metadata_pipeline.problems import PipelineError
 from metadata_pipeline.rendering import render_rows
-from metadata_pipeline.session import SUBMITTED
+from metadata_pipeline.session import SUBMITTED, named_settings
 from metadata_pipeline.sources_named import add_sources, quorums_of
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ class _Sessions:
 
     def __init__(self, options: argparse.Namespace) -> None:
         self._master: str | None = options.master
-        self._conf = _settings(options.conf)
+        self._conf = named_settings(options.conf)
         self._spark: Any = None
         self.is_wanted = options.master is not None or SUBMITTED in os.environ
         """Whether the user named where Spark is to run: then it does."""
@@ -172,16 +172,6 @@ class _Sessions:
 
         self._spark = open_session(self._master, self._conf, small=small)
         return self._spark
-
-
-def _settings(given: Sequence[str]) -> dict[str, str]:
-    conf = {}
-    for one in given:
-        name, equals, value = one.partition("=")
-        if not equals:
-            raise PipelineError(f"--conf {one} is not NAME=VALUE", "for example --conf spark.executor.memory=2g")
-        conf[name] = value
-    return conf
 
 
 @contextmanager

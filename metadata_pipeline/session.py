@@ -14,7 +14,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -106,6 +106,17 @@ def settings(master: str, conf: Mapping[str, str], *, small: bool = False) -> di
         if small:
             ours[_OPTIONS] += f" {QUICK}"
     return ours | (SMALL if small else {}) | dict(conf)
+
+
+def named_settings(given: Sequence[str]) -> dict[str, str]:
+    """What `--conf` says, NAME=VALUE each."""
+    conf = {}
+    for one in given:
+        name, equals, value = one.partition("=")
+        if not equals:
+            raise PipelineError(f"--conf {one} is not NAME=VALUE", "for example --conf spark.executor.memory=2g")
+        conf[name] = value
+    return conf
 
 
 def open_session(master: str | None = None, conf: Mapping[str, str] | None = None, *, small: bool = False) -> Session:
