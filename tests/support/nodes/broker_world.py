@@ -180,8 +180,10 @@ class BrokerWorld:
         self.pump = Pump(LoneBroker(BrokerPart(self.service, self.shown)), lambda: Offset(0))
 
     def _new_uuid(self) -> Uuid:
+        """Its first four bytes differ, too: ids of fetch sessions are made of them."""
         self._uuids += 1
-        return uuid("member", self.run * 1_000_000 + self._uuids)
+        number = self.run * 1_000_000 + self._uuids
+        return Uuid(number.to_bytes(4, "big") + uuid("member", number)[4:])
 
     def restarted(self) -> BrokerWorld:
         """Another process on the same disk, after a crash and the end of the session of this one."""

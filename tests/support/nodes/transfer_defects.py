@@ -64,12 +64,12 @@ def the_end_is_written_again(self: MarkerSender, ending: Any, codes: dict[Any, E
 
 
 DEFECTS: Final = (
-    Defect("TXN-15: a new coordinator ends nothing", TransactionPartition, "begin", a_new_coordinator_ends_nothing, 0),
+    Defect("TXN-15: a new coordinator ends nothing", TransactionPartition, "begin", a_new_coordinator_ends_nothing, 2),
     Defect("nobody is told what was aborted", fetch, "aborted_transactions", nobody_is_told_what_was_aborted, 0),
     Defect(
         "open transactions are stable", unstable_offsets.UnstableOffsets, "first", open_transactions_are_stable, 0
     ),
-    Defect("KAFKA-19999: repeated markers are stale", leader, "check_marker", repeated_markers_are_stale, 0),
+    Defect("KAFKA-19999: repeated markers are stale", leader, "check_marker", repeated_markers_are_stale, 1),
     Defect("aborted offsets count", CommittedOffsets, "end_transaction", aborted_offsets_count, 0),
     Defect("what is asked of itself in turn is not written", StateLog, "put", what_came_about_inside_is_lost, 0),
     Defect("the end of a transaction is written again", MarkerSender, "_judge", the_end_is_written_again, 0),

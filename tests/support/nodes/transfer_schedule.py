@@ -124,6 +124,8 @@ class TransferSchedule:
         self._next: dict[tuple[int, int], int] = {}
         """By partition and copier: the number that comes next."""
         self._down: int | None = None
+        self._is_calm = False
+        """Nothing comes late any more."""
         for reader in self.readers:
             self._clients.append(Client(reader.run(), self._connection()))
         for copied in self.copied:
@@ -195,7 +197,7 @@ class TransferSchedule:
         world = None if wanted.node is None else self.fleet.brokers.get(wanted.node)
         if world is None:
             client.waits = 1
-        elif self.rng.random() < 0.02 or wanted.node in self.fleet.paused:
+        elif (not self._is_calm and self.rng.random() < 0.02) or wanted.node in self.fleet.paused:
             self._late.append(Late(world.node_id, wanted, self.rng.randint(1, 400), self._connection()))
             client.waits = PATIENCE_STEPS
         else:
@@ -298,6 +300,7 @@ class TransferSchedule:
             self._clients = self._clients[:PARTITIONS]  # Copiers die in the middle of what they do.
         for copier in self.copiers:
             copier.is_stopping = True
+        self._is_calm = True
         for _ in range(SETTLING_STEPS):
             self._step()
             if len(self._clients) == PARTITIONS and not self._late and self._is_whole() and self._is_read():
