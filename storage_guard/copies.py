@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Self
 
-from storage_guard.formats import MAX_JSON_SIZE_BYTES, VERSION, BadFormat
+from storage_guard.reading import MAX_JSON_SIZE_BYTES, VERSION, BadFormat
 
 
 class Helper(StrEnum):

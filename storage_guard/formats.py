@@ -11,18 +11,25 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any, Final, Self, TypeVar
+from typing import Any, Final, Self
 
-E = TypeVar("E", bound=StrEnum)
+from storage_guard.reading import MAX_JSON_SIZE_BYTES, VERSION, BadFormat, Reader
 
-VERSION: Final = 1
-MAX_JSON_SIZE_BYTES: Final = 4096
-"""The kubelet keeps 4,096 bytes of a termination message; no line of ours is longer."""
+__all__ = [
+    "MAX_JSON_SIZE_BYTES", "BadFormat", "DiskVerdict", "Grant", "GrantMode", "GuardStep", "Identity", "Marker",
+    "MarkerState", "Report", "Seen", "config_hash", "format_argument", "identity_key", "of_volume",
+]  # fmt: skip
+"""With those of `reading`, which both sides meet here."""
 
 MAX_MESSAGE_SIZE_BYTES: Final = 1024
 MAX_ID_SIZE_BYTES: Final = 128
+
+MAX_FURTHER_VOLUMES: Final = 7
+"""Of a broker, beside the first: a report about all of them is one termination message."""
+_FURTHER_MESSAGE_BYTES: Final = 96
+_FURTHER_ID_BYTES: Final = 36
 
 GRANT_ANNOTATION: Final = "kraft.quorate.dev/grant"
 FORMAT_MODE_ANNOTATION: Final = "kraft.quorate.dev/format-mode"
@@ -38,10 +45,6 @@ HOST_IP: Final = "${HOST_IP}"
 
 NO_INITIAL_CONTROLLERS: Final = "--no-initial-controllers"
 INITIAL_CONTROLLERS_PREFIX: Final = "--initial-controllers="
-
-
-class BadFormat(ValueError):
-    """Bytes that are not what they should be. The message names the field."""
 
 
 class DiskVerdict(StrEnum):
@@ -132,7 +135,7 @@ class Grant:
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        reader = _Reader.of(text, "grant")
+        reader = Reader.of(text, "grant")
         seen = reader.nested("seen")
         return cls(
             pod_uid=reader.text("podUID"),
@@ -180,7 +183,7 @@ class Identity:
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        reader = _Reader.of(text, "identity")
+        reader = Reader.of(text, "identity")
         return cls(
             cluster_id=reader.text("clusterID"),
             node_id=reader.number("nodeID"),
@@ -217,7 +220,7 @@ class Marker:
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        reader = _Reader.of(text, "marker")
+        reader = Reader.of(text, "marker")
         return cls(
             state=reader.choice("state", MarkerState),
             cluster_id=reader.text("clusterID"),
@@ -248,6 +251,8 @@ class Report:
     nonce: str | None = None
     config_hash: str | None = None
     """gate only: the hash of the configuration that the node will start with."""
+    volumes: Mapping[str, Report] = field(default_factory=dict)
+    """Of a broker with several volumes: the same about each further one, by name."""
 
     def to_json(self) -> str:
         return _dump(
@@ -255,7 +260,7 @@ class Report:
                 "step": self.step.value,
                 "verdict": self.verdict.value,
                 "reason": self.reason,
-                "message": _short(self.message),
+                "message": _short(self.message, MAX_MESSAGE_SIZE_BYTES if not self.volumes else 384),
                 "podUID": self.pod_uid,
                 "nodeID": self.node_id,
                 "clusterID": _short_id(self.cluster_id),
@@ -265,19 +270,43 @@ class Report:
                 "logEndOffset": self.log_end_offset,
                 "nonce": _short_id(self.nonce),
                 "configHash": self.config_hash,
+                "volumes": {name: each.in_brief() for name, each in self.volumes.items()} or None,
+            }
+        )
+
+    def in_brief(self) -> dict[str, Any]:
+        """As one of several in a report."""
+        return _present(
+            {
+                "verdict": self.verdict.value,
+                "reason": self.reason,
+                "message": _short(self.message, _FURTHER_MESSAGE_BYTES),
+                "clusterID": _short(self.cluster_id, _FURTHER_ID_BYTES) if self.cluster_id is not None else None,
+                "diskNodeID": self.disk_node_id,
+                "directoryID": _short(self.directory_id, _FURTHER_ID_BYTES) if self.directory_id is not None else None,
+                "nonce": _short(self.nonce, _FURTHER_ID_BYTES) if self.nonce is not None else None,
             }
         )
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        reader = _Reader.of(text, "report")
+        reader = Reader.of(text, "report")
+        whole = cls._read(reader, reader.choice("step", GuardStep), reader.text("podUID"), reader.number("nodeID"))
+        found = reader.each("volumes") if "volumes" in reader.values else {}
+        if len(found) > MAX_FURTHER_VOLUMES:
+            raise BadFormat(f"report.volumes: {len(found)} are too many")
+        further = {name: cls._read(each, whole.step, whole.pod_uid, whole.node_id) for name, each in found.items()}
+        return replace(whole, volumes=further)
+
+    @classmethod
+    def _read(cls, reader: Reader, step: GuardStep, pod_uid: str, node_id: int) -> Self:
         return cls(
-            step=reader.choice("step", GuardStep),
+            step=step,
             verdict=reader.choice("verdict", DiskVerdict),
             reason=reader.text("reason"),
             message=reader.text("message"),
-            pod_uid=reader.text("podUID"),
-            node_id=reader.number("nodeID"),
+            pod_uid=pod_uid,
+            node_id=node_id,
             cluster_id=reader.optional_text("clusterID"),
             disk_node_id=reader.optional_number("diskNodeID"),
             directory_id=reader.optional_text("directoryID"),
@@ -292,9 +321,14 @@ class Report:
         return Seen(self.verdict, self.directory_id, self.nonce)
 
 
-def identity_key(node_id: int) -> str:
-    """The key of a node's `Identity` in the ledger's data."""
-    return f"node-{node_id}.json"
+def identity_key(node_id: int, volume: str = "") -> str:
+    """The key of a node's `Identity` in the ledger's data; of a further volume's, if one is named."""
+    return f"node-{node_id}-{volume}.json" if volume else f"node-{node_id}.json"
+
+
+def of_volume(word: str, volume: str) -> str:
+    """What is there once for a node, as it is called for one of its further volumes: annotations, files."""
+    return f"{word}-{volume}" if volume else word
 
 
 def format_argument(mode: GrantMode, initial_controllers: str = "") -> str:
@@ -321,65 +355,6 @@ def _present(values: Mapping[str, Any]) -> dict[str, Any]:
 
 def _dump(values: Mapping[str, Any]) -> str:
     return json.dumps({"version": VERSION, **_present(values)}, separators=(",", ":"), ensure_ascii=False)
-
-
-@dataclass(frozen=True, slots=True)
-class _Reader:
-    """Reads typed fields out of an object; every complaint names the field."""
-
-    what: str
-    values: Mapping[str, Any]
-
-    @classmethod
-    def of(cls, text: str, what: str) -> _Reader:
-        if len(text) > 4 * MAX_JSON_SIZE_BYTES:
-            raise BadFormat(f"{what}: {len(text)} characters are too many")
-        try:
-            values = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise BadFormat(f"{what}: not JSON: {error}") from error
-        if not isinstance(values, dict):
-            raise BadFormat(f"{what}: an object is needed, not {type(values).__name__}")
-        if values.get("version") != VERSION:
-            raise BadFormat(f"{what}: version {values.get('version')!r} is not known")
-        return cls(what, values)
-
-    def nested(self, name: str) -> _Reader:
-        value = self.values.get(name)
-        if not isinstance(value, dict):
-            raise BadFormat(f"{self.what}.{name}: an object is needed, not {value!r}")
-        return _Reader(f"{self.what}.{name}", value)
-
-    def optional_text(self, name: str) -> str | None:
-        value = self.values.get(name)
-        if value is not None and not isinstance(value, str):
-            raise BadFormat(f"{self.what}.{name}: text is needed, not {value!r}")
-        return value
-
-    def text(self, name: str) -> str:
-        value = self.optional_text(name)
-        if not value:
-            raise BadFormat(f"{self.what}.{name} is missing")
-        return value
-
-    def optional_number(self, name: str) -> int | None:
-        value = self.values.get(name)
-        if value is not None and (not isinstance(value, int) or isinstance(value, bool)):
-            raise BadFormat(f"{self.what}.{name}: a whole number is needed, not {value!r}")
-        return value
-
-    def number(self, name: str) -> int:
-        value = self.optional_number(name)
-        if value is None:
-            raise BadFormat(f"{self.what}.{name} is missing")
-        return value
-
-    def choice(self, name: str, kind: type[E]) -> E:
-        text = self.text(name)
-        try:
-            return kind(text)
-        except ValueError as error:
-            raise BadFormat(f"{self.what}.{name}: {text!r} is none of {', '.join(kind)}") from error
 
 
 def config_hash(text: str) -> str:

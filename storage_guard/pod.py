@@ -7,15 +7,22 @@ missing is absent; one that cannot be understood becomes a problem that holds th
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
-from controller_runtime.storage.filesystem import FileSystem, join, read_whole
+from controller_runtime.storage.filesystem import FileSystem, join, parent, read_whole
 from controller_runtime.storage.small_files import write_atomically
 from storage_guard.facts import Journal, LedgerFacts, PodFacts
-from storage_guard.formats import HOST_IP, NO_RACK, BadFormat, Grant, Identity, config_hash
-
-_JOURNAL: str = "journal.json"
+from storage_guard.formats import (
+    HOST_IP,
+    MAX_FURTHER_VOLUMES,
+    NO_RACK,
+    BadFormat,
+    Grant,
+    Identity,
+    config_hash,
+    of_volume,
+)
 
 
 class BadEnvironment(ValueError):
@@ -39,6 +46,25 @@ class Environment:
     rack_required: bool
     host_ip: str = ""
     """Of the Kubernetes node, for listeners that are reached by its ports."""
+    further: tuple[tuple[str, str], ...] = ()
+    """Further volumes of a broker: name and log directory of each."""
+    volume: str = ""
+    """Which of them this is about; empty for the node's first volume."""
+
+    @property
+    def each_further(self) -> Mapping[str, Environment]:
+        """As it is for each of them: what is there once for a node is there once for each of its volumes."""
+        ledger = parent(self.identity_file)
+        return {
+            name: replace(
+                self,
+                log_directory=directory,
+                identity_file=join(ledger, f"{of_volume('identity', name)}.json"),
+                further=(),
+                volume=name,
+            )
+            for name, directory in self.further
+        }
 
     @classmethod
     def read(cls, values: Mapping[str, str]) -> Self:
@@ -62,7 +88,18 @@ class Environment:
             config_hash=need("CONFIG_HASH"),
             rack_required=need("RACK") == "Required",
             host_ip=values.get("HOST_IP", ""),
+            further=_further(values.get("FURTHER_DIRECTORIES", "")),
         )
+
+
+def _further(text: str) -> tuple[tuple[str, str], ...]:
+    """NAME=DIRECTORY of each, separated by commas."""
+    found = [each.partition("=")[::2] for each in text.split(",") if each]
+    if len(found) > MAX_FURTHER_VOLUMES or len(dict(found)) != len(found):
+        raise BadEnvironment(f"FURTHER_DIRECTORIES={text} names one twice, or more than {MAX_FURTHER_VOLUMES}")
+    if any(not (name.isalnum() and directory.startswith("/")) for name, directory in found):
+        raise BadEnvironment(f"FURTHER_DIRECTORIES={text} is no list of NAME=/DIRECTORY")
+    return tuple(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +112,7 @@ class Pod:
         environment = self.environment
         grant, problem = None, None
         try:
-            text = self._annotation("grant")
+            text = self._annotation(of_volume("grant", environment.volume))
             grant = Grant.from_json(text) if text else None
         except BadFormat as error:
             problem = str(error)
@@ -105,12 +142,16 @@ class Pod:
 
     def read_journal(self) -> Journal:
         """Raises BadFormat: a journal that cannot be read must hold the pod, it may tell of a seal."""
-        text = self._text(join(self.environment.journal_directory, _JOURNAL))
+        text = self._text(self._journal)
         return Journal.from_json(text) if text else Journal()
 
     def write_journal(self, journal: Journal) -> None:
-        path = join(self.environment.journal_directory, _JOURNAL)
-        write_atomically(self.filesystem, path, journal.to_json().encode())
+        write_atomically(self.filesystem, self._journal, journal.to_json().encode())
+
+    @property
+    def _journal(self) -> str:
+        name = f"{of_volume('journal', self.environment.volume)}.json"
+        return join(self.environment.journal_directory, name)
 
     def read_rack(self, ledger: LedgerFacts) -> str | None:
         """The rack for this node: this pod's annotation, else what the ledger remembers; NO_RACK for none; None: not

@@ -50,6 +50,7 @@ class DeliverGrant:
     format_argument: str | None
     step: JournaledStep
     reason: str
+    volume: str = ""  # a further one of the node; empty for its first
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ from kraft_operator.kube import (
 )
 from kraft_operator.settings import Failpoints
 from kraft_operator.without_namespace import volume_is_of
-from storage_guard.formats import FORMAT_MODE_ANNOTATION, GRANT_ANNOTATION
+from storage_guard.formats import FORMAT_MODE_ANNOTATION, GRANT_ANNOTATION, of_volume
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class DiskWrites:
         for what, (found, granted) in facts.items():
             if found != granted:
                 raise Stale(f"{action.pod}: the {what} is {found}, the grant is for {granted}")
-        marks = {GRANT_ANNOTATION: grant.to_json()}
+        marks = {of_volume(GRANT_ANNOTATION, action.volume): grant.to_json()}
         if action.format_argument is not None:
             marks[FORMAT_MODE_ANNOTATION] = action.format_argument
         still_holds(self.holder, action.step, self.call_timeout)

@@ -67,7 +67,7 @@ EVENT: Final = Kind("Event", "events.k8s.io/v1", "events")
 
 CHILDREN: Final = (SERVICE, CONFIG_MAP, STATEFUL_SET, DISRUPTION_BUDGET, NETWORK_POLICY)
 """What manifests may consist of."""
-BY_KIND: Final = {(kind.api, kind.kind): kind for kind in CHILDREN}
+BY_KIND: Final = {(kind.api, kind.kind): kind for kind in (*CHILDREN, CLAIM)}
 
 
 class KubeError(Exception):

@@ -214,6 +214,10 @@ class Ledger:
     """
     replication_factor: int = 0
     """How many copies the nodes' properties speak of, since the cluster was formed; 0 in one formed before that."""
+    volumes: tuple[tuple[str, Entry], ...] = ()
+    """Further volumes of brokers, by name and node: what `entries` are of the first one. One of which nothing is known
+    but node and pool may have been there before the ledger was made again.
+    """
     serial: int = 0
     """Counts what was written. A ledger below the claims' memory was put back from a backup."""
 
@@ -235,6 +239,20 @@ class Ledger:
         """
         running = self.operation
         return running.node_id if running is not None and running.type == OperationType.PROTECT_CLAIMS.value else None
+
+    @property
+    def every_entry(self) -> tuple[Entry, ...]:
+        """One for each volume of each node."""
+        return (*self.entries, *(entry for _, entry in self.volumes))
+
+    def of_volume(self, name: str) -> tuple[Entry, ...]:
+        return tuple(entry for volume, entry in self.volumes if volume == name)
+
+    def with_volume(self, name: str, entries: Iterable[Entry]) -> Ledger:
+        """With these as all that is known of this volume. A removed broker whose disk is gone has none."""
+        kept = [(name, each) for each in entries if each.directory_id is not None or not each.retired]
+        others = [each for each in self.volumes if each[0] != name]
+        return replace(self, volumes=tuple(sorted((*others, *kept), key=lambda each: (each[0], each[1].node_id))))
 
     def entry(self, node_id: int) -> Entry | None:
         return next((entry for entry in self.entries if entry.node_id == node_id), None)

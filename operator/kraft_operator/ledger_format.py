@@ -75,6 +75,8 @@ def render(ledger: Ledger) -> dict[str, str]:
     """The `data` of the ConfigMap."""
     identities = (entry.identity(ledger.cluster_id) for entry in ledger.entries)
     published = {identity_key(known.node_id): known.to_json() for known in identities if known}
+    further = ((volume, entry.identity(ledger.cluster_id)) for volume, entry in ledger.volumes)
+    published |= {identity_key(known.node_id, volume): known.to_json() for volume, known in further if known}
     return {LEDGER_KEY: json.dumps(_ledger(ledger), indent=1, ensure_ascii=False) + "\n", **published}
 
 
@@ -108,6 +110,7 @@ def _ledger(ledger: Ledger) -> dict[str, Any]:
         "revisions": _revisions(ledger),
         "nodes": [_entry(entry) for entry in ledger.kept_whole],
         **({"removed": ranges} if (ranges := ranges_of_removed(ledger)) else {}),
+        **({"volumes": [{"volume": name, **_entry(each)} for name, each in ledger.volumes]} if ledger.volumes else {}),
         "journal": [_step(step) for step in ledger.journal],
         **({"operation": _operation(ledger.operation)} if ledger.operation else {}),
         **({"recovery": render_recovery(ledger.recovery)} if ledger.recovery else {}),
@@ -213,6 +216,7 @@ def _parsed(values: Mapping[str, Any]) -> Ledger:
         written_off=written_off,
         unproven_claims=tuple(_text(each) for each in values["unprovenClaims"]),
         entries=tuple(sorted(entries, key=lambda entry: entry.node_id)),
+        volumes=tuple((_text(each["volume"]), _parsed_entry(each)) for each in values.get("volumes", ())),
         journal=tuple(_parsed_step(each) for each in values["journal"]),
         operation=_parsed_operation(values["operation"]) if values.get("operation") else None,
         recovery=parse_recovery(values["recovery"]) if values.get("recovery") else None,

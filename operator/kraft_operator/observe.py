@@ -23,6 +23,7 @@ from kraft_operator.api.users import parse_user
 from kraft_operator.archive_page import archive_claim
 from kraft_operator.credentials_seen import Access, SecretMemory, proven
 from kraft_operator.judgement import Round
+from kraft_operator.kept_volumes import keeping_volumes
 from kraft_operator.kube import (
     CHILDREN,
     CLAIM,
@@ -85,11 +86,11 @@ def observe(
     ledger_object = reader.find(CONFIG_MAP, namespace, names.ledger_name(cluster.name))
     ledger = parse(ledger_object.get("data") or {}) if ledger_object is not None else None
     cluster = formed_with(cluster, *((ledger.security, ledger.size) if ledger is not None else (cluster.formed,)))
-    seen_claims = tuple(_each(pod_facts.claim, reader.list(CLAIM, namespace, selector)))
-    all_pods = reader.list(POD, namespace, selector)
-    pods = tuple(_each(pod_facts.pod, all_pods))
+    all_claims = tuple(_each(pod_facts.claim, reader.list(CLAIM, namespace, selector)))
+    pods = tuple(_each(pod_facts.pod, all_pods := reader.list(POD, namespace, selector)))
     live = {kind: reader.list(kind, namespace, selector) for kind in CHILDREN}
     sets = tuple(_each(pod_facts.node_set, live[STATEFUL_SET]))
+    cluster = keeping_volumes(cluster, ledger, all_claims)
     operations = operations_of(reader, namespace, cluster.name)
     access = secrets.look(cluster, _nodes(cluster, sets), kube, now)
     users = secrets.users(cluster, users_of(reader, namespace, cluster.name), kube, now)
@@ -100,30 +101,31 @@ def observe(
         with_users=_matter(cluster, users, ledger) and secrets.asks_about_users(now),
     )
     quorum, brokers = probe.look(asked)
-    policies = _policies(seen_claims, operations, reclaim_policy)
+    policies = _policies(all_claims, operations, reclaim_policy)
     cluster = restarted_for(cluster, access.credentials)
     observed = Observed(
-        seen_claims,
+        tuple(each for each in all_claims if not each.further),
         pods,
         sets,
         _children(live, cluster),
         quorum,
         brokers,
         _racks(cluster, pods, reader),
-        _orphaned_volumes(ledger, seen_claims, kube),
-        *_stranded_volumes(ledger, pods, seen_claims, kube),
+        _orphaned_volumes(ledger, all_claims, kube),
+        *_stranded_volumes(ledger, pods, all_claims, kube),
         _owners(ledger_object),
         operations,
         helpers=tuple(map(pod_facts.helper, (each for each in all_pods if pod_facts.is_helper(each)))),
         witnesses=_witnesses(cluster, ledger, pods, operations, access),
         credentials=proven(cluster, pods, access, probe, secrets),
-        users=replace(users, found=secrets.users_found(brokers.users, now)) if users is not None else None,
-        expandable=_expandable(cluster, seen_claims, kube),
+        users=users and replace(users, found=secrets.users_found(brokers.users, now)),
+        expandable=_expandable(cluster, all_claims, kube),
         zones=controllers_in(cluster, pods, reader),
         plaintext_sessions=plaintext_sessions(cluster, pods, probe),
         hosts=_hosts(ledger, pods, kube),
         archive=secrets.archive.look(cluster, now),
         archive_claim=pod_facts.archive_claim(archive_claim(cluster, reader, operations)),
+        further_claims=tuple(each for each in all_claims if each.further),
         reclaimed=frozenset(volume for volume, policy in policies.items() if policy == "Delete"),
         retained=frozenset(volume for volume, policy in policies.items() if policy == "Retain"),
     )
@@ -166,7 +168,8 @@ def _expandable(cluster: KRaftCluster, claims: list[Claim] | tuple[Claim, ...], 
 
 def _asked_size(cluster: KRaftCluster, claim: Claim) -> float:
     group = cluster.spec.group(claim.pool)
-    return quantity(group.storage_of(claim.node_id).size, "size") if group is not None else 0.0
+    wanted = group.volume_of(claim.node_id, claim.further) if group is not None else None
+    return quantity(wanted.size, "size") if wanted is not None else 0.0
 
 
 def _witnesses(
@@ -275,11 +278,12 @@ def _rolls_brokers(cluster: KRaftCluster, pods: tuple[Pod, ...], sets: tuple[Nod
 
 
 def _orphaned_volumes(ledger: Ledger | None, claims: tuple[Claim, ...], kube: Gateway) -> frozenset[str]:
-    """The volumes of controllers whose claim is gone, as far as they exist: only these are asked for."""
+    """Volumes whose claim is gone, as far as they exist: only these are asked for."""
     if ledger is None:
         return frozenset()
     alive = {claim.uid for claim in claims}
-    names = {each.pv_name for each in ledger.entries if each.pv_name and each.pvc_uid and each.pvc_uid not in alive}
+    known = [each for each in ledger.every_entry if each.pv_name and each.pvc_uid]
+    names = {each.pv_name for each in known if each.pv_name and each.pvc_uid not in alive}
     return frozenset(name for name in names if without_namespace.volume_exists(kube, name))
 
 
@@ -292,7 +296,7 @@ def _stranded_volumes(
     stranded: dict[str, str] = {}
     unready: dict[str, str] = {}
     well = {pod.node_id for pod in pods if pod.ready and not pod.terminating}
-    for entry in ledger.entries if ledger else ():
+    for entry in ledger.every_entry if ledger else ():
         if entry.node_id in well or entry.retired:
             continue
         # A written-off disk is no entry's any more, but its claim may still be there, and its node may not.

@@ -48,6 +48,10 @@ class Claim:
     """What Kubernetes says of a growth under way."""
     version: str = ""
     """Its resourceVersion: what is written on it is fenced by it."""
+    further: str = ""
+    """Which further volume of its broker it is; empty for a node's first."""
+    owned: bool = False
+    """It goes with the resource: of further volumes, whose claims are the operator's own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +96,15 @@ class Pod:
     """
     owner: str = ""
     """UID of the StatefulSet that it belongs to; empty when it has lost it and waits to be adopted."""
+    volumes: Mapping[str, str] = field(default_factory=dict)
+    """The further volumes that it has, to their claims."""
+    grants: Mapping[str, str] = field(default_factory=dict)
+    """The nonces of grants for them that it bears."""
+
+    @property
+    def nonces(self) -> frozenset[str | None]:
+        """Of all grants that it bears."""
+        return frozenset({self.grant_nonce, *self.grants.values()})
 
     @property
     def runs(self) -> bool:
@@ -121,6 +134,8 @@ class NodeSet:
     """What its claim template asks for, which no update can change."""
     volume_kind: tuple[str, str] = ("", "")
     """Class and selector of its claim template, neither of which can be changed (`Storage.kind`)."""
+    volumes: Mapping[str, str] = field(default_factory=dict)
+    """The further volumes that a new pod would have, to their claims."""
 
     def outdates(self, pod: Pod) -> bool:
         """A new pod would be another one. Other guards alone are no reason to restart a node, but one that could not
@@ -351,12 +366,17 @@ class Observed:
     """What the page of the archive said; None when it did not answer, or there is none."""
     hosts: Mapping[int, tuple[str, str]] = field(default_factory=dict)
     """Node ids to name and UID of the Kubernetes node on which they run, where the ledger does not say so already."""
+    further_claims: tuple[Claim, ...] = ()
+    """Of brokers' volumes beside the first, which alone are among `claims`."""
 
     def pod(self, node_id: int) -> Pod | None:
         return next((pod for pod in self.pods if pod.node_id == node_id), None)
 
     def claim(self, name: str) -> Claim | None:
         return next((claim for claim in self.claims if claim.name == name), None)
+
+    def any_claim(self, name: str) -> Claim | None:
+        return next((claim for claim in (*self.claims, *self.further_claims) if claim.name == name), None)
 
     def node_set(self, node_id: int) -> NodeSet | None:
         return next((each for each in self.sets if each.node_id == node_id), None)

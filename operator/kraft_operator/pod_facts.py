@@ -13,11 +13,12 @@ from kraft_operator.api import names
 from kraft_operator.api.reader import quantity
 from kraft_operator.api.spec import Storage
 from kraft_operator.last_words import last_words
+from kraft_operator.manifests.further import volumes_in
 from kraft_operator.manifests.helpers import LABEL_HELPER, LABEL_HELPER_NODE, LABEL_OPERATION, OF_ARCHIVE
 from kraft_operator.manifests.nodes import template_of
 from kraft_operator.observed import MAIN, Claim, Helper, NodeSet, Pod, Trouble
 from storage_guard.copies import CopyReport
-from storage_guard.formats import GRANT_ANNOTATION, RACK_ANNOTATION, BadFormat, Grant, Report
+from storage_guard.formats import GRANT_ANNOTATION, RACK_ANNOTATION, BadFormat, Grant, Report, of_volume
 
 Object = Mapping[str, Any]
 HARMLESS: Final = frozenset({"PodInitializing", "ContainerCreating", ""})
@@ -59,6 +60,8 @@ def claim(item: Object, node_id: int) -> Claim:
         requested=_bytes(((item["spec"].get("resources") or {}).get("requests") or {}).get("storage")),
         capacity=_bytes(((item.get("status") or {}).get("capacity") or {}).get("storage")),
         resizing=_resizing(item.get("status") or {}),
+        further=labels.get(names.LABEL_VOLUME, ""),
+        owned=any(each.get("kind") == names.KIND for each in meta.get("ownerReferences") or ()),
     )
 
 
@@ -94,6 +97,7 @@ def node_set(item: Object, node_id: int) -> NodeSet:
         target=(meta.get("annotations") or {}).get(names.ANNOTATION_REVISION, ""),
         volume_size=_template_size(item["spec"].get("volumeClaimTemplates") or ()),
         volume_kind=template_kind(item["spec"].get("volumeClaimTemplates") or ()),
+        volumes=volumes_in((item["spec"].get("template") or {}).get("spec") or {}),
     )
 
 
@@ -138,6 +142,10 @@ def pod(item: Object, node_id: int) -> Pod:
         port=next(_ports(item), 0),
         last_words=_last_words(main.get(MAIN, {})) or _last_words(init.get("format", {})),
         owner=next((each["uid"] for each in meta.get("ownerReferences") or () if each.get("controller")), ""),
+        volumes=(further := volumes_in(item["spec"])),
+        grants={
+            each: nonce for each in further if (nonce := _nonce(annotations.get(of_volume(GRANT_ANNOTATION, each))))
+        },
     )
 
 

@@ -34,6 +34,8 @@ LABEL_ROLE: Final = f"{GROUP}/role"
 LABEL_POOL: Final = f"{GROUP}/pool"
 """`controller` or the pool's name: the R of `C-R-N`."""
 LABEL_NODE_ID: Final = f"{GROUP}/node-id"
+LABEL_VOLUME: Final = f"{GROUP}/volume"
+"""On the claims of brokers' further volumes: which of them."""
 
 ANNOTATION_CONFIG_HASH: Final = f"{GROUP}/config-hash"
 ANNOTATION_RESTART: Final = f"{GROUP}/restart"
@@ -73,6 +75,11 @@ def pod_name(cluster: str, role: str, node_id: int) -> str:
 
 def claim_name(cluster: str, role: str, node_id: int) -> str:
     return f"data-{pod_name(cluster, role, node_id)}"
+
+
+def further_claim_name(cluster: str, role: str, node_id: int, volume: str) -> str:
+    """Of a further volume of a broker."""
+    return f"data-{volume}-{pod_name(cluster, role, node_id)}"
 
 
 def nodes_service(cluster: str) -> str:

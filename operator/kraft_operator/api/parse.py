@@ -34,7 +34,7 @@ from kraft_operator.api.parse_security import (
     secured,
     security_of,
 )
-from kraft_operator.api.parse_storage import parse_overrides, parse_storage
+from kraft_operator.api.parse_storage import check_volumes, parse_overrides, parse_storage, parse_volumes
 from kraft_operator.api.reader import InvalidSpec, Reader, duration
 from kraft_operator.api.spec import (
     BootstrapPolicy,
@@ -195,6 +195,9 @@ def check(spec: ClusterSpec) -> Iterator[tuple[str, str]]:
             "brokerPools",
             f"a cluster has at most {MAX_BROKERS} brokers, not {brokers}: the ledger of all its nodes is one ConfigMap",
         )
+    elif (volumes := sum(pool.replicas * (1 + len(pool.volumes)) for pool in spec.broker_pools)) > MAX_BROKERS:
+        problem = f"brokers have at most {MAX_BROKERS} volumes together, not {volumes}: their ledger is one ConfigMap"
+        yield "brokerPools", problem
     for group in spec.groups:
         path = _path(spec, group)
         yield from _check_ids(path, group)
@@ -208,6 +211,7 @@ def check(spec: ClusterSpec) -> Iterator[tuple[str, str]]:
         yield from check_process(_path(spec, group), group.process, java=spec.java_in(group), taken=taken)
         added = frozenset(group.process.metrics.ports) if group.process.metrics else frozenset()
         yield from check_pod(f"{_path(spec, group)}.pod", group.pod, taken | added)
+        yield from check_volumes(_path(spec, group), group)
     yield from check_listeners(spec)
 
 
@@ -287,6 +291,9 @@ def _image(image: Reader) -> Image:
 
 
 def _controllers(controllers: Reader) -> Group:
+    if controllers.child("storage").has("volumes"):
+        problem = "a controller has one volume: give volumes to pools of brokers"
+        raise InvalidSpec(controllers.child("storage").at("volumes"), problem)
     group = _group(controllers, Role.CONTROLLER, names.CONTROLLER_ROLE, NodeIdRange(0, 99), 3)
     return replace(
         group,
@@ -315,6 +322,7 @@ def _group(group: Reader, role: Role, name: str, ids: NodeIdRange | None, replic
         node_id_range=_node_ids(group.child("nodeIdRange"), ids),
         storage=(storage := parse_storage(group.child("storage"))),
         overrides=parse_overrides(group.child("storage"), storage, group),
+        volumes=parse_volumes(group.child("storage")),
         resources=group.optional_object("resources") or {},
         pod=parse_pod(group.child("pod")),
         process=parse_process(group, group.optional_object("resources") or {}),

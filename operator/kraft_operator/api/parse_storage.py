@@ -1,15 +1,19 @@
-"""Reads `storage`: what each node of a group has, and what single ones have instead."""
+"""Reads `storage`: what each node of a group has, what single ones have instead, and what brokers have besides."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from kraft_operator.api.pod import FURTHER_PATH, FURTHER_VOLUME
 from kraft_operator.api.reader import InvalidSpec, Reader, quantity
-from kraft_operator.api.spec import Storage
+from kraft_operator.api.spec import Group, Storage
+from storage_guard.formats import MAX_FURTHER_VOLUMES
 
 MIN_SIZE: Final = "100Mi"
 MAX_OVERRIDES: Final = 100
+_VOLUME_NAME: Final = re.compile(r"^[a-z][a-z0-9]{0,9}$")
 _SELECTOR: Final = ("matchLabels", "matchExpressions")
 _OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist")
 
@@ -34,6 +38,39 @@ def parse_overrides(storage: Reader, common: Storage, group: Reader) -> Mapping[
     if len(found) > MAX_OVERRIDES:
         raise InvalidSpec(storage.at("overrides"), f"at most {MAX_OVERRIDES}, not {len(found)}")
     return found
+
+
+def parse_volumes(storage: Reader) -> Mapping[str, Storage]:
+    """The volumes of brokers beside the first one, which is called `data`."""
+    found: dict[str, Storage] = {}
+    for each in storage.items("volumes"):
+        name = each.text("name")
+        if not _VOLUME_NAME.match(name) or name == "data":
+            raise InvalidSpec(
+                each.at("name"), f"{name!r} is no name: up to ten lower-case letters and digits, not data"
+            )
+        if name in found:
+            raise InvalidSpec(each.at("name"), f"volume {name} stands there twice")
+        if not each.has("size"):
+            raise InvalidSpec(each.at("size"), "is missing")
+        found[name] = _storage(each, Storage(MIN_SIZE))
+    if len(found) > MAX_FURTHER_VOLUMES:
+        raise InvalidSpec(storage.at("volumes"), f"at most {MAX_FURTHER_VOLUMES} beside the first, not {len(found)}")
+    return found
+
+
+def check_volumes(path: str, group: Group) -> Iterator[tuple[str, str]]:
+    """What of the group's pods would hide a further volume, or be hidden by it, as (path, problem)."""
+    named = {each["name"] for each in group.pod.volumes}
+    mounted = [f"{each['mountPath']}/" for each in group.pod.volume_mounts]
+    for name in group.volumes:
+        where = f"{FURTHER_PATH}{name}"
+        if f"{FURTHER_VOLUME}{name}" in named:
+            problem = f"volume {FURTHER_VOLUME}{name} is that of storage.volumes: give yours another name"
+            yield f"{path}.pod.volumes", problem
+        if any(each.startswith(f"{where}/") for each in mounted):
+            problem = f"volume {name} of storage.volumes is mounted at {where}: mount yours elsewhere"
+            yield f"{path}.pod.volumeMounts", problem
 
 
 def _storage(storage: Reader, common: Storage) -> Storage:

@@ -28,6 +28,10 @@ OWNED_PATHS: Final = (
     *("/etc/kafka/tls", "/etc/kafka/logging", "/run/storage-guard", "/opt/kafka/bin"),
 )
 """Nothing is mounted there, above or below."""
+FURTHER_VOLUME: Final = "data-"
+"""How names of volumes begin that are further ones of brokers (`storage.volumes`)."""
+FURTHER_PATH: Final = f"/var/lib/kafka/{FURTHER_VOLUME}"
+"""How the paths begin where they are mounted."""
 TEMPORARY_PATH: Final = "/tmp"  # noqa: S108  an emptyDir of the pod: the root file system is read-only
 OWNED_ENVIRONMENT: Final = {
     "LOG_DIR": "the operator mounts /tmp for the scripts' own logs",

@@ -9,7 +9,7 @@ was asked for since. How secure the cluster was then is: the layouts of two adja
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -20,14 +20,17 @@ from kraft_operator.api.spec import Group, KRaftCluster
 from kraft_operator.api.stages import Formed, formed
 
 SHARED: Final = ("image", "probes", "endpoints", "config", "security")
+VOLUMES: Final = "volumes"
+"""Of `storage`, whose sizes and classes are no part of a revision: which further volumes a node has, is."""
 OWN: Final = ("image", "probes", "resources", "pod", "config", "rack", "failureDomains", "jvm", "logging", "metrics")
 
 
 def inputs_of(cluster: KRaftCluster, group: Group, operator_image: str) -> str:
     own = _group(cluster.source, group.name)
+    volumes = (own.get("storage") or {}).get(VOLUMES)
     values = {
         "shared": {key: cluster.source[key] for key in SHARED if key in cluster.source},
-        "own": {key: own[key] for key in OWN if key in own},
+        "own": {key: own[key] for key in OWN if key in own} | ({VOLUMES: volumes} if volumes else {}),
         "restart": cluster.restart,
         "operatorImage": operator_image,
         "formed": cluster.formed,
@@ -40,7 +43,8 @@ def cluster_with(cluster: KRaftCluster, group: Group, inputs: str) -> tuple[KRaf
     made of it. Raises InvalidSpec when this operator does not understand them any more."""
     shared, own_of_then, restart, operator_image, found = _read(inputs, cluster.formed)
     source = {key: value for key, value in cluster.source.items() if key not in SHARED} | shared
-    own = {key: value for key, value in _group(cluster.source, group.name).items() if key not in OWN} | own_of_then
+    own = _with_volumes(_group(cluster.source, group.name), own_of_then.pop(VOLUMES, ()))
+    own = {key: value for key, value in own.items() if key not in OWN} | own_of_then
     if group.name == names.CONTROLLER_ROLE:
         source["controllers"] = own
     else:
@@ -48,6 +52,14 @@ def cluster_with(cluster: KRaftCluster, group: Group, inputs: str) -> tuple[KRaf
         source["brokerPools"] = [own if each.get("name") == group.name else each for each in pools]
     spec = parse_spec(Reader("spec", source), found)
     return replace(cluster, spec=spec, formed=found.text, restart=restart, source=source), operator_image
+
+
+def _with_volumes(own: Mapping[str, Any], then: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """With the volumes that the group had then, as large as they are asked for now: they grow, and go nowhere back."""
+    now = {each["name"]: each for each in (own.get("storage") or {}).get(VOLUMES) or ()}
+    kept = {key: value for key, value in (own.get("storage") or {}).items() if key != VOLUMES}
+    volumes = [now.get(each["name"], each) for each in then]
+    return {**own, "storage": {**kept, VOLUMES: volumes} if volumes else kept}
 
 
 def _read(inputs: str, here: str) -> tuple[dict[str, Any], dict[str, Any], str, str, Formed]:

@@ -192,9 +192,15 @@ class Group:
     process: Process = field(default_factory=Process)
     overrides: Mapping[int, Storage] = field(default_factory=dict)
     """By node id."""
+    volumes: Mapping[str, Storage] = field(default_factory=dict)
+    """Brokers: what each node has besides, by name: each with a log directory of its own."""
 
     def storage_of(self, node_id: int) -> Storage:
         return self.overrides.get(node_id, self.storage)
+
+    def volume_of(self, node_id: int, further: str = "") -> Storage | None:
+        """Of its first volume, or of the named one beside it."""
+        return self.volumes.get(further) if further else self.storage_of(node_id)
 
     @property
     def node_ids(self) -> tuple[int, ...]:
@@ -374,6 +380,8 @@ class KRaftCluster:
     """Which security.tls.mode the resource asks for, where the cluster was formed with the other one and keeps it."""
     doubt: tuple[str, str] = ("", "")
     """What is wrong if the cluster is as the resource says (path, problem): only the ledger can tell whether it is."""
+    kept_volumes: tuple[tuple[str, str], ...] = ()
+    """Pool and name of further volumes that the resource names no more and that brokers keep (`kept_volumes`)."""
     hindrance: str = ""
     """What is wrong with the resource of a plaintext cluster that is asked to become secure."""
     source: Mapping[str, Any] = field(default_factory=dict)

@@ -15,6 +15,7 @@ from kraft_operator.api import names
 from kraft_operator.api.network import Exposure
 from kraft_operator.api.pod import TEMPORARY_PATH
 from kraft_operator.api.spec import Group, Role
+from kraft_operator.manifests import further
 from kraft_operator.manifests.context import Context, Manifest, NodePlan
 from kraft_operator.manifests.pods import with_user_fields
 from kraft_operator.manifests.properties import DATA_PATH, FILE_NAME, LOG_PATH
@@ -49,23 +50,25 @@ def container_security() -> Manifest:
 
 def init_containers(context: Context, node: NodePlan, config_hash: str) -> list[Manifest]:
     group = context.group(node)
-    data = _mount("data", DATA_PATH)
+    data, more = _mount("data", DATA_PATH), further.mounts(group)
+    looked_at = [_mount("data", DATA_PATH, read_only=True), *further.mounts(group, read_only=True)]
     ledger, pod = _mount("ledger", LEDGER_PATH, read_only=True), _mount("pod", POD_PATH, read_only=True)
     journal, template = _mount("journal", JOURNAL_PATH), _mount("config", TEMPLATE_PATH, read_only=True)
     environment = _guard_environment(context, node, config_hash)
     return [
-        _guard("inspect", context, environment, [_mount("data", DATA_PATH, read_only=True), ledger, pod]),
-        _guard("gate", context, environment, [data, ledger, pod, journal, template, _mount("node", NODE_PATH)]),
+        _guard("inspect", context, environment, [*looked_at, ledger, pod]),
+        _guard("gate", context, environment, [data, *more, ledger, pod, journal, template, _mount("node", NODE_PATH)]),
         _format(context, group),
-        _guard("seal", context, environment, [data, pod, journal]),
+        _guard("seal", context, environment, [data, *more, pod, journal]),
     ]
 
 
 def volumes(context: Context, node: NodePlan) -> list[Manifest]:
     """All but the data volume, which is a claim template of the StatefulSet."""
-    cluster = context.cluster
+    cluster, group = context.cluster, context.group(node)
     own_name = names.node_name(cluster.name, node.group, node.node_id)
     ledger_items = [{"key": identity_key(node.node_id), "path": "identity.json"}]
+    ledger_items += further.ledger_items(group, node.node_id)
     return [
         {"name": "config", "configMap": {"name": own_name, "defaultMode": 0o444}},
         # Optional: without a ledger the pod shall start far enough to say so.
@@ -87,13 +90,15 @@ def volumes(context: Context, node: NodePlan) -> list[Manifest]:
                     _downward("grant", f"metadata.annotations['{GRANT_ANNOTATION}']"),
                     _downward("format-mode", f"metadata.annotations['{FORMAT_MODE_ANNOTATION}']"),
                     _downward("rack", f"metadata.annotations['{RACK_ANNOTATION}']"),
+                    *(_downward(*each) for each in further.grant_fields(group)),
                 ],
             },
         },
         {"name": "node", "emptyDir": {"sizeLimit": "1Mi"}},
         {"name": "journal", "emptyDir": {"sizeLimit": "1Mi"}},
         {"name": "tmp", "emptyDir": {}},
-        *tls_volumes(cluster, context.group(node).role, node.node_id),
+        *tls_volumes(cluster, group.role, node.node_id),
+        *further.pod_volumes(cluster, group, node.node_id),
     ]
 
 
@@ -124,6 +129,7 @@ def _guard_environment(context: Context, node: NodePlan, config_hash: str) -> li
         "CONFIG_FILE": CONFIG_FILE,
         "CONFIG_HASH": config_hash,
         "RACK": "Required" if group.rack_node_label else "None",
+        **further.environment(group),
     }
     environment: list[Manifest] = [{"name": name, "value": value} for name, value in values.items()]
     if group.role is Role.BROKER and any(
@@ -154,6 +160,7 @@ def _format(context: Context, group: Group) -> Manifest:
         "securityContext": container_security(),
         "volumeMounts": [
             _mount("data", DATA_PATH),
+            *further.mounts(group),
             _mount("node", NODE_PATH, read_only=True),
             _mount("tmp", TEMPORARY_PATH),
         ],

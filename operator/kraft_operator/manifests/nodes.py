@@ -16,7 +16,7 @@ from kraft_operator.api import names
 from kraft_operator.api.network import ListenerSpec
 from kraft_operator.api.pod import TEMPORARY_PATH
 from kraft_operator.api.spec import DomainPolicy, FailureDomains, Group, KRaftCluster, Probes, Role
-from kraft_operator.manifests import process
+from kraft_operator.manifests import further, process
 from kraft_operator.manifests.context import (
     Context,
     Manifest,
@@ -178,6 +178,7 @@ def _kafka(context: Context, group: Group) -> Manifest:
         "securityContext": container_security(),
         "volumeMounts": [
             {"name": CLAIM, "mountPath": DATA_PATH},
+            *further.mounts(group),
             {"name": "node", "mountPath": NODE_PATH, "readOnly": True},
             {"name": "tmp", "mountPath": TEMPORARY_PATH},
             *tls_mounts(context.cluster, group.role),

@@ -14,6 +14,7 @@ from kraft_operator.api import names
 from kraft_operator.api.network import ListenerSpec
 from kraft_operator.api.spec import ClusterSpec, Group, Role
 from kraft_operator.api.stages import REPLICATION
+from kraft_operator.manifests import further
 from kraft_operator.manifests.context import Context, Manifest, NodePlan, metadata, node_selector
 from kraft_operator.manifests.process import LOGGING_FILE, digest, logging_file
 from kraft_operator.manifests.replication import OF_THE_USER, replication_properties
@@ -65,7 +66,7 @@ def _own_properties(context: Context, group: Group, node: NodePlan) -> dict[str,
     properties = {
         "process.roles": group.role.value,
         "node.id": str(node_id),
-        "log.dirs": LOG_PATH,
+        "log.dirs": ",".join((LOG_PATH, *map(further.log_directory, sorted(group.volumes)))),
         "listeners": _endpoints(listeners, ""),
         "advertised.listeners": ",".join(_advertised(listener, host, node) for listener in listeners),
         "listener.security.protocol.map": ",".join(

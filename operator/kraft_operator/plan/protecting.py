@@ -74,8 +74,9 @@ def report(asked: Operation, now: Situation) -> OperationReport:
 
 def _unsafe(now: Situation, ledger: Ledger) -> list[Claim]:
     """Claims of known disks whose volume was not seen to say Retain."""
-    known = {each.pvc_uid for each in ledger.entries if each.directory_id is not None}
-    found = (each for each in now.observed.claims if each.uid in known and each.volume)
+    known = {each.pvc_uid for each in ledger.every_entry if each.directory_id is not None}
+    claims = (*now.observed.claims, *now.observed.further_claims)
+    found = (each for each in claims if each.uid in known and each.volume)
     return [each for each in found if each.volume not in now.observed.retained]
 
 

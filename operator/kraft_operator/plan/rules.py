@@ -26,6 +26,7 @@ from kraft_operator.plan.disks.adoption import (
 )
 from kraft_operator.plan.disks.claims import at_risk, guard_claims, keep_guarded
 from kraft_operator.plan.disks.copies import hold_copies, restored
+from kraft_operator.plan.disks.further import keep_volumes, of_each_volume
 from kraft_operator.plan.disks.grants import grant_disks, nudge_gates, restart_stuck_gates, start_formation
 from kraft_operator.plan.disks.identity import (
     annotate_claims,
@@ -80,9 +81,11 @@ RULES: Final[tuple[Rule, ...]] = (
     refuse_another_cluster_id,
     refuse_taken_node_ids,
     learn_identities,
+    of_each_volume(learn_identities),
     note_the_formed_quorum,
     settle_the_journal,
     guard_claims,
+    of_each_volume(guard_claims),
     judge_domains,
     attend_operations,
     clear_operations,
@@ -93,11 +96,13 @@ RULES: Final[tuple[Rule, ...]] = (
     choose_controllers,
     choose_brokers,
     replace_lost_brokers,
+    of_each_volume(replace_lost_brokers),
     tell_leaderless,
     find_the_memory_too_large,
     clear_registrations,
     put_to_sleep,
     grow_volumes,
+    keep_volumes,
     find_addresses,
     protect_claims,
     keep_guarded,
@@ -106,8 +111,10 @@ RULES: Final[tuple[Rule, ...]] = (
     sync_children,
     tell_racks,
     grant_disks,
+    of_each_volume(grant_disks),
     nudge_gates,
     annotate_claims,
+    of_each_volume(annotate_claims),
     discard_old_copies,
     restart_stuck_gates,
     add_caught_up_voters,
@@ -123,14 +130,17 @@ RULES: Final[tuple[Rule, ...]] = (
 
 UPKEEP: Final[tuple[Rule, ...]] = (
     learn_identities,
+    of_each_volume(learn_identities),
     note_the_formed_quorum,
     settle_the_journal,
     guard_claims,
+    of_each_volume(guard_claims),
     keep_budget,
     keep_certificates,
     tell_racks,
     nudge_gates,
     annotate_claims,
+    of_each_volume(annotate_claims),
     clear_operations,
     end_helpers,
 )
@@ -144,6 +154,7 @@ RECOVERY: Final[tuple[Rule, ...]] = (
     refuse_another_cluster_id,
     settle_the_journal,
     guard_claims,
+    of_each_volume(guard_claims),
     attend_operations,
     clear_operations,
     judge_revisions,

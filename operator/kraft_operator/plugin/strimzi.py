@@ -130,6 +130,9 @@ def _groups(kafka: Taken, pools: Sequence[Object], spec: dict[str, Any], made: C
                 made.left_out.append((where, "a cluster has one group of controllers: the first one was taken"))
             else:
                 spec["controllers"] = {"replicas": _odd(replicas, where, made), "nodeIdRange": _ids(0), **body}
+                spec["controllers"]["storage"] = {key: each for key, each in storage.items() if key != "volumes"}
+                if "volumes" in storage and "broker" not in roles:
+                    made.left_out.append((f"{where} spec.storage.volumes", "a controller has one volume"))
         if "broker" in roles:
             begin = FIRST_BROKER + IDS_OF_A_GROUP * len(brokers)
             name = _pool_name(str(pool["metadata"]["name"]), brokers, made)

@@ -89,7 +89,7 @@ def _given(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def storage(asked: Object, where: str, left_out: LeftOut, changed: list[str]) -> tuple[dict[str, Any], bool]:
-    """One volume, and whether it goes with the cluster."""
+    """The volumes, and whether they go with the cluster. The first one has the metadata log."""
     taken = Taken(asked, "spec.storage")
     kind = taken.take("type")
     volumes = [dict(each) for each in taken.take("volumes") or []] if kind == "jbod" else [dict(asked)]
@@ -98,17 +98,24 @@ def storage(asked: Object, where: str, left_out: LeftOut, changed: list[str]) ->
     if not claims:
         changed.append(f"{where}: storage {kind} is a volume of 10Gi here: disks have an identity and stay")
         return {"size": "10Gi"}, True
-    first = Taken(claims[0], "spec.storage")
+    claims.sort(key=lambda each: each.get("kraftMetadata") != "shared")
+    first, delete = _volume(claims[0], where, left_out)
+    further = [(f"v{each.get('id', number)}", *_volume(each, where, left_out)) for number, each in enumerate(claims)][
+        1:
+    ]
+    found = first | ({"volumes": [{"name": name, **each} for name, each, _ in further]} if further else {})
+    return found, delete and all(each for _, _, each in further)
+
+
+def _volume(asked: Object, where: str, left_out: LeftOut) -> tuple[dict[str, Any], bool]:
+    taken = Taken(asked, "spec.storage")
     for name in ("type", "id", "kraftMetadata"):
-        first.take(name)
-    found = _given({"size": first.take("size"), "storageClassName": first.take("class")})
-    if labels := first.take("selector"):
+        taken.take(name)
+    found = _given({"size": taken.take("size"), "storageClassName": taken.take("class")})
+    if labels := taken.take("selector"):
         found["selector"] = {"matchLabels": dict(labels)}
-    delete = bool(first.take("deleteClaim"))
-    left_out += [(f"{where} {path}", NO_PLACE) for path, _ in first.left()]
-    for each in claims[1:]:
-        why = f"a node has one volume: enlarge storage.size by {each.get('size')}"
-        left_out.append((f"{where} spec.storage.volumes[{each.get('id')}]", why))
+    delete = bool(taken.take("deleteClaim"))
+    left_out += [(f"{where} {path}", NO_PLACE) for path, _ in taken.left()]
     return found, delete
 
 

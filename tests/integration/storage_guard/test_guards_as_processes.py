@@ -100,19 +100,9 @@ def test_a_formatting_in_the_wrong_mode_is_never_sealed(pod: GuardPod) -> None:
     pod.run("gate")
     pod.annotate("format-mode", "--no-initial-controllers")
     pod.format()
-    held = waiting_line(pod, "seal")
+    held = pod.waiting_line("seal")
     assert held.startswith("waiting: OtherDirectory: directory ")
     assert PLANNED in held
-
-
-def waiting_line(pod: GuardPod, step: str) -> str:
-    process = pod.begin(step)
-    try:
-        assert process.stdout is not None
-        return process.stdout.readline()
-    finally:
-        process.kill()
-        process.communicate()
 
 
 def test_a_disk_emptied_in_place_is_refused_also_to_the_pod_that_formatted_it(pod: GuardPod) -> None:
@@ -120,7 +110,7 @@ def test_a_disk_emptied_in_place_is_refused_also_to_the_pod_that_formatted_it(po
     shutil.rmtree(pod.log)
     (pod.volume / "storage-identity.json").unlink()
     assert pod.run("inspect").reason == "NeverFormatted"
-    assert waiting_line(pod, "gate").startswith("waiting: FormatRefused: ")
+    assert pod.waiting_line("gate").startswith("waiting: FormatRefused: ")
     assert not pod.log.exists()
 
 
@@ -130,7 +120,7 @@ def test_a_disk_emptied_in_place_is_refused_to_a_new_pod(pod: GuardPod) -> None:
     later = GuardPod(pod.home.parent / "later", pod.volume, uid="pod-2")
     later.write_ledger(Identity(CLUSTER_ID, 1, PLANNED, "nonce-1"))
     assert (later.run("inspect").verdict, later.run("inspect").reason) == (DiskVerdict.EMPTY, "DiskLost")
-    assert PLANNED in waiting_line(later, "gate")
+    assert PLANNED in later.waiting_line("gate")
 
 
 def test_a_waiting_guard_ends_at_once_when_its_pod_is_deleted(pod: GuardPod) -> None:
@@ -173,13 +163,13 @@ def test_an_old_copy_is_refused(pod: GuardPod) -> None:
     for snapshot in log.parent.glob("*-*.checkpoint"):
         snapshot.unlink()
     assert pod.run("inspect").verdict is DiskVerdict.REGRESSED
-    assert waiting_line(pod, "gate").startswith("waiting: OldCopy: the log ends at offset ")
+    assert pod.waiting_line("gate").startswith("waiting: OldCopy: the log ends at offset ")
 
 
 def test_swapped_disks_are_refused(pod: GuardPod) -> None:
     lay_golden(pod, "controller-2")
     assert (pod.run("inspect").verdict, pod.run("inspect").disk_node_id) == (DiskVerdict.FOREIGN, 2)
-    assert waiting_line(pod, "gate").startswith("waiting: DirectoryOfAnother: the directory is of node 2")
+    assert pod.waiting_line("gate").startswith("waiting: DirectoryOfAnother: the directory is of node 2")
 
 
 def test_a_foreign_cluster_is_refused(pod: GuardPod) -> None:
@@ -246,7 +236,7 @@ def test_a_damaged_volume_gives_a_verdict_with_a_reason_and_no_grant_helps(pod: 
     assert report.verdict in (DiskVerdict.UNREADABLE, DiskVerdict.FOREIGN)
     assert report.message
     pod.grant(Grant(pod.uid, "pvc", "pv", 1, CLUSTER_ID, GrantMode.NO_INITIAL_CONTROLLERS, "n", report.seen()))
-    assert waiting_line(pod, "gate").startswith(f"waiting: {report.reason}: ")
+    assert pod.waiting_line("gate").startswith(f"waiting: {report.reason}: ")
 
 
 def test_a_volume_with_somebody_elses_data_is_foreign(pod: GuardPod) -> None:
@@ -263,7 +253,7 @@ def test_the_rack_reaches_the_configuration_and_is_remembered_by_the_ledger(pod:
     first_start(pod)
     racked = GuardPod(pod.home.parent / "racked", pod.volume, uid="pod-2", rack="Required")
     racked.write_ledger(Identity(CLUSTER_ID, 1, PLANNED, "nonce-1"))
-    assert waiting_line(racked, "gate").startswith("waiting: AwaitingRack: ")
+    assert racked.waiting_line("gate").startswith("waiting: AwaitingRack: ")
     racked.annotate("rack", "zone-3")
     racked.run("gate")
     assert racked.config_file.read_text() == racked.config + "broker.rack=zone-3\n"
@@ -307,4 +297,4 @@ def test_a_pod_that_cannot_tell_its_uid_is_held_with_a_reason(pod: GuardPod, con
     report = pod.run("inspect")
     assert (report.verdict, report.reason, report.pod_uid) == (DiskVerdict.UNREADABLE, "CannotRead", "unknown")
     for step in ("gate", "seal"):
-        assert waiting_line(pod, step).startswith("waiting: CannotRead: ")
+        assert pod.waiting_line(step).startswith("waiting: CannotRead: ")

@@ -92,6 +92,16 @@ class GuardPod:
         assert process.returncode == 0, out + err
         return Report.from_json((self.home / "termination-log").read_text())
 
+    def waiting_line(self, step: str) -> str:
+        """The first thing that a guard says which has to wait."""
+        process = self.begin(step)
+        try:
+            assert process.stdout is not None
+            return process.stdout.readline()
+        finally:
+            process.kill()
+            process.communicate()
+
     def run(self, step: str) -> Report:
         return self.finish(self.begin(step))
 

@@ -19,10 +19,10 @@ def view(seen: Observed, known: frozenset[str]) -> dict[str, object]:
     return {
         "children": {(each.kind, each.name): each.live for each in seen.children if each.kind != "Service"},
         "sets": {each.node_id: replace(each, uid="") for each in seen.sets},
-        "pods": {each.uid: (each.node_id, each.grant_nonce, each.nudges) for each in seen.pods},
+        "pods": {each.uid: (each.node_id, each.grant_nonce, dict(each.grants), each.nudges) for each in seen.pods},
         "claims": {
             each.name: (each.volume if each.volume in known else "new", dict(each.identity), each.requested)
-            for each in seen.claims
+            for each in (*seen.claims, *seen.further_claims)
         },
         "retained": seen.retained,
         "voters": sorted(each.key for each in seen.quorum.voters),

@@ -44,6 +44,7 @@ from kraft_operator.api.spec import KRaftCluster, VolumePolicy
 from kraft_operator.claim_memory import KEY
 from kraft_operator.judgement import Belief, Described, Replica, Round, round_of
 from kraft_operator.judgement import judge as judge_quorum
+from kraft_operator.kept_volumes import keeping_volumes
 from kraft_operator.ledger import Ledger
 from kraft_operator.ledger_format import LEDGER_KEY, parse, render
 from kraft_operator.manifests.context import Images
@@ -158,6 +159,14 @@ class LivePod:
     """Why no Kubernetes node runs it as it is."""
     sick: bool = False
     """What it runs with does not suffice any more."""
+    volume: str = ""
+    """Which further volume this is about, where it is one of `further`."""
+    further: dict[str, LivePod] = field(default_factory=dict)
+    """What its guards know of each further volume."""
+
+    @property
+    def each(self) -> tuple[LivePod, ...]:
+        return (self, *self.further.values())
 
     @property
     def crashes(self) -> bool:
@@ -179,6 +188,8 @@ class LiveClaim:
     """The world has no resizer: a test that lets volumes grow plays it."""
     terminating: bool = False
     """Somebody deleted it; it goes with the last pod that uses it."""
+    further: Claim | None = None
+    """Of a broker's volume beside the first: how it was made."""
 
 
 class World:
@@ -329,8 +340,8 @@ class World:
 
     def situation(self) -> Situation:
         return Situation(
-            self.rendered.begin(self.cluster),
-            self.observed(),
+            self.rendered.begin(keeping_volumes(self.cluster, self.ledger, (seen := self.observed()).further_claims)),
+            seen,
             self.ledger,
             self.fence,
             self.draw,
@@ -416,11 +427,14 @@ class World:
                 self._apply(manifest)
             case DeliverGrant():
                 pod = next((each for each in self.pods.values() if each.uid == action.grant.pod_uid), None)
-                if pod is not None:
+                if pod is not None and action.volume:
+                    pod.further[action.volume].grant = action.grant
+                elif pod is not None:
                     pod.grant = action.grant
                     pod.format_mode = action.format_argument or pod.format_mode
             case MakeClaim():
-                self.make_claim(action.claim, action.volume)
+                made = changed(self._kept(), action).any_claim(action.claim)
+                self.make_claim(action.claim, action.volume, made if made is not None and made.further else None)
             case BeginReplacement():
                 begun = Begun(self.cluster.uid, "n/c", action.node_id, action.directory_id, self.brake.now)
                 self.brake = replace(self.brake, begun=(*self.brake.begun, begun))
@@ -466,8 +480,13 @@ class World:
         self.sets = known | {each.node_id: each for each in seen.sets}
         for pod in self.pods.values():
             pod.nudges = left[pod.uid].nudges
-        for each in seen.claims:
+        for each in (*seen.claims, *seen.further_claims):
+            if each.name not in self.claims:
+                volume = self.fresh("pv")
+                self.disks[volume] = Disk(volume)
+                self.claims[each.name] = LiveClaim(self.fresh("pvc"), volume, capacity=each.capacity, further=each)
             self.claims[each.name].marks, self.claims[each.name].requested = dict(each.identity), each.requested
+            self.claims[each.name].further = each if each.further else None
         self.retained = set(seen.retained)
         self.voters = {each.node_id: each.directory_id for each in seen.quorum.voters}
         assert seen.brokers.registered is not None
@@ -480,6 +499,7 @@ class World:
         ends = self.acknowledged
         return Observed(
             claims=tuple(self._claims()),
+            further_claims=tuple(self._further_claims()),
             pods=tuple(self._pods()),
             sets=tuple(each for each in self.sets.values() if ("StatefulSet", each.name) in self.children),
             children=tuple(self.children.values()),
@@ -682,6 +702,8 @@ class World:
             template = self.children["StatefulSet", node_set.name].live["spec"]["template"]
             if refused_by_kubernetes(template) or self._lacks_a_secret(template):
                 return False
+            if any(each not in self.claims for each in node_set.volumes.values()):
+                return False
             self._create(node_id, node_set)
             return True
         if pod.hindrance is not None:
@@ -696,12 +718,16 @@ class World:
         before = (pod.stage, pod.hold)
         match pod.stage:
             case "inspect":
-                found, facts = self._judged(node_id, pod)
-                pod.report, pod.stage = found.report(GuardStep.INSPECT, facts), "gate"
+                for each in pod.each:
+                    found, facts = self._judged(node_id, each)
+                    each.report = found.report(GuardStep.INSPECT, facts)
+                pod.stage = "gate"
             case "gate":
                 self._gate(node_id, pod)
             case "format":
-                self._format(node_id, pod)
+                for each in pod.each:
+                    self._format(node_id, each)
+                pod.stage = "seal"
             case "seal":
                 self._seal(node_id, pod)
             case _:
@@ -730,30 +756,36 @@ class World:
             sick=image in self.sick_images or is_starved(template),
             hindrance=hindrance(template, node_id, frozenset(self.private)),
         )  # fmt: skip
+        for volume, claim in node_set.volumes.items():
+            self.pods[node_id].further[volume] = LivePod(self.pods[node_id].uid, claim, volume=volume)
 
     def _judged(self, node_id: int, pod: LivePod) -> tuple[Judgement, PodFacts]:
         facts = self._pod_facts(node_id, pod)
-        return judge(self._disk(pod).facts, self._mounted(node_id), facts), facts
+        return judge(self._disk(pod).facts, self._mounted(node_id, pod.volume), facts), facts
 
     def _pod_facts(self, node_id: int, pod: LivePod) -> PodFacts:
         controller = self.sets[node_id].role == "controller"
         cluster_id = self.ledger.cluster_id if self.ledger else ""
         return PodFacts(pod.uid, node_id, cluster_id, controller, pod.format_mode, pod.grant)
 
-    def _mounted(self, node_id: int) -> LedgerFacts:
-        text = (self.ledger_data or {}).get(identity_key(node_id))
+    def _mounted(self, node_id: int, volume: str = "") -> LedgerFacts:
+        text = (self.ledger_data or {}).get(identity_key(node_id, volume))
         return LedgerFacts(Identity.from_json(text) if text else None)
 
     def _gate(self, node_id: int, pod: LivePod) -> None:
-        found, facts = self._judged(node_id, pod)
-        disk = self._disk(pod)
-        answer = decide(found, self._mounted(node_id), facts, pod.journal, disk.facts)
-        if isinstance(answer, Hold):
-            pod.hold = answer.reason
-            return
-        pod.passage, pod.journal, pod.stage = answer, pod.journal.passed(answer), "format"
-        if answer.way is Way.FORMAT:
-            disk.facts = replace(disk.facts, marker=granted_marker(answer, facts))
+        passed: list[tuple[LivePod, Passage]] = []
+        for each in pod.each:
+            found, facts = self._judged(node_id, each)
+            answer = decide(found, self._mounted(node_id, each.volume), facts, each.journal, self._disk(each).facts)
+            if isinstance(answer, Hold):
+                pod.hold = answer.reason
+                return
+            passed.append((each, answer))
+        for each, answer in passed:
+            each.passage, each.journal, disk = answer, each.journal.passed(answer), self._disk(each)
+            if answer.way is Way.FORMAT:
+                disk.facts = replace(disk.facts, marker=granted_marker(answer, self._pod_facts(node_id, each)))
+        pod.stage = "format"
 
     def _format(self, node_id: int, pod: LivePod) -> None:
         """kafka-storage format --ignore-formatted, in the mode that the annotation names."""
@@ -772,7 +804,6 @@ class World:
             disk.facts = replace(disk.facts, identity=identity, leftovers=())
             self._check_format(disk, directory_id)
             self.formats.append((pod.format_mode.partition("=")[0], disk.name, node_id, directory_id))
-        pod.stage = "seal"
 
     def _check_format(self, disk: Disk, directory_id: str) -> None:
         if directory_id in self.lost:
@@ -782,15 +813,17 @@ class World:
             self.broken.append(f"directory {directory_id} is made on {disk.name}, it was on {others}")
 
     def _seal(self, node_id: int, pod: LivePod) -> None:
-        disk, facts = self._disk(pod), self._pod_facts(node_id, pod)
-        answer = seal(disk.facts, facts, pod.journal)
-        if not isinstance(answer, Sealed):
-            pod.hold = answer.reason
-            return
-        disk.facts = replace(disk.facts, marker=answer.marker)
-        pod.journal = pod.journal.with_seal(answer.marker.nonce)
-        found = judge(disk.facts, self._mounted(node_id), facts)
-        pod.sealed, pod.stage = found.report(GuardStep.SEAL, facts), "running"
+        for each in pod.each:
+            answer = seal(self._disk(each).facts, self._pod_facts(node_id, each), each.journal)
+            if not isinstance(answer, Sealed):
+                pod.hold = answer.reason
+                return
+            disk = self._disk(each)
+            disk.facts = replace(disk.facts, marker=answer.marker)
+            each.journal = each.journal.with_seal(answer.marker.nonce)
+            found, facts = self._judged(node_id, each)
+            each.sealed = found.report(GuardStep.SEAL, facts)
+        pod.stage = "running"
         self._run(node_id, pod)
 
     def _run(self, node_id: int, pod: LivePod) -> None:
@@ -801,6 +834,11 @@ class World:
         assert disk.facts.identity is not None
         assert disk.facts.identity.directory_id is not None
         disk.ran.add(disk.facts.identity.directory_id)
+        for each in pod.further.values():
+            identity = self._disk(each).facts.identity
+            assert identity is not None
+            assert identity.directory_id is not None
+            self._disk(each).ran.add(identity.directory_id)
         if self.leader() < 0 or node_id in self.frozen:
             return
         if self.sets[node_id].role == "broker":
@@ -927,7 +965,7 @@ class World:
         tokens = frozenset(f"{name}:{self.claims[name].uid}" for name in named)
         self.cluster = replace(self.cluster, given_up_claims=tokens)
 
-    def make_claim(self, name: str, volume: str) -> None:
+    def make_claim(self, name: str, volume: str, further: Claim | None = None) -> None:
         """A claim that can be bound to this volume only."""
         if (
             name in self.claims
@@ -936,7 +974,7 @@ class World:
         ):
             self.broken.append(f"claim {name} is made for {volume}, which it cannot have")
             return
-        self.claims[name] = LiveClaim(self.fresh("pvc"), volume)
+        self.claims[name] = LiveClaim(self.fresh("pvc"), volume, further=further)
 
     def approve_format(self, *node_ids: int) -> None:
         """Somebody lets these nodes' claims, as they are now, be formatted."""
@@ -946,13 +984,29 @@ class World:
 
     def _collect(self) -> bool:
         """Claims that were deleted go once no pod uses them, and their volumes as the reclaim policy says."""
-        used = {pod.claim for pod in self.pods.values()}
+        used = {each.claim for pod in self.pods.values() for each in pod.each}
         gone = [name for name, claim in self.claims.items() if claim.terminating and name not in used]
         for name in gone:
             claim = self.claims.pop(name)
             if claim.volume not in self.retained:
                 self.lost |= self.disks.pop(claim.volume).ran
         return bool(gone)
+
+    def delete_volume(self, node_id: int, volume: str) -> None:
+        """A further volume and its claim are lost, with the pod that used them."""
+        pod = self.pods.pop(node_id)
+        claim = self.claims.pop(pod.further[volume].claim)
+        self.lost |= self.disks.pop(claim.volume).ran
+
+    def release_volume(self, node_id: int, volume: str) -> None:
+        """The claim of a further volume and the pod are lost; the volume stays, released."""
+        del self.claims[self.pods.pop(node_id).further[volume].claim]
+
+    def swap_volumes(self, node_id: int, one: str, other: str) -> None:
+        """Two further volumes of a broker are exchanged behind their claims."""
+        pod = self.pods.pop(node_id)
+        first, second = (self.claims[pod.further[each].claim] for each in (one, other))
+        first.volume, second.volume = second.volume, first.volume
 
     def forget_claim(self, node_id: int) -> None:
         """Somebody deletes the claim that a node has left behind."""
@@ -1073,6 +1127,7 @@ class World:
         self._collect()
         return Observed(
             claims=tuple(self._claims()),
+            further_claims=tuple(self._further_claims()),
             pods=tuple(self._pods()),
             sets=tuple(each for each in self.sets.values() if ("StatefulSet", each.name) in self.children),
             expandable={"standard": self.expands},
@@ -1097,6 +1152,8 @@ class World:
 
     def _claims(self) -> Iterator[Claim]:
         for name, claim in self.claims.items():
+            if claim.further is not None:
+                continue
             _, group, node = name.removeprefix("data-").removesuffix("-0").split("-")
             role = "controller" if group == "controller" else "broker"
             yield Claim(
@@ -1113,6 +1170,21 @@ class World:
                 capacity=claim.capacity,
             )
 
+    def _further_claims(self) -> Iterator[Claim]:
+        for claim in (self.claims[name] for name in sorted(self.claims)):
+            if claim.further is not None:
+                yield replace(
+                    claim.further, uid=claim.uid, volume=claim.volume, terminating=claim.terminating,
+                    identity=dict(claim.marks), storage_class="standard", requested=claim.requested,
+                    capacity=claim.capacity,
+                )  # fmt: skip
+
+    def _reported(self, pod: LivePod, what: str) -> Report | None:
+        """Of the node's first volume, with the same about each further one."""
+        own: Report | None = getattr(pod, what)
+        found = {each.volume: getattr(each, what) for each in pod.further.values()}
+        return replace(own, volumes=found) if own is not None else None
+
     def _pods(self) -> Iterator[Pod]:
         for node_id, pod in self.pods.items():
             node_set = self.sets[node_id]
@@ -1121,7 +1193,9 @@ class World:
                 name=f"{node_set.name}-0", uid=pod.uid, node_id=node_id, role=node_set.role, pool=node_set.pool,
                 claim=pod.claim, node="k1", ready=pod.runs and node_id not in self.frozen, revision=pod.template,
                 made_of=pod.revision, gate_waits=stage == 1, gate_passed=stage > 1,
-                main_started=stage == 4, inspect=pod.report, seal=pod.sealed,
+                main_started=stage == 4, inspect=self._reported(pod, "report"), seal=self._reported(pod, "sealed"),
+                volumes={each.volume: each.claim for each in pod.further.values()},
+                grants={each.volume: each.grant.nonce for each in pod.further.values() if each.grant},
                 nudges=pod.nudges, grant_nonce=pod.grant.nonce if pod.grant else None, trouble=pod.trouble,
                 last_words="FATAL explode: unknown name" if pod.crashes else "",
             )  # fmt: skip

@@ -16,6 +16,7 @@ from kraft_operator.manifests.properties import FILE_NAME
 from kraft_operator.manifests.replication import factor_for, factor_in
 from kraft_operator.observed import Claim
 from kraft_operator.plan.disks.copies import restored
+from kraft_operator.plan.disks.further import recalled_volumes
 from kraft_operator.plan.disks.recall import borne, counted_on, outdated, rebuilt, recalled, remembered, unproven_nodes
 from kraft_operator.plan.security import mode_found_again, mode_of
 from kraft_operator.plan.situation import NOTHING, Finding, Situation, Topic, Verdict
@@ -49,7 +50,7 @@ def find_the_ledger(now: Situation) -> Verdict:
     """With a ledger there is nothing to decide here, unless it is older than the claims' memory of it."""
     if now.ledger is not None:
         older = outdated(now)
-        return NOTHING if older is None else Verdict(ledger=older[0], findings=(older[1],))
+        return NOTHING if older is None else Verdict(ledger=recalled_volumes(now, older[0]), findings=(older[1],))
     bearing = tuple(claim for claim in now.observed.claims if claim.identity.get("cluster-id"))
     memory = remembered(now.observed.claims)
     if bearing or memory is not None:
@@ -115,6 +116,7 @@ def _rebuilt(now: Situation, bearing: tuple[Claim, ...], memory: Ledger | None) 
                 "volume: the ledger is missing, and the annotations were made for another claim",
             )
     ledger = _from_identities(now, ids[0], bearing) if memory is None else recalled(now.cluster, memory, bearing)
+    ledger = recalled_volumes(now, ledger)
     return Verdict(ledger=counted_on(ledger), findings=(rebuilt(now, ledger, complete=memory is not None),))
 
 

@@ -108,7 +108,8 @@ def at_risk(now: Situation) -> str:
     """
     if now.ledger is None or now.cluster.spec.volume_policy is VolumePolicy.DELETE:
         return ""
-    known = {each.pv_name for each in now.ledger.entries if each.directory_id is not None and each.pv_name is not None}
+    entries = now.ledger.every_entry
+    known = {each.pv_name for each in entries if each.directory_id is not None and each.pv_name is not None}
     volumes = sorted(known & now.observed.reclaimed)
     if not volumes:
         return ""

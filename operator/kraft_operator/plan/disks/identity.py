@@ -92,7 +92,7 @@ def settle_the_journal(now: Situation) -> Verdict:
             case StepKind.GRANT:
                 pod_uid, nonce = step.preconditions[0], step.preconditions[-1]
                 pod = alive.get(pod_uid)
-                if pod is None or pod.grant_nonce == nonce:
+                if pod is None or nonce in pod.nonces:
                     done.append(step)
             case StepKind.REMOVE_VOTER | StepKind.ADD_VOTER | StepKind.DISCARD_CLAIM | StepKind.RESTART:
                 done.append(step)

@@ -34,7 +34,7 @@ def grow_volumes(now: Situation) -> Verdict:
         assert group is not None
         storage = group.storage_of(node.node_id)
         claim = now.observed.claim(names.claim_name(now.cluster.name, node.group, node.node_id))
-        step, finding = _claim_grows(now, claim, storage.size)
+        step, finding = claim_grows(now, claim, storage.size)
         actions += [step] if step is not None else []
         findings += [finding] if finding is not None else []
         node_set = now.observed.node_set(node.node_id)
@@ -82,7 +82,7 @@ def _named(kind: tuple[str, str]) -> str:
     return (f"class {class_name}" if class_name else "the default class") + (f" with {selector}" if selector else "")
 
 
-def _claim_grows(now: Situation, claim: Claim | None, size: str) -> tuple[GrowClaim | None, Finding | None]:
+def claim_grows(now: Situation, claim: Claim | None, size: str) -> tuple[GrowClaim | None, Finding | None]:
     if claim is None or claim.terminating or not claim.volume or not claim.requested:
         return None, None
     wanted = quantity(size, "size")

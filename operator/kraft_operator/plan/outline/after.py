@@ -10,7 +10,7 @@ the rest of it with what that model does.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from hashlib import sha256
 from typing import Any, assert_never
@@ -51,17 +51,13 @@ from kraft_operator.api.reader import quantity
 from kraft_operator.api.spec import Storage, VolumePolicy
 from kraft_operator.claim_memory import KEY
 from kraft_operator.credentials import (
-    Authority,
-    CredentialAction,
     Credentials,
     EnterStage,
     IssueCertificate,
-    Issued,
     MakeAuthority,
-    Succession,
-    Turn,
     TurnAuthority,
 )
+from kraft_operator.manifests.further import volumes_in
 from kraft_operator.manifests.helpers import LABEL_HELPER, LABEL_HELPER_NODE, LABEL_OPERATION
 from kraft_operator.manifests.nodes import template_of
 from kraft_operator.observed import (
@@ -79,6 +75,7 @@ from kraft_operator.observed import (
     VoterState,
 )
 from kraft_operator.plan.brake import Begun
+from kraft_operator.plan.outline.certificates_after import issued_after
 from kraft_operator.plan.situation import Situation
 from kraft_operator.users import ChangeAcls, ForgetUser, MakePassword, SetPassword, SetQuotas, TellUser
 
@@ -115,7 +112,8 @@ def changed(seen: Observed, action: Action) -> Observed:
         case DeleteChild() | OrphanSet():
             return _deleted(seen, action)
         case AnnotateClaim() | Remember() | GrowClaim():
-            return replace(seen, claims=tuple(_written(each, action) for each in seen.claims))
+            further = tuple(_written(each, action) for each in seen.further_claims)
+            return replace(seen, claims=tuple(_written(each, action) for each in seen.claims), further_claims=further)
         case DeliverGrant() | TellRack() | NudgePod() | RestartPod():
             return replace(seen, pods=_pods(seen.pods, action))
         case RetainVolume() | MakeClaim() | DropClaim() | DiscardClaim():
@@ -127,7 +125,7 @@ def changed(seen: Observed, action: Action) -> Observed:
         case RunHelper() | EndHelper() | DeleteOperation():
             return _operations(seen, action)
         case MakeAuthority() | TurnAuthority() | IssueCertificate():
-            return replace(seen, credentials=_credentials(seen.credentials or Credentials(), action))
+            return replace(seen, credentials=issued_after(seen.credentials or Credentials(), action))
         case _:
             assert_never(action)
 
@@ -137,6 +135,8 @@ def changed(seen: Observed, action: Action) -> Observed:
 
 def _applied(seen: Observed, manifest: Mapping[str, Any]) -> Observed:
     kind, name = manifest["kind"], manifest["metadata"]["name"]
+    if kind == "PersistentVolumeClaim":
+        return _with_further_claim(seen, manifest)
     before = next((each for each in seen.children if (each.kind, each.name) == (kind, name)), None)
     uid = before.uid if before is not None else f"{kind}/{name}"
     child = Child(manifest["apiVersion"], kind, name, uid, manifest)
@@ -146,6 +146,31 @@ def _applied(seen: Observed, manifest: Mapping[str, Any]) -> Observed:
     made = _set_of(child)
     sets = (*(each for each in seen.sets if each.node_id != made.node_id), made)
     return replace(seen, children=children, sets=tuple(sorted(sets, key=lambda each: each.node_id)))
+
+
+def _with_further_claim(seen: Observed, manifest: Mapping[str, Any]) -> Observed:
+    """Of a broker's volume beside the first: made and bound, or with another owner."""
+    meta, labels = manifest["metadata"], manifest["metadata"]["labels"]
+    owned = "ownerReferences" in meta
+    there = next((each for each in seen.further_claims if each.name == meta["name"]), None)
+    size = quantity(manifest["spec"]["resources"]["requests"]["storage"], "size")
+    made = Claim(
+        name=meta["name"],
+        uid=f"PersistentVolumeClaim/{meta['name']}",
+        node_id=int(labels[names.LABEL_NODE_ID]),
+        role=labels[names.LABEL_ROLE],
+        pool=labels[names.LABEL_POOL],
+        volume=f"volume of {meta['name']}",
+        requested=size,
+        capacity=size,
+        further=labels[names.LABEL_VOLUME],
+    )
+    others = (each for each in seen.further_claims if each is not there)
+    return replace(seen, further_claims=_by_name((*others, replace(there or made, owned=owned))))
+
+
+def _by_name(claims: Iterable[Claim]) -> tuple[Claim, ...]:
+    return tuple(sorted(claims, key=lambda each: each.name))
 
 
 def _kind_of(claim: Mapping[str, Any]) -> tuple[str, str]:
@@ -169,6 +194,7 @@ def _set_of(child: Child) -> NodeSet:
         target=(meta.get("annotations") or {}).get(names.ANNOTATION_REVISION, ""),
         volume_size=size,
         volume_kind=_kind_of(claims[0]["spec"]) if claims else ("", ""),
+        volumes=volumes_in(spec["template"]["spec"]),
     )
 
 
@@ -186,41 +212,6 @@ def _deleted(seen: Observed, action: DeleteChild | OrphanSet) -> Observed:
         sets=tuple(each for each in seen.sets if each.node_id not in gone),
         pods=tuple(each for each in seen.pods if orphaned or each.node_id not in gone),
     )
-
-
-# certificates
-
-
-def _credentials(known: Credentials, action: CredentialAction) -> Credentials:
-    """Without an end, as nobody looks at a clock here."""
-    if isinstance(action, TurnAuthority):
-        return _turned(known, action)
-    if isinstance(action, MakeAuthority):
-        asked = known.succession.asked if known.authority is not None else action.asked
-        made = replace(
-            known,
-            authority=known.authority or Authority(f"authority {action.secret}"),
-            succession=replace(known.succession, asked=asked),
-            fault="",
-        )
-        return replace(made, published=made.trusted)
-    wanted = action.wanted
-    made_of = Issued(f"Secret/{wanted.secret}", "", wanted.subject.text, frozenset(wanted.hosts),
-        issuer=action.authority, trusts=action.trusts)  # fmt: skip
-    return replace(known, issued={**known.issued, wanted.secret: made_of})
-
-
-def _turned(known: Credentials, action: TurnAuthority) -> Credentials:
-    old, before = known.authority, known.succession
-    at_rest = Succession(turns=before.turns + 1, asked=action.asked, uid=before.uid)
-    match action.turn:
-        case Turn.TRUST:
-            return replace(known, succession=replace(at_rest, successor=f"after {action.replaced}"), proven=frozenset())
-        case Turn.ISSUE:
-            gone = replace(at_rest, predecessor=old.fingerprint if old is not None else "")
-            return replace(known, authority=Authority(before.successor), succession=gone, proven=frozenset())
-        case Turn.FORGET:
-            return replace(known, succession=at_rest, proven=frozenset())
 
 
 # claims, pods, volumes
@@ -242,8 +233,7 @@ def _written(claim: Claim, action: Written) -> Claim:
 def _pods(pods: tuple[Pod, ...], action: OfPods) -> tuple[Pod, ...]:
     match action:
         case DeliverGrant():
-            uid = action.grant.pod_uid
-            return tuple(replace(each, grant_nonce=action.grant.nonce) if each.uid == uid else each for each in pods)
+            return tuple(_granted(each, action) if each.uid == action.grant.pod_uid else each for each in pods)
         case TellRack():
             return tuple(replace(each, rack=action.rack) if each.uid == action.uid else each for each in pods)
         case NudgePod():
@@ -252,12 +242,18 @@ def _pods(pods: tuple[Pod, ...], action: OfPods) -> tuple[Pod, ...]:
             return tuple(each for each in pods if each.uid != action.uid)
 
 
+def _granted(pod: Pod, action: DeliverGrant) -> Pod:
+    if action.volume:
+        return replace(pod, grants={**pod.grants, action.volume: action.grant.nonce})
+    return replace(pod, grant_nonce=action.grant.nonce)
+
+
 def _volumes(seen: Observed, action: OfVolumes) -> Observed:
     match action:
         case RetainVolume():
             bound = any(
                 (each.name, each.uid, each.volume) == (action.claim, action.claim_uid, action.volume)
-                for each in seen.claims
+                for each in (*seen.claims, *seen.further_claims)
             )
             return replace(seen, retained=seen.retained | {action.volume}) if bound else seen
         case MakeClaim():
@@ -273,7 +269,11 @@ def _volumes(seen: Observed, action: OfVolumes) -> Observed:
                 role=action.labels[names.LABEL_ROLE],
                 pool=action.labels[names.LABEL_POOL],
                 volume=action.volume,
+                further=(further := action.labels.get(names.LABEL_VOLUME, "")),
             )
+            if further:
+                more = _by_name((*seen.further_claims, replace(made, requested=0.0, capacity=0.0)))
+                return replace(seen, further_claims=more, volumes=seen.volumes - {action.volume})
             return replace(seen, claims=(*seen.claims, made), volumes=seen.volumes - {action.volume})
         case DropClaim():
             return replace(seen, claims=_without(seen.claims, action.claim, action.uid))

@@ -8,7 +8,7 @@ machine is gone, a pod that cannot start) stays away. New UIDs and directory ids
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from kraft_operator.api import names
@@ -29,6 +29,7 @@ from kraft_operator.observed import (
     Registry,
     VoterState,
 )
+from kraft_operator.plan.disks.further import through
 from kraft_operator.plan.disks.grants import KNOWN
 from kraft_operator.plan.nodes.drain import ALTER, LIST
 from kraft_operator.plan.rollout.versions import wishes
@@ -113,6 +114,10 @@ class _Place:
 
 def _with_pods(now: Situation, ledger: Ledger) -> Situation:
     found = list(_places(now, ledger))
+    running = {each.node_id for each in now.observed.pods if not each.terminating}
+    further = (each for each in now.observed.further_claims if not each.terminating or each.node_id in running)
+    now = replace(now, observed=replace(now.observed, further_claims=tuple(further)))
+    found = [replace(each, now=now) for each in found]
     named = {each.claim.name for each in found}
     kept = (each for each in now.observed.claims if each.name not in named and not each.terminating)
     sets = {each.node_id for each in now.observed.sets}
@@ -162,6 +167,7 @@ def _pod_of(now: Situation, node_set: NodeSet, claim: Claim) -> Pod:
         revision=node_set.revision,
         made_of=node_set.made_of,
         owner=node_set.uid,
+        volumes=node_set.volumes,
     )
 
 
@@ -170,14 +176,33 @@ def _moved_on(place: _Place) -> Pod:
     pod, observed = place.pod, place.now.observed
     if place.claim.volume in observed.stranded or place.claim.volume in observed.unready:
         return pod
+    if not pod.main_started and any(observed.any_claim(each) is None for each in pod.volumes.values()):
+        return pod  # no kubelet starts it before its claims are there
     if pod.inspect is None and not pod.main_started:
-        pod = replace(pod, inspect=_report(place), gate_waits=True)
-    if not pod.main_started and (seal := _let_through(place, pod)) is not None:
+        pod = replace(pod, inspect=_of_all(place, pod, _report), gate_waits=True)
+    if not pod.main_started and (seal := _of_all(place, pod, _let_through)) is not None:
         pod = replace(pod, seal=seal, gate_waits=False, gate_passed=True, main_started=True)
     return replace(pod, ready=True) if pod.main_started and pod.trouble is None else pod
 
 
-def _report(place: _Place) -> Report:
+def _of_all(place: _Place, pod: Pod, look: Callable[[_Place, Pod], Report | None]) -> Report | None:
+    """With what is seen of further volumes; None if one of them is not through."""
+    whole = look(place, pod)
+    found: dict[str, Report] = {}
+    for volume, name in pod.volumes.items():
+        seen = through(replace(place.now, observed=replace(place.now.observed, pods=(pod,))), volume)
+        claim, mine = seen.observed.claim(name), seen.observed.pod(pod.node_id)
+        assert seen.ledger is not None
+        if claim is None or mine is None:
+            return None
+        report = look(replace(place, now=seen, ledger=seen.ledger, pod=mine, claim=claim), mine)
+        if report is None:
+            return None
+        found[volume] = report
+    return replace(whole, volumes=found) if whole is not None and found else whole
+
+
+def _report(place: _Place, _: Pod) -> Report:
     """Of a volume that nobody has looked into: it holds what the ledger has on it."""
     node_id, entry = place.node_set.node_id, place.ledger.entry(place.node_set.node_id)
     gone = next((each for each in place.ledger.written_off if each.pvc_uid == place.claim.uid), None)

@@ -110,10 +110,12 @@ def _of_a_disk_or_pod(
 ) -> PlanStep | None:
     match action:
         case DeliverGrant():
-            return words.granted(action.pod, action.grant.node_id)
+            return words.granted(action.pod, action.grant.node_id, action.volume)
         case GrowClaim():
-            claim = now.observed.claim(action.claim)
-            return words.grown(claim.node_id if claim else -1, action.claim, action.size)
+            claim = now.observed.any_claim(action.claim)
+            return words.grown(
+                claim.node_id if claim else -1, action.claim, action.size, claim.further if claim else ""
+            )
         case OrphanSet():
             found = (each.node_id for each in now.observed.sets if each.name == action.name)
             return next((words.made_anew(each, action.name) for each in found), None)

@@ -38,6 +38,13 @@ def _applied(manifest: Mapping[str, Any], reason: str, now: Situation, replaced:
         return None  # ProtectClaims was asked for by name
     if kind == "PodDisruptionBudget" and _follows(manifest, now):
         return None
+    if kind == "PersistentVolumeClaim":
+        there = now.observed.node_set(int(node or -1)) is not None
+        return (
+            words.volume_made(int(node or -1), manifest["metadata"]["labels"][names.LABEL_VOLUME], name)
+            if there
+            else None
+        )
     if node is None:
         return PlanStep(f"apply/{kind}/{name}", "ApplyChild", f"{kind}/{name}", reason)
     if kind == "StatefulSet" and manifest["spec"].get("replicas") == 0:

@@ -167,11 +167,11 @@ def _in_flight(step: PlanStep, now: Situation, vanished: frozenset[str]) -> bool
         )
     if kind not in ("grant", "catch-up", "hold"):
         return kind == "restart" and step.id in vanished
-    node_id = int(rest.partition("/")[0])
+    node_id, volume = int(rest.partition("/")[0]), rest.partition("/")[2]
     pod, node_set = now.observed.pod(node_id), now.observed.node_set(node_id)
     match kind:
         case "grant":
-            return pod is not None and pod.grant_nonce is not None
+            return pod is not None and (pod.grants.get(volume) if volume else pod.grant_nonce) is not None
         case "catch-up":
             return pod is not None and pod.main_started
         case _:
@@ -190,7 +190,9 @@ def _held_by(step: PlanStep, now: Situation, findings: Sequence[Finding]) -> Fin
         return next((each for each in findings if each.topic is Topic.SECURITY), None)
     if kind == "finalize":
         return next((each for each in findings if each.topic is Topic.VERSIONS), None)
-    claim = next((each.name for each in now.observed.claims if str(each.node_id) == node_id), "")
+    claims, volume = (*now.observed.claims, *now.observed.further_claims), rest.partition("/")[2]
+    mine = (each for each in claims if str(each.node_id) == node_id)
+    claim = next((each.name for each in mine if kind != "grow" or each.further == volume), "")
     if kind in ("grow", "remake-set"):
         return next((each for each in findings if each.topic is Topic.STORAGE and each.subject == claim), None)
     subjects = {f"controller {node_id}", f"node {node_id}", f"broker {node_id}", pod.name if pod else ""} - {""}

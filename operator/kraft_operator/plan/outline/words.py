@@ -98,9 +98,17 @@ def restarted(pod: Pod, reason: str, stage: str = "") -> PlanStep:
 # disks
 
 
-def granted(pod: str, node_id: int) -> PlanStep:
+def granted(pod: str, node_id: int, volume: str = "") -> PlanStep:
     gate = "its guard saw an empty disk on a claim that is bound; the grant holds for that disk only"
+    if volume:
+        reason = f"volume {volume} has no directory yet"
+        return PlanStep(f"grant/{node_id}/{volume}", "FormatDisk", pod, reason, gate)
     return PlanStep(f"grant/{node_id}", "FormatDisk", pod, "it has no directory yet", gate)
+
+
+def volume_made(node_id: int, volume: str, claim: str) -> PlanStep:
+    about = f"PersistentVolumeClaim/{claim}"
+    return PlanStep(f"make-volume/{node_id}/{volume}", "ApplyChild", about, f"the node has no volume {volume} yet")
 
 
 def discarded(node_id: int, claim: str) -> PlanStep:
@@ -110,11 +118,9 @@ def discarded(node_id: int, claim: str) -> PlanStep:
     return PlanStep(f"discard/{node_id}", "DiscardClaim", about, reason, gate, risk=Risk.DATA_LOSS)
 
 
-def grown(node_id: int, claim: str, size: str) -> PlanStep:
-    target = f"PersistentVolumeClaim/{claim}"
-    return PlanStep(
-        f"grow/{node_id}", "GrowClaim", target, f"the resource asks for {size}", "its class allows it to expand"
-    )
+def grown(node_id: int, claim: str, size: str, volume: str = "") -> PlanStep:
+    target, step = f"PersistentVolumeClaim/{claim}", f"grow/{node_id}{f'/{volume}' if volume else ''}"
+    return PlanStep(step, "GrowClaim", target, f"the resource asks for {size}", "its class allows it to expand")
 
 
 def made_anew(node_id: int, name: str) -> PlanStep:

@@ -1,0 +1,180 @@
+"""Further volumes of brokers: what is decided about a node's disk is decided about them by the same rules.
+
+`through` shows the situation as it is for one volume name: the claims are those of that volume, a pod's reports and
+grants are about it, the ledger's entries are its directories. A rule that knows nothing of further volumes then learns,
+grants, refuses or gives up exactly one directory; `back` puts what it found in its place. Who votes, which nodes there
+are, and what is in doubt is said by the rules about first volumes alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from kraft_operator.actions import Action, ApplyChild, DeliverGrant, MakeClaim
+from kraft_operator.api.spec import Group, Role, Storage
+from kraft_operator.ledger import Entry, Ledger
+from kraft_operator.manifests import further
+from kraft_operator.manifests.context import NodePlan
+from kraft_operator.observed import Claim, Pod
+from kraft_operator.plan.disks.recall import borne
+from kraft_operator.plan.disks.volumes import claim_grows
+from kraft_operator.plan.situation import NOTHING, Finding, Rule, Situation, Topic, Verdict
+from storage_guard.formats import Report
+
+
+def volumes_of(now: Situation) -> tuple[str, ...]:
+    """Names of all further volumes of the cluster."""
+    asked = {name for pool in now.cluster.spec.broker_pools for name in pool.volumes}
+    known = {name for name, _ in now.ledger.volumes} if now.ledger is not None else set()
+    return tuple(sorted(asked | known))
+
+
+def of_each_volume(rule: Rule) -> Rule:
+    """This rule, asked about every further volume in turn."""
+
+    def asked(now: Situation) -> Verdict:
+        found = NOTHING
+        for volume in volumes_of(now) if now.ledger is not None else ():
+            verdict = back(now, volume, rule(through(now, volume)))
+            now = replace(now, ledger=verdict.ledger or now.ledger, replacing=now.replacing | verdict.replacing)
+            found = _joined(found, verdict)
+        return found
+
+    return asked
+
+
+def through(now: Situation, volume: str) -> Situation:
+    assert now.ledger is not None
+    claims = tuple(each for each in now.observed.further_claims if each.further == volume)
+    pods = tuple(_about(pod, volume) for pod in now.observed.pods if volume in pod.volumes)
+    retired = {each.node_id for each in now.ledger.entries if each.retired}
+    entries = tuple(replace(each, retired=each.node_id in retired) for each in now.ledger.of_volume(volume))
+    blank = (each for each in entries if not (each.directory_id or each.grant or each.replaces or each.retired))
+    doubted = tuple(each.node_id for each in blank)
+    return replace(
+        now,
+        observed=replace(now.observed, claims=claims, pods=pods, further_claims=()),
+        ledger=replace(now.ledger, entries=entries, doubted=doubted),
+    )
+
+
+def back(now: Situation, volume: str, verdict: Verdict) -> Verdict:
+    """`now` is the situation that `through` was given."""
+    assert now.ledger is not None
+    seen = verdict.ledger
+    ledger = None
+    if seen is not None:
+        first = replace(seen, entries=now.ledger.entries, doubted=now.ledger.doubted, volumes=now.ledger.volumes)
+        ledger = first.with_volume(volume, seen.entries)
+    return replace(
+        verdict,
+        ledger=ledger if ledger != now.ledger else None,
+        actions=tuple(_named(each, volume) for each in verdict.actions),
+        findings=tuple(replace(each, message=f"volume {volume}: {each.message}") for each in verdict.findings),
+    )
+
+
+def keep_volumes(now: Situation) -> Verdict:
+    """Their claims: made where they are missing, grown where they are asked to, known again where only the claim is
+    another one on the same volume; and told of, where the resource names a volume no more.
+    """
+    if now.ledger is None:
+        return NOTHING
+    found = Verdict(findings=tuple(_not_asked_for(*each) for each in now.cluster.kept_volumes))
+    for node in now.nodes:
+        group = now.cluster.spec.group(node.group)
+        for volume, storage in sorted(group.volumes.items()) if group is not None else ():
+            assert group is not None
+            verdict = _kept(now, node, group, (volume, storage))
+            now = replace(now, ledger=verdict.ledger or now.ledger)
+            found = _joined(found, verdict)
+    return found
+
+
+def recalled_volumes(now: Situation, ledger: Ledger) -> Ledger:
+    """A ledger that was made again, with what the claims of further volumes bear. A volume that is asked for and of
+    which none tells is in doubt: it may have been there, and an empty one is formatted only with an approval."""
+    claims = {(each.further, each.node_id): each for each in now.observed.further_claims}
+    for pool in now.cluster.spec.broker_pools:
+        asked = {(volume, node_id) for volume in pool.volumes for node_id in pool.node_ids}
+        there = {key for key, each in claims.items() if each.pool == pool.name}
+        for volume, node_id in sorted(asked | there):
+            claim = claims.get((volume, node_id))
+            entry = Entry(node_id, Role.BROKER.value, pool.name)
+            if claim is not None and _bears(claim, ledger):
+                entry = borne(claim, entry)
+            ledger = ledger.with_volume(volume, (*ledger.of_volume(volume), entry))
+    return ledger
+
+
+def _bears(claim: Claim, ledger: Ledger) -> bool:
+    marks = claim.identity
+    mine = (marks.get("cluster-id"), marks.get("node-id")) == (ledger.cluster_id, str(claim.node_id))
+    return mine and "directory-id" in marks and not ledger.is_written_off(claim.node_id, marks["directory-id"])
+
+
+def _kept(now: Situation, node: NodePlan, group: Group, wanted: tuple[str, Storage]) -> Verdict:
+    assert now.ledger is not None
+    volume, storage = wanted
+    intent = further.claim(now.cluster, group, node.node_id, volume, storage)
+    name = intent["metadata"]["name"]
+    claim = next((each for each in now.observed.further_claims if each.name == name), None)
+    entry = next((each for each in now.ledger.of_volume(volume) if each.node_id == node.node_id), None)
+    if claim is None and entry is not None and entry.pv_name in now.observed.volumes:
+        reason = f"node {node.node_id} keeps directory {entry.directory_id} on {entry.pv_name}"
+        anew = MakeClaim(name, entry.pvc_uid or "", entry.pv_name or "", intent["metadata"]["labels"], reason)
+        return Verdict(actions=(anew,))
+    if claim is None:
+        return Verdict(actions=(ApplyChild(intent, f"node {node.node_id} has no claim for volume {volume}"),))
+    if claim.terminating:
+        return NOTHING
+    ledger = None
+    if entry is not None and entry.pv_name and claim.volume == entry.pv_name and claim.uid != entry.pvc_uid:
+        others = (each for each in now.ledger.of_volume(volume) if each is not entry)
+        ledger = now.ledger.with_volume(volume, (*others, replace(entry, pvc_uid=claim.uid)))
+    step, finding = claim_grows(now, claim, storage.size)
+    actions: tuple[Action, ...] = (step,) if step is not None else ()
+    if claim.owned != ("ownerReferences" in intent["metadata"]):
+        actions = (*actions, ApplyChild(intent, "spec.deletionPolicy.volumes says anew whether it goes with the rest"))
+    return Verdict(ledger=ledger, actions=actions, findings=(finding,) if finding is not None else ())
+
+
+def _not_asked_for(pool: str, volume: str) -> Finding:
+    message = (
+        f"put volume {volume} back into storage.volumes of pool {pool}: its brokers hold partitions on it, and keep "
+        "it. To do without it, add a pool with the volumes that you want, and scale this one down: its replicas are "
+        "moved"
+    )
+    return Finding(Topic.STORAGE, "VolumeKept", message, f"{pool}/{volume}", stalled=True)
+
+
+def _about(pod: Pod, volume: str) -> Pod:
+    return replace(
+        pod,
+        claim=pod.volumes[volume],
+        inspect=_report(pod.inspect, volume),
+        seal=_report(pod.seal, volume),
+        grant_nonce=pod.grants.get(volume),
+        volumes={},
+        grants={},
+    )
+
+
+def _report(report: Report | None, volume: str) -> Report | None:
+    return report.volumes.get(volume) if report is not None else None
+
+
+def _named(action: Action, volume: str) -> Action:
+    return replace(action, volume=volume) if isinstance(action, DeliverGrant) else action
+
+
+def _joined(one: Verdict, other: Verdict) -> Verdict:
+    return replace(
+        one,
+        ledger=other.ledger or one.ledger,
+        actions=one.actions + other.actions,
+        findings=one.findings + other.findings,
+        suspects=one.suspects | other.suspects,
+        replacing=one.replacing | other.replacing,
+        guarded=one.guarded | other.guarded,
+    )
