@@ -41,10 +41,19 @@ BASE: Object = {
                 "overrides": [{"nodeID": 1, "size": "2Gi"}],
             },
         },
-        "brokerPools": [{"name": "main", "replicas": 3, "nodeIdRange": {"start": 100, "end": 199}}],
+        "brokerPools": [
+            {
+                "name": "main",
+                "replicas": 3,
+                "nodeIdRange": {"start": 100, "end": 199},
+                "storage": {"volumes": [{"name": "one", "size": "2Gi", "storageClassName": "standard"}]},
+            }
+        ],
         "archive": {"storage": {"size": "1Gi", "storageClassName": "standard"}, "retention": "24h", "beginning": 1},
     },
 }
+VOLUMES = "spec.brokerPools.0.storage.volumes"
+ONE = {"name": "one", "size": "2Gi", "storageClassName": "standard"}
 OWNED = [
     "process.roles", "node.id", "broker.id", "listeners", "advertised.listeners", "listener.security.protocol.map",
     "inter.broker.listener.name", "security.inter.broker.protocol", "controller.listener.names",
@@ -99,6 +108,13 @@ WRONG: list[tuple[str, Any, str]] = [
     ("spec.controllers.storage.overrides", [{"nodeID": 1}], "says nothing: give size, storageClassName or selector"),
     ("spec.controllers.storage.overrides", [{"nodeID": 1, "size": "1Mi"}], "size must be at least 100Mi"),
     ("spec.controllers.storage.overrides", [{"nodeID": 1, "size": 1}, {"nodeID": 1, "size": 2}], "Duplicate value"),
+    (VOLUMES, [{"name": "data", "size": "1Gi"}], "data is the first volume: give it another name"),
+    (VOLUMES, [{"name": "One", "size": "1Gi"}], "should match"),
+    (VOLUMES, [{"name": "one", "size": "1Mi"}], "size must be at least 100Mi"),
+    (VOLUMES, [{"name": "one"}], "Required value"),
+    (VOLUMES, [{"name": "one", "size": 1}, {"name": "one", "size": 2}], "Duplicate value"),
+    (VOLUMES, [{"name": f"v{each}", "size": "1Gi"} for each in range(8)], "must have at most 7 items"),
+    ("spec.brokerPools.0.pod.volumes", [{"name": "data-one", "emptyDir": {}}], "is that of storage.volumes"),
     ("spec.controllers.storage.selector", {"matchExpressions": [{"key": "a", "operator": "Is"}]}, "Unsupported value"),
     ("spec.controllers.pod.labels", {"app.kubernetes.io/name": "x"}, "belong to the operator"),
     ("spec.controllers.pod.annotations", {"kraft.quorate.dev/grant": "{}"}, "belong to the operator"),
@@ -177,6 +193,10 @@ WRONG_EDITS: list[tuple[str, Any, str]] = [
     ("spec.controllers.storage.overrides", [{"nodeID": 1, "size": "1Gi"}], "size cannot shrink"),
     ("spec.controllers.storage.storageClassName", None, "storageClassName is immutable: it can be neither added"),
     ("spec.brokerPools.0.storage.storageClassName", "fast", "storageClassName is immutable: it can be neither added"),
+    (VOLUMES, [{**ONE, "size": "1Gi"}], "size cannot shrink"),
+    (VOLUMES, [{**ONE, "storageClassName": "fast"}], "storageClassName is immutable"),
+    (VOLUMES, [{"name": "one", "size": "2Gi"}], "storageClassName is immutable: it can be neither added nor removed"),
+    (VOLUMES, [{**ONE, "selector": {"matchLabels": {"a": "b"}}}], "selector is immutable: it can be neither added"),
     ("spec.brokerPools", [], "a pool can be removed (or renamed) only after its replicas were lowered to 0"),
     ("spec.brokerPools.0.name", "other", "a pool can be removed (or renamed) only after"),
     (
@@ -199,6 +219,9 @@ RIGHT_EDITS: list[tuple[str, Any]] = [
     ("spec.controllers.storage.size", "2Gi"),
     ("spec.controllers.storage.overrides", [{"nodeID": 1, "storageClassName": "fast", "size": "5Gi"}]),
     ("spec.brokerPools.0.storage.overrides", [{"nodeID": 150, "selector": {"matchLabels": {"disk": "fast"}}}]),
+    (VOLUMES, [ONE, {"name": "two", "size": "1Gi"}]),
+    (VOLUMES, [{**ONE, "size": "3Gi"}]),
+    (VOLUMES, None),
     ("spec.image.reference", "localhost/quorate/runtime:other"),
     ("spec.controllers.nodeIdRange.end", 50),
     ("spec.controllers.failureDomains", {"policy": "Require"}),

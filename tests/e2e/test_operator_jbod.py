@@ -82,11 +82,13 @@ def path_of(volume: str) -> str:
     return f"/var/lib/kafka/{volume}/log"
 
 
+def every(*paths: str) -> dict[int, set[str]]:
+    return {broker: set(paths) for broker in BROKERS}
+
+
 def test_every_volume_is_formatted_and_serves_partitions(story: Story, load: SteadyLoad) -> None:
     found = served(story)
-    assert {broker: set(each) for broker, each in found.items()} == dict.fromkeys(
-        BROKERS, {path_of("data"), path_of("data-one")}
-    )
+    assert {broker: set(each) for broker, each in found.items()} == every(path_of("data"), path_of("data-one"))
     assert all(count for each in found.values() for count in each.values()), found
     first, further = story.directories(), known(story)
     assert len({*(first[each] for each in BROKERS), *further.values()}) == 6
@@ -115,9 +117,8 @@ def test_one_more_volume_comes_by_a_roll(story: Story, load: SteadyLoad) -> None
     story.apply(brokerPools=brokers(one="2Gi", two="1Gi"))
     eventually("every broker has it", lambda: sum(each == "two" for _, each in known(story)) == 3, 400)
     story.await_ready()
-    paths = {path_of("data"), path_of("data-one"), path_of("data-two")}
-    eventually("all serve it", lambda: {each: set(dirs) for each, dirs in served(story).items()}
-        == dict.fromkeys(BROKERS, paths), 240)  # fmt: skip
+    all_three = every(path_of("data"), path_of("data-one"), path_of("data-two"))
+    eventually("all serve it", lambda: {each: set(dirs) for each, dirs in served(story).items()} == all_three, 240)
     assert story.directories() == first
     assert before.items() <= known(story).items()
     load.goes_on()

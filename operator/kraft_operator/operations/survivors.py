@@ -41,8 +41,13 @@ class Findings:
     missing: tuple[VoterKey, ...]
     """Voters that some copy tells of and no claim holds."""
     empty: tuple[str, ...]
+    """Claims without a directory of Kafka's."""
     failed: Mapping[str, str]
     """Claims that could not be read, and why: such a copy counts as lost."""
+    never_ran: tuple[tuple[str, int, str], ...] = ()
+    """Claims with a directory that was formatted and holds no record, with its node and directory id: nobody ran on it,
+    or its log is gone.
+    """
 
 
 def survivors(reports: Mapping[str, CopyReport], static_voters: Sequence[int] = ()) -> tuple[Survivor, ...]:
@@ -109,8 +114,13 @@ def compared(found: Sequence[Survivor], again: Mapping[str, CopyReport]) -> tupl
     return tuple(kept), moved
 
 
-def findings(found: Sequence[Survivor], empty: Sequence[str], failed: Mapping[str, str]) -> Findings:
+def findings(found: Sequence[Survivor], blank: Mapping[str, CopyReport], failed: Mapping[str, str]) -> Findings:
+    """`blank` are the claims that hold no record."""
     copies = [each.copy for each in found]
     voters = {voter for each in copies for voter in each.voters}
     there = {each.key for each in copies if each.role is CopyRole.VOTER}
-    return Findings(judge(copies), tuple(found), tuple(sorted(voters - there)), tuple(sorted(empty)), dict(failed))
+    empty = tuple(sorted(claim for claim, each in blank.items() if each.node_id is None))
+    never_ran = tuple(
+        (claim, _node(each), each.directory_id) for claim, each in sorted(blank.items()) if each.node_id is not None
+    )
+    return Findings(judge(copies), tuple(found), tuple(sorted(voters - there)), empty, dict(failed), never_ran)

@@ -67,7 +67,7 @@ def look(
 ) -> Findings:  # fmt: skip
     reports, failed = _ask(kube, namespace, image, {each: {} for each in readings}, timeout)
     found = survivors(reports, static_voters)
-    empty = [claim for claim, each in reports.items() if each.state is State.EMPTY]
+    blank = {claim: each for claim, each in reports.items() if each.state is State.EMPTY}
     if found:
         # Also when nothing has to be compared: a log that grows meanwhile is not that of a node that stopped.
         question, claims = to_compare(found), {each.claim for each in found}
@@ -75,7 +75,7 @@ def look(
         again, missed = _ask(kube, namespace, image, asked, timeout)
         found, moved = compared(found, again)
         failed = {**failed, **missed, **moved}
-    return findings(found, empty, failed)
+    return findings(found, blank, failed)
 
 
 def _readings(kube: Gateway, namespace: str, given: argparse.Namespace) -> list[Reading]:
@@ -178,6 +178,9 @@ def screen(found: Findings) -> Iterator[str]:
         yield f"  voter {node_id} (directory {directory or 'unknown'}): no claim holds it"
     for claim in found.empty:
         yield f"  claim {claim}: it holds no metadata log"
+    for claim, node_id, directory in found.never_ran:
+        text = f"formatted for node {node_id} (directory {directory}), and holds no record"
+        yield f"  claim {claim}: {text}: no node ran on it, or its log is gone"
     for claim, why in sorted(found.failed.items()):
         yield f"  claim {claim}: counts as lost: {why}"
     yield f"  {CAVEAT}"
@@ -200,6 +203,7 @@ def as_json(found: Findings) -> dict[str, Any]:
         ],
         "missingVoters": [{"nodeID": node_id, "directoryID": directory} for node_id, directory in found.missing],
         "empty": list(found.empty),
+        "neverRan": [{"claim": each, "nodeID": node, "directoryID": known} for each, node, known in found.never_ran],
         "failed": dict(found.failed),
         "caveat": CAVEAT,
     }  # fmt: skip

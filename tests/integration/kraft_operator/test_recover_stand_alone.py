@@ -160,11 +160,29 @@ def test_a_claim_that_cannot_be_read_or_holds_nothing_counts_as_lost(disks: dict
     shutil.copytree(next(iter(of(disks, 1).values())), tmp_path / "broken")
     (meta,) = (tmp_path / "broken").rglob("meta.properties")
     meta.write_text("version=7\n")
-    found = {"empty": tmp_path / "empty", "two": tmp_path / "two", "broken": tmp_path / "broken", **of(disks, 2, 3)}
+    shutil.copytree(next(iter(of(disks, 1).values())), tmp_path / "never-ran")
+    (log,) = (tmp_path / "never-ran").rglob("__cluster_metadata-0")
+    shutil.rmtree(log)
+    node, directory = (
+        1,
+        next(
+            line.removeprefix("directory.id=").strip()
+            for line in next((tmp_path / "never-ran").rglob("meta.properties")).read_text().splitlines()
+            if line.startswith("directory.id=")
+        ),
+    )
+    found = {
+        "never-ran": tmp_path / "never-ran",
+        "empty": tmp_path / "empty",
+        "two": tmp_path / "two",
+        "broken": tmp_path / "broken",
+        **of(disks, 2, 3),
+    }
     code, text = asked(Api(found), *claims(found))
     assert code == 0
     assert text.startswith("verdict ProvenComplete"), text
     assert "claim empty: it holds no metadata log" in text
+    assert f"claim never-ran: formatted for node {node} (directory {directory}), and holds no record: " in text
     assert "claim two: counts as lost: say which log directory: there are " in text
     assert "claim broken: counts as lost: " in text
     code, text = asked(Api(found), "--claim", "two:a/kafka-log1", "--claim", "data-0-my-cluster-controller-2")
