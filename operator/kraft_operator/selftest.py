@@ -29,7 +29,7 @@ RIGHTS: Final = (
     (names.GROUP, "kraftusers/status", ("patch",)),
     ("", "secrets", ("get", "create", "update", "patch")),
     ("", "pods", ("get", "list", "watch", "patch", "delete")),
-    ("", "persistentvolumeclaims", ("get", "list", "watch", "patch", "delete")),
+    ("", "persistentvolumeclaims", ("get", "list", "watch", "create", "patch", "delete")),
     ("", "services", ("get", "list", "create", "patch", "delete")),
     ("", "configmaps", ("get", "list", "create", "update", "patch", "delete")),
     ("apps", "statefulsets", ("get", "list", "watch", "create", "patch", "delete")),

@@ -258,8 +258,9 @@ class World:
         """Of topics that were placed: where their replicas are."""
         self.in_sync: dict[tuple[str, int], list[int]] = {}
         """Of each partition, as the controllers have it; the last one stays, however long it is away."""
-        self.complete: dict[tuple[str, int], set[str]] = {}
-        """Of each partition the directories that hold all of it."""
+        self.complete: dict[tuple[str, int], set[frozenset[str]]] = {}
+        """Of each partition the brokers that hold all of it, as the directories that they had: which of them has the
+        partition is not known here, so a broker that has lost one may have lost it."""
         self.begun_empty: list[tuple[str, int]] = []
         """Partitions whose leader did not hold all of them: what they had is lost."""
         self.brake = Brake()
@@ -1345,15 +1346,14 @@ class World:
                 self.in_sync[key] = in_sync[:1]
                 continue
             whole = self.complete.get(key)
-            if whole is not None and self._directory(able[0]) not in whole:
+            if whole is not None and not any(each <= self._directories(able[0]) for each in whole):
                 self.begun_empty.append(key)
             self.in_sync[key] = [*able, *(each for each in up if each not in able)]
-            self.complete[key] = {self._directory(each) for each in up}
+            self.complete[key] = {self._directories(each) for each in up}
 
-    def _directory(self, node_id: int) -> str:
-        identity = self._disk(self.pods[node_id]).facts.identity
-        assert identity is not None
-        return identity.directory_id or ""
+    def _directories(self, node_id: int) -> frozenset[str]:
+        found = (self._disk(each).facts.identity for each in self.pods[node_id].each)
+        return frozenset(each.directory_id or "" for each in found if each is not None)
 
     def fall_behind(self, node_id: int) -> None:
         """No replica of this broker is in sync."""

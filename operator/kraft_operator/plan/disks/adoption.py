@@ -35,7 +35,8 @@ def hold_while_suspended(now: Situation) -> Verdict:
 def wait_for_the_past_to_go(now: Situation) -> Verdict:
     """A resource of the same name was deleted together with its volumes and ledger; they have to be gone first."""
     stale = [uid for uid in now.observed.ledger_owners if uid != now.cluster.uid]
-    leaving = [claim.name for claim in now.observed.claims if claim.terminating] if now.ledger is None else []
+    claims = (*now.observed.claims, *now.observed.further_claims)
+    leaving = [claim.name for claim in claims if claim.terminating] if now.ledger is None else []
     if not stale and not leaving:
         return NOTHING
     what = called("claim", sorted(leaving)) if leaving else f"the ledger {now.cluster.name}-ledger"
