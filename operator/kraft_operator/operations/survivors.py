@@ -123,4 +123,5 @@ def findings(found: Sequence[Survivor], blank: Mapping[str, CopyReport], failed:
     never_ran = tuple(
         (claim, _node(each), each.directory_id) for claim, each in sorted(blank.items()) if each.node_id is not None
     )
-    return Findings(judge(copies), tuple(found), tuple(sorted(voters - there)), empty, dict(failed), never_ran)
+    missing = tuple(sorted(voters - there))
+    return Findings(judge(copies), tuple(found), missing=missing, empty=empty, failed=dict(failed), never_ran=never_ran)
