@@ -26,7 +26,7 @@ from kraft_operator.plan.disks.adoption import (
 )
 from kraft_operator.plan.disks.claims import at_risk, guard_claims, keep_guarded
 from kraft_operator.plan.disks.copies import hold_copies, restored
-from kraft_operator.plan.disks.further import keep_volumes, of_each_volume
+from kraft_operator.plan.disks.further import keep_volumes, know_claims_again, of_each_volume
 from kraft_operator.plan.disks.grants import grant_disks, nudge_gates, restart_stuck_gates, start_formation
 from kraft_operator.plan.disks.identity import (
     annotate_claims,
@@ -82,6 +82,7 @@ RULES: Final[tuple[Rule, ...]] = (
     refuse_taken_node_ids,
     learn_identities,
     of_each_volume(learn_identities),
+    know_claims_again,
     note_the_formed_quorum,
     settle_the_journal,
     guard_claims,
@@ -131,6 +132,7 @@ RULES: Final[tuple[Rule, ...]] = (
 UPKEEP: Final[tuple[Rule, ...]] = (
     learn_identities,
     of_each_volume(learn_identities),
+    know_claims_again,
     note_the_formed_quorum,
     settle_the_journal,
     guard_claims,

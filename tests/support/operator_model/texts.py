@@ -269,6 +269,12 @@ def volumes(said: Said) -> None:
     told(said, world, 2)
     world.give_up(1)
     told(said, world, 2)
+    world = formed()
+    storage = {"size": "1Gi", "volumes": [{"name": "one", "size": "1Gi"}]}
+    world.edit(brokerPools=[{**pool("b", 2, 100), "storage": storage}])
+    world.settle()
+    world.edit(brokerPools=[pool("b", 2, 100)])
+    told(said, world, 2)
 
 
 def lost_ledgers(said: Said) -> None:

@@ -5,11 +5,11 @@ Commands, one a line: `cluster` (a new resource), `edit CHANGE ...` (see `change
 default), `reconcile` (plan and perform), `plan` (only show), `kubelet [NODE]` (every pod, or one, takes a step),
 `settle` (until nothing moves), `watch` (the same, telling every step that the voters or a disk feel), `delete-pod |
 delete-claim | retain-claim | wipe | freeze | thaw NODE`, `swap A B`, `copy NODE`, `restore NODE`, `write` (a client's
-change), `delete-cluster`, `lose-ledger`, `unmark` (claims forget), `holds NODE TOPIC`, `advertised` (listeners of
-brokers), `services`, `balance`, `rigid` (the class cannot expand), `resize` (the driver has grown what was asked for),
-`sizes`, `take-over`, `half-a-pass` (dies after its first action), `who` (the voters), `way` (the published plan),
-`approve [PLAN]`, `break-image TAG` (no kubelet can start it), `sicken TAG` (its processes end again and again), `uids`
-(of pods, numbered as seen). Directory ids and nonces are numbered as drawn.
+change), `delete-volume NODE NAME`, `delete-cluster`, `lose-ledger`, `unmark` (claims forget), `holds NODE TOPIC`,
+`advertised` (listeners of brokers), `services`, `balance`, `rigid` (the class cannot expand), `resize` (the driver has
+grown what was asked for), `sizes`, `take-over`, `half-a-pass` (dies after its first action), `who` (the voters), `way`
+(the published plan), `approve [PLAN]`, `break-image TAG` (no kubelet can start it), `sicken TAG` (its processes end
+again and again), `uids` (of pods, numbered as seen). Directory ids and nonces are numbered as drawn.
 """
 
 from __future__ import annotations
@@ -72,6 +72,9 @@ class Script:
                 return [*self.told(world.settle()), *self.pods()]
             case ["watch"]:
                 return self.watched()
+            case ["delete-volume", node, volume]:
+                world.delete_volume(int(node), volume)
+                return []
             case ["write"]:
                 world.write_metadata()
                 return []
@@ -187,6 +190,12 @@ class Script:
         match name:
             case "brokers":
                 return "brokerPools", [pool("b", int(value), 100)]
+            case "volumes":
+                storage = {
+                    "size": "1Gi",
+                    "volumes": [{"name": each, "size": "1Gi"} for each in value.split(",") if each],
+                }
+                return "brokerPools", [{**pool("b", 2, 100), "storage": storage}]
             case "clusterID":
                 return "clusterID", value
             case "suspended":

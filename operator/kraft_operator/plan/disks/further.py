@@ -75,8 +75,8 @@ def back(now: Situation, volume: str, verdict: Verdict) -> Verdict:
 
 
 def keep_volumes(now: Situation) -> Verdict:
-    """Their claims: made where they are missing, grown where they are asked to, known again where only the claim is
-    another one on the same volume; and told of, where the resource names a volume no more.
+    """Their claims: made where they are missing, grown where they are asked to; and told of, where the resource names a
+    volume no more.
     """
     if now.ledger is None:
         return NOTHING
@@ -85,10 +85,22 @@ def keep_volumes(now: Situation) -> Verdict:
         group = now.cluster.spec.group(node.group)
         for volume, storage in sorted(group.volumes.items()) if group is not None else ():
             assert group is not None
-            verdict = _kept(now, node, group, (volume, storage))
-            now = replace(now, ledger=verdict.ledger or now.ledger)
-            found = _joined(found, verdict)
+            found = _joined(found, _kept(now, node, group, (volume, storage)))
     return found
+
+
+def know_claims_again(now: Situation) -> Verdict:
+    """Where only the claim is another one, on the same volume. Comes before anything is taken as lost."""
+    if now.ledger is None:
+        return NOTHING
+    ledger, claims = now.ledger, {each.volume: each for each in now.observed.further_claims if each.volume}
+    for volume, entry in now.ledger.volumes:
+        claim = claims.get(entry.pv_name or "")
+        if claim is None or claim.uid == entry.pvc_uid or (claim.further, claim.node_id) != (volume, entry.node_id):
+            continue
+        others = (each for each in ledger.of_volume(volume) if each.node_id != entry.node_id)
+        ledger = ledger.with_volume(volume, (*others, replace(entry, pvc_uid=claim.uid)))
+    return Verdict(ledger=ledger) if ledger != now.ledger else NOTHING
 
 
 def recalled_volumes(now: Situation, ledger: Ledger) -> Ledger:
@@ -131,15 +143,11 @@ def _kept(now: Situation, node: NodePlan, group: Group, wanted: tuple[str, Stora
         return Verdict(actions=(ApplyChild(intent, f"node {node.node_id} has no claim for volume {volume}"),))
     if claim.terminating:
         return NOTHING
-    ledger = None
-    if entry is not None and entry.pv_name and claim.volume == entry.pv_name and claim.uid != entry.pvc_uid:
-        others = (each for each in now.ledger.of_volume(volume) if each is not entry)
-        ledger = now.ledger.with_volume(volume, (*others, replace(entry, pvc_uid=claim.uid)))
     step, finding = claim_grows(now, claim, storage.size)
     actions: tuple[Action, ...] = (step,) if step is not None else ()
     if claim.owned != ("ownerReferences" in intent["metadata"]):
         actions = (*actions, ApplyChild(intent, "spec.deletionPolicy.volumes says anew whether it goes with the rest"))
-    return Verdict(ledger=ledger, actions=actions, findings=(finding,) if finding is not None else ())
+    return Verdict(actions=actions, findings=(finding,) if finding is not None else ())
 
 
 def _not_asked_for(pool: str, volume: str) -> Finding:
