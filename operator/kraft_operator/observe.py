@@ -113,7 +113,7 @@ def observe(
         _racks(cluster, pods, reader),
         _orphaned_volumes(ledger, all_claims, kube),
         *_stranded_volumes(ledger, pods, all_claims, kube),
-        _owners(ledger_object),
+        pod_facts.owners(ledger_object),
         operations,
         helpers=tuple(map(pod_facts.helper, (each for each in all_pods if pod_facts.is_helper(each)))),
         witnesses=_witnesses(cluster, ledger, pods, operations, access),
@@ -348,11 +348,6 @@ def _surplus(cluster: KRaftCluster, ledger: Ledger | None, sets: tuple[NodeSet, 
     if ledger is not None:
         known |= {entry.node_id for entry in ledger.entries if entry.role == Role.BROKER.value and not entry.retired}
     return frozenset(known - wanted)
-
-
-def _owners(item: Object | None) -> tuple[str, ...]:
-    owners = (item or {"metadata": {}})["metadata"].get("ownerReferences") or ()
-    return tuple(owner["uid"] for owner in owners if owner.get("kind") == names.KIND)
 
 
 def _ours(item: Mapping[str, Any], cluster: KRaftCluster) -> bool:

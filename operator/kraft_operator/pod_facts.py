@@ -169,6 +169,11 @@ def _ports(item: Object) -> Iterator[int]:
             )
 
 
+def owners(item: Object | None) -> tuple[str, ...]:
+    owners = (item or {"metadata": {}})["metadata"].get("ownerReferences") or ()
+    return tuple(owner["uid"] for owner in owners if owner.get("kind") == names.KIND)
+
+
 def is_helper(item: Object) -> bool:
     return LABEL_HELPER in (item["metadata"].get("labels") or {})
 
