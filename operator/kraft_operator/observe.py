@@ -89,8 +89,7 @@ def observe(
     all_claims = tuple(_each(pod_facts.claim, reader.list(CLAIM, namespace, selector)))
     pods = tuple(_each(pod_facts.pod, all_pods := reader.list(POD, namespace, selector)))
     live = {kind: reader.list(kind, namespace, selector) for kind in CHILDREN}
-    sets = tuple(_each(pod_facts.node_set, live[STATEFUL_SET]))
-    cluster = keeping_volumes(cluster, ledger, all_claims)
+    sets, cluster = tuple(_each(pod_facts.node_set, live[STATEFUL_SET])), keeping_volumes(cluster, ledger, all_claims)
     operations = operations_of(reader, namespace, cluster.name)
     access = secrets.look(cluster, _nodes(cluster, sets), kube, now)
     users = secrets.users(cluster, users_of(reader, namespace, cluster.name), kube, now)

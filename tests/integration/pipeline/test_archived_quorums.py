@@ -140,11 +140,11 @@ def test_an_archive_has_the_bytes_of_the_disks_through_kills_and_a_fail_over(tmp
     reports = {str(copy): survey(OsFileSystem(), str(copy.parent), 0, [found.end]) for copy in copies}
     digests = {each.digests.get(found.end) for each in reports.values()}
     assert survey(OsFileSystem(), str(home), 0, [found.end]).digests[found.end] in digests
-    alone = findings(survivors({"archive": found}), (), {})
+    alone = findings(survivors({"archive": found}), {}, {})
     assert alone.verdict.seed is not None, "with every disk gone the archive is the best copy"
     assert (alone.verdict.seed.end, len(alone.missing)) == (found.end, 3)
     older = replace(found, end=found.end - 10, known=0, node_id=1, directory_id=found.voters[0][1])
-    behind = findings(survivors({"archive": found, "old": older}), (), {}).verdict
+    behind = findings(survivors({"archive": found, "old": older}), {}, {}).verdict
     assert behind.seed is not None
     assert behind.seed.node_id == -1, "a disk that ends before what was archived lost what was committed"
     assert {each.stat().st_mode & 0o077 for each in home.rglob("*")} == {0}, "it holds the log's secrets"
@@ -265,7 +265,7 @@ def test_drill_with_every_disk_gone_a_quorum_made_of_the_archive_has_all_that_wa
                 node.kill()
         for node in cluster.nodes.values():
             shutil.rmtree(node.properties["log.dirs"])
-        alone = findings(survivors({"archive": survey(files, str(home))}), (), {}).verdict.seed
+        alone = findings(survivors({"archive": survey(files, str(home))}), {}, {}).verdict.seed
         assert alone is not None
         node = cluster.nodes[1]
         order = Order(
