@@ -110,7 +110,7 @@ STORIES: Final = (
     Story("test_operator_lost_brokers.py", 400, variant="[apache-kafka]", soak=True),
     Story("test_operator_lost_brokers.py", 400, variant="[runtime]", soak=True),
     Story("test_operator_lost_brokers.py", 190, "our_broker"),
-    Story("test_operator_jbod.py", 190, variant="[runtime]"),
+    Story("test_operator_jbod.py", 300, variant="[runtime]", soak=True),
     Story("test_operator_jbod.py", 300, variant="[apache-kafka]", soak=True),
     Story("test_operator_upgrade.py", 110, soak=True),
     Story("test_operator_migrates.py", 130),
