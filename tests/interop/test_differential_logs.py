@@ -64,7 +64,10 @@ def _topics(pair: Pair) -> None:
                 name=name,
                 num_partitions=3,
                 replication_factor=1,
-                configs=(CreatableTopicConfig(name="cleanup.policy", value=policy),),
+                configs=(
+                    CreatableTopicConfig(name="cleanup.policy", value=policy),
+                    CreatableTopicConfig(name="retention.ms", value="-1"),  # the records are of 1970
+                ),
             )
             for name, policy in POLICIES.items()
         )
@@ -103,7 +106,7 @@ def _led(side: Side) -> bool:
     return all(one.error_code == 0 for topic in answer.topics for one in topic.partitions)
 
 
-# AlterReplicaLogDirs: both have one directory. Real moves are in `test_moves_beside_java.py`.
+# AlterReplicaLogDirs: both have one directory. Real moves are in `tests/integration/broker`.
 
 
 def _place(*names: tuple[str, tuple[int, ...]], path: str = "{}") -> Callable[[Side], AlterReplicaLogDirsRequest]:

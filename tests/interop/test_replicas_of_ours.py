@@ -135,7 +135,7 @@ def test_java_follows_what_ours_leads_and_nothing_acknowledged_is_lost_with_eith
     """ISR-04, ISR-12, PRD-15 and FLW-01 beside Java."""
     cluster = mixed.cluster
     ours, javas = cluster.nodes[OURS], cluster.nodes[JAVAS]
-    create(cluster, "pairs", (OURS, JAVAS), min_insync_replicas="2")
+    create(cluster, "pairs", (OURS, JAVAS), min_insync_replicas="2", retention_ms="-1")
     acknowledged = [b"first %d" % number for number in range(100)]
     eventually("the first is acknowledged", lambda: produced(ours, "pairs", b"begin") == ErrorCode.NONE)
     acknowledged.insert(0, b"begin")
@@ -183,6 +183,6 @@ def without_repeats(found: list[bytes | None]) -> list[bytes | None]:
 
 
 def test_one_replica_is_served_although_two_are_asked_for(mixed: Mixed) -> None:
-    leader = create(mixed.cluster, "alone", (OURS,), min_insync_replicas="2")
+    leader = create(mixed.cluster, "alone", (OURS,), min_insync_replicas="2", retention_ms="-1")
     eventually("it is served", lambda: produced(leader, "alone", b"one") == ErrorCode.NONE)
     assert read(leader, "alone")[0] == b"one"

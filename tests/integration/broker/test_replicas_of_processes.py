@@ -89,7 +89,8 @@ def test_nothing_acknowledged_is_lost_with_any_leader(tmp_path: Path) -> None:
             broker.properties |= {"replica.lag.time.max.ms": "2000", "broker.heartbeat.interval.ms": "500"}
         cluster.start()
         cluster.wait_until_unfenced()
-        configs = (create_q.CreatableTopicConfig(name="min.insync.replicas", value="2"),)
+        settings = {"min.insync.replicas": "2", "retention.ms": "-1"}  # the records are of 1970
+        configs = tuple(create_q.CreatableTopicConfig(name=name, value=value) for name, value in settings.items())
         topic = create_q.CreatableTopic(name=TOPIC, num_partitions=1, replication_factor=3, configs=configs)
         request = create_q.CreateTopicsRequest(timeout_ms=30_000, topics=(topic,))
         made = ask(cluster.broker_nodes[0], request, 7)
