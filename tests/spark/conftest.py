@@ -37,7 +37,7 @@ SAMPLED = (
     sampling.Sometimes("test_data_source_quorums.py", "living quorums by the data source", 2, 1),
     sampling.Sometimes("test_demo.py", "make demo-pipeline", 8, 0),
     sampling.Sometimes("test_full_disk.py", "tables on a full disk", 8, 2),
-    sampling.Sometimes("test_tables_go_on.py", "histories that go on, and made whole", 4, 3),
+    sampling.Sometimes("test_tables_go_on.py", "histories that go on, and made whole", 12, 3),
 )
 """Each starts another Spark, or waits for who is away, and takes a minute of the stage's four."""
 
