@@ -38,6 +38,8 @@ from support.clients.lying_batches import batch, record
 
 TOPIC, INPUT, PARTITIONS = "transfers", "numbers", 2
 TIMEOUT_MS: Final = 10_000
+BEGINS_MS: Final = 1_800_000_000_000
+"""The time of all records, near that of markers: no segment is rolled for it."""
 BUMPING: Final = 2
 """`transaction.version` from which on each transaction has an epoch of its own."""
 PATIENCE: Final = 60
@@ -237,6 +239,7 @@ class Copier:
             payload,
             count=attempt.count,
             attributes=_TRANSACTIONAL,
+            time=BEGINS_MS,
             producer=(producer_id, epoch, self._sequences[index]),
         )
         request = ProduceRequest(

@@ -24,8 +24,12 @@ from controller_runtime.coordinator.transactions.states import OVER
 from controller_runtime.identifiers import NodeId, PartitionId, WallClock
 from controller_runtime.parts.events import RequestId, ShutdownRequested
 from controller_runtime.protocol.messages.create_topics_request import CreatableTopicConfig
+from controller_runtime.protocol.messages.end_txn_request import EndTxnRequest
+from controller_runtime.protocol.messages.txn_offset_commit_request import TxnOffsetCommitRequest
 from controller_runtime.values import dataclass
 from support.clients.transfer_clients import (
+    BEGINS_MS,
+    BUMPING,
     PARTITIONS,
     TOPIC,
     Ask,
@@ -152,7 +156,7 @@ class TransferSchedule:
         return self.told
 
     def _step(self) -> None:
-        wall = WallClock(1_800_000_000_000 + round(self.fleet.controller.now * 1000))
+        wall = WallClock(BEGINS_MS + round(self.fleet.controller.now * 1000))
         for world in self.fleet.brokers.values():
             world.wall = wall
         for client in self._clients:
@@ -195,14 +199,24 @@ class TransferSchedule:
             client.waits = wanted.steps
             return
         world = None if wanted.node is None else self.fleet.brokers.get(wanted.node)
-        if world is None:
+        is_lost = wanted.node in self.fleet.paused and self._must_not_be_late(wanted)
+        if world is None or is_lost:
             client.waits = 1
-        elif (not self._is_calm and self.rng.random() < 0.02) or wanted.node in self.fleet.paused:
+        elif self._comes_late(wanted) or wanted.node in self.fleet.paused:
             self._late.append(Late(world.node_id, wanted, self.rng.randint(1, 400), self._connection()))
             client.waits = PATIENCE_STEPS
         else:
             request = world.send(wanted.body, wanted.version, connection=client.connection)
             client.asked, client.patience = (world, request), PATIENCE_STEPS
+
+    def _comes_late(self, wanted: Ask) -> bool:
+        return not self._is_calm and self.rng.random() < 0.02 and not self._must_not_be_late(wanted)
+
+    def _must_not_be_late(self, wanted: Ask) -> bool:
+        """Before version 2 a late EndTxn ends the producer's next transaction, and a late offset becomes part of it:
+        that is why there is a version 2 (KIP-890).
+        """
+        return self.version < BUMPING and isinstance(wanted.body, EndTxnRequest | TxnOffsetCommitRequest)
 
     def _deliver(self) -> None:
         for each in list(self._late):
