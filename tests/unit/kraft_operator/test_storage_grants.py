@@ -121,7 +121,7 @@ def test_a_disk_is_adopted_past_a_ledger_that_lags_in_its_pod_but_never_an_old_c
     world.delete_pod(2)
     world.settle()
     current = world.copy_of(2)
-    monkeypatch.setattr(world, "_mounted", lambda _node_id: LedgerFacts())
+    monkeypatch.setattr(world, "_mounted", lambda *_: LedgerFacts())
     world.restore(2, old if is_old else current)
     assert refused(world.settle()) == (["RegressedVolume"] if is_old else [])
     assert (2 in world.running_voters()) is not is_old
