@@ -95,7 +95,7 @@ STORIES: Final = (
     Story("test_operator_mishaps.py", 120, "all_claims"),
     Story("test_operator_node_lost.py", 180),
     Story("test_operator_rolls.py", 150),
-    Story("test_operator_archive.py", 110),
+    Story("test_operator_archive.py", 180),
     Story("test_storage_identity.py", 100),
     Story("test_operator_drain.py", 170, soak=True),
     Story("test_java_fields.py", 60),
