@@ -42,6 +42,8 @@ class _Phase(Enum):
     COPYING = auto()
     ASKING = auto()
     """The copy has caught up, the controller is told."""
+    CLOSING_IN = auto()
+    """The controller has it there. What came meanwhile is copied first: appends wait for the rest only."""
     COMPLETING = auto()
 
 
@@ -88,7 +90,7 @@ class DirectoryMoves:
     ) -> list[BrokerEffect]:
         out = self._assignments.poll(image, controller, broker_epoch, now)
         for move in [each for each in self._moves.values() if each.phase is _Phase.ASKING]:
-            out += self._complete(move, image)
+            out += self._close_in(move, image)
         while self._waiting and len(self._moves) < AT_ONCE:
             out += self._begin(self._waiting.pop(next(iter(self._waiting))))
         return out
@@ -141,17 +143,23 @@ class DirectoryMoves:
                 said = Log("error", f"{move.topic}-{move.key.index} stays in its log directory: {reason}")
                 return [said, *self._look(move)]
             case MoveGrew():
-                if move.phase is _Phase.COPYING and event.end_offset >= event.log_end:
-                    move.phase = _Phase.ASKING
-                    if move.wanted == move.target:
-                        self._assignments.opened(move.key, move.target)
-                return self._look(move)
+                return self._caught_up(move, log) if event.end_offset >= event.log_end else self._look(move)
+
+    def _caught_up(self, move: _Move, log: OpenLog | None) -> list[BrokerEffect]:
+        if move.wanted != move.target or log is None:
+            return self._give_up(move)
+        if move.phase is _Phase.CLOSING_IN:
+            move.phase, move.is_at_work = _Phase.COMPLETING, True
+            return [CompleteMove(move.key, move.topic, move.target, log.high_watermark)]
+        move.phase = _Phase.ASKING
+        self._assignments.opened(move.key, move.target)
+        return []
 
     def _look(self, move: _Move) -> list[BrokerEffect]:
         """The next that is to be done for it, with nothing at work."""
         if move.wanted != move.target:
             return self._give_up(move)
-        if move.phase is _Phase.COPYING:
+        if move.phase in (_Phase.COPYING, _Phase.CLOSING_IN):
             move.is_at_work = True
             return [CopyMore(move.key, move.topic, move.target, COPY_BYTES)]
         return []
@@ -164,16 +172,16 @@ class DirectoryMoves:
         self._moves[move.key] = move
         return self._look(move)
 
-    def _complete(self, move: _Move, image: MetadataImage) -> list[BrokerEffect]:
+    def _close_in(self, move: _Move, image: MetadataImage) -> list[BrokerEffect]:
+        """Once the controller has it there, where it knows of directories."""
         partition = image.topics.partition(move.key.topic_id, move.key.index)
-        log = self._partitions.open_log(move.key)
-        if partition is None or log is None:
+        if partition is None or self._partitions.open_log(move.key) is None:
             return []
         knows = image.features.metadata_version >= DIRECTORY_ASSIGNMENT
         if knows and partition.directory(self._node_id) != move.target:
             return []
-        move.phase, move.is_at_work = _Phase.COMPLETING, True
-        return [CompleteMove(move.key, move.topic, move.target, log.high_watermark)]
+        move.phase = _Phase.CLOSING_IN
+        return self._look(move)
 
     def _moved(self, move: _Move, log: OpenLog | None) -> list[BrokerEffect]:
         """Wherever it was to be by now, it is there first; and so the controller is told, whatever it heard last."""
@@ -188,7 +196,7 @@ class DirectoryMoves:
         del self._moves[move.key]
         log = self._partitions.open_log(move.key)
         if log is not None and log.directory_id is not None:
-            if move.phase in (_Phase.ASKING, _Phase.COMPLETING):
+            if move.phase is not _Phase.COPYING:
                 self._assignments.opened(move.key, log.directory_id)
             if move.wanted is not None:
                 self.want(log, move.wanted)

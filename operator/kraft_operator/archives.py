@@ -66,7 +66,7 @@ def archive_seen(page: str) -> ArchiveSeen | None:
             asides=int(found["asides"]),
             verified=_verified(found["verified"]),
         )
-    except (ValueError, KeyError, TypeError, OverflowError):
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return None
 
 

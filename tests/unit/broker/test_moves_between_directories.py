@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from controller_runtime.broker.effects import CompleteMove, DirectoryFailed
+from controller_runtime.broker.effects import CompleteMove, CopyMore, DirectoryFailed
 from controller_runtime.identifiers import DirectoryId, PartitionId, Uuid
 from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.protocol.messages.alter_replica_log_dirs_request import (
@@ -145,6 +145,24 @@ def test_a_copy_is_shown_with_what_it_lacks() -> None:
     assert [name.partition(".")[0] for name in logs(world.disk)["/data2"]] == ["orders-0"]
     world.reachable = True
     world.wait(2.0)
+    assert described(world) == [("/data2", False, 0)]
+
+
+def test_what_came_while_the_controller_was_away_is_copied_before_appends_have_to_wait() -> None:
+    world = started()
+    world.reachable = False
+    assert move(world, "/data2") == ErrorCode.NONE
+    write(world, b"one", b"two")
+    assert described(world) == [("/data", False, 0), ("/data2", True, 2)]
+    world.reachable = True
+    begun: list[object] = []
+    for _ in range(50):
+        world.see_metadata()
+        begun += [each for each in [*world.data][:1] if isinstance(each, CopyMore | CompleteMove)]
+        world.perform_data(1)
+        world.perform_calls()
+        world.wait(0.1, moves=False)
+    assert [type(each) for each in begun] == [CopyMore, CompleteMove]
     assert described(world) == [("/data2", False, 0)]
 
 

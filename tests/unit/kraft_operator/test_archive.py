@@ -234,8 +234,8 @@ def test_the_page_is_understood_as_it_is_written_and_what_is_none_is_nothing() -
     assert found.verified == ArchiveVerified(1, 9, 2, "0123456789abcdef", 5.5)
     text = page.decode()
     broken = (text.replace("Away", "Dancing"), text.replace('"end": 10', '"end": "x"'), text.replace("10", "1e999"))
-    for strange in ("", "[]", "{}", "null", '{"version": 2}', text[:40], *broken):
-        assert archive_seen(strange) is None, strange
+    for strange in ("", "[]", "{}", "null", "[" * 100_000, '{"version": 2}', text[:40], *broken):
+        assert archive_seen(strange) is None, strange[:80]
     assert all(archive_seen(as_json(Telling(each)).decode()) for each in Standing), "every word is known here"
 
 
