@@ -10,8 +10,9 @@ import ssl
 from typing import cast
 
 from controller_runtime.network.binding import packed_address
+from controller_runtime.network.connection import ServerConnection
 from controller_runtime.network.handshakes import Handshake, HandshakeGate
-from controller_runtime.network.listener import ServerConnection, SocketServer
+from controller_runtime.network.listener import SocketServer
 from controller_runtime.network.tls import BadPeer, principal_on
 from controller_runtime.network.tls_stores import TlsStores
 

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Final, assert_never
 
 from controller_runtime.identifiers import Instant, WallClock
-from controller_runtime.network.listener import ServerConnection
+from controller_runtime.network.connection import ServerConnection
 from controller_runtime.security.mechanisms import server_mechanisms
 from controller_runtime.security.sasl.oauthbearer import Judge
 from controller_runtime.security.sasl.scram import ScramUsers

@@ -26,7 +26,8 @@ from controller_runtime.metadata.broker_configs import OwnConfigs
 from controller_runtime.metadata.configs import ConfigsImage
 from controller_runtime.metadata.replay import ReplayError
 from controller_runtime.network.client_pool import ClientOptions, ClientPool
-from controller_runtime.network.listener import FrameHandler, SocketServer
+from controller_runtime.network.connection import FrameHandler
+from controller_runtime.network.listener import SocketServer
 from controller_runtime.network.listener_limits import ListenerLimits
 from controller_runtime.node.events import NodeEvent
 from controller_runtime.parts.effects import LimitConnections, Stop

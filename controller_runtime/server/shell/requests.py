@@ -12,7 +12,7 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from controller_runtime.network.listener import ServerConnection
+from controller_runtime.network.connection import ServerConnection
 from controller_runtime.parts.api_table import TABLES, Forwarded, served
 from controller_runtime.parts.effects import Inside
 from controller_runtime.parts.events import (

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
-from controller_runtime.network.listener import ServerConnection
+from controller_runtime.network.connection import ServerConnection
 from controller_runtime.parts.api_table import HELD_TO_MUTATION_RATE
 from controller_runtime.protocol.api_keys import ApiKey, api, response_class
 from controller_runtime.protocol.messages.request_header import RequestHeader
@@ -26,7 +26,7 @@ class Throttled:
         self._timers: dict[ServerConnection, asyncio.TimerHandle] = {}
 
     def mute(self, connection: ServerConnection, milliseconds: int) -> None:
-        """Before its answer is written."""
+        """Before its answer is written. A connection waits once at a time, as it has one request in progress."""
         if milliseconds > 0:
             connection.hold()
             loop = asyncio.get_running_loop()

@@ -8,8 +8,9 @@ from collections.abc import Callable
 
 import pytest
 
+from controller_runtime.network.connection import ServerConnection
 from controller_runtime.network.connection_quotas import ConnectionLimits, ConnectionQuotas
-from controller_runtime.network.listener import ServerConnection, SocketServer
+from controller_runtime.network.listener import SocketServer
 from controller_runtime.network.listener_limits import ListenerLimits
 from support.nodes.peers import frame_of
 

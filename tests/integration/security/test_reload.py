@@ -12,7 +12,8 @@ from typing import Final
 import pytest
 
 from controller_runtime.network.client_security import ClientSecurity
-from controller_runtime.network.listener import ServerConnection, SocketServer
+from controller_runtime.network.connection import ServerConnection
+from controller_runtime.network.listener import SocketServer
 from controller_runtime.network.listener_limits import ListenerLimits
 from controller_runtime.network.secure_listener import secure
 from controller_runtime.network.tls import TlsError

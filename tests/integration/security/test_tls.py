@@ -17,8 +17,9 @@ from controller_runtime.network import handshakes
 from controller_runtime.network.client_connection import CallError, Failure
 from controller_runtime.network.client_pool import ClientOptions, ClientPool
 from controller_runtime.network.client_security import ClientSecurity
+from controller_runtime.network.connection import ServerConnection
 from controller_runtime.network.connection_quotas import ConnectionLimits, ConnectionQuotas
-from controller_runtime.network.listener import ServerConnection, SocketServer
+from controller_runtime.network.listener import SocketServer
 from controller_runtime.network.listener_limits import ListenerLimits
 from controller_runtime.network.secure_listener import secure
 from controller_runtime.network.tls_stores import TlsStores

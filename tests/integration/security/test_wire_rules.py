@@ -14,7 +14,8 @@ import pytest
 
 from controller_runtime.network.binding import packed_address
 from controller_runtime.network.client_security import ClientSecurity
-from controller_runtime.network.listener import ServerConnection, SocketServer
+from controller_runtime.network.connection import ServerConnection
+from controller_runtime.network.listener import SocketServer
 from controller_runtime.network.listener_limits import ListenerLimits
 from controller_runtime.network.secure_listener import secure
 from controller_runtime.network.tls_stores import TlsStores

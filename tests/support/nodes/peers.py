@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from controller_runtime.network.listener import ServerConnection, SocketServer
+from controller_runtime.network.connection import ServerConnection
+from controller_runtime.network.listener import SocketServer
 from controller_runtime.network.listener_limits import ListenerLimits
 from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.protocol.framing import Request, UnsupportedApiVersion, decode_request, encode_response
