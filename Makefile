@@ -45,7 +45,7 @@ bench: venv  ## side by side with peers, as ratios
 
 soak: venv  ## what `make test` samples, whole (hours)
 	@$(BIN)/python tools/mutate.py --sample 500 --report
-	@QUORATE_SOAK=1 $(BIN)/python tools/run_tests.py simulation properties fuzz integration interop spark e2e
+	@QUORATE_SOAK=1 $(BIN)/python tools/run_tests.py unit simulation properties fuzz integration interop spark e2e
 
 lock: venv  ## renew the locks after a change of pyproject.toml
 	@$(BIN)/python tools/lock.py

@@ -18,7 +18,7 @@ from support.fuzz.bench import Bench
 TESTS: Final = Path(__file__).parents[1]
 pytestmark = pytest.mark.fuzz
 SOAK: Final = bool(os.environ.get("QUORATE_SOAK"))
-SECONDS: Final = float(os.environ.get("QUORATE_FUZZ_SECONDS", "14400" if SOAK else "150"))
+SECONDS: Final = float(os.environ.get("QUORATE_FUZZ_SECONDS", "14400" if SOAK else "80"))
 """So long frames are sent."""
 
 

@@ -27,7 +27,7 @@ WHOLE = [
 """All that two nodes with a crash, and three with one candidate, can come to (14,701 states) is visited."""
 SMALL = [
     *WHOLE,
-    Bounds(nodes=3, epochs=2, timeouts=3, records=3, crashes=1, max_states=40_000),
+    Bounds(nodes=3, epochs=2, timeouts=3, records=3, crashes=1, max_states=15_000),
 ]
 LARGE = [
     *WHOLE,

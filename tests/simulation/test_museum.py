@@ -17,7 +17,7 @@ from support.simulation.museum import BUDGET, judge_all, names
 
 pytestmark = pytest.mark.simulation
 
-SAMPLE = int(os.environ.get("QUORATE_MUTANTS", "1000" if os.environ.get("QUORATE_SOAK") else "12"))
+SAMPLE = int(os.environ.get("QUORATE_MUTANTS", "1000" if os.environ.get("QUORATE_SOAK") else "8"))
 
 
 def test_the_museum_has_what_was_promised() -> None:

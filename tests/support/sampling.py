@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 
 ACCOUNT = pytest.StashKey[list[str]]()
+MANY = 24
+"""Of more variants than these the account names the first; with its seed the choice is made again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +29,15 @@ class Sometimes:
     """For the account."""
     one_of: int
     rest: int
+
+
+def every_nth(stride: int, first: int = 1, last: int = 10_000) -> range:
+    """Of places that are tried one after another (the operation at which a machine stops) each `stride`th, from one
+    that the seed chooses; a soak tries all.
+    """
+    if os.environ.get("QUORATE_SOAK"):
+        return range(first, last)
+    return range(first + run_seed() % stride, last, stride)
 
 
 @cache
@@ -70,13 +81,34 @@ def leave_out_variants(config: pytest.Config, items: list[pytest.Item], variants
         return
     config.hook.pytest_deselected(items=left_out)
     gone = {id(item) for item in left_out}
-    told = ", ".join(
-        item.name.partition("[")[2].rstrip("]") for group in groups.values() for item in group if id(item) in kept
-    )
+    names = [item.name.partition("[")[2].rstrip("]") for group in groups.values() for item in group if id(item) in kept]
+    told = ", ".join(names[:MANY]) + (", …" if len(names) > MANY else "")
     items[:] = [item for item in items if id(item) not in gone]
     config.stash[ACCOUNT].append(
         f"{len(kept)} of {len(kept) + len(left_out)} variants of {len(groups)} tests (seed {seed}): {told}"
     )
+
+
+def take_turns(config: pytest.Config, items: list[pytest.Item], turns: Mapping[str, int]) -> None:
+    """Of each test that is named, variant by variant, what has its turn: a variant comes with one seed in so many."""
+    if os.environ.get("QUORATE_SOAK") or any(".py" in argument for argument in config.args):
+        return
+    seed = run_seed()
+    named = [item for item in items if item.name.partition("[")[0] in turns]
+    gone = {item.nodeid for item in named if not _has_its_turn(item, turns[item.name.partition("[")[0]], seed)}
+    if not gone:
+        return
+    config.hook.pytest_deselected(items=[item for item in named if item.nodeid in gone])
+    items[:] = [item for item in items if item.nodeid not in gone]
+    names = {item.name.partition("[")[0] for item in named}
+    config.stash[ACCOUNT].append(
+        f"{len(named) - len(gone)} of {len(named)} cases of {len(names)} long tests, by turns (seed {seed})"
+    )
+
+
+def _has_its_turn(item: pytest.Item, one_of: int, seed: int) -> bool:
+    inside = f"{item.path.name}::{item.name}"
+    return (zlib.crc32(inside.encode()) + seed) % one_of == 0
 
 
 def _some(group: list[pytest.Item], count: int, seed: str) -> list[pytest.Item]:
