@@ -6,13 +6,14 @@ import os
 import random
 import subprocess
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 import pytest
 
+SOAK = bool(os.environ.get("QUORATE_SOAK"))
 ACCOUNT = pytest.StashKey[list[str]]()
 MANY = 24
 """Of more variants than these the account names the first; with its seed the choice is made again."""
@@ -28,15 +29,14 @@ class Sometimes:
     what: str
     """For the account."""
     one_of: int
-    rest: int
+    """0: by `make soak` and by name alone."""
+    rest: int = 0
 
 
 def every_nth(stride: int, first: int = 1, last: int = 10_000) -> range:
     """Of places that are tried one after another (the operation at which a machine stops) each `stride`th, from one
-    that the seed chooses; a soak tries all.
+    that the seed chooses.
     """
-    if os.environ.get("QUORATE_SOAK"):
-        return range(first, last)
     return range(first + run_seed() % stride, last, stride)
 
 
@@ -57,7 +57,7 @@ def leave_out(config: pytest.Config, items: list[pytest.Item], files: Sequence[S
         return
     for each in files:
         mine = [item for item in items if item.path.name == each.file]
-        told = run_seed() % each.one_of == each.rest
+        told = each.one_of > 0 and run_seed() % each.one_of == each.rest
         if mine and not told:
             config.hook.pytest_deselected(items=mine)
             items[:] = [item for item in items if item not in mine]
@@ -89,26 +89,22 @@ def leave_out_variants(config: pytest.Config, items: list[pytest.Item], variants
     )
 
 
-def take_turns(config: pytest.Config, items: list[pytest.Item], turns: Mapping[str, int]) -> None:
-    """Of each test that is named, variant by variant, what has its turn: a variant comes with one seed in so many."""
+def take_turns(config: pytest.Config, items: list[pytest.Item], one_of: Callable[[pytest.Item], int]) -> None:
+    """What costs long is told, test by test and variant by variant, by the seeds whose turn it is: one in so many."""
     if os.environ.get("QUORATE_SOAK") or any(".py" in argument for argument in config.args):
         return
     seed = run_seed()
-    named = [item for item in items if item.name.partition("[")[0] in turns]
-    gone = {item.nodeid for item in named if not _has_its_turn(item, turns[item.name.partition("[")[0]], seed)}
+    long = [item for item in items if one_of(item) > 1]
+    gone = {item.nodeid for item in long if not has_its_turn(f"{item.path.name}::{item.name}", one_of(item), seed)}
     if not gone:
         return
-    config.hook.pytest_deselected(items=[item for item in named if item.nodeid in gone])
+    config.hook.pytest_deselected(items=[item for item in long if item.nodeid in gone])
     items[:] = [item for item in items if item.nodeid not in gone]
-    names = {item.name.partition("[")[0] for item in named}
-    config.stash[ACCOUNT].append(
-        f"{len(named) - len(gone)} of {len(named)} cases of {len(names)} long tests, by turns (seed {seed})"
-    )
+    config.stash[ACCOUNT].append(f"{len(long) - len(gone)} of {len(long)} long tests, by turns (seed {seed})")
 
 
-def _has_its_turn(item: pytest.Item, one_of: int, seed: int) -> bool:
-    inside = f"{item.path.name}::{item.name}"
-    return (zlib.crc32(inside.encode()) + seed) % one_of == 0
+def has_its_turn(name: str, one_of: int, seed: int) -> bool:
+    return (zlib.crc32(name.encode()) + seed) % one_of == 0
 
 
 def _some(group: list[pytest.Item], count: int, seed: str) -> list[pytest.Item]:

@@ -18,7 +18,7 @@ from support.operator_model.world import World, pool
 
 pytestmark = [pytest.mark.properties, pytest.mark.timeout(3600)]
 
-EXAMPLES = 500 if os.environ.get("QUORATE_SOAK") else 12
+EXAMPLES = 500 if os.environ.get("QUORATE_SOAK") else 6
 EVENTS = (
     "lose", "lose", "wipe", "keep volume", "delete pod", "die", "take over", "fall behind", "keep up", "approve",
     "approve stale", "replace", "cancel", "commit",

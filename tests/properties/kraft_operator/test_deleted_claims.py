@@ -17,7 +17,7 @@ from support.operator_model.world import World, pool
 
 pytestmark = pytest.mark.properties
 
-EXAMPLES = 600 if os.environ.get("QUORATE_SOAK") else 12
+EXAMPLES = 600 if os.environ.get("QUORATE_SOAK") else 6
 FAULTS = (
     "terminate", "terminate", "give up", "roll", "sleep", "wake", "shrink brokers", "scale", "restart", "recover",
     "replace", "freeze", "thaw", "die", "take over", "approve",

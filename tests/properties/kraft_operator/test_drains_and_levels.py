@@ -20,7 +20,7 @@ from support.operator_model.world import CORDONS, World, pool
 
 pytestmark = pytest.mark.properties
 
-EXAMPLES = 500 if os.environ.get("QUORATE_SOAK") else 10
+EXAMPLES = 500 if os.environ.get("QUORATE_SOAK") else 5
 EVENTS = ("size", "size", "image", "place", "die", "take over", "ghost", "commit")
 
 

@@ -18,7 +18,7 @@ from support.operator_model.world import World, pool
 
 pytestmark = [pytest.mark.properties, pytest.mark.timeout(3600)]
 
-EXAMPLES = 300 if os.environ.get("QUORATE_SOAK") else 8
+EXAMPLES = 300 if os.environ.get("QUORATE_SOAK") else 5
 EVENTS = ("lose", "lose", "lose first", "release", "delete pod", "die", "die", "take over", "add", "forget", "exchange")
 BROKERS = (100, 101)
 NAMES = ("one", "two", "three")

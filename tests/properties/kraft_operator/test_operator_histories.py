@@ -20,7 +20,7 @@ from support.operator_model.world import World, pool
 
 pytestmark = pytest.mark.properties
 
-EXAMPLES = 1000 if os.environ.get("QUORATE_SOAK") else 16
+EXAMPLES = 1000 if os.environ.get("QUORATE_SOAK") else 8
 FAULTS = (
     "delete pod", "delete claim", "wipe", "swap", "die", "take over", "delete cluster", "lose ledger", "shrink", "grow",
     "commit", "unmark",

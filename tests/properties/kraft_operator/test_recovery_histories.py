@@ -22,7 +22,7 @@ from support.operator_model.world import Disk, LiveClaim, World
 
 pytestmark = pytest.mark.properties
 
-EXAMPLES = 1000 if os.environ.get("QUORATE_SOAK") else 8
+EXAMPLES = 1000 if os.environ.get("QUORATE_SOAK") else 5
 TURN = st.tuples(st.sampled_from(("reconcile", "die", "kubelet", "take over")), st.integers(0, 6))
 
 
