@@ -4,11 +4,20 @@ deletes needs Delete; and offsets are of topics, which are judged one by one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, Final, NoReturn
 
-from controller_runtime.answers.rights.verdict import Judged, Judging, Refused, Verdict, narrowed
+from controller_runtime.answers.rights.verdict import (
+    Fields,
+    Judged,
+    Judging,
+    Refused,
+    Verdict,
+    narrowed,
+    one_by_one,
+    parted,
+)
 from controller_runtime.coordinator.finding import FIRST_VERSION_WITH_KEYS, TRANSACTION, WORDS, nobody
 from controller_runtime.coordinator.group_answers import not_joined
 from controller_runtime.coordinator.membership_requests import lacks_protocol
@@ -28,7 +37,7 @@ from controller_runtime.protocol.messages.find_coordinator_response import FindC
 from controller_runtime.protocol.messages.join_group_request import JoinGroupRequest
 from controller_runtime.protocol.messages.list_groups_request import ListGroupsRequest
 from controller_runtime.protocol.messages.list_groups_response import ListGroupsResponse
-from controller_runtime.protocol.messages.offset_commit_request import OffsetCommitRequest
+from controller_runtime.protocol.messages.offset_commit_request import OffsetCommitRequest, OffsetCommitRequestTopic
 from controller_runtime.protocol.messages.offset_commit_response import OffsetCommitResponse
 from controller_runtime.protocol.messages.offset_delete_request import OffsetDeleteRequest, OffsetDeleteRequestTopic
 from controller_runtime.protocol.messages.offset_delete_response import (
@@ -44,6 +53,8 @@ from controller_runtime.values import replace
 
 _GROUP_DENIED: Final = ErrorCode.GROUP_AUTHORIZATION_FAILED
 _TOPIC_DENIED: Final = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+_TOPICS: Final = Fields("topics", "topics")
+_NAMES: Final = Fields("groups_names", "results")
 
 
 def find_coordinator(judged: Judged, request: FindCoordinatorRequest) -> Judging:
@@ -59,7 +70,7 @@ def find_coordinator(judged: Judged, request: FindCoordinatorRequest) -> Judging
             return None
         words = WORDS[code]
         return Refused(FindCoordinatorResponse(error_code=code, error_message=words, node_id=-1, host="", port=-1))
-    allowed, denied = yield from _parted(request.coordinator_keys, may)
+    allowed, denied = yield from parted(request.coordinator_keys, may)
     if not denied:
         return None
 
@@ -90,25 +101,17 @@ def members_request(judged: Judged, request: Any) -> Verdict:
 def offset_commit(judged: Judged, request: OffsetCommitRequest) -> Judging:
     if not judged.asking.may(Operation.READ, Resource.GROUP, request.group_id):
         return Refused(refusal(request, _GROUP_DENIED))
-    allowed, denied = yield from _parted(request.topics, lambda topic: _may_read(judged, topic.name, topic.topic_id))
-    if not denied:
-        return None
-    refused = refusal(replace(request, topics=tuple(denied)), _TOPIC_DENIED)
-    assert isinstance(refused, OffsetCommitResponse), "it refuses OffsetCommit"
-    topics = refused.topics
 
-    def complete(answer: Message) -> Message:
-        assert isinstance(answer, OffsetCommitResponse), "it answers OffsetCommit"
-        return replace(answer, topics=(*answer.topics, *topics))
+    def may(topic: OffsetCommitRequestTopic) -> bool:
+        return _may_read(judged, topic.name, topic.topic_id)
 
-    rest = replace(request, topics=tuple(allowed))
-    return (yield from narrowed(request, rest, not allowed, complete, OffsetCommitResponse()))
+    return (yield from one_by_one(request, _TOPICS, may, _TOPIC_DENIED, OffsetCommitResponse()))
 
 
 def offset_delete(judged: Judged, request: OffsetDeleteRequest) -> Judging:
     if not judged.asking.may(Operation.DELETE, Resource.GROUP, request.group_id):
         return Refused(refusal(request, _GROUP_DENIED))
-    allowed, denied = yield from _parted(request.topics, lambda topic: _may_read(judged, topic.name, None))
+    allowed, denied = yield from parted(request.topics, lambda topic: _may_read(judged, topic.name, None))
     if not denied:
         return None
     said = tuple(_denied_deletion(topic) for topic in denied)
@@ -141,7 +144,7 @@ def offset_fetch(judged: Judged, request: OffsetFetchRequest) -> Judging:
         if not judged.asking.may(Operation.DESCRIBE, Resource.GROUP, request.group_id):
             return Refused(refusal(request, _GROUP_DENIED))
         return Narrowed(request, request, lambda answer: _seen(judged, answer, request))
-    allowed, denied = yield from _parted(
+    allowed, denied = yield from parted(
         request.groups, lambda group: judged.asking.may(Operation.DESCRIBE, Resource.GROUP, group.group_id)
     )
     refused = refusal(replace(request, groups=tuple(denied)), _GROUP_DENIED)
@@ -187,27 +190,16 @@ def _described(judged: Judged, topics: Sequence[Any], *, is_named: bool) -> InPi
 
 
 def delete_groups(judged: Judged, request: DeleteGroupsRequest) -> Judging:
-    may = judged.asking.may
-    names = tuple(dict.fromkeys(request.groups_names))
-    allowed, denied = yield from _parted(names, lambda name: may(Operation.DELETE, Resource.GROUP, name))
-    if not denied:
-        return None
-    refused = refusal(replace(request, groups_names=tuple(denied)), _GROUP_DENIED)
-    assert isinstance(refused, DeleteGroupsResponse), "it refuses DeleteGroups"
-    said = refused.results
-
-    def complete(answer: Message) -> Message:
-        assert isinstance(answer, DeleteGroupsResponse), "it answers DeleteGroups"
-        return replace(answer, results=(*answer.results, *said))
-
-    rest = replace(request, groups_names=tuple(allowed))
-    return (yield from narrowed(request, rest, not allowed, complete, DeleteGroupsResponse()))
+    may = partial(judged.asking.may, Operation.DELETE, Resource.GROUP)
+    once = replace(request, groups_names=tuple(dict.fromkeys(request.groups_names)))
+    verdict = yield from one_by_one(once, _NAMES, may, _GROUP_DENIED, DeleteGroupsResponse())
+    return replace(verdict, whole=request) if isinstance(verdict, Narrowed) else verdict
 
 
 def describe_groups(judged: Judged, request: DescribeGroupsRequest) -> Judging:
     asking = judged.asking
     may = partial(asking.may, Operation.DESCRIBE, Resource.GROUP)
-    allowed, denied = yield from _parted(request.groups, may)
+    allowed, denied = yield from parted(request.groups, may)
     refused = refusal(replace(request, groups=tuple(denied)), _GROUP_DENIED)
     assert isinstance(refused, DescribeGroupsResponse), "it refuses DescribeGroups"
     said = refused.groups
@@ -243,12 +235,3 @@ def list_groups(judged: Judged, request: ListGroupsRequest) -> Verdict:
         return replace(answer, groups=tuple(seen))
 
     return Narrowed(request, request, complete)
-
-
-def _parted(items: Sequence[Any], may: Callable[[Any], bool]) -> InPieces[NoReturn, tuple[list[Any], list[Any]]]:
-    allowed: list[Any] = []
-    denied: list[Any] = []
-    for each in items:
-        (allowed if may(each) else denied).append(each)
-        yield None
-    return allowed, denied

@@ -4,10 +4,19 @@ looks Describe; brokers, which ask for others, need ClusterAction.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Final, NoReturn
 
-from controller_runtime.answers.rights.verdict import Judged, Judging, Refused, Verdict, narrowed
+from controller_runtime.answers.rights.verdict import (
+    Fields,
+    Judged,
+    Judging,
+    Refused,
+    Verdict,
+    narrowed,
+    one_by_one,
+    parted,
+)
 from controller_runtime.parts.asker import Narrowed
 from controller_runtime.parts.authorization import Resource
 from controller_runtime.parts.pieces import InPieces
@@ -36,6 +45,7 @@ from controller_runtime.values import replace
 _DENIED: Final = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
 _GROUP_DENIED: Final = ErrorCode.GROUP_AUTHORIZATION_FAILED
 _TOPIC_DENIED: Final = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+_TOPICS: Final = Fields("topics", "topics")
 _TOPIC_WORDS: Final = "Topic authorization failed."
 _FIRST_OF_BROKERS: Final = 4
 """Version of AddPartitionsToTxn."""
@@ -55,7 +65,7 @@ def add_partitions(judged: Judged, request: AddPartitionsToTxnRequest) -> Judgin
     if not _may_write(judged, request.v3_and_below_transactional_id):
         return Refused(refusal(request, _DENIED))
     topics = request.v3_and_below_topics
-    _, denied = yield from _parted(topics, lambda topic: asking.may(Operation.WRITE, Resource.TOPIC, topic.name))
+    _, denied = yield from parted(topics, lambda topic: asking.may(Operation.WRITE, Resource.TOPIC, topic.name))
     if not denied:
         return None
     refused = {topic.name for topic in denied}
@@ -93,27 +103,15 @@ def commit_offsets(judged: Judged, request: TxnOffsetCommitRequest) -> Judging:
         return Refused(refusal(request, _DENIED))
     if not asking.may(Operation.READ, Resource.GROUP, request.group_id):
         return Refused(refusal(request, _GROUP_DENIED))
-    allowed, denied = yield from _parted(
-        request.topics, lambda topic: asking.may(Operation.READ, Resource.TOPIC, topic.name)
-    )
-    if not denied:
-        return None
-    refused = refusal(replace(request, topics=tuple(denied)), _TOPIC_DENIED)
-    assert isinstance(refused, TxnOffsetCommitResponse), "it refuses TxnOffsetCommit"
-    said = refused.topics
+    return (yield from one_by_one(request, _TOPICS, _may_read(judged), _TOPIC_DENIED, TxnOffsetCommitResponse()))
 
-    def complete(answer: Message) -> Message:
-        assert isinstance(answer, TxnOffsetCommitResponse), "it answers TxnOffsetCommit"
-        return replace(answer, topics=(*answer.topics, *said))
 
-    rest = replace(request, topics=tuple(allowed))
-    return (yield from narrowed(request, rest, not allowed, complete, TxnOffsetCommitResponse()))
+def _may_read(judged: Judged) -> Callable[[Any], bool]:
+    return lambda topic: judged.asking.may(Operation.READ, Resource.TOPIC, topic.name)
 
 
 def describe_producers(judged: Judged, request: DescribeProducersRequest) -> Judging:
-    allowed, denied = yield from _parted(
-        request.topics, lambda topic: judged.asking.may(Operation.READ, Resource.TOPIC, topic.name)
-    )
+    allowed, denied = yield from parted(request.topics, _may_read(judged))
     if not denied:
         return None
     refused = refusal(replace(request, topics=tuple(denied)), _TOPIC_DENIED)
@@ -135,7 +133,7 @@ def describe_producers(judged: Judged, request: DescribeProducersRequest) -> Jud
 def describe(judged: Judged, request: DescribeTransactionsRequest) -> Judging:
     """Of the topics of a transaction those that may be described."""
     asking = judged.asking
-    allowed, denied = yield from _parted(
+    allowed, denied = yield from parted(
         request.transactional_ids, lambda name: asking.may(Operation.DESCRIBE, Resource.TRANSACTIONAL_ID, name)
     )
     refused = refusal(replace(request, transactional_ids=tuple(denied)), _DENIED)
@@ -170,12 +168,3 @@ def list_all(judged: Judged, request: ListTransactionsRequest) -> Verdict:
         return replace(answer, transaction_states=tuple(seen))
 
     return Narrowed(request, request, complete)
-
-
-def _parted(items: Sequence[Any], may: Callable[[Any], bool]) -> InPieces[NoReturn, tuple[list[Any], list[Any]]]:
-    allowed: list[Any] = []
-    denied: list[Any] = []
-    for each in items:
-        (allowed if may(each) else denied).append(each)
-        yield None
-    return allowed, denied
