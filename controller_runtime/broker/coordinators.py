@@ -71,8 +71,8 @@ class Coordinators:
         )
 
     def _make_groups(self, now: Instant) -> Coordinator:
+        from controller_runtime.broker.around_groups import Outside
         from controller_runtime.broker.groups import Groups
-        from controller_runtime.broker.led_groups import Outside
         from controller_runtime.broker.offsets_topic import transactions_topic
 
         around = self._around

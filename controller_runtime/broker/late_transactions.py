@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
-from controller_runtime.broker.effects import RecordsRead, WorkId
+from controller_runtime.broker.late_coordinator import Late
 from controller_runtime.broker.local_partitions import LocalPartitions
 from controller_runtime.broker.long_answers import Effects, Handler
 from controller_runtime.broker.produce import ProduceHandler
 from controller_runtime.broker.producer_ids import ProducerIds
-from controller_runtime.identifiers import Instant, PartitionId, WallClock
+from controller_runtime.identifiers import Instant, WallClock
 from controller_runtime.parts.events import CallId, ConnectionId, RequestReceived
 from controller_runtime.protocol.api_keys import ApiKey
 from controller_runtime.protocol.messages.init_producer_id_request import InitProducerIdRequest
@@ -37,7 +37,7 @@ KEYS: Final = (
 """Of the requests that it answers, beside Produce and InitProducerId with a transactional id."""
 
 
-class LateTransactions:
+class LateTransactions(Late["Transactions"]):
     def __init__(
         self,
         partitions: LocalPartitions,
@@ -45,17 +45,9 @@ class LateTransactions:
         producer_ids: ProducerIds,
         make: Callable[[Instant], Transactions],
     ) -> None:
-        """`make`: it begins at this time."""
-        self._partitions = partitions
+        super().__init__(TOPIC, partitions, make)
         self._produce = produce
         self._producer_ids = producer_ids
-        self._make = make
-        self._made: Transactions | None = None
-
-    def _needed(self, now: Instant) -> Transactions:
-        if self._made is None:
-            self._made = self._make(now)
-        return self._made
 
     # Requests.
 
@@ -67,21 +59,21 @@ class LateTransactions:
         }
 
     def _serve(self, event: RequestReceived, request: Any, now: Instant, wall: WallClock) -> Effects:
-        return self._needed(now).handlers()[event.api_key](event, request, now, wall)
+        return self.needed(now).handlers()[event.api_key](event, request, now, wall)
 
     def _on_produce(self, event: RequestReceived, request: ProduceRequest, now: Instant, wall: WallClock) -> Effects:
         made = self._made
         is_held = made is not None and made.holds(event.connection.connection_id)
         if request.transactional_id is None and not is_held:
             return self._produce.on_request(event, request, now, wall)
-        return self._needed(now).produce(event, request, now, wall)
+        return self.needed(now).produce(event, request, now, wall)
 
     def _on_init_producer_id(
         self, event: RequestReceived, request: InitProducerIdRequest, now: Instant, wall: WallClock
     ) -> Effects:
         if not request.transactional_id or not ProducerIds.is_whole(request):
             return self._producer_ids.on_request(event.request_id, request)
-        return self._needed(now).init_producer(event, request, now, wall)
+        return self.needed(now).init_producer(event, request, now, wall)
 
     def on_closed(self, connection_id: ConnectionId) -> None:
         if self._made is not None:
@@ -93,33 +85,7 @@ class LateTransactions:
         return self._made is not None and self._made.owns_call(call_id)
 
     def on_response(self, call_id: CallId, body: Message, now: Instant) -> Effects:
-        return self._needed(now).on_response(call_id, body, now)
+        return self.needed(now).on_response(call_id, body, now)
 
     def on_failure(self, call_id: CallId, now: Instant) -> Effects:
-        return self._needed(now).on_failure(call_id, now)
-
-    # As `late_coordinator.Coordinator`.
-
-    @property
-    def has_more_to_do(self) -> bool:
-        return self._made is not None and self._made.has_more_to_do
-
-    def next_deadline(self) -> Instant | None:
-        return None if self._made is None else self._made.next_deadline()
-
-    def poll(self, now: Instant, wall: WallClock) -> Effects:
-        return [] if self._made is None else self._made.poll(now, wall)
-
-    def on_changed(self, key: PartitionId, now: Instant, wall: WallClock) -> Effects:
-        if self._made is None:
-            led = self._partitions.led(key)
-            if led is None or led.log.topic != TOPIC:
-                return []
-        return self._needed(now).on_changed(key, now, wall)
-
-    def owns(self, work_id: WorkId) -> bool:
-        return self._made is not None and self._made.owns(work_id)
-
-    def on_read(self, event: RecordsRead) -> Effects:
-        assert self._made is not None, "it has asked for what was read"
-        return self._made.on_read(event)
+        return self.needed(now).on_failure(call_id, now)

@@ -60,7 +60,7 @@ class Transactions:
         self._outside = outside
         partitions = outside.partitions
         self._long, self._faults = outside.long, outside.faults
-        self._state = StateLog(partitions, settings, outside.next_producer_id, now)
+        self._state = StateLog(partitions, settings, outside.next_producer_id, outside.faults, now)
         self._local = LocalRequests()
         peers = Peers(outside.node_id, outside.calls, outside.listener, lambda: partitions.image, self._to_itself)
         self._verifier = Verifier(peers, self._state.put)
@@ -214,7 +214,7 @@ class Transactions:
             return []
         return self._verifier.on_failure(call_id)
 
-    # Implements Coordinator (late_coordinator), but for requests.
+    # Implements `late_coordinator.Coordinating`.
 
     @property
     def has_more_to_do(self) -> bool:

@@ -1,30 +1,15 @@
-"""What the group coordinator of a broker knows of each partition that it leads, and of what is around it."""
+"""What is around the group coordinator of a broker."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from controller_runtime.broker.forwarding import Forwarder
-from controller_runtime.broker.leader import Leader
 from controller_runtime.broker.long_answers import LongAnswers
-from controller_runtime.coordinator.group_partition import GroupPartition
-from controller_runtime.identifiers import PartitionId
 from controller_runtime.parts.events import ConnectionInfo
 from controller_runtime.parts.failed_requests import FailedRequests
 from controller_runtime.protocol.messages.create_topics_request import CreatableTopic
 from controller_runtime.values import dataclass
-
-
-@dataclass(slots=True)
-class Led:
-    """A partition that is led here, and how far it is read."""
-
-    key: PartitionId
-    leader: Leader
-    partition: GroupPartition
-    next_offset: int
-    is_reading: bool = False
-    """Its bytes were asked for, or are being replayed."""
 
 
 @dataclass(frozen=True, slots=True)
