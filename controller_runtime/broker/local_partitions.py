@@ -22,6 +22,7 @@ from controller_runtime.broker.effects import (
     PartitionOpened,
 )
 from controller_runtime.broker.leader import Leader
+from controller_runtime.broker.openings import Openings
 from controller_runtime.broker.partition import OpenLog, check_epoch
 from controller_runtime.broker.partition_states import (
     Offline,
@@ -56,22 +57,25 @@ class LocalPartitions:
     def __init__(self, node_id: NodeId, node_configs: Mapping[str, str], now: Instant, max_lag_s: float = 30.0) -> None:
         self.node_id = node_id
         self._topic_rules = TopicRules(node_id, node_configs)
-        self.now = now  # of this step: whoever begins one says it
-        self.max_lag_s = max_lag_s  # how long a follower may lag and stay in sync (`replica.lag.time.max.ms`)
-        self.cordoned: tuple[DirectoryId, ...] = ()  # they take no new replicas
+        self.now = now
+        """Of this step: whoever begins one says it."""
+        self.max_lag_s = max_lag_s
+        """How long a follower may lag and stay in sync (`replica.lag.time.max.ms`)."""
+        self.cordoned: tuple[DirectoryId, ...] = ()
+        """They take no new replicas."""
         self.with_followers: dict[PartitionId, Leader] = {}
         """What is led here and has other replicas."""
         self.following: dict[NodeId, dict[PartitionId, Follower]] = {}
         """What others lead, by who leads it."""
         self._risen: dict[PartitionId, Leader | Follower] = {}
         self._image = MetadataImage.empty()
-        self.is_behind = False  # something in the image was not acted on yet
+        self.is_behind = False
+        """Something in the image was not acted on yet."""
         self._replicas: dict[PartitionId, _Replica] = {}
         self._changed: list[PartitionId] = []
-        self._opening: set[PartitionId] = set()
+        self._openings = Openings()
         self.wishes = WishedHomes()
-        self._outdated_opens: dict[PartitionId, int] = {}
-        """Of replicas that went away while their logs were being opened: what comes of it concerns nobody."""
+        """Where replicas that may come are wanted (AlterReplicaLogDirs)."""
 
     @property
     def image(self) -> MetadataImage:
@@ -85,12 +89,12 @@ class LocalPartitions:
     @property
     def has_opening(self) -> bool:
         """Logs of replicas are being opened."""
-        return bool(self._opening)
+        return bool(self._openings)
 
     @property
     def may_open(self) -> bool:
         """`is_opening` may be true of some partition."""
-        return self.is_behind or bool(self._opening)
+        return self.is_behind or bool(self._openings)
 
     def take_changed(self) -> list[PartitionId]:
         """Replicas that came, went, or whose state or epoch changed since this was asked last."""
@@ -130,7 +134,7 @@ class LocalPartitions:
         return [self._opened_from(key, replica, is_new=is_new)]
 
     def _opened_from(self, key: PartitionId, replica: _Replica, *, is_new: bool) -> OpenPartition:
-        self._opening.add(key)
+        self._openings.begin(key)
         directory = replica.registered.directory(self.node_id)
         known = None if directory in (UNASSIGNED, MIGRATING) else directory
         known = (self.wishes.take(replica.topic, key.index) if is_new else None) or known
@@ -183,7 +187,7 @@ class LocalPartitions:
         check_transition(replica.state, state)
         self._leave_leader(key, replica.state)
         replica.state = state
-        self._opening.discard(key)
+        self._openings.end(key)
         self.with_followers.pop(key, None)
         self._changed.append(key)
 
@@ -205,8 +209,7 @@ class LocalPartitions:
         if replica is None:
             return []
         if isinstance(replica.state, Opening):
-            self._outdated_opens[key] = self._outdated_opens.get(key, 0) + 1
-            self._opening.discard(key)
+            self._openings.outdate(key)
         self.with_followers.pop(key, None)
         self._leave_leader(key, replica.state)
         self._changed.append(key)
@@ -221,8 +224,8 @@ class LocalPartitions:
 
     def on_opened(self, event: PartitionOpened) -> bool:
         """False: it is no replica of this broker any more; closing it is already on its way."""
-        replica = self._opening_replica(event.key)
-        if replica is None:
+        replica = self._replicas.get(event.key)
+        if self._openings.is_outdated(event.key) or replica is None or not isinstance(replica.state, Opening):
             return False
         log = OpenLog(
             event.key,
@@ -250,11 +253,9 @@ class LocalPartitions:
         self._take_part(event.key, replica, log)
 
     def on_failed(self, event: PartitionFailed) -> None:
-        if event.key is None:
+        if event.key is None or self._openings.is_outdated(event.key):
             return
         replica = self._replicas.get(event.key)
-        if event.key in self._outdated_opens:
-            replica = self._opening_replica(event.key)
         if replica is not None and not isinstance(replica.state, Offline):
             self._enter(event.key, replica, Offline(event.reason))
 
@@ -266,16 +267,6 @@ class LocalPartitions:
         log = None if replica is None else _open_log(replica.state)
         if replica is not None and log is not None and log.directory_id == directory_id:
             self._enter(key, replica, Offline(reason))
-
-    def _opening_replica(self, key: PartitionId) -> _Replica | None:
-        """The replica whose log was being opened, if it is not that of one that went away."""
-        if key in self._outdated_opens:
-            left = self._outdated_opens.pop(key) - 1
-            if left:
-                self._outdated_opens[key] = left
-            return None
-        replica = self._replicas.get(key)
-        return replica if replica is not None and isinstance(replica.state, Opening) else None
 
     def written(self, key: PartitionId, end_offset: int) -> Leader | int | None:
         """The partition if it is led here: more of it may be read now. Of one that is followed, where it begins by now
