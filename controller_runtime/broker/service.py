@@ -24,6 +24,7 @@ from controller_runtime.broker.fetch_sessions import FetchSessionCache
 from controller_runtime.broker.forwarding import Forwarder
 from controller_runtime.broker.in_sync import InSync
 from controller_runtime.broker.lifecycle import BrokerLifecycle, Fatal, State
+from controller_runtime.broker.lifecycle_calls import LifecycleCalls
 from controller_runtime.broker.local_changes import LocalChanges
 from controller_runtime.broker.local_partitions import LocalPartitions
 from controller_runtime.broker.log_directories import LogDirectories
@@ -40,7 +41,7 @@ from controller_runtime.metadata.broker_configs import OwnConfigs, without_effec
 from controller_runtime.metadata.image import MetadataImage
 from controller_runtime.parts.asker import Asker
 from controller_runtime.parts.call_ids import CallIds
-from controller_runtime.parts.effects import Call, CloseConnection, Log, Stop
+from controller_runtime.parts.effects import CloseConnection, Log
 from controller_runtime.parts.events import (
     CallFailure,
     CallId,
@@ -53,17 +54,11 @@ from controller_runtime.parts.failed_requests import FailedRequests
 from controller_runtime.protocol.api_keys import ApiKey
 from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.protocol.messages.alter_partition_response import AlterPartitionResponse
-from controller_runtime.protocol.messages.broker_heartbeat_response import BrokerHeartbeatResponse
-from controller_runtime.protocol.messages.broker_registration_response import BrokerRegistrationResponse
 from controller_runtime.protocol.schema import Message
 
 if TYPE_CHECKING:
     from controller_runtime.broker.admission import Admission
     from controller_runtime.metadata.authorizer import AuthorizerRules
-
-HEARTBEAT_CHANNEL = "heartbeat"
-_CALL_TIMEOUT_MS = 4_500
-"""Half of the default session: one lost request does not fence the broker."""
 
 _MAX_WARNINGS = 20
 """Of configurations without effect, for one change."""
@@ -77,7 +72,6 @@ class BrokerService:
         self.partitions = LocalPartitions(node_id, config.node_configs, now, config.replica_lag_s)
         self.changes = LocalChanges(self.partitions, node_id)
         self._own = OwnConfigs(node_id, config.node_configs, config.rules)
-        self._calls = calls
         self.faults = FailedRequests()
         self._long = LongAnswers(self.faults)
         self._produce = ProduceHandler(self.partitions, self.faults, self._long)
@@ -105,12 +99,12 @@ class BrokerService:
         )
         self._coordinators = Coordinators(around, config.node_configs)
         self._directories = DirectoryMoves(self.partitions, DirectoryAssignments(node_id, calls), node_id)
-        self._beat: CallId | None = None
+        self._lifecycle_calls = LifecycleCalls(node_id, self.lifecycle, calls)
         self._image = MetadataImage.empty()
         self._image_end = Offset(0)
         self._controller: Endpoint | None = None
-        self._said, self._told = State.STARTING, ""
-        self._faulted = self._changed_last = False
+        self._said = State.STARTING
+        self._changed_last = False
         paths, offline = config.directory_paths, config.offline_directories
         self._log_directories = LogDirectories(self.partitions, paths, self._long, offline)
         self._logs = LogEvents(
@@ -237,7 +231,7 @@ class BrokerService:
         out += self._in_sync.poll(self._controller, self.epoch, now)
         out += self._fetchers.poll(self._image, self.epoch, now)
         out += self._logs.serve_changed(now, wall)
-        out += self._send_beat(now)
+        out += self._lifecycle_calls.poll(Offset(self._image_end - 1), self._controller, now)
         if self.lifecycle.state is not self._said:
             self._said = self.lifecycle.state
             out.append(Log("info", f"broker is {self._said.name} (epoch {self.epoch})"))
@@ -288,24 +282,7 @@ class BrokerService:
             return []
         if self._coordinators.owns_call(call_id):
             return self._coordinators.on_response(call_id, body, now)
-        self._beat = None
-        match body:
-            case BrokerRegistrationResponse():
-                fatal = self._fatal(self.lifecycle.on_registration(body, now))
-                return [*self._tell_refusal(), *fatal]
-            case BrokerHeartbeatResponse():
-                self.lifecycle.on_heartbeat(body, now)
-            case _:
-                self.lifecycle.failed(now)
-        return []
-
-    def _tell_refusal(self) -> Effects:
-        """Each reason once: registration is tried again several times a second."""
-        refusal = self.lifecycle.last_refusal
-        if refusal is None or refusal == self._told:
-            return []
-        self._told = refusal
-        return [Log("warning", f"registration as broker {self.config.identity.node_id}: {refusal}")]
+        return self._lifecycle_calls.on_response(body, now)
 
     def on_failure(self, call_id: CallId, why: CallFailure, now: Instant) -> Effects:
         if self._forwarder.owns(call_id):
@@ -322,32 +299,15 @@ class BrokerService:
             return []
         if self._coordinators.owns_call(call_id):
             return self._coordinators.on_failure(call_id, now)
-        self._beat = None
-        self.lifecycle.failed(now)
+        self._lifecycle_calls.on_failure(now)
         return []
-
-    def _send_beat(self, now: Instant) -> Effects:
-        if self._faulted:
-            return []
-        due = self.lifecycle.poll(Offset(self._image_end - 1), now, reachable=self._controller is not None)
-        if due is None or isinstance(due, Fatal):
-            return self._fatal(due)
-        assert self._controller is not None, "it is reachable"
-        self._beat = self._calls.next()
-        return [Call(self._beat, HEARTBEAT_CHANNEL, self._controller, due, _CALL_TIMEOUT_MS)]
-
-    def _fatal(self, fatal: Fatal | None) -> Effects:
-        if fatal is None or self._faulted:
-            return []
-        self._faulted = True
-        return [Stop(fatal.reason, fault=True)]
 
     # The data plane.
 
     def on_data(self, event: BrokerEvent, now: Instant, wall: WallClock) -> Effects:
         self.partitions.now = now
         found = self._logs.on_event(event, now, wall)
-        return self._fatal(found) if isinstance(found, Fatal) else found
+        return self._lifecycle_calls.end(found) if isinstance(found, Fatal) else found
 
     # Requests.
 
