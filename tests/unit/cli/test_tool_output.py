@@ -20,6 +20,7 @@ from controller_runtime.cli.cluster import endpoints
 from controller_runtime.cli.metadata_quorum import replication, status
 from controller_runtime.cli.topics import describe
 from controller_runtime.identifiers import NO_DIRECTORY, DirectoryId, Endpoint, Epoch, NodeId, Offset, Uuid
+from support.golden import json_lines
 
 pytestmark = pytest.mark.unit
 
@@ -32,11 +33,14 @@ QUORUMS = [
     for line in (Path(__file__).parent / "testdata" / "quorum-calls-4.3.1.jsonl").read_text().splitlines()
 ]
 
+STORY = json_lines("cluster/tools.jsonl.gz")
+"""Of a whole cluster, with brokers and with controllers that stop, come and go."""
+
 
 def said(tool: str, *words: str) -> list[list[str]]:
     return [
         call["out"].rstrip("\n").split("\n")
-        for call in CALLS + QUORUMS
+        for call in CALLS + QUORUMS + STORY
         if call["tool"] == tool
         and call["rc"] == 0
         and all(word in call["args"] for word in words)
@@ -131,7 +135,7 @@ def test_topics_are_described_as_kafka_does(transcript: list[str]) -> None:
             lines.append(transcript[at])
             at += 1
         fields = dict(re.split(r": ?", part, maxsplit=1) for part in head.split("\t"))
-        pairs = [pair.split("=", 1) for pair in fields["Configs"].split(",") if pair]
+        pairs = [pair.split("=", 1) for pair in re.split(r",(?=[a-z.]+=)", fields["Configs"]) if pair]
         configs = [ConfigEntry(name, value, source=1) for name, value in pairs]
         topic = TopicDescription(
             fields["Topic"], Uuid.parse(fields["TopicId"]), False, tuple(map(read_partition, lines))
