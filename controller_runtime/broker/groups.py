@@ -308,6 +308,8 @@ class Groups:
                 return [*begun, Log("info", f"coordinates {TOPIC}-{led.key.index}: {counts}")]
             case ReadRecords() as read:
                 return [read]
+            case False:
+                pass
         return []
 
     def _see_topics(self, now: Instant, wall: WallClock) -> None:

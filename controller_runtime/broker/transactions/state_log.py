@@ -159,4 +159,6 @@ class StateLog:
                 return [*begun, Say("info", f"coordinates {TOPIC}-{led.key.index}: {len(led.partition.known)} ids")]
             case ReadRecords() as read:
                 self._out.append(read)
+            case False:
+                pass
         return []
