@@ -34,6 +34,18 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Beyond:
+    """What an archive holds behind the point that was asked for: up to `end`, with the topics that were created or
+    deleted there; `more` of them are not named.
+    """
+
+    end: int
+    created: tuple[str, ...] = ()
+    deleted: tuple[str, ...] = ()
+    more: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class CopyReport:
     state: State
     node_id: int | None = None
@@ -49,9 +61,11 @@ class CopyReport:
     digests: Mapping[int, str] = field(default_factory=dict)
     nonce: str = ""
     """Of a directory that was made: whose doing that was."""
+    beyond: Beyond | None = None
+    """Of an archive that was asked for a point in time."""
 
     def to_json(self) -> str:
-        values = {
+        values: dict[str, Any] = {
             "version": VERSION,
             "state": self.state.value,
             "nodeID": self.node_id,
@@ -66,6 +80,8 @@ class CopyReport:
             "digests": {str(offset): text for offset, text in sorted(self.digests.items())},
             "nonce": self.nonce,
         }
+        if (more := self.beyond) is not None:
+            values["beyond"] = [more.end, list(more.created), list(more.deleted), more.more]
         text = json.dumps(values, separators=(",", ":"))
         if len(text) > MAX_JSON_SIZE_BYTES:
             raise BadFormat(f"{len(text)} bytes are too many for a termination message")
@@ -91,6 +107,14 @@ class CopyReport:
                 voters=tuple((int(node), str(directory)) for node, directory in values["voters"]),
                 digests={int(offset): str(found) for offset, found in values["digests"].items()},
                 nonce=str(values["nonce"]),
+                beyond=_beyond(values.get("beyond")),
             )
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise BadFormat(f"copy: {error!r}") from error
+
+
+def _beyond(found: Any) -> Beyond | None:
+    if found is None:
+        return None
+    end, created, deleted, more = found
+    return Beyond(int(end), tuple(map(str, created)), tuple(map(str, deleted)), int(more))

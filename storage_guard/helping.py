@@ -12,6 +12,7 @@ from collections.abc import Mapping
 
 from controller_runtime.storage.errors import StorageError
 from controller_runtime.storage.filesystem import FileSystem
+from storage_guard.archived import Point, survey_archive
 from storage_guard.copies import CopyReport, Helper
 from storage_guard.finding import log_directory_below
 from storage_guard.formats import BadFormat
@@ -28,6 +29,9 @@ def help_out(filesystem: FileSystem, what: Helper, values: Mapping[str, str], no
 
 
 def _done(filesystem: FileSystem, what: Helper, values: Mapping[str, str], now: int, date: str) -> CopyReport:
+    if what is Helper.SURVEY and "POINT" in values:
+        point = Point.parse(values["POINT"])
+        return survey_archive(filesystem, values["LOG_DIRECTORY"], values["ARCHIVE_OF"], point)
     if what is Helper.SURVEY and "SEARCH" in values:
         directory = log_directory_below(filesystem, values["SEARCH"])
     else:
@@ -49,6 +53,7 @@ def _done(filesystem: FileSystem, what: Helper, values: Mapping[str, str], now: 
                 listener=values["LISTENER"],
                 host=values["HOST"],
                 port=int(values["PORT"]),
+                cut="CUT" in values,
             )
             return recover(
                 filesystem, values["SOURCE"], directory, order=order, pod_uid=values["POD_UID"], now=now, date=date

@@ -16,10 +16,11 @@ from controller_runtime.identifiers import DirectoryId, Endpoint, Epoch, NodeId,
 from controller_runtime.protocol.control_records import control_record
 from controller_runtime.protocol.messages.kraft_version_record import KRaftVersionRecord
 from controller_runtime.protocol.messages.voters_record import VotersRecord
-from controller_runtime.protocol.record_batch import encode_batch
+from controller_runtime.protocol.record_batch import BatchHeader, encode_batch
 from controller_runtime.storage import file_names
 from controller_runtime.storage.filesystem import FileSystem, join, read_whole
 from controller_runtime.storage.formatting import BOOTSTRAP_CHECKPOINT, InitialVoter, voters_of
+from controller_runtime.storage.log.batches import scan
 from controller_runtime.storage.meta_properties import (
     META_PROPERTIES,
     MetaProperties,
@@ -62,6 +63,8 @@ class Order:
     listener: str
     host: str
     port: int
+    cut: bool = False
+    """What the copy holds beyond `end` is not taken: an archive, up to a point in time."""
 
 
 def recover(
@@ -107,10 +110,15 @@ def _make(filesystem: FileSystem, source: str, work: str, order: Order, now: int
     filesystem.make_directories(target)
     origin = join(source, METADATA_LOG)
     for name in filesystem.list_directory(origin):
-        segment = file_names.parse_segment_file(name)
+        segment, snapshot = file_names.parse_segment_file(name), file_names.parse_snapshot_file(name)
         log = segment is not None and segment[1] == file_names.LOG
-        if log or file_names.parse_snapshot_file(name) is not None or name == PARTITION_METADATA:
-            _copy(filesystem, join(origin, name), join(target, name), read_only=not log and name != PARTITION_METADATA)
+        at = segment[0] if segment is not None else int(snapshot.offset) if snapshot is not None else 0
+        if order.cut and at > order.end:
+            continue
+        if log or snapshot is not None or name == PARTITION_METADATA:
+            limit = _bytes_below(filesystem, join(origin, name), order.end) if log and order.cut else None
+            read_only = not log and name != PARTITION_METADATA
+            _copy(filesystem, join(origin, name), join(target, name), read_only=read_only, limit=limit)
     if filesystem.exists(join(source, BOOTSTRAP_CHECKPOINT)):
         _copy(filesystem, join(source, BOOTSTRAP_CHECKPOINT), join(work, BOOTSTRAP_CHECKPOINT), read_only=False)
     filesystem.sync_directory(target)
@@ -178,11 +186,24 @@ def _directory_id(filesystem: FileSystem, directory: str) -> str | None:
     return str(decode_meta_properties(read_whole(filesystem, path), path).directory_id)
 
 
-def _copy(filesystem: FileSystem, source: str, target: str, *, read_only: bool) -> None:
+def _bytes_below(filesystem: FileSystem, path: str, end: int) -> int:
+    """Of the batches of a log file that end there at the latest."""
+    file, found = filesystem.open(path, write=False), 0
+    try:
+        for place in scan(file):
+            if not isinstance(place, BatchHeader) or place.next_offset > end:
+                break
+            found = place.end_position
+    finally:
+        file.close()
+    return found
+
+
+def _copy(filesystem: FileSystem, source: str, target: str, *, read_only: bool, limit: int | None = None) -> None:
     reading, writing = filesystem.open(source, write=False), filesystem.open(target, create=True)
     try:
         position = 0
-        while data := reading.read_at(position, _CHUNK):
+        while data := reading.read_at(position, _CHUNK if limit is None else min(_CHUNK, limit - position)):
             writing.write_at(position, data)
             position += len(data)
         writing.fdatasync()

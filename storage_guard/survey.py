@@ -49,12 +49,12 @@ def survey(filesystem: FileSystem, log_directory: str, start: int = 0, points: C
     if not filesystem.exists(directory):
         return CopyReport(State.EMPTY, int(who.node_id), who.cluster_id, str(who.directory_id))
     found = _read_log(filesystem, directory, start, points)
-    snapshots = _snapshots(filesystem, directory)
+    snapshots = snapshots_of(filesystem, directory)
     promised = load_quorum_state(filesystem, directory)
     if snapshots and snapshots[-1][0] > found.end:
         found.start = found.end = snapshots[-1][0]
         found.last_epoch, found.digests = snapshots[-1][1], {}
-    voters = found.voters or _voters_of_snapshots(filesystem, directory, snapshots)
+    voters = found.voters or voters_of_snapshots(filesystem, directory, snapshots)
     return CopyReport(
         State.COPY if found.end else State.EMPTY,
         int(who.node_id),
@@ -78,17 +78,17 @@ def _known(found: _Found, snapshots: list[tuple[int, int]], *, is_archive: bool)
 def last_voters(filesystem: FileSystem, directory: str) -> VotersRecord | None:
     """The last voters that a metadata log directory tells of."""
     found = _read_log(filesystem, directory, 0, ())
-    return found.voters or _voters_of_snapshots(filesystem, directory, _snapshots(filesystem, directory))
+    return found.voters or voters_of_snapshots(filesystem, directory, snapshots_of(filesystem, directory))
 
 
 def _read_log(filesystem: FileSystem, directory: str, start: int, points: Collection[int]) -> _Found:
     found, running = _Found(), hashlib.sha256()
-    for at, (place, data) in enumerate(_batches(filesystem, directory)):
+    for at, (place, data) in enumerate(batches(filesystem, directory)):
         if at == 0:
             found.start = place.base_offset
         found.end, found.last_epoch = place.last_offset + 1, place.partition_leader_epoch
         if place.is_control:
-            found.voters = _voters_in(data) or found.voters
+            found.voters = voters_in(data) or found.voters
         if place.base_offset >= start:
             running.update(data)
             if found.end in points:
@@ -96,7 +96,7 @@ def _read_log(filesystem: FileSystem, directory: str, start: int, points: Collec
     return found
 
 
-def _batches(filesystem: FileSystem, directory: str) -> Iterator[tuple[BatchHeader, bytes]]:
+def batches(filesystem: FileSystem, directory: str) -> Iterator[tuple[BatchHeader, bytes]]:
     names = filesystem.list_directory(directory)
     segments = sorted(
         offset for offset, suffix in filter(None, map(file_names.parse_segment_file, names)) if suffix == file_names.LOG
@@ -114,7 +114,7 @@ def _batches(filesystem: FileSystem, directory: str) -> Iterator[tuple[BatchHead
             file.close()
 
 
-def _voters_in(data: bytes) -> VotersRecord | None:
+def voters_in(data: bytes) -> VotersRecord | None:
     last = None
     for batch in decode_batches(data):
         for record in batch.records:
@@ -123,13 +123,13 @@ def _voters_in(data: bytes) -> VotersRecord | None:
     return last
 
 
-def _snapshots(filesystem: FileSystem, directory: str) -> list[tuple[int, int]]:
+def snapshots_of(filesystem: FileSystem, directory: str) -> list[tuple[int, int]]:
     """(offset, epoch) of the frozen ones, without that of the formatting."""
     found = filter(None, map(file_names.parse_snapshot_file, filesystem.list_directory(directory)))
     return sorted((int(each.offset), int(each.epoch)) for each in found if each.offset > 0)
 
 
-def _voters_of_snapshots(
+def voters_of_snapshots(
     filesystem: FileSystem, directory: str, snapshots: list[tuple[int, int]]
 ) -> VotersRecord | None:
     offset, epoch = snapshots[-1] if snapshots else (0, 0)
