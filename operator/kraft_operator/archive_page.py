@@ -1,16 +1,14 @@
-"""The page of a cluster's archive, asked now and then, and what it said last; its claim while a quorum is lost."""
+"""The page of a cluster's archive, asked now and then, and what it said last."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
 from kraft_operator.api import names
 from kraft_operator.api.spec import KRaftCluster
 from kraft_operator.archives import ArchiveSeen, archive_seen
-from kraft_operator.kube import CLAIM, Object, Reader
-from kraft_operator.operations.operation import Operation, OperationType
 from kraft_operator.pages import page
 
 ASK_SECONDS: Final = 15.0
@@ -38,9 +36,3 @@ class ArchiveMemory:
             if found is not None:
                 self._answered, self._seen = now, found
         return self._seen if now - self._answered < SILENT_SECONDS else None
-
-
-def archive_claim(cluster: KRaftCluster, reader: Reader, operations: Iterable[Operation]) -> Object | None:
-    """Looked for while a lost quorum is recovered, whether the resource still asks for an archive or not."""
-    waits = any(each.type is OperationType.RECOVER_QUORUM and not each.finished for each in operations)
-    return reader.find(CLAIM, cluster.namespace, names.archive_claim(cluster.name)) if waits else None

@@ -15,7 +15,6 @@ from zlib import crc32
 from controller_runtime.security.listener_security import PLAINTEXT, ListenerSecurity
 from kraft_operator.api import names
 from kraft_operator.api.spec import KRaftCluster
-from kraft_operator.archive_page import ArchiveMemory
 from kraft_operator.credentials import (
     Authority,
     CredentialAction,
@@ -83,7 +82,6 @@ class SecretMemory:
     """UIDs of pods whose node was seen to have what a step towards another authority wrote, to that step."""
     _found: tuple[float, Found] | None = None
     """What the cluster itself has of users."""
-    archive: ArchiveMemory = field(default_factory=ArchiveMemory)
 
     def look(self, cluster: KRaftCluster, nodes: Collection[int], kube: Gateway, now: float) -> Access:
         """Raises KubeError."""

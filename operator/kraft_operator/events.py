@@ -30,6 +30,7 @@ from kraft_operator.api.metadata_versions import FEATURE
 from kraft_operator.credentials import EnterStage
 from kraft_operator.kube import EVENT, Conflict, Gateway, KubeError
 from kraft_operator.ledger import Formation, Ledger
+from kraft_operator.operations.from_archive import OPERATION_TYPE
 from kraft_operator.operations.recovery import Stage
 from kraft_operator.settings import REPORTING_CONTROLLER
 
@@ -141,8 +142,10 @@ def _recovered(before: Ledger | None, after: Ledger | None, new: Mapping[str, An
     """A RecoverQuorum comes from stage to stage, and to its end when every controller is a live voter again."""
     was, now = before.recovery if before is not None else None, after.recovery if after is not None else None
     if now is not None and (was is None or was.stage is not now.stage):
-        text = f"recovery of the quorum: {was.stage.value} is done, " if was is not None else "recovery of the quorum: "
-        return [Note("Normal", "RecoveryStepCompleted", "Recover", f"{text}{now.stage.value} begins")]
+        asked = after.operation if after is not None else None
+        what = "forming from the archive" if asked and asked.type == OPERATION_TYPE else "recovery of the quorum"
+        done = f"{was.stage.value} is done, " if was is not None else ""
+        return [Note("Normal", "RecoveryStepCompleted", "Recover", f"{what}: {done}{now.stage.value} begins")]
     live, wanted = (new.get("quorum") or {}).get("live", 0), (new.get("controllers") or {}).get("replicas")
     if was is not None and now is None and was.stage is Stage.REJOIN and live == wanted:
         return [Note("Normal", "QuorumRestored", "Recover", "every controller is a live voter of the new quorum")]

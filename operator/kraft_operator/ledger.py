@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
+from kraft_operator.operations.from_archive import FormedFrom
 from kraft_operator.operations.operation import OperationType
 from kraft_operator.operations.recovery import Recovery
 from storage_guard.formats import Grant, Identity
@@ -218,6 +219,8 @@ class Ledger:
     """Further volumes of brokers, by name and node: what `entries` are of the first one. One of which nothing is known
     but node and pool may have been there before the ledger was made again.
     """
+    formed_from: FormedFrom | None = None
+    """Of a cluster that was formed from an archive."""
     serial: int = 0
     """Counts what was written. A ledger below the claims' memory was put back from a backup."""
 

@@ -26,6 +26,8 @@ from kraft_operator.ledger import (
     StepKind,
     WrittenOff,
 )
+from kraft_operator.operations.from_archive import parse as parse_formed_from
+from kraft_operator.operations.from_archive import render as render_formed_from
 from kraft_operator.operations.recovery import parse as parse_recovery
 from kraft_operator.operations.recovery import render as render_recovery
 from storage_guard.formats import BadFormat, Grant, identity_key
@@ -121,6 +123,7 @@ def _ledger(ledger: Ledger) -> dict[str, Any]:
         **({"security": ledger.security} if ledger.security else {}),
         **({"users": list(ledger.users)} if ledger.users else {}),
         **({"replicationFactor": ledger.replication_factor} if ledger.replication_factor else {}),
+        **({"formedFrom": render_formed_from(ledger.formed_from)} if ledger.formed_from else {}),
         "serial": ledger.serial,
     }
 
@@ -235,6 +238,7 @@ def _parsed(values: Mapping[str, Any]) -> Ledger:
         security=str(values.get("security", "")),
         users=tuple(_text(each) for each in values.get("users", ())),
         replication_factor=int(values.get("replicationFactor", 0)),
+        formed_from=parse_formed_from(values["formedFrom"]) if values.get("formedFrom") else None,
         serial=int(values.get("serial", 0)),
         **_parsed_revisions(values.get("revisions") or {}),
     )

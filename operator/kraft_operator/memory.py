@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from kraft_operator.actions import Action, DeliverGrant, NudgePod, TellRack
+from kraft_operator.archive_page import ArchiveMemory
 from kraft_operator.credentials_seen import SecretMemory
 from kraft_operator.judgement import Round, round_of
 from kraft_operator.observed import Brokers, Observed, Pod, Quorum, QuorumState
@@ -71,6 +72,7 @@ class Memory:
     """Of a cluster at rest nothing is kept."""
     steady: Steadiness = field(default_factory=Steadiness)
     secrets: SecretMemory = field(default_factory=SecretMemory)
+    archive: ArchiveMemory = field(default_factory=ArchiveMemory)
     touched: dict[str, float] = field(default_factory=dict)
     """Pod UID to when we last wrote something on it that its gate waits for."""
     way_due: float = 0.0

@@ -20,7 +20,8 @@ from kraft_operator.api.formed import formed_with
 from kraft_operator.api.reader import quantity
 from kraft_operator.api.spec import KRaftCluster, Probes, Role, RolloutStrategy
 from kraft_operator.api.users import parse_user
-from kraft_operator.archive_page import archive_claim
+from kraft_operator.archive_claims import archive_seen
+from kraft_operator.archive_page import ArchiveMemory
 from kraft_operator.credentials_seen import Access, SecretMemory, proven
 from kraft_operator.judgement import Round
 from kraft_operator.kept_volumes import keeping_volumes
@@ -79,6 +80,7 @@ def observe(
     before: Round | None = None,
     suspected: Collection[str] = (),
     reclaim_policy: Callable[[str, bool], str] = lambda *_: "",
+    archive: ArchiveMemory | None = None,
 ) -> Sight:
     """`reclaim_policy` says what becomes of a bound volume when its claim goes, read now if asked to, empty if unknown.
     `secrets` is what is remembered of this cluster's at `now`. Raises CorruptLedger, InvalidSpec, KubeError."""
@@ -122,8 +124,8 @@ def observe(
         zones=controllers_in(cluster, pods, reader),
         plaintext_sessions=plaintext_sessions(cluster, pods, probe),
         hosts=_hosts(ledger, pods, kube),
-        archive=secrets.archive.look(cluster, now),
-        archive_claim=pod_facts.archive_claim(archive_claim(cluster, reader, operations)),
+        archive=archive.look(cluster, now) if archive is not None else None,
+        **archive_seen(cluster, kube, ledger, operations),
         further_claims=tuple(each for each in all_claims if each.further),
         reclaimed=frozenset(volume for volume, policy in policies.items() if policy == "Delete"),
         retained=frozenset(volume for volume, policy in policies.items() if policy == "Retain"),

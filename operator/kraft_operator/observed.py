@@ -361,7 +361,9 @@ class Observed:
     plaintext_sessions: Mapping[int, int] = field(default_factory=dict)
     """Controllers to the connections on their plaintext listener, of those that tell; asked before it is closed."""
     archive_claim: Claim | None = None
-    """Of the archive, looked for while a RecoverQuorum is under way."""
+    """Of the archive, looked for while a quorum is made of it: by a RecoverQuorum, or of a new cluster."""
+    archive_on: str = ""
+    """The Kubernetes node where the pod of that archive is, which may live on."""
     archive: ArchiveSeen | None = None
     """What the page of the archive said; None when it did not answer, or there is none."""
     hosts: Mapping[int, tuple[str, str]] = field(default_factory=dict)

@@ -150,7 +150,7 @@ class Reconciler:
         before, policy = memory.before(self.clock()), partial(self._reclaim_policy, memory)
         sight = observe(
             cluster, reader, self.kube, probe=self.probe, before=before, suspected=memory.suspected,
-            secrets=memory.secrets, now=self.clock(), reclaim_policy=policy,
+            secrets=memory.secrets, now=self.clock(), reclaim_policy=policy, archive=memory.archive,
         )  # fmt: skip
         memory.note_quorum(sight.observed.quorum, self.clock())
         return sight

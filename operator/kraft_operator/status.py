@@ -16,6 +16,7 @@ from kraft_operator.api.spec import KRaftCluster, Role
 from kraft_operator.conditions import Condition, condition, conditions, dated
 from kraft_operator.ledger import Formation, Ledger
 from kraft_operator.observed import Observed, Pod, Quorum, QuorumState
+from kraft_operator.operations.from_archive import published
 from kraft_operator.plan.rollout.versions import BLOCKED, wishes
 from kraft_operator.plan.situation import Decision, Topic
 from kraft_operator.plan.steps import to_status
@@ -50,6 +51,7 @@ def status(
         "versions": _versions(cluster, observed, decision, old),
         **_tls_migration(cluster, decision, old, now),
         **_archive(cluster, observed, old),
+        **_from_archive(decision.ledger, old),
         "registrations": {"ghosts": _ghosts(decision)},
         **({"risks": list(decision.risks)} if decision.risks else {}),
         "plan": to_status(decision.outline, old.get("plan") or {}, now),
@@ -101,7 +103,7 @@ def _phase(ready: Condition, conditions: Sequence[Condition]) -> str:
         return "Stalled"
     if ready["status"] == "True":
         return "Ready"
-    if ready["reason"] == "Forming":
+    if ready["reason"] in ("Forming", "FormingFromArchive"):
         return "Forming"
     return "Degraded" if value["QuorumAvailable"] == "True" else "Reconciling"
 
@@ -199,6 +201,13 @@ def _archive(cluster: KRaftCluster, observed: Observed, old: Mapping[str, Any]) 
             "digest": seen.verified.digest, "at": at,
         }  # fmt: skip
     return {"archive": found}
+
+
+def _from_archive(ledger: Ledger | None, old: Mapping[str, Any]) -> Status:
+    """What a cluster was formed of. A ledger that was made again from the claims has forgotten it."""
+    if ledger is not None and ledger.formed_from is not None:
+        return {"fromArchive": published(ledger.formed_from)}
+    return {"fromArchive": old["fromArchive"]} if old.get("fromArchive") else {}
 
 
 def _ghosts(decision: Decision) -> list[Status]:

@@ -14,6 +14,7 @@ from typing import Any, Final
 from controller_runtime.identifiers import Uuid
 from kraft_operator.api import names
 from kraft_operator.api.config_keys import owner_of
+from kraft_operator.api.from_archive import parse_from_archive
 from kraft_operator.api.metadata_versions import level_of
 from kraft_operator.api.network import ListenerSpec
 from kraft_operator.api.parse_archive import parse_archive
@@ -168,6 +169,7 @@ def _read(spec: Reader, found: Formed) -> ClusterSpec:
         security=security_of(spec, found),
         network_policy=network_policy(spec.child("networkPolicy")),
         archive=parse_archive(spec),
+        from_archive=parse_from_archive(spec),
     )
     parsed = secured(parsed)
     for path, problem in check(parsed):

@@ -14,6 +14,7 @@ from itertools import islice
 from typing import Any
 
 from kraft_operator.api import names
+from kraft_operator.api.from_archive import FromArchive
 from kraft_operator.api.network import ListenerSpec, NetworkPolicySpec
 from kraft_operator.api.pod import Pod
 from kraft_operator.api.process import Process
@@ -293,6 +294,7 @@ class ClusterSpec:
     security: Security = field(default_factory=Security)
     network_policy: NetworkPolicySpec = field(default_factory=NetworkPolicySpec)
     archive: Archive | None = None
+    from_archive: FromArchive | None = None
     quorum_listeners: tuple[ListenerSpec, ...] = ()
     """By which brokers know the controllers, where that is not how these serve (`stages`)."""
     opening: tuple[ListenerSpec, ...] = ()

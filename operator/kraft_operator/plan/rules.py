@@ -51,6 +51,7 @@ from kraft_operator.plan.outline.approval import UNDER_WAY, costs_data, held_bac
 from kraft_operator.plan.outline.named import CHANGES_ITS_OWNER
 from kraft_operator.plan.outline.published import holds_everything, outline, stopped
 from kraft_operator.plan.protecting import protect_claims
+from kraft_operator.plan.recovery.from_archive import form_from_archive, forms_from_archive, tell_formed_before
 from kraft_operator.plan.recovery.stages import end_helpers, recover_quorum
 from kraft_operator.plan.rollout.children import sync_children
 from kraft_operator.plan.rollout.revisions import judge_revisions
@@ -80,6 +81,7 @@ RULES: Final[tuple[Rule, ...]] = (
     keep_the_mode,
     refuse_another_cluster_id,
     refuse_taken_node_ids,
+    tell_formed_before,
     learn_identities,
     of_each_volume(learn_identities),
     know_claims_again,
@@ -189,6 +191,24 @@ RESTORED: Final[tuple[Rule, ...]] = (
 """What is done with a cluster that came out of a backup, before its copies were compared: no pod is started."""
 
 
+FROM_ARCHIVE: Final[tuple[Rule, ...]] = (
+    report_pods,
+    hold_while_suspended,
+    wait_for_the_past_to_go,
+    find_the_ledger,
+    keep_the_mode,
+    refuse_another_cluster_id,
+    refuse_taken_node_ids,
+    settle_the_journal,
+    choose_controllers,
+    choose_brokers,
+    form_from_archive,
+    keep_certificates,
+    sync_children,
+)
+"""What is done while a new cluster is formed from an archive: no pod is started."""
+
+
 def plan(now: Situation) -> Decision:
     """What is to be done now, and what may cost data although it is as it was asked for."""
     decision, risk = _plan(now), at_risk(now)
@@ -199,6 +219,9 @@ def _plan(now: Situation) -> Decision:
     """Decide, lay out the whole way, and hold everything but upkeep while somebody has to approve it. A recovery has an
     approval of its own.
     """
+    if forms_from_archive(now):
+        forming, _, _ = decided(now, FROM_ARCHIVE)
+        return replace(forming, outline=stopped(now.published))
     if now.ledger is not None and now.ledger.recovery is not None and now.ledger.recovery.stage in HELD:
         recovering, _, _ = decided(now, RECOVERY)
         return replace(recovering, outline=stopped(now.published))

@@ -26,6 +26,8 @@ from controller_runtime.storage.filesystem import OsFileSystem
 from kraft_operator.operations.survivors import findings, survivors
 from metadata_pipeline.archive.opening import DIRECTORY
 from metadata_pipeline.jobs.ingest import ingest
+from storage_guard.copies import CopyReport, Helper
+from storage_guard.helping import help_out
 from storage_guard.recover import Order, recover
 from storage_guard.survey import survey
 from support.clients.config_load import ConfigLoad, read_back
@@ -34,6 +36,7 @@ from support.pipeline.lake_rows import log_rows
 
 pytestmark = pytest.mark.integration
 
+DRILL_ID = str(Uuid(b"cluster of drill"))
 PRUNING = {
     "metadata.log.max.record.bytes.between.snapshots": "4000",
     "metadata.max.retention.bytes": "1",
@@ -282,3 +285,47 @@ def test_drill_with_every_disk_gone_a_quorum_made_of_the_archive_has_all_that_wa
         behind = Archive(home, str(node.endpoint))
         with behind.running():
             behind.reaches("Following", alone.end + 1)
+
+
+def test_drill_of_a_new_cluster_up_to_an_offset_while_the_archived_one_lives_on(tmp_path: Path) -> None:
+    """As the helper pods of bootstrap.fromArchive do: one reads the archive, one makes the directory."""
+    home, files, made = tmp_path / "archive", OsFileSystem(), str(Uuid(b"made of archive!"))
+    with Cluster(tmp_path, controllers=1) as cluster, Cluster(tmp_path / "drill", controllers=1) as drill:
+        cluster.start()
+        archive = Archive(home, cluster.bootstrap_controllers)
+        with archive.running(), ConfigLoad(cluster.bootstrap_controllers) as load:
+            load.wait_for(40)
+            before = load.names
+            point = cluster.quorum().high_watermark - 1
+            load.wait_for(40)
+            archive.reaches("Following", cluster.quorum().high_watermark)
+            asked = {"LOG_DIRECTORY": str(home), "POINT": f"offset:{point}", "ARCHIVE_OF": CLUSTER_ID}
+            succeeded, line = help_out(files, Helper.SURVEY, asked, 0, "")
+            assert succeeded, line
+            found, node = CopyReport.from_json(line), drill.nodes[1]
+            assert found.beyond is not None
+            assert point - 5 < found.end <= point + 1 < found.beyond.end
+            order = {
+                "CLUSTER_ID": DRILL_ID, "NODE_ID": "1", "GENERATION": "1", "DIRECTORY_ID": made, "NONCE": "nonce-1",
+                "EPOCH": str(found.promised + 1), "END": str(found.end), "LAST_EPOCH": str(found.last_epoch),
+                "LISTENER": "CONTROLLER", "HOST": "127.0.0.1", "PORT": str(node.port), "CUT": "true", "POD_UID": "pod",
+                "SOURCE": str(home), "LOG_DIRECTORY": node.properties["log.dirs"],
+            }  # fmt: skip
+            node.write_properties()
+            succeeded, line = help_out(files, Helper.RECOVER, order, int(time.time() * 1000), "")
+            assert succeeded, line
+            node.start()
+            known = eventually("what was acknowledged before", lambda: before <= read_back(str(node.endpoint), 5.0)
+                               and read_back(str(node.endpoint), 5.0))  # fmt: skip
+            later = load.names
+            load.wait_for(10)
+            assert archive.status()["standing"] == "Following", "the archive and its own cluster live on"
+        assert later - known, "what came after the point is not there"
+        assert log_bytes(disk(node)).startswith(prefix(home, found.end)), "byte for byte"
+        voters = drill.quorum().voters
+        assert [(int(each.replica_id), str(each.directory_id)) for each in voters] == [(1, made)]
+
+
+def prefix(home: Path, end: int) -> bytes:
+    whole = log_bytes(home / DIRECTORY)
+    return whole[: next((each.position for each in batch_headers(whole) if each.base_offset >= end), len(whole))]

@@ -34,6 +34,7 @@ from kraft_operator.plan.situation import Decision, Situation
 from kraft_operator.plugin.view import screen
 from kraft_operator.status import hindered, refused, status
 from support.datadriven import parse
+from support.operator_model.drills import ASKED, Drill
 from support.operator_model.full_ledgers import remove_brokers, write_off
 from support.operator_model.pairs import Pair, settled
 from support.operator_model.world import CORDONS, IMAGES, World, pool, resource
@@ -345,6 +346,18 @@ def archives(said: Said) -> None:
         said.change({}, written(world, observed, replace(world.plan(), findings=verdict.findings), {}), None, None)
 
 
+def from_archives(said: Said) -> None:
+    """A cluster that is formed from an archive, and whatever keeps it from that."""
+    told(said, Drill(), 40)
+    missing, refused, before = Drill(), Drill(), formed()
+    missing.bound = ""
+    told(said, missing, 3)
+    refused.refusal = "restore the volume of the archive: it is damaged"
+    told(said, refused, 6)
+    before.edit(bootstrap={"fromArchive": ASKED})
+    told(said, before, 3)
+
+
 def a_refusal(said: Said) -> None:
     """The API server refuses a child."""
     world = formed()
@@ -480,7 +493,7 @@ STORIES: dict[str, Callable[[Said], None]] = {
         a_life, repairs, scaling, a_bad_revision, a_lost_quorum, leaving_brokers,
         full_ledgers, ghosts, drift, versions, approvals,
         volumes, lost_ledgers, claims_made_anew, backups, clients_outside,
-        blocked_versions, archives, a_refusal, waits_of_pods, quorums, outside_the_plan, secure_clusters,
+        blocked_versions, archives, from_archives, a_refusal, waits_of_pods, quorums, outside_the_plan, secure_clusters,
         becoming_secure,
     )
 }  # fmt: skip

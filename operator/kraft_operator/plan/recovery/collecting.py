@@ -53,8 +53,8 @@ def collected(now: Situation) -> Collected:
     ledger = now.ledger
     assert ledger is not None
     assert ledger.recovery is not None
-    first = [(claim, _survey(now, claim, {})) for claim in claims_of_copies(now)]
-    found, seen = _answers(now, first)
+    first = [(claim, survey_of(now, claim, {})) for claim in claims_of_copies(now)]
+    found, seen = answers(now, first)
     copies = tuple(copy for claim, helper in seen if (copy := _copy(now, claim, helper)) is not None)
     empty = {
         claim.node_id: claim.uid
@@ -68,10 +68,10 @@ def collected(now: Situation) -> Collected:
     start = copies_of.common_start(copies)
     asked = {"START": str(start), "POINTS": ",".join(map(str, points))}
     keys = {each.key for each in copies}
-    again = [(claim, _survey(now, claim, asked)) for claim, helper in seen if _key(helper) in keys]
-    compared, answers = _answers(now, again)
-    digests = {_key(helper): helper.report.digests for _, helper in answers if helper.report is not None}
-    moved = {each.key for each in copies if _moved(each, answers)}
+    again = [(claim, survey_of(now, claim, asked)) for claim, helper in seen if _key(helper) in keys]
+    compared, told = answers(now, again)
+    digests = {_key(helper): helper.report.digests for _, helper in told if helper.report is not None}
+    moved = {each.key for each in copies if _moved(each, told)}
     both = tuple(
         replace(each, digests=digests[each.key]) for each in copies if each.key in digests and each.key not in moved
     )
@@ -91,7 +91,7 @@ def _moved(copy: LogCopy, answers: Sequence[tuple[Claim, Helper]]) -> bool:
     return False
 
 
-def _answers(now: Situation, asked: Sequence[tuple[Claim, Task]]) -> tuple[Collected, list[tuple[Claim, Helper]]]:
+def answers(now: Situation, asked: Sequence[tuple[Claim, Task]]) -> tuple[Collected, list[tuple[Claim, Helper]]]:
     helpers = {each.name: each for each in now.observed.helpers}
     missing, working, failed, seen = [], [], [], []
     for claim, task in asked:
@@ -130,7 +130,7 @@ def whose(node_id: int, role: str = "node") -> str:
     return "the archive" if node_id == names.ARCHIVE_NODE else f"{role} {node_id}"
 
 
-def _survey(now: Situation, claim: Claim, environment: Mapping[str, str]) -> Task:
+def survey_of(now: Situation, claim: Claim, environment: Mapping[str, str]) -> Task:
     assert now.ledger is not None
     assert now.ledger.operation is not None
     pod = now.observed.pod(claim.node_id)

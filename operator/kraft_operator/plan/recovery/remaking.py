@@ -16,6 +16,7 @@ from kraft_operator.api.spec import Role
 from kraft_operator.ledger import Entry, Formation, Ledger, WrittenOff
 from kraft_operator.manifests.helpers import Task, helper_pod
 from kraft_operator.observed import Claim
+from kraft_operator.operations.from_archive import OPERATION_TYPE
 from kraft_operator.operations.recovery import Choice, Recovery, Stage
 from kraft_operator.plan.recovery.collecting import (
     asked_for,
@@ -45,7 +46,7 @@ def force(now: Situation, ledger: Ledger, recovery: Recovery) -> Verdict:
         return Verdict(ledger=replace(ledger, recovery=replace(recovery, stage=Stage.COLLECT, choice=None)))
     if not choice.from_broker:
         return Verdict(actions=(run(now, task, f"a quorum of one is made of controller {choice.seed}'s copy"),))
-    if claim is not None and not _made_for(ledger, claim):
+    if claim is not None and not made_for(ledger, claim):
         # Bound elsewhere perhaps, and empty, as a helper saw: a new one is bound where the broker's volume is.
         reason = f"it is empty; one that can be used beside {whose(choice.seed, 'broker')}'s takes its place"
         readers = [
@@ -65,10 +66,10 @@ def _other_claims(now: Situation, ledger: Ledger, choice: Choice, target: Claim 
         return True
     if target is None or choice.target_claim is None or not choice.from_broker:
         return False
-    return target.uid != choice.target_claim and not _made_for(ledger, target)
+    return target.uid != choice.target_claim and not made_for(ledger, target)
 
 
-def _made_for(ledger: Ledger, claim: Claim) -> bool:
+def made_for(ledger: Ledger, claim: Claim) -> bool:
     return ledger.operation is not None and claim.identity.get(RECOVERY_MARK) == ledger.operation.uid
 
 
@@ -88,12 +89,14 @@ def _recover(now: Situation, ledger: Ledger, choice: Choice, claim_name: str) ->
         "HOST": now.cluster.voter_host(choice.target),
         "PORT": str(listener.port),
     }
+    if ledger.operation.type == OPERATION_TYPE:
+        environment["CUT"] = "true"
     source, on = None, ""
     if choice.from_broker:
         found = claim_of(now, choice.seed)
         source = found.name if found is not None else None
         pod = now.observed.pod(choice.seed)
-        on = pod.node if pod is not None else ""
+        on = pod.node if pod is not None else now.observed.archive_on if choice.seed == names.ARCHIVE_NODE else ""
     return Task(
         What.RECOVER.value,
         choice.target,
