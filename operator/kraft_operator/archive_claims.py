@@ -26,7 +26,7 @@ def archive_seen(
         name = names.archive_claim(cluster.name)
     else:
         return {}
-    pod = kube.find(POD, cluster.namespace, name.removeprefix("archive-"))
+    pod = kube.find(POD, cluster.namespace, name.removeprefix("archive-")) if name.startswith("archive-") else None
     uses = pod is not None and not pod["metadata"].get("deletionTimestamp")
     return {
         "archive_claim": pod_facts.archive_claim(kube.find(CLAIM, cluster.namespace, name)),

@@ -315,8 +315,8 @@ def test_drill_of_a_new_cluster_up_to_an_offset_while_the_archived_one_lives_on(
             succeeded, line = help_out(files, Helper.RECOVER, order, int(time.time() * 1000), "")
             assert succeeded, line
             node.start()
-            known = eventually("what was acknowledged before", lambda: before <= read_back(str(node.endpoint), 5.0)
-                               and read_back(str(node.endpoint), 5.0))  # fmt: skip
+            eventually("what was acknowledged before", lambda: before <= read_back(str(node.endpoint), 5.0))
+            known = read_back(str(node.endpoint))
             later = load.names
             load.wait_for(10)
             assert archive.status()["standing"] == "Following", "the archive and its own cluster live on"

@@ -14,6 +14,7 @@ from controller_runtime.node.quorum.snapshots import SnapshotConfig as Snapshots
 from controller_runtime.protocol.messages.remove_topic_record import RemoveTopicRecord
 from controller_runtime.protocol.messages.topic_record import TopicRecord
 from controller_runtime.protocol.record_batch import BatchHeader, batch_headers, encode_values
+from controller_runtime.protocol.schema import Message
 from controller_runtime.storage.filesystem import join, read_whole
 from controller_runtime.storage.meta_properties import MetaProperties, save_meta_properties
 from controller_runtime.storage.metadata_log import MetadataLog
@@ -50,7 +51,7 @@ def archived(seconds: float = 20.0, *, snapshots: bool = False) -> MemoryDisk:
     log = MetadataLog.open(disk, LOG, SMALL_SEGMENTS)
     epoch = max(int(epoch) for epoch, _ in log.epoch_starts())
     latest = max(each.max_timestamp for each in every_batch(disk))
-    stories = (
+    stories: tuple[list[Message], ...] = (
         [TopicRecord(name="kept", topic_id=KEPT), TopicRecord(name="gone", topic_id=GONE)],
         [TopicRecord(name="late", topic_id=LATE), RemoveTopicRecord(topic_id=GONE)],
     )
@@ -150,10 +151,10 @@ def test_the_only_voter_of_it_leads_with_the_state_of_that_moment() -> None:
             target = DATA + path.removeprefix("/new/log")
             only.make_directories(target.rpartition("/")[0])
             only.open(target, create=True).write_at(0, bytes(node.data))
-    node = LoneController(only, config=own_config(NEW, directory_of(NodeId(9)), Snapshots(), dynamic=True))
-    node.run(10)
+    leader = LoneController(only, config=own_config(NEW, directory_of(NodeId(9)), Snapshots(), dynamic=True))
+    leader.run(10)
     assert survey(only, DATA).last_epoch > order.epoch, "it leads"
-    assert {each.name for each in node.node.image.topics} == {"kept", "gone"}
+    assert {each.name for each in leader.node.image.topics} == {"kept", "gone"}
 
 
 def test_what_grows_behind_the_end_that_was_found_is_not_taken() -> None:
