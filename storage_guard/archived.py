@@ -95,11 +95,18 @@ def survey_archive(filesystem: FileSystem, log_directory: str, cluster_id: str, 
     who = decode_meta_properties(read_whole(filesystem, join(log_directory, META_PROPERTIES)), META_PROPERTIES)
     promised = load_quorum_state(filesystem, directory)
     return CopyReport(
-        State.COPY, NO_NODE, cluster_id, str(who.directory_id), found.start, found.end, found.epoch, found.end,
-        max(int(promised.epoch) if promised is not None else 0, found.whole_epoch),
-        tuple((int(each.voter_id), str(each.voter_directory_id)) for each in voters.voters) if voters else (),
+        State.COPY,
+        NO_NODE,
+        cluster_id=cluster_id,
+        directory_id=str(who.directory_id),
+        start=found.start,
+        end=found.end,
+        last_epoch=found.epoch,
+        known=found.end,
+        promised=max(int(promised.epoch) if promised is not None else 0, found.whole_epoch),
+        voters=tuple((int(each.voter_id), str(each.voter_directory_id)) for each in voters.voters) if voters else (),
         beyond=_beyond(found),
-    )  # fmt: skip
+    )
 
 
 def _promised(filesystem: FileSystem, log_directory: str, cluster_id: str) -> tuple[int, int]:

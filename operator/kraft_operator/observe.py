@@ -102,8 +102,7 @@ def observe(
         with_users=_matter(cluster, users, ledger) and secrets.asks_about_users(now),
     )
     quorum, brokers = probe.look(asked)
-    policies = _policies(all_claims, operations, reclaim_policy)
-    cluster = restarted_for(cluster, access.credentials)
+    policies, cluster = _policies(all_claims, operations, reclaim_policy), restarted_for(cluster, access.credentials)
     observed = Observed(
         tuple(each for each in all_claims if not each.further),
         pods,

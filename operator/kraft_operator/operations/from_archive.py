@@ -44,10 +44,16 @@ def render(found: FormedFrom) -> dict[str, Any]:
 def parse(values: Mapping[str, Any]) -> FormedFrom:
     """Raises KeyError, TypeError or ValueError."""
     return FormedFrom(
-        str(values["claim"]), str(values["clusterID"]), str(values["point"]), int(values["end"]),
-        int(values["epoch"]), int(values["archiveEnd"]), tuple(map(str, values["created"])),
-        tuple(map(str, values["deleted"])), int(values["more"]),
-    )  # fmt: skip
+        str(values["claim"]),
+        str(values["clusterID"]),
+        str(values["point"]),
+        end=int(values["end"]),
+        epoch=int(values["epoch"]),
+        archive_end=int(values["archiveEnd"]),
+        created=tuple(map(str, values["created"])),
+        deleted=tuple(map(str, values["deleted"])),
+        more=int(values["more"]),
+    )
 
 
 def published(found: FormedFrom) -> dict[str, Any]:
