@@ -112,7 +112,7 @@ async def _elect(admin: AdminClient, kind: str, wanted: list[tuple[str, int]] | 
         if error.code is ErrorCode.CLUSTER_AUTHORIZATION_FAILED:
             raise _stopped("Not authorized to perform leader election") from error
         raise
-    _report(kind.upper(), {f"{topic}-{index}": error for (topic, index), error in found.items()})
+    report(kind.upper(), {f"{topic}-{index}": error for (topic, index), error in found.items()})
 
 
 def _stopped(why: str) -> Failed:
@@ -120,7 +120,7 @@ def _stopped(why: str) -> Failed:
     return Failed(why)
 
 
-def _report(kind: str, found: dict[str, ApiError | None]) -> None:
+def report(kind: str, found: dict[str, ApiError | None]) -> None:
     """Raises Failed when an election failed."""
     unneeded = [name for name, error in found.items() if error and error.code is ErrorCode.ELECTION_NOT_NEEDED]
     elected = [name for name, error in found.items() if error is None]

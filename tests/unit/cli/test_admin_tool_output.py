@@ -10,7 +10,7 @@ from datetime import datetime
 import pytest
 
 from controller_runtime.admin.results import LogDirDescription, Reassignment, ReplicaOnDisk
-from controller_runtime.cli import delegation_tokens
+from controller_runtime.cli import delegation_tokens, leader_election
 from controller_runtime.cli.acl_words import OPERATIONS, PATTERN_TYPES, PERMISSION_TYPES, RESOURCE_TYPES
 from controller_runtime.cli.acls_options import OPTIONS as ACL_OPTIONS
 from controller_runtime.cli.acls_options import Entry, Pattern, entries
@@ -24,6 +24,8 @@ from controller_runtime.cli.reassign_moves import Place, state_line
 from controller_runtime.cli.reassign_partitions import listing
 from controller_runtime.cli.reassign_placement import by_turns, place
 from controller_runtime.cli.reassign_throttles import moves, throttled_replicas
+from controller_runtime.protocol.api_errors import error_for
+from controller_runtime.protocol.errors import ErrorCode
 from support.golden import json_lines
 
 pytestmark = pytest.mark.unit
@@ -119,6 +121,11 @@ def test_directories_are_shown_as_kafka_does() -> None:
 
 
 # Reassignments.
+
+
+def test_an_election_that_nobody_needs_is_told_as_kafka_does(capsys: pytest.CaptureFixture[str]) -> None:
+    leader_election.report("UNCLEAN", {"audit-11-0": error_for(ErrorCode.ELECTION_NOT_NEEDED)})
+    assert capsys.readouterr().out == said("kafka-leader-election", "unclean")
 
 
 def test_a_proposal_is_written_as_kafka_writes_it() -> None:
