@@ -4,19 +4,12 @@ fail-overs, trimming and damage; what it must not keep is refused in a word.
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import signal
-import subprocess
-import sys
 import time
-import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -31,7 +24,8 @@ from storage_guard.helping import help_out
 from storage_guard.recover import Order, recover
 from storage_guard.survey import survey
 from support.clients.config_load import ConfigLoad, read_back
-from support.nodes.processes import CLUSTER_ID, ENVIRONMENT, REPOSITORY, Cluster, NodeProcess, eventually, free_ports
+from support.nodes.processes import CLUSTER_ID, Cluster, NodeProcess, eventually
+from support.pipeline.archives import Archive, log_bytes
 from support.pipeline.lake_rows import log_rows
 
 pytestmark = pytest.mark.integration
@@ -41,62 +35,6 @@ PRUNING = {
     "metadata.log.max.record.bytes.between.snapshots": "4000",
     "metadata.max.retention.bytes": "1",
 }
-
-
-class Archive:
-    """The program, beside the quorum, and what its pages say."""
-
-    def __init__(self, home: Path, bootstrap: str, *more: str, cluster_id: str = CLUSTER_ID) -> None:
-        self.home = home
-        (self.port,) = free_ports(1)
-        self.log = home.parent / f"{home.name}.log"
-        self.command = [
-            sys.executable, "-m", "metadata_pipeline.cli", "archive", str(home), "--bootstrap-controller", bootstrap,
-            "--cluster-id", cluster_id, "--listen", f"127.0.0.1:{self.port}", "--poll-seconds", "0.2", *more,
-        ]  # fmt: skip
-        self.process: subprocess.Popen[bytes] | None = None
-
-    def start(self) -> None:
-        with self.log.open("ab") as log:
-            self.process = subprocess.Popen(self.command, stderr=log, cwd=REPOSITORY, env=dict(ENVIRONMENT))
-
-    def end(self, number: int = signal.SIGTERM) -> int:
-        assert self.process is not None
-        self.process.send_signal(number)
-        return self.process.wait(30)
-
-    @contextmanager
-    def running(self) -> Iterator[Archive]:
-        self.start()
-        try:
-            yield self
-        finally:
-            if self.process is not None and self.process.poll() is None:
-                self.end()
-
-    def page(self, path: str) -> str:
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=5) as answer:
-            return str(answer.read().decode())
-
-    def status(self) -> dict[str, Any]:
-        try:
-            return dict(json.loads(self.page("/status")))
-        except OSError:
-            return {"standing": "", "end": -1, "asides": 0, "snapshots": []}
-
-    def reaches(self, standing: str, end: int = 0) -> dict[str, Any]:
-        def there() -> dict[str, Any] | None:
-            now = self.status()
-            return now if now["standing"] == standing and now["end"] >= end else None
-
-        try:
-            return eventually(f"an archive that is {standing} up to {end}", there)
-        except AssertionError as error:
-            raise AssertionError(f"{error}: {self.status()}\n{self.log.read_text()[-2000:]}") from error
-
-
-def log_bytes(directory: Path) -> bytes:
-    return b"".join(each.read_bytes() for each in sorted(directory.glob("*.log")))
 
 
 def disk(node: NodeProcess) -> Path:

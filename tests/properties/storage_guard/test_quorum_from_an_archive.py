@@ -141,6 +141,19 @@ def _snapshot_offsets(disk: MemoryDisk, below: str) -> list[int]:
     return [int(each[:20]) for each in disk.list_directory(below) if each.endswith(".checkpoint")]
 
 
+@pytest.mark.parametrize("snapshots", [False, True])
+def test_no_file_of_what_lies_behind_the_point_is_taken(snapshots: bool) -> None:
+    disk = archived(snapshots=snapshots)
+    names = [each for each in disk.list_directory(LOG) if each.endswith(".checkpoint" if snapshots else ".log")]
+    newest, placed = max(int(each[:20]) for each in names), every_batch(disk)
+    assert len(names) > 1
+    found = report(disk, f"offset:{newest - 1 - placed[-1].last_offset_delta}")
+    made(disk, found)
+    new = "/new/log/__cluster_metadata-0"
+    assert max(int(each[:20]) for each in disk.list_directory(new) if each[:20].isdigit()) <= found.end < newest
+    assert survey(disk, "/new/log").start == found.start
+
+
 def test_the_only_voter_of_it_leads_with_the_state_of_that_moment() -> None:
     disk = archived()
     found = report(disk, f"offset:{every_batch(disk)[-1].base_offset}")
