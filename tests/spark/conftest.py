@@ -39,8 +39,8 @@ SAMPLED = (
     sampling.Sometimes("test_full_disk.py", "tables on a full disk", 8, 2),
     sampling.Sometimes("test_tables_go_on.py", "histories that go on, and made whole", 0),
 )
-"""Each starts another Spark, or waits for who is away, and takes a minute of the stage's four. The last one takes more
-than all of them and is told by `make soak`.
+"""Each starts another Spark, or waits for who is away, and takes a minute of the stage's four. The last one takes four
+alone: it is told by `make soak`, and in a short form when it is asked for by name.
 """
 
 

@@ -19,7 +19,7 @@ from support.operator_model.world import World
 
 pytestmark = pytest.mark.properties
 
-EXAMPLES = 1000 if os.environ.get("QUORATE_SOAK") else 10
+EXAMPLES = 1000 if os.environ.get("QUORATE_SOAK") else 4
 BAD = (7, 8, 9)
 EVENTS = ("good", "bad", "again", "die", "take over", "commit", "delete pod")
 ROLLOUT = {"readyTimeout": "12s"}

@@ -4,6 +4,7 @@ are committed, trimmed and taken back. What happens when comes from a seed.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -71,5 +72,5 @@ class Growing:
         return 0
 
 
-def growing(root: Path, seed: int, count: int, looks: int) -> list[Growing]:
-    return [Growing(root, f"grown-{number}", WAYS[number % len(WAYS)], seed + number, looks) for number in range(count)]
+def growing(root: Path, seed: int, ways: Sequence[str], looks: int) -> list[Growing]:
+    return [Growing(root, f"grown-{number}", way, seed + number, looks) for number, way in enumerate(ways)]
