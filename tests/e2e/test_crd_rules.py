@@ -23,6 +23,8 @@ pytestmark = pytest.mark.e2e
 
 Object = dict[str, Any]
 
+FROM = {"claimName": "archive-old-archive-0", "clusterID": "4L6g3nShT-eMCtK--X86sw"}
+
 BASE: Object = {
     "apiVersion": "kraft.quorate.dev/v1alpha1",
     "kind": "KRaftCluster",
@@ -31,6 +33,7 @@ BASE: Object = {
         "image": {"reference": "localhost/quorate/runtime:dev"},
         "clusterID": "4L6g3nShT-eMCtK--X86sw",
         "lifecycle": {"state": "Suspended"},
+        "bootstrap": {"fromArchive": FROM},
         "controllers": {
             "replicas": 3,
             "nodeIdRange": {"start": 0, "end": 9},
@@ -52,7 +55,6 @@ BASE: Object = {
         "archive": {"storage": {"size": "1Gi", "storageClassName": "standard"}, "retention": "24h", "beginning": 1},
     },
 }
-FROM = {"claimName": "archive-old-archive-0", "clusterID": "4L6g3nShT-eMCtK--X86sw"}
 VOLUMES = "spec.brokerPools.0.storage.volumes"
 ONE = {"name": "one", "size": "2Gi", "storageClassName": "standard"}
 OWNED = [
@@ -174,7 +176,6 @@ WRONG: list[tuple[str, Any, str]] = [
     ("spec.archive.retention", "a day", "spec.archive.retention in body should match"),
     ("spec.archive.beginning", -1, "should be greater than or equal to 0"),
     ("spec.bootstrap", {"fromArchive": {**FROM, "offset": 1, "time": "2026-11-24T19:40:11Z"}}, "an offset or a time"),
-    ("spec.bootstrap", {"policy": "AdoptOnly", "fromArchive": FROM}, "AdoptOnly forms no cluster"),
     ("spec.bootstrap", {"fromArchive": {"claimName": "a"}}, "Required value"),
     *WRONG_FIELDS,
 ]
@@ -186,7 +187,8 @@ WRONG_EDITS: list[tuple[str, Any, str]] = [
     ("spec.clusterDomain", "other.local", "clusterDomain is immutable"),
     ("spec.archive.storage.size", "2Gi", "the archive's storage is immutable"),
     ("spec.archive.beginning", 0, "beginning only rises"),
-    ("spec.bootstrap.fromArchive", FROM, "bootstrap.fromArchive is neither added nor taken away later"),
+    ("spec.bootstrap.fromArchive.offset", 7, "bootstrap.fromArchive is immutable"),
+    ("spec.bootstrap.fromArchive", None, "bootstrap.fromArchive is neither added nor taken away later"),
     ("spec.controllers.replicas", 4, "controllers.replicas must be 1, 3, 5 or 7"),
     ("spec.controllers.nodeIdRange", {"start": 1, "end": 9}, "nodeIdRange.start is immutable"),
     ("spec.controllers.nodeIdRange", {"start": 0, "end": 8}, "nodeIdRange.end can only grow"),

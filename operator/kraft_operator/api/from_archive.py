@@ -36,8 +36,6 @@ def parse_from_archive(spec: Reader) -> FromArchive | None:
     asked = bootstrap.child("fromArchive")
     if asked.has("offset") and asked.has("time"):
         raise InvalidSpec(asked.at("time"), "takes no offset beside it: a point in time is one of both")
-    if bootstrap.text("policy", "NewOrAdopt") == "AdoptOnly":
-        raise InvalidSpec(bootstrap.at("policy"), "AdoptOnly forms no cluster, and fromArchive forms one")
     offset = asked.number("offset", -1)
     if asked.has("offset") and offset < 0:
         raise InvalidSpec(asked.at("offset"), f"must not be below 0, not {offset}")
