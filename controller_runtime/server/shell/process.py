@@ -59,8 +59,10 @@ _SWITCH_INTERVAL_SECONDS: Final = 0.0005
 """How long the loop may keep the interpreter when a disk thread has finished a sync: Python's default is ten times a
 sync.
 """
-LATE_SECONDS: Final = 0.02
-"""How often it is looked whether listeners that wait for ACLs may open."""
+LATE_SECONDS: Final = 0.005
+"""How often it is looked whether listeners that wait for the metadata may open: a broker asks to be unfenced ten
+milliseconds after it has caught up, and then clients are sent to it.
+"""
 _GC_THRESHOLDS: Final = (10_000, 20, 20)
 """Messages and events are freed by their counts; cycles are rare, so looking for them after every 700 allocations is a
 waste.
@@ -114,7 +116,9 @@ class _Process:
         self._disk = disk
         self._listeners: list[SocketServer] = []
         self._late: list[SocketServer] = []
-        """Listeners that accept nobody before it is known who may do what (`early.start.listeners`)."""
+        """Listeners that accept nobody yet: a broker's before it has caught up with the metadata, a controller's before
+        it is known who may do what (`early.start.listeners`).
+        """
         self._opening: asyncio.Task[None] | None = None
         self._http: HttpPort | None = None
         self._judges: TokenJudges | None = None
@@ -171,9 +175,8 @@ class _Process:
         driver.start()
         for event in pending:
             driver.feed(event)
-        self._open_late()
         self._on_signals(driver)
-        log.info("Kafka Server started: node %d, cluster %s", self._config.node_id, self._disk.directories.cluster_id)
+        self._open_late()
         await self._open_http(node, pool, certificates, requests)
         certificates.watch(self._image_now)
         gc.collect()
@@ -195,26 +198,39 @@ class _Process:
             listener = SocketServer(one.name, handler, limits, gate.of(one.name))
             listener.on_large = freed.expect
             certificates.secure(listener)
-            waits = self._config.security.authorizer is not None and one.name not in self._config.early_listeners
+            waits = self._waits(one.name)
             port = await listener.open(one.host, one.port, accepts=not waits)
             self._listeners.append(listener)
             if waits:
                 self._late.append(listener)
             if advertised[one.name].port == 0:
                 advertised[one.name] = replace(advertised[one.name], port=port)
-            log.info("listening on %s, advertised as %s", replace(one, port=port), advertised[one.name])
+            said = "bound, and opened when the metadata is known:" if waits else "listening on"
+            log.info("%s %s, advertised as %s", said, replace(one, port=port), advertised[one.name])
         return advertised
 
+    def _waits(self, listener: str) -> bool:
+        """As in Apache Kafka no client meets a broker that does not know what the cluster knows of it; whether a
+        controller's listener waits for the ACLs is said in the file.
+        """
+        if listener not in self._config.controller_listener_names:
+            return True
+        return self._config.security.authorizer is not None and listener not in self._config.early_listeners
+
     def _open_late(self) -> None:
-        """When the log is known as far as it is committed, and with it every ACL."""
+        """When the log is known as far as it is committed, and with it this broker and every ACL."""
         loop = asyncio.get_running_loop()
-        if not self._late or self._stopping:
+        if self._stopping:
+            return
+        if not self._late:
+            node_id, cluster_id = self._config.node_id, self._disk.directories.cluster_id
+            log.info("Kafka Server started: node %d, cluster %s", node_id, cluster_id)
             return
         if self._known_image() is None:
             loop.call_later(LATE_SECONDS, self._open_late)
             return
         listener = self._late.pop(0)
-        log.info("accepting connections on %s: the ACLs are known", listener.name)
+        log.info("accepting connections on %s: the metadata is known", listener.name)
         self._opening = loop.create_task(listener.start_accepting())
         self._opening.add_done_callback(lambda _: self._open_late())
 

@@ -148,7 +148,9 @@ class Running:
     def readiness(self) -> Readiness:
         replica, broker = self._node.meta.replica, self._broker
         hears = self._node.controller is None or replica.hears_leader(self._observer.now())
-        return Readiness(replica.leader_id, hears, None if broker is None else broker.is_serving)
+        if broker is None:
+            return Readiness(replica.leader_id, hears)
+        return Readiness(replica.leader_id, hears, broker.is_serving, broker.has_caught_up)
 
     def known_image(self) -> MetadataImage | None:
         node, broker = self._node, self._broker

@@ -25,6 +25,8 @@ class Readiness:
     """Asked of controllers."""
     unfenced: bool | None = None
     """None: not a broker."""
+    caught_up: bool = True
+    """Asked of brokers: before, their listeners accept nobody."""
 
     @property
     def reasons(self) -> tuple[str, ...]:
@@ -36,6 +38,8 @@ class Readiness:
             missing.append(
                 f"no news from node {self.leader_id}, the leader of the metadata log, within the fetch timeout"
             )
+        if not self.caught_up:
+            missing.append("the broker has not caught up with the metadata log: its listeners accept nobody yet")
         if self.unfenced is False:
             missing.append("the broker is not registered and unfenced")
         return tuple(missing)

@@ -23,3 +23,10 @@ def test_a_broker_is_ready_when_it_is_also_unfenced() -> None:
     assert Readiness(LEADER, unfenced=True).reasons == ()
     assert Readiness(LEADER, unfenced=False).reasons == ("the broker is not registered and unfenced",)
     assert len(Readiness(None, unfenced=False).reasons) == 2
+
+
+def test_it_is_told_that_a_broker_accepts_nobody_yet() -> None:
+    assert Readiness(LEADER, unfenced=False, caught_up=False).reasons == (
+        "the broker has not caught up with the metadata log: its listeners accept nobody yet",
+        "the broker is not registered and unfenced",
+    )
