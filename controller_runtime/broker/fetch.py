@@ -23,6 +23,7 @@ from controller_runtime.broker.effects import (
 )
 from controller_runtime.broker.in_sync import InSync
 from controller_runtime.broker.leader import Leader
+from controller_runtime.broker.leader_hints import FIRST_VERSION_OF_FETCH, LeaderHints
 from controller_runtime.broker.local_partitions import LocalPartitions
 from controller_runtime.broker.long_answers import Answering, LongAnswers
 from controller_runtime.broker.offsets import ISOLATION_LEVELS, READ_COMMITTED
@@ -314,11 +315,14 @@ class FetchHandler:
         """In the order of the request, but for what is not known: as in Kafka that comes last."""
         topics: list[FetchableTopicResponse] = []
         unknown: list[FetchableTopicResponse] = []
+        hints = None
+        if fetch.event.api_version >= FIRST_VERSION_OF_FETCH:
+            hints = LeaderHints(self._partitions, fetch.event.connection.listener)
         for topic_place, topic in enumerate(fetch.request.topics):
             read: list[PartitionData] = []
             unread: list[PartitionData] = []
             for place in range(len(topic.partitions)):
-                one = self._partition(fetch, topic, (topic_place, place), data)
+                one = self._partition(fetch, topic, (topic_place, place), data, hints)
                 (unread if one.error_code in _UNKNOWN else read).append(one)
                 yield None
             for told, partitions in ((topics, read), (unknown, unread)):
@@ -329,10 +333,16 @@ class FetchHandler:
         if topics and unknown and (topics[-1].topic, topics[-1].topic_id) == (unknown[0].topic, unknown[0].topic_id):
             last = topics.pop()
             unknown[0] = replace(last, partitions=last.partitions + unknown[0].partitions)
-        return FetchResponse(responses=(*topics, *unknown))
+        endpoints = () if hints is None else hints.endpoints_of_fetch()
+        return FetchResponse(responses=(*topics, *unknown), node_endpoints=endpoints)
 
     def _partition(
-        self, fetch: _Fetch, topic: FetchTopic, place: tuple[int, int], data: dict[tuple[int, int], Data]
+        self,
+        fetch: _Fetch,
+        topic: FetchTopic,
+        place: tuple[int, int],
+        data: dict[tuple[int, int], Data],
+        hints: LeaderHints | None,
     ) -> PartitionData:
         wanted = topic.partitions[place[1]]
         records = data.get(place, b"")
@@ -341,7 +351,11 @@ class FetchHandler:
         if isinstance(records, ErrorCode) and not isinstance(found, ErrorCode):
             found = records
         if isinstance(found, ErrorCode):
-            return _failed(wanted.partition, found)
+            failed = _failed(wanted.partition, found)
+            if hints is None:
+                return failed
+            leader = hints.of_fetch(found, topic.topic, topic.topic_id, wanted.partition)
+            return replace(failed, current_leader=leader)
         nearer = judged.broker if isinstance(judged, Nearer) else None
         wants_aborted = nearer is None and fetch.request.isolation_level == READ_COMMITTED
         return PartitionData(

@@ -17,6 +17,7 @@ from controller_runtime.broker.batch_checks import check_frames
 from controller_runtime.broker.cluster_view import INTERNAL_TOPICS
 from controller_runtime.broker.effects import AppendRecords, BrokerEffect, FinishWithoutReply
 from controller_runtime.broker.leader import Appended, Leader
+from controller_runtime.broker.leader_hints import FIRST_VERSION_OF_PRODUCE, LeaderHints, misleads
 from controller_runtime.broker.local_partitions import LocalPartitions
 from controller_runtime.broker.long_answers import Answering, LongAnswers
 from controller_runtime.broker.produce_answers import refusal, start_said, topic_answer
@@ -341,12 +342,18 @@ class ProduceHandler:
             led = self._partitions.led(wait.key)
             if led is not None and wait.place not in parked.failed and self._partitions.has_too_few(led, maximal=True):
                 parked.failed[wait.place] = ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
-        return Respond(parked.event.request_id, _answer(parked))
+        return self._respond(parked)
 
     def _time_out(self, parked: _Parked) -> BrokerEffect:
         for wait in self._unreplicated(parked):
             parked.failed[wait.place] = ErrorCode.REQUEST_TIMED_OUT
-        return Respond(parked.event.request_id, _answer(parked))
+        return self._respond(parked)
+
+    def _respond(self, parked: _Parked) -> BrokerEffect:
+        event, answer = parked.event, _answer(parked)
+        if event.api_version >= FIRST_VERSION_OF_PRODUCE and misleads(answer):
+            answer = LeaderHints(self._partitions, event.connection.listener).with_hints(answer)
+        return Respond(event.request_id, answer)
 
 
 def _deadline(request: ProduceRequest, now: Instant) -> Instant:

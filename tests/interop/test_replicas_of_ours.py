@@ -9,11 +9,16 @@ from pathlib import Path
 
 import pytest
 
+from controller_runtime.identifiers import Uuid
 from controller_runtime.protocol.errors import ErrorCode
+from controller_runtime.protocol.messages import alter_partition_reassignments_request as reassign_q
 from controller_runtime.protocol.messages import create_topics_request as create_q
 from controller_runtime.protocol.messages import fetch_request as fetch_q
 from controller_runtime.protocol.messages import metadata_request as metadata_q
 from controller_runtime.protocol.messages import produce_request as produce_q
+from controller_runtime.protocol.messages.alter_partition_reassignments_response import (
+    AlterPartitionReassignmentsResponse,
+)
 from controller_runtime.protocol.messages.create_topics_response import CreateTopicsResponse
 from controller_runtime.protocol.messages.fetch_response import FetchResponse
 from controller_runtime.protocol.messages.metadata_response import MetadataResponse, MetadataResponsePartition
@@ -186,3 +191,82 @@ def test_one_replica_is_served_although_two_are_asked_for(mixed: Mixed) -> None:
     leader = create(mixed.cluster, "alone", (OURS,), min_insync_replicas="2", retention_ms="-1")
     eventually("it is served", lambda: produced(leader, "alone", b"one") == ErrorCode.NONE)
     assert read(leader, "alone")[0] == b"one"
+
+
+def sent_away(node: NodeProcess, name: str, version: int) -> object:
+    """What a producer is told where `name` is not led: the hint's leader, epoch, and where it is reached."""
+    topic_id = topic_id_of(node, name)
+    one = produce_q.PartitionProduceData(index=0, records=encode_batch([Record(0, 1_000, None, b"x")]))
+    topics = (produce_q.TopicProduceData(name=name, topic_id=topic_id, partition_data=(one,)),)
+    answer = ask(node, produce_q.ProduceRequest(acks=-1, timeout_ms=20_000, topic_data=topics), version)
+    assert isinstance(answer, ProduceResponse)
+    (found,) = answer.responses[0].partition_responses
+    assert found.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    at = [(each.node_id, each.host, each.port, each.rack) for each in answer.node_endpoints]
+    return found.current_leader.leader_id, found.current_leader.leader_epoch, at
+
+
+def read_elsewhere(node: NodeProcess, name: str, version: int, epoch: int = -1) -> object:
+    """The same of a consumer."""
+    one = fetch_q.FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1 << 20, current_leader_epoch=epoch)
+    topics = (fetch_q.FetchTopic(topic=name, topic_id=topic_id_of(node, name), partitions=(one,)),)
+    answer = ask(node, fetch_q.FetchRequest(max_bytes=1 << 20, topics=topics), version)
+    assert isinstance(answer, FetchResponse)
+    (found,) = answer.responses[0].partitions
+    assert found.error_code != ErrorCode.NONE
+    at = [(each.node_id, each.host, each.port, each.rack) for each in answer.node_endpoints]
+    return ErrorCode(found.error_code).name, found.current_leader.leader_id, found.current_leader.leader_epoch, at
+
+
+def topic_id_of(node: NodeProcess, name: str) -> Uuid:
+    answer = ask(node, metadata_q.MetadataRequest(topics=(metadata_q.MetadataRequestTopic(name=name),)), 12)
+    assert isinstance(answer, MetadataResponse)
+    return answer.topics[0].topic_id
+
+
+def test_both_tell_who_asks_the_wrong_one_who_leads(mixed: Mixed) -> None:
+    """KIP-951: each is asked for what the other one leads, and for an epoch that is over."""
+    cluster = mixed.cluster
+    ours, javas = cluster.nodes[OURS], cluster.nodes[JAVAS]
+    create(cluster, "hints-ours", (OURS,))
+    create(cluster, "hints-javas", (JAVAS,))
+    eventually("Java knows ours", lambda: described(javas, "hints-ours") is not None)
+    eventually("ours knows Java's", lambda: described(ours, "hints-javas") is not None)
+    for asked, leader, name in ((ours, javas, "hints-javas"), (javas, ours, "hints-ours")):
+        there = [(leader.node_id, "127.0.0.1", leader.port, None)]
+        assert {v: sent_away(asked, name, v) for v in (9, 10, 13)} == {
+            9: (-1, -1, []), 10: (leader.node_id, 0, there), 13: (leader.node_id, 0, there)
+        }  # fmt: skip
+        wrong = "NOT_LEADER_OR_FOLLOWER"
+        assert {v: read_elsewhere(asked, name, v) for v in (15, 16, 18)} == {
+            15: (wrong, -1, -1, []), 16: (wrong, leader.node_id, 0, there), 18: (wrong, leader.node_id, 0, there)
+        }  # fmt: skip
+    for leader, name in ((ours, "fenced-ours"), (javas, "fenced-javas")):
+        other = JAVAS if leader is ours else OURS
+        create(cluster, name, (leader.node_id, other))
+        epoch = moved_away_and_back(cluster, name, leader.node_id, other)
+        there = [(leader.node_id, "127.0.0.1", leader.port, None)]
+        found = {v: read_elsewhere(leader, name, v, epoch=0) for v in (15, 16)}
+        over = "FENCED_LEADER_EPOCH"
+        assert found == {15: (over, -1, -1, []), 16: (over, leader.node_id, epoch, there)}
+
+
+def moved_away_and_back(cluster: Cluster, name: str, leader: int, other: int) -> int:
+    """By reassignments of its only replica; the epoch in which it leads again."""
+    for place in ((other,), (leader,)):
+        wanted = reassign_q.ReassignablePartition(partition_index=0, replicas=place)
+        topic = reassign_q.ReassignableTopic(name=name, partitions=(wanted,))
+        asked = reassign_q.AlterPartitionReassignmentsRequest(timeout_ms=60_000, topics=(topic,))
+        answer = ask(cluster.nodes[OURS], asked, 0)
+        assert isinstance(answer, AlterPartitionReassignmentsResponse)
+        assert answer.error_code == 0, answer
+        for node_id in BOTH:
+            eventually(f"{name} is at {place}", lambda: is_at(cluster.nodes[node_id], name, place))  # noqa: B023
+    found = described(cluster.nodes[leader], name)
+    assert found is not None
+    return found.leader_epoch
+
+
+def is_at(broker: NodeProcess, name: str, place: tuple[int, ...]) -> bool:
+    found = described(broker, name)
+    return found is not None and found.replica_nodes == place and (found.leader_id,) == place
