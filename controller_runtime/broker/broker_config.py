@@ -8,6 +8,7 @@ from controller_runtime.answers.security_rules import SecurityRules
 from controller_runtime.broker.fetch_sessions import SLOTS
 from controller_runtime.broker.lifecycle import BrokerIdentity
 from controller_runtime.broker.replica_fetchers import FetchSettings
+from controller_runtime.broker.replication.throttles import ThrottleSamples
 from controller_runtime.identifiers import DirectoryId, NodeId
 from controller_runtime.metadata.broker_configs import NodeRules
 from controller_runtime.values import dataclass, field
@@ -35,6 +36,7 @@ class BrokerConfig:
     inter_broker_listener: str = "PLAINTEXT"
     """At which brokers speak with each other."""
     replica_fetch: FetchSettings = FetchSettings()
+    throttle_samples: ThrottleSamples = ThrottleSamples()
     fetch_session_slots: int = SLOTS
     """`max.incremental.fetch.session.cache.slots`."""
     sends_near: bool = False

@@ -3,13 +3,13 @@
 A move copies the log while it is used, asks the controller to have the replica in the other directory once the copy has
 caught up, and lets the copy take the log's place when the image says so; whatever stops in between, the log that counts
 is whole. A move that is not wanted any more is given up, and what the controller was told is taken back. Few are under
-way at once, the others wait.
+way at once, the others wait; while they have copied more than they may in a second, all do.
 """
 
 from __future__ import annotations
 
 from enum import Enum, auto
-from typing import Final
+from typing import Final, cast
 
 from controller_runtime.broker.directory_assignments import DirectoryAssignments
 from controller_runtime.broker.effects import (
@@ -24,6 +24,7 @@ from controller_runtime.broker.effects import (
 )
 from controller_runtime.broker.local_partitions import LocalPartitions
 from controller_runtime.broker.partition import OpenLog
+from controller_runtime.broker.replication.throttles import Throttle
 from controller_runtime.identifiers import DirectoryId, Endpoint, Instant, NodeId, PartitionId
 from controller_runtime.metadata.features import DIRECTORY_ASSIGNMENT
 from controller_runtime.metadata.image import MetadataImage
@@ -57,11 +58,16 @@ class _Move:
     phase: _Phase = _Phase.COPYING
     is_at_work: bool = False
     """The disks are at it: an event follows."""
+    held_until: Instant | None = None
+    """The throttle is exceeded: it goes on then."""
 
 
 class DirectoryMoves:
-    def __init__(self, partitions: LocalPartitions, assignments: DirectoryAssignments, node_id: NodeId) -> None:
+    def __init__(
+        self, partitions: LocalPartitions, assignments: DirectoryAssignments, node_id: NodeId, throttle: Throttle
+    ) -> None:
         self._partitions = partitions
+        self._throttle = throttle
         self._assignments = assignments
         self._node_id = node_id
         self._moves: dict[PartitionId, _Move] = {}
@@ -83,7 +89,8 @@ class DirectoryMoves:
     def next_deadline(self) -> Instant | None:
         if self._waiting and len(self._moves) < AT_ONCE:
             return Instant(0.0)  # another turn
-        return self._assignments.next_deadline()
+        held = [each.held_until for each in self._moves.values()]
+        return min((at for at in (*held, self._assignments.next_deadline()) if at is not None), default=None)
 
     def poll(
         self, image: MetadataImage, controller: Endpoint | None, broker_epoch: int, now: Instant
@@ -91,6 +98,9 @@ class DirectoryMoves:
         out = self._assignments.poll(image, controller, broker_epoch, now)
         for move in [each for each in self._moves.values() if each.phase is _Phase.ASKING]:
             out += self._close_in(move, image)
+        for move in [each for each in self._moves.values() if each.held_until is not None]:
+            if now >= cast(Instant, move.held_until) or not self._throttle.is_exceeded(now):  # perhaps it was lifted
+                out += self._look(move)
         while self._waiting and len(self._moves) < AT_ONCE:
             out += self._begin(self._waiting.pop(next(iter(self._waiting))))
         return out
@@ -143,6 +153,7 @@ class DirectoryMoves:
                 said = Log("error", f"{move.topic}-{move.key.index} stays in its log directory: {reason}")
                 return [said, *self._look(move)]
             case MoveGrew():
+                self._throttle.record(event.copied, self._partitions.now)
                 return self._caught_up(move, log) if event.end_offset >= event.log_end else self._look(move)
 
     def _caught_up(self, move: _Move, log: OpenLog | None) -> list[BrokerEffect]:
@@ -160,6 +171,10 @@ class DirectoryMoves:
         if move.wanted != move.target:
             return self._give_up(move)
         if move.phase in (_Phase.COPYING, _Phase.CLOSING_IN):
+            now = self._partitions.now
+            move.held_until = self._throttle.falls_at(now) if self._throttle.is_exceeded(now) else None
+            if move.held_until is not None:
+                return []
             move.is_at_work = True
             return [CopyMore(move.key, move.topic, move.target, COPY_BYTES)]
         return []

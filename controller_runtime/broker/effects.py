@@ -257,22 +257,22 @@ class DirectoryFailed:
 
 @dataclass(frozen=True, slots=True)
 class PartitionWritten:
-    """Every append up to `end_offset` is in the log."""
+    """Every append up to `end_offset` is in the log. `api_key`: whose work it goes on with; for metrics."""
 
     api_key: ClassVar = ApiKey.PRODUCE
-    """Whose work it goes on with; for metrics."""
     key: PartitionId
     end_offset: int
 
 
 @dataclass(frozen=True, slots=True)
 class MoveGrew:
-    """The copy ends at `end_offset`, the log itself at `log_end`."""
+    """The copy ends at `end_offset`, the log itself at `log_end`; so many bytes were copied."""
 
     key: PartitionId
     target: DirectoryId
     end_offset: int
     log_end: int
+    copied: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,7 +83,6 @@ class _Fetch:
     """The high watermark that a follower has heard of, if it says so (KIP-1166)."""
     is_counted: bool = False
     """A follower's offsets were noted."""
-    reading: tuple[FetchTopic, ...] = ()
     errors: dict[tuple[int, int], Unread] = field(default_factory=dict)
     """By the place of topic and partition in the request."""
     places: tuple[tuple[int, int], ...] = ()
@@ -253,7 +252,7 @@ class FetchHandler:
                 bound = fetch.waits_for[found.key] = fetch.bound(found)
                 if fetch.follower != NOBODY:
                     fetch.knows[found.key] = max(NO_OFFSET, wanted.high_watermark)
-                if wanted.fetch_offset < bound:
+                if wanted.fetch_offset < bound and not self._in_sync.holds_back(found, fetch.follower):
                     most = wanted.partition_max_bytes
                     slices.append(ReadSlice(found.key, wanted.fetch_offset, most, bound, stable=fetch.is_stable))
                     places.append((topic_place, place))
@@ -356,6 +355,9 @@ class FetchHandler:
                 return failed
             leader = hints.of_fetch(found, topic.topic, topic.topic_id, wanted.partition)
             return replace(failed, current_leader=leader)
+        sent = None if isinstance(records, ErrorCode) else plain(records)
+        if fetch.follower != NOBODY and sent:
+            self._in_sync.sent(found.log, len(sent))
         nearer = judged.broker if isinstance(judged, Nearer) else None
         wants_aborted = nearer is None and fetch.request.isolation_level == READ_COMMITTED
         return PartitionData(
@@ -366,7 +368,7 @@ class FetchHandler:
             diverging_epoch=judged if isinstance(judged, EpochEndOffset) else EpochEndOffset(),
             preferred_read_replica=-1 if nearer is None else nearer,
             aborted_transactions=aborted_transactions(records) if wants_aborted else None,
-            records=None if isinstance(records, ErrorCode) else plain(records),
+            records=sent,
         )
 
 

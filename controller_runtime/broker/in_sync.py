@@ -1,4 +1,5 @@
-"""Keeping the ISRs of what is led here true: followers that caught up join, followers that lag leave.
+"""Keeping the ISRs of what is led here true: followers that caught up join, followers that lag leave. And who of those
+that are not in sync may be sent records now.
 
 A follower is looked at whenever it fetches; that one does not fetch any more is seen by looking at all of them, twice
 in the time that they may lag (`replica.lag.time.max.ms`).
@@ -12,6 +13,8 @@ from controller_runtime.broker.effects import BrokerEffect
 from controller_runtime.broker.isr_changes import IsrChanges
 from controller_runtime.broker.leader import Leader
 from controller_runtime.broker.local_partitions import LocalPartitions
+from controller_runtime.broker.partition import OpenLog
+from controller_runtime.broker.replication.throttles import Throttle
 from controller_runtime.identifiers import BrokerEpoch, Endpoint, Instant, NodeId
 from controller_runtime.parts.call_ids import CallIds
 from controller_runtime.parts.pieces import InPieces, LongWork
@@ -21,8 +24,11 @@ _LOOKS_PER_LAG: Final = 2
 
 
 class InSync:
-    def __init__(self, node_id: NodeId, partitions: LocalPartitions, calls: CallIds, now: Instant) -> None:
+    def __init__(
+        self, node_id: NodeId, partitions: LocalPartitions, calls: CallIds, now: Instant, throttle: Throttle
+    ) -> None:
         self._partitions = partitions
+        self._throttle = throttle
         self.changes = IsrChanges(node_id, partitions, calls)
         self._look_at = Instant(now + partitions.max_lag_s / _LOOKS_PER_LAG)
         self._looking: LongWork[BrokerEffect, None] | None = None
@@ -40,6 +46,20 @@ class InSync:
             self.changes.want(log.key, change)
         self._partitions.advance(leader)
         return ErrorCode.NONE
+
+    def holds_back(self, log: OpenLog, follower: int) -> bool:
+        """A follower that is not in sync gets nothing of it while the throttle of leaders is exceeded."""
+        partitions, throttle = self._partitions, self._throttle
+        if follower < 0 or not throttle.is_exceeded(partitions.now):
+            return False
+        leader = partitions.led(log.key)
+        is_in_sync = leader is not None and follower in leader.replicas.isr
+        return not is_in_sync and throttle.concerns(log.topic, log.key.index)
+
+    def sent(self, log: OpenLog, count: int) -> None:
+        """So many bytes to a follower, in sync or not."""
+        if self._throttle.concerns(log.topic, log.key.index):
+            self._throttle.record(count, self._partitions.now)
 
     def next_deadline(self) -> Instant | None:
         if self._looking is not None:

@@ -17,6 +17,7 @@ from controller_runtime.broker.local_partitions import LocalPartitions
 from controller_runtime.broker.offsets import EARLIEST, LATEST
 from controller_runtime.broker.replication.follower import Cut, Follower, Position
 from controller_runtime.broker.replication.leader_session import LeaderSession, Named
+from controller_runtime.broker.replication.throttles import Throttle
 from controller_runtime.identifiers import BrokerEpoch, Endpoint, Instant, NodeId, PartitionId, Uuid
 from controller_runtime.metadata.image import MetadataImage
 from controller_runtime.parts.call_ids import CallIds
@@ -91,8 +92,10 @@ class ReplicaFetchers:
         *,
         listener: str,
         settings: FetchSettings,
+        throttle: Throttle,
     ) -> None:
         """`listener`: at which brokers speak with each other."""
+        self._throttle = throttle
         self._node_id = node_id
         self._partitions = partitions
         self._calls = calls
@@ -176,12 +179,20 @@ class ReplicaFetchers:
             if (cut := follower.first_cut) is not None:
                 yield self._cut(source, follower, cut)
                 continue
+            if self._is_throttled(follower, now):
+                continue
             position = asked[key] = follower.position()
             wanted[key] = self._partition(key, position)
         if asked:
             source.asked = asked
             named = yield from source.session.next(wanted)
             yield self._call(source, endpoint, self._request(named, image, broker_epoch))
+
+    def _is_throttled(self, follower: Follower, now: Instant) -> bool:
+        """It is left out of a request, as in Kafka: what has caught up never is."""
+        if follower.has_caught_up or not self._throttle.is_exceeded(now):
+            return False
+        return self._throttle.concerns(follower.log.topic, follower.log.key.index)
 
     def _call(self, source: _Source, endpoint: Endpoint, body: Message) -> Call:
         source.in_flight = self._calls.next()
@@ -315,6 +326,8 @@ class ReplicaFetchers:
             return [] if start is None else [DeleteBefore(key, start)]
         restart = [] if found.restart is None else [RestartLog(key, found.restart)]
         follower.take(found)
+        if self._throttle.concerns(follower.log.topic, key.index):
+            self._throttle.record(len(found.batches), now)
         source.writing.add(key)
         followed = self._partitions.following[source.leader]
         followed[key] = followed.pop(key)  # the next answer has room for others first

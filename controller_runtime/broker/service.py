@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from itertools import islice
-from typing import TYPE_CHECKING
 
 from controller_runtime.answers.cordoned_directories import cordoned_directories
 from controller_runtime.broker.broker_config import BrokerConfig
@@ -23,6 +22,7 @@ from controller_runtime.broker.fetch import FetchHandler
 from controller_runtime.broker.fetch_sessions import FetchSessionCache
 from controller_runtime.broker.forwarding import Forwarder
 from controller_runtime.broker.in_sync import InSync
+from controller_runtime.broker.late_admission import admission
 from controller_runtime.broker.lifecycle import BrokerLifecycle, Fatal, State
 from controller_runtime.broker.lifecycle_calls import LifecycleCalls
 from controller_runtime.broker.local_changes import LocalChanges
@@ -34,6 +34,7 @@ from controller_runtime.broker.offsets import OffsetsHandler
 from controller_runtime.broker.produce import ProduceHandler
 from controller_runtime.broker.producer_ids import ProducerIds
 from controller_runtime.broker.replica_fetchers import ReplicaFetchers
+from controller_runtime.broker.replication.throttles import Throttles
 from controller_runtime.broker.request_handlers import Answerers, RequestHandlers
 from controller_runtime.broker.session_fetches import SessionFetches
 from controller_runtime.identifiers import BrokerEpoch, Endpoint, Instant, Offset, Uuid, WallClock
@@ -56,10 +57,6 @@ from controller_runtime.protocol.errors import ErrorCode
 from controller_runtime.protocol.messages.alter_partition_response import AlterPartitionResponse
 from controller_runtime.protocol.schema import Message
 
-if TYPE_CHECKING:
-    from controller_runtime.broker.admission import Admission
-    from controller_runtime.metadata.authorizer import AuthorizerRules
-
 _MAX_WARNINGS = 20
 """Of configurations without effect, for one change."""
 
@@ -75,9 +72,12 @@ class BrokerService:
         self.faults = FailedRequests()
         self._long = LongAnswers(self.faults)
         self._produce = ProduceHandler(self.partitions, self.faults, self._long)
-        self._in_sync = InSync(node_id, self.partitions, calls, now)
-        listener, pace = config.inter_broker_listener, config.replica_fetch
-        self._fetchers = ReplicaFetchers(node_id, self.partitions, calls, self.faults, listener=listener, settings=pace)
+        throttles = Throttles(lambda: self.partitions.image.configs, node_id, config.throttle_samples)
+        self._in_sync = InSync(node_id, self.partitions, calls, now, throttles.leader)
+        listener, pace, slow = config.inter_broker_listener, config.replica_fetch, throttles.follower
+        self._fetchers = ReplicaFetchers(
+            node_id, self.partitions, calls, self.faults, listener=listener, settings=pace, throttle=slow
+        )
         self._fetch = FetchHandler(self.partitions, self._long, self._in_sync, sends_near=config.near_to)
         self.sessions = SessionFetches(FetchSessionCache(config.fetch_session_slots, new_uuid), self._long)
         self._offsets = OffsetsHandler(self.partitions)
@@ -98,7 +98,8 @@ class BrokerService:
             may_describe=self._may_describe,
         )
         self._coordinators = Coordinators(around, config.node_configs)
-        self._directories = DirectoryMoves(self.partitions, DirectoryAssignments(node_id, calls), node_id)
+        assignments = DirectoryAssignments(node_id, calls)
+        self._directories = DirectoryMoves(self.partitions, assignments, node_id, throttles.directories)
         self._lifecycle_calls = LifecycleCalls(node_id, self.lifecycle, calls)
         self._image = MetadataImage.empty()
         self._image_end = Offset(0)
@@ -120,9 +121,7 @@ class BrokerService:
             metadata_directory=config.metadata_directory,
         )
         self._handlers = self._request_handlers(config)
-        authorizer = config.security.authorizer
-        self.admission = None if authorizer is None else _admission(authorizer, config.auto_create_topics, self._long)
-        """Without an authorizer nobody is asked."""
+        self.admission = admission(config.security.authorizer, config.auto_create_topics, self._long)
         self._cordon(self._image, now)
 
     def _may_describe(self, connection: ConnectionInfo, topic: str) -> bool:
@@ -350,10 +349,3 @@ class BrokerService:
             said = self.faults.count(request.api_key, "forwarded", error)
             words = "the broker failed to forward it"
             return [said, *refuse(ClientsRequest(request), ErrorCode.UNKNOWN_SERVER_ERROR, words, self.faults)]
-
-
-def _admission(authorizer: AuthorizerRules, makes_topics: bool, long: LongAnswers) -> Admission:
-    """Imported where there is an authorizer: it brings some twenty modules."""
-    from controller_runtime.broker.admission import Admission
-
-    return Admission(authorizer, makes_topics, long)

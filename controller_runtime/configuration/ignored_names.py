@@ -10,11 +10,6 @@ add.partitions.to.txn.retry.backoff.max.ms int 100
 add.partitions.to.txn.retry.backoff.ms int 20
 # nobody waits in a purgatory longer than he has to
 producer.purgatory.purge.interval.requests int 1000
-# replication is not throttled yet
-alter.log.dirs.replication.quota.window.num int 11
-alter.log.dirs.replication.quota.window.size.seconds int 1
-replication.quota.window.num int 11
-replication.quota.window.size.seconds int 1
 # topics and the dynamic configuration of all brokers say it; the file of one node has no say over others' topics
 unclean.leader.election.enable boolean false
 # one event loop serves all; a connection has one request in progress

@@ -42,6 +42,8 @@ def _rows(standing: str, table: str) -> tuple[ConfigName, ...]:
 
 _ACTED_TABLE: Final = """
 advertised.listeners list null
+alter.log.dirs.replication.quota.window.num int 11
+alter.log.dirs.replication.quota.window.size.seconds int 1
 authorizer.class.name string
 auto.create.topics.enable boolean true
 auto.leader.rebalance.enable boolean true
@@ -158,6 +160,8 @@ replica.fetch.response.max.bytes int 10485760
 replica.fetch.wait.max.ms int 500
 replica.lag.time.max.ms long 30000
 replica.selector.class string null
+replication.quota.window.num int 11
+replication.quota.window.size.seconds int 1
 sasl.enabled.mechanisms list GSSAPI
 sasl.login.callback.handler.class class null
 sasl.login.connect.timeout.ms int null

@@ -47,6 +47,8 @@ _SECRETS: Final = frozenset(row.name for row in CONFIG_NAMES if row.kind == "pas
 
 _LOWEST: Final = {
     "node.id": 0,
+    "alter.log.dirs.replication.quota.window.num": 1,
+    "alter.log.dirs.replication.quota.window.size.seconds": 1,
     "broker.heartbeat.interval.ms": 1,
     "broker.session.timeout.ms": 1,
     "controller.quorum.append.linger.ms": 0,
@@ -83,6 +85,8 @@ _LOWEST: Final = {
     "num.partitions": 1,
     "quota.window.num": 1,
     "quota.window.size.seconds": 1,
+    "replication.quota.window.num": 1,
+    "replication.quota.window.size.seconds": 1,
     "socket.listen.backlog.size": 1,
     "socket.request.max.bytes": 1,
 }

@@ -2,7 +2,8 @@
 fall.
 
 What happened is summed up in samples of one window each; a sample that has seen nothing for all windows counts no more.
-While fewer windows have passed than there are samples, it is as if they had, so that the first event is no burst.
+While fewer windows have passed than there are samples, it is as if they had, so that the first event is no burst; a
+rate that counts from when it began (its `SimpleRate`) is one of a window at least.
 """
 
 from __future__ import annotations
@@ -28,10 +29,11 @@ class _Sample:
 
 
 class SampledRate:
-    __slots__ = ("_count", "_current", "_samples", "_window_ms")
+    __slots__ = ("_count", "_current", "_from_its_beginning", "_samples", "_window_ms")
 
-    def __init__(self, count: int, window_ms: int) -> None:
+    def __init__(self, count: int, window_ms: int, *, from_its_beginning: bool = False) -> None:
         """`count` samples are kept, `quota.window.num`, each of `quota.window.size.seconds`."""
+        self._from_its_beginning = from_its_beginning
         self._count = count
         self._window_ms = window_ms
         self._samples: list[_Sample] = []
@@ -66,6 +68,8 @@ class SampledRate:
         """The time that the rate is taken over."""
         self._forget(now_ms)
         passed = now_ms - min((sample.began_ms for sample in self._samples), default=now_ms)
+        if self._from_its_beginning:
+            return max(passed, self._window_ms)
         missing = self._count - 1 - passed // self._window_ms
         return max(passed + max(missing, 0) * self._window_ms, 1)
 

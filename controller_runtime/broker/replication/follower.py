@@ -58,12 +58,20 @@ class Follower:
     """Its log is being cut or begun anew, and is as before until that is done."""
     leaders_high_watermark: int = 0
     leaders_start: int = 0
+    has_heard: bool = False
+    """Of this leader, in this epoch."""
 
     def follow(self, leader: int, epoch: int) -> bool:
         """Whom the image names. True: it is another epoch, so what was asked for counts no more."""
         changed = (leader, epoch) != (self.leader, self.epoch)
         self.leader, self.epoch = leader, epoch
+        self.has_heard = self.has_heard and not changed
         return changed
+
+    @property
+    def has_caught_up(self) -> bool:
+        """It has all that consumers could see when it heard of its leader last."""
+        return self.has_heard and self.leaders_high_watermark <= self.log.end_offset
 
     @property
     def is_settled(self) -> bool:
@@ -99,6 +107,7 @@ class Follower:
             end = cut_at(log.epoch_starts, log.end_offset, diverging.epoch, diverging.end_offset)
             return Cut(max(0, end))
         self.leaders_high_watermark, self.leaders_start = answer.high_watermark, answer.log_start_offset
+        self.has_heard = True
         return self._judge_records(answer.records or b"")
 
     def _judge_records(self, records: bytes) -> Take | None:

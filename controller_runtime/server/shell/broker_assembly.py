@@ -9,6 +9,7 @@ from controller_runtime.answers.api_versions import SUPPORTED_LEVELS
 from controller_runtime.broker.broker_config import BrokerConfig
 from controller_runtime.broker.lifecycle import BrokerIdentity
 from controller_runtime.broker.replica_fetchers import FetchSettings
+from controller_runtime.broker.replication.throttles import ThrottleSamples
 from controller_runtime.configuration.config import ServerConfig
 from controller_runtime.configuration.replica_selectors import RACK_AWARE, SELECTOR
 from controller_runtime.configuration.settings import RULES
@@ -72,6 +73,12 @@ def broker_config(
             partition_bytes=settings.integer("replica.fetch.max.bytes"),
             answer_bytes=settings.integer("replica.fetch.response.max.bytes"),
             backoff_ms=settings.integer("replica.fetch.backoff.ms"),
+        ),
+        throttle_samples=ThrottleSamples(
+            count=settings.integer("replication.quota.window.num"),
+            window_ms=settings.integer("replication.quota.window.size.seconds") * 1000,
+            directory_count=settings.integer("alter.log.dirs.replication.quota.window.num"),
+            directory_window_ms=settings.integer("alter.log.dirs.replication.quota.window.size.seconds") * 1000,
         ),
         fetch_session_slots=settings.integer("max.incremental.fetch.session.cache.slots"),
         sends_near=settings.text(SELECTOR) == RACK_AWARE,

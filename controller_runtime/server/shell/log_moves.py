@@ -55,7 +55,7 @@ class Missing:
 
 def copy_more(effect: CopyMore, source: DirectoryId) -> Steps:
     end, missing = yield from _copied(effect.key, effect.topic, source, effect.target, effect.max_bytes)
-    return MoveGrew(effect.key, effect.target, end, missing.log_end)
+    return MoveGrew(effect.key, effect.target, end, missing.log_end, len(missing.data))
 
 
 def complete(effect: CompleteMove, source: DirectoryId, switch: Callable[[], None]) -> Steps:

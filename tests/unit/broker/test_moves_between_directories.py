@@ -15,6 +15,7 @@ from controller_runtime.protocol.messages.alter_replica_log_dirs_request import 
     AlterReplicaLogDirTopic,
 )
 from controller_runtime.protocol.messages.alter_replica_log_dirs_response import AlterReplicaLogDirsResponse
+from controller_runtime.protocol.messages.config_record import ConfigRecord
 from controller_runtime.protocol.messages.delete_topics_request import DeleteTopicsRequest, DeleteTopicState
 from controller_runtime.protocol.messages.delete_topics_response import DeleteTopicsResponse
 from controller_runtime.protocol.messages.describe_log_dirs_request import DescribeLogDirsRequest
@@ -136,6 +137,35 @@ def test_what_is_written_while_it_moves_moves_too() -> None:
     world.wait(2.0)
     assert home(world) == SECOND
     assert read(world) == written
+
+
+def test_a_move_takes_as_long_as_the_rate_of_its_broker_says_and_goes_on_at_once_when_that_is_lifted() -> None:
+    """QUO-05: `replica.alter.log.dirs.io.max.bytes.per.second`; clients are served meanwhile."""
+    rate, megabytes = 500_000, 4
+    world = started()
+    limit(world, rate)
+    for _ in range(megabytes):
+        write(world, b"x" * 950_000)
+    assert move(world, "/data2") == ErrorCode.NONE
+    began = world.now
+    while logs(world.disk)["/data"] and world.now < began + 60:
+        world.wait(0.25)
+        write(world, b"small")
+    assert 0.6 * megabytes * 950_000 / rate < world.now - began < 1.5 * megabytes * 950_000 / rate
+    limit(world, 0)
+    assert move(world, "/data") == ErrorCode.NONE
+    world.wait(30.0)
+    assert home(world) == SECOND
+    limit(world, 100_000_000)
+    world.wait(1.0)
+    assert home(world) == FIRST
+
+
+def limit(world: BrokerWorld, bytes_a_second: int) -> None:
+    name = "replica.alter.log.dirs.io.max.bytes.per.second"
+    told = ConfigRecord(resource_type=4, resource_name=str(BROKER), name=name, value=str(bytes_a_second))
+    world.controller.append([(told, told.VERSIONS.highest)])
+    world.settle()
 
 
 def test_a_copy_is_shown_with_what_it_lacks() -> None:
