@@ -97,7 +97,6 @@ def _described(groups: GroupCoordinator, group_id: str, version: int, request: D
             group_state=DEAD,
             error_code=ErrorCode.GROUP_ID_NOT_FOUND,
             error_message=words,
-            authorized_operations=bits,
         )
     return DescribedGroup(
         group_id=group_id,
