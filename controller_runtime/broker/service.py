@@ -101,8 +101,7 @@ class BrokerService:
         assignments = DirectoryAssignments(node_id, calls)
         self._directories = DirectoryMoves(self.partitions, assignments, node_id, throttles.directories)
         self._lifecycle_calls = LifecycleCalls(node_id, self.lifecycle, calls)
-        self._image = MetadataImage.empty()
-        self._image_end = Offset(0)
+        self._image, self._image_end = MetadataImage.empty(), Offset(0)
         self._controller: Endpoint | None = None
         self._said = State.STARTING
         self._changed_last = False

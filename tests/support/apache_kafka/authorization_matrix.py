@@ -7,10 +7,9 @@ the same ANONYMOUS at another one, which may everything.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from controller_runtime.identifiers import Uuid
 from controller_runtime.parts.api_table import TABLES
 from controller_runtime.parts.authorization import Resource, Right
 from controller_runtime.protocol.api_keys import ApiKey, ListenerType, api
@@ -46,14 +45,13 @@ from controller_runtime.protocol.messages.offset_for_leader_epoch_request import
 )
 from controller_runtime.protocol.messages.produce_request import PartitionProduceData, TopicProduceData
 from controller_runtime.protocol.schema import Message
+from support.apache_kafka import authorization_of_groups
 from support.apache_kafka.differential import Side
+from support.apache_kafka.matrix_bodies import GROUP, NOBODYS, NOT_THERE, THERE, Body, id_of, made, same
 
 CLIENT: Final = "127.0.0.2"
 NODES: Final = "127.0.0.1"
 ANONYMOUS: Final = "User:ANONYMOUS"
-THERE: Final = "orders"
-NOT_THERE: Final = "ghost"
-GROUP: Final = "shop"
 LITERAL, PREFIXED = 3, 4
 DENY, ALLOW = 2, 3
 ALL: Final = 2
@@ -66,9 +64,6 @@ KINDS: Final = {
     Resource.DELEGATION_TOKEN: 6,
     Resource.USER: 7,
 }
-NOBODYS: Final = Uuid.of(0x0B0D_0000_0000_4000, 0x8000_0000_0000_0077)
-
-Body = Callable[[Side], Message]
 
 
 class Acls(NamedTuple):
@@ -177,20 +172,6 @@ def _requests(key: ApiKey) -> Mapping[str, Body]:
     return {"nothing": lambda _: request}
 
 
-def _same(build: str, **fields: Any) -> Body:
-    message = _made(build, **fields)
-    return lambda _: message
-
-
-def _made(name: str, **fields: Any) -> Message:
-    cls: Callable[..., Message] = message_class(name)
-    return cls(**fields)
-
-
-def _id(side: Side, name: str) -> Uuid:
-    return side.topic_ids.get(name, NOBODYS)
-
-
 def _enveloped(principal: str) -> Body:
     kind, _, name = principal.partition(":")
     head = (0).to_bytes(2, "big")
@@ -201,7 +182,7 @@ def _enveloped(principal: str) -> Body:
 
 
 def _alter(*resources: tuple[int, str, str, str]) -> Body:
-    return _same(
+    return same(
         "IncrementalAlterConfigsRequest",
         validate_only=True,
         resources=tuple(
@@ -227,16 +208,16 @@ _VALUES: Final = {
 
 def _produced(side: Side, *names: str) -> Message:
     data = (PartitionProduceData(index=0, records=b""),)
-    topics = tuple(TopicProduceData(name=name, topic_id=_id(side, name), partition_data=data) for name in names)
-    return _made("ProduceRequest", acks=1, timeout_ms=5_000, topic_data=topics)
+    topics = tuple(TopicProduceData(name=name, topic_id=id_of(side, name), partition_data=data) for name in names)
+    return made("ProduceRequest", acks=1, timeout_ms=5_000, topic_data=topics)
 
 
 def _fetched(side: Side, *names: str, replica: int = -1, new: bool = False) -> Message:
     """The replica's id stands in a state from version 15 on."""
     wanted = (FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1),)
-    topics = tuple(FetchTopic(topic=name, topic_id=_id(side, name), partitions=wanted) for name in names)
+    topics = tuple(FetchTopic(topic=name, topic_id=id_of(side, name), partitions=wanted) for name in names)
     who: dict[str, Any] = {"replica_state": ReplicaState(replica_id=replica)} if new else {"replica_id": replica}
-    return _made("FetchRequest", max_wait_ms=0, min_bytes=0, max_bytes=1, topics=topics, **who)
+    return made("FetchRequest", max_wait_ms=0, min_bytes=0, max_bytes=1, topics=topics, **who)
 
 
 _NAMING: Final[Mapping[ApiKey, Mapping[str, Body]]] = {
@@ -250,7 +231,7 @@ _NAMING: Final[Mapping[ApiKey, Mapping[str, Body]]] = {
         "as a follower, by state": lambda side: _fetched(side, THERE, replica=7, new=True),
     },
     ApiKey.LIST_OFFSETS: {
-        "both": _same(
+        "both": same(
             "ListOffsetsRequest",
             replica_id=-1,
             topics=tuple(
@@ -260,7 +241,7 @@ _NAMING: Final[Mapping[ApiKey, Mapping[str, Body]]] = {
         )
     },
     ApiKey.OFFSET_FOR_LEADER_EPOCH: {
-        "both": _same(
+        "both": same(
             "OffsetForLeaderEpochRequest",
             topics=tuple(
                 OffsetForLeaderTopic(topic=name, partitions=(OffsetForLeaderPartition(partition=0, leader_epoch=0),))
@@ -269,38 +250,36 @@ _NAMING: Final[Mapping[ApiKey, Mapping[str, Body]]] = {
         )
     },
     ApiKey.METADATA: {
-        "all": _same("MetadataRequest", topics=None),
-        "all, with bits": _same(
+        "all": same("MetadataRequest", topics=None),
+        "all, with bits": same(
             "MetadataRequest",
             topics=None,
             include_cluster_authorized_operations=True,
             include_topic_authorized_operations=True,
         ),
-        "by name": _same(
+        "by name": same(
             "MetadataRequest",
             topics=(MetadataRequestTopic(name=THERE), MetadataRequestTopic(name=NOT_THERE)),
             allow_auto_topic_creation=False,
             include_topic_authorized_operations=True,
         ),
-        "by id": lambda side: _made(
+        "by id": lambda side: made(
             "MetadataRequest",
-            topics=tuple(MetadataRequestTopic(name=None, topic_id=_id(side, name)) for name in (THERE, NOT_THERE)),
+            topics=tuple(MetadataRequestTopic(name=None, topic_id=id_of(side, name)) for name in (THERE, NOT_THERE)),
             include_topic_authorized_operations=True,
         ),
     },
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: {
-        "all": _same("DescribeTopicPartitionsRequest"),
-        "both": _same(
-            "DescribeTopicPartitionsRequest", topics=(TopicRequest(name=THERE), TopicRequest(name=NOT_THERE))
-        ),
+        "all": same("DescribeTopicPartitionsRequest"),
+        "both": same("DescribeTopicPartitionsRequest", topics=(TopicRequest(name=THERE), TopicRequest(name=NOT_THERE))),
     },
     ApiKey.DESCRIBE_CLUSTER: {
-        "nothing": _same("DescribeClusterRequest"),
-        "with bits": _same("DescribeClusterRequest", include_cluster_authorized_operations=True),
-        "of controllers": _same("DescribeClusterRequest", include_cluster_authorized_operations=True, endpoint_type=2),
+        "nothing": same("DescribeClusterRequest"),
+        "with bits": same("DescribeClusterRequest", include_cluster_authorized_operations=True),
+        "of controllers": same("DescribeClusterRequest", include_cluster_authorized_operations=True, endpoint_type=2),
     },
     ApiKey.DELETE_RECORDS: {
-        "both": _same(
+        "both": same(
             "DeleteRecordsRequest",
             timeout_ms=1_000,
             topics=tuple(
@@ -309,11 +288,8 @@ _NAMING: Final[Mapping[ApiKey, Mapping[str, Body]]] = {
             ),
         )
     },
-    ApiKey.INIT_PRODUCER_ID: {
-        "idempotent": _same("InitProducerIdRequest", transactional_id=None, transaction_timeout_ms=1),
-    },
     ApiKey.CREATE_TOPICS: {
-        "new": _same(
+        "new": same(
             "CreateTopicsRequest",
             validate_only=True,
             timeout_ms=5_000,
@@ -326,18 +302,18 @@ _NAMING: Final[Mapping[ApiKey, Mapping[str, Body]]] = {
         )
     },
     ApiKey.DELETE_TOPICS: {
-        "by name": lambda side: _made(
+        "by name": lambda side: made(
             "DeleteTopicsRequest",
             topics=(DeleteTopicState(name=NOT_THERE), DeleteTopicState(name="")),
             topic_names=(NOT_THERE, "absent"),
             timeout_ms=5_000,
         ),
-        "by id": lambda side: _made(
+        "by id": lambda side: made(
             "DeleteTopicsRequest", topics=(DeleteTopicState(name=None, topic_id=NOBODYS),), timeout_ms=5_000
         ),
     },
     ApiKey.CREATE_PARTITIONS: {
-        "both": _same(
+        "both": same(
             "CreatePartitionsRequest",
             validate_only=True,
             timeout_ms=5_000,
@@ -345,7 +321,7 @@ _NAMING: Final[Mapping[ApiKey, Mapping[str, Body]]] = {
         )
     },
     ApiKey.DESCRIBE_CONFIGS: {
-        "each": _same(
+        "each": same(
             "DescribeConfigsRequest",
             resources=tuple(
                 DescribeConfigsResource(resource_type=kind, resource_name=name, configuration_keys=("retention.ms",))
@@ -354,7 +330,7 @@ _NAMING: Final[Mapping[ApiKey, Mapping[str, Body]]] = {
         )
     },
     ApiKey.ALTER_CONFIGS: {
-        "each": _same(
+        "each": same(
             "AlterConfigsRequest",
             validate_only=True,
             resources=tuple(
@@ -367,20 +343,20 @@ _NAMING: Final[Mapping[ApiKey, Mapping[str, Body]]] = {
         "loggers": _alter((8, "1", *_VALUES[8])),
     },
     ApiKey.ELECT_LEADERS: {
-        "one": _same(
+        "one": same(
             "ElectLeadersRequest",
             timeout_ms=5_000,
             topic_partitions=(TopicPartitions(topic=THERE, partitions=(0,)),),
         )
     },
     ApiKey.CREATE_ACLS: {
-        "one": _same("CreateAclsRequest", creations=(acl(2, "other", 3, host="10.9.9.9"),)),
+        "one": same("CreateAclsRequest", creations=(acl(2, "other", 3, host="10.9.9.9"),)),
     },
     ApiKey.DELETE_ACLS: {
-        "one": _same("DeleteAclsRequest", filters=removed((acl(2, "other", 3, host="10.9.9.9"),))),
+        "one": same("DeleteAclsRequest", filters=removed((acl(2, "other", 3, host="10.9.9.9"),))),
     },
     ApiKey.ALTER_CLIENT_QUOTAS: {
-        "one": _same(
+        "one": same(
             "AlterClientQuotasRequest",
             validate_only=True,
             entries=(
@@ -392,7 +368,7 @@ _NAMING: Final[Mapping[ApiKey, Mapping[str, Body]]] = {
         )
     },
     ApiKey.DESCRIBE_ACLS: {
-        "none": _same(
+        "none": same(
             "DescribeAclsRequest",
             resource_type_filter=3,
             resource_name_filter="none",
@@ -404,7 +380,7 @@ _NAMING: Final[Mapping[ApiKey, Mapping[str, Body]]] = {
         )
     },
     **{
-        key: {"of another cluster": _same(f"{name}Request", cluster_id="another")}
+        key: {"of another cluster": same(f"{name}Request", cluster_id="another")}
         for key, name in {
             ApiKey.VOTE: "Vote",
             ApiKey.BEGIN_QUORUM_EPOCH: "BeginQuorumEpoch",
@@ -415,5 +391,6 @@ _NAMING: Final[Mapping[ApiKey, Mapping[str, Body]]] = {
             ApiKey.UPDATE_RAFT_VOTER: "UpdateRaftVoter",
         }.items()
     },
+    **authorization_of_groups.NAMING,
     ApiKey.ENVELOPE: {"of a super user": _enveloped("User:admin"), "of the client": _enveloped(ANONYMOUS)},
 }
