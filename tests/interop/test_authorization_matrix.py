@@ -1,5 +1,5 @@
 """Every API that the table serves, on both listeners, under sets of ACLs made of every right that it names, asked of
-Apache Kafka and of ours: who is refused, where in the answer, and what he still learns, is the same (ACL-16 to ACL-29,
+Apache Kafka and of ours: who is refused, where in the answer, and what he still learns, is the same (ACL-16..29,
 ACL-31).
 """
 
