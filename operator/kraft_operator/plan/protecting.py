@@ -4,8 +4,9 @@ same disk.
 First every volume is retained, which restarts nothing. Then one node at a time, in the order and behind the gates of a
 restart: it is written into the ledger, its pod is let go (its set is held), the claim goes, a new one is made that can
 be bound to this volume only, the ledger learns its UID, and the pod starts on its disk. The node stays the operation's
-until its pod is ready, so the next one waits for it. Before the node is held its volume was read and said Retain; where
-that cannot be read nothing is let go.
+until its pod is ready, so the next one waits for it. Before the node is held its volumes were read and said Retain;
+where that cannot be read nothing is let go. Claims of a broker's further volumes go with the same pod; `further` makes
+them anew.
 """
 
 from __future__ import annotations
@@ -46,11 +47,12 @@ def report(asked: Operation, now: Situation) -> OperationReport:
     ledger = now.ledger
     assert ledger is not None
     node, left, unsafe = ledger.node_made_anew, _leaving(now, ledger), _unsafe(now, ledger)
-    safe = len(ledger.entries) - len(unsafe)
+    safe = len(ledger.every_entry) - len(unsafe)
     steps = [StepReport("Retain", StepState.RUNNING if unsafe else StepState.DONE, "every volume outlives its claim")]
     steps += [
-        StepReport(f"MakeAnew {pod.claim}", StepState.RUNNING if pod.node_id == node else StepState.WAITING)
+        StepReport(f"MakeAnew {claim.name}", StepState.RUNNING if pod.node_id == node else StepState.WAITING)
         for pod in left
+        for claim in _going(now, ledger, pod)
     ]
     if not (unsafe or left or node is not None):
         proof = f"{safe} volumes say Retain, and no claim of a known disk is being deleted"
@@ -75,8 +77,7 @@ def report(asked: Operation, now: Situation) -> OperationReport:
 def _unsafe(now: Situation, ledger: Ledger) -> list[Claim]:
     """Claims of known disks whose volume was not seen to say Retain."""
     known = {each.pvc_uid for each in ledger.every_entry if each.directory_id is not None}
-    claims = (*now.observed.claims, *now.observed.further_claims)
-    found = (each for each in claims if each.uid in known and each.volume)
+    found = (each for each in _every_claim(now) if each.uid in known and each.volume)
     return [each for each in found if each.volume not in now.observed.retained]
 
 
@@ -86,12 +87,19 @@ def _retain(claim: Claim) -> RetainVolume:
 
 def _leaving(now: Situation, ledger: Ledger) -> list[Pod]:
     """Pods that keep a claim of a known disk that is being deleted."""
-    found = []
-    for pod in now.observed.pods:
-        claim, entry = now.observed.claim(pod.claim), ledger.entry(pod.node_id)
-        if claim is not None and entry is not None and claim.terminating and entry.pvc_uid == claim.uid:
-            found += [pod] if entry.directory_id is not None else []
-    return found
+    return [pod for pod in now.observed.pods if _going(now, ledger, pod)]
+
+
+def _going(now: Situation, ledger: Ledger, pod: Pod) -> list[Claim]:
+    """Of this pod's claims those that are being deleted and hold a known disk."""
+    entries = (each for each in ledger.every_entry if each.node_id == pod.node_id)
+    known = {each.pvc_uid for each in entries if each.directory_id is not None}
+    used = {pod.claim, *pod.volumes.values()}
+    return [each for each in _every_claim(now) if each.terminating and each.name in used and each.uid in known]
+
+
+def _every_claim(now: Situation) -> tuple[Claim, ...]:
+    return (*now.observed.claims, *now.observed.further_claims)
 
 
 def _next(now: Situation, ledger: Ledger) -> Pod | None:
@@ -109,6 +117,8 @@ def _make_anew(now: Situation, ledger: Ledger, node_id: int) -> Verdict:
     if claim is not None and claim.uid != entry.pvc_uid and claim.volume == entry.pv_name:
         return Verdict(ledger=ledger.with_entry(replace(entry, pvc_uid=claim.uid)))
     if claim is not None and claim.uid == entry.pvc_uid and not claim.terminating:
+        if _lacks_further(now, ledger, node_id):
+            return _held(now, node_id)
         pod = now.observed.pod(node_id)
         return Verdict(ledger=_left(ledger)) if pod is not None and pod.ready else NOTHING
     if claim is not None and claim.volume not in ("", entry.pv_name):
@@ -124,6 +134,13 @@ def _make_anew(now: Situation, ledger: Ledger, node_id: int) -> Verdict:
     return replace(_held(now, node_id), actions=(_make(now, entry),))
 
 
+def _lacks_further(now: Situation, ledger: Ledger, node_id: int) -> bool:
+    """Whether a further volume of this node still lacks the claim that it is to have."""
+    claims = {each.uid: each for each in now.observed.further_claims if not each.terminating}
+    known = (each for _, each in ledger.volumes if each.node_id == node_id and each.directory_id is not None)
+    return any(each.pvc_uid not in claims for each in known)
+
+
 def _make(now: Situation, entry: Entry) -> MakeClaim:
     group = now.cluster.spec.controllers if entry.role == Role.CONTROLLER.value else now.cluster.spec.group(entry.pool)
     assert group is not None
@@ -137,7 +154,9 @@ def _make(now: Situation, entry: Entry) -> MakeClaim:
 def _held(now: Situation, node_id: int, *findings: Finding) -> Verdict:
     """Without a pod; a volume that was not seen to be retained keeps its pod."""
     claim = next((each for each in now.observed.claims if each.node_id == node_id), None)
-    if claim is not None and claim.volume and claim.volume not in now.observed.retained:
+    known = _unsafe(now, now.ledger) if now.ledger is not None else []
+    unsafe = any(each.node_id == node_id for each in known)
+    if unsafe or (claim is not None and claim.volume and claim.volume not in now.observed.retained):
         return Verdict(findings=findings)
     nodes = tuple(replace(node, held=True) if node.node_id == node_id else node for node in now.nodes)
     return Verdict(nodes=nodes, findings=findings)
@@ -149,9 +168,11 @@ def _left(ledger: Ledger) -> Ledger:
 
 
 def _doing(now: Situation, ledger: Ledger, node_id: int) -> str:
-    entry = ledger.entry(node_id)
+    pod, entry = now.observed.pod(node_id), ledger.entry(node_id)
+    if pod is not None and _going(now, ledger, pod):
+        return "its pod is let go, and the claim with it"
     claim = now.observed.claim(entry.pvc_name) if entry is not None and entry.pvc_name else None
-    if claim is None:
+    if claim is None or _lacks_further(now, ledger, node_id):
         return "its claim is made anew"
     if claim.terminating:
         return "its pod is let go, and the claim with it"

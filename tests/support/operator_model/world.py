@@ -411,11 +411,14 @@ class World:
         """Whether only this pod stands between a disk that the ledger knows and its end, and nobody has given the disk
         up.
         """
-        pod, entry = self.pods[node_id], self.ledger.entry(node_id) if self.ledger else None
-        claim = self.claims[pod.claim]
-        known = entry is not None and entry.directory_id is not None and entry.pvc_uid == claim.uid
-        given_up = f"{pod.claim}:{claim.uid}" in self.cluster.given_up_claims
-        return claim.terminating and known and claim.volume not in self.retained and not given_up
+        entries = self.ledger.every_entry if self.ledger else ()
+        known = {each.pvc_uid for each in entries if each.node_id == node_id and each.directory_id is not None}
+        claims = {each.claim: self.claims[each.claim] for each in self.pods[node_id].each if each.claim in self.claims}
+        return any(
+            claim.terminating and claim.uid in known and claim.volume not in self.retained
+            for name, claim in claims.items()
+            if f"{name}:{claim.uid}" not in self.cluster.given_up_claims
+        )
 
     def _perform(self, action: Action) -> None:
         """What has a physical side is done here; the rest is what `changed` makes of what is kept."""
@@ -956,9 +959,10 @@ class World:
         if claim is not None:
             self.lost |= self.disks.pop(claim.volume).ran
 
-    def terminate(self, node_id: int) -> None:
+    def terminate(self, node_id: int, volume: str = "") -> None:
         """Somebody deletes the claim under its running pod: it stays until no pod uses it."""
-        self.claims[self.pods[node_id].claim].terminating = True
+        pod = self.pods[node_id]
+        self.claims[(pod.further[volume] if volume else pod).claim].terminating = True
 
     def give_up(self, *node_ids: int) -> None:
         """Its owner says that these claims, as they are now, may go."""

@@ -12,6 +12,9 @@ from support.operator_model.world import World, pool
 
 pytestmark = pytest.mark.unit
 
+STORAGE = {"size": "1Gi", "volumes": [{"name": name, "size": "1Gi"} for name in ("one", "two")]}
+FURTHER = [{**pool("b", 2, 100), "storage": STORAGE}]
+
 
 def settled(**changes: object) -> World:
     world = World(**changes)
@@ -68,6 +71,47 @@ def test_without_a_claim_that_is_being_deleted_nothing_is_restarted() -> None:
     assert phase(world) == "Succeeded"
     assert {node: pod.uid for node, pod in world.pods.items()} == pods
     assert world.retained == set(disks(world).values())
+
+
+@pytest.mark.parametrize(("struck", "mode"), [(("one",), "Apply"), (("", "two"), "Plan")])
+def test_claims_of_further_volumes_are_made_anew_with_the_same_pod(struck: tuple[str, ...], mode: str) -> None:
+    world = settled(brokerPools=FURTHER)
+    before, formats = disks(world), list(world.formats)
+    for node_id in (100, 101):
+        for volume in struck:
+            world.terminate(node_id, volume)
+    going = {claim.uid for claim in world.claims.values() if claim.terminating}
+    told = world.settle()
+    assert {each.reason for each in told.findings} == {"ClaimTerminating"}
+    world.edit(brokerPools=FURTHER, changePolicy={"mode": mode})
+    world.ask("p", "ProtectClaims")
+    for _ in range(60):
+        world.reconcile()
+        world.kubelet()
+        away = {100, 101} - {node for node, pod in world.pods.items() if pod.runs}
+        assert len(away) <= 1, f"{away} are away at once"
+    assert phase(world) == "Succeeded"
+    assert (disks(world), world.formats, world.broken) == (before, formats, [])
+    assert not going & {claim.uid for claim in world.claims.values()}
+    assert not any(claim.terminating for claim in world.claims.values())
+    assert world.ledger is not None
+    assert {each.pvc_uid for each in world.ledger.every_entry} == {claim.uid for claim in world.claims.values()}
+    assert not world.settle().findings
+
+
+def test_an_operator_that_dies_on_the_way_of_a_further_volume_is_followed_by_one_that_ends_it() -> None:
+    world = settled(brokerPools=FURTHER)
+    before, formats = disks(world), list(world.formats)
+    world.terminate(100, "two")
+    world.terminate(101, "one")
+    world.ask("p", "ProtectClaims")
+    for _ in range(60):
+        world.reconcile(stop_after=1)
+        world.take_over()
+        world.kubelet()
+    world.settle(80)
+    assert phase(world) == "Succeeded"
+    assert (disks(world), world.formats, world.broken) == (before, formats, [])
 
 
 def test_it_waits_for_headroom() -> None:

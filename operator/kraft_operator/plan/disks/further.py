@@ -134,7 +134,8 @@ def _kept(now: Situation, node: NodePlan, group: Group, wanted: tuple[str, Stora
     entry = next((each for each in now.ledger.of_volume(volume) if each.node_id == node.node_id), None)
     if claim is None and entry is not None and entry.pv_name in now.observed.volumes:
         released = f"released volume {node.node_id} {entry.pv_name}"
-        if now.waited.get(released, 0.0) < now.cluster.spec.recovery.debounce_seconds:
+        certain = node.node_id == now.ledger.node_made_anew  # its volumes were seen to be retained
+        if not certain and now.waited.get(released, 0.0) < now.cluster.spec.recovery.debounce_seconds:
             return Verdict(suspects=frozenset({released}))  # it may go with its claim, and is lost then
         reason = f"node {node.node_id} keeps directory {entry.directory_id} on {entry.pv_name}"
         anew = MakeClaim(name, entry.pvc_uid or "", entry.pv_name or "", intent["metadata"]["labels"], reason)
